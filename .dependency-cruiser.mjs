@@ -1,0 +1,84 @@
+// Which folder may import which. Imports point one way:
+//
+//     cli, integrations -> limiters -> kernel, time -> memory -> errors, options
+//
+// Each folder has a list of what it may import; all else is an error: npm packages and node:
+// builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
+
+import { allExtensions } from 'dependency-cruiser';
+
+if (!allExtensions.some(({ extension, available }) => extension === '.ts' && available)) {
+  // Without a TypeScript that it knows, dependency-cruiser skips every .ts file and reports success.
+  throw new Error('dependency-cruiser cannot read .ts files with the installed typescript');
+}
+
+const BASE = '^src/(errors|options)\\.ts$';
+const MEMORY = '^src/memory/';
+const KERNEL = '^src/kernel/';
+const TIME = '^src/time/';
+const LIMITERS = '^src/limiters/';
+const INDEX = '^src/index\\.ts$';
+const INTEGRATIONS = '^src/integrations/';
+const CLI = '^src/cli/';
+const SRC = '^src/';
+const WORKERS = '^workers/';
+const TEST = '^test/';
+const BENCH = '^bench/';
+const DIST = '^dist/';
+
+const CORE = [BASE, MEMORY, KERNEL, TIME, LIMITERS];
+const NOT_SHIPPED = ['npm-dev', 'npm-no-pkg', 'npm-unknown'];
+
+function importsOnly(name, folder, allowed) {
+  return {
+    name: `${name}-imports-only`,
+    severity: 'error',
+    from: { path: folder },
+    to: { pathNot: allowed },
+  };
+}
+
+function neverImports(name, folders, forbidden) {
+  return { name, severity: 'error', from: { path: folders }, to: { path: forbidden } };
+}
+
+export default {
+  forbidden: [
+    importsOnly('base', BASE, [BASE]),
+    importsOnly('memory', MEMORY, [BASE, MEMORY]),
+    importsOnly('kernel', KERNEL, [BASE, MEMORY, KERNEL]),
+    importsOnly('time', TIME, [BASE, MEMORY, TIME]),
+    importsOnly('limiters', LIMITERS, CORE),
+    importsOnly('index', INDEX, CORE),
+    neverImports('src-never-imports-its-users', SRC, [WORKERS, TEST, BENCH]),
+    neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH], DIST),
+    neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
+    neverImports('workers-never-import-test-or-bench', WORKERS, [TEST, BENCH]),
+    neverImports('bench-never-imports-test', BENCH, TEST),
+    {
+      name: 'src-has-no-other-place',
+      comment: 'A new folder or file at the top of src needs a line above.',
+      severity: 'error',
+      from: { path: SRC, pathNot: [...CORE, INDEX, INTEGRATIONS, CLI] },
+      to: {},
+    },
+    {
+      name: 'shipped-code-imports-only-what-is-shipped',
+      severity: 'error',
+      from: { path: [SRC, WORKERS] },
+      to: { dependencyTypes: NOT_SHIPPED },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    detectProcessBuiltinModuleCalls: true,
+    doNotFollow: { path: ['node_modules', DIST] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'node', 'default'],
+    },
+  },
+};
