@@ -1,0 +1,67 @@
+import { CELL, COUNTER, OWN_STRIPES, STRIPE_COUNT, stripeOffset } from '../../memory/layout.ts';
+import type { LimiterStats } from '../bucket-kernel.ts';
+import type { CellPlace } from '../config-record.ts';
+
+/** The counts of one attached thread, and the sum over all threads. */
+export class Counters {
+  readonly #place: CellPlace;
+  /** Float64 index of this thread's stripe. */
+  readonly #at: number;
+  readonly #shared: boolean;
+  readonly #float = new Float64Array(1);
+  readonly #bits = new BigInt64Array(this.#float.buffer);
+
+  private constructor(place: CellPlace) {
+    this.#place = place;
+    const taken = Atomics.add(place.region.i32, (place.offset + CELL.nextStripe) >> 2, 1);
+    this.#shared = !(taken >= 0 && taken < OWN_STRIPES);
+    this.#at = stripeOffset(place.offset, this.#shared ? OWN_STRIPES : taken) >> 3;
+  }
+
+  /** Takes a stripe for this thread, or returns undefined if the limiter keeps no counts. */
+  static open(place: CellPlace): Counters | undefined {
+    const stripes = place.region.i32[(place.offset + CELL.stripes) >> 2];
+    return stripes === STRIPE_COUNT ? new Counters(place) : undefined;
+  }
+
+  /** Counts one call. A call that admits nothing, though it asked for something, is a refusal. */
+  count(admitted: number, refused: boolean, lostRaces: number): void {
+    this.#add(COUNTER.calls, 1);
+    if (admitted > 0) this.#add(COUNTER.admitted, admitted);
+    if (refused) this.#add(COUNTER.refused, 1);
+    if (lostRaces > 0) this.#add(COUNTER.lostRaces, lostRaces);
+  }
+
+  #add(counter: number, amount: number): void {
+    const at = this.#at + counter;
+    const { f64, i64 } = this.#place.region;
+    if (!this.#shared) {
+      f64[at] = (f64[at] ?? 0) + amount;
+      return;
+    }
+    for (;;) {
+      const before = Atomics.load(i64, at);
+      this.#bits[0] = before;
+      this.#float[0] = (this.#float[0] ?? 0) + amount;
+      if (Atomics.compareExchange(i64, at, before, this.#bits[0]) === before) return;
+    }
+  }
+
+  /** The sum over all stripes. Exact once the counting threads are at rest. */
+  sum(): LimiterStats {
+    const { f64 } = this.#place.region;
+    const total = (counter: number) => {
+      let sum = 0;
+      for (let stripe = 0; stripe < STRIPE_COUNT; stripe++) {
+        sum += f64[(stripeOffset(this.#place.offset, stripe) >> 3) + counter] ?? 0;
+      }
+      return sum;
+    };
+    return {
+      calls: total(COUNTER.calls),
+      admitted: total(COUNTER.admitted),
+      refused: total(COUNTER.refused),
+      lostRaces: total(COUNTER.lostRaces),
+    };
+  }
+}

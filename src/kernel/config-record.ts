@@ -1,0 +1,138 @@
+import { HandleError } from '../errors.ts';
+import { CELL, INDEX_BITS, RECORD, recordOffset } from '../memory/layout.ts';
+import type { Region } from '../memory/region.ts';
+import { isSound, type Schedule } from './schedule.ts';
+
+/** Where a bucket lies. */
+export interface CellPlace {
+  readonly region: Region;
+  readonly offset: number;
+}
+
+/** A configuration record: a schedule, and the clock's instant from which the word counts ticks. */
+export interface ConfigRecord {
+  /** Different for every record that a cell ever had; 0 while the record is being written. */
+  readonly generation: number;
+  readonly schedule: Schedule;
+  readonly originUs: number;
+}
+
+/** Origins are spread over this many places, */
+const ORIGIN_PLACES = 1009;
+/** this far apart; */
+const ORIGIN_STEP_US = 991;
+/** a quantum bucket's lie on its grid of fills, at most this far back. */
+const MAX_ORIGIN_TICKS = 2 ** 40;
+
+/**
+ * The origin of a new record, somewhat before `gridUs`, which is now or the latest fill of a quantum
+ * bucket. It depends on the generation, so that the same word hardly ever comes back under another
+ * record of the same index: a compare-and-exchange that expects the word then also expects the record.
+ */
+export function originOf(schedule: Schedule, gridUs: number, generation: number): number {
+  const { fillTicks, ticksPerMicro } = schedule;
+  if (fillTicks === 0) return gridUs - (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
+  const places = Math.min(ORIGIN_PLACES, Math.max(1, Math.floor(MAX_ORIGIN_TICKS / fillTicks)));
+  return gridUs - (generation % places) * (fillTicks / ticksPerMicro);
+}
+
+/** `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket. */
+export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
+  const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
+  const { fillTicks } = schedule;
+  return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
+}
+
+/** Ticks as tokens. */
+export function tokensOf(schedule: Schedule, ticks: number): number {
+  return schedule.ticksPerToken === 0 ? Number.POSITIVE_INFINITY : ticks / schedule.ticksPerToken;
+}
+
+/** Microseconds until a bucket that holds `held` ticks holds `wanted`. */
+export function untilHeld(
+  record: ConfigRecord,
+  nowUs: number,
+  held: number,
+  wanted: number,
+): number {
+  if (wanted <= held) return 0;
+  const { schedule, originUs } = record;
+  if (wanted > schedule.capTicks) return Number.POSITIVE_INFINITY;
+  const { ticksPerMicro, fillTicks } = schedule;
+  const missing = wanted - held;
+  if (fillTicks === 0) return missing / ticksPerMicro;
+  const fillAt = ticksAt(schedule, originUs, nowUs) + Math.ceil(missing / fillTicks) * fillTicks;
+  return fillAt / ticksPerMicro - (nowUs - originUs);
+}
+
+/** Fills a record that nobody else writes. Its generation comes last: 0 means "being written". */
+export function writeRecord(place: CellPlace, index: number, record: ConfigRecord): void {
+  const { i32, i64, f64 } = place.region;
+  const at = recordOffset(place.offset, index);
+  const { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks } = record.schedule;
+  Atomics.store(i32, (at + RECORD.generation) >> 2, 0);
+  f64[(at + RECORD.rate) >> 3] = rate;
+  f64[(at + RECORD.burst) >> 3] = burst;
+  f64[(at + RECORD.ticksPerToken) >> 3] = ticksPerToken;
+  f64[(at + RECORD.ticksPerMicro) >> 3] = ticksPerMicro;
+  i64[(at + RECORD.capTicks) >> 3] = capTicks;
+  f64[(at + RECORD.fillTicks) >> 3] = fillTicks;
+  f64[(at + RECORD.originUs) >> 3] = record.originUs;
+  Atomics.store(i32, (at + RECORD.generation) >> 2, record.generation);
+}
+
+/** Reads a record, or undefined if it is being written or makes no sense. */
+export function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
+  const { i32, i64, f64 } = place.region;
+  const at = recordOffset(place.offset, index);
+  const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
+  const generation = Atomics.load(i32, (at + RECORD.generation) >> 2);
+  const schedule: Schedule = {
+    rate: float(RECORD.rate),
+    burst: float(RECORD.burst),
+    ticksPerToken: float(RECORD.ticksPerToken),
+    ticksPerMicro: float(RECORD.ticksPerMicro),
+    capTicks: i64[(at + RECORD.capTicks) >> 3] ?? 0n,
+    fillTicks: float(RECORD.fillTicks),
+  };
+  const originUs = float(RECORD.originUs);
+  const settled = Atomics.load(i32, (at + RECORD.generation) >> 2) === generation;
+  if (generation === 0 || !settled || !isSound(schedule) || !Number.isFinite(originUs)) {
+    return undefined;
+  }
+  return { generation, schedule, originUs };
+}
+
+/** The word, and the record that it names. */
+export interface LiveRecord extends ConfigRecord {
+  readonly word: bigint;
+  readonly index: number;
+}
+
+/**
+ * Reads the live record. One that cannot be read was freed and taken again since the word was
+ * loaded, so the word has changed; if it has not, something else wrote over the cell.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED`
+ */
+export function liveRecord(place: CellPlace): LiveRecord {
+  const at = (place.offset + CELL.word) >> 3;
+  for (;;) {
+    const word = Atomics.load(place.region.i64, at);
+    const index = Number(BigInt.asUintN(INDEX_BITS, word));
+    const record = readRecord(place, index);
+    if (record !== undefined) return { ...record, word, index };
+    if (Atomics.load(place.region.i64, at) === word) {
+      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense");
+    }
+  }
+}
+
+/** The next generation of a cell: never 0. */
+export function nextGeneration(place: CellPlace): number {
+  const sequence = (place.offset + CELL.sequence) >> 2;
+  for (;;) {
+    const generation = (Atomics.add(place.region.i32, sequence, 1) + 1) & 0x7fffffff;
+    if (generation !== 0) return generation;
+  }
+}

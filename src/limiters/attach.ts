@@ -1,0 +1,27 @@
+import { readHandle } from '../memory/handle.ts';
+import type { BucketHandle } from './bucket.ts';
+import { LeakyBucket } from './leaky-bucket.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/**
+ * Attaches this thread to the limiter of a handle, whichever class it is.
+ *
+ * @example
+ * ```ts
+ * const bucket = attach(workerData.bucket); // a TokenBucket
+ * ```
+ * @throws HandleError for anything that is not a limiter's handle.
+ */
+export function attach(handle: BucketHandle<'token-bucket'>): TokenBucket;
+export function attach(handle: BucketHandle<'leaky-bucket'>): LeakyBucket;
+export function attach(
+  handle: BucketHandle<'token-bucket' | 'leaky-bucket'>,
+): TokenBucket | LeakyBucket {
+  // Reads the kind alone; the class checks the rest.
+  switch (readHandle(handle).zerotime) {
+    case 'token-bucket':
+      return TokenBucket.attach(handle as BucketHandle<'token-bucket'>);
+    case 'leaky-bucket':
+      return LeakyBucket.attach(handle as BucketHandle<'leaky-bucket'>);
+  }
+}

@@ -1,0 +1,13 @@
+/** What a limiter answered, in the terms of HTTP rate-limit headers. */
+export interface Decision {
+  /** Whether the tokens were taken. */
+  readonly allowed: boolean;
+  /** The most tokens that the limiter ever grants at once. */
+  readonly limit: number;
+  /** Whole tokens left after this call. */
+  readonly remaining: number;
+  /** Milliseconds until the same call can succeed: 0 if it did, Infinity if it never will. */
+  readonly retryAfterMs: number;
+  /** Milliseconds until the limiter is as good as new. */
+  readonly resetMs: number;
+}

@@ -1,0 +1,71 @@
+import { continuous, type Schedule } from '../kernel/schedule.ts';
+import { checkNumber, checkObject } from '../options.ts';
+import { Bucket, type BucketHandle, find, place, type SharedOptions } from './bucket.ts';
+
+/** What a leaky bucket lets through. */
+export interface LeakyLimit {
+  /** Admissions per second: 1e-6 to 4e9, or Infinity for unlimited. See `per()`. */
+  readonly rate: number;
+  /** How many admissions that were missed may be made up at once: at least 0. Default 0. */
+  readonly slack?: number;
+}
+
+/** Options of {@link LeakyBucket.create}. */
+export interface LeakyBucketOptions extends LeakyLimit, SharedOptions {}
+
+function scheduleOf({ rate, slack = 0 }: LeakyLimit): Schedule {
+  return continuous(rate, 1 + checkNumber('slack', slack, { min: 0 }));
+}
+
+/**
+ * Paces callers at 1/rate, also after idling: a slot that nobody used is gone, except for `slack`
+ * of them. It is the token bucket with a burst of 1 + slack, and the same arithmetic as GCRA
+ * (https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm).
+ *
+ * @example
+ * ```ts
+ * const pace = LeakyBucket.create({ rate: 1000 });
+ * for (const row of rows) {
+ *   await pace.wait(1, { timeoutMs: 500 });
+ *   send(row);
+ * }
+ * ```
+ */
+export class LeakyBucket extends Bucket<'leaky-bucket'> {
+  /**
+   * Makes a leaky bucket; its first slot is now.
+   *
+   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
+   */
+  static create(options: LeakyBucketOptions): LeakyBucket {
+    const schedule = scheduleOf(checkObject('options', options));
+    // Slack is what idling earned, and a new bucket has not idled.
+    return new LeakyBucket(place('leaky-bucket', schedule, 1, options));
+  }
+
+  /**
+   * Attaches this thread to the leaky bucket of a handle.
+   *
+   * @throws HandleError if it is not a leaky bucket's handle, or its memory is damaged.
+   */
+  static attach(handle: BucketHandle<'leaky-bucket'>): LeakyBucket {
+    return new LeakyBucket(find('leaky-bucket', handle));
+  }
+
+  /** The slots that may be made up at once. */
+  get slack(): number {
+    return this.schedule.burst - 1;
+  }
+
+  /**
+   * Changes the pace for all threads at once, without a lock. What is left out stays as it is.
+   *
+   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
+   */
+  reconfigure(limit: Partial<LeakyLimit>): void {
+    const { rate, slack } = this;
+    this.replaceSchedule(scheduleOf({ rate, slack, ...checkObject('limit', limit) }));
+  }
+}

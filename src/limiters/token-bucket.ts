@@ -1,0 +1,118 @@
+import { continuous, perInterval, type Schedule } from '../kernel/schedule.ts';
+import { checkObject } from '../options.ts';
+import {
+  Bucket,
+  type BucketHandle,
+  checkInitial,
+  find,
+  place,
+  type SharedOptions,
+} from './bucket.ts';
+
+/** Tokens that flow in continuously. */
+export interface ContinuousLimit {
+  /** Tokens per second: 1e-6 to 4e9, or Infinity for unlimited. See `per()`. */
+  readonly rate: number;
+  /**
+   * The most tokens that the bucket holds, and so the most that are admitted at one instant.
+   * Greater than 0; at most 4.4 years' worth of tokens. May be left out where the rate is Infinity.
+   */
+  readonly burst: number;
+}
+
+/** Tokens that come `quantum` at a time, every `fillIntervalMs`, from the limiter's creation on. */
+export interface QuantumLimit {
+  /** Whole tokens, at least 1. */
+  readonly quantum: number;
+  /** Milliseconds, 0.001 to 1e11. */
+  readonly fillIntervalMs: number;
+  /** The most tokens that the bucket holds. */
+  readonly burst: number;
+}
+
+/** Options of {@link TokenBucket.create}. */
+export type TokenBucketOptions = (ContinuousLimit | QuantumLimit) &
+  SharedOptions & {
+    /** Tokens at the start: 0 to `burst`. Default: a full bucket. */
+    readonly initial?: number;
+  };
+
+function scheduleOf(limit: Partial<ContinuousLimit & QuantumLimit>): Schedule {
+  const { rate, quantum, fillIntervalMs, burst } = limit;
+  if (quantum === undefined && fillIntervalMs === undefined) {
+    const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
+    // A missing number fails the check that follows, with an error that names it.
+    return continuous(rate as number, (burst ?? unlimited) as number);
+  }
+  if (rate !== undefined) {
+    throw new TypeError('give rate, or quantum and fillIntervalMs, not both');
+  }
+  return perInterval(quantum as number, fillIntervalMs as number, burst as number);
+}
+
+/**
+ * A token bucket that any number of threads share: `rate` tokens flow in every second, at most
+ * `burst` are held, and each admission takes some out. In any interval of t seconds at most
+ * burst + rate * t tokens are admitted, over all threads together.
+ *
+ * Its whole state is one 64-bit word: the instant at which the bucket was empty, as in folly's
+ * TokenBucket (https://github.com/facebook/folly/blob/main/folly/TokenBucket.h).
+ *
+ * @example
+ * ```ts
+ * const bucket = TokenBucket.create({ rate: 100, burst: 10 });
+ * if (bucket.tryConsume()) serve();
+ * await bucket.wait(5);
+ * new Worker(url, { workerData: bucket.handle }); // there: TokenBucket.attach(workerData)
+ * ```
+ */
+export class TokenBucket extends Bucket<'token-bucket'> {
+  /**
+   * Makes a bucket; it starts full unless `initial` says otherwise.
+   *
+   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
+   */
+  static create(options: TokenBucketOptions): TokenBucket {
+    const schedule = scheduleOf(checkObject('options', options));
+    const initial = checkInitial(options.initial, schedule);
+    return new TokenBucket(place('token-bucket', schedule, initial, options));
+  }
+
+  /**
+   * Attaches this thread to the bucket of a handle.
+   *
+   * @throws HandleError if it is not a token bucket's handle, or its memory is damaged.
+   */
+  static attach(handle: BucketHandle<'token-bucket'>): TokenBucket {
+    return new TokenBucket(find('token-bucket', handle));
+  }
+
+  /** The most tokens that the bucket holds. */
+  get burst(): number {
+    return this.schedule.burst;
+  }
+
+  /**
+   * Changes the limit for all threads at once, without a lock: every call sees the old limit or the
+   * new one. Tokens are kept, up to the new burst, and so is debt; tokens promised keep their
+   * instants. What is left out stays as it is.
+   *
+   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
+   */
+  reconfigure(limit: Partial<ContinuousLimit> | Partial<QuantumLimit>): void {
+    const given: Partial<ContinuousLimit & QuantumLimit> = checkObject('limit', limit);
+    const { rate, burst, fillTicks, ticksPerToken, ticksPerMicro } = this.schedule;
+    const inForce =
+      fillTicks === 0 || given.rate !== undefined
+        ? given.quantum === undefined && given.fillIntervalMs === undefined
+          ? { rate }
+          : {}
+        : {
+            quantum: fillTicks / ticksPerToken,
+            fillIntervalMs: fillTicks / ticksPerMicro / 1000,
+          };
+    this.replaceSchedule(scheduleOf({ ...inForce, burst, ...given }));
+  }
+}

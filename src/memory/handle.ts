@@ -1,0 +1,62 @@
+import { HandleError } from '../errors.ts';
+import { shown } from '../options.ts';
+import { CELL_KINDS, type CellKind, REGION_VERSION } from './layout.ts';
+import type { SharedMemory } from './region.ts';
+
+/**
+ * Attaches another thread to a limiter. A plain value: send it by `workerData`, `postMessage` or
+ * `structuredClone`, and give it to `attach()` there. It holds the limiter's memory alive.
+ */
+export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = unknown> {
+  /** Which limiter it is. */
+  readonly zerotime: Kind;
+  readonly version: number;
+  readonly memory: SharedMemory;
+  /** Byte offset of the limiter's cell. */
+  readonly offset: number;
+  /** Repeats a random number in the cell, so that a stale handle is noticed. */
+  readonly nonce: number;
+  /** The clock that every thread of this limiter reads. */
+  readonly clock: ClockHandle;
+}
+
+function invalid(message: string, cause?: unknown): HandleError {
+  return new HandleError(
+    'ERR_HANDLE_INVALID',
+    message,
+    cause === undefined ? undefined : { cause },
+  );
+}
+
+/**
+ * Reads a handle of unknown origin, each field once, and checks its form and, if it is
+ * given, its kind. What it points to is checked when the cell is opened.
+ *
+ * @throws HandleError `ERR_HANDLE_INVALID`
+ */
+export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
+  if (typeof value !== 'object' || value === null) {
+    throw invalid(`a limiter's handle must be an object, got ${shown(value)}`);
+  }
+  let fields: { [K in keyof LimiterHandle]: unknown };
+  try {
+    const { zerotime, version, memory, offset, nonce, clock } = value as LimiterHandle;
+    fields = { zerotime, version, memory, offset, nonce, clock };
+  } catch (cause) {
+    throw invalid('the handle cannot be read', cause);
+  }
+  const { zerotime, version, offset, nonce } = fields;
+  if (typeof zerotime !== 'string' || !Object.hasOwn(CELL_KINDS, zerotime)) {
+    throw invalid(`not a limiter's handle: its zerotime is ${shown(zerotime)}`);
+  }
+  if (kind !== undefined && zerotime !== kind) {
+    throw invalid(`not a ${kind}'s handle: it is a ${zerotime}'s`);
+  }
+  if (version !== REGION_VERSION) {
+    throw invalid(`the handle has version ${shown(version)}, this is version ${REGION_VERSION}`);
+  }
+  if (!Number.isInteger(offset) || !Number.isInteger(nonce)) {
+    throw invalid(`the handle's offset and nonce must be integers`);
+  }
+  return fields as LimiterHandle;
+}

@@ -1,0 +1,74 @@
+/** The range that a number must lie in; `below` and `above` are exclusive bounds. */
+interface Range {
+  readonly min?: number;
+  readonly max?: number;
+  readonly above?: number;
+  readonly integer?: boolean;
+  readonly orInfinity?: boolean;
+}
+
+/** How an argument appears in an error message: short, and never a failure of its own. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  if (typeof value === 'bigint') return `${value}n`;
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : 'an object';
+  return String(value);
+}
+
+function wanted({ min, max, above, integer, orInfinity }: Range): string {
+  const kind = integer ? 'an integer' : 'a number';
+  const low =
+    above === undefined ? (min === undefined ? '' : `at least ${min}`) : `greater than ${above}`;
+  const high = max === undefined ? '' : `at most ${max}`;
+  const bounds = [low, high].filter(Boolean).join(' and ');
+  return `${kind}${bounds && ` ${bounds}`}${orInfinity ? ', or Infinity' : ''}`;
+}
+
+/** Returns `value` if it is a number in range; otherwise throws an error that names the parameter. */
+export function checkNumber(name: string, value: unknown, range: Range = {}): number {
+  if (typeof value !== 'number') {
+    throw new TypeError(`${name} must be ${wanted(range)}, got ${shown(value)}`);
+  }
+  const finite = Number.isFinite(value) || (value === Number.POSITIVE_INFINITY && range.orInfinity);
+  const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = range;
+  const inRange =
+    value >= min &&
+    (value <= max || value === Number.POSITIVE_INFINITY) &&
+    (range.above === undefined || value > range.above) &&
+    (!range.integer || Number.isInteger(value));
+  if (!finite || !inRange) {
+    throw new RangeError(`${name} must be ${wanted(range)}, got ${value}`);
+  }
+  return value;
+}
+
+/** The number of tokens of a call: any finite number of at least 0, fractions allowed. */
+export function checkTokens(name: string, n: unknown): number {
+  // Spelled out for the hot path: the message is worth its price only when it is needed.
+  if (typeof n === 'number' && n >= 0 && n < Number.POSITIVE_INFINITY) return n;
+  return checkNumber(name, n, { min: 0 });
+}
+
+/** A span in milliseconds: at least 0, fractions allowed; `Infinity` is no limit. */
+export function checkSpanMs(name: string, value: unknown): number {
+  return checkNumber(name, value, { min: 0, orInfinity: true });
+}
+
+/** Returns `options` if it is an object; otherwise throws a TypeError that names it. */
+export function checkObject<T extends object>(name: string, options: T): T {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`${name} must be an object, got ${shown(options)}`);
+  }
+  return options;
+}
+
+/** Returns `value` or, where it is missing, `fallback`; throws a TypeError for a non-boolean. */
+export function checkFlag(name: string, value: unknown, fallback: boolean): boolean {
+  if (value === undefined) return fallback;
+  if (typeof value !== 'boolean') {
+    throw new TypeError(`${name} must be a boolean, got ${shown(value)}`);
+  }
+  return value;
+}

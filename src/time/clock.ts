@@ -1,0 +1,28 @@
+/** How to sleep until an instant. */
+export interface SleepOptions {
+  /** Spin through the last part: later by microseconds only, at the price of processor time. */
+  readonly strict?: boolean;
+  /** Ends the sleep at once; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Where a limiter gets the time: microseconds from an origin that all threads share. It must not
+ * be a wall clock. A limiter's handle carries its clock, so that every thread reads the same one.
+ */
+export interface Clock {
+  readonly name: string;
+  /** The time in microseconds, fractions included. */
+  now(): number;
+  /** Resolves when the clock has reached `untilUs`, never before. Keeps the event loop alive. */
+  sleep(untilUs: number, options?: SleepOptions): Promise<void>;
+  /** Blocks the thread until the clock has reached `untilUs`. */
+  sleepSync(untilUs: number, options?: Pick<SleepOptions, 'strict'>): void;
+  /** What a handle carries. */
+  readonly handle: ClockHandle;
+}
+
+/** Attaches another thread to a clock: a part of a limiter's handle. */
+export type ClockHandle =
+  | { readonly name: 'system' }
+  | { readonly name: 'manual'; readonly buffer: SharedArrayBuffer };

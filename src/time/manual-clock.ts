@@ -1,0 +1,184 @@
+import { HandleError } from '../errors.ts';
+import { checkNumber, checkObject } from '../options.ts';
+import type { Clock, ClockHandle, SleepOptions } from './clock.ts';
+
+/**
+ *     0 │ now f64, microseconds │ 8 │ moves i32 │
+ *
+ * `moves` counts the changes of `now` and is what sleepers wait on.
+ */
+const BYTES = 16;
+const MOVES = 2;
+/** Only holds the event loop alive; it does nothing when it fires. */
+const KEEP_ALIVE_MS = 2 ** 30;
+
+/** The instants that a double still counts in quarters of a microsecond: about 71 years. */
+const MAX_MS = 2 ** 51 / 1000;
+
+interface Sleeper {
+  readonly untilUs: number;
+  readonly wake: () => void;
+}
+
+/**
+ * A clock in shared memory that is moved by hand, for tests: time passes for all threads at once,
+ * and only when you say so. Sleeping threads wake when it passes their instant.
+ *
+ * @example
+ * ```ts
+ * const clock = ManualClock.create();
+ * const bucket = TokenBucket.create({ rate: 10, burst: 1, clock });
+ * bucket.tryConsume(); // true
+ * bucket.tryConsume(); // false
+ * clock.advance(100);
+ * bucket.tryConsume(); // true
+ * ```
+ */
+export class ManualClock implements Clock {
+  readonly name = 'manual';
+  readonly #buffer: SharedArrayBuffer;
+  readonly #nowBits: BigInt64Array;
+  readonly #moves: Int32Array;
+  readonly #float = new Float64Array(1);
+  readonly #bits = new BigInt64Array(this.#float.buffer);
+  readonly #sleepers = new Set<Sleeper>();
+  #watching = false;
+  #keepAlive: ReturnType<typeof setInterval> | undefined;
+
+  private constructor(buffer: SharedArrayBuffer) {
+    this.#buffer = buffer;
+    this.#nowBits = new BigInt64Array(buffer);
+    this.#moves = new Int32Array(buffer);
+  }
+
+  /**
+   * Makes a clock that stands at `nowMs` milliseconds. Default 0.
+   *
+   * @throws RangeError, TypeError for a time that is not between -2^51 and 2^51 microseconds.
+   */
+  static create(options: { readonly nowMs?: number } = {}): ManualClock {
+    const { nowMs = 0 } = checkObject('options', options);
+    const clock = new ManualClock(new SharedArrayBuffer(BYTES));
+    clock.set(nowMs);
+    return clock;
+  }
+
+  /**
+   * Attaches to a clock of another thread.
+   *
+   * @throws HandleError if `handle` is no manual clock's.
+   */
+  static attach(handle: ClockHandle): ManualClock {
+    if (typeof handle !== 'object' || handle === null || handle.name !== 'manual') {
+      throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
+    }
+    const { buffer } = handle;
+    if (!(buffer instanceof SharedArrayBuffer) || buffer.byteLength !== BYTES) {
+      throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no manual clock's memory");
+    }
+    return new ManualClock(buffer);
+  }
+
+  get handle(): ClockHandle {
+    return { name: 'manual', buffer: this.#buffer };
+  }
+
+  now(): number {
+    this.#bits[0] = Atomics.load(this.#nowBits, 0);
+    return this.#float[0] as number; // never out of bounds
+  }
+
+  /** The time in milliseconds. */
+  get nowMs(): number {
+    return this.now() / 1000;
+  }
+
+  /**
+   * Moves the clock by `ms` milliseconds. Calls from several threads add up.
+   *
+   * @throws RangeError, TypeError for a negative or non-finite span: use {@link set} to go back.
+   */
+  advance(ms: number): void {
+    checkNumber('ms', ms, { min: 0, max: MAX_MS });
+    for (;;) {
+      const before = Atomics.load(this.#nowBits, 0);
+      this.#bits[0] = before;
+      this.#float[0] = (this.#float[0] as number) + ms * 1000; // never out of bounds
+      if (Atomics.compareExchange(this.#nowBits, 0, before, this.#bits[0]) === before) break;
+    }
+    this.#moved();
+  }
+
+  /** Sets the clock to `ms` milliseconds, forwards or backwards. */
+  set(ms: number): void {
+    this.#float[0] = checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS }) * 1000;
+    Atomics.store(this.#nowBits, 0, this.#bits[0] as bigint); // the same eight bytes
+    this.#moved();
+  }
+
+  #moved(): void {
+    Atomics.add(this.#moves, MOVES, 1);
+    Atomics.notify(this.#moves, MOVES);
+  }
+
+  sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const sleeper: Sleeper = {
+        untilUs,
+        wake: () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        },
+      };
+      const onAbort = () => {
+        this.#sleepers.delete(sleeper);
+        this.#rest();
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#sleepers.add(sleeper);
+      this.#keepAlive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
+      this.#watch();
+    });
+  }
+
+  /** One `waitAsync` at a time serves all sleepers of this thread; it can't be taken back. */
+  #watch(): void {
+    if (this.#watching) return;
+    const moves = Atomics.load(this.#moves, MOVES);
+    const nowUs = this.now();
+    for (const sleeper of this.#sleepers) {
+      if (nowUs < sleeper.untilUs) continue;
+      this.#sleepers.delete(sleeper);
+      sleeper.wake();
+    }
+    this.#rest();
+    if (this.#sleepers.size === 0) return;
+    this.#watching = true;
+    const lookAgain = () => {
+      this.#watching = false;
+      this.#watch();
+    };
+    const moved = Atomics.waitAsync(this.#moves, MOVES, moves);
+    if (moved.async) moved.value.then(lookAgain);
+    else queueMicrotask(lookAgain);
+  }
+
+  #rest(): void {
+    if (this.#sleepers.size > 0) return;
+    clearInterval(this.#keepAlive);
+    this.#keepAlive = undefined;
+  }
+
+  sleepSync(untilUs: number): void {
+    for (;;) {
+      const moves = Atomics.load(this.#moves, MOVES);
+      if (this.now() >= untilUs) return;
+      Atomics.wait(this.#moves, MOVES, moves);
+    }
+  }
+}

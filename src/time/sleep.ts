@@ -1,0 +1,67 @@
+import type { SleepOptions } from './clock.ts';
+
+/** What `setTimeout` can count: 24.8 days. Beyond, it would fire at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** A timer set for n ms may fire this much later than n + 1: a strict sleep stops short by so much. */
+const TIMER_LATE_US = 1_200;
+/** `Atomics.wait` overshoots by less than this on an idle machine. */
+const BLOCKING_LATE_US = 200;
+
+/**
+ * Sleeps on timers until `now()` reaches `untilUs`. Timers count whole milliseconds and may fire
+ * up to one early (libuv/libuv#4773), so the clock has the last word.
+ *
+ * A strict sleep polls between turns of the event loop for the last part, so other work goes on.
+ */
+export function sleep(
+  now: () => number,
+  untilUs: number,
+  { strict = false, signal }: SleepOptions = {},
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    let stop: () => void = () => undefined;
+    const onAbort = () => {
+      stop();
+      reject(signal?.reason);
+    };
+    const look = () => {
+      const leftUs = untilUs - now();
+      if (leftUs <= 0) {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+        return;
+      }
+      const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
+      if (strict && ms < 1) {
+        const turn = setImmediate(look);
+        stop = () => clearImmediate(turn);
+      } else {
+        const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
+        stop = () => clearTimeout(timer);
+      }
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    look();
+  });
+}
+
+/** Nobody notifies here: a wait on it always ends by its timeout. */
+const bed = new Int32Array(new SharedArrayBuffer(4));
+
+/** Blocks until `now()` reaches `untilUs`. A strict sleep spins through the last 0.2 ms. */
+export function sleepSync(
+  now: () => number,
+  untilUs: number,
+  { strict = false }: Pick<SleepOptions, 'strict'> = {},
+): void {
+  for (;;) {
+    const leftUs = untilUs - now();
+    if (leftUs <= 0) return;
+    const us = strict ? leftUs - BLOCKING_LATE_US : leftUs;
+    if (us > 0) Atomics.wait(bed, 0, 0, us / 1000);
+  }
+}

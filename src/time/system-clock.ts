@@ -1,0 +1,33 @@
+import type { Clock, ClockHandle, SleepOptions } from './clock.ts';
+import { sleep, sleepSync } from './sleep.ts';
+
+/**
+ * Reads the monotonic clock. `process.hrtime()` has one origin for all threads of a process and is
+ * the cheapest that Node offers; `performance.now()` starts anew in each worker, so elsewhere its
+ * origin is added.
+ */
+function monotonic(): () => number {
+  const hrtime = globalThis.process?.hrtime;
+  if (hrtime === undefined) return () => (performance.timeOrigin + performance.now()) * 1000;
+  return () => {
+    const time = hrtime();
+    return time[0] * 1e6 + time[1] / 1e3;
+  };
+}
+
+class SystemClock implements Clock {
+  readonly name = 'system';
+  readonly handle: ClockHandle = { name: 'system' };
+  readonly now = monotonic();
+
+  sleep(untilUs: number, options?: SleepOptions): Promise<void> {
+    return sleep(this.now, untilUs, options);
+  }
+
+  sleepSync(untilUs: number, options?: Pick<SleepOptions, 'strict'>): void {
+    sleepSync(this.now, untilUs, options);
+  }
+}
+
+/** The machine's monotonic clock, the default. It has one origin for all threads of the process. */
+export const systemClock: Clock = new SystemClock();
