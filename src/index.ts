@@ -6,15 +6,11 @@ export {
 } from './errors.ts';
 export type { LimiterStats } from './kernel/bucket-kernel.ts';
 export { attach } from './limiters/attach.ts';
-export {
-  Bucket,
-  type BucketHandle,
-  REFUSED,
-  type SharedOptions,
-  type WaitOptions,
-} from './limiters/bucket.ts';
+export { Bucket, REFUSED } from './limiters/bucket.ts';
 export type { Decision } from './limiters/decision.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
+export type { Limiter, WaitOptions } from './limiters/limiter.ts';
+export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
 export type { Reservation } from './limiters/reservation.ts';
 export {
@@ -23,7 +19,6 @@ export {
   TokenBucket,
   type TokenBucketOptions,
 } from './limiters/token-bucket.ts';
-export type { LimiterHandle } from './memory/handle.ts';
 export {
   Region,
   type RegionHandle,

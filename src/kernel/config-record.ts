@@ -1,13 +1,7 @@
 import { HandleError } from '../errors.ts';
-import { CELL, INDEX_BITS, RECORD, recordOffset } from '../memory/layout.ts';
-import type { Region } from '../memory/region.ts';
+import type { CellPlace } from '../memory/cell.ts';
+import { BUCKET, CELL, INDEX_BITS, RECORD, recordOffset } from '../memory/layout.ts';
 import { isSound, type Schedule } from './schedule.ts';
-
-/** Where a bucket lies. */
-export interface CellPlace {
-  readonly region: Region;
-  readonly offset: number;
-}
 
 /** A configuration record: a schedule, and the clock's instant from which the word counts ticks. */
 export interface ConfigRecord {
@@ -130,7 +124,7 @@ export function liveRecord(place: CellPlace): LiveRecord {
 
 /** The next generation of a cell: never 0. */
 export function nextGeneration(place: CellPlace): number {
-  const sequence = (place.offset + CELL.sequence) >> 2;
+  const sequence = (place.offset + BUCKET.sequence) >> 2;
   for (;;) {
     const generation = (Atomics.add(place.region.i32, sequence, 1) + 1) & 0x7fffffff;
     if (generation !== 0) return generation;

@@ -1,6 +1,6 @@
 import { readHandle } from '../memory/handle.ts';
-import type { BucketHandle } from './bucket.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
+import type { LimiterHandle } from './opening.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /**
@@ -12,16 +12,16 @@ import { TokenBucket } from './token-bucket.ts';
  * ```
  * @throws HandleError for anything that is not a limiter's handle.
  */
-export function attach(handle: BucketHandle<'token-bucket'>): TokenBucket;
-export function attach(handle: BucketHandle<'leaky-bucket'>): LeakyBucket;
+export function attach(handle: LimiterHandle<'token-bucket'>): TokenBucket;
+export function attach(handle: LimiterHandle<'leaky-bucket'>): LeakyBucket;
 export function attach(
-  handle: BucketHandle<'token-bucket' | 'leaky-bucket'>,
+  handle: LimiterHandle<'token-bucket' | 'leaky-bucket'>,
 ): TokenBucket | LeakyBucket {
   // Reads the kind alone; the class checks the rest.
   switch (readHandle(handle).zerotime) {
     case 'token-bucket':
-      return TokenBucket.attach(handle as BucketHandle<'token-bucket'>);
+      return TokenBucket.attach(handle as LimiterHandle<'token-bucket'>);
     case 'leaky-bucket':
-      return LeakyBucket.attach(handle as BucketHandle<'leaky-bucket'>);
+      return LeakyBucket.attach(handle as LimiterHandle<'leaky-bucket'>);
   }
 }

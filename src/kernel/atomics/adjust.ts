@@ -1,5 +1,6 @@
+import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, INDEX_BITS } from '../../memory/layout.ts';
-import { type CellPlace, type LiveRecord, ticksAt } from '../config-record.ts';
+import { type LiveRecord, ticksAt } from '../config-record.ts';
 import { ticksOf } from '../schedule.ts';
 
 // Changes off the hot path, in BigInt. Each takes the word and record that were seen, and does

@@ -1,4 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, INDEX_BITS, INDEX_MASK, LOW_HALF } from '../../memory/layout.ts';
 import {
   type BucketKernel,
@@ -8,14 +9,7 @@ import {
   type Receipt,
   type Verdict,
 } from '../bucket-kernel.ts';
-import {
-  type CellPlace,
-  type LiveRecord,
-  liveRecord,
-  ticksAt,
-  tokensOf,
-  untilHeld,
-} from '../config-record.ts';
+import { type LiveRecord, liveRecord, ticksAt, tokensOf, untilHeld } from '../config-record.ts';
 import { MAX_SPAN_TICKS, type Schedule, ticksOf } from '../schedule.ts';
 import { giveBack, takeWhole } from './adjust.ts';
 import { Counters } from './counters.ts';

@@ -1,7 +1,7 @@
 import { RateLimitError } from '../../errors.ts';
-import { CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { BUCKET, CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
 import {
-  type CellPlace,
   type ConfigRecord,
   liveRecord,
   nextGeneration,
@@ -17,7 +17,7 @@ const CLAIM_ATTEMPTS = 1_000_000;
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
 function claimRecord(place: CellPlace): number {
   const { i32, i64 } = place.region;
-  const claimsAt = (place.offset + CELL.claims) >> 2;
+  const claimsAt = (place.offset + BUCKET.claims) >> 2;
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
     const claims = Atomics.load(i32, claimsAt);
     const live = Number(
@@ -38,7 +38,7 @@ function claimRecord(place: CellPlace): number {
 }
 
 function releaseRecord(place: CellPlace, index: number): void {
-  Atomics.and(place.region.i32, (place.offset + CELL.claims) >> 2, ~(1 << index));
+  Atomics.and(place.region.i32, (place.offset + BUCKET.claims) >> 2, ~(1 << index));
 }
 
 /** Rounds towards fewer tokens, also in debt: a reconfiguration never mints. */
