@@ -32,12 +32,6 @@ export class ThreadHandle {
     this.done = new Promise((resolve) => {
       settleDone = resolve;
     });
-    const end = (crash?: string) => {
-      if (this.#tally === undefined) this.#crash ??= crash;
-      this.waiting = 0;
-      settleReady();
-      settleDone();
-    };
     this.#worker.on('message', (event: LoadEvent) => {
       if (event.type === 'ready') {
         settleReady();
@@ -51,11 +45,17 @@ export class ThreadHandle {
       } else {
         this.#tally = event.tally;
         this.counters = event.tally.counters;
-        end();
+        this.waiting = 0;
+        settleDone();
       }
     });
-    this.#worker.on('error', (error) => end(String(error)));
-    this.#worker.on('exit', (code) => end(`exited with code ${code}`));
+    this.#worker.on('error', (error) => this.#fail(String(error)));
+    // Unlike 'error', this comes after all messages that the thread had posted.
+    this.#worker.on('exit', (code) => {
+      this.#fail(`exited with code ${code}`);
+      settleReady();
+      settleDone();
+    });
   }
 
   get logs(): readonly Float64Array[] {
@@ -78,7 +78,13 @@ export class ThreadHandle {
 
   /** Ends a thread that should have been done by now. */
   async giveUp(): Promise<void> {
-    if (this.#tally === undefined) this.#crash ??= 'did not finish in time';
+    this.#fail('did not finish in time');
     await this.#worker.terminate();
+  }
+
+  #fail(reason: string): void {
+    if (this.#tally !== undefined) return;
+    this.#crash ??= reason;
+    this.waiting = 0;
   }
 }

@@ -1,0 +1,141 @@
+import { RateLimitError } from '../errors.ts';
+import type { LimiterStats } from '../kernel/bucket-kernel.ts';
+import type { ReadClock, WindowKernel } from '../kernel/window-kernel.ts';
+import type { CellKind } from '../memory/layout.ts';
+import { checkFlag, checkNumber, checkObject, checkSpanMs } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { type Decision, decisionOf } from './decision.ts';
+import type { Limiter, WaitOptions } from './limiter.ts';
+import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+
+/** Admissions are counted one by one here: whole tokens only. */
+function checkWhole(n: unknown): number {
+  return checkNumber('n', n, { min: 0, integer: true });
+}
+
+/**
+ * The methods that windows and logs have in common. A number of tokens `n` is whole here; 0 is
+ * admitted and takes nothing; a negative, fractional, infinite or non-number `n` throws RangeError
+ * or TypeError. More than the limit at once is never admitted.
+ */
+export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
+  /** The clock that every thread of this limiter reads. */
+  readonly clock: Clock;
+  readonly #opened: OpenLimiter<Kind>;
+  readonly #kernel: WindowKernel;
+  readonly #now: ReadClock;
+
+  /** @internal */
+  protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
+    this.#opened = opened;
+    this.#kernel = kernel;
+    const { clock } = opened;
+    this.clock = clock;
+    this.#now = () => clock.now();
+  }
+
+  /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
+  get handle(): LimiterHandle<Kind> {
+    return handleOf(this.#opened);
+  }
+
+  /** The most that a window admits. */
+  get limit(): number {
+    return this.#kernel.limit;
+  }
+
+  /** Takes `n` tokens now, or none. */
+  tryConsume(n = 1): boolean {
+    return this.#kernel.take(checkWhole(n), this.#now) === 0;
+  }
+
+  /** Takes as many tokens as there are, at most `n`, and returns how many. */
+  consumeOrDrain(n: number): number {
+    return this.#kernel.drain(checkWhole(n), this.#now);
+  }
+
+  /** Takes `n` tokens now or none, and says how things stand. */
+  decide(n = 1): Decision {
+    return decisionOf(this.#kernel.decide(checkWhole(n), this.#now));
+  }
+
+  /** Tokens that can be taken now. */
+  available(): number {
+    return this.#kernel.available(this.#now);
+  }
+
+  /**
+   * Resolves when `n` tokens were taken. It sleeps until a retry can succeed at the earliest and
+   * looks again, so callers are not served in the order in which they asked. The wait keeps the
+   * event loop alive; an abort takes nothing.
+   *
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, as soon as it is known that the wait would
+   * outlast `timeoutMs`; `ERR_EXCEEDS_BURST` if `n` is more than the limit. Nothing is taken then.
+   */
+  async wait(n = 1, options: WaitOptions = {}): Promise<void> {
+    checkWhole(n);
+    const {
+      timeoutMs = Number.POSITIVE_INFINITY,
+      signal,
+      strict,
+    } = checkObject('options', options);
+    const isStrict = checkFlag('strict', strict, false);
+    const deadlineUs = this.#now() + checkSpanMs('timeoutMs', timeoutMs) * 1000;
+    for (;;) {
+      signal?.throwIfAborted();
+      const retryUs = this.#attempt(n, deadlineUs);
+      if (retryUs === 'taken') return;
+      if (retryUs === 'too late') {
+        throw new RateLimitError(
+          'ERR_RATE_LIMIT_TIMEOUT',
+          `${n} tokens will not be there within timeoutMs, ${timeoutMs}`,
+        );
+      }
+      await this.clock.sleep(retryUs, { strict: isStrict, signal });
+    }
+  }
+
+  /**
+   * Blocks the thread until `n` tokens were taken, and returns true; returns false, and takes
+   * nothing, as soon as it is known that the wait would outlast `timeoutMs`.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` is more than the limit.
+   */
+  waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
+    checkWhole(n);
+    const { timeoutMs = Number.POSITIVE_INFINITY, strict } = checkObject('options', options);
+    const isStrict = checkFlag('strict', strict, false);
+    const deadlineUs = this.#now() + checkSpanMs('timeoutMs', timeoutMs) * 1000;
+    for (;;) {
+      const retryUs = this.#attempt(n, deadlineUs);
+      if (retryUs === 'taken') return true;
+      if (retryUs === 'too late') return false;
+      this.clock.sleepSync(retryUs, { strict: isStrict });
+    }
+  }
+
+  /** Takes the tokens, or says at which instant to try again. */
+  #attempt(n: number, deadlineUs: number): number | 'taken' | 'too late' {
+    const waitUs = this.#kernel.take(n, this.#now);
+    if (waitUs === 0) return 'taken';
+    if (waitUs === Number.POSITIVE_INFINITY) {
+      throw new RateLimitError(
+        'ERR_EXCEEDS_BURST',
+        `${n} tokens at once are more than the limit, ${this.limit}`,
+      );
+    }
+    const retryAtUs = this.#now() + waitUs;
+    return retryAtUs > deadlineUs ? 'too late' : retryAtUs;
+  }
+
+  /**
+   * Counts over all threads since the limiter was made.
+   *
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was made without `stats: true`.
+   */
+  stats(): LimiterStats {
+    const stats = this.#kernel.stats();
+    if (stats !== undefined) return stats;
+    throw new RateLimitError('ERR_STATS_DISABLED', 'create the limiter with stats: true');
+  }
+}
