@@ -5,11 +5,17 @@ export {
   type RateLimitErrorCode,
 } from './errors.ts';
 export type { LimiterStats } from './kernel/bucket-kernel.ts';
+export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket, REFUSED } from './limiters/bucket.ts';
 export type { Decision } from './limiters/decision.ts';
+export {
+  type HeaderOptions,
+  type RateLimitHeaders,
+  rateLimitHeaders,
+} from './limiters/headers.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
-export type { Limiter, WaitOptions } from './limiters/limiter.ts';
+export type { Grant, Limiter, WaitOptions } from './limiters/limiter.ts';
 export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
 export type { Reservation } from './limiters/reservation.ts';

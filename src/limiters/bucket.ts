@@ -3,12 +3,13 @@ import { AtomicsBucket } from '../kernel/atomics/bucket.ts';
 import { type BucketKernel, LATER, type LimiterStats } from '../kernel/bucket-kernel.ts';
 import type { Schedule } from '../kernel/schedule.ts';
 import type { CellKind } from '../memory/layout.ts';
-import { checkFlag, checkObject, checkSpanMs, checkTokens } from '../options.ts';
+import { checkObject, checkSpanMs, checkTokens } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
-import type { Limiter, WaitOptions } from './limiter.ts';
+import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation } from './reservation.ts';
+import { checkWait, exceeds, timedOut } from './waiting.ts';
 
 /** What `acquire` returns for a refusal. */
 export const REFUSED = -1;
@@ -41,10 +42,23 @@ export abstract class Bucket<Kind extends CellKind> implements Limiter {
     return this.#kernel.schedule().rate;
   }
 
+  /** The most tokens that the bucket holds, and so the most that can be taken at once. */
+  get limit(): number {
+    return this.#kernel.schedule().burst;
+  }
+
   /** Takes `n` tokens now, or none. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
     return this.#kernel.acquire(this.clock.now(), n, 0) === 0;
+  }
+
+  /** @internal */
+  take(n: number): Grant | undefined {
+    checkTokens('n', n);
+    const nowUs = this.clock.now();
+    if (this.#kernel.acquire(nowUs, n, 0) !== 0) return undefined;
+    return new Reservation(this.#kernel, this.#kernel.receipt(), nowUs, 0);
   }
 
   /** Takes as many whole tokens as there are, at most `n`, and returns how many. */
@@ -92,10 +106,7 @@ export abstract class Bucket<Kind extends CellKind> implements Limiter {
     const waitUs = kernel.acquire(nowUs, n, maxWaitMs * 1000);
     if (waitUs >= 0) return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
     if (waitUs === LATER) return undefined;
-    throw new RateLimitError(
-      'ERR_EXCEEDS_BURST',
-      `${n} tokens at once are more than the bucket can hold, ${kernel.schedule().burst}`,
-    );
+    throw exceeds(n, this.limit);
   }
 
   /**
@@ -108,24 +119,13 @@ export abstract class Bucket<Kind extends CellKind> implements Limiter {
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<void> {
     checkTokens('n', n);
-    const {
-      timeoutMs = Number.POSITIVE_INFINITY,
-      signal,
-      strict,
-    } = checkObject('options', options);
-    checkSpanMs('timeoutMs', timeoutMs);
-    const isStrict = checkFlag('strict', strict, false);
+    const { timeoutMs, signal, strict } = checkWait(options);
     signal?.throwIfAborted();
     const reservation = this.#reserve(n, timeoutMs);
-    if (reservation === undefined) {
-      throw new RateLimitError(
-        'ERR_RATE_LIMIT_TIMEOUT',
-        `${n} tokens will not be there within timeoutMs, ${timeoutMs}`,
-      );
-    }
+    if (reservation === undefined) throw timedOut(n, timeoutMs);
     if (reservation.waitMs === 0) return;
     try {
-      await this.clock.sleep(reservation.atUs, { strict: isStrict, signal });
+      await this.clock.sleep(reservation.atUs, { strict, signal });
     } catch (error) {
       reservation.cancel();
       throw error;
@@ -140,12 +140,10 @@ export abstract class Bucket<Kind extends CellKind> implements Limiter {
    */
   waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
     checkTokens('n', n);
-    const { timeoutMs = Number.POSITIVE_INFINITY, strict } = checkObject('options', options);
-    checkSpanMs('timeoutMs', timeoutMs);
-    const isStrict = checkFlag('strict', strict, false);
+    const { timeoutMs, strict } = checkWait(options);
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;
-    if (reservation.waitMs > 0) this.clock.sleepSync(reservation.atUs, { strict: isStrict });
+    if (reservation.waitMs > 0) this.clock.sleepSync(reservation.atUs, { strict });
     return true;
   }
 

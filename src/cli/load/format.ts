@@ -8,6 +8,12 @@ export function formatNumber(n: number): string {
   return n.toLocaleString('en-US', { maximumFractionDigits: 3 });
 }
 
+/** Per second, with the digits that count: `2,000`, `432.4`, `0.5`. */
+export function formatRate(rate: number): string {
+  const maximumFractionDigits = rate >= 1_000 ? 0 : rate >= 100 ? 1 : 3;
+  return `${rate.toLocaleString('en-US', { maximumFractionDigits })}/s`;
+}
+
 /** A share of a whole, in percent; none of nothing is 0. */
 export function formatShare(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (100 * part) / whole;

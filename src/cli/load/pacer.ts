@@ -2,7 +2,7 @@ import type { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Fifo } from './fifo.ts';
 
 /** What a pacer needs of a bucket. */
-export type ReservingBucket = Pick<TokenBucket, 'reserve' | 'clock'>;
+type ReservingBucket = Pick<TokenBucket, 'reserve' | 'clock'>;
 
 export interface PacerOptions {
   readonly bucket: ReservingBucket;

@@ -33,8 +33,8 @@ const HALF_SLOT_US = 0.5;
 /** How far a run has got. */
 export interface Progress {
   readonly elapsedMs: number;
-  /** Requests per second over the last second or so. */
-  readonly rateNow: number;
+  /** Requests per second over the last second or so; undefined at the very start. */
+  readonly rateNow: number | undefined;
   readonly admitted: number;
   readonly failed: number;
   /** Requests in flight or queued. */
