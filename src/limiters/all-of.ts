@@ -1,4 +1,4 @@
-import { shown } from '../options.ts';
+import { checkTokens, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
@@ -11,7 +11,8 @@ class CombinedLimiter implements Limiter {
 
   constructor(first: Limiter, parts: readonly Limiter[]) {
     this.clock = first.clock;
-    this.#parts = parts;
+    // Those of a nested one count each for itself: the whole is as good as new when they all are.
+    this.#parts = parts.flatMap((part) => (part instanceof CombinedLimiter ? part.#parts : [part]));
   }
 
   #least(of: (part: Limiter) => number): number {
@@ -35,6 +36,7 @@ class CombinedLimiter implements Limiter {
   }
 
   take(n: number): Grant | undefined {
+    checkTokens('n', n);
     // Whoever asks first and takes only then has nothing to give back, unless another thread comes
     // between: what was taken goes back only where nobody built on it, as with any reservation.
     if (this.timeUntil(n) > 0) return undefined;
