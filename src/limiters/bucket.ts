@@ -25,7 +25,6 @@ export abstract class Bucket<Kind extends CellKind> implements Limiter {
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: BucketKernel;
 
-  /** @internal */
   protected constructor(opened: OpenLimiter<Kind>) {
     this.#opened = opened;
     this.clock = opened.clock;

@@ -10,7 +10,6 @@ export class Reservation implements Grant {
   readonly #kernel: BucketKernel;
   #receipt: Receipt | undefined;
 
-  /** @internal */
   constructor(kernel: BucketKernel, receipt: Receipt, nowUs: number, waitUs: number) {
     this.#kernel = kernel;
     this.#receipt = receipt;

@@ -27,7 +27,6 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   readonly #now: ReadClock;
   readonly #attempt: Attempt;
 
-  /** @internal */
   protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
     this.#opened = opened;
     this.#kernel = kernel;
