@@ -69,6 +69,8 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
   let meter: RateMeter | undefined;
   try {
     const ownUrl = await embeddedUrl(server);
+    // Should it crash later on, then its requests fail, and the result tells that.
+    server.on('error', () => undefined);
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
     const rehearsal = { url: ownUrl, requests: rehearsalRequests(options.threads) };

@@ -128,7 +128,7 @@ function guaranteeLines({ guarantee, options }: LoadResult, paint: Paint): strin
       field(
         '',
         paint.dim(
-          `tightest of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
+          `${held ? 'tightest' : 'worst'} of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
             `${formatNumber(lengthUs / 1e3)} ms, ${formatNumber(allowed)} allowed`,
         ),
       ),

@@ -14,7 +14,7 @@ import { MAX_SPAN_TICKS, type Schedule, ticksOf } from '../schedule.ts';
 import { giveBack, takeWhole } from './adjust.ts';
 import { Counters } from './counters.ts';
 import { LiveLimit, LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
-import { reconfigure } from './reconfigure.ts';
+import { reconfigure, renew } from './reconfigure.ts';
 
 /** Past this many ticks since its origin (12 days) a record is renewed, so that `now` is exact. */
 const RENEW_TICKS = 2 ** 52;
@@ -162,9 +162,9 @@ export class AtomicsBucket implements BucketKernel {
 
   /** Moves the origin up to now. Harmless where it can't be done yet: it will be tried again. */
   #renew(nowUs: number): void {
-    const { schedule, originUs, generation } = this.#limit;
+    const { schedule, originUs } = this.#limit;
     try {
-      reconfigure(this.#place, nowUs, schedule, generation);
+      renew(this.#place, nowUs, this.#limit);
     } catch (error) {
       const tooLong = ticksAt(schedule, originUs, nowUs) > MAX_SPAN_TICKS;
       if (tooLong || !(error instanceof RateLimitError)) throw error;
