@@ -10,6 +10,8 @@ import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 
 /** Admissions are counted one by one here: whole tokens only. */
 function checkWhole(n: unknown): number {
+  // Spelled out for the hot path: the message is worth its price only when it is needed.
+  if (typeof n === 'number' && n >= 0 && Number.isInteger(n)) return n;
   return checkNumber('n', n, { min: 0, integer: true });
 }
 
@@ -24,6 +26,8 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: WindowKernel;
   readonly #now: ReadClock;
+  /** The last reading: a refusal's wait counts from there. */
+  #readUs = 0;
 
   /** @internal */
   protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
@@ -31,7 +35,10 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     this.#kernel = kernel;
     const { clock } = opened;
     this.clock = clock;
-    this.#now = () => clock.now();
+    this.#now = () => {
+      this.#readUs = clock.now();
+      return this.#readUs;
+    };
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
@@ -124,7 +131,7 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
         `${n} tokens at once are more than the limit, ${this.limit}`,
       );
     }
-    const retryAtUs = this.#now() + waitUs;
+    const retryAtUs = this.#readUs + waitUs;
     return retryAtUs > deadlineUs ? 'too late' : retryAtUs;
   }
 
