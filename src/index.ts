@@ -9,6 +9,7 @@ export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket, REFUSED } from './limiters/bucket.ts';
 export type { Decision } from './limiters/decision.ts';
+export { FixedWindow, type FixedWindowOptions } from './limiters/fixed-window.ts';
 export {
   type HeaderOptions,
   type RateLimitHeaders,
@@ -19,12 +20,15 @@ export type { Grant, Limiter, WaitOptions } from './limiters/limiter.ts';
 export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
 export type { Reservation } from './limiters/reservation.ts';
+export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
+export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
 export {
   type ContinuousLimit,
   type QuantumLimit,
   TokenBucket,
   type TokenBucketOptions,
 } from './limiters/token-bucket.ts';
+export { WindowLimiter } from './limiters/window.ts';
 export {
   Region,
   type RegionHandle,

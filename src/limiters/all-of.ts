@@ -2,7 +2,7 @@ import { checkTokens, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
-import { type Attempt, checkWait, retry, retrySync } from './waiting.ts';
+import { type Attempt, checkWait, retry, retrySync, TAKEN } from './waiting.ts';
 
 /** Several limiters that must all agree. See {@link allOf}. */
 class CombinedLimiter implements Limiter {
@@ -76,9 +76,11 @@ class CombinedLimiter implements Limiter {
     return retrySync(this.clock, this.#attempt, n, this.limit, checkWait(options));
   }
 
-  /** Where another thread came between, a retry can succeed at once: hence at least a microsecond. */
-  readonly #attempt: Attempt = (n) =>
-    this.take(n) === undefined ? Math.max(this.timeUntil(n) * 1000, 1) : 0;
+  readonly #attempt: Attempt = (n) => {
+    if (this.take(n) !== undefined) return TAKEN;
+    // If another thread came between question and taking, a retry can succeed at once.
+    return this.clock.now() + this.timeUntil(n) * 1000;
+  };
 }
 
 /**

@@ -34,25 +34,25 @@ export function exceeds(n: number, limit: number): RateLimitError {
   );
 }
 
+/** What an {@link Attempt} returns when it has its tokens. */
+export const TAKEN = Number.NEGATIVE_INFINITY;
+
 /**
- * How a limiter that makes no promises for later takes its tokens: returns 0 when it has them,
- * otherwise the microseconds until a retry can succeed at the earliest, Infinity for never.
+ * How a limiter that makes no promises for later takes its tokens: returns {@link TAKEN}, or the
+ * clock's instant at which a retry can succeed at the earliest, in microseconds: Infinity for never.
  */
 export type Attempt = (n: number) => number;
 
-/** The instant to try again, `taken`, or `too late` if it lies past the deadline. */
+/** The instant to try again; undefined if it lies past the deadline. */
 function attemptBy(
-  clock: Clock,
   attempt: Attempt,
   n: number,
   limit: number,
   deadlineUs: number,
-): number | 'taken' | 'too late' {
-  const waitUs = attempt(n);
-  if (waitUs === 0) return 'taken';
-  if (waitUs === Number.POSITIVE_INFINITY) throw exceeds(n, limit);
-  const retryAtUs = clock.now() + waitUs;
-  return retryAtUs > deadlineUs ? 'too late' : retryAtUs;
+): number | undefined {
+  const retryAtUs = attempt(n);
+  if (retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, limit);
+  return retryAtUs > deadlineUs ? undefined : retryAtUs;
 }
 
 /** Tries, sleeps until a retry can succeed at the earliest, and tries again. */
@@ -66,10 +66,10 @@ export async function retry(
   const deadlineUs = clock.now() + timeoutMs * 1000;
   for (;;) {
     signal?.throwIfAborted();
-    const outcome = attemptBy(clock, attempt, n, limit, deadlineUs);
-    if (outcome === 'taken') return;
-    if (outcome === 'too late') throw timedOut(n, timeoutMs);
-    await clock.sleep(outcome, { strict, signal });
+    const retryAtUs = attemptBy(attempt, n, limit, deadlineUs);
+    if (retryAtUs === TAKEN) return;
+    if (retryAtUs === undefined) throw timedOut(n, timeoutMs);
+    await clock.sleep(retryAtUs, { strict, signal });
   }
 }
 
@@ -83,9 +83,9 @@ export function retrySync(
 ): boolean {
   const deadlineUs = clock.now() + timeoutMs * 1000;
   for (;;) {
-    const outcome = attemptBy(clock, attempt, n, limit, deadlineUs);
-    if (outcome === 'taken') return true;
-    if (outcome === 'too late') return false;
-    clock.sleepSync(outcome, { strict });
+    const retryAtUs = attemptBy(attempt, n, limit, deadlineUs);
+    if (retryAtUs === TAKEN) return true;
+    if (retryAtUs === undefined) return false;
+    clock.sleepSync(retryAtUs, { strict });
   }
 }

@@ -7,10 +7,12 @@ import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { type Attempt, checkWait, retry, retrySync } from './waiting.ts';
+import { type Attempt, checkWait, retry, retrySync, TAKEN } from './waiting.ts';
 
 /** Admissions are counted one by one here: whole tokens only. */
 function checkWhole(n: unknown): number {
+  // Spelled out for the hot path: the message is worth its price only when it is needed.
+  if (typeof n === 'number' && n >= 0 && Number.isInteger(n)) return n;
   return checkNumber('n', n, { min: 0, integer: true });
 }
 
@@ -32,8 +34,16 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     this.#kernel = kernel;
     const { clock } = opened;
     this.clock = clock;
-    this.#now = () => clock.now();
-    this.#attempt = (n) => kernel.take(n, this.#now);
+    let readUs = 0;
+    this.#now = () => {
+      readUs = clock.now();
+      return readUs;
+    };
+    this.#attempt = (n) => {
+      const waitUs = kernel.take(n, this.#now);
+      // A refusal's wait counts from the last reading.
+      return waitUs === 0 ? TAKEN : readUs + waitUs;
+    };
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */

@@ -19,7 +19,23 @@
  *     line 1..8  │ generation i32 │ - │ rate f64 │ burst f64 │ ticksPerToken f64 │ ticksPerMicro f64 │
  *                │ capTicks i64 │ fillTicks f64 │ originUs f64 │      one configuration record a line
  *
- * *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
+ *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
+ *
+ * The cell of a window or a log; the ring has none, `slots` or `limit` entries, in whole lines:
+ *
+ *     line 1     │ limit f64 │ intervalMs f64 │ slots f64 │ originTicks f64 │
+ *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
+ *
+ *     fixed window:    with C = the bits of `limit`
+ *     word       │ start of the window: 64 - C bits │ count: C bits │
+ *
+ *     sliding window:
+ *     word       │ slot number: 63 - C bits │ sealed: 1 bit │ count: C bits │
+ *     entry      │ the word as it was sealed, at the slot number modulo `slots`; 0 is none │
+ *
+ *     sliding log:
+ *     word       │ lap, low bits: 32 - C │ index: C bits ║ lap, high bits: 32 - C │ pending: C bits │
+ *     entry      │ time of the admission, ticks: 63 bits │ lap of its writing is even: 1 bit │
  *
  * With `stats: true`, 65 counter stripes follow a cell of any kind:
  *
@@ -41,7 +57,13 @@ export const REGION_HEADER_BYTES = LINE_BYTES;
 export const REGION = { magic: 0, version: 1, used: 2 } as const;
 
 /** The kinds of cell. The number is written into the cell, the name into handles. */
-export const CELL_KINDS = { 'token-bucket': 1, 'leaky-bucket': 2 } as const;
+export const CELL_KINDS = {
+  'token-bucket': 1,
+  'leaky-bucket': 2,
+  'fixed-window': 3,
+  'sliding-window': 4,
+  'sliding-log': 5,
+} as const;
 export type CellKind = keyof typeof CELL_KINDS;
 
 /** Byte offsets in line 0 of every cell. */
@@ -83,6 +105,20 @@ export function recordOffset(cell: number, index: number): number {
 
 /** A bucket's cell without counters: 576 bytes. */
 export const BUCKET_BYTES = RECORDS_AT + RECORD_COUNT * RECORD_BYTES;
+
+/** Byte offsets in the cell of a window or a log. */
+export const WINDOW = {
+  limit: CELL_HEADER_BYTES,
+  intervalMs: CELL_HEADER_BYTES + 8,
+  slots: CELL_HEADER_BYTES + 16,
+  originTicks: CELL_HEADER_BYTES + 24,
+  ring: CELL_HEADER_BYTES + LINE_BYTES,
+} as const;
+
+/** The cell of a window or a log without counters: 128 bytes, and whole lines for its ring. */
+export function windowBytes(entries: number): number {
+  return WINDOW.ring + Math.ceil((entries * 8) / LINE_BYTES) * LINE_BYTES;
+}
 
 /** Which Int32 half of a 64-bit word is the low one: element order follows the machine's endianness. */
 export const LOW_HALF = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;

@@ -1,11 +1,14 @@
 import {
   allOf,
   attach,
+  FixedWindow,
   LeakyBucket,
   type Limiter,
   type LimiterHandle,
   type LimiterStats,
   ManualClock,
+  SlidingLog,
+  SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
 
@@ -30,8 +33,7 @@ export interface LimiterCase {
 export const LIMIT = 5;
 
 function copy(limiter: ContractLimiter): ContractLimiter {
-  // The overloads want one kind; the suite runs over all of them.
-  return attach(structuredClone(limiter.handle) as LimiterHandle<'token-bucket'>);
+  return attach(structuredClone(limiter.handle) as LimiterHandle);
 }
 
 /** A new leaky bucket has no slack yet; this one has idled. */
@@ -62,12 +64,33 @@ export const LIMITER_CASES: readonly LimiterCase[] = [
     refillMs: 500,
   },
   {
+    name: 'FixedWindow',
+    create: (clock) => FixedWindow.create({ limit: LIMIT, intervalMs: 500, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'SlidingWindow',
+    create: (clock) =>
+      SlidingWindow.create({ limit: LIMIT, intervalMs: 500, slots: 5, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'SlidingLog',
+    create: (clock) => SlidingLog.create({ limit: LIMIT, intervalMs: 500, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
     name: 'allOf',
     create: (clock) =>
       allOf(
         TokenBucket.create({ rate: 10, burst: LIMIT, clock }),
         rested(LeakyBucket.create({ rate: 1000, slack: 99, clock })),
         TokenBucket.create({ rate: 1000, burst: 100, clock }),
+        SlidingWindow.create({ limit: 100, intervalMs: 50, clock }),
+        SlidingLog.create({ limit: 50, intervalMs: 20, clock }),
       ),
     refillMs: 500,
   },
