@@ -22,6 +22,7 @@ export { per, type RateUnit } from './limiters/per.ts';
 export type { Reservation } from './limiters/reservation.ts';
 export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
 export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
+export { Sometimes, type SometimesOptions } from './limiters/sometimes.ts';
 export {
   type ContinuousLimit,
   type QuantumLimit,

@@ -5,6 +5,7 @@ import { LeakyBucket } from './leaky-bucket.ts';
 import type { LimiterHandle } from './opening.ts';
 import { SlidingLog } from './sliding-log.ts';
 import { SlidingWindow } from './sliding-window.ts';
+import { Sometimes } from './sometimes.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** The class of each kind of handle. */
@@ -14,6 +15,7 @@ interface LimiterOf {
   'fixed-window': FixedWindow;
   'sliding-window': SlidingWindow;
   'sliding-log': SlidingLog;
+  sometimes: Sometimes;
 }
 
 /**
@@ -39,5 +41,7 @@ export function attach(handle: LimiterHandle): LimiterOf[CellKind] {
       return SlidingWindow.attach(handle as LimiterHandle<'sliding-window'>);
     case 'sliding-log':
       return SlidingLog.attach(handle as LimiterHandle<'sliding-log'>);
+    case 'sometimes':
+      return Sometimes.attach(handle as LimiterHandle<'sometimes'>);
   }
 }

@@ -37,6 +37,11 @@
  *     word       │ lap, low bits: 32 - C │ index: C bits ║ lap, high bits: 32 - C │ pending: C bits │
  *     entry      │ time of the admission, ticks: 63 bits │ lap of its writing is even: 1 bit │
  *
+ * The cell of a `Sometimes`, with C = the bits of `first + every`:
+ *
+ *     line 1     │ first f64 │ every f64 │ intervalMs f64 │ originTicks f64 │
+ *     word       │ last occasion: 64 - C bits │ calls so far, as far as they matter: C bits │
+ *
  * With `stats: true`, 65 counter stripes follow a cell of any kind:
  *
  *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │
@@ -63,6 +68,7 @@ export const CELL_KINDS = {
   'fixed-window': 3,
   'sliding-window': 4,
   'sliding-log': 5,
+  sometimes: 7,
 } as const;
 export type CellKind = keyof typeof CELL_KINDS;
 
@@ -119,6 +125,15 @@ export const WINDOW = {
 export function windowBytes(entries: number): number {
   return WINDOW.ring + Math.ceil((entries * 8) / LINE_BYTES) * LINE_BYTES;
 }
+
+/** Byte offsets in the cell of a `Sometimes`. */
+export const SOMETIMES = {
+  first: CELL_HEADER_BYTES,
+  every: CELL_HEADER_BYTES + 8,
+  intervalMs: CELL_HEADER_BYTES + 16,
+  originTicks: CELL_HEADER_BYTES + 24,
+} as const;
+export const SOMETIMES_BYTES = CELL_HEADER_BYTES + LINE_BYTES;
 
 /** Which Int32 half of a 64-bit word is the low one: element order follows the machine's endianness. */
 export const LOW_HALF = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;

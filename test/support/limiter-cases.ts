@@ -33,7 +33,7 @@ export interface LimiterCase {
 export const LIMIT = 5;
 
 function copy(limiter: ContractLimiter): ContractLimiter {
-  return attach(structuredClone(limiter.handle) as LimiterHandle);
+  return attach(structuredClone(limiter.handle) as LimiterHandle<'token-bucket'>);
 }
 
 /** A new leaky bucket has no slack yet; this one has idled. */

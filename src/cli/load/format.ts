@@ -25,11 +25,11 @@ export function formatShare(part: number, whole: number): string {
 /** Microseconds as milliseconds with about three digits that count, or as seconds. */
 export function formatLatency(us: number): string {
   const ms = us / 1_000;
-  if (ms >= 10_000) return `${(ms / 1_000).toFixed(1)} s`;
-  if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`;
-  if (ms >= 100) return `${ms.toFixed(0)} ms`;
-  if (ms >= 10) return `${ms.toFixed(1)} ms`;
-  return `${ms.toFixed(2)} ms`;
+  // Each bound is where the form before it would be rounded up to one digit more.
+  if (ms < 9.995) return `${ms.toFixed(2)} ms`;
+  if (ms < 99.95) return `${ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${ms.toFixed(0)} ms`;
+  return ms < 9_995 ? `${(ms / 1_000).toFixed(2)} s` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
 /** Milliseconds as a span of time: `500 ms`, `10 s`, `2 min 5 s`. */
