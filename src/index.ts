@@ -6,7 +6,8 @@ export {
 } from './errors.ts';
 export type { LimiterStats } from './kernel/bucket-kernel.ts';
 export { attach } from './limiters/attach.ts';
-export { Bucket, REFUSED } from './limiters/bucket.ts';
+export { Bucket } from './limiters/bucket.ts';
+export { BucketCalls, REFUSED } from './limiters/bucket-calls.ts';
 export type { Decision } from './limiters/decision.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export type { Limiter, WaitOptions } from './limiters/limiter.ts';

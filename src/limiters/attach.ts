@@ -1,3 +1,4 @@
+import { HandleError } from '../errors.ts';
 import { readHandle } from '../memory/handle.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
 import type { LimiterHandle } from './opening.ts';
@@ -10,7 +11,8 @@ import { TokenBucket } from './token-bucket.ts';
  * ```ts
  * const bucket = attach(workerData.bucket); // a TokenBucket
  * ```
- * @throws HandleError for anything that is not a limiter's handle.
+ * @throws HandleError for anything that is not a limiter's handle, and for a keyed token bucket's,
+ * which `KeyedTokenBucket.attach` of 'zerotime/keyed' takes.
  */
 export function attach(handle: LimiterHandle<'token-bucket'>): TokenBucket;
 export function attach(handle: LimiterHandle<'leaky-bucket'>): LeakyBucket;
@@ -23,5 +25,11 @@ export function attach(
       return TokenBucket.attach(handle as LimiterHandle<'token-bucket'>);
     case 'leaky-bucket':
       return LeakyBucket.attach(handle as LimiterHandle<'leaky-bucket'>);
+    case 'keyed-token-bucket':
+      // Its library for hashing keys is no part of the core.
+      throw new HandleError(
+        'ERR_HANDLE_INVALID',
+        "a keyed-token-bucket's handle: give it to KeyedTokenBucket.attach of 'zerotime/keyed'",
+      );
   }
 }
