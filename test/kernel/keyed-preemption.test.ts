@@ -109,7 +109,8 @@ describe('a thread terminated in the middle of a call', () => {
 describe('an entry that becomes another key\'s while a thread is stalled', () => {
   it('gets back what the thread charged it for the key before', () => {
     let stalls = 0;
-    for (let at = 1; at <= 12; at++) {
+    // Its first operation reads the clock; stalled there, it would rightly reclaim the entry itself.
+    for (let at = 2; at <= 12; at++) {
       const clock = ManualClock.create();
       const made = table(clock);
       const [first, second] = [joined(made), joined(made)];
@@ -124,7 +125,7 @@ describe('an entry that becomes another key\'s while a thread is stalled', () =>
         second.returnTokens('after', 1);
       };
       preemption.call(() => first.tryConsume('before'), at, meanwhile);
-      if (stalls < at) break;
+      if (stalls < at - 1) break;
       expect([made.consumeOrDrain('after', BURST), at]).toEqual([BURST, at]);
     }
     expect(stalls).toBeGreaterThan(3);
