@@ -7,7 +7,8 @@ export {
 export type { LimiterStats } from './kernel/bucket-kernel.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
-export { Bucket, REFUSED } from './limiters/bucket.ts';
+export { Bucket } from './limiters/bucket.ts';
+export { BucketCalls, REFUSED } from './limiters/bucket-calls.ts';
 export type { Decision } from './limiters/decision.ts';
 export { FixedWindow, type FixedWindowOptions } from './limiters/fixed-window.ts';
 export {

@@ -1,4 +1,4 @@
-import type { BucketKernel, Receipt } from '../kernel/bucket-kernel.ts';
+import type { Receipt, TokenKernel } from '../kernel/bucket-kernel.ts';
 import type { Grant } from './limiter.ts';
 
 /** Tokens promised for an instant. Act at that instant or later, or give them back. */
@@ -7,10 +7,10 @@ export class Reservation implements Grant {
   readonly waitMs: number;
   /** The same instant, in microseconds of the limiter's clock. */
   readonly atUs: number;
-  readonly #kernel: BucketKernel;
+  readonly #kernel: TokenKernel;
   #receipt: Receipt | undefined;
 
-  constructor(kernel: BucketKernel, receipt: Receipt, nowUs: number, waitUs: number) {
+  constructor(kernel: TokenKernel, receipt: Receipt, nowUs: number, waitUs: number) {
     this.#kernel = kernel;
     this.#receipt = receipt;
     this.waitMs = waitUs / 1000;

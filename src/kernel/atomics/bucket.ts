@@ -45,12 +45,13 @@ export class AtomicsBucket implements BucketKernel {
   #lastWord = 0n;
   #lastTicks = 0;
 
-  constructor(place: CellPlace) {
+  /** `counts` is false where the owner of the bucket counts for it. */
+  constructor(place: CellPlace, counts = true) {
     this.#place = place;
     this.#words = place.region.i64;
     this.#wordAt = (place.offset + CELL.word) >> 3;
     this.#i32 = place.region.i32;
-    this.#counters = Counters.open(place);
+    this.#counters = counts ? Counters.open(place) : undefined;
     this.#limit = new LiveLimit(place);
   }
 
@@ -159,6 +160,16 @@ export class AtomicsBucket implements BucketKernel {
       retryUs: wait === 0 ? 0 : untilHeld(limit, nowUs, held, wanted),
       fullUs: untilHeld(limit, nowUs, held, Number(limit.schedule.capTicks)),
     };
+  }
+
+  /** What the bucket held after the last call that admitted or refused, in ticks. */
+  get lastTicks(): number {
+    return this.#lastTicks;
+  }
+
+  /** The races that the last call lost. */
+  get lostRaces(): number {
+    return this.#lostRaces;
   }
 
   /** Moves the origin up to now. Harmless where it can't be done yet: it will be tried again. */
