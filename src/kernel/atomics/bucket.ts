@@ -73,16 +73,17 @@ export class AtomicsBucket implements BucketKernel {
     const halves = this.#halves;
     const i32 = this.#i32;
     const limit = this.#limit;
-    let renewed = false;
+    let renewed = 0;
     this.#lostRaces = 0;
     // Once, and once more for each record that goes live meanwhile.
     for (;;) {
       if (tokens !== limit.tokens) limit.price(tokens);
       const { originUs, ticksPerMicro, fillTicks } = limit;
       const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
-      if (ticks > RENEW_TICKS && !renewed) {
+      // Once for each record: the one seen first may be stale, and the live one as old.
+      if (ticks > RENEW_TICKS && renewed !== limit.generation) {
+        renewed = limit.generation;
         this.#renew(nowUs);
-        renewed = true;
         continue;
       }
       const nowTicks = fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
