@@ -1,4 +1,10 @@
-import { attach, type BucketHandle, ManualClock } from '../../src/index.ts';
+import {
+  attach,
+  type BucketHandle,
+  type ContinuousLimit,
+  ManualClock,
+  type QuantumLimit,
+} from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { serve } from '../support/serve.ts';
 
@@ -9,13 +15,21 @@ export interface HammerJob {
   /** How: `n` tokens or none, or as many as there are up to `n`. */
   readonly call: 'tryConsume' | 'consumeOrDrain';
   readonly n: number;
+  /** Puts these limits in force in turn, one before every 16th call. */
+  readonly limits?: readonly (ContinuousLimit | QuantumLimit)[];
 }
 
-serve(({ handle, board, call, n }: HammerJob, me) => {
+serve(({ handle, board, call, n, limits = [] }: HammerJob, me) => {
   const bucket = attach(handle);
-  const attempt =
-    call === 'tryConsume' ? () => (bucket.tryConsume(n) ? n : 0) : () => bucket.consumeOrDrain(n);
   const { clock } = bucket;
+  let calls = me;
+  const attempt = () => {
+    calls++;
+    const limit = calls % 16 === 0 ? limits[(calls / 16) % limits.length] : undefined;
+    if (limit !== undefined) bucket.reconfigure(limit);
+    if (call === 'consumeOrDrain') return bucket.consumeOrDrain(n);
+    return bucket.tryConsume(n) ? n : 0;
+  };
   const moveTo = clock instanceof ManualClock ? (nowMs: number) => clock.set(nowMs) : undefined;
   new Board(board).drive(me, attempt, moveTo);
 });
