@@ -60,12 +60,15 @@ function keptTicks(zeroTime: bigint, old: ConfigRecord, nowUs: number, next: Sch
   return kept < deepest ? deepest : kept;
 }
 
+/** Intervals that differ by less are the same one: each was divided from ticks, and so rounded. */
+const SAME_INTERVAL = 2 ** -40;
+
 /** Where the fills of the next schedule lie: they go on as before if the interval stays the same. */
 function gridOf(next: Schedule, old: ConfigRecord, nowUs: number): number {
   const { fillTicks, ticksPerMicro } = old.schedule;
-  const sameInterval =
-    next.fillTicks > 0 && next.fillTicks / next.ticksPerMicro === fillTicks / ticksPerMicro;
-  if (!sameInterval) return nowUs;
+  const before = fillTicks / ticksPerMicro;
+  const after = next.fillTicks / next.ticksPerMicro;
+  if (after === 0 || Math.abs(after - before) > before * SAME_INTERVAL) return nowUs;
   return old.originUs + ticksAt(old.schedule, old.originUs, nowUs) / ticksPerMicro;
 }
 
