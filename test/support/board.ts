@@ -7,6 +7,8 @@ const MOVED = 2;
 const ANSWERED = 0;
 const ADMITTED = 1;
 const CALLS = 2;
+/** The call after which the thread is to wake whoever waits for it. */
+const WATCHED = 3;
 
 const STOP = -1;
 /** The most moves of a leg. */
@@ -54,8 +56,9 @@ export class Board {
     }
   }
 
-  /** Blocks until a thread has told, by {@link drive}, of so many calls. */
+  /** Blocks until a thread has made so many calls. */
   awaitCalls(thread: number, calls: number): void {
+    Atomics.store(this.#cells, this.#at(thread, WATCHED), calls);
     this.#await(this.#at(thread, CALLS), (made) => made >= calls, `call ${calls}`);
   }
 
@@ -107,7 +110,10 @@ export class Board {
       const moved = Atomics.load(cells, MOVED);
       const admitted = attempt();
       if (admitted > 0) Atomics.add(cells, this.#at(thread, ADMITTED), admitted);
-      Atomics.add(cells, this.#at(thread, CALLS), 1);
+      const calls = Atomics.add(cells, this.#at(thread, CALLS), 1) + 1;
+      if (calls === Atomics.load(cells, this.#at(thread, WATCHED))) {
+        Atomics.notify(cells, this.#at(thread, CALLS));
+      }
       if (admitted > 0) continue;
       if (moved < asked) {
         if (Atomics.compareExchange(cells, MOVING, moved, moved + 1) !== moved) continue;

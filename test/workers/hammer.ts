@@ -12,8 +12,8 @@ import { serve } from '../support/serve.ts';
 export interface HammerJob {
   readonly handle: BucketHandle<'token-bucket'>;
   readonly board: SharedArrayBuffer;
-  /** How: `n` tokens or none, or as many as there are up to `n`. */
-  readonly call: 'tryConsume' | 'consumeOrDrain';
+  /** How: `n` tokens or none; as many as there are, up to `n`; or `n` tokens that it gives back. */
+  readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return';
   readonly n: number;
   /** Puts these limits in force in turn, one before every 16th call. */
   readonly limits?: readonly (ContinuousLimit | QuantumLimit)[];
@@ -28,7 +28,10 @@ serve(({ handle, board, call, n, limits = [] }: HammerJob, me) => {
     const limit = calls % 16 === 0 ? limits[(calls / 16) % limits.length] : undefined;
     if (limit !== undefined) bucket.reconfigure(limit);
     if (call === 'consumeOrDrain') return bucket.consumeOrDrain(n);
-    return bucket.tryConsume(n) ? n : 0;
+    const admitted = bucket.tryConsume(n);
+    if (call === 'tryConsume') return admitted ? n : 0;
+    if (admitted) bucket.returnTokens(n);
+    return 0;
   };
   const moveTo = clock instanceof ManualClock ? (nowMs: number) => clock.set(nowMs) : undefined;
   new Board(board).drive(me, attempt, moveTo);
