@@ -5,6 +5,11 @@ import { onTestFinished } from 'vitest';
 /** What a thread of a crew answers to a job. */
 export type Answer<Result> = { readonly done: Result } | { readonly failed: string };
 
+/** A script of test/workers, as `npm run build` compiled it: threads and processes can't run TypeScript. */
+export function compiled(script: string): URL {
+  return new URL(`../../dist/test/workers/${script}.js`, import.meta.url);
+}
+
 /** Worker threads of one test: each runs the same script of test/workers and is given the same jobs. */
 export class Crew<Job, Result> {
   readonly workers: readonly Worker[];
@@ -15,11 +20,9 @@ export class Crew<Job, Result> {
 
   /** Starts the threads, and ends them with the test. */
   static async start<Job, Result>(script: string, size: number): Promise<Crew<Job, Result>> {
-    // Threads run what `npm run build` compiled.
-    const url = new URL(`../../dist/test/workers/${script}.js`, import.meta.url);
     const workers = Array.from(
       { length: size },
-      (_, me) => new Worker(url, { workerData: { me } }),
+      (_, me) => new Worker(compiled(script), { workerData: { me } }),
     );
     onTestFinished(async () => {
       await Promise.all(workers.map((worker) => worker.terminate()));
