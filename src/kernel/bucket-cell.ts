@@ -38,6 +38,8 @@ export function createBucketCell(bucket: NewBucket): CellPlace {
     region === undefined ? allocateByDefault(bytes) : { region, offset: region.allocate(bytes) };
   const { i32, i64 } = place.region;
   const { offset } = place;
+  // Memory of the user's own may have held anything.
+  i32.fill(0, offset >> 2, (offset + bytes) >> 2);
   const generation = nextGeneration(place);
   const originUs = originOf(schedule, nowUs, generation);
   writeRecord(place, 0, { generation, schedule, originUs });
