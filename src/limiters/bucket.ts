@@ -75,9 +75,11 @@ export function place<Kind extends CellKind>(
 
 /** Finds the bucket of a handle. */
 export function find<Kind extends CellKind>(kind: Kind, handle: unknown): OpenBucket<Kind> {
-  const { zerotime, memory, offset, nonce, clock } = readHandle(handle, kind);
+  const { zerotime, memory, offset, nonce, clock: clockHandle } = readHandle(handle, kind);
+  // The cell comes last: what was checked in it may not be changed by a getter of the clock's handle.
+  const clock = attachClock(clockHandle as ClockHandle);
   const cell = openBucketCell(Region.open(memory), offset, zerotime, nonce);
-  return { kind, cell, clock: attachClock(clock as ClockHandle) };
+  return { kind, cell, clock };
 }
 
 /**
