@@ -85,20 +85,22 @@ export function reconfigure(place: CellPlace, nowUs: number, next: Schedule, onl
   const { i64 } = place.region;
   const wordAt = (place.offset + CELL.word) >> 3;
   const index = claimRecord(place);
-  let old = liveRecord(place);
-  const generation = nextGeneration(place);
-  const originUs = originOf(next, gridOf(next, old, nowUs), generation);
-  writeRecord(place, index, { generation, schedule: next, originUs });
-  const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
-  for (;;) {
-    if (only !== undefined && old.generation !== only) {
-      releaseRecord(place, index);
-      return;
+  let unused = index;
+  try {
+    let old = liveRecord(place);
+    const generation = nextGeneration(place);
+    const originUs = originOf(next, gridOf(next, old, nowUs), generation);
+    writeRecord(place, index, { generation, schedule: next, originUs });
+    const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
+    for (;;) {
+      if (only !== undefined && old.generation !== only) return;
+      const zeroTime = nowTicks - keptTicks(old.word >> BigInt(INDEX_BITS), old, nowUs, next);
+      const word = (zeroTime << BigInt(INDEX_BITS)) | BigInt(index);
+      if (Atomics.compareExchange(i64, wordAt, old.word, word) === old.word) break;
+      old = liveRecord(place);
     }
-    const zeroTime = nowTicks - keptTicks(old.word >> BigInt(INDEX_BITS), old, nowUs, next);
-    const word = (zeroTime << BigInt(INDEX_BITS)) | BigInt(index);
-    if (Atomics.compareExchange(i64, wordAt, old.word, word) === old.word) break;
-    old = liveRecord(place);
+    unused = old.index;
+  } finally {
+    releaseRecord(place, unused);
   }
-  releaseRecord(place, old.index);
 }
