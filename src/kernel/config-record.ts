@@ -30,9 +30,16 @@ export function originOf(schedule: Schedule, gridUs: number, generation: number)
   return gridUs - (generation % places) * (fillTicks / ticksPerMicro);
 }
 
-/** `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket. */
+/**
+ * `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED` if there is no such number
+ */
 export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
   const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
+  if (!Number.isFinite(ticks)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+  }
   const { fillTicks } = schedule;
   return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
 }

@@ -1,6 +1,7 @@
 import { HandleError, RateLimitError } from '../errors.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
+import { readFields } from './read-fields.ts';
 
 const PAGE_BYTES = 65_536;
 /** Offsets are 32-bit integers. */
@@ -48,7 +49,8 @@ const memoryBuffer =
     ? undefined
     : Object.getOwnPropertyDescriptor(WebAssembly.Memory.prototype, 'buffer')?.get;
 
-function isShared(value: unknown): value is SharedArrayBuffer {
+/** Whether `value` is a SharedArrayBuffer, whatever it says of itself. */
+export function isShared(value: unknown): value is SharedArrayBuffer {
   try {
     sharedLength?.call(value);
     return true;
@@ -145,10 +147,14 @@ export class Region {
    * @throws HandleError if `handle` is no region's.
    */
   static attach(handle: RegionHandle): Region {
-    if (typeof handle !== 'object' || handle === null || handle.zerotime !== 'region') {
-      throw new HandleError('ERR_HANDLE_INVALID', `not a region's handle: ${shown(handle)}`);
+    const { zerotime, memory } = readFields("a region's handle", handle, 'zerotime', 'memory');
+    if (zerotime !== 'region') {
+      throw new HandleError(
+        'ERR_HANDLE_INVALID',
+        `not a region's handle: its zerotime is ${shown(zerotime)}`,
+      );
     }
-    return Region.open(handle.memory);
+    return Region.open(memory);
   }
 
   /** Checks that `memory` holds a region, and opens it. @internal */

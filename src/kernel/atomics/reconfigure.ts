@@ -65,12 +65,15 @@ function keptTicks(old: LiveRecord, nowUs: number, next: Schedule): bigint {
   return kept < next.capTicks ? kept : next.capTicks;
 }
 
+/** Intervals that differ by less are the same one: each was divided from ticks, and so rounded. */
+const SAME_INTERVAL = 2 ** -40;
+
 /** Where the fills of the next schedule lie: they go on as before if the interval stays the same. */
 function gridOf(next: Schedule, old: ConfigRecord, nowUs: number): number {
   const { fillTicks, ticksPerMicro } = old.schedule;
-  const sameInterval =
-    next.fillTicks > 0 && next.fillTicks / next.ticksPerMicro === fillTicks / ticksPerMicro;
-  if (!sameInterval) return nowUs;
+  const before = fillTicks / ticksPerMicro;
+  const after = next.fillTicks / next.ticksPerMicro;
+  if (after === 0 || Math.abs(after - before) > before * SAME_INTERVAL) return nowUs;
   return old.originUs + ticksAt(old.schedule, old.originUs, nowUs) / ticksPerMicro;
 }
 
@@ -94,22 +97,23 @@ function publish(
   carry: (old: LiveRecord) => bigint | undefined,
 ): void {
   const index = claimRecord(place);
-  let old = liveRecord(place);
-  const generation = nextGeneration(place);
-  const originUs = originOf(next, gridOf(next, old, nowUs), generation);
-  writeRecord(place, index, { generation, schedule: next, originUs });
-  const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
-  for (;;) {
-    const held = carry(old);
-    if (held === undefined) {
-      releaseRecord(place, index);
-      return;
+  let unused = index;
+  try {
+    let old = liveRecord(place);
+    const generation = nextGeneration(place);
+    const originUs = originOf(next, gridOf(next, old, nowUs), generation);
+    writeRecord(place, index, { generation, schedule: next, originUs });
+    const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
+    for (;;) {
+      const held = carry(old);
+      if (held === undefined) return;
+      if (exchangeZeroTime(place, old.word, nowTicks - withinSpan(held), index)) break;
+      old = liveRecord(place);
     }
-    const zeroTime = nowTicks - withinSpan(held);
-    if (exchangeZeroTime(place, old.word, zeroTime, index)) break;
-    old = liveRecord(place);
+    unused = old.index;
+  } finally {
+    releaseRecord(place, unused);
   }
-  releaseRecord(place, old.index);
 }
 
 /**
