@@ -80,12 +80,10 @@ export class AtomicsSlidingLog extends AtomicsWindow {
       const nowUs = now();
       const ticks = this.#time.ticks(nowUs);
       const newest = ring.settle(head, index, mark, low & this.#indexMask, ticks);
-      const room = this.#room(
-        ticks - this.#intervalTicks,
-        index,
-        least,
-        survey ? this.limit : most,
-      );
+      const due = ticks - this.#intervalTicks;
+      const room = survey
+        ? ring.countUntil(due, index, this.limit)
+        : this.#room(due, index, least, most);
       const taken = room >= most ? most : room >= least ? room : 0;
       if (taken < least) this.waitUs = this.#untilOver(ring.timeAt(index, least - 1), nowUs);
       const next = taken === 0 ? head : this.#advance(low, high, taken);
