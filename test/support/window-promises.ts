@@ -63,7 +63,7 @@ export function brokenSlots(
 }
 
 /** Every change adds to the count up to the limit, or opens a window an interval later. */
-export function brokenWindows(evidence: Evidence): string {
+function brokenWindows(evidence: Evidence): string {
   const { limit, intervalUs, admissions, changes, deaths } = evidence;
   const countBits = BigInt(limit.toString(2).length);
   const split = (word: bigint) => ({
