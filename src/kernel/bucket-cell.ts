@@ -19,6 +19,18 @@ export interface NewBucket {
 export function createBucketCell(bucket: NewBucket): CellPlace {
   const { kind, schedule, nowUs, initial, region, stats } = bucket;
   const place = allocateCell(region, BUCKET_BYTES, stats);
+  layBucket(place, schedule, nowUs, initial);
+  publishCell(place, kind);
+  return place;
+}
+
+/** Writes a bucket's word and its first configuration record. */
+export function layBucket(
+  place: CellPlace,
+  schedule: Schedule,
+  nowUs: number,
+  initial: number,
+): void {
   const generation = nextGeneration(place);
   const originUs = originOf(schedule, nowUs, generation);
   writeRecord(place, 0, { generation, schedule, originUs });
@@ -30,8 +42,6 @@ export function createBucketCell(bucket: NewBucket): CellPlace {
     (place.offset + CELL.word) >> 3,
     BigInt.asIntN(64, zeroTime << BigInt(INDEX_BITS)),
   );
-  publishCell(place, kind);
-  return place;
 }
 
 /**

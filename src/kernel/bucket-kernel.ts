@@ -18,11 +18,11 @@ export interface LimiterStats {
 }
 
 /**
- * The operations on a bucket's word. Time is an argument, in microseconds of the limiter's clock;
+ * The operations on one bucket's tokens. Time is an argument, in microseconds of the limiter's clock;
  * waits are microseconds from it. All of them are lock-free and linearizable, and a thread that
  * is terminated inside one leaves a valid word.
  */
-export interface BucketKernel {
+export interface TokenKernel {
   /** Microseconds to wait before acting (0 is now), {@link LATER} or {@link NEVER}. */
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number;
   /** `acquire` without a wait, and how things stand at its instant. */
@@ -41,6 +41,10 @@ export interface BucketKernel {
   timeUntil(nowUs: number, tokens: number): number;
   /** The limit in force. */
   schedule(): Schedule;
+}
+
+/** A bucket with a word of its own. */
+export interface BucketKernel extends TokenKernel {
   /** Puts another limit in force. Tokens and debt are kept, in tokens. */
   reconfigure(nowUs: number, next: Schedule): void;
   /** Counts so far, or undefined if they are not kept. */

@@ -122,6 +122,17 @@ export function liveRecord(place: CellPlace): LiveRecord {
   }
 }
 
+/** Replaces `word` by a zero-time under a record; false, and nothing is done, if it has changed. */
+export function exchangeZeroTime(
+  { region, offset }: CellPlace,
+  word: bigint,
+  zeroTime: bigint,
+  index: number,
+): boolean {
+  const next = BigInt.asIntN(64, (zeroTime << BigInt(INDEX_BITS)) | BigInt(index));
+  return Atomics.compareExchange(region.i64, (offset + CELL.word) >> 3, word, next) === word;
+}
+
 /** The next generation of a cell: never 0. */
 export function nextGeneration(place: CellPlace): number {
   const sequence = (place.offset + BUCKET.sequence) >> 2;

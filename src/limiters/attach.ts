@@ -1,10 +1,11 @@
+import { HandleError } from '../errors.ts';
 import { readHandle } from '../memory/handle.ts';
-import type { CellKind } from '../memory/layout.ts';
 import { FixedWindow } from './fixed-window.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
 import type { LimiterHandle } from './opening.ts';
 import { SlidingLog } from './sliding-log.ts';
 import { SlidingWindow } from './sliding-window.ts';
+import { Sometimes } from './sometimes.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** The class of each kind of handle. */
@@ -14,6 +15,7 @@ interface LimiterOf {
   'fixed-window': FixedWindow;
   'sliding-window': SlidingWindow;
   'sliding-log': SlidingLog;
+  sometimes: Sometimes;
 }
 
 /**
@@ -23,10 +25,11 @@ interface LimiterOf {
  * ```ts
  * const bucket = attach(workerData.bucket); // a TokenBucket
  * ```
- * @throws HandleError for anything that is not a limiter's handle.
+ * @throws HandleError for anything that is not a limiter's handle, and for a keyed token bucket's,
+ * which `KeyedTokenBucket.attach` of 'zerotime/keyed' takes.
  */
-export function attach<Kind extends CellKind>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
-export function attach(handle: LimiterHandle): LimiterOf[CellKind] {
+export function attach<Kind extends keyof LimiterOf>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
+export function attach(handle: LimiterHandle): LimiterOf[keyof LimiterOf] {
   // Reads the kind alone; the class checks the rest.
   switch (readHandle(handle).zerotime) {
     case 'token-bucket':
@@ -39,5 +42,13 @@ export function attach(handle: LimiterHandle): LimiterOf[CellKind] {
       return SlidingWindow.attach(handle as LimiterHandle<'sliding-window'>);
     case 'sliding-log':
       return SlidingLog.attach(handle as LimiterHandle<'sliding-log'>);
+    case 'sometimes':
+      return Sometimes.attach(handle as LimiterHandle<'sometimes'>);
+    case 'keyed-token-bucket':
+      // Its library for hashing keys is no part of the core.
+      throw new HandleError(
+        'ERR_HANDLE_INVALID',
+        "a keyed-token-bucket's handle: give it to KeyedTokenBucket.attach of 'zerotime/keyed'",
+      );
   }
 }

@@ -11,6 +11,12 @@ export interface WaitOptions {
   readonly strict?: boolean;
 }
 
+/** Tokens that were taken, and can perhaps be given back. */
+export interface Grant {
+  /** Gives them back if nobody built on them since, and says whether. */
+  cancel(): boolean;
+}
+
 /** What every limiter can do, whatever it counts. */
 export interface Limiter {
   /** The clock that every thread of this limiter reads. */
@@ -25,4 +31,10 @@ export interface Limiter {
   waitSync(n?: number, options?: Omit<WaitOptions, 'signal'>): boolean;
   /** Tokens that can be taken now. */
   available(): number;
+  /** The most that can ever be taken at once. */
+  readonly limit: number;
+  /** Milliseconds until `tokens` can be taken, if nobody takes any: 0 for now, Infinity for never. */
+  timeUntil(tokens: number): number;
+  /** Takes `n` tokens now, or none; what was taken can be given back. @internal */
+  take(n: number): Grant | undefined;
 }

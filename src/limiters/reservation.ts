@@ -1,16 +1,16 @@
-import type { BucketKernel, Receipt } from '../kernel/bucket-kernel.ts';
+import type { Receipt, TokenKernel } from '../kernel/bucket-kernel.ts';
+import type { Grant } from './limiter.ts';
 
 /** Tokens promised for an instant. Act at that instant or later, or give them back. */
-export class Reservation {
+export class Reservation implements Grant {
   /** Milliseconds to wait before acting, from the call of `reserve`; 0 is now. */
   readonly waitMs: number;
   /** The same instant, in microseconds of the limiter's clock. */
   readonly atUs: number;
-  readonly #kernel: BucketKernel;
+  readonly #kernel: TokenKernel;
   #receipt: Receipt | undefined;
 
-  /** @internal */
-  constructor(kernel: BucketKernel, receipt: Receipt, nowUs: number, waitUs: number) {
+  constructor(kernel: TokenKernel, receipt: Receipt, nowUs: number, waitUs: number) {
     this.#kernel = kernel;
     this.#receipt = receipt;
     this.waitMs = waitUs / 1000;

@@ -95,7 +95,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
 
   /** The most tokens that the bucket holds. */
   get burst(): number {
-    return this.schedule.burst;
+    return this.limit;
   }
 
   /**

@@ -2,11 +2,12 @@ import { RateLimitError } from '../errors.ts';
 import type { LimiterStats } from '../kernel/bucket-kernel.ts';
 import type { ReadClock, WindowKernel } from '../kernel/window-kernel.ts';
 import type { CellKind } from '../memory/layout.ts';
-import { checkFlag, checkNumber, checkObject, checkSpanMs } from '../options.ts';
+import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
-import type { Limiter, WaitOptions } from './limiter.ts';
+import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { type Attempt, checkWait, retry, retrySync, TAKEN } from './waiting.ts';
 
 /** Admissions are counted one by one here: whole tokens only. */
 function checkWhole(n: unknown): number {
@@ -26,18 +27,22 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: WindowKernel;
   readonly #now: ReadClock;
-  /** The last reading: a refusal's wait counts from there. */
-  #readUs = 0;
+  readonly #attempt: Attempt;
 
-  /** @internal */
   protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
     this.#opened = opened;
     this.#kernel = kernel;
     const { clock } = opened;
     this.clock = clock;
+    let readUs = 0;
     this.#now = () => {
-      this.#readUs = clock.now();
-      return this.#readUs;
+      readUs = clock.now();
+      return readUs;
+    };
+    this.#attempt = (n) => {
+      const waitUs = kernel.take(n, this.#now);
+      // A refusal's wait counts from the last reading.
+      return waitUs === 0 ? TAKEN : readUs + waitUs;
     };
   }
 
@@ -56,6 +61,14 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     return this.#kernel.take(checkWhole(n), this.#now) === 0;
   }
 
+  /** @internal */
+  take(n: number): Grant | undefined {
+    const kernel = this.#kernel;
+    if (kernel.take(checkWhole(n), this.#now) !== 0) return undefined;
+    const receipt = kernel.receipt();
+    return { cancel: () => kernel.cancel(receipt) };
+  }
+
   /** Takes as many tokens as there are, at most `n`, and returns how many. */
   consumeOrDrain(n: number): number {
     return this.#kernel.drain(checkWhole(n), this.#now);
@@ -71,6 +84,11 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     return this.#kernel.available(this.#now);
   }
 
+  /** Milliseconds until `tokens` can be taken, if nobody takes any: 0 for now, Infinity for never. */
+  timeUntil(tokens: number): number {
+    return this.#kernel.timeUntil(checkWhole(tokens), this.#now) / 1000;
+  }
+
   /**
    * Resolves when `n` tokens were taken. It sleeps until a retry can succeed at the earliest and
    * looks again, so callers are not served in the order in which they asked. The wait keeps the
@@ -81,25 +99,7 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<void> {
     checkWhole(n);
-    const {
-      timeoutMs = Number.POSITIVE_INFINITY,
-      signal,
-      strict,
-    } = checkObject('options', options);
-    const isStrict = checkFlag('strict', strict, false);
-    const deadlineUs = this.#now() + checkSpanMs('timeoutMs', timeoutMs) * 1000;
-    for (;;) {
-      signal?.throwIfAborted();
-      const retryUs = this.#attempt(n, deadlineUs);
-      if (retryUs === 'taken') return;
-      if (retryUs === 'too late') {
-        throw new RateLimitError(
-          'ERR_RATE_LIMIT_TIMEOUT',
-          `${n} tokens will not be there within timeoutMs, ${timeoutMs}`,
-        );
-      }
-      await this.clock.sleep(retryUs, { strict: isStrict, signal });
-    }
+    await retry(this.clock, this.#attempt, n, this.limit, checkWait(options));
   }
 
   /**
@@ -110,29 +110,7 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
    */
   waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
     checkWhole(n);
-    const { timeoutMs = Number.POSITIVE_INFINITY, strict } = checkObject('options', options);
-    const isStrict = checkFlag('strict', strict, false);
-    const deadlineUs = this.#now() + checkSpanMs('timeoutMs', timeoutMs) * 1000;
-    for (;;) {
-      const retryUs = this.#attempt(n, deadlineUs);
-      if (retryUs === 'taken') return true;
-      if (retryUs === 'too late') return false;
-      this.clock.sleepSync(retryUs, { strict: isStrict });
-    }
-  }
-
-  /** Takes the tokens, or says at which instant to try again. */
-  #attempt(n: number, deadlineUs: number): number | 'taken' | 'too late' {
-    const waitUs = this.#kernel.take(n, this.#now);
-    if (waitUs === 0) return 'taken';
-    if (waitUs === Number.POSITIVE_INFINITY) {
-      throw new RateLimitError(
-        'ERR_EXCEEDS_BURST',
-        `${n} tokens at once are more than the limit, ${this.limit}`,
-      );
-    }
-    const retryAtUs = this.#readUs + waitUs;
-    return retryAtUs > deadlineUs ? 'too late' : retryAtUs;
+    return retrySync(this.clock, this.#attempt, n, this.limit, checkWait(options));
   }
 
   /**

@@ -37,9 +37,24 @@
  *     word       │ lap, low bits: 32 - C │ index: C bits ║ lap, high bits: 32 - C │ pending: C bits │
  *     entry      │ time of the admission, ticks: 63 bits │ lap of its writing is even: 1 bit │
  *
+ * The cell of a `Sometimes`, with C = the bits of `first + every`:
+ *
+ *     line 1     │ first f64 │ every f64 │ intervalMs f64 │ originTicks f64 │
+ *     word       │ last occasion: 64 - C bits │ calls so far, as far as they matter: C bits │
+ *
+ * A keyed token bucket's cell opens like a bucket's: that bucket is the one that keys without a
+ * place share. Its records hold the limit of every key. The table follows:
+ *
+ *     line 9     │ entries i32 │ whenFull i32 │ originUs f64 │ seed 4 x i32 │ - │     only read
+ *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
+ *     line 11+   │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
+ *
+ *     identity   │ fingerprint: 44 bits │ version: 20 bits │      0: never used
+ *     state      │ zero-time, ticks since originUs, or a ticket: 61 bits │ tag: 3 bits │
+ *
  * With `stats: true`, 65 counter stripes follow a cell of any kind:
  *
- *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │
+ *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
  * made, attached with counters, or reconfigured. Records are written before their index is published
@@ -63,6 +78,8 @@ export const CELL_KINDS = {
   'fixed-window': 3,
   'sliding-window': 4,
   'sliding-log': 5,
+  'keyed-token-bucket': 6,
+  sometimes: 7,
 } as const;
 export type CellKind = keyof typeof CELL_KINDS;
 
@@ -75,7 +92,13 @@ export const OWN_STRIPES = 64;
 export const STRIPE_COUNT = OWN_STRIPES + 1;
 export const STRIPE_BYTES = LINE_BYTES;
 /** Float64 indices in a counter stripe. */
-export const COUNTER = { calls: 0, admitted: 1, refused: 2, lostRaces: 3 } as const;
+export const COUNTER = {
+  calls: 0,
+  admitted: 1,
+  refused: 2,
+  lostRaces: 3,
+  longestProbe: 4,
+} as const;
 
 /** Byte offsets in line 0 of a bucket's cell. */
 export const BUCKET = { claims: 24, sequence: 28 } as const;
@@ -118,6 +141,37 @@ export const WINDOW = {
 /** The cell of a window or a log without counters: 128 bytes, and whole lines for its ring. */
 export function windowBytes(entries: number): number {
   return WINDOW.ring + Math.ceil((entries * 8) / LINE_BYTES) * LINE_BYTES;
+}
+
+/** Byte offsets in the cell of a `Sometimes`. */
+export const SOMETIMES = {
+  first: CELL_HEADER_BYTES,
+  every: CELL_HEADER_BYTES + 8,
+  intervalMs: CELL_HEADER_BYTES + 16,
+  originTicks: CELL_HEADER_BYTES + 24,
+} as const;
+export const SOMETIMES_BYTES = CELL_HEADER_BYTES + LINE_BYTES;
+
+/** Byte offsets in a keyed token bucket's cell. */
+export const KEYED = {
+  entries: BUCKET_BYTES,
+  whenFull: BUCKET_BYTES + 4,
+  originUs: BUCKET_BYTES + 8,
+  seed: BUCKET_BYTES + 16,
+  forgotten: BUCKET_BYTES + LINE_BYTES,
+  ticketBlocks: BUCKET_BYTES + LINE_BYTES + 8,
+  reclaimed: BUCKET_BYTES + LINE_BYTES + 16,
+  shared: BUCKET_BYTES + LINE_BYTES + 24,
+  table: BUCKET_BYTES + 2 * LINE_BYTES,
+} as const;
+export const SEED_BYTES = 16;
+const ENTRY_BYTES = 16;
+/** Int64 indices in an entry, and from one entry to the next. */
+export const ENTRY = { identity: 0, state: 1, step: ENTRY_BYTES >> 3 } as const;
+
+/** A keyed token bucket's cell without counters: 704 bytes, and 16 for each entry. */
+export function keyedBytes(entries: number): number {
+  return KEYED.table + entries * ENTRY_BYTES;
 }
 
 /** Which Int32 half of a 64-bit word is the low one: element order follows the machine's endianness. */

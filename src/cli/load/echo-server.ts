@@ -10,7 +10,7 @@ export interface ServerListening {
 const GREETING = Buffer.from('zerotime\n');
 
 /** An HTTP server that answers every request at once: with the body that came, or a greeting. */
-export function createEchoServer(): Server {
+function createEchoServer(): Server {
   return createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -8,6 +8,12 @@ export function formatNumber(n: number): string {
   return n.toLocaleString('en-US', { maximumFractionDigits: 3 });
 }
 
+/** Per second, with the digits that count: `2,000`, `432.4`, `0.5`. */
+export function formatRate(rate: number): string {
+  const maximumFractionDigits = rate >= 1_000 ? 0 : rate >= 100 ? 1 : 3;
+  return `${rate.toLocaleString('en-US', { maximumFractionDigits })}/s`;
+}
+
 /** A share of a whole, in percent; none of nothing is 0. */
 export function formatShare(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (100 * part) / whole;
@@ -19,11 +25,11 @@ export function formatShare(part: number, whole: number): string {
 /** Microseconds as milliseconds with about three digits that count, or as seconds. */
 export function formatLatency(us: number): string {
   const ms = us / 1_000;
-  if (ms >= 10_000) return `${(ms / 1_000).toFixed(1)} s`;
-  if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`;
-  if (ms >= 100) return `${ms.toFixed(0)} ms`;
-  if (ms >= 10) return `${ms.toFixed(1)} ms`;
-  return `${ms.toFixed(2)} ms`;
+  // Each bound is where the form before it would be rounded up to one digit more.
+  if (ms < 9.995) return `${ms.toFixed(2)} ms`;
+  if (ms < 99.95) return `${ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${ms.toFixed(0)} ms`;
+  return ms < 9_995 ? `${(ms / 1_000).toFixed(2)} s` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
 /** Milliseconds as a span of time: `500 ms`, `10 s`, `2 min 5 s`. */

@@ -1,5 +1,5 @@
 /** A stretch of the log, and how much the guarantee allowed in it. */
-export interface Interval {
+interface Interval {
   /** From its first admission to its last, both counted. */
   readonly lengthUs: number;
   /** From the first admission of the log to the first of this stretch. */

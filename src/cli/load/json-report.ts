@@ -16,7 +16,7 @@ export function writeJsonReport(path: string, result: LoadResult, version: strin
 }
 
 /** The result as plain data; each number carries its unit in its name. */
-export function jsonReport(result: LoadResult, version: string): object {
+function jsonReport(result: LoadResult, version: string): object {
   const { options, tally, guarantee, threads, admitted } = result;
   const { tightest } = guarantee;
   return {

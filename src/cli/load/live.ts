@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import { formatCount, formatSpan } from './format.ts';
+import { formatCount, formatRate, formatSpan } from './format.ts';
 import type { Progress } from './run.ts';
 
 /** Shows how a run gets on. */
@@ -12,9 +12,8 @@ const PLAIN_EVERY_MS = 1_000;
 
 function words({ rateNow, failed, waiting, finishing }: Progress): string {
   const errors = `${formatCount(failed)} failed`;
-  return finishing
-    ? `waiting for ${formatCount(waiting)} requests under way  ${errors}`
-    : `${formatCount(rateNow)}/s now  ${errors}`;
+  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} requests`;
+  return rateNow === undefined ? 'starting' : `${formatRate(rateNow)} now, ${errors}`;
 }
 
 /** A progress bar on a terminal. */

@@ -35,10 +35,11 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
 function rehearse({ url, requests }: Rehearsal, onDone: () => void): void {
   const target = new URL(url);
   const bucket = TokenBucket.create({ rate: 1e6, burst: 1 });
-  let left = requests;
+  const tally = new Tally();
   const step = () => {
-    left -= 1;
-    if (left < 0) {
+    // Without success there is nothing to warm up with, and nothing lost but the first requests'
+    // speed.
+    if (tally.counters.sent === requests || tally.counters.failed > 0) {
       sender.close();
       onDone();
       return;
@@ -52,7 +53,7 @@ function rehearse({ url, requests }: Rehearsal, onDone: () => void): void {
     request: requestTemplate(target, { method: 'GET', headers: [], body: undefined }),
     connections: 1,
     timeoutMs: 1_000,
-    tally: new Tally(),
+    tally,
     now: () => bucket.clock.now(),
     onIdle: step,
   });

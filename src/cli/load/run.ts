@@ -33,8 +33,8 @@ const HALF_SLOT_US = 0.5;
 /** How far a run has got. */
 export interface Progress {
   readonly elapsedMs: number;
-  /** Requests per second over the last second or so. */
-  readonly rateNow: number;
+  /** Requests per second over the last second or so; undefined at the very start. */
+  readonly rateNow: number | undefined;
   readonly admitted: number;
   readonly failed: number;
   /** Requests in flight or queued. */
@@ -69,6 +69,8 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
   let meter: RateMeter | undefined;
   try {
     const ownUrl = await embeddedUrl(server);
+    // Should it crash later on, then its requests fail, and the result tells that.
+    server.on('error', () => undefined);
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
     const rehearsal = { url: ownUrl, requests: rehearsalRequests(options.threads) };

@@ -33,6 +33,7 @@ export class Sender {
   readonly #inFlight = new Map<HttpExchange, Connection>();
   readonly #queue = new Fifo<QueuedRequest>();
   #pumping = false;
+  #soon: NodeJS.Immediate | undefined;
   #deadline: NodeJS.Timeout | undefined;
 
   constructor(options: SenderOptions) {
@@ -111,9 +112,19 @@ export class Sender {
     const connection = this.#inFlight.get(exchange);
     this.#inFlight.delete(exchange);
     if (connection !== undefined) this.#free.push(connection);
-    this.#pump();
+    // Undici is in the midst of failing what its client holds: it breaks on an assertion if there
+    // is a new request when it is done. After a response it is ready for one.
+    if (outcome.ended === 'error') this.#pumpSoon();
+    else this.#pump();
     if (this.isIdle) onIdle();
   };
+
+  #pumpSoon(): void {
+    this.#soon ??= setImmediate(() => {
+      this.#soon = undefined;
+      this.#pump();
+    });
+  }
 
   /** Times out what is overdue, and sleeps until the next deadline: one timer for all exchanges. */
   readonly #sweep = (): void => {

@@ -3,6 +3,7 @@ import {
   formatCount,
   formatLatency,
   formatNumber,
+  formatRate,
   formatShare,
   formatSpan,
   type Paint,
@@ -13,6 +14,7 @@ import type { Span, Tally } from './tally.ts';
 
 const LABEL = 12;
 const COLUMN = 10;
+const NAME = 25;
 /** More threads than this are told by their range. */
 const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
@@ -60,7 +62,7 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
     field('Rate', `${formatNumber(options.rate)}/s wanted`),
     field(
       '',
-      `${paint.bold(`${formatNumber(achievedRate)}/s achieved`)}  ` +
+      `${paint.bold(`${formatRate(achievedRate)} achieved`)}  ` +
         `${met ? paint.good(`✔ ${offText}`) : paint.bad(offText)}  ` +
         `${formatCount(sent)} requests in ${formatSpan(Math.round(elapsedMs))}` +
         `${interrupted ? ', ended early' : ''}`,
@@ -126,7 +128,7 @@ function guaranteeLines({ guarantee, options }: LoadResult, paint: Paint): strin
       field(
         '',
         paint.dim(
-          `tightest of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
+          `${held ? 'tightest' : 'worst'} of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
             `${formatNumber(lengthUs / 1e3)} ms, ${formatNumber(allowed)} allowed`,
         ),
       ),
@@ -162,38 +164,41 @@ function latencyLines(tally: Tally, paint: Paint): string[] {
   return lines;
 }
 
+interface CountRow {
+  readonly name: string;
+  readonly count: number;
+  readonly isGood: boolean;
+  readonly example: string;
+}
+
 function responseLines({ counters, statusCodes, errors }: Tally, paint: Paint): string[] {
   const total = counters.succeeded + counters.failed;
-  const rows = [...statusCodes]
+  const responses = [...statusCodes]
     .sort(([a], [b]) => a - b)
     .map(([status, count]) => ({
       name: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
       count,
-      good: status < 400,
+      isGood: status < 400,
       example: '',
     }));
-  const lines = ['Responses', ...rows.map(() => '')].slice(0, Math.max(1, rows.length));
-  const width = Math.max(24, ...rows.map(({ name }) => name.length + 2));
-  const row = (label: string, name: string, count: number, good: boolean, example: string) =>
-    field(
-      label,
-      `${(good ? paint.good : paint.bad)(name.padEnd(width))}` +
-        `${formatCount(count).padStart(COLUMN)}${formatShare(count, total).padStart(COLUMN)}` +
-        `${example === '' ? '' : `   ${paint.dim(example)}`}`,
-    );
-  const responses =
-    rows.length === 0
-      ? [field('Responses', 'none')]
-      : rows.map(({ name, count, good }, index) => row(lines[index] ?? '', name, count, good, ''));
-  const failures =
-    errors.size === 0
-      ? [field('Errors', 'none')]
-      : [...errors.values()]
-          .sort((a, b) => b.count - a.count)
-          .map(({ kind, count, example }, index) =>
-            row(index === 0 ? 'Errors' : '', kind, count, false, example),
-          );
-  return [...responses, ...failures];
+  const failures = [...errors.values()]
+    .sort((a, b) => b.count - a.count)
+    .map(({ kind, count, example }) => ({ name: kind, count, isGood: false, example }));
+  return [
+    ...countLines('Responses', responses, total, paint),
+    ...countLines('Errors', failures, total, paint),
+  ];
+}
+
+function countLines(label: string, rows: CountRow[], total: number, paint: Paint): string[] {
+  if (rows.length === 0) return [field(label, 'none')];
+  return rows.map(({ name, count, isGood, example }, index) => {
+    const shown = (isGood ? paint.good : paint.bad)(name.padEnd(NAME));
+    const share = formatShare(count, total).padStart(COLUMN);
+    const said = example === '' ? '' : `   ${paint.dim(example)}`;
+    const line = `${shown}${formatCount(count).padStart(COLUMN)}${share}${said}`;
+    return field(index === 0 ? label : '', line);
+  });
 }
 
 function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] {

@@ -49,7 +49,10 @@ export class ThreadHandle {
         settleDone();
       }
     });
-    this.#worker.on('error', (error) => this.#fail(String(error)));
+    this.#worker.on('error', (error) => {
+      // The first line: a stack or the source of an assertion may follow.
+      this.#fail(String(error).split('\n', 1).join());
+    });
     // Unlike 'error', this comes after all messages that the thread had posted.
     this.#worker.on('exit', (code) => {
       this.#fail(`exited with code ${code}`);

@@ -52,6 +52,28 @@ export class Counters {
     }
   }
 
+  /** Keeps the most that a counter was ever given. */
+  raise(counter: number, value: number): void {
+    const at = this.#at + counter;
+    const { i64 } = this.#place.region;
+    for (;;) {
+      const before = Atomics.load(i64, at);
+      this.#bits[0] = before;
+      if ((this.#float[0] ?? 0) >= value) return;
+      this.#float[0] = value;
+      if (Atomics.compareExchange(i64, at, before, this.#bits[0]) === before) return;
+    }
+  }
+
+  /** The most over all stripes. */
+  max(counter: number): number {
+    let most = 0;
+    for (let stripe = 0; stripe < STRIPE_COUNT; stripe++) {
+      most = Math.max(most, this.#place.region.f64[stripeAt(this.#place, stripe) + counter] ?? 0);
+    }
+    return most;
+  }
+
   /** The sum over all stripes. Exact once the counting threads are at rest. */
   sum(): LimiterStats {
     const { f64 } = this.#place.region;

@@ -87,6 +87,8 @@ export class AtomicsFixedWindow extends AtomicsWindow {
       const seen = taken === 0 ? word : Atomics.compareExchange(words, wordAt, word, next);
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
+        this.written = next;
+        this.taken = taken;
         if (survey) {
           split[0] = next;
           this.#survey(now());
@@ -142,6 +144,7 @@ export class AtomicsFixedWindow extends AtomicsWindow {
     const over = this.#startOfNext(nowUs) !== GOES_ON;
     const count = over ? 0 : this.#count();
     this.balance = this.limit - count;
-    this.fullUs = count === 0 ? 0 : this.#untilEnd(nowUs);
+    this.waitUs = this.#untilEnd(nowUs);
+    this.fullUs = count === 0 ? 0 : this.waitUs;
   }
 }

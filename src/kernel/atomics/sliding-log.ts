@@ -114,6 +114,11 @@ export class AtomicsSlidingLog extends AtomicsWindow {
     }
   }
 
+  /** The times that the admission wrote over are gone, so its tokens lapse. */
+  override cancel(): boolean {
+    return false;
+  }
+
   /** How many there is room for, up to `most`; where fewer than `least`, 0 will do. */
   #room(due: number, index: number, least: number, most: number): number {
     if (least < most) return this.#ring.countUntil(due, index, most);

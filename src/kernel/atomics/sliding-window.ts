@@ -103,14 +103,17 @@ export class AtomicsSlidingWindow extends AtomicsWindow {
       const left = this.limit - this.#kept - count;
       const taken = left >= most ? most : left >= least ? left : 0;
       // Where nothing is to be written, the head must still be the one that the sum belongs to.
+      const next = taken === 0 ? word : this.#plus(word, taken);
       const seen =
         taken === 0
           ? Atomics.load(words, wordAt)
-          : Atomics.compareExchange(words, wordAt, word, this.#plus(word, taken));
+          : Atomics.compareExchange(words, wordAt, word, next);
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
         if (taken < least) this.waitUs = this.#untilRoom(least, slot, count, nowUs);
         if (survey) this.#survey(slot, count + taken, nowUs);
+        this.written = next;
+        this.taken = taken;
         return taken;
       }
       if (taken > 0) this.lostRaces++;

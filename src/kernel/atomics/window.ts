@@ -1,6 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
-import type { LimiterStats, Verdict } from '../bucket-kernel.ts';
+import { CELL } from '../../memory/layout.ts';
+import type { LimiterStats, Receipt, Verdict } from '../bucket-kernel.ts';
 import type { ReadClock, WindowKernel } from '../window-kernel.ts';
 import { Counters } from './counters.ts';
 
@@ -15,11 +16,16 @@ export function damaged(what: string): HandleError {
  */
 export abstract class AtomicsWindow implements WindowKernel {
   readonly limit: number;
+  readonly #words: BigInt64Array<SharedArrayBuffer>;
+  readonly #wordAt: number;
   readonly #counters: Counters | undefined;
 
   // What the last attempt left.
   /** Exchanges lost to other threads. */
   protected lostRaces = 0;
+  /** After an admission: the word that it wrote, and by how much its count grew. */
+  protected written = 0n;
+  protected taken = 0;
   /** After a refusal: microseconds until as many as were asked for at least can be there. */
   protected waitUs = 0;
   /** After a survey: tokens left. */
@@ -29,13 +35,15 @@ export abstract class AtomicsWindow implements WindowKernel {
 
   protected constructor(place: CellPlace, limit: number) {
     this.limit = limit;
+    this.#words = place.region.i64;
+    this.#wordAt = (place.offset + CELL.word) >> 3;
     this.#counters = Counters.open(place);
   }
 
   /**
    * Takes as many tokens as there are, at most `most`, and returns how many; none if there are
-   * fewer than `least`. With `survey`, also says how things stood right after. `least` and `most`
-   * are at most the limit.
+   * fewer than `least`. With `survey`, also says how things stood right after, and `waitUs` even if
+   * nothing was asked for. `least` and `most` are at most the limit.
    */
   protected abstract attempt(least: number, most: number, now: ReadClock, survey: boolean): number;
 
@@ -63,6 +71,22 @@ export abstract class AtomicsWindow implements WindowKernel {
     this.#counters?.count(allowed ? tokens : 0, !allowed, this.lostRaces);
     const retryUs = allowed ? 0 : never ? Number.POSITIVE_INFINITY : this.waitUs;
     return { allowed, burst: this.limit, balance: this.balance, retryUs, fullUs: this.fullUs };
+  }
+
+  receipt(): Receipt {
+    return { word: this.written, cost: BigInt(this.taken) };
+  }
+
+  cancel({ word, cost }: Receipt): boolean {
+    const before = BigInt.asIntN(64, word - cost);
+    return Atomics.compareExchange(this.#words, this.#wordAt, word, before) === word;
+  }
+
+  timeUntil(tokens: number, now: ReadClock): number {
+    if (tokens > this.limit) return Number.POSITIVE_INFINITY;
+    if (tokens === 0) return 0;
+    this.attempt(tokens, 0, now, true);
+    return tokens <= this.balance ? 0 : this.waitUs;
   }
 
   available(now: ReadClock): number {

@@ -1,0 +1,201 @@
+import { HandleError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { ENTRY, KEYED } from '../../memory/layout.ts';
+import type { KeyTable } from './keyed-table.ts';
+import { BEATEN, FREE, LIVE, NO_PLACE, TAG_BITS, TRANSIT, tagOf } from './keyed-words.ts';
+
+/** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
+const BLOCK_BITS = 20;
+
+/**
+ * How often a call looks again before it takes an entry from a thread that does not finish. Far
+ * longer than a claim takes, so that only threads that sleep or were terminated lose theirs.
+ */
+const PATIENCE = 200;
+
+/**
+ * Makes entries a key's, in four steps: take (the entry is in transit, under a ticket that nobody
+ * else ever has), publish (write the identity), look for rivals, commit. Only a commit admits, and
+ * it fails if the ticket is no longer there. docs/algorithms-keyed.md proves that no key ever has
+ * two live entries.
+ */
+export class KeyClaim {
+  /** Races lost since {@link begin}. */
+  lostRaces = 0;
+
+  readonly #table: KeyTable;
+  readonly #words: BigInt64Array<SharedArrayBuffer>;
+  readonly #forgottenAt: number;
+  readonly #blocksAt: number;
+  readonly #reclaimedAt: number;
+  #patience = 0;
+  #ticket = 0n;
+  #ticketsLeft = 0;
+
+  constructor({ offset }: CellPlace, table: KeyTable) {
+    this.#table = table;
+    this.#words = table.words;
+    this.#forgottenAt = (offset + KEYED.forgotten) >> 3;
+    this.#blocksAt = (offset + KEYED.ticketBlocks) >> 3;
+    this.#reclaimedAt = (offset + KEYED.reclaimed) >> 3;
+  }
+
+  /** Starts a call. */
+  begin(): void {
+    this.lostRaces = 0;
+    this.#patience = PATIENCE;
+  }
+
+  /**
+   * Takes an entry for the table's key, which has none, as far as was seen. The entry is in transit
+   * then, until {@link commit} or {@link leave}. Returns `NO_PLACE`, or `BEATEN` to look again.
+   *
+   * @param floor the state of a bucket that is just full
+   */
+  take(floor: bigint): number {
+    const { window, home } = this.#table;
+    let entry = home;
+    let held = NO_PLACE;
+    for (let probe = 1; probe <= window; probe++) {
+      this.#table.saw(probe);
+      const state = Atomics.load(this.#words, entry + ENTRY.state);
+      const tag = tagOf(state);
+      if (state === 0n || state === FREE) return this.#claim(entry, state);
+      if (tag === LIVE) {
+        if (state <= floor) return this.#reclaim(entry, state, floor);
+      } else if (tag !== TRANSIT) {
+        throw new HandleError('ERR_REGION_DAMAGED', 'an entry of the table makes no sense');
+      } else if (held === NO_PLACE) {
+        held = entry;
+      }
+      entry = this.#table.next(entry);
+    }
+    return held === NO_PLACE ? NO_PLACE : this.#takeOver(held);
+  }
+
+  #reclaim(entry: number, state: bigint, floor: bigint): number {
+    // First, so that whoever sees that the bucket is gone can see how far it may have been charged.
+    this.#forget(state, floor);
+    return this.#claim(entry, state);
+  }
+
+  /** The entry's thread sleeps or was terminated: without its ticket it can't commit. */
+  #takeOver(entry: number): number {
+    if (this.#isPatient()) return BEATEN;
+    const state = Atomics.load(this.#words, entry + ENTRY.state);
+    return tagOf(state) === TRANSIT ? this.#claim(entry, state) : BEATEN;
+  }
+
+  #claim(entry: number, state: bigint): number {
+    const ticket = this.#nextTicket();
+    if (Atomics.compareExchange(this.#words, entry + ENTRY.state, state, ticket) !== state) {
+      this.lostRaces++;
+      return BEATEN;
+    }
+    if (tagOf(state) === LIVE) Atomics.add(this.#words, this.#reclaimedAt, 1n);
+    if (!this.#publish(entry)) return this.#takenOver();
+    if (this.#isAlone(entry)) return entry;
+    this.lostRaces++;
+    return BEATEN;
+  }
+
+  /** This thread is slow itself: it gives the others all the time that they gave it. */
+  #takenOver(): number {
+    this.lostRaces++;
+    this.#patience = PATIENCE;
+    return BEATEN;
+  }
+
+  #nextTicket(): bigint {
+    if (this.#ticketsLeft === 0) {
+      const block = Atomics.add(this.#words, this.#blocksAt, 1n);
+      const first = block << BigInt(BLOCK_BITS + TAG_BITS);
+      this.#ticket = BigInt.asIntN(64, first) | BigInt(TRANSIT);
+      this.#ticketsLeft = 2 ** BLOCK_BITS;
+    } else {
+      this.#ticket += 1n << BigInt(TAG_BITS);
+    }
+    this.#ticketsLeft--;
+    return this.#ticket;
+  }
+
+  /** Whether to wait once more for another thread. */
+  #isPatient(): boolean {
+    return this.#patience-- > 0;
+  }
+
+  #forget(state: bigint, floor: bigint): void {
+    for (;;) {
+      const forgotten = this.forgotten();
+      if (forgotten >= state) return;
+      const seen = Atomics.compareExchange(this.#words, this.#forgottenAt, forgotten, floor);
+      if (seen === forgotten) return;
+    }
+  }
+
+  /** No bucket that was ever forgotten had a higher state than this. */
+  forgotten(): bigint {
+    return Atomics.load(this.#words, this.#forgottenAt);
+  }
+
+  /** Entries taken from buckets that were full. */
+  reclaimed(): number {
+    return Number(Atomics.load(this.#words, this.#reclaimedAt));
+  }
+
+  /** Writes the key into the entry taken; false if another thread has taken it over. */
+  #publish(entry: number): boolean {
+    for (;;) {
+      const identity = Atomics.load(this.#words, entry + ENTRY.identity);
+      // Looked at after the identity: whoever holds the entry next changes the identity before it
+      // commits, and then this exchange fails.
+      if (Atomics.load(this.#words, entry + ENTRY.state) !== this.#ticket) return false;
+      const next = this.#table.identityAfter(identity);
+      const at = entry + ENTRY.identity;
+      if (Atomics.compareExchange(this.#words, at, identity, next) === identity) return true;
+    }
+  }
+
+  /**
+   * Looks for another entry of the key. Of two threads that publish the same key, the later one sees
+   * the other's entry; where both do, the one nearer to home wins. Leaves the entry if it has lost.
+   */
+  #isAlone(mine: number): boolean {
+    const { window, home } = this.#table;
+    let isNearer = true;
+    let entry = home;
+    for (let probe = 1; probe <= window; probe++) {
+      this.#table.saw(probe);
+      if (entry === mine) isNearer = false;
+      while (entry !== mine) {
+        const isKeys = this.#table.versionOf(entry) !== 0;
+        const state = Atomics.load(this.#words, entry + ENTRY.state);
+        // No entry is given out beyond one that was never used.
+        if (state === 0n) return true;
+        const tag = tagOf(state);
+        if (!isKeys || (tag !== LIVE && tag !== TRANSIT)) break;
+        if (tag === LIVE || (isNearer && this.#isPatient())) {
+          this.leave(mine);
+          return false;
+        }
+        // If the exchange fails the other has committed or given up: look at it again.
+        if (Atomics.compareExchange(this.#words, entry + ENTRY.state, state, FREE) === state) break;
+      }
+      entry = this.#table.next(entry);
+    }
+    return true;
+  }
+
+  /** Makes the entry taken last the key's own, in its first state; false if it was taken over. */
+  commit(entry: number, state: bigint): boolean {
+    const at = entry + ENTRY.state;
+    if (Atomics.compareExchange(this.#words, at, this.#ticket, state) === this.#ticket) return true;
+    this.#takenOver();
+    return false;
+  }
+
+  /** Gives the entry taken last to anybody. */
+  leave(entry: number): void {
+    Atomics.compareExchange(this.#words, entry + ENTRY.state, this.#ticket, FREE);
+  }
+}

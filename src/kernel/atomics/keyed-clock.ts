@@ -1,0 +1,52 @@
+import type { Schedule } from '../schedule.ts';
+import { LIVE, TAG_BITS } from './keyed-words.ts';
+import { LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
+
+/** A state word counts ticks up to about here: 8.9 years. The clock stands still there. */
+const LAST_TICKS = 2 ** 60 - 2 ** 8;
+const FIRST_TICKS = -(2 ** 59);
+
+/**
+ * The instant of a call, in a table's ticks: as a number, in the parts that the hot loop computes
+ * with, and, where a key has no entry, as state words.
+ */
+export class KeyedClock {
+  high = 0;
+  low = 0;
+  readonly #originUs: number;
+  readonly #ticksPerMicro: number;
+  readonly #capTicks: bigint;
+  #ticks = 0;
+
+  constructor(originUs: number, { ticksPerMicro, capTicks }: Schedule) {
+    this.#originUs = originUs;
+    this.#ticksPerMicro = ticksPerMicro;
+    this.#capTicks = capTicks;
+  }
+
+  /**
+   * Past 2^53 ticks, 25 days, the product is rounded to a double. It stays monotone, and off by no
+   * more than the rounding that a clock's own microseconds have at that age.
+   */
+  set(nowUs: number): void {
+    const ticks = Math.round((nowUs - this.#originUs) * this.#ticksPerMicro);
+    this.#ticks = Math.min(Math.max(ticks, FIRST_TICKS), LAST_TICKS);
+    this.high = Math.floor(this.#ticks * PER_LOW_UNIT);
+    this.low = this.#ticks - this.high * LOW_UNIT;
+  }
+
+  /** How far ahead a state word can reach. */
+  get ticksLeft(): number {
+    return LAST_TICKS - this.#ticks;
+  }
+
+  /** The state of a bucket that is just full. */
+  get floor(): bigint {
+    return ((BigInt(this.#ticks) - this.#capTicks) << BigInt(TAG_BITS)) | BigInt(LIVE);
+  }
+
+  /** From now to a zero-time; negative for one that has passed. */
+  ticksUntil(state: bigint): number {
+    return Number((state >> BigInt(TAG_BITS)) - BigInt(this.#ticks));
+  }
+}

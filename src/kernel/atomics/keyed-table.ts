@@ -1,0 +1,148 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
+import { readTable } from '../keyed-cell.ts';
+import {
+  LIVE,
+  NO_PLACE,
+  TAG_MASK,
+  tagOf,
+  VERSION_BITS,
+  VERSION_MASK,
+  WINDOW,
+} from './keyed-words.ts';
+
+/**
+ * Finds a key's entry. Entries are named by the Int64 index of their identity word. How an entry
+ * becomes a key's is in `keyed-claim.ts`; both are proved in docs/algorithms-keyed.md.
+ */
+export class KeyTable {
+  readonly words: BigInt64Array<SharedArrayBuffer>;
+  /** The most entries that a call may look at. */
+  readonly window: number;
+  /** The key's first entry. */
+  home = 0;
+  /** What an identity of the key has in its halves, but for the version. */
+  high = 0;
+  low = 0;
+  /** How far from the key's home this call has looked. */
+  probes = 0;
+
+  readonly #i32: Int32Array<SharedArrayBuffer>;
+  readonly #start: number;
+  readonly #end: number;
+  readonly #perHash: number;
+  readonly #split = new BigInt64Array(1);
+  readonly #halves = new Int32Array(this.#split.buffer);
+
+  constructor(place: CellPlace) {
+    const { region, offset } = place;
+    const { entries } = readTable(place);
+    this.words = region.i64;
+    this.window = Math.min(WINDOW, entries);
+    this.#i32 = region.i32;
+    this.#start = (offset + KEYED.table) >> 3;
+    this.#end = this.#start + entries * ENTRY.step;
+    this.#perHash = entries / 2 ** 32;
+  }
+
+  /** Turns to the key of this hash. */
+  seek(high: number, low: number): void {
+    this.home = this.#start + Math.floor(low * this.#perHash) * ENTRY.step;
+    this.high = high | 0;
+    this.low = (low << VERSION_BITS) & ~VERSION_MASK;
+  }
+
+  /** The entry after this one. */
+  next(entry: number): number {
+    const next = entry + ENTRY.step;
+    return next === this.#end ? this.#start : next;
+  }
+
+  /** Notes that the entry so far from home was looked at. */
+  saw(probe: number): void {
+    if (probe > this.probes) this.probes = probe;
+  }
+
+  /**
+   * The key's live entry, or `NO_PLACE`. It may overlook one that another thread writes at the same
+   * time; a claim will not.
+   */
+  find(): number {
+    const i32 = this.#i32;
+    const { high, low, window } = this;
+    let entry = this.home;
+    for (let probe = 1; probe <= window; probe++) {
+      // Plain loads are enough to pass the entries of other keys.
+      const half = entry << 1;
+      const entryHigh = i32[half + HIGH_HALF] as number; // never out of bounds: the cell was checked
+      const entryLow = i32[half + LOW_HALF] as number;
+      if (entryHigh === high && (entryLow & ~VERSION_MASK) === low) {
+        if ((this.stateOf(entry) & TAG_MASK) === LIVE) {
+          this.saw(probe);
+          return entry;
+        }
+      } else if ((entryHigh | entryLow) === 0 && this.stateOf(entry) === 0) {
+        // Entries are given out in the order of the probe, so the key's can't be further on.
+        this.saw(probe);
+        return NO_PLACE;
+      }
+      entry = this.next(entry);
+    }
+    this.saw(window);
+    return NO_PLACE;
+  }
+
+  /** The low half of an entry's state; 0 if it was never used. */
+  stateOf(entry: number): number {
+    this.#split[0] = Atomics.load(this.words, entry + ENTRY.state);
+    return this.#halves[LOW_HALF] as number; // one word
+  }
+
+  /**
+   * The low half of an entry's identity, which is another for every owner; 0 if the entry is not
+   * this key's.
+   */
+  versionOf(entry: number): number {
+    this.#split[0] = Atomics.load(this.words, entry + ENTRY.identity);
+    const low = this.#halves[LOW_HALF] as number; // one word
+    const isKeys = this.#halves[HIGH_HALF] === this.high && (low & ~VERSION_MASK) === this.low;
+    return isKeys ? low : 0;
+  }
+
+  /** Whether an entry still has the owner whose identity had these halves. */
+  isOwned(entry: number, high: number, version: number): boolean {
+    this.#split[0] = Atomics.load(this.words, entry + ENTRY.identity);
+    return this.#halves[LOW_HALF] === version && this.#halves[HIGH_HALF] === high;
+  }
+
+  /** What the key's next identity in place of `identity` is. */
+  identityAfter(identity: bigint): bigint {
+    this.#split[0] = identity;
+    const version = ((this.#halves[LOW_HALF] as number) + 1) & VERSION_MASK;
+    // Never 0, so that no identity is 0.
+    this.#halves[LOW_HALF] = this.low | Math.max(version, 1);
+    this.#halves[HIGH_HALF] = this.high;
+    return this.#split[0] as bigint; // one word
+  }
+
+  /** Whether the key would find a place; a bucket whose state is at most `floor` is full. */
+  hasRoom(floor: bigint): boolean {
+    let entry = this.home;
+    for (let probe = 1; probe <= this.window; probe++) {
+      const state = Atomics.load(this.words, entry + ENTRY.state);
+      if (tagOf(state) !== LIVE || state <= floor) return true;
+      entry = this.next(entry);
+    }
+    return false;
+  }
+
+  /** Buckets that are not full. */
+  count(floor: bigint): number {
+    let count = 0;
+    for (let entry = this.#start; entry < this.#end; entry += ENTRY.step) {
+      const state = Atomics.load(this.words, entry + ENTRY.state);
+      if (state > floor && tagOf(state) === LIVE) count++;
+    }
+    return count;
+  }
+}

@@ -1,0 +1,26 @@
+/** No call looks at more entries than the first so many from the key's home. */
+export const WINDOW = 64;
+
+// Instead of an entry or a wait; the kernel's LATER and NEVER are -1 and -2.
+/** The key has no entry, or nothing is free in its window. */
+export const NO_PLACE = -3;
+/** Another thread was faster: look again. */
+export const BEATEN = -4;
+
+/** The low bits of a state word. A state of 0 says that the entry was never used. */
+export const TAG_BITS = 3;
+export const TAG_MASK = 2 ** TAG_BITS - 1;
+/** The entry is its key's; the other bits are the bucket's zero-time. */
+export const LIVE = 1;
+/** A thread is about to give the entry to a key; the other bits are its ticket. */
+export const TRANSIT = 2;
+/** The whole state of an entry that is nobody's, though its identity may still name a key. */
+export const FREE = 4n;
+
+export function tagOf(state: bigint): number {
+  return Number(BigInt.asUintN(TAG_BITS, state));
+}
+
+/** The low half of an identity word: 12 bits of the fingerprint, then the version. */
+export const VERSION_BITS = 20;
+export const VERSION_MASK = 2 ** VERSION_BITS - 1;

@@ -1,0 +1,101 @@
+import { HandleError } from '../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
+import {
+  type CellKind,
+  KEYED,
+  keyedBytes,
+  REGION_HEADER_BYTES,
+  SEED_BYTES,
+  STRIPE_BYTES,
+  STRIPE_COUNT,
+} from '../memory/layout.ts';
+import { Region } from '../memory/region.ts';
+import { layBucket } from './bucket-cell.ts';
+import { liveRecord } from './config-record.ts';
+import type { Schedule } from './schedule.ts';
+
+/** Entries for each key that the table is to hold: half full, a probe is short. */
+const ENTRIES_PER_KEY = 2;
+/** As many as a region has room for. */
+export const MAX_CAPACITY = 67_000_000;
+/** A larger table gets a region of its own, which is freed with it. */
+const MAX_DEFAULT_BYTES = 16_384;
+/** Below every zero-time: no bucket was forgotten yet. */
+export const NONE_FORGOTTEN = -(2n ** 63n);
+
+/** What happens to a key that finds no place. The number is what the cell holds. */
+export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;
+export type WhenFull = keyof typeof WHEN_FULL;
+
+/** What a new table of buckets is made of. */
+export interface NewTable {
+  readonly kind: CellKind;
+  readonly schedule: Schedule;
+  readonly nowUs: number;
+  /** Keys. */
+  readonly capacity: number;
+  readonly whenFull: WhenFull;
+  readonly stats: boolean;
+  readonly region: Region | undefined;
+}
+
+/** Lays a new table down in shared memory. */
+export function createKeyedCell(table: NewTable): CellPlace {
+  const { kind, schedule, nowUs, capacity, whenFull, stats } = table;
+  const entries = capacity * ENTRIES_PER_KEY;
+  const bytes = keyedBytes(entries);
+  const own = () =>
+    Region.create({ bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES });
+  const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
+  const place = allocateCell(region, bytes, stats);
+  layBucket(place, schedule, nowUs, schedule.burst);
+  const { buffer, i32, i64, f64 } = place.region;
+  const at = place.offset;
+  i32[(at + KEYED.entries) >> 2] = entries;
+  i32[(at + KEYED.whenFull) >> 2] = WHEN_FULL[whenFull];
+  f64[(at + KEYED.originUs) >> 3] = nowUs;
+  i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
+  // Random values cannot be written into shared memory directly.
+  const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
+  new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
+  publishCell(place, kind);
+  return place;
+}
+
+/**
+ * Checks that a table of this kind lies at `offset`, all of it within the region, with a
+ * configuration that makes sense.
+ *
+ * @throws HandleError
+ */
+export function openKeyedCell(
+  region: Region,
+  offset: number,
+  kind: CellKind,
+  nonce: number,
+): CellPlace {
+  const head = openCell(region, offset, kind, nonce, KEYED.table);
+  const { entries, whenFull, originUs } = readTable(head);
+  if (entries < 1 || entries > MAX_CAPACITY * ENTRIES_PER_KEY) {
+    throw new HandleError('ERR_REGION_DAMAGED', `the table says it has ${entries} entries`);
+  }
+  const place = openCell(region, offset, kind, nonce, keyedBytes(entries));
+  liveRecord(place);
+  if (!Object.values<number>(WHEN_FULL).includes(whenFull) || !Number.isFinite(originUs)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration makes no sense");
+  }
+  return place;
+}
+
+/** What every thread reads once. */
+export function readTable({ region, offset }: CellPlace): {
+  entries: number;
+  whenFull: number;
+  originUs: number;
+} {
+  return {
+    entries: region.i32[(offset + KEYED.entries) >> 2] ?? 0,
+    whenFull: region.i32[(offset + KEYED.whenFull) >> 2] ?? -1,
+    originUs: region.f64[(offset + KEYED.originUs) >> 3] ?? Number.NaN,
+  };
+}

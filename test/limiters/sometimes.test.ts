@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { attach, HandleError, ManualClock, Sometimes } from '../../src/index.ts';
+
+/** Go's rate.Sometimes, without its mutex. */
+class GoSometimes {
+  readonly #options: { first: number; every: number; intervalMs: number };
+  #count = 0;
+  #lastMs: number;
+
+  constructor(options: { first: number; every: number; intervalMs: number }, createdMs: number) {
+    this.#options = options;
+    this.#lastMs = createdMs;
+  }
+
+  isDue(nowMs: number): boolean {
+    const { first, every, intervalMs } = this.#options;
+    const due =
+      this.#count === 0 ||
+      (first > 0 && this.#count < first) ||
+      (every > 0 && this.#count % every === 0) ||
+      (intervalMs > 0 && nowMs - this.#lastMs >= intervalMs);
+    // Ours: a clock that steps back is no occasion, and does not bring the next one nearer.
+    if (due && intervalMs > 0) this.#lastMs = Math.max(this.#lastMs, nowMs);
+    this.#count++;
+    return due;
+  }
+}
+
+describe('Sometimes', () => {
+  it.each([
+    [{}, 'x.........'],
+    [{ first: 3 }, 'xxx.......'],
+    [{ every: 3 }, 'x..x..x..x'],
+    [{ first: 3, every: 2 }, 'xxx.x.x.x.'],
+    [{ intervalMs: 3000 }, 'x..x..x..x'],
+    [{ intervalMs: 2999.9 }, 'x..x..x..x'],
+    [{ intervalMs: 3000.1 }, 'x...x...x.'],
+    [{ first: 2, intervalMs: 4000 }, 'xx...x...x'],
+    [{ every: 4, intervalMs: 3000 }, 'x..xx..xx.'],
+  ])('with %o acts on these of ten calls a second apart: %s', (options, pattern) => {
+    const clock = ManualClock.create({ nowMs: 777 });
+    const sometimes = Sometimes.create({ ...options, clock });
+    const acted = Array.from({ length: 10 }, () => {
+      const due = sometimes.isDue();
+      clock.advance(1000);
+      return due ? 'x' : '.';
+    });
+    expect(acted.join('')).toBe(pattern);
+  });
+
+  it('does as Go does, also long after its counts have been folded, and when the clock steps back', () => {
+    const small = fc.integer({ min: 0, max: 6 });
+    fc.assert(
+      fc.property(
+        fc.record({ first: small, every: small, intervalMs: small }),
+        fc.array(fc.integer({ min: -3, max: 6 }), { maxLength: 60 }),
+        (options, moves) => {
+          const clock = ManualClock.create({ nowMs: 100 });
+          const ours = Sometimes.create({ ...options, clock });
+          const gos = new GoSometimes(options, clock.nowMs);
+          for (const ms of moves) {
+            clock.set(clock.nowMs + ms);
+            expect(ours.isDue()).toBe(gos.isDue(clock.nowMs));
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('does what is due, and says so; what is thrown is thrown on, and the call counts', () => {
+    const sometimes = Sometimes.create({ every: 2 });
+    const done: number[] = [];
+    expect([1, 2, 3].map((n) => sometimes.do(() => done.push(n)))).toEqual([true, false, true]);
+    expect(done).toEqual([1, 3]);
+    const fail = () => {
+      throw new Error('no');
+    };
+    expect(sometimes.do(fail)).toBe(false);
+    expect(() => sometimes.do(fail)).toThrow('no');
+    expect(sometimes.isDue()).toBe(false);
+  });
+
+  it('is one count on every thread that attaches', () => {
+    const sometimes = Sometimes.create({ first: 2 });
+    const other = attach(structuredClone(sometimes.handle));
+    expect(other).toBeInstanceOf(Sometimes);
+    expect([sometimes.isDue(), other.isDue(), sometimes.isDue(), other.isDue()]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it.each([
+    [{ first: -1 }, RangeError, /^first must be an integer at least 0 and at most .*, got -1$/],
+    [{ every: 1.5 }, RangeError, /^every must be an integer .*, got 1.5$/],
+    [{ every: '2' as never }, TypeError, /^every must be an integer .*, got "2"$/],
+    [{ intervalMs: Number.POSITIVE_INFINITY }, RangeError, /^intervalMs must be .*, got Infinity$/],
+  ])('names what is wrong with %o', (options, error, message) => {
+    expect(() => Sometimes.create(options)).toThrow(error);
+    expect(() => Sometimes.create(options)).toThrow(message);
+  });
+
+  it('does nothing for what is no function, and counts no call', () => {
+    const sometimes = Sometimes.create({});
+    expect(() => sometimes.do(1 as never)).toThrow('action must be a function, got 1');
+    expect(sometimes.isDue()).toBe(true);
+  });
+
+  it('refuses a handle of another kind', () => {
+    const { handle } = Sometimes.create({});
+    expect(() => Sometimes.attach({ ...handle, zerotime: 'fixed-window' } as never)).toThrow(
+      HandleError,
+    );
+  });
+});

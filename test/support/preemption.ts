@@ -1,0 +1,75 @@
+/** Thrown into a call whose thread dies. */
+class Death extends Error {}
+
+/** What a call returns whose thread died in it. */
+export const KILLED = Symbol('killed');
+
+interface Frame {
+  stepsLeft: number;
+  readonly then: () => void;
+}
+
+/**
+ * Stalls and kills calls at a chosen atomic operation, on one thread: there the calls of other
+ * threads run to their end inside it, or the call ends. Loads, exchanges and additions are all that
+ * others can see of a call.
+ */
+export class Preemption {
+  readonly #originals = {
+    load: Atomics.load,
+    compareExchange: Atomics.compareExchange,
+    add: Atomics.add,
+  };
+  readonly #frames: Frame[] = [];
+  /** Calls that came to their place. */
+  stalls = 0;
+
+  constructor() {
+    for (const [name, original] of Object.entries(this.#originals)) {
+      const hooked = (...args: unknown[]) => {
+        this.#step();
+        return (original as (...args: unknown[]) => unknown)(...args);
+      };
+      Object.assign(Atomics, { [name]: hooked });
+    }
+  }
+
+  #step(): void {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) return;
+    frame.stepsLeft--;
+    if (frame.stepsLeft > 0) return;
+    // What runs meanwhile is another thread: it has its own place, or none.
+    frame.stepsLeft = Number.POSITIVE_INFINITY;
+    this.stalls++;
+    this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, then: () => undefined });
+    try {
+      frame.then();
+    } finally {
+      this.#frames.pop();
+    }
+  }
+
+  /** Runs a call; before its `at`-th atomic operation `meanwhile` runs, and then it may die. */
+  call<T>(run: () => T, at: number, meanwhile: () => void, dies = false): T | typeof KILLED {
+    const depth = this.#frames.length;
+    const then = () => {
+      meanwhile();
+      if (dies) throw new Death();
+    };
+    this.#frames.push({ stepsLeft: at, then });
+    try {
+      return run();
+    } catch (error) {
+      if (error instanceof Death) return KILLED;
+      throw error;
+    } finally {
+      this.#frames.length = depth;
+    }
+  }
+
+  /** Gives Atomics back. */
+  restore(): void {
+    Object.assign(Atomics, this.#originals);
+  }
+}
