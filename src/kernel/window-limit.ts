@@ -13,11 +13,11 @@ export interface WindowLimit {
 }
 
 /** A count, and a count plus another, stay in 31 bits. */
-const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
+export const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
 /** A log's ring then takes 128 MiB, and its word keeps 14 bits for the lap. */
 const MAX_LOG_LIMIT = 2 ** 24;
 const MIN_INTERVAL_MS = 0.001;
-const MAX_INTERVAL_MS = 1e11;
+export const MAX_INTERVAL_MS = 1e11;
 /** A refusal looks at each slot. */
 const MAX_SLOTS = 4096;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
-import { Interruptions } from '../support/interruptions.ts';
+import { Preemption } from '../support/preemption.ts';
 import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { WindowReference } from '../support/window-references.ts';
 
@@ -37,12 +37,12 @@ function referenceAnswer(model: WindowReference, limit: number, { call, n }: Cal
 }
 
 describe.each(WINDOW_KINDS)('$kind, a call stalled while others run', (under) => {
-  let interruptions: Interruptions;
+  let preemption: Preemption;
   beforeEach(() => {
-    interruptions = new Interruptions();
+    preemption = new Preemption();
   });
   afterEach(() => {
-    interruptions.restore();
+    preemption.restore();
   });
 
   it('answers as if all calls had come one after another', () => {
@@ -61,13 +61,13 @@ describe.each(WINDOW_KINDS)('$kind, a call stalled while others run', (under) =>
         let during: string[] = [];
         const replies = [
           ...before.map((act) => ('us' in act ? clock.advance(act.us / 1000) : answer(one, act))),
-          interruptions.call(() => answer(one, stalled), {
+          preemption.call(
+            () => answer(one, stalled),
             at,
-            meanwhile: () => {
+            () => {
               during = meanwhile.map((call) => answer(other, call));
             },
-            dies: false,
-          }),
+          ),
         ];
         // The call may have ended before it came to its place.
         const others = during.length > 0 ? meanwhile : [];
@@ -94,6 +94,6 @@ describe.each(WINDOW_KINDS)('$kind, a call stalled while others run', (under) =>
       },
     );
     fc.assert(property, { numRuns: 3_000 });
-    expect(interruptions.stalls).toBeGreaterThan(300);
+    expect(preemption.stalls).toBeGreaterThan(300);
   });
 });

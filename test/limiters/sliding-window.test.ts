@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { ManualClock, SlidingWindow } from '../../src/index.ts';
-import { DEAD, Interruptions } from '../support/interruptions.ts';
+import { KILLED, Preemption } from '../support/preemption.ts';
 
 /** One 1/16 microsecond, in milliseconds. */
 const TICK_MS = 1 / 16_000;
@@ -83,13 +83,13 @@ describe('SlidingWindow', () => {
 });
 
 describe('a slot that a thread sealed before it died', () => {
-  let interruptions: Interruptions | undefined;
+  let preemption: Preemption | undefined;
   afterEach(() => {
-    interruptions?.restore();
+    preemption?.restore();
   });
 
   it('is not opened again, and nothing of it is lost, if the clock then steps back', () => {
-    interruptions = new Interruptions();
+    preemption = new Preemption();
     let deaths = 0;
     for (let at = 1; at < 20; at++) {
       const clock = ManualClock.create();
@@ -97,12 +97,13 @@ describe('a slot that a thread sealed before it died', () => {
       const dying = SlidingWindow.attach(window.handle);
       window.tryConsume(2);
       clock.set(25);
-      const end = interruptions.call(() => dying.available(), {
+      const end = preemption.call(
+        () => dying.available(),
         at,
-        meanwhile: () => undefined,
-        dies: true,
-      });
-      if (end === DEAD) deaths++;
+        () => undefined,
+        true,
+      );
+      if (end === KILLED) deaths++;
       clock.set(0);
       expect(window.available()).toBe(1);
       const slotNow = Number(window.decide(3).retryAfterMs);

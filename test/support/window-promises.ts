@@ -1,4 +1,4 @@
-import type { Change } from './interruptions.ts';
+import type { Change } from './preemption.ts';
 import type { WindowKind } from './window-kinds.ts';
 
 /** What was admitted by the reading of the clock that it stands on. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
-import { DEAD, Interruptions } from '../support/interruptions.ts';
+import { KILLED, Preemption } from '../support/preemption.ts';
 import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
 import { type Admission, brokenPromise } from '../support/window-promises.ts';
 
@@ -38,12 +38,12 @@ function acts(depth: number): fc.Arbitrary<readonly Act[]> {
 }
 
 describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (under) => {
-  let interruptions: Interruptions;
+  let preemption: Preemption;
   beforeEach(() => {
-    interruptions = new Interruptions();
+    preemption = new Preemption();
   });
   afterEach(() => {
-    interruptions.restore();
+    preemption.restore();
   });
 
   it('keeps the limit, loses nothing, and goes on', () => {
@@ -51,7 +51,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       const clock = ManualClock.create();
       const options = { limit, intervalMs: INTERVAL_US / 1000, slots: SLOTS, clock };
       const made = under.create(options);
-      interruptions.changes.length = 0;
+      preemption.changes.length = 0;
       const admissions: Admission[] = [];
       let deaths = 0;
       // A thread that is stalled does nothing else: who runs meanwhile is another thread.
@@ -77,8 +77,8 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
           const meanwhile = () => run(act.meanwhile, depth + 1);
           const { at, dies } = act;
           const call = () => perform(thread.limiter, act.act, act.n);
-          const n = interruptions.call(call, { at, meanwhile, dies });
-          if (n === DEAD) {
+          const n = preemption.call(call, at, meanwhile, dies);
+          if (n === KILLED) {
             deaths++;
             threads.length = depth;
           } else if (n > 0) {
@@ -88,7 +88,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       };
       run(script, 0);
       const limits = { limit, intervalUs: INTERVAL_US, slots: SLOTS };
-      const changes = interruptions.changes;
+      const changes = preemption.changes;
       expect(brokenPromise(under.kind, { ...limits, admissions, changes, deaths })).toBe('');
 
       clock.advance((3 * INTERVAL_US) / 1000);
@@ -101,7 +101,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       expect(made.consumeOrDrain(limit + 1)).toBe(limit);
     });
     fc.assert(property, { numRuns: 4_000 });
-    expect(interruptions.stalls).toBeGreaterThan(1_000);
+    expect(preemption.stalls).toBeGreaterThan(1_000);
   });
 });
 
