@@ -1,0 +1,48 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCli } from './support/run-cli.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'zerotime-cli-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the zerotime command', () => {
+  it('knows its version', async () => {
+    const manifest = new URL('../../package.json', import.meta.url);
+    const { version } = JSON.parse(readFileSync(manifest, 'utf8'));
+    expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  it.each([
+    [['--help'], /load \[options\] \[url\]/],
+    [['load', '--help'], /--rate <number>(.|\n)*Exit code: 0 if all is well/],
+  ])('%j shows help', async (args, text) => {
+    const { code, stdout } = await runCli(args);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(text);
+  });
+
+  it.each([
+    [['lode'], /unknown command 'lode'/],
+    [['load', '--rat', '1'], /unknown option '--rat'.*\n.*--rate/],
+    [['load', '-r', 'fast'], /--rate <number>' argument 'fast' is invalid.*such as 2000/],
+    [['load', 'localhost'], /'localhost' is invalid for argument 'url'.*such as http:\/\//],
+    [['load', '-t', '9', '-c', '8'], /--connections must be at least --threads, 9.*got 8/],
+    [['load', '--json', folder], /--json <file>'.*can be written/],
+    [['load', '--json', join(folder, 'no', 'such')], /--json <file>'.*can be written/],
+    [['load', 'http://a/', 'http://b/'], /too many arguments/],
+  ])('%j ends with what is wrong and no load', async (args, text) => {
+    const { code, stdout, stderr } = await runCli(args);
+    expect(code).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(text);
+  });
+
+  it('leaves an existing file alone until there is a result', async () => {
+    const path = join(folder, 'kept.json');
+    writeFileSync(path, 'old');
+    await runCli(['load', '--json', path, '--rate', 'wrong']);
+    expect(readFileSync(path, 'utf8')).toBe('old');
+  });
+});

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { Fifo } from '../../../src/cli/load/fifo.ts';
+
+describe('Fifo', () => {
+  it('gives items back in the order of their coming, across its own tidying up', () => {
+    const fifo = new Fifo<number>();
+    let next = 0;
+    for (let item = 0; item < 10_000; item += 1) {
+      fifo.push(item);
+      if (item % 3 !== 0) expect(fifo.shift()).toBe(next++);
+    }
+    expect(fifo.length).toBe(10_000 - next);
+    while (fifo.length > 0) {
+      expect(fifo.peek()).toBe(next);
+      expect(fifo.shift()).toBe(next++);
+    }
+    expect(next).toBe(10_000);
+    expect(fifo.peek()).toBeUndefined();
+    expect(fifo.shift()).toBeUndefined();
+    fifo.push(1);
+    expect(fifo.shift()).toBe(1);
+  });
+
+  it('drops what filter refuses, and keeps the order', () => {
+    const fifo = new Fifo<number>();
+    for (const item of [1, 2, 3, 4, 5]) fifo.push(item);
+    fifo.shift();
+    fifo.filter((item) => item < 4);
+    expect([fifo.shift(), fifo.shift(), fifo.shift()]).toEqual([2, 3, undefined]);
+  });
+});

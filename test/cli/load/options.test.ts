@@ -1,0 +1,94 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { describe, expect, it } from 'vitest';
+import {
+  parseBody,
+  parseBurst,
+  parseConnections,
+  parseDuration,
+  parseHeader,
+  parseMethod,
+  parseRate,
+  parseThreads,
+  parseUrl,
+} from '../../../src/cli/load/options.ts';
+
+const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
+  [parseRate, '2000', 2_000],
+  [parseRate, '0.5', 0.5],
+  [parseRate, '1e4', 10_000],
+  [parseRate, '0.001', 0.001],
+  [parseRate, '1000000', 1e6],
+  [parseThreads, '1', 1],
+  [parseThreads, '256', 256],
+  [parseConnections, '65536', 65_536],
+  [parseBurst, '1000000', 1e6],
+  [parseDuration, '10', 10_000],
+  [parseDuration, '10s', 10_000],
+  [parseDuration, '0.5', 500],
+  [parseDuration, '500ms', 500],
+  [parseDuration, '2m', 120_000],
+  [parseDuration, '24h', 86_400_000],
+  [parseUrl, 'http://localhost:8080', 'http://localhost:8080/'],
+  [parseUrl, 'https://example.com/a?b=c', 'https://example.com/a?b=c'],
+  [parseMethod, 'get', 'GET'],
+  [parseMethod, 'PURGE', 'PURGE'],
+  [parseHeader, 'Accept: a:b', [['Accept', 'a:b']]],
+  [parseHeader, 'X-Empty:', [['X-Empty', '']]],
+  [parseBody, 'text', Buffer.from('text')],
+];
+
+const REFUSED: [(text: string) => unknown, string, RegExp][] = [
+  ...['0', '-1', 'abc', '', 'Infinity', 'NaN', '1e7', '0x10', '100/m', ' 5'].map(
+    (text): [typeof parseRate, string, RegExp] => [parseRate, text, /such as 2000, 0\.5 or 1e4/],
+  ),
+  [parseThreads, '0', /whole number from 1 to 256/],
+  [parseThreads, '257', /whole number from 1 to 256/],
+  [parseThreads, '1.5', /whole number from 1 to 256/],
+  [parseConnections, '65537', /whole number from 1 to 65536/],
+  [parseBurst, '0', /whole number from 1 to 1000000/],
+  ...['0', '', '10x', '-1s', '25h', '1 s', 's'].map(
+    (text): [typeof parseDuration, string, RegExp] => [parseDuration, text, /10s, 500ms, 2m or 1h/],
+  ),
+  [parseUrl, 'localhost:8080', /start with http:\/\/ or https:\/\//],
+  [parseUrl, 'example.com', /absolute url, such as http:/],
+  [parseUrl, 'ftp://example.com', /start with http:\/\/ or https:\/\//],
+  [parseUrl, 'http://user:secret@example.com', /without a user name.*Authorization/],
+  [parseMethod, 'CONNECT', /not CONNECT/],
+  [parseMethod, 'G T', /such as GET, POST or PUT/],
+  [parseHeader, 'no colon', /'Name: value'/],
+  [parseHeader, ': no name', /'Name: value'/],
+  [parseHeader, 'bad name: x', /'Name: value'/],
+  [parseHeader, 'X: a\nb', /'Name: value'/],
+  [parseHeader, 'Content-Length: 3', /other than content-length/],
+  [parseHeader, 'transfer-encoding: chunked', /other than transfer-encoding/],
+  [parseBody, '@/no/such/file', /readable file \(ENOENT/],
+];
+
+describe('the options of load', () => {
+  it.each(ACCEPTED)('%o takes %j as %j', (parse, text, value) => {
+    expect(parse(text)).toEqual(value);
+  });
+
+  it.each(REFUSED)('%o refuses %j and says how it should look: %s', (parse, text, message) => {
+    expect(() => parse(text)).toThrow(InvalidArgumentError);
+    expect(() => parse(text)).toThrow(message);
+  });
+
+  it('collects headers, and takes Host only once', () => {
+    const one = parseHeader('Host: a');
+    expect(parseHeader('X: y', one)).toEqual([
+      ['Host', 'a'],
+      ['X', 'y'],
+    ]);
+    expect(() => parseHeader('host: b', one)).toThrow(/once/);
+  });
+
+  it('reads a body from a file, byte for byte', () => {
+    const path = join(mkdtempSync(join(tmpdir(), 'zerotime-')), 'body');
+    writeFileSync(path, Uint8Array.of(0, 255, 10));
+    expect([...parseBody(`@${path}`)]).toEqual([0, 255, 10]);
+  });
+});

@@ -1,0 +1,106 @@
+import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Pacer, reservationsAhead } from '../../../src/cli/load/pacer.ts';
+import { openSchedule } from '../../../src/cli/load/schedule.ts';
+import { TokenBucket } from '../../../src/limiters/token-bucket.ts';
+import { ManualClock } from '../../../src/time/manual-clock.ts';
+
+const RATE = 500;
+const SLOT_MS = 1_000 / RATE;
+
+/** A pacer on a clock that is moved by hand, alone on a bucket with a token every 2 ms. */
+class Paced {
+  readonly clock = ManualClock.create({ nowMs: 1_000 });
+  readonly pacer: Pacer;
+  /** What came due since the last call of `at`, in ms from the start. */
+  #due: number[] = [];
+  ended = false;
+
+  constructor({ slots }: { slots: number }) {
+    this.pacer = new Pacer({
+      bucket: TokenBucket.create({ rate: RATE, burst: 1, clock: this.clock }),
+      outstanding: reservationsAhead(RATE, 1),
+      endUs: (1_000 + (slots - 0.5) * SLOT_MS) * 1_000,
+      // Asleep, it would wait for a clock that only this thread can move.
+      isIdle: () => false,
+      onDue: (dueUs) => this.#due.push(dueUs / 1_000 - 1_000),
+      onEnd: () => {
+        this.ended = true;
+      },
+    });
+    this.pacer.start();
+  }
+
+  /** Moves the clock to `ms` from the start and returns what comes due. */
+  async at(ms: number): Promise<number[]> {
+    this.clock.set(1_000 + ms);
+    this.pacer.wake();
+    await turnOfEventLoop();
+    return this.#due.splice(0);
+  }
+}
+
+describe('Pacer', () => {
+  it('issues each slot of the schedule at its instant, not before, until the end', async () => {
+    const paced = new Paced({ slots: 4 });
+    expect(await paced.at(0)).toEqual([0]);
+    expect(await paced.at(1.999)).toEqual([]);
+    expect(await paced.at(2)).toEqual([2]);
+    expect(await paced.at(4.5)).toEqual([4]);
+    expect(paced.ended).toBe(false);
+    expect(await paced.at(6)).toEqual([6]);
+    expect(paced.ended).toBe(true);
+    expect(await paced.at(100)).toEqual([]);
+  });
+
+  it('issues late, but with the instants of the schedule, after a stall within the lookahead', async () => {
+    const paced = new Paced({ slots: 1_000 });
+    await paced.at(0);
+    const late = await paced.at(201);
+    expect(late).toEqual(Array.from({ length: 100 }, (_, index) => 2 + 2 * index));
+    expect(await paced.at(202)).toEqual([202]);
+  });
+
+  it('loses what nobody had reserved after a longer stall, and goes on at the rate', async () => {
+    const paced = new Paced({ slots: 1_000 });
+    await paced.at(0);
+    // 125 slots were reserved, up to that at 250 ms; at 401 ms new ones follow.
+    expect(await paced.at(401)).toHaveLength(125);
+    expect(await paced.at(405)).toEqual([401, 403, 405]);
+  });
+
+  it('ends early when it is told to, and makes what is due before', async () => {
+    const paced = new Paced({ slots: 1_000 });
+    await paced.at(0);
+    paced.pacer.stop(1_000_000 + 7_000);
+    expect(await paced.at(50)).toEqual([2, 4, 6]);
+    expect(paced.ended).toBe(true);
+  });
+
+  it.each([
+    ['asleep', true],
+    ['on timers', false],
+  ])('is never early on the real clock, %s', async (_how, idle) => {
+    const { bucket, startUs } = openSchedule(RATE, 1, 50);
+    const earliness: number[] = [];
+    await new Promise<void>((resolve) => {
+      const pacer = new Pacer({
+        bucket,
+        outstanding: reservationsAhead(RATE, 1),
+        endUs: startUs + 200_000,
+        isIdle: () => idle,
+        onDue: (dueUs) => earliness.push(dueUs - bucket.clock.now()),
+        onEnd: resolve,
+      });
+      pacer.start();
+    });
+    expect(earliness.length).toBeGreaterThan(0);
+    expect(Math.max(...earliness)).toBeLessThanOrEqual(0);
+  });
+
+  it('holds the same number of reservations in each thread, and at least one', () => {
+    expect(reservationsAhead(2_000, 4)).toBe(125);
+    expect(reservationsAhead(1, 8)).toBe(1);
+    expect(reservationsAhead(0.001, 1)).toBe(1);
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { RateMeter } from '../../../src/cli/load/rate-meter.ts';
+
+const SECOND = 1e6;
+const START = 5 * SECOND;
+
+describe('RateMeter', () => {
+  it('is the mean of the second that has been reported in full', () => {
+    const meter = new RateMeter(START);
+    expect(meter.rateAt(START - SECOND)).toBeUndefined();
+    expect(meter.rateAt(START + SECOND / 4)).toBeUndefined();
+    // 100/s for two seconds, 300/s from then on; in two pieces, out of order.
+    meter.add(
+      Float64Array.from({ length: 900 }, (_, i) => START + 2 * SECOND + (i * SECOND) / 300),
+    );
+    meter.add(Float64Array.from({ length: 200 }, (_, i) => START + (i * SECOND) / 100));
+    expect(meter.admitted).toBe(1_100);
+    expect(meter.rateAt(START + 0.8 * SECOND)).toBeCloseTo(100, 5);
+    expect(meter.rateAt(START + 2.5 * SECOND)).toBeCloseTo(100, 5);
+    expect(meter.rateAt(START + 3 * SECOND)).toBeCloseTo(200, 5);
+    expect(meter.rateAt(START + 3.5 * SECOND)).toBeCloseTo(300, 5);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { PLAIN } from '../../../src/cli/load/format.ts';
+import type { LoadOptions } from '../../../src/cli/load/options.ts';
+import { exitCode } from '../../../src/cli/load/result.ts';
+import { renderSummary } from '../../../src/cli/load/summary.ts';
+
+// It starts workers, so it must be the compiled one.
+const RUN = new URL('../../../dist/src/cli/load/run.js', import.meta.url).href;
+const { runLoad }: typeof import('../../../src/cli/load/run.ts') = await import(RUN);
+
+const OPTIONS: LoadOptions = {
+  url: undefined,
+  rate: 100,
+  burst: 1,
+  threads: 2,
+  connections: 2,
+  durationMs: 200,
+  timeoutMs: 100,
+  method: 'GET',
+  headers: [],
+  body: undefined,
+};
+
+/** A worker in place of the load thread's. */
+function worker(code: string): URL {
+  const source = `import { parentPort, threadId } from 'node:worker_threads'; ${code}`;
+  return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+}
+
+const never = new AbortController().signal;
+
+describe('runLoad', () => {
+  it('reports a thread that crashes, with what it had told by then, and ends the run', async () => {
+    const loadWorker = worker(`
+      parentPort.once('message', ({ endUs }) => {
+        const admissions = Float64Array.of(endUs - 2e4 * threadId);
+        const counters = { sent: 1, succeeded: 1, failed: 0 };
+        parentPort.postMessage({ type: 'report', admissions, counters, waiting: 0 });
+        setImmediate(() => { throw new Error('out of luck'); });
+      });
+      parentPort.postMessage({ type: 'ready' });
+    `);
+    const result = await runLoad({ ...OPTIONS, durationMs: 60_000 }, { stop: never, loadWorker });
+    expect(result.interrupted).toBe(true);
+    expect(result.threads.map(({ crash }) => crash)).toEqual([
+      'Error: out of luck',
+      'Error: out of luck',
+    ]);
+    expect(result.admitted).toBe(2);
+    expect(exitCode(result)).toBe(1);
+    const summary = renderSummary(result, PLAIN).join('\n');
+    expect(summary).toContain('thread 2 crashed, its results are incomplete: Error: out of luck');
+  });
+
+  it('does not wait for ever for a thread that has got stuck', async () => {
+    const loadWorker = worker(`
+      parentPort.once('message', () => { for (;;); });
+      parentPort.postMessage({ type: 'ready' });
+    `);
+    const result = await runLoad({ ...OPTIONS, threads: 1 }, { stop: never, loadWorker });
+    expect(result.threads.map(({ crash }) => crash)).toEqual(['did not finish in time']);
+    expect(exitCode(result)).toBe(1);
+  });
+
+  it('says so when a thread cannot even start', async () => {
+    const loadWorker = worker(`throw new Error('no such luck');`);
+    await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
+      /load thread cannot start: Error: no such luck/,
+    );
+  });
+
+  it('is over at once when it is interrupted before the first request', async () => {
+    await expect(runLoad(OPTIONS, { stop: AbortSignal.abort() })).rejects.toThrow(
+      /stopped before the first request/,
+    );
+  });
+
+  it('notices a limiter that lets too much through', async () => {
+    // Two threads that were both given each slot of the schedule.
+    const loadWorker = worker(`
+      parentPort.on('message', ({ endUs }) => {
+        const admissions = Float64Array.from({ length: 10 }, (_, slot) => endUs - 1e5 + slot * 1e4);
+        const counters = { sent: 10, succeeded: 10, failed: 0 };
+        parentPort.postMessage({ type: 'report', admissions, counters, waiting: 0 });
+        process.exit();
+      });
+      parentPort.postMessage({ type: 'ready' });
+    `);
+    const result = await runLoad(OPTIONS, { stop: never, loadWorker });
+    expect(result.guarantee.held).toBe(false);
+    expect(result.guarantee.tightest).toMatchObject({ admitted: 20 });
+    expect(exitCode(result)).toBe(2);
+    expect(renderSummary(result, PLAIN).join('\n')).toMatch(
+      /BROKEN.*\n +worst of 210 spans: 20 in 90 ms, 10 allowed/,
+    );
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { COLOURS, PLAIN } from '../../../src/cli/load/format.ts';
+import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
+import { exitCode, type LoadResult } from '../../../src/cli/load/result.ts';
+import { renderSummary } from '../../../src/cli/load/summary.ts';
+import { Tally } from '../../../src/cli/load/tally.ts';
+
+const RATE = 2_000;
+
+/** A run of a second in which all went well, but for what `change` says. */
+function resultOf(change: Partial<LoadResult> = {}): LoadResult {
+  const admissions = Float64Array.from({ length: RATE }, (_, slot) => 1e9 + slot * 500);
+  const tally = new Tally();
+  tally.counters.sent = RATE;
+  for (const _ of admissions) {
+    tally.countStatus(200);
+    for (const span of ['latency', 'clientLag', 'queued', 'response'] as const) {
+      tally.record(span, 450);
+    }
+  }
+  return {
+    options: {
+      url: 'http://example.com/',
+      rate: RATE,
+      burst: 1,
+      threads: 2,
+      connections: 64,
+      durationMs: 1_000,
+      timeoutMs: 5_000,
+      method: 'GET',
+      headers: [],
+      body: undefined,
+    },
+    url: 'http://example.com/',
+    startedAt: new Date(0),
+    interrupted: false,
+    elapsedMs: 1_000,
+    admitted: RATE,
+    sent: RATE,
+    achievedRate: RATE,
+    admittedPer100Ms: new Array(10).fill(RATE / 10),
+    threads: [1_200, 800].map((admitted) => ({
+      admitted,
+      counters: { sent: admitted, succeeded: admitted, failed: 0 },
+      crash: undefined,
+    })),
+    tally,
+    guarantee: checkGuarantee(admissions, RATE, 1),
+    ...change,
+  };
+}
+
+function summaryOf(change: Partial<LoadResult> = {}): string {
+  return renderSummary(resultOf(change), PLAIN).join('\n');
+}
+
+describe('renderSummary', () => {
+  it('tells a run that went well', () => {
+    expect(summaryOf()).toBe(`
+  Target      http://example.com/
+  Rate        2,000/s wanted
+              2,000/s achieved  ✔ +0.00 %  2,000 requests in 1 s
+              ▇▇▇▇▇▇▇▇▇▇ each 100 ms
+
+  Guarantee   ✔ held: in every span of t seconds at most 1 + 2,000 x t requests
+              tightest of 2,001,000 spans: 2,000 in 999.5 ms, 2,000 allowed
+
+  Latency            p50       p90       p99     p99.9       max
+    in all       0.45 ms   0.45 ms   0.45 ms   0.45 ms   0.45 ms   due → answered
+    client       0.45 ms   0.45 ms   0.45 ms   0.45 ms   0.45 ms   due → noticed by this client
+    queue        0.45 ms   0.45 ms   0.45 ms   0.45 ms   0.45 ms   noticed → a connection is free
+    response     0.45 ms   0.45 ms   0.45 ms   0.45 ms   0.45 ms   sent → answered
+
+  Responses   200 OK                        2,000   100.0 %
+  Errors      none
+
+  Threads     1        1,200    60.0 %
+              2          800    40.0 %
+`);
+  });
+
+  it('says the same in colours', () => {
+    const coloured = renderSummary(resultOf(), COLOURS).join('\n');
+    expect(coloured).toContain('\u001b[32m✔ held\u001b[39m');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours are to be taken out
+    expect(coloured.replaceAll(/\u001b\[\d+m/g, '')).toBe(summaryOf());
+  });
+
+  it('says why the rate was missed', () => {
+    expect(summaryOf({ sent: 500, achievedRate: 500 })).toMatch(
+      /500\/s achieved {2}-75\.00 %.*\n.*\n +1,500 requests found no free connection in time/,
+    );
+    expect(summaryOf({ admitted: 1_990, sent: 1_990, achievedRate: 1_990 })).toMatch(
+      /-0\.50 %.*\n.*\n +10 slots of the schedule were lost/,
+    );
+    expect(summaryOf({ admitted: 1_999, sent: 1_999, achievedRate: 1_999 })).not.toMatch(/lost/);
+  });
+
+  it('names the responses and errors, the most frequent error first', () => {
+    const tally = new Tally();
+    tally.countStatus(503);
+    tally.countStatus(200);
+    tally.countError('connection reset', 'read ECONNRESET');
+    for (let i = 0; i < 5; i += 1) tally.countError('unsent', 'none free');
+    expect(summaryOf({ tally })).toContain(`
+  Responses   200 OK                            1    12.5 %
+              503 Service Unavailable           1    12.5 %
+  Errors      unsent                            5    62.5 %   none free
+              connection reset                  1    12.5 %   read ECONNRESET
+`);
+  });
+
+  it('tells many threads by their range', () => {
+    const thread = { counters: { sent: 0, succeeded: 0, failed: 0 }, crash: undefined };
+    const threads = Array.from({ length: 20 }, (_, index) => ({ ...thread, admitted: 90 + index }));
+    expect(summaryOf({ threads })).toMatch(/Threads +20, each with 4\.5 % to 5\.5 % of the req/);
+  });
+});
+
+describe('exitCode', () => {
+  const crashed = {
+    admitted: 0,
+    counters: { sent: 0, succeeded: 0, failed: 0 },
+    crash: 'Error: no memory',
+  };
+  it.each<[string, Partial<LoadResult>, number]>([
+    ['all went well', {}, 0],
+    ['it was ended early', { interrupted: true }, 0],
+    ['no request succeeded', { tally: new Tally() }, 1],
+    ['a thread crashed', { threads: [crashed] }, 1],
+    ['the guarantee is broken', { guarantee: checkGuarantee(Float64Array.of(0, 0), 1, 1) }, 2],
+  ])('when %s', (_when, change, code) => {
+    expect(exitCode(resultOf(change))).toBe(code);
+  });
+});

@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
+
+export interface CliRun {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The compiled command as a process of its own, with pipes in place of a terminal. */
+export class Cli {
+  readonly child: ChildProcess;
+  readonly #stdout: string[] = [];
+  readonly #stderr: string[] = [];
+  readonly #closed: Promise<unknown[]>;
+
+  constructor(args: readonly string[]) {
+    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#closed = once(this.child, 'close');
+    this.child.stdout?.on('data', (chunk: Buffer) => this.#stdout.push(chunk.toString()));
+    this.child.stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk.toString()));
+  }
+
+  /** Calls `onLine` with each line of the live output. */
+  onLiveLine(onLine: (line: string) => void): void {
+    if (this.child.stderr !== null) createInterface(this.child.stderr).on('line', onLine);
+  }
+
+  async finished(): Promise<CliRun> {
+    await this.#closed;
+    return {
+      code: this.child.exitCode,
+      stdout: this.#stdout.join(''),
+      stderr: this.#stderr.join(''),
+    };
+  }
+}
+
+export function runCli(args: readonly string[]): Promise<CliRun> {
+  return new Cli(args).finished();
+}

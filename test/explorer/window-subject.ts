@@ -1,0 +1,82 @@
+import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
+import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
+import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
+import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
+import type { AtomicsWindow } from '../../src/kernel/atomics/window.ts';
+import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { openWindowCell } from '../../src/kernel/window-cell.ts';
+import type { WindowKind } from '../../src/kernel/window-limit.ts';
+import { nonceOf } from '../../src/memory/cell.ts';
+import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import type { Operation, Subject } from './subject.ts';
+
+const CREATED_MS = 1000;
+const INTERVAL_MS = 100;
+const BYTES = 1024;
+/** Int32 index of the time since creation, in milliseconds, behind the region. */
+const CLOCK_AT = BYTES >> 2;
+
+/** `setup` is `kind limit`. Slots are 50 ms, two to the interval of 100 ms. */
+export function create(setup: string): SharedArrayBuffer {
+  const [kind, limit] = setup.split(' ');
+  // The region takes as much as its limiter needs; the clock lies at the end.
+  const region = Region.create({ buffer: new SharedArrayBuffer(BYTES + 8) });
+  const options = {
+    limit: Number(limit),
+    intervalMs: INTERVAL_MS,
+    region,
+    clock: ManualClock.create({ nowMs: CREATED_MS }),
+  };
+  if (kind === 'fixed-window') FixedWindow.create(options);
+  else if (kind === 'sliding-log') SlidingLog.create(options);
+  else SlidingWindow.create({ ...options, slots: 2 });
+  return region.buffer;
+}
+
+function open(buffer: SharedArrayBuffer): AtomicsWindow {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const number = region.i32[(offset + CELL.kind) >> 2];
+  const kind = Object.entries(CELL_KINDS).find(([, n]) => n === number)?.[0] as WindowKind;
+  const place = openWindowCell(region, offset, kind, nonceOf({ region, offset, bytes: 0 }));
+  if (kind === 'fixed-window') return new AtomicsFixedWindow(place);
+  return kind === 'sliding-log' ? new AtomicsSlidingLog(place) : new AtomicsSlidingWindow(place);
+}
+
+/** Operations are `[name, number]`, of tokens or milliseconds. The clock is read step by step too. */
+export function attach(buffer: SharedArrayBuffer): Subject {
+  const window = open(buffer);
+  const clock = new Int32Array(buffer);
+  const now = () => (CREATED_MS + Atomics.load(clock, CLOCK_AT)) * 1000;
+  let receipt: Receipt | undefined;
+  return {
+    run([name, number = 1]: Operation): unknown {
+      switch (name) {
+        case 'advance':
+          Atomics.add(clock, CLOCK_AT, number);
+          return null;
+        case 'take': {
+          const isTaken = window.take(number, now) === 0;
+          if (isTaken) receipt = window.receipt();
+          return isTaken;
+        }
+        case 'drain':
+          return window.drain(number, now);
+        case 'cancel':
+          return receipt === undefined ? null : window.cancel(receipt);
+        case 'available':
+          return window.available(now);
+        default:
+          throw new Error(`no operation ${name}`);
+      }
+    },
+  };
+}
+
+/** What is left now, and at the ends of the next intervals and slots. */
+export function observe(buffer: SharedArrayBuffer): unknown {
+  const window = open(buffer);
+  const clock = new Int32Array(buffer)[CLOCK_AT] ?? 0;
+  const at = (ms: number) => window.available(() => (CREATED_MS + clock + ms) * 1000);
+  return [0, 50, 100, 150].map(at);
+}
