@@ -15,11 +15,11 @@ export interface WindowLimit {
 /** A count, and a count plus another, stay in 31 bits. */
 export const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
 /** A log's ring then takes 128 MiB, and its word keeps 14 bits for the lap. */
-export const MAX_LOG_LIMIT = 2 ** 24;
-export const MIN_INTERVAL_MS = 0.001;
+const MAX_LOG_LIMIT = 2 ** 24;
+const MIN_INTERVAL_MS = 0.001;
 export const MAX_INTERVAL_MS = 1e11;
 /** A refusal looks at each slot. */
-export const MAX_SLOTS = 4096;
+const MAX_SLOTS = 4096;
 
 /** The bits that hold a count up to `limit`. */
 export function countBitsOf(limit: number): number {

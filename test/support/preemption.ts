@@ -4,6 +4,12 @@ class Death extends Error {}
 /** What a call returns whose thread died in it. */
 export const KILLED = Symbol('killed');
 
+/** A word that an exchange has changed. */
+export interface Change {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
 interface Frame {
   stepsLeft: number;
   readonly then: () => void;
@@ -23,12 +29,19 @@ export class Preemption {
   readonly #frames: Frame[] = [];
   /** Calls that came to their place. */
   stalls = 0;
+  /** All changes that exchanges of 64-bit words made, in their order. */
+  readonly changes: Change[] = [];
 
   constructor() {
     for (const [name, original] of Object.entries(this.#originals)) {
       const hooked = (...args: unknown[]) => {
         this.#step();
-        return (original as (...args: unknown[]) => unknown)(...args);
+        const seen = (original as (...args: unknown[]) => unknown)(...args);
+        const [, , from, to] = args;
+        if (typeof from === 'bigint' && typeof to === 'bigint' && seen === from) {
+          this.changes.push({ from, to });
+        }
+        return seen;
       };
       Object.assign(Atomics, { [name]: hooked });
     }

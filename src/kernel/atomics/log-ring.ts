@@ -14,6 +14,12 @@ interface LogPlace {
   readonly intervalTicks: number;
 }
 
+/** The head as a thread last saw or wrote it. */
+export interface HeadHalves {
+  low: number;
+  high: number;
+}
+
 /**
  * The entries of a log: times in ticks, each with one bit, its mark, that turns with every lap of
  * the ring. So an entry tells by itself whether it was written in this lap, and times need not
@@ -55,51 +61,59 @@ export class LogRing {
    * Makes sure that the `pending` entries before `index` are written, and returns the time of the
    * last. `mark` is what the entry at `index` will get.
    */
-  settle(head: bigint, index: number, mark: number, pending: number, ticks: number): number {
+  settle(head: HeadHalves, index: number, mark: number, pending: number, ticks: number): number {
     const { limit } = this.#place;
     const newest = this.timeAt(index, limit - 1);
     const lastMark = index === 0 ? 1 - mark : mark;
     // A new log has no entries, and nothing pending.
     if (pending === 0 || this.#mark() === lastMark) return newest;
-    const start = index - pending;
-    return start < 0
-      ? this.write(head, start + limit, 1 - mark, pending, ticks)
-      : this.write(head, start, mark, pending, ticks);
+    const start = index < pending ? index - pending + limit : index - pending;
+    const startMark = index < pending ? 1 - mark : mark;
+    const before = this.timeAt(start, limit - 1);
+    return this.write(head, start, startMark, pending, ticks, before);
   }
 
   /**
    * Writes those of `count` entries from `start` on that are not written yet, and returns the time
-   * of the last. Once the head has moved on there is nothing left to write, and the result means
-   * nothing.
+   * of the last; `newest` is the time of the entry before them. Once the head has moved on there is
+   * nothing left to write, and the result means nothing.
    */
-  write(head: bigint, start: number, mark: number, count: number, ticks: number): number {
+  write(
+    head: HeadHalves,
+    start: number,
+    mark: number,
+    count: number,
+    ticks: number,
+    newest: number,
+  ): number {
     const { words, headAt, ringAt, limit, intervalTicks } = this.#place;
-    let newest = this.timeAt(start, limit - 1);
+    const split = this.#split;
+    const halves = this.#halves;
+    let last = newest;
     let at = start;
     let atMark = mark;
     for (let left = count; left > 0; left--) {
       const old = Atomics.load(words, ringAt + at);
-      this.#split[0] = old;
+      split[0] = old;
       let time = this.#time();
       if (this.#mark() !== atMark) {
         // The entry may be of a later lap, if this thread was stalled before it read it.
-        if (Atomics.load(words, headAt) !== head) return newest;
+        split[0] = Atomics.load(words, headAt);
+        if (halves[LOW_HALF] !== head.low || halves[HIGH_HALF] !== head.high) return last;
         // Not earlier than the reading that admitted it, even if the clock has stepped back since.
-        time = Math.max(ticks, newest, time + intervalTicks);
-        const seen = Atomics.compareExchange(words, ringAt + at, old, this.#join(time, atMark));
-        if (seen !== old) {
-          this.#split[0] = seen;
-          time = this.#time();
-        }
+        time = Math.max(ticks, last, time + intervalTicks);
+        // Written already, where it fails: the same, or a little later, but for this position.
+        split[0] = Atomics.compareExchange(words, ringAt + at, old, this.#join(time, atMark));
+        if (this.#mark() === atMark) time = this.#time();
       }
-      newest = time;
+      last = time;
       at++;
       if (at === limit) {
         at = 0;
         atMark = 1 - atMark;
       }
     }
-    return newest;
+    return last;
   }
 
   #join(time: number, mark: number): bigint {

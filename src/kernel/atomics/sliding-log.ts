@@ -4,7 +4,7 @@ import { readWindow } from '../window-cell.ts';
 import type { ReadClock } from '../window-kernel.ts';
 import { countBitsOf } from '../window-limit.ts';
 import { intervalTicksOf, WindowTime } from '../window-time.ts';
-import { LogRing } from './log-ring.ts';
+import { type HeadHalves, LogRing } from './log-ring.ts';
 import { AtomicsWindow, damaged } from './window.ts';
 
 /**
@@ -41,6 +41,9 @@ export class AtomicsSlidingLog extends AtomicsWindow {
   /** Splits a word into halves, and joins halves to a word. */
   readonly #split = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#split.buffer);
+  /** The head that was loaded last, and the one to be written. */
+  readonly #seen: HeadHalves = { low: 0, high: 0 };
+  readonly #next: HeadHalves = { low: 0, high: 0 };
 
   constructor(place: CellPlace) {
     const { limit, intervalMs, originTicks } = readWindow(place);
@@ -77,15 +80,15 @@ export class AtomicsSlidingLog extends AtomicsWindow {
       const index = high & this.#indexMask;
       // What entries of this lap are marked with: 1 in lap 0, as a new ring is all zeros.
       const mark = 1 - ((high >>> this.#indexBits) & 1);
+      this.#seen.low = low;
+      this.#seen.high = high;
       const nowUs = now();
       const ticks = this.#time.ticks(nowUs);
-      const newest = ring.settle(head, index, mark, low & this.#indexMask, ticks);
-      const room = this.#room(
-        ticks - this.#intervalTicks,
-        index,
-        least,
-        survey ? this.limit : most,
-      );
+      const newest = ring.settle(this.#seen, index, mark, low & this.#indexMask, ticks);
+      const due = ticks - this.#intervalTicks;
+      const room = survey
+        ? ring.countUntil(due, index, this.limit)
+        : this.#room(due, index, least, most);
       const taken = room >= most ? most : room >= least ? room : 0;
       if (taken < least) this.waitUs = this.#untilOver(ring.timeAt(index, least - 1), nowUs);
       const next = taken === 0 ? head : this.#advance(low, high, taken);
@@ -97,7 +100,9 @@ export class AtomicsSlidingLog extends AtomicsWindow {
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
         const last =
-          taken === 0 ? newest : Math.max(ticks, ring.write(next, index, mark, taken, ticks));
+          taken === 0
+            ? newest
+            : Math.max(ticks, ring.write(this.#next, index, mark, taken, ticks, newest));
         if (survey) {
           this.balance = room - taken;
           this.fullUs = Math.max(0, this.#untilOver(last, nowUs));
@@ -128,8 +133,10 @@ export class AtomicsSlidingLog extends AtomicsWindow {
     let lapHigh = low >>> this.#indexBits;
     if (index + taken >= this.limit) nextHigh += this.#indexMask + 1 - this.limit;
     if (nextHigh >= 2 ** 32) lapHigh++;
-    this.#halves[HIGH_HALF] = nextHigh;
-    this.#halves[LOW_HALF] = (lapHigh << this.#indexBits) | taken;
+    this.#next.high = nextHigh | 0;
+    this.#next.low = (lapHigh << this.#indexBits) | taken;
+    this.#halves[HIGH_HALF] = this.#next.high;
+    this.#halves[LOW_HALF] = this.#next.low;
     return this.#split[0] as bigint; // never out of bounds
   }
 

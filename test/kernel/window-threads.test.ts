@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ManualClock, systemClock } from '../../src/index.ts';
+import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
+import { type Admission, brokenLog, brokenSlots } from '../support/window-promises.ts';
+import { Gate, nextMessage, startThread } from '../support/window-threads.ts';
+import type { TrafficData, TrafficRound } from '../workers/window-traffic.ts';
+
+const THREADS = 4;
+const SLOTS = 4;
+
+type Options = Pick<TrafficData, 'maxTokens' | 'stepUs'>;
+
+/** Four threads that call a limiter as fast as they can. */
+class Traffic {
+  readonly threads: Worker[] = [];
+  readonly admissions: Admission[] = [];
+  readonly #start = new Gate();
+  readonly #stop = new Gate();
+  readonly #tally = new SharedArrayBuffer(4);
+  readonly #limiter: AnyWindow;
+
+  constructor(limiter: AnyWindow) {
+    this.#limiter = limiter;
+  }
+
+  /** Resolves when all threads stand at the gate. */
+  async prepare(options: Options): Promise<void> {
+    const data: TrafficData = {
+      handle: this.#limiter.handle,
+      start: this.#start.buffer,
+      stop: this.#stop.buffer,
+      tally: this.#tally,
+      ...options,
+    };
+    for (let i = 0; i < THREADS; i++) this.threads.push(startThread('window-traffic', data));
+    await Promise.all(this.threads.map((thread) => nextMessage(thread)));
+  }
+
+  start(): void {
+    this.#start.open();
+  }
+
+  /** Tokens that the threads know to have been admitted. */
+  get told(): number {
+    return Atomics.load(new Int32Array(this.#tally), 0);
+  }
+
+  /**
+   * Runs until threads have met, and have called often enough; all of them have ended then.
+   * `between` is called after each round of a thread.
+   */
+  async untilRacesWereLost(between?: () => void): Promise<void> {
+    let rounds = 0;
+    const ends = this.threads.map((thread) => {
+      thread.on('message', (round: TrafficRound) => {
+        for (let i = 0; i < round.length; i += 2) {
+          this.admissions.push({ atUs: round[i] as number, n: round[i + 1] as number });
+        }
+        rounds++;
+        between?.();
+        if (rounds >= 10 * THREADS && this.#limiter.stats().lostRaces > 0) this.#stop.open();
+      });
+      return once(thread, 'exit');
+    });
+    this.start();
+    for (const [code] of await Promise.all(ends)) expect(code).toBe(0);
+  }
+
+  async terminate(): Promise<void> {
+    await Promise.all(this.threads.map((thread) => thread.terminate()));
+  }
+}
+
+const running: Traffic[] = [];
+function traffic(limiter: AnyWindow): Traffic {
+  const made = new Traffic(limiter);
+  running.push(made);
+  return made;
+}
+afterEach(async () => {
+  for (const made of running.splice(0)) await made.terminate();
+});
+
+describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
+  it('admits exactly the limit at one instant', async () => {
+    const clock = ManualClock.create();
+    const limit = 20_000;
+    const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock, stats: true });
+    const calls = traffic(limiter);
+    await calls.prepare({ maxTokens: 3, stepUs: 0 });
+    // Where the machine let no two threads meet before the limit was reached, they try again.
+    let instants = 1;
+    await calls.untilRacesWereLost(() => {
+      if (calls.told < instants * limit || limiter.stats().lostRaces > 0) return;
+      clock.advance(10);
+      instants++;
+    });
+    expect(limiter.stats().lostRaces).toBeGreaterThan(0);
+    limiter.consumeOrDrain(limit);
+    expect(limiter.stats().admitted).toBe(instants * limit);
+    clock.advance(10);
+    expect(limiter.available()).toBe(limit);
+  });
+
+  it('is left in order by threads that are terminated at any instant', async () => {
+    const clock = ManualClock.create();
+    const limit = 100_000;
+    const maxTokens = 8;
+    const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock });
+    for (let round = 0; round < 25; round++) {
+      const calls = traffic(limiter);
+      await calls.prepare({ maxTokens, stepUs: 0 });
+      calls.start();
+      const until = systemClock.now() + Math.random() * 4_000;
+      while (systemClock.now() < until);
+      await calls.terminate();
+      const rest = limiter.consumeOrDrain(limit);
+      // A thread dies over one call at most.
+      expect(calls.told + rest).toBeLessThanOrEqual(limit);
+      expect(calls.told + rest).toBeGreaterThanOrEqual(limit - THREADS * maxTokens);
+      expect(limiter.available()).toBe(0);
+      expect(limiter.tryConsume()).toBe(false);
+      clock.advance(10);
+      expect(limiter.available()).toBe(limit);
+    }
+  });
+});
+
+const SLIDING = WINDOW_KINDS.filter(({ kind }) => kind !== 'fixed-window');
+
+describe.each(SLIDING)('$kind under random traffic of four threads', ({ kind, create }) => {
+  it.each([
+    { clockOf: 'the system', limit: 50, intervalMs: 0.5 },
+    { clockOf: 'one that the threads move', limit: 50, intervalMs: 0.5 },
+    { clockOf: 'the system', limit: 1, intervalMs: 0.02 },
+    { clockOf: 'one that the threads move', limit: 3, intervalMs: 0.02 },
+  ])('never admits more than $limit in $intervalMs ms, by the clock of $clockOf', async (test) => {
+    const { limit, intervalMs } = test;
+    const manual = test.clockOf !== 'the system';
+    const clock = manual ? ManualClock.create() : systemClock;
+    const readings: number[] = [];
+    // The limiter's first reading is its birth.
+    const watched = Object.create(clock, {
+      now: {
+        value: () => {
+          const nowUs = clock.now();
+          readings.push(nowUs);
+          return nowUs;
+        },
+        writable: true,
+      },
+      handle: { value: clock.handle },
+    });
+    const limiter = create({ limit, intervalMs, slots: SLOTS, clock: watched, stats: true });
+    const bornUs = readings[0] as number;
+    const calls = traffic(limiter);
+    await calls.prepare({ maxTokens: Math.min(3, limit), stepUs: manual ? 20 : 0 });
+    await calls.untilRacesWereLost();
+    const { admissions } = calls;
+    expect(limiter.stats().lostRaces).toBeGreaterThan(0);
+    expect(admissions.length).toBeGreaterThan(100);
+    const evidence = {
+      limit,
+      intervalUs: intervalMs * 1000,
+      slots: SLOTS,
+      admissions,
+      changes: [],
+      deaths: 0,
+    };
+    const broken = kind === 'sliding-log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
+    expect(broken).toBe('');
+  });
+});

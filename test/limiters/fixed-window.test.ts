@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { FixedWindow, ManualClock, Region } from '../../src/index.ts';
+import { TwoStepWindow } from '../support/two-step-window.ts';
+import { Gate, nextMessage, startThread } from '../support/window-threads.ts';
+import type { OpenerData } from '../workers/window-opener.ts';
+
+const LIMIT = 5;
+const INTERVAL_MS = 100;
+
+function admittedOf(calls: number, limiter: { tryConsume(): boolean }): number {
+  let admitted = 0;
+  for (let i = 0; i < calls; i++) if (limiter.tryConsume()) admitted++;
+  return admitted;
+}
+
+/**
+ * A thread is held while it opens a window, until another window has been opened and filled. Returns
+ * what that window admits before the thread goes on, and after.
+ */
+async function windowWithLateOpener(
+  limiter: { tryConsume(): boolean },
+  clock: ManualClock,
+  opener: Omit<OpenerData, 'gate'>,
+): Promise<{ before: number; after: number; opener: boolean }> {
+  expect(admittedOf(LIMIT + 1, limiter)).toBe(LIMIT);
+  clock.advance(INTERVAL_MS);
+  const gate = new Gate();
+  const thread = startThread('window-opener', { ...opener, gate: gate.buffer });
+  expect(await nextMessage(thread)).toBe('held');
+  clock.advance(INTERVAL_MS / 2);
+  admittedOf(LIMIT, limiter);
+  clock.advance(INTERVAL_MS);
+  const before = admittedOf(3 * LIMIT, limiter);
+  const allowed = nextMessage<boolean>(thread);
+  gate.open();
+  const opened = await allowed;
+  return { before, after: admittedOf(3 * LIMIT, limiter), opener: opened };
+}
+
+describe('a thread that is held while it opens a window, for more than an interval', () => {
+  it('wipes the count of a later window, where start and count are two words', async () => {
+    const clock = ManualClock.create();
+    const window = TwoStepWindow.create(LIMIT, INTERVAL_MS, clock);
+    const seen = await windowWithLateOpener(window, clock, {
+      at: 'between the steps',
+      handle: window.handle,
+    });
+    // 9 of a limit of 5 in one window, at one instant.
+    expect(seen).toEqual({ before: LIMIT, after: LIMIT - 1, opener: true });
+  });
+
+  it.each([
+    { at: 'before the exchange', opener: false },
+    { at: 'after the exchange', opener: true },
+  ] as const)('wipes nothing in a FixedWindow: held $at', async ({ at, opener }) => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: LIMIT, intervalMs: INTERVAL_MS, clock });
+    const seen = await windowWithLateOpener(window, clock, { at, handle: window.handle });
+    expect(seen).toEqual({ before: LIMIT, after: 0, opener });
+  });
+});
+
+describe('FixedWindow', () => {
+  it('admits the limit, refuses, and opens the next window an interval after the last opened', () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 2, intervalMs: 100, clock });
+    const steps: [atMs: number, n: number, admitted: boolean][] = [
+      [0, 1, true],
+      [10, 1, true],
+      [10, 1, false],
+      [99.9999375, 1, false],
+      [100, 1, true],
+      // The next window is counted from the call that opened it.
+      [250, 2, true],
+      [349, 1, false],
+      [350, 2, true],
+      [350, 1, false],
+      // Back in time is not over yet.
+      [0, 1, false],
+      [450, 1, true],
+    ];
+    const seen = steps.map(([atMs, n]) => {
+      clock.set(atMs);
+      return window.tryConsume(n);
+    });
+    expect(seen).toEqual(steps.map(([, , admitted]) => admitted));
+  });
+
+  it('reads no clock while the count is under the limit', () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock });
+    let readings = 0;
+    const now = clock.now.bind(clock);
+    clock.now = () => {
+      readings++;
+      return now();
+    };
+    expect(admittedOf(3, window)).toBe(3);
+    expect(readings).toBe(0);
+    expect(window.tryConsume()).toBe(false);
+    expect(readings).toBe(1);
+  });
+
+  it('writes nothing when it refuses', () => {
+    const clock = ManualClock.create();
+    const region = Region.create();
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock, region });
+    window.tryConsume(2);
+    const { offset } = window.handle;
+    const bytes = () => Buffer.from(region.buffer, offset, 128).toString('hex');
+    const before = bytes();
+    for (const n of [2, 3, 4, 1e9]) expect(window.tryConsume(n)).toBe(false);
+    expect(window.decide(2).allowed).toBe(false);
+    expect(bytes()).toBe(before);
+  });
+
+  it.each([1, 2, 1_023, 2_047, 2_048, 1_000_000, 2 ** 30 - 1])(
+    'never has a window shorter than the interval, at limit %i',
+    (limit) => {
+      const clock = ManualClock.create({ nowMs: 0.777 });
+      const intervalMs = 1_000;
+      const window = FixedWindow.create({ limit, intervalMs, clock });
+      let openedMs = clock.nowMs;
+      for (let i = 0; i < 50; i++) {
+        // Fills the window, wherever it began.
+        window.tryConsume(limit);
+        const { retryAfterMs } = window.decide(limit);
+        clock.advance(retryAfterMs - 0.001);
+        expect(window.tryConsume(limit)).toBe(false);
+        // Now and then a little late, so that windows begin anywhere between two units of the word.
+        clock.advance(0.001 + (i % 3 === 0 ? 0.0283 : 0));
+        expect(window.tryConsume(limit)).toBe(true);
+        if (i > 0) expect(clock.nowMs - openedMs).toBeGreaterThanOrEqual(intervalMs - 1e-4);
+        openedMs = clock.nowMs;
+      }
+    },
+  );
+
+  it('counts on for 17 years', () => {
+    const clock = ManualClock.create();
+    for (const limit of [1, 2_047, 1_000_000, 2 ** 30 - 1]) {
+      clock.set(0);
+      const window = FixedWindow.create({ limit, intervalMs: 1_000, clock });
+      window.tryConsume(limit);
+      for (let year = 1; year <= 17; year++) {
+        clock.set(year * 365.25 * 86_400_000);
+        expect(window.tryConsume(limit)).toBe(true);
+        clock.advance(999);
+        expect(window.tryConsume(limit)).toBe(false);
+        // The word counts 33 ms at the largest limit.
+        clock.advance(1 + 2 * 33);
+        expect(window.available()).toBe(limit);
+      }
+    }
+  });
+});

@@ -1,0 +1,55 @@
+import {
+  FixedWindow,
+  type LimiterHandle,
+  SlidingLog,
+  SlidingWindow,
+  type WindowLimiter,
+} from '../../src/index.ts';
+import type { SharedOptions } from '../../src/limiters/opening.ts';
+import {
+  FixedWindowReference,
+  type ReferenceLimit,
+  SlidingLogReference,
+  SlidingWindowReference,
+  type WindowReference,
+} from './window-references.ts';
+
+export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
+export type AnyWindow = WindowLimiter<WindowKind>;
+
+interface Limit {
+  readonly limit: number;
+  readonly intervalMs: number;
+  readonly slots?: number;
+}
+
+/** How to make a limiter of a kind, and what it must behave like. */
+export interface KindUnderTest {
+  readonly kind: WindowKind;
+  readonly create: (options: Limit & SharedOptions) => AnyWindow;
+  readonly attach: (handle: LimiterHandle<WindowKind>) => AnyWindow;
+  readonly reference: (limit: ReferenceLimit) => WindowReference;
+}
+
+/** Contracts that hold for all three run once for each of these. */
+export const WINDOW_KINDS: readonly KindUnderTest[] = [
+  {
+    kind: 'fixed-window',
+    create: ({ slots: _, ...options }) => FixedWindow.create(options) as AnyWindow,
+    attach: (handle) => FixedWindow.attach(handle as LimiterHandle<'fixed-window'>) as AnyWindow,
+    reference: (limit) => new FixedWindowReference(limit),
+  },
+  {
+    kind: 'sliding-window',
+    create: (options) => SlidingWindow.create(options) as AnyWindow,
+    attach: (handle) =>
+      SlidingWindow.attach(handle as LimiterHandle<'sliding-window'>) as AnyWindow,
+    reference: (limit) => new SlidingWindowReference(limit),
+  },
+  {
+    kind: 'sliding-log',
+    create: ({ slots: _, ...options }) => SlidingLog.create(options) as AnyWindow,
+    attach: (handle) => SlidingLog.attach(handle as LimiterHandle<'sliding-log'>) as AnyWindow,
+    reference: (limit) => new SlidingLogReference(limit),
+  },
+];

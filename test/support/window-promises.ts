@@ -1,0 +1,92 @@
+import type { Change } from './preemption.ts';
+import type { WindowKind } from './window-kinds.ts';
+
+/** What was admitted by the reading of the clock that it stands on. */
+export interface Admission {
+  readonly atUs: number;
+  readonly n: number;
+}
+
+export interface Evidence {
+  readonly limit: number;
+  readonly intervalUs: number;
+  readonly slots: number;
+  readonly admissions: readonly Admission[];
+  /** Changes of words, where they were watched; the clock starts at 0. */
+  readonly changes: readonly Change[];
+  /** Calls that may have admitted without telling. */
+  readonly deaths: number;
+}
+
+/** One instant for each token, ascending. */
+function instants(admissions: readonly Admission[]): Float64Array {
+  const all = new Float64Array(admissions.reduce((sum, { n }) => sum + n, 0));
+  let at = 0;
+  for (const { atUs, n } of admissions) {
+    all.fill(atUs, at, at + n);
+    at += n;
+  }
+  return all.sort();
+}
+
+/** No half-open interval of the length holds more than the limit. */
+export function brokenLog({ limit, intervalUs, admissions }: Evidence): string {
+  const all = instants(admissions);
+  for (let i = 0; i + limit < all.length; i++) {
+    const first = all[i] as number;
+    const last = all[i + limit] as number;
+    // The limiter counts in 1/16 microsecond.
+    if (Math.round(last * 16) - Math.round(first * 16) < Math.ceil(intervalUs * 16)) {
+      return `${limit + 1} admissions from ${first} to ${last}`;
+    }
+  }
+  return '';
+}
+
+/** No so many consecutive slots hold more than the limit. */
+export function brokenSlots(
+  { limit, intervalUs, slots, admissions }: Evidence,
+  bornUs = 0,
+): string {
+  const slotTicks = Math.ceil((intervalUs * 16) / slots);
+  const counts = new Map<number, number>();
+  for (const { atUs, n } of admissions) {
+    const slot = Math.floor((Math.round(atUs * 16) - Math.round(bornUs * 16)) / slotTicks);
+    counts.set(slot, (counts.get(slot) ?? 0) + n);
+  }
+  for (const slot of counts.keys()) {
+    let sum = 0;
+    for (let i = 0; i < slots; i++) sum += counts.get(slot + i) ?? 0;
+    if (sum > limit) return `${sum} admissions in ${slots} slots from slot ${slot} on`;
+  }
+  return '';
+}
+
+/** Every change adds to the count up to the limit, or opens a window an interval later. */
+function brokenWindows(evidence: Evidence): string {
+  const { limit, intervalUs, admissions, changes, deaths } = evidence;
+  const countBits = BigInt(limit.toString(2).length);
+  const split = (word: bigint) => ({
+    start: Number(word >> countBits),
+    count: Number(word & ((1n << countBits) - 1n)),
+  });
+  let counted = 0;
+  for (const change of changes) {
+    const from = split(change.from);
+    const to = split(change.to);
+    const opens = to.start !== from.start;
+    counted += opens ? to.count : to.count - from.count;
+    const grows = opens ? to.start - from.start >= intervalUs * 16 : to.count > from.count;
+    if (!grows || to.count > limit) return `${JSON.stringify(from)} became ${JSON.stringify(to)}`;
+  }
+  const told = admissions.reduce((sum, { n }) => sum + n, 0);
+  const ok = deaths === 0 ? told === counted : told <= counted;
+  return ok ? '' : `${told} were admitted, ${counted} were counted`;
+}
+
+/** What of a limiter's promise the evidence contradicts; empty if nothing. */
+export function brokenPromise(kind: WindowKind, evidence: Evidence): string {
+  if (kind === 'sliding-log') return brokenLog(evidence);
+  if (kind === 'sliding-window') return brokenSlots(evidence);
+  return brokenWindows(evidence);
+}

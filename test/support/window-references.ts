@@ -1,0 +1,143 @@
+/**
+ * What the window limiters do, told slowly: arrays and sums, time in whole microseconds, one caller
+ * at a time.
+ */
+export interface WindowReference {
+  /** Takes as many as there are, at most `most`; none if there are fewer than `least`. */
+  attempt(least: number, most: number, nowUs: number): number;
+  available(nowUs: number): number;
+  /** Microseconds until `n` can be taken. */
+  retryUs(n: number, nowUs: number): number;
+  /** Microseconds until nothing is held any more. */
+  resetUs(nowUs: number): number;
+}
+
+export interface ReferenceLimit {
+  readonly limit: number;
+  readonly intervalUs: number;
+  readonly slots: number;
+}
+
+export class FixedWindowReference implements WindowReference {
+  readonly #options: ReferenceLimit;
+  #windowStart = 0;
+  #admitted: number[] = [];
+
+  constructor(options: ReferenceLimit) {
+    this.#options = options;
+  }
+
+  #isOver(nowUs: number): boolean {
+    return nowUs >= this.#windowStart + this.#options.intervalUs;
+  }
+
+  attempt(least: number, most: number, nowUs: number): number {
+    const { limit } = this.#options;
+    if (this.#admitted.length + most > limit && this.#isOver(nowUs)) {
+      this.#windowStart = nowUs;
+      this.#admitted = [];
+    }
+    const free = limit - this.#admitted.length;
+    const taken = Math.min(most, free) >= least ? Math.min(most, free) : 0;
+    for (let i = 0; i < taken; i++) this.#admitted.push(nowUs);
+    return taken;
+  }
+
+  available(nowUs: number): number {
+    const { limit } = this.#options;
+    return this.#isOver(nowUs) ? limit : limit - this.#admitted.length;
+  }
+
+  retryUs(n: number, nowUs: number): number {
+    if (n <= this.available(nowUs)) return 0;
+    return this.#windowStart + this.#options.intervalUs - nowUs;
+  }
+
+  resetUs(nowUs: number): number {
+    if (this.#isOver(nowUs) || this.#admitted.length === 0) return 0;
+    return this.#windowStart + this.#options.intervalUs - nowUs;
+  }
+}
+
+export class SlidingWindowReference implements WindowReference {
+  readonly #options: ReferenceLimit;
+  readonly #slotUs: number;
+  /** The slot of each admission. */
+  readonly #admitted: number[] = [];
+  #latestUs = 0;
+
+  constructor(options: ReferenceLimit) {
+    this.#options = options;
+    this.#slotUs = options.intervalUs / options.slots;
+  }
+
+  /** The limiter's time never goes back. */
+  #slotAt(nowUs: number): number {
+    this.#latestUs = Math.max(this.#latestUs, nowUs);
+    return Math.floor(this.#latestUs / this.#slotUs);
+  }
+
+  #freeIn(slot: number): number {
+    const { limit, slots } = this.#options;
+    return limit - this.#admitted.filter((at) => at > slot - slots && at <= slot).length;
+  }
+
+  attempt(least: number, most: number, nowUs: number): number {
+    const slot = this.#slotAt(nowUs);
+    const taken = Math.min(most, this.#freeIn(slot));
+    if (taken < least) return 0;
+    for (let i = 0; i < taken; i++) this.#admitted.push(slot);
+    return taken;
+  }
+
+  available(nowUs: number): number {
+    return this.#freeIn(this.#slotAt(nowUs));
+  }
+
+  retryUs(n: number, nowUs: number): number {
+    let slot = this.#slotAt(nowUs);
+    if (n <= this.#freeIn(slot)) return 0;
+    while (n > this.#freeIn(slot)) slot++;
+    return slot * this.#slotUs - nowUs;
+  }
+
+  resetUs(nowUs: number): number {
+    return this.retryUs(this.#options.limit, nowUs);
+  }
+}
+
+export class SlidingLogReference implements WindowReference {
+  readonly #options: ReferenceLimit;
+  /** Ascending, for an admission is never logged before the one that came before it. */
+  readonly #admitted: number[] = [];
+
+  constructor(options: ReferenceLimit) {
+    this.#options = options;
+  }
+
+  available(nowUs: number): number {
+    const { limit, intervalUs } = this.#options;
+    return Math.max(0, limit - this.#admitted.filter((at) => at > nowUs - intervalUs).length);
+  }
+
+  attempt(least: number, most: number, nowUs: number): number {
+    const taken = Math.min(most, this.available(nowUs));
+    if (taken < least) return 0;
+    for (let i = 0; i < taken; i++) {
+      this.#admitted.push(Math.max(nowUs, this.#admitted.at(-1) ?? nowUs));
+    }
+    return taken;
+  }
+
+  retryUs(n: number, nowUs: number): number {
+    if (n <= this.available(nowUs)) return 0;
+    const { limit, intervalUs } = this.#options;
+    // With this one over, limit - n are left.
+    const last = this.#admitted.at(-(limit - n) - 1);
+    return (last ?? Number.NaN) + intervalUs - nowUs;
+  }
+
+  resetUs(nowUs: number): number {
+    return this.retryUs(this.#options.limit, nowUs);
+  }
+}
