@@ -106,7 +106,7 @@ describe('a thread terminated in the middle of a call', () => {
   });
 });
 
-describe('an entry that becomes another key\'s while a thread is stalled', () => {
+describe("an entry that becomes another key's while a thread is stalled", () => {
   it('gets back what the thread charged it for the key before', () => {
     let reclaims = 0;
     // Its first operation reads the clock; stalled there, it would rightly reclaim the entry itself.
@@ -248,7 +248,10 @@ describe('calls stalled and killed anywhere', () => {
           else call(act, depth);
         }
       };
-      const call = ({ act, key, n, at, meanwhile, dies }: Exclude<Act, { us: number }>, depth = 0) => {
+      const call = (
+        { act, key, n, at, meanwhile, dies }: Exclude<Act, { us: number }>,
+        depth = 0,
+      ) => {
         const thread = dies ? join() : (threads[depth] ??= join());
         const { limiter } = thread;
         const inside = () => run(meanwhile, depth + 1);
