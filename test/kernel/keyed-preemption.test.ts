@@ -252,7 +252,8 @@ describe('calls stalled and killed anywhere', () => {
         { act, key, n, at, meanwhile, dies }: Exclude<Act, { us: number }>,
         depth = 0,
       ) => {
-        const thread = dies ? join() : (threads[depth] ??= join());
+        const thread = (dies ? undefined : threads[depth]) ?? join();
+        if (!dies) threads[depth] = thread;
         const { limiter } = thread;
         const inside = () => run(meanwhile, depth + 1);
         if (act === 'balance') {

@@ -6,7 +6,7 @@ export const KILLED = Symbol('killed');
 
 interface Frame {
   stepsLeft: number;
-  readonly then: () => void;
+  readonly happen: () => void;
 }
 
 /**
@@ -42,9 +42,9 @@ export class Preemption {
     // What runs meanwhile is another thread: it has its own place, or none.
     frame.stepsLeft = Number.POSITIVE_INFINITY;
     this.stalls++;
-    this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, then: () => undefined });
+    this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, happen: () => undefined });
     try {
-      frame.then();
+      frame.happen();
     } finally {
       this.#frames.pop();
     }
@@ -53,11 +53,11 @@ export class Preemption {
   /** Runs a call; before its `at`-th atomic operation `meanwhile` runs, and then it may die. */
   call<T>(run: () => T, at: number, meanwhile: () => void, dies = false): T | typeof KILLED {
     const depth = this.#frames.length;
-    const then = () => {
+    const happen = () => {
       meanwhile();
       if (dies) throw new Death();
     };
-    this.#frames.push({ stepsLeft: at, then });
+    this.#frames.push({ stepsLeft: at, happen });
     try {
       return run();
     } catch (error) {
