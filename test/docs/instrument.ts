@@ -18,7 +18,10 @@ export async function throws(line, wanted, run) {
   looked.add(line);
   const got = await run().then(
     () => 'nothing',
-    ({ code, name, message }) => (wanted.includes(': ') ? (code ?? name) + ': ' + message : code ?? name),
+    ({ code, name, message }) => {
+      const kind = typeof code === 'string' ? code : name;
+      return wanted.includes(': ') ? kind + ': ' + message : kind;
+    },
   );
   if (got !== wanted) throw new Error('line ' + line + ': throws ' + got + ', the page says ' + wanted);
 }
