@@ -6,18 +6,21 @@ import {
   ManualClock,
   SlidingLog,
   SlidingWindow,
+  Sometimes,
   TokenBucket,
 } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
 
 /** One limiter in the picture: about ten a second, each in its own way. */
 interface Scene {
   /** Name of the picture's file, without its ending. */
   readonly name: string;
   readonly title: string;
-  readonly create: (clock: ManualClock) => Limiter;
-  /** How it is asked: returns the wait until the call is admitted, or undefined. Default: now or not at all. */
-  readonly ask?: (limiter: Limiter) => number | undefined;
+  readonly create: (clock: ManualClock) => Ask;
 }
+
+/** Makes one call, of this number; returns the wait until it is admitted, or undefined for a refusal. */
+type Ask = (call: number) => number | undefined;
 
 /** What became of one call. */
 export interface Outcome {
@@ -26,47 +29,73 @@ export interface Outcome {
   readonly admittedMs: number | undefined;
 }
 
+/** Now or not at all. */
+function ask(limiter: Limiter): Ask {
+  return () => (limiter.tryConsume() ? 0 : undefined);
+}
+
 /** A picture for each limiter: a new limiter is one more entry. */
 export const SCENES: readonly Scene[] = [
   {
     name: 'token-bucket',
     title: 'TokenBucket.create({ rate: 10, burst: 10 })',
-    create: (clock) => TokenBucket.create({ rate: 10, burst: 10, clock }),
+    create: (clock) => ask(TokenBucket.create({ rate: 10, burst: 10, clock })),
   },
   {
     name: 'quantum-bucket',
     title: 'TokenBucket.create({ quantum: 10, fillIntervalMs: 1000, burst: 10 })',
-    create: (clock) => TokenBucket.create({ quantum: 10, fillIntervalMs: 1000, burst: 10, clock }),
+    create: (clock) =>
+      ask(TokenBucket.create({ quantum: 10, fillIntervalMs: 1000, burst: 10, clock })),
   },
   {
     name: 'leaky-bucket',
     title: 'LeakyBucket.create({ rate: 10 }), waiting with timeoutMs: 600',
-    create: (clock) => LeakyBucket.create({ rate: 10, clock }),
-    ask: (limiter) => (limiter as LeakyBucket).reserve(1, { maxWaitMs: 600 })?.waitMs,
+    create: (clock) => {
+      const bucket = LeakyBucket.create({ rate: 10, clock });
+      return () => bucket.reserve(1, { maxWaitMs: 600 })?.waitMs;
+    },
   },
   {
     name: 'fixed-window',
     title: 'FixedWindow.create({ limit: 10, intervalMs: 1000 })',
-    create: (clock) => FixedWindow.create({ limit: 10, intervalMs: 1000, clock }),
+    create: (clock) => ask(FixedWindow.create({ limit: 10, intervalMs: 1000, clock })),
   },
   {
     name: 'sliding-window',
     title: 'SlidingWindow.create({ limit: 10, intervalMs: 1000, slots: 4 })',
-    create: (clock) => SlidingWindow.create({ limit: 10, intervalMs: 1000, slots: 4, clock }),
+    create: (clock) => ask(SlidingWindow.create({ limit: 10, intervalMs: 1000, slots: 4, clock })),
   },
   {
     name: 'sliding-log',
     title: 'SlidingLog.create({ limit: 10, intervalMs: 1000 })',
-    create: (clock) => SlidingLog.create({ limit: 10, intervalMs: 1000, clock }),
+    create: (clock) => ask(SlidingLog.create({ limit: 10, intervalMs: 1000, clock })),
+  },
+  {
+    name: 'keyed-token-bucket',
+    title: 'KeyedTokenBucket.create({ rate: 5, burst: 5, capacity: 100 }), two keys',
+    create: (clock) => {
+      const buckets = KeyedTokenBucket.create({ rate: 5, burst: 5, capacity: 100, clock });
+      return (call) => (buckets.tryConsume(call % 8 === 0 ? 'Ann' : 'Bob') ? 0 : undefined);
+    },
   },
   {
     name: 'all-of',
-    title: 'allOf(10 per second as above, SlidingLog.create({ limit: 25, intervalMs: 5000 }))',
+    title: 'allOf(TokenBucket as above, SlidingLog.create({ limit: 25, intervalMs: 5000 }))',
     create: (clock) =>
-      allOf(
-        TokenBucket.create({ rate: 10, burst: 10, clock }),
-        SlidingLog.create({ limit: 25, intervalMs: 5000, clock }),
+      ask(
+        allOf(
+          TokenBucket.create({ rate: 10, burst: 10, clock }),
+          SlidingLog.create({ limit: 25, intervalMs: 5000, clock }),
+        ),
       ),
+  },
+  {
+    name: 'sometimes',
+    title: 'Sometimes.create({ first: 3, intervalMs: 1000 })',
+    create: (clock) => {
+      const sometimes = Sometimes.create({ first: 3, intervalMs: 1000, clock });
+      return () => (sometimes.isDue() ? 0 : undefined);
+    },
   },
 ];
 
@@ -85,12 +114,12 @@ const ARRIVALS_MS = [
 ];
 
 /** Plays the arrivals against the limiter. */
-export function play({ create, ask = (l) => (l.tryConsume() ? 0 : undefined) }: Scene): Outcome[] {
+export function play({ create }: Scene): Outcome[] {
   const clock = ManualClock.create();
-  const limiter = create(clock);
-  return ARRIVALS_MS.map((askedMs) => {
+  const asked = create(clock);
+  return ARRIVALS_MS.map((askedMs, call) => {
     clock.set(askedMs);
-    const waitMs = ask(limiter);
+    const waitMs = asked(call);
     return { askedMs, admittedMs: waitMs === undefined ? undefined : askedMs + waitMs };
   });
 }

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as zerotime from '../../src/index.ts';
+import * as keyed from '../../src/keyed.ts';
 import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
 import { CHECKS, instrumented } from './instrument.ts';
 
@@ -20,6 +21,7 @@ declare global {
   const response: import('node:http').ServerResponse;
   const rows: unknown[];
   const url: URL;
+  const user: string;
   function send(row: unknown): void;
   function serve(): void;
 }
@@ -51,10 +53,12 @@ function fileOf(example: Example, ending: string): string {
 
 /** Imports and declarations that an example in a comment leaves out. */
 function completed({ code }: Example): string {
-  const names = Object.keys(zerotime).filter((name) => new RegExp(`\\b${name}[.(]`).test(code));
+  const used = (entry: object) =>
+    Object.keys(entry).filter((name) => new RegExp(`\\b${name}[.(]`).test(code));
   const workers = ['Worker', 'workerData'].filter((name) => code.includes(name));
   return [
-    `import { ${names.join(', ')} } from 'zerotime';`,
+    `import { ${used(zerotime).join(', ')} } from 'zerotime';`,
+    `import { ${used(keyed).join(', ')} } from 'zerotime/keyed';`,
     `import { ${workers.join(', ')} } from 'node:worker_threads';`,
     code,
     'export {};',
