@@ -29,6 +29,7 @@ const SRC = '^src/';
 const WORKERS = '^workers/';
 const TEST = '^test/';
 const BENCH = '^bench/';
+const DOCS = '^docs/';
 const DIST = '^dist/';
 
 const CORE = [BASE, MEMORY, KERNEL, TIME, LIMITERS];
@@ -66,8 +67,8 @@ export default {
       from: { path: INDEX },
       to: { path: '^node_modules/', reachable: true },
     },
-    neverImports('src-never-imports-its-users', SRC, [WORKERS, TEST, BENCH]),
-    neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH], DIST),
+    neverImports('src-never-imports-its-users', SRC, [WORKERS, TEST, BENCH, DOCS]),
+    neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH, DOCS], DIST),
     neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
     neverImports('workers-never-import-test-or-bench', WORKERS, [TEST, BENCH]),
     neverImports('bench-never-imports-test', BENCH, TEST),
