@@ -6,8 +6,7 @@ export function printTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): void {
-  const isNumeric = (column: number) =>
-    rows.every((row) => /^[\d.<]|^$|^at most/.test(row[column] ?? ''));
+  const isNumeric = (column: number) => rows.every((row) => /^(\d|$)/.test(row[column] ?? ''));
   const align = head.map((_, column) => (isNumeric(column) ? 'r' : 'l'));
   console.log(`\n${caption}\n\n${markdownTable([head, ...rows], { align })}`);
 }

@@ -57,7 +57,7 @@ async function measureLoad(
       String(threads),
       peer.name,
       peer === zerotime ? '' : shownSpread(spreadOf(ratios), 2),
-      aim === undefined ? '' : `at most ${aim}`,
+      aim === undefined ? '' : String(aim),
       shownSpread(spreadOf(theirs), 1),
       races === undefined ? '' : races.toFixed(2),
     ]);
@@ -77,7 +77,7 @@ export async function benchThreads(settings: Settings): Promise<void> {
     `Threads: one tryConsume after the other on one shared bucket. ns/call is the time that one
 thread takes for a call; the ratio is zerotime's to the peer's, round by round.
 Median (min..max) of ${settings.rounds} rounds.`,
-    ['load', 'threads', 'peer', 'zerotime / peer', 'aim', 'ns/call', 'lost races/call'],
+    ['load', 'threads', 'peer', 'zerotime / peer', 'at most (aim)', 'ns/call', 'lost races/call'],
     rows,
   );
 }

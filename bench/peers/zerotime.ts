@@ -1,37 +1,24 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { TokenBucket } from '../../src/index.ts';
-import type { ConsumerData, ConsumerReport } from '../workers/consumer.ts';
 import type { Counts, Peer, Run } from './peer.ts';
+import { measureThreads } from './worker-threads.ts';
 
-const CONSUMER = new URL('../workers/consumer.js', import.meta.url);
+const WORKER = new URL('../workers/zerotime.js', import.meta.url);
 
-async function measure(run: Run, stats: boolean): Promise<Counts> {
+function measure(run: Run): Promise<Counts> {
   const { rate, burst, initial } = run.load;
-  const bucket = TokenBucket.create({ rate, burst, initial, stats });
-  const gate = new Int32Array(new SharedArrayBuffer(4));
-  const workerData: ConsumerData = {
-    bucket: bucket.handle,
-    gate,
-    warmUpMs: run.warmUpMs,
-    measureMs: run.measureMs,
+  const bucket = TokenBucket.create({ rate, burst, initial });
+  return measureThreads({ worker: WORKER, shared: bucket.handle }, run);
+}
+
+async function measureRaces(run: Run): Promise<Counts> {
+  const { rate, burst, initial } = run.load;
+  const bucket = TokenBucket.create({ rate, burst, initial, stats: true });
+  let before = 0;
+  const beforeStart = () => {
+    before = bucket.stats().lostRaces;
   };
-  const workers = Array.from({ length: run.threads }, () => new Worker(CONSUMER, { workerData }));
-  // A worker says that it is warm, and then what it counted. An error of its own rejects.
-  const said = () => Promise.all(workers.map((worker) => once(worker, 'message')));
-  await said();
-  const before = stats ? bucket.stats().lostRaces : 0;
-  const reports = said();
-  Atomics.store(gate, 0, 1);
-  Atomics.notify(gate, 0);
-  const sum = { calls: 0, admitted: 0, elapsedNs: 0 };
-  for (const [report] of (await reports) as [ConsumerReport][]) {
-    sum.calls += report.calls;
-    sum.admitted += report.admitted;
-    sum.elapsedNs += report.elapsedNs;
-  }
-  await Promise.all(workers.map((worker) => worker.terminate()));
-  return stats ? { ...sum, lostRaces: bucket.stats().lostRaces - before } : sum;
+  const counts = await measureThreads({ worker: WORKER, shared: bucket.handle, beforeStart }, run);
+  return { ...counts, lostRaces: bucket.stats().lostRaces - before };
 }
 
 /** `tryConsume` of this library, as a user calls it. */
@@ -39,6 +26,6 @@ export const zerotime: Peer = {
   name: 'zerotime',
   prepare: async () => undefined,
   supports: () => true,
-  measure: (run) => measure(run, false),
-  measureRaces: (run) => measure(run, true),
+  measure,
+  measureRaces,
 };
