@@ -5,25 +5,30 @@ export {
   type RateLimitErrorCode,
 } from './errors.ts';
 export type { LimiterStats } from './kernel/bucket-kernel.ts';
+export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
-export {
-  Bucket,
-  type BucketHandle,
-  REFUSED,
-  type SharedOptions,
-  type WaitOptions,
-} from './limiters/bucket.ts';
+export { Bucket, REFUSED } from './limiters/bucket.ts';
 export type { Decision } from './limiters/decision.ts';
+export { FixedWindow, type FixedWindowOptions } from './limiters/fixed-window.ts';
+export {
+  type HeaderOptions,
+  type RateLimitHeaders,
+  rateLimitHeaders,
+} from './limiters/headers.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
+export type { Grant, Limiter, WaitOptions } from './limiters/limiter.ts';
+export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
 export type { Reservation } from './limiters/reservation.ts';
+export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
+export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
 export {
   type ContinuousLimit,
   type QuantumLimit,
   TokenBucket,
   type TokenBucketOptions,
 } from './limiters/token-bucket.ts';
-export type { LimiterHandle } from './memory/handle.ts';
+export { WindowLimiter } from './limiters/window.ts';
 export {
   Region,
   type RegionHandle,

@@ -1,13 +1,7 @@
 import { HandleError } from '../errors.ts';
-import { CELL, INDEX_BITS, RECORD, recordOffset } from '../memory/layout.ts';
-import type { Region } from '../memory/region.ts';
+import type { CellPlace } from '../memory/cell.ts';
+import { BUCKET, CELL, INDEX_BITS, RECORD, recordOffset } from '../memory/layout.ts';
 import { isSound, type Schedule } from './schedule.ts';
-
-/** Where a bucket lies. */
-export interface CellPlace {
-  readonly region: Region;
-  readonly offset: number;
-}
 
 /** A configuration record: a schedule, and the clock's instant from which the word counts ticks. */
 export interface ConfigRecord {
@@ -128,9 +122,20 @@ export function liveRecord(place: CellPlace): LiveRecord {
   }
 }
 
+/** Replaces `word` by a zero-time under a record; false, and nothing is done, if it has changed. */
+export function exchangeZeroTime(
+  { region, offset }: CellPlace,
+  word: bigint,
+  zeroTime: bigint,
+  index: number,
+): boolean {
+  const next = BigInt.asIntN(64, (zeroTime << BigInt(INDEX_BITS)) | BigInt(index));
+  return Atomics.compareExchange(region.i64, (offset + CELL.word) >> 3, word, next) === word;
+}
+
 /** The next generation of a cell: never 0. */
 export function nextGeneration(place: CellPlace): number {
-  const sequence = (place.offset + CELL.sequence) >> 2;
+  const sequence = (place.offset + BUCKET.sequence) >> 2;
   for (;;) {
     const generation = (Atomics.add(place.region.i32, sequence, 1) + 1) & 0x7fffffff;
     if (generation !== 0) return generation;

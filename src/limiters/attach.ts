@@ -1,7 +1,20 @@
 import { readHandle } from '../memory/handle.ts';
-import type { BucketHandle } from './bucket.ts';
+import type { CellKind } from '../memory/layout.ts';
+import { FixedWindow } from './fixed-window.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
+import type { LimiterHandle } from './opening.ts';
+import { SlidingLog } from './sliding-log.ts';
+import { SlidingWindow } from './sliding-window.ts';
 import { TokenBucket } from './token-bucket.ts';
+
+/** The class of each kind of handle. */
+interface LimiterOf {
+  'token-bucket': TokenBucket;
+  'leaky-bucket': LeakyBucket;
+  'fixed-window': FixedWindow;
+  'sliding-window': SlidingWindow;
+  'sliding-log': SlidingLog;
+}
 
 /**
  * Attaches this thread to the limiter of a handle, whichever class it is.
@@ -12,16 +25,19 @@ import { TokenBucket } from './token-bucket.ts';
  * ```
  * @throws HandleError for anything that is not a limiter's handle.
  */
-export function attach(handle: BucketHandle<'token-bucket'>): TokenBucket;
-export function attach(handle: BucketHandle<'leaky-bucket'>): LeakyBucket;
-export function attach(
-  handle: BucketHandle<'token-bucket' | 'leaky-bucket'>,
-): TokenBucket | LeakyBucket {
+export function attach<Kind extends CellKind>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
+export function attach(handle: LimiterHandle): LimiterOf[CellKind] {
   // Reads the kind alone; the class checks the rest.
   switch (readHandle(handle).zerotime) {
     case 'token-bucket':
-      return TokenBucket.attach(handle as BucketHandle<'token-bucket'>);
+      return TokenBucket.attach(handle as LimiterHandle<'token-bucket'>);
     case 'leaky-bucket':
-      return LeakyBucket.attach(handle as BucketHandle<'leaky-bucket'>);
+      return LeakyBucket.attach(handle as LimiterHandle<'leaky-bucket'>);
+    case 'fixed-window':
+      return FixedWindow.attach(handle as LimiterHandle<'fixed-window'>);
+    case 'sliding-window':
+      return SlidingWindow.attach(handle as LimiterHandle<'sliding-window'>);
+    case 'sliding-log':
+      return SlidingLog.attach(handle as LimiterHandle<'sliding-log'>);
   }
 }

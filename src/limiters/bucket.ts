@@ -1,115 +1,39 @@
 import { RateLimitError } from '../errors.ts';
 import { AtomicsBucket } from '../kernel/atomics/bucket.ts';
-import { createBucketCell, nonceOf, openBucketCell } from '../kernel/bucket-cell.ts';
 import { type BucketKernel, LATER, type LimiterStats } from '../kernel/bucket-kernel.ts';
-import type { CellPlace } from '../kernel/config-record.ts';
 import type { Schedule } from '../kernel/schedule.ts';
-import { type LimiterHandle, readHandle } from '../memory/handle.ts';
-import { type CellKind, REGION_VERSION } from '../memory/layout.ts';
-import { Region } from '../memory/region.ts';
-import {
-  checkFlag,
-  checkNumber,
-  checkObject,
-  checkSpanMs,
-  checkTokens,
-  shown,
-} from '../options.ts';
-import { attachClock } from '../time/attach-clock.ts';
-import type { Clock, ClockHandle } from '../time/clock.ts';
-import { systemClock } from '../time/system-clock.ts';
-import type { Decision } from './decision.ts';
+import type { CellKind } from '../memory/layout.ts';
+import { checkObject, checkSpanMs, checkTokens } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { type Decision, decisionOf } from './decision.ts';
+import type { Grant, Limiter, WaitOptions } from './limiter.ts';
+import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation } from './reservation.ts';
+import { checkWait, exceeds, timedOut } from './waiting.ts';
 
 /** What `acquire` returns for a refusal. */
 export const REFUSED = -1;
-
-/** Options of every limiter, beside its limit. */
-export interface SharedOptions {
-  /** Where to get the time. Default: the system's monotonic clock. */
-  readonly clock?: Clock;
-  /** Where to put the limiter. Default: memory that all limiters of this thread share. */
-  readonly region?: Region;
-  /** Whether to keep counts for `stats()`. Default false. */
-  readonly stats?: boolean;
-}
-
-/** How long to wait for tokens, and how. */
-export interface WaitOptions {
-  /** Fail at once if the wait would outlast this many milliseconds. Default Infinity. */
-  readonly timeoutMs?: number;
-  /** Ends the wait; the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-  /** Wake within microseconds of the instant, at the price of spinning up to it. Default false. */
-  readonly strict?: boolean;
-}
-
-/** A handle of a bucket of this kind. */
-export type BucketHandle<Kind extends CellKind> = LimiterHandle<Kind, ClockHandle>;
-
-/** What a bucket is opened with: made by {@link place} or {@link find}. */
-export interface OpenBucket<Kind extends CellKind> {
-  readonly kind: Kind;
-  readonly cell: CellPlace;
-  readonly clock: Clock;
-}
-
-/** Lays a new bucket down. */
-export function place<Kind extends CellKind>(
-  kind: Kind,
-  schedule: Schedule,
-  initial: number,
-  options: SharedOptions,
-): OpenBucket<Kind> {
-  const { clock = systemClock, region } = options;
-  if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function') {
-    throw new TypeError(`clock must be a Clock, got ${shown(clock)}`);
-  }
-  if (region !== undefined && !(region instanceof Region)) {
-    throw new TypeError(`region must be a Region, got ${shown(region)}`);
-  }
-  const stats = checkFlag('stats', options.stats, false);
-  const cell = createBucketCell({ kind, schedule, nowUs: clock.now(), initial, stats, region });
-  return { kind, cell, clock };
-}
-
-/** Finds the bucket of a handle. */
-export function find<Kind extends CellKind>(kind: Kind, handle: unknown): OpenBucket<Kind> {
-  const { zerotime, memory, offset, nonce, clock } = readHandle(handle, kind);
-  const cell = openBucketCell(Region.open(memory), offset, zerotime, nonce);
-  return { kind, cell, clock: attachClock(clock as ClockHandle) };
-}
 
 /**
  * The methods that token bucket and leaky bucket have in common: everything but what the limit is
  * called. Every number of tokens `n` may have a fraction; 0 is admitted and takes nothing; a
  * negative, infinite or non-number `n` throws RangeError or TypeError.
  */
-export abstract class Bucket<Kind extends CellKind> {
+export abstract class Bucket<Kind extends CellKind> implements Limiter {
   /** The clock that every thread of this limiter reads. */
   readonly clock: Clock;
-  readonly #kind: Kind;
-  readonly #cell: CellPlace;
+  readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: BucketKernel;
 
-  /** @internal */
-  protected constructor({ kind, cell, clock }: OpenBucket<Kind>) {
-    this.#kind = kind;
-    this.#cell = cell;
-    this.clock = clock;
-    this.#kernel = new AtomicsBucket(cell);
+  protected constructor(opened: OpenLimiter<Kind>) {
+    this.#opened = opened;
+    this.clock = opened.clock;
+    this.#kernel = new AtomicsBucket(opened.cell);
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
-  get handle(): BucketHandle<Kind> {
-    return {
-      zerotime: this.#kind,
-      version: REGION_VERSION,
-      memory: this.#cell.region.memory,
-      offset: this.#cell.offset,
-      nonce: nonceOf(this.#cell),
-      clock: this.clock.handle,
-    };
+  get handle(): LimiterHandle<Kind> {
+    return handleOf(this.#opened);
   }
 
   /** The rate in force, in tokens per second. */
@@ -117,10 +41,23 @@ export abstract class Bucket<Kind extends CellKind> {
     return this.#kernel.schedule().rate;
   }
 
+  /** The most tokens that the bucket holds, and so the most that can be taken at once. */
+  get limit(): number {
+    return this.#kernel.schedule().burst;
+  }
+
   /** Takes `n` tokens now, or none. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
     return this.#kernel.acquire(this.clock.now(), n, 0) === 0;
+  }
+
+  /** @internal */
+  take(n: number): Grant | undefined {
+    checkTokens('n', n);
+    const nowUs = this.clock.now();
+    if (this.#kernel.acquire(nowUs, n, 0) !== 0) return undefined;
+    return new Reservation(this.#kernel, this.#kernel.receipt(), nowUs, 0);
   }
 
   /** Takes as many whole tokens as there are, at most `n`, and returns how many. */
@@ -132,14 +69,7 @@ export abstract class Bucket<Kind extends CellKind> {
   /** Takes `n` tokens now or none, and says how things stand. */
   decide(n = 1): Decision {
     checkTokens('n', n);
-    const { allowed, burst, balance, retryUs, fullUs } = this.#kernel.decide(this.clock.now(), n);
-    return {
-      allowed,
-      limit: burst,
-      remaining: Math.max(0, Math.floor(balance)),
-      retryAfterMs: retryUs / 1000,
-      resetMs: fullUs / 1000,
-    };
+    return decisionOf(this.#kernel.decide(this.clock.now(), n));
   }
 
   /**
@@ -175,10 +105,7 @@ export abstract class Bucket<Kind extends CellKind> {
     const waitUs = kernel.acquire(nowUs, n, maxWaitMs * 1000);
     if (waitUs >= 0) return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
     if (waitUs === LATER) return undefined;
-    throw new RateLimitError(
-      'ERR_EXCEEDS_BURST',
-      `${n} tokens at once are more than the bucket can hold, ${kernel.schedule().burst}`,
-    );
+    throw exceeds(n, this.limit);
   }
 
   /**
@@ -191,24 +118,13 @@ export abstract class Bucket<Kind extends CellKind> {
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<void> {
     checkTokens('n', n);
-    const {
-      timeoutMs = Number.POSITIVE_INFINITY,
-      signal,
-      strict,
-    } = checkObject('options', options);
-    checkSpanMs('timeoutMs', timeoutMs);
-    const isStrict = checkFlag('strict', strict, false);
+    const { timeoutMs, signal, strict } = checkWait(options);
     signal?.throwIfAborted();
     const reservation = this.#reserve(n, timeoutMs);
-    if (reservation === undefined) {
-      throw new RateLimitError(
-        'ERR_RATE_LIMIT_TIMEOUT',
-        `${n} tokens will not be there within timeoutMs, ${timeoutMs}`,
-      );
-    }
+    if (reservation === undefined) throw timedOut(n, timeoutMs);
     if (reservation.waitMs === 0) return;
     try {
-      await this.clock.sleep(reservation.atUs, { strict: isStrict, signal });
+      await this.clock.sleep(reservation.atUs, { strict, signal });
     } catch (error) {
       reservation.cancel();
       throw error;
@@ -223,12 +139,10 @@ export abstract class Bucket<Kind extends CellKind> {
    */
   waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
     checkTokens('n', n);
-    const { timeoutMs = Number.POSITIVE_INFINITY, strict } = checkObject('options', options);
-    checkSpanMs('timeoutMs', timeoutMs);
-    const isStrict = checkFlag('strict', strict, false);
+    const { timeoutMs, strict } = checkWait(options);
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;
-    if (reservation.waitMs > 0) this.clock.sleepSync(reservation.atUs, { strict: isStrict });
+    if (reservation.waitMs > 0) this.clock.sleepSync(reservation.atUs, { strict });
     return true;
   }
 
@@ -280,14 +194,4 @@ export abstract class Bucket<Kind extends CellKind> {
   protected replaceSchedule(next: Schedule): void {
     this.#kernel.reconfigure(this.clock.now(), next);
   }
-}
-
-/** Checks the number of tokens that a bucket starts with: from 0 to all it can hold. */
-export function checkInitial(initial: number | undefined, schedule: Schedule): number {
-  const { burst } = schedule;
-  return checkNumber('initial', initial ?? burst, {
-    min: 0,
-    max: burst,
-    orInfinity: burst === Number.POSITIVE_INFINITY,
-  });
 }

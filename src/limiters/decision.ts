@@ -1,3 +1,5 @@
+import type { Verdict } from '../kernel/bucket-kernel.ts';
+
 /** What a limiter answered, in the terms of HTTP rate-limit headers. */
 export interface Decision {
   /** Whether the tokens were taken. */
@@ -10,4 +12,15 @@ export interface Decision {
   readonly retryAfterMs: number;
   /** Milliseconds until the limiter is as good as new. */
   readonly resetMs: number;
+}
+
+/** A kernel's verdict in the words of the API. */
+export function decisionOf({ allowed, burst, balance, retryUs, fullUs }: Verdict): Decision {
+  return {
+    allowed,
+    limit: burst,
+    remaining: Math.max(0, Math.floor(balance)),
+    retryAfterMs: retryUs / 1000,
+    resetMs: fullUs / 1000,
+  };
 }

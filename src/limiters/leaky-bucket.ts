@@ -1,6 +1,8 @@
+import { createBucketCell, openBucketCell } from '../kernel/bucket-cell.ts';
 import { continuous, type Schedule } from '../kernel/schedule.ts';
 import { checkNumber, checkObject } from '../options.ts';
-import { Bucket, type BucketHandle, find, place, type SharedOptions } from './bucket.ts';
+import { Bucket } from './bucket.ts';
+import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
 
 /** What a leaky bucket lets through. */
 export interface LeakyLimit {
@@ -40,8 +42,12 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    */
   static create(options: LeakyBucketOptions): LeakyBucket {
     const schedule = scheduleOf(checkObject('options', options));
-    // Slack is what idling earned, and a new bucket has not idled.
-    return new LeakyBucket(place('leaky-bucket', schedule, 1, options));
+    const { clock, region, stats } = checkShared(options);
+    const kind = 'leaky-bucket';
+    const nowUs = clock.now();
+    // Slack is what idling earns, and a new bucket has not idled.
+    const cell = createBucketCell({ kind, schedule, nowUs, initial: 1, stats, region });
+    return new LeakyBucket({ kind, cell, clock });
   }
 
   /**
@@ -49,8 +55,8 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    *
    * @throws HandleError if it is not a leaky bucket's handle, or its memory is damaged.
    */
-  static attach(handle: BucketHandle<'leaky-bucket'>): LeakyBucket {
-    return new LeakyBucket(find('leaky-bucket', handle));
+  static attach(handle: LimiterHandle<'leaky-bucket'>): LeakyBucket {
+    return new LeakyBucket(find('leaky-bucket', handle, openBucketCell));
   }
 
   /** The slots that may be made up at once. */

@@ -1,7 +1,8 @@
 import type { BucketKernel, Receipt } from '../kernel/bucket-kernel.ts';
+import type { Grant } from './limiter.ts';
 
 /** Tokens promised for an instant. Act at that instant or later, or give them back. */
-export class Reservation {
+export class Reservation implements Grant {
   /** Milliseconds to wait before acting, from the call of `reserve`; 0 is now. */
   readonly waitMs: number;
   /** The same instant, in microseconds of the limiter's clock. */
@@ -9,7 +10,6 @@ export class Reservation {
   readonly #kernel: BucketKernel;
   #receipt: Receipt | undefined;
 
-  /** @internal */
   constructor(kernel: BucketKernel, receipt: Receipt, nowUs: number, waitUs: number) {
     this.#kernel = kernel;
     this.#receipt = receipt;

@@ -1,13 +1,8 @@
+import { createBucketCell, openBucketCell } from '../kernel/bucket-cell.ts';
 import { continuous, perInterval, type Schedule } from '../kernel/schedule.ts';
-import { checkObject } from '../options.ts';
-import {
-  Bucket,
-  type BucketHandle,
-  checkInitial,
-  find,
-  place,
-  type SharedOptions,
-} from './bucket.ts';
+import { checkNumber, checkObject } from '../options.ts';
+import { Bucket } from './bucket.ts';
+import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
 
 /** Tokens that flow in continuously. */
 export interface ContinuousLimit {
@@ -75,8 +70,18 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    */
   static create(options: TokenBucketOptions): TokenBucket {
     const schedule = scheduleOf(checkObject('options', options));
-    const initial = checkInitial(options.initial, schedule);
-    return new TokenBucket(place('token-bucket', schedule, initial, options));
+    const { burst } = schedule;
+    const orInfinity = burst === Number.POSITIVE_INFINITY;
+    const initial = checkNumber('initial', options.initial ?? burst, {
+      min: 0,
+      max: burst,
+      orInfinity,
+    });
+    const { clock, region, stats } = checkShared(options);
+    const kind = 'token-bucket';
+    const nowUs = clock.now();
+    const cell = createBucketCell({ kind, schedule, nowUs, initial, stats, region });
+    return new TokenBucket({ kind, cell, clock });
   }
 
   /**
@@ -84,13 +89,13 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    *
    * @throws HandleError if it is not a token bucket's handle, or its memory is damaged.
    */
-  static attach(handle: BucketHandle<'token-bucket'>): TokenBucket {
-    return new TokenBucket(find('token-bucket', handle));
+  static attach(handle: LimiterHandle<'token-bucket'>): TokenBucket {
+    return new TokenBucket(find('token-bucket', handle, openBucketCell));
   }
 
   /** The most tokens that the bucket holds. */
   get burst(): number {
-    return this.schedule.burst;
+    return this.limit;
   }
 
   /**

@@ -9,14 +9,37 @@
  *                │ cell │ cell │ cell ...                           up to used  │
  *                └──────────────────────────────────────────────────────────────┘
  *
- * A bucket's cell (B bytes from the region's start; every line is 64 bytes):
+ * Every cell opens with the same line; what follows it depends on the kind:
  *
- *     line 0     │ word i64 │ kind i32 │ nonce i32 │ claims i32 │ sequence i32 │ stripes i32 │ nextStripe i32 │
+ *     line 0     │ word i64 │ kind i32 │ nonce i32 │ stripes i32 │ nextStripe i32 │ of the kind's own │
+ *
+ * A bucket's cell:
+ *
+ *     line 0     │ ... │ claims i32 │ sequence i32 │
  *     line 1..8  │ generation i32 │ - │ rate f64 │ burst f64 │ ticksPerToken f64 │ ticksPerMicro f64 │
  *                │ capTicks i64 │ fillTicks f64 │ originUs f64 │      one configuration record a line
- *     line 9..73 │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │    only with `stats: true`
  *
  *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
+ *
+ * The cell of a window or a log; the ring has none, `slots` or `limit` entries, in whole lines:
+ *
+ *     line 1     │ limit f64 │ intervalMs f64 │ slots f64 │ originTicks f64 │
+ *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
+ *
+ *     fixed window:    with C = the bits of `limit`
+ *     word       │ start of the window: 64 - C bits │ count: C bits │
+ *
+ *     sliding window:
+ *     word       │ slot number: 63 - C bits │ sealed: 1 bit │ count: C bits │
+ *     entry      │ the word as it was sealed, at the slot number modulo `slots`; 0 is none │
+ *
+ *     sliding log:
+ *     word       │ lap, low bits: 32 - C │ index: C bits ║ lap, high bits: 32 - C │ pending: C bits │
+ *     entry      │ time of the admission, ticks: 63 bits │ lap of its writing is even: 1 bit │
+ *
+ * With `stats: true`, 65 counter stripes follow a cell of any kind:
+ *
+ *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
  * made, attached with counters, or reconfigured. Records are written before their index is published
@@ -34,26 +57,35 @@ export const REGION_HEADER_BYTES = LINE_BYTES;
 export const REGION = { magic: 0, version: 1, used: 2 } as const;
 
 /** The kinds of cell. The number is written into the cell, the name into handles. */
-export const CELL_KINDS = { 'token-bucket': 1, 'leaky-bucket': 2 } as const;
+export const CELL_KINDS = {
+  'token-bucket': 1,
+  'leaky-bucket': 2,
+  'fixed-window': 3,
+  'sliding-window': 4,
+  'sliding-log': 5,
+} as const;
 export type CellKind = keyof typeof CELL_KINDS;
 
+/** Byte offsets in line 0 of every cell. */
+export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16, nextStripe: 20 } as const;
+export const CELL_HEADER_BYTES = LINE_BYTES;
+
+/** Stripes with one writer each; the one after them is shared, with atomic adds. */
+export const OWN_STRIPES = 64;
+export const STRIPE_COUNT = OWN_STRIPES + 1;
+export const STRIPE_BYTES = LINE_BYTES;
+/** Float64 indices in a counter stripe. */
+export const COUNTER = { calls: 0, admitted: 1, refused: 2, lostRaces: 3 } as const;
+
 /** Byte offsets in line 0 of a bucket's cell. */
-export const CELL = {
-  word: 0,
-  kind: 8,
-  nonce: 12,
-  claims: 16,
-  sequence: 20,
-  stripes: 24,
-  nextStripe: 28,
-} as const;
+export const BUCKET = { claims: 24, sequence: 28 } as const;
 
 /** The word's low bits name the live configuration record. */
 export const INDEX_BITS = 3;
 export const RECORD_COUNT = 1 << INDEX_BITS;
 export const INDEX_MASK = RECORD_COUNT - 1;
 
-const RECORDS_AT = LINE_BYTES;
+const RECORDS_AT = CELL_HEADER_BYTES;
 const RECORD_BYTES = LINE_BYTES;
 /** Byte offsets in a configuration record. */
 export const RECORD = {
@@ -71,21 +103,21 @@ export function recordOffset(cell: number, index: number): number {
   return cell + RECORDS_AT + index * RECORD_BYTES;
 }
 
-const STRIPES_AT = RECORDS_AT + RECORD_COUNT * RECORD_BYTES;
-const STRIPE_BYTES = LINE_BYTES;
-/** Stripes with one writer each; the one after them is shared, with atomic adds. */
-export const OWN_STRIPES = 64;
-export const STRIPE_COUNT = OWN_STRIPES + 1;
-/** Float64 indices in a counter stripe. */
-export const COUNTER = { calls: 0, admitted: 1, refused: 2, lostRaces: 3 } as const;
+/** A bucket's cell without counters: 576 bytes. */
+export const BUCKET_BYTES = RECORDS_AT + RECORD_COUNT * RECORD_BYTES;
 
-export function stripeOffset(cell: number, stripe: number): number {
-  return cell + STRIPES_AT + stripe * STRIPE_BYTES;
-}
+/** Byte offsets in the cell of a window or a log. */
+export const WINDOW = {
+  limit: CELL_HEADER_BYTES,
+  intervalMs: CELL_HEADER_BYTES + 8,
+  slots: CELL_HEADER_BYTES + 16,
+  originTicks: CELL_HEADER_BYTES + 24,
+  ring: CELL_HEADER_BYTES + LINE_BYTES,
+} as const;
 
-/** The size of a bucket's cell: 576 bytes, and 4,160 more with counters. */
-export function bucketCellBytes(stripes: number): number {
-  return STRIPES_AT + stripes * STRIPE_BYTES;
+/** The cell of a window or a log without counters: 128 bytes, and whole lines for its ring. */
+export function windowBytes(entries: number): number {
+  return WINDOW.ring + Math.ceil((entries * 8) / LINE_BYTES) * LINE_BYTES;
 }
 
 /** Which Int32 half of a 64-bit word is the low one: element order follows the machine's endianness. */

@@ -1,4 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, INDEX_BITS, INDEX_MASK, LOW_HALF } from '../../memory/layout.ts';
 import {
   type BucketKernel,
@@ -8,19 +9,12 @@ import {
   type Receipt,
   type Verdict,
 } from '../bucket-kernel.ts';
-import {
-  type CellPlace,
-  type LiveRecord,
-  liveRecord,
-  ticksAt,
-  tokensOf,
-  untilHeld,
-} from '../config-record.ts';
+import { type LiveRecord, liveRecord, ticksAt, tokensOf, untilHeld } from '../config-record.ts';
 import { MAX_SPAN_TICKS, type Schedule, ticksOf } from '../schedule.ts';
 import { giveBack, takeWhole } from './adjust.ts';
 import { Counters } from './counters.ts';
 import { LiveLimit, LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
-import { reconfigure } from './reconfigure.ts';
+import { reconfigure, renew } from './reconfigure.ts';
 
 /** Past this many ticks since its origin (12 days) a record is renewed, so that `now` is exact. */
 const RENEW_TICKS = 2 ** 52;
@@ -73,16 +67,17 @@ export class AtomicsBucket implements BucketKernel {
     const halves = this.#halves;
     const i32 = this.#i32;
     const limit = this.#limit;
-    let renewed = false;
+    let renewed = 0;
     this.#lostRaces = 0;
     // Once, and once more for each record that goes live meanwhile.
     for (;;) {
       if (tokens !== limit.tokens) limit.price(tokens);
       const { originUs, ticksPerMicro, fillTicks } = limit;
       const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
-      if (ticks > RENEW_TICKS && !renewed) {
+      // Once for each record: the one seen first may be stale, and the live one as old.
+      if (ticks > RENEW_TICKS && renewed !== limit.generation) {
+        renewed = limit.generation;
         this.#renew(nowUs);
-        renewed = true;
         continue;
       }
       const nowTicks = fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
@@ -168,9 +163,9 @@ export class AtomicsBucket implements BucketKernel {
 
   /** Moves the origin up to now. Harmless where it can't be done yet: it will be tried again. */
   #renew(nowUs: number): void {
-    const { schedule, originUs, generation } = this.#limit;
+    const { schedule, originUs } = this.#limit;
     try {
-      reconfigure(this.#place, nowUs, schedule, generation);
+      renew(this.#place, nowUs, this.#limit);
     } catch (error) {
       const tooLong = ticksAt(schedule, originUs, nowUs) > MAX_SPAN_TICKS;
       if (tooLong || !(error instanceof RateLimitError)) throw error;

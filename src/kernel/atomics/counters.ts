@@ -1,6 +1,11 @@
-import { CELL, COUNTER, OWN_STRIPES, STRIPE_COUNT, stripeOffset } from '../../memory/layout.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { CELL, COUNTER, OWN_STRIPES, STRIPE_BYTES, STRIPE_COUNT } from '../../memory/layout.ts';
 import type { LimiterStats } from '../bucket-kernel.ts';
-import type { CellPlace } from '../config-record.ts';
+
+/** Float64 index of a stripe. */
+function stripeAt({ offset, bytes }: CellPlace, stripe: number): number {
+  return (offset + bytes + stripe * STRIPE_BYTES) >> 3;
+}
 
 /** The counts of one attached thread, and the sum over all threads. */
 export class Counters {
@@ -15,7 +20,7 @@ export class Counters {
     this.#place = place;
     const taken = Atomics.add(place.region.i32, (place.offset + CELL.nextStripe) >> 2, 1);
     this.#shared = !(taken >= 0 && taken < OWN_STRIPES);
-    this.#at = stripeOffset(place.offset, this.#shared ? OWN_STRIPES : taken) >> 3;
+    this.#at = stripeAt(place, this.#shared ? OWN_STRIPES : taken);
   }
 
   /** Takes a stripe for this thread, or returns undefined if the limiter keeps no counts. */
@@ -53,7 +58,7 @@ export class Counters {
     const total = (counter: number) => {
       let sum = 0;
       for (let stripe = 0; stripe < STRIPE_COUNT; stripe++) {
-        sum += f64[(stripeOffset(this.#place.offset, stripe) >> 3) + counter] ?? 0;
+        sum += f64[stripeAt(this.#place, stripe) + counter] ?? 0;
       }
       return sum;
     };

@@ -1,5 +1,6 @@
+import type { CellPlace } from '../../memory/cell.ts';
 import { HIGH_HALF, INDEX_BITS, LOW_HALF, RECORD, recordOffset } from '../../memory/layout.ts';
-import { type CellPlace, type ConfigRecord, liveRecord } from '../config-record.ts';
+import { type ConfigRecord, liveRecord } from '../config-record.ts';
 import { type Schedule, ticksOf } from '../schedule.ts';
 
 /** A word's low half has so many bits of time; its high half counts units of this many ticks. */

@@ -1,8 +1,10 @@
 import { RateLimitError } from '../../errors.ts';
-import { CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { BUCKET, CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
 import {
-  type CellPlace,
   type ConfigRecord,
+  exchangeZeroTime,
+  type LiveRecord,
   liveRecord,
   nextGeneration,
   originOf,
@@ -17,7 +19,7 @@ const CLAIM_ATTEMPTS = 1_000_000;
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
 function claimRecord(place: CellPlace): number {
   const { i32, i64 } = place.region;
-  const claimsAt = (place.offset + CELL.claims) >> 2;
+  const claimsAt = (place.offset + BUCKET.claims) >> 2;
   for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
     const claims = Atomics.load(i32, claimsAt);
     const live = Number(
@@ -38,7 +40,7 @@ function claimRecord(place: CellPlace): number {
 }
 
 function releaseRecord(place: CellPlace, index: number): void {
-  Atomics.and(place.region.i32, (place.offset + CELL.claims) >> 2, ~(1 << index));
+  Atomics.and(place.region.i32, (place.offset + BUCKET.claims) >> 2, ~(1 << index));
 }
 
 /** Rounds towards fewer tokens, also in debt: a reconfiguration never mints. */
@@ -47,17 +49,20 @@ function floorDivide(a: bigint, b: bigint): bigint {
   return a % b < 0n ? quotient - 1n : quotient;
 }
 
+/** What the bucket holds, in ticks; more than its capacity if it has idled for longer. */
+function heldTicks({ word, schedule, originUs }: LiveRecord, nowUs: number): bigint {
+  return BigInt(ticksAt(schedule, originUs, nowUs)) - (word >> BigInt(INDEX_BITS));
+}
+
 /** The tokens of the old bucket, in ticks of the next one. */
-function keptTicks(zeroTime: bigint, old: ConfigRecord, nowUs: number, next: Schedule): bigint {
-  const { schedule } = old;
+function keptTicks(old: LiveRecord, nowUs: number, next: Schedule): bigint {
+  const { ticksPerToken, capTicks } = old.schedule;
   // An unlimited bucket is always full.
-  if (schedule.ticksPerToken === 0) return next.capTicks;
-  const held = BigInt(ticksAt(schedule, old.originUs, nowUs)) - zeroTime;
-  const capped = held < schedule.capTicks ? held : schedule.capTicks;
-  const kept = floorDivide(capped * BigInt(next.ticksPerToken), BigInt(schedule.ticksPerToken));
-  if (kept > next.capTicks) return next.capTicks;
-  const deepest = -BigInt(MAX_SPAN_TICKS);
-  return kept < deepest ? deepest : kept;
+  if (ticksPerToken === 0) return next.capTicks;
+  const held = heldTicks(old, nowUs);
+  const capped = held < capTicks ? held : capTicks;
+  const kept = floorDivide(capped * BigInt(next.ticksPerToken), BigInt(ticksPerToken));
+  return kept < next.capTicks ? kept : next.capTicks;
 }
 
 /** Where the fills of the next schedule lie: they go on as before if the interval stays the same. */
@@ -69,18 +74,25 @@ function gridOf(next: Schedule, old: ConfigRecord, nowUs: number): number {
   return old.originUs + ticksAt(old.schedule, old.originUs, nowUs) / ticksPerMicro;
 }
 
+const MOST_TICKS = BigInt(MAX_SPAN_TICKS);
+
+/** Both ways: a longer debt is forgiven, and longer idling makes nothing fuller. */
+function withinSpan(ticks: bigint): bigint {
+  if (ticks > MOST_TICKS) return MOST_TICKS;
+  return ticks < -MOST_TICKS ? -MOST_TICKS : ticks;
+}
+
 /**
- * Puts `next` in force: claims a free record, fills it, publishes it with one compare-and-exchange
- * on the word that also carries tokens and debt over, and frees the record before it. Every call
- * of any thread sees the limit before or the limit after.
- *
- * With `only`, nothing is done if the record of that generation is no longer live.
- *
- * @throws RateLimitError `ERR_RECONFIGURE_BUSY`
+ * Makes a new record live: claims a free one, fills it, publishes it with one compare-and-exchange
+ * on the word that also carries the tokens over, and frees the record before it. `carry` says what
+ * the bucket holds then, in ticks of `next`; if it returns undefined, nothing is done.
  */
-export function reconfigure(place: CellPlace, nowUs: number, next: Schedule, only?: number): void {
-  const { i64 } = place.region;
-  const wordAt = (place.offset + CELL.word) >> 3;
+function publish(
+  place: CellPlace,
+  nowUs: number,
+  next: Schedule,
+  carry: (old: LiveRecord) => bigint | undefined,
+): void {
   const index = claimRecord(place);
   let old = liveRecord(place);
   const generation = nextGeneration(place);
@@ -88,14 +100,36 @@ export function reconfigure(place: CellPlace, nowUs: number, next: Schedule, onl
   writeRecord(place, index, { generation, schedule: next, originUs });
   const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
   for (;;) {
-    if (only !== undefined && old.generation !== only) {
+    const held = carry(old);
+    if (held === undefined) {
       releaseRecord(place, index);
       return;
     }
-    const zeroTime = nowTicks - keptTicks(old.word >> BigInt(INDEX_BITS), old, nowUs, next);
-    const word = (zeroTime << BigInt(INDEX_BITS)) | BigInt(index);
-    if (Atomics.compareExchange(i64, wordAt, old.word, word) === old.word) break;
+    const zeroTime = nowTicks - withinSpan(held);
+    if (exchangeZeroTime(place, old.word, zeroTime, index)) break;
     old = liveRecord(place);
   }
   releaseRecord(place, old.index);
+}
+
+/**
+ * Puts `next` in force. Every call of any thread sees the limit before or the limit after.
+ *
+ * @throws RateLimitError `ERR_RECONFIGURE_BUSY`
+ */
+export function reconfigure(place: CellPlace, nowUs: number, next: Schedule): void {
+  publish(place, nowUs, next, (old) => keptTicks(old, nowUs, next));
+}
+
+/**
+ * Moves the origin of the record of this generation up to now, unless it is no longer live. Nothing
+ * changes by that, not even for a thread whose clock reading is old: hence no cap on what is held.
+ *
+ * @throws RateLimitError `ERR_RECONFIGURE_BUSY`
+ */
+export function renew(place: CellPlace, nowUs: number, record: ConfigRecord): void {
+  const { generation, schedule } = record;
+  publish(place, nowUs, schedule, (old) =>
+    old.generation === generation ? heldTicks(old, nowUs) : undefined,
+  );
 }

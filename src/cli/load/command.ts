@@ -1,0 +1,182 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { formatNumber, formatSpan, paintFor } from './format.ts';
+import { Interrupt } from './interrupt.ts';
+import { checkWritable, writeJsonReport } from './json-report.ts';
+import { type Live, liveOn } from './live.ts';
+import {
+  type Header,
+  type LoadOptions,
+  parseBody,
+  parseBurst,
+  parseConnections,
+  parseDuration,
+  parseHeader,
+  parseMethod,
+  parseRate,
+  parseThreads,
+  parseUrl,
+} from './options.ts';
+import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './result.ts';
+import { InterruptedError, runLoad } from './run.ts';
+import { renderSummary } from './summary.ts';
+
+const DEFAULT_CONNECTIONS = 64;
+
+const NOTES = `
+All threads share one limiter, so --rate is the rate of them all: it is met exactly, and never
+exceeded in any interval. Latency counts from the instant at which a request was due, so that a
+server that stalls cannot hide it by delaying the requests that follow.
+
+A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
+summary; a second one ends it at once.
+
+Exit code: 0 if all is well; 1 if no request succeeded, a thread crashed or the command line is
+wrong; 2 if the limiter let more requests through than it guarantees; 130 if it was interrupted
+before the first request, or twice.
+
+Examples:
+  zerotime load                                      2,000/s for 10 s against a server of its own
+  zerotime load http://localhost:8080/ --rate 500 --duration 1m
+  zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
+`;
+
+/** What commander makes of the command line. */
+interface CommandOptions {
+  readonly rate: number;
+  readonly threads: number;
+  readonly connections?: number;
+  readonly duration: number;
+  readonly burst: number;
+  readonly method?: string;
+  readonly header?: Header[];
+  readonly body?: Uint8Array;
+  readonly timeout: number;
+  readonly json?: string;
+}
+
+function option<T>(flags: string, description: string, parse: (text: string) => T): Option {
+  return new Option(flags, description).argParser(parse);
+}
+
+/** The subcommand `load`. */
+export function loadCommand(version: string): Command {
+  return new Command('load')
+    .description('Drive an HTTP server at one exact rate from many threads.')
+    .argument('[url]', 'what to request; without it, a server of its own is started', parseUrl)
+    .addOption(
+      option('-r, --rate <number>', 'requests per second, over all threads', parseRate).default(
+        2_000,
+      ),
+    )
+    .addOption(
+      option('-t, --threads <number>', 'threads that make the requests', parseThreads).default(4),
+    )
+    .addOption(
+      option(
+        '-c, --connections <number>',
+        `most connections, over all threads (default: ${DEFAULT_CONNECTIONS}, or one per thread)`,
+        parseConnections,
+      ),
+    )
+    .addOption(
+      option('-d, --duration <time>', 'length of the run', parseDuration).default(10_000, '10s'),
+    )
+    .addOption(
+      option(
+        '-b, --burst <number>',
+        'requests that may catch up at once after this client stalled',
+        parseBurst,
+      ).default(1),
+    )
+    .addOption(
+      option('-m, --method <name>', 'HTTP method (default: GET, or POST with --body)', parseMethod),
+    )
+    .option('-H, --header <name: value>', 'header to send; may be given again', parseHeader)
+    .addOption(option('--body <text>', 'body to send, or @file for that of a file', parseBody))
+    .addOption(
+      option('--timeout <time>', 'time for each request, from its sending', parseDuration).default(
+        5_000,
+        '5s',
+      ),
+    )
+    .addOption(option('--json <file>', 'write the full result to this file', parseJsonPath))
+    .addHelpText('after', NOTES)
+    .showHelpAfterError('(zerotime load --help shows all options)')
+    .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
+      process.exitCode = await load(loadOptions(url, given, command), given.json, version);
+    });
+}
+
+function parseJsonPath(path: string): string {
+  try {
+    checkWritable(path);
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be the path of a file that can be written (${(error as Error).message}).`,
+    );
+  }
+  return path;
+}
+
+function loadOptions(
+  url: string | undefined,
+  given: CommandOptions,
+  command: Command,
+): LoadOptions {
+  const { rate, threads, burst, duration, timeout, header, body } = given;
+  const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, threads);
+  if (connections < threads) {
+    command.error(
+      `error: --connections must be at least --threads, ${threads}, as each thread needs one; ` +
+        `got ${connections}`,
+    );
+  }
+  return {
+    url,
+    rate,
+    burst,
+    threads,
+    connections,
+    durationMs: duration,
+    timeoutMs: timeout,
+    method: given.method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: header ?? [],
+    body,
+  };
+}
+
+/** Runs, shows and writes; returns the exit code. */
+async function load(
+  options: LoadOptions,
+  jsonPath: string | undefined,
+  version: string,
+): Promise<number> {
+  const { stdout, stderr } = process;
+  let live: Live | undefined;
+  const interrupt = new Interrupt();
+  try {
+    const result = await runLoad(options, {
+      stop: interrupt.signal,
+      onStart: (url) => {
+        stderr.write(`${headline(url, options)}\n`);
+        live = liveOn(stderr, options.durationMs);
+      },
+      onProgress: (progress) => live?.update(progress),
+    });
+    live?.stop();
+    stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
+    if (jsonPath !== undefined) writeJsonReport(jsonPath, result, version);
+    return exitCode(result);
+  } catch (error) {
+    live?.stop();
+    stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+function headline(url: string, { rate, threads, durationMs }: LoadOptions): string {
+  const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
+  return `${url} at ${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}; Ctrl-C ends it`;
+}

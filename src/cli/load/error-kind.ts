@@ -1,0 +1,47 @@
+/** What a request can fail with, as a user would say it. */
+export type ErrorKind =
+  | 'timed out'
+  | 'unsent'
+  | 'connection refused'
+  | 'connection reset'
+  | 'connection closed'
+  | 'bad response'
+  | 'host not found'
+  | 'host unreachable'
+  | 'TLS error'
+  | 'too many open files'
+  | 'no free local port'
+  | 'other error';
+
+const KIND_OF_CODE = new Map<string, ErrorKind>([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ECONNRESET', 'connection reset'],
+  ['EPIPE', 'connection reset'],
+  ['UND_ERR_SOCKET', 'connection closed'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'bad response'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'bad response'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'timed out'],
+  ['ETIMEDOUT', 'timed out'],
+  ['ENOTFOUND', 'host not found'],
+  ['EAI_AGAIN', 'host not found'],
+  ['EHOSTUNREACH', 'host unreachable'],
+  ['ENETUNREACH', 'host unreachable'],
+  ['EMFILE', 'too many open files'],
+  ['ENFILE', 'too many open files'],
+  ['EADDRNOTAVAIL', 'no free local port'],
+]);
+
+// OpenSSL and node:tls have no common prefix for their codes.
+const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)|_CERT_|EPROTO/;
+
+/** Sorts an error of a request into its kind. */
+export function errorKind(error: unknown): ErrorKind {
+  const { code, name } = error as { code?: unknown; name?: unknown };
+  // It has a code only for some of the things that a response can have wrong.
+  if (name === 'HTTPParserError') return 'bad response';
+  if (typeof code !== 'string') return 'other error';
+  const known = KIND_OF_CODE.get(code);
+  if (known !== undefined) return known;
+  if (TLS_CODE.test(code)) return 'TLS error';
+  return 'other error';
+}

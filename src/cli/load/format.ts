@@ -1,0 +1,89 @@
+/** `20000` as `20,000`. */
+export function formatCount(n: number): string {
+  return n.toLocaleString('en-US', { maximumFractionDigits: 0 });
+}
+
+/** At most three decimals, and none for the zeros at the end: `2,000`, `0.5`, `1,999.985`. */
+export function formatNumber(n: number): string {
+  return n.toLocaleString('en-US', { maximumFractionDigits: 3 });
+}
+
+/** Per second, with the digits that count: `2,000`, `432.4`, `0.5`. */
+export function formatRate(rate: number): string {
+  const maximumFractionDigits = rate >= 1_000 ? 0 : rate >= 100 ? 1 : 3;
+  return `${rate.toLocaleString('en-US', { maximumFractionDigits })}/s`;
+}
+
+/** A share of a whole, in percent; none of nothing is 0. */
+export function formatShare(part: number, whole: number): string {
+  const percent = whole === 0 ? 0 : (100 * part) / whole;
+  // Not all is never shown as 100 %, and not nothing never as 0 %.
+  const shown = part === whole || part === 0 ? percent : Math.min(Math.max(percent, 0.1), 99.9);
+  return `${shown.toFixed(1)} %`;
+}
+
+/** Microseconds as milliseconds with about three digits that count, or as seconds. */
+export function formatLatency(us: number): string {
+  const ms = us / 1_000;
+  if (ms >= 10_000) return `${(ms / 1_000).toFixed(1)} s`;
+  if (ms >= 1_000) return `${(ms / 1_000).toFixed(2)} s`;
+  if (ms >= 100) return `${ms.toFixed(0)} ms`;
+  if (ms >= 10) return `${ms.toFixed(1)} ms`;
+  return `${ms.toFixed(2)} ms`;
+}
+
+/** Milliseconds as a span of time: `500 ms`, `10 s`, `2 min 5 s`. */
+export function formatSpan(ms: number): string {
+  if (ms < 1_000) return `${formatNumber(ms)} ms`;
+  if (ms < 120_000) return `${formatNumber(ms / 1_000)} s`;
+  const seconds = Math.round(ms / 1_000);
+  const parts = [
+    [Math.floor(seconds / 3600), 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ] as const;
+  return parts
+    .filter(([amount]) => amount > 0)
+    .map(([amount, unit]) => `${amount} ${unit}`)
+    .join(' ');
+}
+
+const LEVELS = '▁▂▃▄▅▆▇█';
+
+/** A row of bars, one for each value: `full` is the height of a whole one. */
+export function sparkline(values: readonly number[], full: number): string {
+  return values
+    .map((value) => {
+      const level = Math.round((value / full) * LEVELS.length) - 1;
+      return value <= 0 ? ' ' : LEVELS.charAt(Math.min(Math.max(level, 0), LEVELS.length - 1));
+    })
+    .join('');
+}
+
+/** Marks up text for a terminal; a plain one returns it as it is. */
+export interface Paint {
+  bold(text: string): string;
+  dim(text: string): string;
+  good(text: string): string;
+  bad(text: string): string;
+}
+
+const asItIs = (text: string) => text;
+
+export const PLAIN: Paint = { bold: asItIs, dim: asItIs, good: asItIs, bad: asItIs };
+
+function ansi(on: number, off: number): (text: string) => string {
+  return (text) => `\u001b[${on}m${text}\u001b[${off}m`;
+}
+
+export const COLOURS: Paint = {
+  bold: ansi(1, 22),
+  dim: ansi(2, 22),
+  good: ansi(32, 39),
+  bad: ansi(31, 39),
+};
+
+/** Colours for a terminal that has them and for which NO_COLOR is not set. */
+export function paintFor(stream: NodeJS.WriteStream): Paint {
+  return stream.isTTY && stream.hasColors() ? COLOURS : PLAIN;
+}

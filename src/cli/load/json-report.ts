@@ -1,0 +1,92 @@
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
+import { exitCode, type LoadResult } from './result.ts';
+import { SPANS } from './tally.ts';
+
+const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
+
+/** Throws what writing the file would throw. An existing file keeps its content. */
+export function checkWritable(path: string): void {
+  closeSync(openSync(path, 'a'));
+}
+
+/** Writes everything that a run has found out. */
+export function writeJsonReport(path: string, result: LoadResult, version: string): void {
+  writeFileSync(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
+}
+
+/** The result as plain data; each number carries its unit in its name. */
+function jsonReport(result: LoadResult, version: string): object {
+  const { options, tally, guarantee, threads, admitted } = result;
+  const { tightest } = guarantee;
+  return {
+    zerotime: version,
+    node: process.version,
+    startedAt: result.startedAt.toISOString(),
+    exitCode: exitCode(result),
+    interrupted: result.interrupted,
+    target: {
+      url: result.url,
+      embeddedServer: options.url === undefined,
+      method: options.method,
+      headers: options.headers,
+      bodyBytes: options.body?.byteLength ?? 0,
+    },
+    options: {
+      ratePerSecond: options.rate,
+      burst: options.burst,
+      threads: options.threads,
+      connections: options.connections,
+      durationMs: options.durationMs,
+      timeoutMs: options.timeoutMs,
+    },
+    elapsedMs: result.elapsedMs,
+    admitted,
+    sent: result.sent,
+    achievedRatePerSecond: result.achievedRate,
+    guarantee: {
+      held: guarantee.held,
+      intervals: guarantee.intervals,
+      toleranceInTokens: guarantee.tolerance,
+      tightest: tightest && {
+        startsAfterMs: tightest.startsAfterUs / 1_000,
+        lengthMs: tightest.lengthUs / 1_000,
+        admitted: tightest.admitted,
+        allowed: tightest.allowed,
+      },
+    },
+    requests: tally.counters,
+    statusCodes: Object.fromEntries(tally.statusCodes),
+    errors: [...tally.errors.values()],
+    times: Object.fromEntries(SPANS.map((span) => [span, times(tally.histograms[span])])),
+    threads: threads.map(({ admitted: count, counters, crash }) => ({
+      admitted: count,
+      share: admitted === 0 ? 0 : count / admitted,
+      requests: counters,
+      crash: crash ?? null,
+    })),
+    admittedPer100Ms: result.admittedPer100Ms,
+  };
+}
+
+function times(histogram: Histogram): object {
+  const { totalCount } = histogram;
+  const at = PERCENTILES.map((percentile) => [
+    `p${percentile}`,
+    histogram.getValueAtPercentile(percentile) / 1_000,
+  ]);
+  return {
+    count: totalCount,
+    // An empty histogram has neither a mean nor a maximum.
+    ms:
+      totalCount === 0
+        ? null
+        : {
+            mean: histogram.mean / 1_000,
+            ...Object.fromEntries(at),
+            max: histogram.maxValue / 1_000,
+          },
+    /** In microseconds; any HdrHistogram reads it. */
+    hdrHistogram: encodeIntoCompressedBase64(histogram),
+  };
+}

@@ -1,0 +1,63 @@
+import { SingleBar } from 'cli-progress';
+import { formatCount, formatRate, formatSpan } from './format.ts';
+import type { Progress } from './run.ts';
+
+/** Shows how a run gets on. */
+export interface Live {
+  update(progress: Progress): void;
+  stop(): void;
+}
+
+const PLAIN_EVERY_MS = 1_000;
+
+function words({ rateNow, failed, waiting, finishing }: Progress): string {
+  const errors = `${formatCount(failed)} failed`;
+  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} requests`;
+  return rateNow === undefined ? 'starting' : `${formatRate(rateNow)} now, ${errors}`;
+}
+
+/** A progress bar on a terminal. */
+function bar(stream: NodeJS.WriteStream, durationMs: number): Live {
+  const single = new SingleBar({
+    format: '  {bar} {percentage} %  {elapsed}  {words}',
+    stream,
+    barsize: 30,
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    // Cut off at the terminal's width, instead of wrapped.
+    linewrap: true,
+    clearOnComplete: true,
+    // Its own handler of SIGINT would end the process before the summary.
+    gracefulExit: false,
+  });
+  single.start(durationMs, 0, { elapsed: '0 s', words: 'starting' });
+  return {
+    update(progress) {
+      const elapsedMs = Math.min(progress.elapsedMs, durationMs);
+      const elapsed = formatSpan(Math.floor(elapsedMs / 100) * 100);
+      single.update(elapsedMs, { elapsed, words: words(progress) });
+    },
+    stop() {
+      single.stop();
+    },
+  };
+}
+
+/** A line about every second, for a file or a pipe. */
+function lines(stream: NodeJS.WritableStream): Live {
+  let nextMs = PLAIN_EVERY_MS;
+  return {
+    update(progress) {
+      if (progress.elapsedMs < nextMs && !progress.finishing) return;
+      nextMs = progress.elapsedMs + PLAIN_EVERY_MS - (progress.elapsedMs % PLAIN_EVERY_MS);
+      const at = `${(progress.elapsedMs / 1_000).toFixed(0)} s`.padStart(6);
+      stream.write(`${at}  ${formatCount(progress.admitted)} requests  ${words(progress)}\n`);
+    },
+    stop() {},
+  };
+}
+
+/** The live line that suits the stream. */
+export function liveOn(stream: NodeJS.WriteStream, durationMs: number): Live {
+  return stream.isTTY ? bar(stream, durationMs) : lines(stream);
+}

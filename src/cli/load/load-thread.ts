@@ -1,0 +1,128 @@
+import type { MessagePort } from 'node:worker_threads';
+import { TokenBucket } from '../../limiters/token-bucket.ts';
+import { AdmissionLog } from './admission-log.ts';
+import { requestTemplate } from './connection.ts';
+import type { LoadCommand, LoadEvent, LoadThreadData, Rehearsal } from './messages.ts';
+import { Pacer } from './pacer.ts';
+import { Sender } from './sender.ts';
+import { Tally } from './tally.ts';
+
+/** Often enough for a live rate, and little is lost if the thread crashes. */
+const REPORT_MS = 250;
+
+/**
+ * How long after the end queued requests are still sent. One that came due in the last moments and
+ * found its connections busy is no sign of a slow server yet.
+ */
+const QUEUE_DRAIN_MS = 250;
+
+/** One of the threads that make the load: the whole life of it. */
+export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
+  const post = (event: LoadEvent, transfer: ArrayBuffer[] = []) =>
+    port.postMessage(event, transfer);
+  let pacer: Pacer | undefined;
+  port.on('message', (command: LoadCommand) => {
+    if (command.type === 'stop') pacer?.stop(command.endUs);
+    else pacer = startLoad(data, command, post, () => port.close());
+  });
+  rehearse(data.rehearsal, () => post({ type: 'ready' }));
+}
+
+/**
+ * Makes some requests to a server of our own, so that the first ones to the target find all code
+ * loaded and compiled: else they would be late by some 20 ms, and be told as the target's latency.
+ */
+function rehearse({ url, requests }: Rehearsal, onDone: () => void): void {
+  const target = new URL(url);
+  const bucket = TokenBucket.create({ rate: 1e6, burst: 1 });
+  const tally = new Tally();
+  const step = () => {
+    // Without success there is nothing to warm up with, and nothing lost but the first requests'
+    // speed.
+    if (tally.counters.sent === requests || tally.counters.failed > 0) {
+      sender.close();
+      onDone();
+      return;
+    }
+    bucket.reserve();
+    const nowUs = bucket.clock.now();
+    sender.send(nowUs, nowUs);
+  };
+  const sender = new Sender({
+    origin: target.origin,
+    request: requestTemplate(target, { method: 'GET', headers: [], body: undefined }),
+    connections: 1,
+    timeoutMs: 1_000,
+    tally,
+    now: () => bucket.clock.now(),
+    onIdle: step,
+  });
+  step();
+}
+
+function startLoad(
+  { url, connections, request, timeoutMs, outstanding }: LoadThreadData,
+  { bucket: handle, endUs }: LoadCommand & { type: 'go' },
+  post: (event: LoadEvent, transfer?: ArrayBuffer[]) => void,
+  onDone: () => void,
+): Pacer {
+  const bucket = TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
+  const target = new URL(url);
+  const tally = new Tally();
+  const log = new AdmissionLog();
+  let issuing = true;
+
+  const sender = new Sender({
+    origin: target.origin,
+    request: requestTemplate(target, request),
+    connections,
+    timeoutMs,
+    tally,
+    now: () => bucket.clock.now(),
+    onIdle: () => (issuing ? pacer.wake() : finish()),
+  });
+
+  const pacer = new Pacer({
+    bucket,
+    outstanding,
+    endUs,
+    isIdle: () => sender.isIdle,
+    onDue: (dueUs, nowUs) => {
+      log.append(dueUs);
+      tally.record('clientLag', nowUs - dueUs);
+      sender.send(dueUs, nowUs);
+    },
+    onEnd: () => {
+      issuing = false;
+      if (sender.isIdle) finish();
+      else drain = setTimeout(giveUpQueue, QUEUE_DRAIN_MS);
+    },
+  });
+
+  let drain: NodeJS.Timeout | undefined;
+  const giveUpQueue = () => {
+    sender.dropQueue();
+    if (sender.isIdle) finish();
+  };
+
+  const reports = setInterval(() => {
+    const admissions = log.take();
+    const waiting = sender.inFlight + sender.queued;
+    post({ type: 'report', admissions, counters: tally.counters, waiting }, [admissions.buffer]);
+  }, REPORT_MS);
+
+  let finished = false;
+  const finish = () => {
+    if (finished) return;
+    finished = true;
+    clearInterval(reports);
+    clearTimeout(drain);
+    sender.close();
+    const admissions = log.take();
+    post({ type: 'done', admissions, tally: tally.toRecord() }, [admissions.buffer]);
+    onDone();
+  };
+
+  pacer.start();
+  return pacer;
+}

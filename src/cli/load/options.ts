@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { InvalidArgumentError } from 'commander';
+
+/** Everything that a run depends on, as plain data: it is sent to the threads. */
+export interface LoadOptions {
+  /** Absolute http or https url; none for the embedded server. */
+  readonly url: string | undefined;
+  /** Requests per second, over all threads. */
+  readonly rate: number;
+  readonly burst: number;
+  readonly threads: number;
+  /** The most connections over all threads. */
+  readonly connections: number;
+  readonly durationMs: number;
+  readonly timeoutMs: number;
+  readonly method: string;
+  readonly headers: readonly Header[];
+  readonly body: Uint8Array | undefined;
+}
+
+export type Header = readonly [name: string, value: string];
+
+/** A schedule of more than one slot per microsecond would outrun the clock. */
+const MAX_RATE = 1e6;
+const MAX_BURST = 1e6;
+const MAX_THREADS = 256;
+const MAX_CONNECTIONS = 65_536;
+const DAY_MS = 86_400_000;
+
+const NUMBER = /^\d+(\.\d+)?(e[+-]?\d+)?$/i;
+const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
+const UNIT_MS = new Map([
+  ['ms', 1],
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+]);
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** The connection's own headers: undici writes them, or they would change what a request is. */
+const RESERVED_HEADERS = new Set([
+  'content-length',
+  'expect',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Commander puts the option and the value before it. */
+function invalid(wanted: string): InvalidArgumentError {
+  return new InvalidArgumentError(`It must be ${wanted}.`);
+}
+
+/** A number of requests per second: `2000`, `0.5`, `1e4`. */
+export function parseRate(text: string): number {
+  const rate = NUMBER.test(text) ? Number(text) : Number.NaN;
+  if (!(rate >= 1e-3 && rate <= MAX_RATE)) {
+    throw invalid('requests per second, from 0.001 to 1000000, such as 2000, 0.5 or 1e4');
+  }
+  return rate;
+}
+
+function parseCount(text: string, max: number, example: number): number {
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count >= 1 && count <= max)) {
+    throw invalid(`a whole number from 1 to ${max}, such as ${example}`);
+  }
+  return count;
+}
+
+export function parseThreads(text: string): number {
+  return parseCount(text, MAX_THREADS, 4);
+}
+
+export function parseConnections(text: string): number {
+  return parseCount(text, MAX_CONNECTIONS, 64);
+}
+
+export function parseBurst(text: string): number {
+  return parseCount(text, MAX_BURST, 1);
+}
+
+/** A span of time, in milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
+export function parseDuration(text: string): number {
+  const [, amount = '', unit = 's'] = DURATION.exec(text) ?? [];
+  const ms = amount === '' ? Number.NaN : Number(amount) * (UNIT_MS.get(unit) ?? Number.NaN);
+  if (!(ms >= 1 && ms <= DAY_MS)) {
+    throw invalid('a span of time from 1ms to 24h, such as 10, 10s, 500ms, 2m or 1h');
+  }
+  return ms;
+}
+
+/** An absolute http or https url. */
+export function parseUrl(text: string): string {
+  const wanted = 'an absolute url, such as http://localhost:8080/path';
+  if (!URL.canParse(text)) throw invalid(wanted);
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw invalid(`${wanted}, and start with http:// or https://`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw invalid(`${wanted}, without a user name (use --header 'Authorization: Basic ...')`);
+  }
+  return url.href;
+}
+
+/** An HTTP method. Only CONNECT is refused: it asks for a tunnel, and no response ends it. */
+export function parseMethod(text: string): string {
+  const method = text.toUpperCase();
+  if (!TOKEN.test(method) || method === 'CONNECT') {
+    throw invalid('an HTTP method such as GET, POST or PUT, and not CONNECT');
+  }
+  return method;
+}
+
+/** One `Name: value`, added to those before it. */
+export function parseHeader(text: string, before: readonly Header[] = []): Header[] {
+  const colon = text.indexOf(':');
+  const name = text.slice(0, colon).trim();
+  const value = text.slice(colon + 1).trim();
+  try {
+    if (colon === -1) throw new TypeError('no colon');
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch {
+    throw invalid("a header in the form 'Name: value', such as 'Accept: application/json'");
+  }
+  const key = name.toLowerCase();
+  if (RESERVED_HEADERS.has(key)) {
+    throw invalid(`a header other than ${key}, which is set by the connection itself`);
+  }
+  if (key === 'host' && before.some(([other]) => other.toLowerCase() === 'host')) {
+    throw invalid('given once for Host');
+  }
+  return [...before, [name, value]];
+}
+
+/** A request body: the text itself, or `@file` for the content of a file. */
+export function parseBody(text: string): Uint8Array {
+  if (!text.startsWith('@')) return Buffer.from(text);
+  const path = text.slice(1);
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw invalid(`text, or @ and the path of a readable file (${(error as Error).message})`);
+  }
+}

@@ -1,0 +1,163 @@
+import { Connection, type RequestTemplate } from './connection.ts';
+import { type ErrorKind, errorKind } from './error-kind.ts';
+import { Fifo } from './fifo.ts';
+import { HttpExchange, type Outcome } from './http-exchange.ts';
+import type { Tally } from './tally.ts';
+
+export interface SenderOptions {
+  readonly origin: string;
+  readonly request: RequestTemplate;
+  readonly connections: number;
+  readonly timeoutMs: number;
+  readonly tally: Tally;
+  /** The time, in the microseconds of the clock that the instants are in. */
+  readonly now: () => number;
+  /** The last exchange has ended and nothing is queued. */
+  readonly onIdle: () => void;
+}
+
+interface QueuedRequest {
+  readonly dueUs: number;
+  readonly queuedUs: number;
+}
+
+/**
+ * Sends requests over a limited number of connections. A request that finds them all busy is queued
+ * with the instant at which it was due, so that its latency counts from there: a server that stalls
+ * cannot hide behind requests that were never sent.
+ */
+export class Sender {
+  readonly #options: SenderOptions;
+  readonly #free: Connection[];
+  /** In the order of sending, hence of their deadlines. */
+  readonly #inFlight = new Map<HttpExchange, Connection>();
+  readonly #queue = new Fifo<QueuedRequest>();
+  #pumping = false;
+  #soon: NodeJS.Immediate | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+    this.#free = Array.from({ length: options.connections }, () => new Connection(options.origin));
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight.size === 0 && this.#queue.length === 0;
+  }
+
+  /** Sends a request that is due, or queues it. */
+  send(dueUs: number, nowUs: number): void {
+    this.#queue.push({ dueUs, queuedUs: nowUs });
+    this.#pump();
+  }
+
+  /** Gives up what is still queued: it counts as `unsent`, with the time that it has waited. */
+  dropQueue(): void {
+    const { tally, now } = this.#options;
+    const nowUs = now();
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      tally.countError('unsent', 'no connection was free until the end of the run');
+      tally.record('queued', nowUs - next.queuedUs);
+      tally.record('latency', nowUs - next.dueUs);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#deadline);
+    for (const connection of this.#free) connection.reset();
+  }
+
+  #pump(): void {
+    // An exchange that fails at once ends within its dispatch and comes back here: the outer call
+    // goes on with the queue, or the stack would grow with every such failure.
+    if (this.#pumping) return;
+    this.#pumping = true;
+    while (this.#queue.length > 0) {
+      // The one freed last: it is open and warm, and surplus connections are never opened.
+      const connection = this.#free.pop();
+      if (connection === undefined) break;
+      const next = this.#queue.shift();
+      if (next !== undefined) this.#start(connection, next);
+    }
+    this.#pumping = false;
+  }
+
+  #start(connection: Connection, { dueUs, queuedUs }: QueuedRequest): void {
+    const { request, tally, now, timeoutMs } = this.#options;
+    const sentUs = now();
+    const exchange = new HttpExchange(dueUs, sentUs, this.#end);
+    this.#inFlight.set(exchange, connection);
+    tally.counters.sent += 1;
+    tally.record('queued', sentUs - queuedUs);
+    this.#deadline ??= setTimeout(this.#sweep, timeoutMs);
+    connection.dispatch(request, exchange);
+  }
+
+  readonly #end = (exchange: HttpExchange, outcome: Outcome): void => {
+    const { tally, onIdle } = this.#options;
+    if (outcome.ended === 'response') {
+      tally.countStatus(outcome.status);
+      this.#recordTimes(exchange);
+    } else {
+      this.#countError(exchange, errorKind(outcome.error), outcome.error.message);
+    }
+    const connection = this.#inFlight.get(exchange);
+    this.#inFlight.delete(exchange);
+    if (connection !== undefined) this.#free.push(connection);
+    // Undici is in the midst of failing what its client holds: it breaks on an assertion if there
+    // is a new request when it is done. After a response it is ready for one.
+    if (outcome.ended === 'error') this.#pumpSoon();
+    else this.#pump();
+    if (this.isIdle) onIdle();
+  };
+
+  #pumpSoon(): void {
+    this.#soon ??= setImmediate(() => {
+      this.#soon = undefined;
+      this.#pump();
+    });
+  }
+
+  /** Times out what is overdue, and sleeps until the next deadline: one timer for all exchanges. */
+  readonly #sweep = (): void => {
+    const { now, timeoutMs, onIdle } = this.#options;
+    const nowUs = now();
+    this.#deadline = undefined;
+    for (const [exchange, connection] of this.#inFlight) {
+      const leftMs = timeoutMs - (nowUs - exchange.sentUs) / 1_000;
+      if (leftMs > 0) {
+        // Timers may fire early, so the sweep may come back once more for the same exchange.
+        this.#deadline = setTimeout(this.#sweep, Math.ceil(leftMs));
+        break;
+      }
+      exchange.giveUp();
+      connection.reset();
+      this.#countError(exchange, 'timed out', `no complete response within ${timeoutMs} ms`);
+      this.#inFlight.delete(exchange);
+      this.#free.push(connection);
+    }
+    this.#pump();
+    if (this.isIdle) onIdle();
+  };
+
+  #countError(exchange: HttpExchange, kind: ErrorKind, message: string): void {
+    this.#options.tally.countError(kind, message);
+    // Left out, the slowest requests of all would make the percentiles look better.
+    if (kind === 'timed out') this.#recordTimes(exchange);
+  }
+
+  #recordTimes({ dueUs, sentUs }: HttpExchange): void {
+    const { tally, now } = this.#options;
+    const nowUs = now();
+    tally.record('latency', nowUs - dueUs);
+    tally.record('response', nowUs - sentUs);
+  }
+}

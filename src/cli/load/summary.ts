@@ -1,0 +1,228 @@
+import { STATUS_CODES } from 'node:http';
+import {
+  formatCount,
+  formatLatency,
+  formatNumber,
+  formatRate,
+  formatShare,
+  formatSpan,
+  type Paint,
+  sparkline,
+} from './format.ts';
+import type { LoadResult } from './result.ts';
+import type { Span, Tally } from './tally.ts';
+
+const LABEL = 12;
+const COLUMN = 10;
+const NAME = 25;
+/** More threads than this are told by their range. */
+const MOST_THREADS_LISTED = 16;
+const SPARKLINE_WIDTH = 60;
+
+const PERCENTILES = [50, 90, 99, 99.9] as const;
+
+const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string])[] = [
+  ['latency', 'in all', 'due → answered'],
+  ['clientLag', 'client', 'due → noticed by this client'],
+  ['queued', 'queue', 'noticed → a connection is free'],
+  ['response', 'response', 'sent → answered'],
+];
+
+/** The rate counts as met within this part of the target. */
+const RATE_TOLERANCE = 0.001;
+
+function field(label: string, text: string): string {
+  return `  ${label.padEnd(LABEL)}${text}`;
+}
+
+/** The summary of a run, line by line. */
+export function renderSummary(result: LoadResult, paint: Paint): string[] {
+  return [
+    '',
+    ...rateLines(result, paint),
+    '',
+    ...guaranteeLines(result, paint),
+    '',
+    ...latencyLines(result.tally, paint),
+    '',
+    ...responseLines(result.tally, paint),
+    '',
+    ...threadLines(result, paint),
+    '',
+  ];
+}
+
+function rateLines(result: LoadResult, paint: Paint): string[] {
+  const { options, url, elapsedMs, sent, achievedRate, interrupted } = result;
+  const off = achievedRate / options.rate - 1;
+  const met = Math.abs(off) <= RATE_TOLERANCE;
+  const offText = `${off < 0 ? '-' : '+'}${(100 * Math.abs(off)).toFixed(2)} %`;
+  const lines = [
+    field('Target', `${paint.bold(url)}${options.url === undefined ? ' (embedded server)' : ''}`),
+    field('Rate', `${formatNumber(options.rate)}/s wanted`),
+    field(
+      '',
+      `${paint.bold(`${formatRate(achievedRate)} achieved`)}  ` +
+        `${met ? paint.good(`✔ ${offText}`) : paint.bad(offText)}  ` +
+        `${formatCount(sent)} requests in ${formatSpan(Math.round(elapsedMs))}` +
+        `${interrupted ? ', ended early' : ''}`,
+    ),
+  ];
+  const bars = rateBars(result);
+  if (bars !== '') lines.push(field('', paint.dim(bars)));
+  return [...lines, ...shortfallLines(result, paint)];
+}
+
+/** Why the rate was missed, and what to do about it. */
+function shortfallLines(result: LoadResult, paint: Paint): string[] {
+  const { options, elapsedMs, admitted, sent, threads } = result;
+  // What a crashed thread had not reported is missing too, and is told elsewhere.
+  if (threads.some(({ crash }) => crash !== undefined)) return [];
+  const lines: string[] = [];
+  const unsent = admitted - sent;
+  if (unsent > 0) {
+    lines.push(
+      field('', paint.bad(`${formatCount(unsent)} requests found no free connection in time:`)),
+      field('', 'the target is too slow for this rate, or --connections too few.'),
+    );
+  }
+  const slots = (options.rate * elapsedMs) / 1_000;
+  const lost = Math.floor(slots) - admitted;
+  if (lost > slots * RATE_TOLERANCE) {
+    lines.push(
+      field('', paint.bad(`${formatCount(lost)} slots of the schedule were lost:`)),
+      field('', 'this client is too busy. A higher --burst lets it catch up after a stall.'),
+    );
+  }
+  return lines;
+}
+
+/** The admissions over time, where each bar is an equal number of tenths of a second. */
+function rateBars({ admittedPer100Ms: counts, options }: LoadResult): string {
+  // A bar of a few requests would jump by the chance of where its slots fall.
+  const width = Math.max(Math.ceil(counts.length / SPARKLINE_WIDTH), Math.ceil(200 / options.rate));
+  const bars: number[] = [];
+  for (let at = 0; at + width <= counts.length; at += width) {
+    bars.push(counts.slice(at, at + width).reduce((sum, count) => sum + count, 0));
+  }
+  if (bars.length < 2) return '';
+  // A rate that is met fills seven eighths, so that more than that can be seen too.
+  const line = sparkline(bars, (options.rate / 10) * width * (8 / 7));
+  return `${line} each ${formatSpan(100 * width)}`;
+}
+
+function guaranteeLines({ guarantee, options }: LoadResult, paint: Paint): string[] {
+  const { held, intervals, tightest } = guarantee;
+  const limit = `${formatNumber(options.burst)} + ${formatNumber(options.rate)} x t`;
+  const lines = [
+    field(
+      'Guarantee',
+      held
+        ? `${paint.good('✔ held')}: in every span of t seconds at most ${limit} requests`
+        : `${paint.bad('✘ BROKEN')}: in some span of t seconds more than ${limit} requests`,
+    ),
+  ];
+  if (tightest !== undefined) {
+    const { admitted, allowed, lengthUs } = tightest;
+    lines.push(
+      field(
+        '',
+        paint.dim(
+          `${held ? 'tightest' : 'worst'} of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
+            `${formatNumber(lengthUs / 1e3)} ms, ${formatNumber(allowed)} allowed`,
+        ),
+      ),
+    );
+  }
+  return lines;
+}
+
+function latencyLines(tally: Tally, paint: Paint): string[] {
+  if (tally.histograms.latency.totalCount === 0) {
+    return [field('Latency', 'unknown: there was no response')];
+  }
+  const heads = [...PERCENTILES.map((p) => `p${p}`), 'max'];
+  const lines = [field('Latency', paint.dim(heads.map((head) => head.padStart(COLUMN)).join('')))];
+  for (const [span, label, meaning] of SPAN_ROWS) {
+    const histogram = tally.histograms[span];
+    const values = [
+      ...PERCENTILES.map((percentile) => histogram.getValueAtPercentile(percentile)),
+      histogram.maxValue,
+    ];
+    const cells = values.map((value) => formatLatency(value).padStart(COLUMN)).join('');
+    const row = span === 'latency' ? paint.bold(cells) : cells;
+    lines.push(`    ${label.padEnd(LABEL - 2)}${row}   ${paint.dim(meaning)}`);
+  }
+  const waited = (['timed out', 'unsent'] as const)
+    .map((kind) => [tally.errors.get(kind)?.count ?? 0, kind] as const)
+    .filter(([count]) => count > 0)
+    .map(([count, kind]) => `${formatCount(count)} ${kind}`);
+  if (waited.length > 0) {
+    lines.push(field('', `Includes requests without a response, at the time that they waited:`));
+    lines.push(field('', `${waited.join(', ')}.`));
+  }
+  return lines;
+}
+
+interface CountRow {
+  readonly name: string;
+  readonly count: number;
+  readonly isGood: boolean;
+  readonly example: string;
+}
+
+function responseLines({ counters, statusCodes, errors }: Tally, paint: Paint): string[] {
+  const total = counters.succeeded + counters.failed;
+  const responses = [...statusCodes]
+    .sort(([a], [b]) => a - b)
+    .map(([status, count]) => ({
+      name: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+      count,
+      isGood: status < 400,
+      example: '',
+    }));
+  const failures = [...errors.values()]
+    .sort((a, b) => b.count - a.count)
+    .map(({ kind, count, example }) => ({ name: kind, count, isGood: false, example }));
+  return [
+    ...countLines('Responses', responses, total, paint),
+    ...countLines('Errors', failures, total, paint),
+  ];
+}
+
+function countLines(label: string, rows: CountRow[], total: number, paint: Paint): string[] {
+  if (rows.length === 0) return [field(label, 'none')];
+  return rows.map(({ name, count, isGood, example }, index) => {
+    const shown = (isGood ? paint.good : paint.bad)(name.padEnd(NAME));
+    const share = formatShare(count, total).padStart(COLUMN);
+    const said = example === '' ? '' : `   ${paint.dim(example)}`;
+    const line = `${shown}${formatCount(count).padStart(COLUMN)}${share}${said}`;
+    return field(index === 0 ? label : '', line);
+  });
+}
+
+function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] {
+  const crashed = threads.flatMap(({ crash }, index) =>
+    crash === undefined
+      ? []
+      : [field('', paint.bad(`thread ${index + 1} crashed, its results are incomplete: ${crash}`))],
+  );
+  const counts = threads.map((thread) => thread.admitted);
+  if (threads.length > MOST_THREADS_LISTED) {
+    const range = [Math.min(...counts), Math.max(...counts)].map((n) => formatShare(n, admitted));
+    return [
+      field('Threads', `${threads.length}, each with ${range.join(' to ')} of the requests`),
+      ...crashed,
+    ];
+  }
+  return [
+    ...counts.map((count, index) =>
+      field(
+        index === 0 ? 'Threads' : '',
+        `${String(index + 1).padEnd(4)}${formatCount(count).padStart(COLUMN)}` +
+          `${formatShare(count, admitted).padStart(COLUMN)}`,
+      ),
+    ),
+    ...crashed,
+  ];
+}

@@ -1,0 +1,93 @@
+import { Worker } from 'node:worker_threads';
+import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { Counters, TallyRecord } from './tally.ts';
+
+/** A load thread, as the main thread sees it: what it has reported, and whether it still lives. */
+export class ThreadHandle {
+  readonly #worker: Worker;
+  readonly #logs: Float64Array[] = [];
+  #tally: TallyRecord | undefined;
+  #crash: string | undefined;
+  /** Of the last report. */
+  counters: Counters = { sent: 0, succeeded: 0, failed: 0 };
+  /** Requests in flight or queued, at the last report. */
+  waiting = 0;
+  /** Settles when the thread has loaded its code, or has crashed: it never rejects. */
+  readonly ready: Promise<void>;
+  /** Settles when the thread has made its last report, or has crashed: it never rejects. */
+  readonly done: Promise<void>;
+
+  /** @param onAdmissions is given each stretch of the log as it arrives */
+  constructor(
+    code: URL,
+    workerData: LoadThreadData,
+    onAdmissions: (admissions: Float64Array) => void,
+  ) {
+    this.#worker = new Worker(code, { workerData });
+    let settleReady: () => void;
+    let settleDone: () => void;
+    this.ready = new Promise((resolve) => {
+      settleReady = resolve;
+    });
+    this.done = new Promise((resolve) => {
+      settleDone = resolve;
+    });
+    this.#worker.on('message', (event: LoadEvent) => {
+      if (event.type === 'ready') {
+        settleReady();
+        return;
+      }
+      this.#logs.push(event.admissions);
+      onAdmissions(event.admissions);
+      if (event.type === 'report') {
+        this.counters = event.counters;
+        this.waiting = event.waiting;
+      } else {
+        this.#tally = event.tally;
+        this.counters = event.tally.counters;
+        this.waiting = 0;
+        settleDone();
+      }
+    });
+    this.#worker.on('error', (error) => {
+      // The first line: a stack or the source of an assertion may follow.
+      this.#fail(String(error).split('\n', 1).join());
+    });
+    // Unlike 'error', this comes after all messages that the thread had posted.
+    this.#worker.on('exit', (code) => {
+      this.#fail(`exited with code ${code}`);
+      settleReady();
+      settleDone();
+    });
+  }
+
+  get logs(): readonly Float64Array[] {
+    return this.#logs;
+  }
+
+  /** What became of its requests; undefined as long as the thread runs, and after a crash. */
+  get tally(): TallyRecord | undefined {
+    return this.#tally;
+  }
+
+  /** Why the thread ended without its last report; undefined if it did not. */
+  get crash(): string | undefined {
+    return this.#crash;
+  }
+
+  post(command: LoadCommand): void {
+    this.#worker.postMessage(command);
+  }
+
+  /** Ends a thread that should have been done by now. */
+  async giveUp(): Promise<void> {
+    this.#fail('did not finish in time');
+    await this.#worker.terminate();
+  }
+
+  #fail(reason: string): void {
+    if (this.#tally !== undefined) return;
+    this.#crash ??= reason;
+    this.waiting = 0;
+  }
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { loadCommand } from './load/command.ts';
+
+// From dist/src/cli, where this runs.
+const MANIFEST = new URL('../../../package.json', import.meta.url);
+const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
+
+await new Command('zerotime')
+  .description('One exact rate limit over all threads: tools.')
+  .version(version)
+  .addCommand(loadCommand(version))
+  .showHelpAfterError('(zerotime --help shows all commands)')
+  .parseAsync();

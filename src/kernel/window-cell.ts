@@ -1,0 +1,76 @@
+import { HandleError } from '../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
+import { WINDOW, windowBytes } from '../memory/layout.ts';
+import type { Region } from '../memory/region.ts';
+import {
+  checkWindowLimit,
+  ringEntries,
+  type WindowKind,
+  type WindowLimit,
+} from './window-limit.ts';
+
+/** What a new window or log is made of. */
+export interface NewWindow {
+  readonly kind: WindowKind;
+  readonly limit: WindowLimit;
+  /** The clock's tick from which it counts. */
+  readonly originTicks: number;
+  /** The word at the start. */
+  readonly word: bigint;
+  readonly stats: boolean;
+  readonly region: Region | undefined;
+}
+
+/** Lays a new window or log down in shared memory. The ring's entries are 0. */
+export function createWindowCell(window: NewWindow): CellPlace {
+  const { kind, limit, originTicks, word, stats, region } = window;
+  const place = allocateCell(region, windowBytes(ringEntries(kind, limit)), stats);
+  const { f64, i64 } = place.region;
+  f64[(place.offset + WINDOW.limit) >> 3] = limit.limit;
+  f64[(place.offset + WINDOW.intervalMs) >> 3] = limit.intervalMs;
+  f64[(place.offset + WINDOW.slots) >> 3] = limit.slots;
+  f64[(place.offset + WINDOW.originTicks) >> 3] = originTicks;
+  // Memory of the user's own may hold anything.
+  i64.fill(0n, (place.offset + WINDOW.ring) >> 3, (place.offset + place.bytes) >> 3);
+  Atomics.store(i64, place.offset >> 3, word);
+  publishCell(place, kind);
+  return place;
+}
+
+/** Reads what a window or log was made with; it never changes. */
+export function readWindow({ region, offset }: CellPlace): WindowLimit & { originTicks: number } {
+  const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
+  return {
+    limit: float(WINDOW.limit),
+    intervalMs: float(WINDOW.intervalMs),
+    slots: float(WINDOW.slots),
+    originTicks: float(WINDOW.originTicks),
+  };
+}
+
+/**
+ * Checks that a window or log of this kind lies at `offset`, ring and all, with a configuration
+ * that makes sense.
+ *
+ * @throws HandleError
+ */
+export function openWindowCell(
+  region: Region,
+  offset: number,
+  kind: WindowKind,
+  nonce: number,
+): CellPlace {
+  // The configuration says how long the ring is, so it comes first.
+  const { originTicks, ...limit } = readWindow(openCell(region, offset, kind, nonce, WINDOW.ring));
+  try {
+    checkWindowLimit(kind, limit);
+  } catch (cause) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense", {
+      cause,
+    });
+  }
+  if (!Number.isInteger(originTicks)) {
+    throw new HandleError('ERR_REGION_DAMAGED', `the limiter's origin is ${originTicks}`);
+  }
+  return openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, limit)));
+}

@@ -1,0 +1,73 @@
+import { checkNumber } from '../options.ts';
+import { intervalTicksOf, MAX_TICKS } from './window-time.ts';
+
+/** The kinds of limiter that count admissions in a window of time. */
+export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
+
+/** How many admissions, in which time. */
+export interface WindowLimit {
+  readonly limit: number;
+  readonly intervalMs: number;
+  /** The slots of a sliding window; 1 for the others. */
+  readonly slots: number;
+}
+
+/** A count, and a count plus another, stay in 31 bits. */
+export const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
+/** A log's ring then takes 128 MiB, and its word keeps 14 bits for the lap. */
+export const MAX_LOG_LIMIT = 2 ** 24;
+export const MIN_INTERVAL_MS = 0.001;
+export const MAX_INTERVAL_MS = 1e11;
+/** A refusal looks at each slot. */
+export const MAX_SLOTS = 4096;
+
+/** The bits that hold a count up to `limit`. */
+export function countBitsOf(limit: number): number {
+  return 32 - Math.clz32(limit);
+}
+
+/** Slots are numbered from here, because 0 marks a place in the ring that was never written. */
+export const FIRST_SLOT = 1;
+
+/** The word of a slot in which nothing was admitted yet. */
+export function slotWord(limit: number, slot: number): bigint {
+  return BigInt(slot) << BigInt(countBitsOf(limit) + 1);
+}
+
+/** The length of a slot, rounded up, so that all of them together are no shorter than the interval. */
+export function slotTicksOf({ intervalMs, slots }: WindowLimit): number {
+  return Math.ceil(intervalTicksOf(intervalMs) / slots);
+}
+
+/** The shortest slot, in ticks: a microsecond, or so long that slot numbers last for 17.8 years. */
+function minSlotTicks(limit: number): number {
+  return Math.max(intervalTicksOf(MIN_INTERVAL_MS), MAX_TICKS / 2 ** (63 - countBitsOf(limit)));
+}
+
+/** Entries in the ring of a limiter. */
+export function ringEntries(kind: WindowKind, { limit, slots }: WindowLimit): number {
+  if (kind === 'fixed-window') return 0;
+  return kind === 'sliding-log' ? limit : slots;
+}
+
+/**
+ * Returns `limit` if every number is in the range of its kind.
+ *
+ * @throws RangeError, TypeError that names the parameter, its range and its value.
+ */
+export function checkWindowLimit(kind: WindowKind, limit: WindowLimit): WindowLimit {
+  const max = kind === 'sliding-log' ? MAX_LOG_LIMIT : MAX_WINDOW_LIMIT;
+  checkNumber('limit', limit.limit, { min: 1, max, integer: true });
+  checkNumber('intervalMs', limit.intervalMs, { min: MIN_INTERVAL_MS, max: MAX_INTERVAL_MS });
+  const maxSlots = kind === 'sliding-window' ? MAX_SLOTS : 1;
+  checkNumber('slots', limit.slots, { min: 1, max: maxSlots, integer: true });
+  const minTicks = minSlotTicks(limit.limit);
+  if (kind === 'sliding-window' && slotTicksOf(limit) < minTicks) {
+    const minMs = minTicks / intervalTicksOf(1);
+    throw new RangeError(
+      `intervalMs / slots must be at least ${minMs} at limit ${limit.limit}, ` +
+        `got ${limit.intervalMs} / ${limit.slots}`,
+    );
+  }
+  return limit;
+}

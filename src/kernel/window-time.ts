@@ -1,0 +1,49 @@
+/** Ticks per microsecond: a power of two, so that a tick is an exact double for 17.8 years. */
+const TICKS_PER_MICRO = 16;
+const MICROS_PER_TICK = 1 / TICKS_PER_MICRO;
+/** What a product of two doubles may be too large by: 1.1 ms are 17,600 ticks, not 17,601. */
+const PRODUCT_ERROR = 1e-6;
+
+/** Up to here ticks are exact doubles: 17.8 years. */
+export const MAX_TICKS = 2 ** 53;
+
+/** An interval in ticks, rounded up: a window is never shorter than it was asked to be. */
+export function intervalTicksOf(intervalMs: number): number {
+  return Math.ceil(intervalMs * 1000 * TICKS_PER_MICRO - PRODUCT_ERROR);
+}
+
+/** The clock's time in ticks from the clock's own origin. */
+export function clockTicks(nowUs: number): number {
+  return Math.round(nowUs * TICKS_PER_MICRO);
+}
+
+/**
+ * The tick of a log's creation: a new ring's entries, which are 0, are then older than an interval,
+ * even if the clock steps back by as much as 2.2 years.
+ */
+export function logEpochTicks(intervalMs: number): number {
+  return intervalTicksOf(intervalMs) + 2 ** 50;
+}
+
+/**
+ * The time as windows and logs count it: whole ticks of 1/16 microsecond from an origin of the
+ * limiter's own. All of it is exact, but for one rounding of the clock to the nearest tick, which
+ * puts an interval's end at the very instant at which it is due.
+ */
+export class WindowTime {
+  readonly #originTicks: number;
+
+  constructor(originTicks: number) {
+    this.#originTicks = originTicks;
+  }
+
+  /** The tick nearest to an instant of the clock. */
+  ticks(nowUs: number): number {
+    return Math.round(nowUs * TICKS_PER_MICRO) - this.#originTicks;
+  }
+
+  /** Microseconds from `nowUs` until a tick. */
+  until(tick: number, nowUs: number): number {
+    return (this.#originTicks + tick) * MICROS_PER_TICK - nowUs;
+  }
+}

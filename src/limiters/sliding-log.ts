@@ -1,0 +1,74 @@
+import { AtomicsSlidingLog } from '../kernel/atomics/sliding-log.ts';
+import { createWindowCell, openWindowCell, readWindow } from '../kernel/window-cell.ts';
+import { checkWindowLimit } from '../kernel/window-limit.ts';
+import { clockTicks, logEpochTicks } from '../kernel/window-time.ts';
+import { checkObject } from '../options.ts';
+import {
+  checkShared,
+  find,
+  type LimiterHandle,
+  type OpenLimiter,
+  type SharedOptions,
+} from './opening.ts';
+import { WindowLimiter } from './window.ts';
+
+/** Options of {@link SlidingLog.create}. */
+export interface SlidingLogOptions extends SharedOptions {
+  /** The most that any interval admits: an integer from 1 to 16,777,216. Each takes 8 bytes. */
+  readonly limit: number;
+  /** Length of the interval in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
+  readonly intervalMs: number;
+}
+
+/**
+ * At most `limit` admissions in any half-open interval of `intervalMs`, wherever it starts: the
+ * strongest statement of all limiters. It keeps the instants of the last `limit` admissions, to 1/16
+ * microsecond, in 128 bytes and 8 for each unit of the limit.
+ *
+ * Taking one token looks at one entry, whatever the limit; n tokens, all of which are admitted at one
+ * instant or none, write n entries; `consumeOrDrain`, `decide` and `available` search the ring, in
+ * log2(limit) steps. A clock that steps back refuses until it has caught up. It counts time for 12
+ * years.
+ *
+ * The sliding log of admission times (https://en.wikipedia.org/wiki/Rate_limiting), as a ring.
+ *
+ * @example
+ * ```ts
+ * const log = SlidingLog.create({ limit: 100, intervalMs: 60_000 });
+ * await log.wait(); // never more than 100 calls in any minute
+ * ```
+ */
+export class SlidingLog extends WindowLimiter<'sliding-log'> {
+  /** Length of the interval in milliseconds. */
+  readonly intervalMs: number;
+
+  private constructor(opened: OpenLimiter<'sliding-log'>) {
+    super(opened, new AtomicsSlidingLog(opened.cell));
+    this.intervalMs = readWindow(opened.cell).intervalMs;
+  }
+
+  /**
+   * Makes a limiter that has admitted nothing yet.
+   *
+   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
+   */
+  static create(options: SlidingLogOptions): SlidingLog {
+    const { limit, intervalMs } = checkObject('options', options);
+    const kind = 'sliding-log';
+    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1 });
+    const { clock, region, stats } = checkShared(options);
+    const originTicks = clockTicks(clock.now()) - logEpochTicks(intervalMs);
+    const cell = createWindowCell({ kind, limit: window, originTicks, word: 0n, stats, region });
+    return new SlidingLog({ kind, cell, clock });
+  }
+
+  /**
+   * Attaches this thread to the limiter of a handle.
+   *
+   * @throws HandleError if it is not a sliding log's handle, or its memory is damaged.
+   */
+  static attach(handle: LimiterHandle<'sliding-log'>): SlidingLog {
+    return new SlidingLog(find('sliding-log', handle, openWindowCell));
+  }
+}

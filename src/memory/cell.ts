@@ -1,0 +1,66 @@
+import { HandleError } from '../errors.ts';
+import { CELL, CELL_KINDS, type CellKind, STRIPE_BYTES, STRIPE_COUNT } from './layout.ts';
+import { allocateByDefault, type Region } from './region.ts';
+
+/** Where a limiter lies. */
+export interface CellPlace {
+  readonly region: Region;
+  readonly offset: number;
+  /** Size without counters; the counters follow. */
+  readonly bytes: number;
+}
+
+/** Takes room for a cell, and for counters where they are wanted. */
+export function allocateCell(region: Region | undefined, bytes: number, stats: boolean): CellPlace {
+  const stripes = stats ? STRIPE_COUNT : 0;
+  const size = bytes + stripes * STRIPE_BYTES;
+  const found =
+    region === undefined ? allocateByDefault(size) : { region, offset: region.allocate(size) };
+  const place = { ...found, bytes };
+  place.region.i32[(place.offset + CELL.stripes) >> 2] = stripes;
+  return place;
+}
+
+/** Makes a cell attachable, after everything else was written. */
+export function publishCell({ region, offset }: CellPlace, kind: CellKind): void {
+  region.i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
+  Atomics.store(region.i32, (offset + CELL.kind) >> 2, CELL_KINDS[kind]);
+}
+
+/** The random number that a handle repeats. */
+export function nonceOf({ region, offset }: CellPlace): number {
+  return Atomics.load(region.i32, (offset + CELL.nonce) >> 2);
+}
+
+/**
+ * Checks that a cell of this kind and of at least `bytes` lies at `offset`, all of it within the
+ * region.
+ *
+ * @throws HandleError
+ */
+export function openCell(
+  region: Region,
+  offset: number,
+  kind: CellKind,
+  nonce: number,
+  bytes: number,
+): CellPlace {
+  const place = { region, offset, bytes };
+  if (!region.holds(offset, bytes)) {
+    throw new HandleError('ERR_REGION_INVALID', `no ${kind} lies at offset ${offset}`);
+  }
+  if (Atomics.load(region.i32, (offset + CELL.kind) >> 2) !== CELL_KINDS[kind]) {
+    throw new HandleError('ERR_REGION_INVALID', `there is no ${kind} at offset ${offset}`);
+  }
+  if (nonceOf(place) !== nonce) {
+    throw new HandleError('ERR_HANDLE_INVALID', 'the handle is of a limiter that is no more');
+  }
+  const stripes = Atomics.load(region.i32, (offset + CELL.stripes) >> 2);
+  if (stripes !== 0 && stripes !== STRIPE_COUNT) {
+    throw new HandleError('ERR_REGION_DAMAGED', `the limiter says it has ${stripes} stripes`);
+  }
+  if (!region.holds(offset, bytes + stripes * STRIPE_BYTES)) {
+    throw new HandleError('ERR_REGION_INVALID', 'the limiter reaches past the end of its region');
+  }
+  return place;
+}

@@ -1,0 +1,65 @@
+import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
+import { createBucketCell, openBucketCell } from '../../src/kernel/bucket-cell.ts';
+import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { continuous } from '../../src/kernel/schedule.ts';
+import { nonceOf } from '../../src/memory/cell.ts';
+import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { Region } from '../../src/memory/region.ts';
+import type { Operation, Subject } from './subject.ts';
+
+/** A second of bucket time between now and the bucket's creation. */
+const NOW_US = 1_000_000;
+
+/** `setup` is `rate burst initial`. */
+export function create(setup: string): SharedArrayBuffer {
+  const [rate = 1, burst = 1, initial = burst] = setup.split(' ').map(Number);
+  const region = Region.create({ buffer: new SharedArrayBuffer(1024) });
+  const schedule = continuous(rate, burst);
+  const bucket = { kind: 'token-bucket', schedule, initial, region, stats: false } as const;
+  createBucketCell({ ...bucket, nowUs: NOW_US });
+  return region.buffer;
+}
+
+function open(buffer: SharedArrayBuffer): AtomicsBucket {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const nonce = nonceOf({ region, offset, bytes: 0 });
+  return new AtomicsBucket(openBucketCell(region, offset, 'token-bucket', nonce));
+}
+
+export function attach(buffer: SharedArrayBuffer): Subject {
+  const bucket = open(buffer);
+  let receipt: Receipt | undefined;
+  const at = (afterUs: number) => NOW_US + afterUs;
+  return {
+    run([name, a = 0, b = 0, c = 0]: Operation): unknown {
+      switch (name) {
+        // acquire tokens maxWaitUs afterUs
+        case 'acquire': {
+          const waitUs = bucket.acquire(at(c), a, b);
+          if (waitUs >= 0) receipt = bucket.receipt();
+          return waitUs;
+        }
+        case 'drain':
+          return bucket.drain(at(b), a);
+        case 'refund':
+          return bucket.refund(at(b), a) ?? null;
+        case 'cancel':
+          return receipt === undefined ? null : bucket.cancel(receipt);
+        case 'balance':
+          return bucket.balance(at(a));
+        // reconfigure rate burst
+        case 'reconfigure':
+          return bucket.reconfigure(at(c), continuous(a, b)) ?? null;
+        default:
+          throw new Error(`no operation ${name}`);
+      }
+    },
+  };
+}
+
+export function observe(buffer: SharedArrayBuffer): unknown {
+  const bucket = open(buffer);
+  const { rate, burst } = bucket.schedule();
+  return { balance: bucket.balance(NOW_US), rate, burst };
+}

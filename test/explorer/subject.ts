@@ -1,0 +1,18 @@
+/** One operation of a thread: a name that the subject knows, and its arguments. */
+export type Operation = readonly [name: string, ...args: number[]];
+
+/** Something that works on a region's memory: one instance for each thread. */
+export interface Subject {
+  /** Does an operation; what it returns must survive JSON. */
+  run(operation: Operation): unknown;
+}
+
+/** How to make what is explored. Modules of this type are loaded by the scheduler and the threads. */
+export interface SubjectModule {
+  /** Lays the memory down. */
+  create(setup: string): SharedArrayBuffer;
+  /** Attaches to it, as each thread does. */
+  attach(buffer: SharedArrayBuffer): Subject;
+  /** What can be seen of the memory when all threads are at rest. */
+  observe(buffer: SharedArrayBuffer): unknown;
+}

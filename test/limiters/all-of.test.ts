@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import {
+  allOf,
+  LeakyBucket,
+  type Limiter,
+  ManualClock,
+  per,
+  TokenBucket,
+} from '../../src/index.ts';
+
+function perSecondAndMinute() {
+  const clock = ManualClock.create();
+  const perSecond = TokenBucket.create({ rate: 10, burst: 10, clock });
+  const perMinute = TokenBucket.create({ rate: per(100, 'minute'), burst: 100, clock });
+  return { clock, perSecond, perMinute, both: allOf(perMinute, perSecond) };
+}
+
+describe('allOf', () => {
+  it('costs the first nothing when the second refuses, a thousand times over', () => {
+    const { clock, perSecond, perMinute, both } = perSecondAndMinute();
+    expect(perSecond.tryConsume(10)).toBe(true);
+    for (let i = 0; i < 1000; i++) expect(both.tryConsume()).toBe(false);
+    expect(perMinute.balance()).toBe(100);
+    clock.advance(100);
+    expect(both.tryConsume()).toBe(true);
+    expect(perMinute.balance()).toBe(99);
+  });
+
+  it('keeps the tighter limit in every interval: 10 a second, 100 in the first minute', () => {
+    const { clock, both } = perSecondAndMinute();
+    const admitted: number[] = [];
+    for (let second = 0; second < 60; second++) {
+      let count = 0;
+      while (both.tryConsume()) count++;
+      admitted.push(count);
+      clock.advance(1000);
+    }
+    expect(admitted.slice(0, 10)).toEqual(Array(10).fill(10));
+    // 100 and what flowed in over 59 seconds at 100 a minute.
+    expect(admitted.reduce((sum, n) => sum + n)).toBe(100 + Math.floor((59 * 100) / 60));
+  });
+
+  it('gives back what the first gave when another thread empties the second in between', () => {
+    const clock = ManualClock.create();
+    const first = TokenBucket.create({ rate: 1, burst: 5, clock });
+    const second = TokenBucket.create({ rate: 1, burst: 5, clock });
+    // Stands for the other thread: it comes after the question and before the taking.
+    const late: Limiter = Object.create(second, {
+      clock: { value: clock },
+      timeUntil: { value: () => 0 },
+      take: { value: () => undefined },
+    });
+    expect(allOf(first, late).tryConsume(3)).toBe(false);
+    expect(first.balance()).toBe(5);
+  });
+
+  it('lets tokens lapse that a later reservation stands on, rather than mint', () => {
+    const clock = ManualClock.create();
+    const first = TokenBucket.create({ rate: 1, burst: 5, clock });
+    const late: Limiter = Object.create(first, {
+      clock: { value: clock },
+      timeUntil: { value: () => 0 },
+      take: {
+        value: () => {
+          first.reserve(4);
+          return undefined;
+        },
+      },
+    });
+    expect(allOf(first, late).tryConsume(3)).toBe(false);
+    expect(first.balance()).toBe(5 - 3 - 4);
+  });
+
+  it('waits for the longest of the waits', async () => {
+    const clock = ManualClock.create();
+    const quick = TokenBucket.create({ rate: 10, burst: 1, clock, initial: 0 });
+    const slow = LeakyBucket.create({ rate: 2, clock });
+    slow.tryConsume();
+    const both = allOf(quick, slow);
+    expect(both.timeUntil(1)).toBe(500);
+    const wait = both.wait(1, { timeoutMs: 500 });
+    clock.advance(500);
+    await wait;
+    expect(quick.balance()).toBe(0);
+    expect(slow.balance()).toBe(0);
+    expect(both.waitSync(1, { timeoutMs: 499 })).toBe(false);
+  });
+
+  it('nests, and reports the tightest part', () => {
+    const { clock, both } = perSecondAndMinute();
+    const nested = allOf(both, LeakyBucket.create({ rate: 100, clock }));
+    expect(nested.decide()).toEqual({
+      allowed: true,
+      limit: 1,
+      remaining: 0,
+      retryAfterMs: 0,
+      resetMs: 600,
+    });
+    expect(nested.decide()).toMatchObject({ allowed: false, retryAfterMs: 10 });
+  });
+
+  it.each([
+    [() => allOf(), 'allOf needs at least one limiter'],
+    [() => allOf({} as Limiter), 'limiters[0] must be a limiter, got an object'],
+    [
+      () => {
+        const clock = ManualClock.create();
+        const bucket = { rate: 1, burst: 1 };
+        return allOf(TokenBucket.create({ ...bucket, clock }), TokenBucket.create(bucket));
+      },
+      'all limiters must have the same clock, got manual and system',
+    ],
+  ])('says what is wrong with its limiters', (make, message) => {
+    expect(make).toThrow(new TypeError(message));
+  });
+});

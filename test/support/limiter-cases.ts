@@ -1,0 +1,102 @@
+import {
+  allOf,
+  attach,
+  FixedWindow,
+  LeakyBucket,
+  type Limiter,
+  type LimiterHandle,
+  type LimiterStats,
+  ManualClock,
+  SlidingLog,
+  SlidingWindow,
+  TokenBucket,
+} from '../../src/index.ts';
+
+/** What the contract suite asks of a limiter beside the interface, where the class has it. */
+export interface ContractLimiter extends Limiter {
+  consumeOrDrain?(n: number): number;
+  stats?(): LimiterStats;
+  readonly handle?: LimiterHandle;
+}
+
+/** One limiter class under the contract: all cases admit `LIMIT` at once, then nothing for a while. */
+export interface LimiterCase {
+  readonly name: string;
+  readonly create: (clock: ManualClock) => ContractLimiter;
+  /** Attaches a copy as another thread would; undefined for what has no handle. */
+  readonly attach?: (limiter: ContractLimiter) => ContractLimiter;
+  /** Milliseconds after which all of `LIMIT` can be taken again. */
+  readonly refillMs: number;
+}
+
+/** What every case admits at once. */
+export const LIMIT = 5;
+
+function copy(limiter: ContractLimiter): ContractLimiter {
+  return attach(structuredClone(limiter.handle) as LimiterHandle);
+}
+
+/** A new leaky bucket has no slack yet; this one has idled. */
+function rested(bucket: LeakyBucket): LeakyBucket {
+  bucket.returnTokens(bucket.slack);
+  return bucket;
+}
+
+export const LIMITER_CASES: readonly LimiterCase[] = [
+  {
+    name: 'TokenBucket',
+    create: (clock) => TokenBucket.create({ rate: 10, burst: LIMIT, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'TokenBucket with a quantum',
+    create: (clock) =>
+      TokenBucket.create({ quantum: 5, fillIntervalMs: 500, burst: LIMIT, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'LeakyBucket with slack',
+    create: (clock) =>
+      rested(LeakyBucket.create({ rate: 10, slack: LIMIT - 1, clock, stats: true })),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'FixedWindow',
+    create: (clock) => FixedWindow.create({ limit: LIMIT, intervalMs: 500, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'SlidingWindow',
+    create: (clock) =>
+      SlidingWindow.create({ limit: LIMIT, intervalMs: 500, slots: 5, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'SlidingLog',
+    create: (clock) => SlidingLog.create({ limit: LIMIT, intervalMs: 500, clock, stats: true }),
+    attach: copy,
+    refillMs: 500,
+  },
+  {
+    name: 'allOf',
+    create: (clock) =>
+      allOf(
+        TokenBucket.create({ rate: 10, burst: LIMIT, clock }),
+        rested(LeakyBucket.create({ rate: 1000, slack: 99, clock })),
+        TokenBucket.create({ rate: 1000, burst: 100, clock }),
+        SlidingWindow.create({ limit: 100, intervalMs: 50, clock }),
+        SlidingLog.create({ limit: 50, intervalMs: 20, clock }),
+      ),
+    refillMs: 500,
+  },
+];
+
+/** A clock that stands somewhere a clock may stand. */
+export function someClock(): ManualClock {
+  return ManualClock.create({ nowMs: 123_456 });
+}
