@@ -83,7 +83,7 @@ export function writeRecord(place: CellPlace, index: number, record: ConfigRecor
 }
 
 /** Reads a record, or undefined if it is being written or makes no sense. */
-export function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
+function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
   const { i32, i64, f64 } = place.region;
   const at = recordOffset(place.offset, index);
   const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;

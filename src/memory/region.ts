@@ -8,7 +8,7 @@ const PAGE_BYTES = 65_536;
 const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 
 /** A `WebAssembly.Memory`, whose type only the DOM's library declares. */
-export interface WasmMemory {
+interface WasmMemory {
   readonly buffer: ArrayBufferLike;
 }
 
@@ -82,8 +82,8 @@ function allocateMemory(bytes: number): SharedMemory {
 }
 
 /**
- * One block of shared memory that holds limiters. Limiters made without a region share a default
- * one, whose memory is never given back. A region of your own is freed when nobody holds it or a
+ * One block of shared memory that holds limiters. A limiter's place in it is not used again.
+ * Limiters made without a region share a default one of their thread. A region of your own is freed when nobody holds it or a
  * limiter on it: use one for limiters that come and go.
  *
  * @example

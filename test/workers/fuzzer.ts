@@ -88,7 +88,7 @@ serve(({ progress, cases, seed }: FuzzJob, me): Fuzzed => {
         ? TokenBucket.attach(given)
         : how === 1
           ? LeakyBucket.attach(given)
-          : attach(given);
+          : attach<'token-bucket' | 'leaky-bucket'>(given);
     });
     if (bucket !== undefined) attached++;
     for (let calls = 0; bucket !== undefined && calls < 8; calls++) {

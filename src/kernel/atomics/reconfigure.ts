@@ -17,10 +17,10 @@ import { MAX_SPAN_TICKS, type Schedule } from '../schedule.ts';
 const CLAIM_ATTEMPTS = 1_000_000;
 
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
-function claimRecord(place: CellPlace): number {
+function claimRecord(place: CellPlace, attempts: number): number {
   const { i32, i64 } = place.region;
   const claimsAt = (place.offset + BUCKET.claims) >> 2;
-  for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < attempts; attempt++) {
     const claims = Atomics.load(i32, claimsAt);
     const live = Number(
       BigInt.asUintN(INDEX_BITS, Atomics.load(i64, (place.offset + CELL.word) >> 3)),
@@ -94,9 +94,10 @@ function publish(
   place: CellPlace,
   nowUs: number,
   next: Schedule,
+  attempts: number,
   carry: (old: LiveRecord) => bigint | undefined,
 ): void {
-  const index = claimRecord(place);
+  const index = claimRecord(place, attempts);
   let unused = index;
   try {
     let old = liveRecord(place);
@@ -122,7 +123,7 @@ function publish(
  * @throws RateLimitError `ERR_RECONFIGURE_BUSY`
  */
 export function reconfigure(place: CellPlace, nowUs: number, next: Schedule): void {
-  publish(place, nowUs, next, (old) => keptTicks(old, nowUs, next));
+  publish(place, nowUs, next, CLAIM_ATTEMPTS, (old) => keptTicks(old, nowUs, next));
 }
 
 /**
@@ -133,7 +134,8 @@ export function reconfigure(place: CellPlace, nowUs: number, next: Schedule): vo
  */
 export function renew(place: CellPlace, nowUs: number, record: ConfigRecord): void {
   const { generation, schedule } = record;
-  publish(place, nowUs, schedule, (old) =>
+  // Few attempts: a call that finds no record free goes on without, and the next one tries again.
+  publish(place, nowUs, schedule, RECORD_COUNT, (old) =>
     old.generation === generation ? heldTicks(old, nowUs) : undefined,
   );
 }
