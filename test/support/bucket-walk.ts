@@ -20,7 +20,7 @@ export type Step =
 
 const TICKS_PER_SECOND = 4096e6;
 const MORE_THAN_A_TICK_US = 1 / 2048;
-/** Every 2^52 ticks, which is 6 to 19 days, a bucket puts its own limit in force anew. */
+/** Every 2^52 ticks, which is 6 to 19 days, a bucket renews its record. */
 const SHORT_US = 1 * 86_400e6;
 const LONG_US = 19.5 * 86_400e6;
 
@@ -159,7 +159,7 @@ export class BucketWalk {
     if (passedUs < SHORT_US) return;
     expect(passedUs).toBeGreaterThan(LONG_US);
     this.#sinceUs = this.#clock.now();
-    this.#reference.reconfigure(this.#reference.limit);
+    this.#reference.renew();
     this.#allow(4);
   }
 

@@ -105,6 +105,11 @@ export class ReferenceBucket {
     this.#gone = this.#gone.minus(promised.tokens);
   }
 
+  /** Changes nothing, but what was promised can no longer be taken back. */
+  renew(): void {
+    this.#limitNumber++;
+  }
+
   /** Puts another limit in force; fills of the same interval keep their instants. */
   reconfigure(limit: ReferenceLimit): void {
     const balance = this.balance().min(Rational.of(limit.burst));
