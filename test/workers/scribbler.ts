@@ -20,13 +20,17 @@ export interface Scribbled {
   readonly failures: readonly string[];
 }
 
+/** Calls after which it is hopeless that the other thread gets to run. */
+const MOST = 50_000_000;
+
 serve(({ handle, bytes, progress, least, seed }: ScribbleJob, me): Scribbled => {
   const at = new Int32Array(progress);
   const random = new Random(seed + me);
   const attempts = new Attempts();
   if (me === 0) {
     const bucket = attach(handle);
-    for (let i = 0; i < least || Atomics.load(at, 2) < least; i++) {
+    const unharmed = () => attempts.thrown['ERR_REGION_DAMAGED'] === undefined;
+    for (let i = 0; i < least || ((Atomics.load(at, 2) < least || unharmed()) && i < MOST); i++) {
       attempts.call(`call ${i} of ${seed}`, random, bucket);
       Atomics.store(at, 0, i + 1);
       if (i % 100 === 0) Atomics.notify(at, 0);
