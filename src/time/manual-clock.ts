@@ -129,6 +129,11 @@ export class ManualClock implements Clock {
         reject(signal.reason);
         return;
       }
+      // The watch under way, if there is one, looks at its sleepers only once the clock moves.
+      if (this.now() >= untilUs) {
+        resolve();
+        return;
+      }
       const sleeper: Sleeper = {
         untilUs,
         wake: () => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
+import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { SEED } from '../support/random.ts';
 import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
+import type { Scribbled, ScribbleJob } from '../workers/scribbler.ts';
 
 const CASES = 100_000;
 const PATIENCE_MS = 30_000;
@@ -30,4 +32,17 @@ test(`100,000 damaged handles and regions give a HandleError or a limiter that w
   expect(Object.keys(fuzzed?.thrown ?? {})).toEqual(
     expect.arrayContaining(['ERR_HANDLE_INVALID', 'ERR_REGION_INVALID', 'ERR_REGION_DAMAGED']),
   );
+});
+
+test(`calls on a limiter that another thread writes nonsense over return or throw a documented error (ZEROTIME_SEED=${SEED})`, async () => {
+  const crew = await Crew.start<ScribbleJob, Scribbled>('scribbler', 2);
+  const buffer = new SharedArrayBuffer(64 + 4736);
+  const region = Region.create({ buffer });
+  const clock = ManualClock.create({ nowMs: 1e6 });
+  const { handle } = TokenBucket.create({ rate: 1000, burst: 1e6, clock, region, stats: true });
+  const progress = new SharedArrayBuffer(12);
+  const job = { handle, bytes: buffer, progress, least: 50_000, seed: SEED };
+  const [caller] = await watched(crew.run(job), progress);
+  expect(caller?.failures).toEqual([]);
+  expect(caller?.thrown, 'calls that saw the damage').toHaveProperty('ERR_REGION_DAMAGED');
 });

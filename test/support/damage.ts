@@ -157,7 +157,7 @@ export function damaged(random: Random): Damage {
   };
   for (let times = random.below(4); times > 0; times--) scribbleAnywhere();
   const handle: Damaged = { ...pristine, memory: buffer };
-  if (random.below(2) === 0) {
+  if (random.below(3) === 0) {
     const field = random.pick(FIELDS);
     handle[field] = nonsense(random, scribbleAnywhere);
     if (random.below(8) === 0) delete handle[field];
