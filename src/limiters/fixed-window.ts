@@ -27,7 +27,7 @@ export interface FixedWindowOptions extends SharedOptions {
  * through in one `intervalMs`. See {@link SlidingWindow} and {@link SlidingLog} for less.
  *
  * Windows lie back to back, and each is at least as long as the interval, to the tick: 1/16
- * microsecond at limits up to 2,047, and twice that for each further bit of the limit (32 µs at a
+ * microsecond at limits up to 1,023, and twice that for each further bit of the limit (64 µs at a
  * million). A clock that steps back prolongs a window. It counts time for 17.8 years.
  *
  * The counter per interval of the token-bucket libraries that gate on one shared counter

@@ -27,7 +27,7 @@
  *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
  *
  *     fixed window:    with C = the bits of `limit`
- *     word       │ start of the window: 64 - C bits │ count: C bits │
+ *     word       │ start of the window: 63 - C bits │ given back: 1 bit │ count: C bits │
  *
  *     sliding window:
  *     word       │ slot number: 63 - C bits │ sealed: 1 bit │ count: C bits │

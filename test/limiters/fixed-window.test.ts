@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { FixedWindow, ManualClock, Region } from '../../src/index.ts';
+import { Preemption } from '../support/preemption.ts';
 import { TwoStepWindow } from '../support/two-step-window.ts';
 import { Gate, nextMessage, startThread } from '../support/window-threads.ts';
 import type { OpenerData } from '../workers/window-opener.ts';
@@ -147,10 +148,65 @@ describe('FixedWindow', () => {
         expect(window.tryConsume(limit)).toBe(true);
         clock.advance(999);
         expect(window.tryConsume(limit)).toBe(false);
-        // The word counts 33 ms at the largest limit.
-        clock.advance(1 + 2 * 33);
+        // The word counts 66 ms at the largest limit.
+        clock.advance(1 + 2 * 66);
         expect(window.available()).toBe(limit);
       }
     }
+  });
+});
+
+describe('tokens given back while another thread opens the next window', () => {
+  let preemption: Preemption | undefined;
+  afterEach(() => {
+    preemption?.restore();
+  });
+
+  it('are not taken again in the old window once the new one has begun', () => {
+    preemption = new Preemption();
+    for (let at = 1; at < 12; at++) {
+      const clock = ManualClock.create();
+      const window = FixedWindow.create({ limit: 2, intervalMs: 100, clock });
+      const opener = FixedWindow.attach(window.handle);
+      window.tryConsume();
+      const grant = window.take(1);
+      clock.set(100);
+      let again = 0;
+      const opened = preemption.call(
+        () => opener.tryConsume(),
+        at,
+        () => {
+          // The word would now be what the opener saw, had giving back left no trace.
+          if (grant?.cancel() && window.tryConsume()) again++;
+        },
+      );
+      expect(opened).toBe(true);
+      // All of this is at 100 ms: one window's worth.
+      expect(1 + again + window.consumeOrDrain(2) + window.consumeOrDrain(2)).toBe(2);
+    }
+  });
+
+  it('are taken again in the same window, as long as it lasts', () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock });
+    window.tryConsume(1);
+    expect(window.take(2)?.cancel()).toBe(true);
+    expect(window.available()).toBe(2);
+    const grant = window.take(1);
+    expect(window.tryConsume(2)).toBe(false);
+    expect(window.consumeOrDrain(2)).toBe(1);
+    // Another call stands on it.
+    expect(grant?.cancel()).toBe(false);
+    clock.set(99);
+    expect(window.tryConsume()).toBe(false);
+    clock.set(100);
+    expect(window.tryConsume(3)).toBe(true);
+  });
+
+  it('are none, for a grant of none', () => {
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100 });
+    window.tryConsume(2);
+    window.take(0)?.cancel();
+    expect(window.available()).toBe(1);
   });
 });

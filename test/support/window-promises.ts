@@ -66,8 +66,10 @@ export function brokenSlots(
 function brokenWindows(evidence: Evidence): string {
   const { limit, intervalUs, admissions, changes, deaths } = evidence;
   const countBits = BigInt(limit.toString(2).length);
+  // One bit above the count tells whether tokens were given back.
+  const startAt = countBits + 1n;
   const split = (word: bigint) => ({
-    start: Number(word >> countBits),
+    start: Number(word >> startAt),
     count: Number(word & ((1n << countBits) - 1n)),
   });
   let counted = 0;

@@ -1,5 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF } from '../../memory/layout.ts';
+import type { Receipt } from '../bucket-kernel.ts';
 import { readWindow } from '../window-cell.ts';
 import type { ReadClock } from '../window-kernel.ts';
 import { countBitsOf } from '../window-limit.ts';
@@ -16,15 +17,21 @@ const GOES_ON = -1;
  * At most `limit` in a window: an exchange adds to the count only up to the limit. Windows lie back
  * to back and none is shorter than the interval: the clock that opens a window is read after the
  * word was loaded, and the exchange finds the word unchanged, so every admission of the window
- * before came before that reading, and it is an interval or more after that window's own start. A
- * word never comes back, because its start only moves forward and its count only grows meanwhile; so
- * finding it unchanged means that nothing happened.
+ * before came before that reading, and it is an interval or more after that window's own start.
+ *
+ * But the word may have come back, if tokens were given back and taken again meanwhile. So giving
+ * back leaves a mark in the word until the next window opens, and while it is there the clock is
+ * read for every admission: one that was made in between then stands on an earlier reading than the
+ * one that opens the window. Without the mark the count only grows, and the start only moves forward.
  */
 export class AtomicsFixedWindow extends AtomicsWindow {
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;
   readonly #time: WindowTime;
-  readonly #countBits: number;
+  /** Bits of the low half below the start: the count and the mark. */
+  readonly #lowBits: number;
+  readonly #givenBack: number;
+  readonly #givenBackWord: bigint;
   readonly #countMask: number;
   /** Starts are in units of so many ticks: the time gets what bits the count leaves. */
   readonly #unitTicks: number;
@@ -45,11 +52,14 @@ export class AtomicsFixedWindow extends AtomicsWindow {
     this.#words = place.region.i64;
     this.#wordAt = (place.offset + CELL.word) >> 3;
     this.#time = new WindowTime(originTicks);
-    this.#countBits = countBitsOf(limit);
-    this.#countMask = 2 ** this.#countBits - 1;
-    this.#unitTicks = Math.max(1, MAX_TICKS / 2 ** (64 - this.#countBits));
+    const countBits = countBitsOf(limit);
+    this.#countMask = 2 ** countBits - 1;
+    this.#givenBack = 2 ** countBits;
+    this.#givenBackWord = BigInt(this.#givenBack);
+    this.#lowBits = countBits + 1;
+    this.#unitTicks = Math.max(1, MAX_TICKS / 2 ** (64 - this.#lowBits));
     this.#intervalUnits = Math.ceil(intervalTicksOf(intervalMs) / this.#unitTicks);
-    this.#unitsPerHigh = 2 ** (32 - this.#countBits);
+    this.#unitsPerHigh = 2 ** (32 - this.#lowBits);
     this.#split[0] = Atomics.load(this.#words, this.#wordAt);
     if (this.#count() > limit) throw damaged("the window's count");
   }
@@ -67,7 +77,7 @@ export class AtomicsFixedWindow extends AtomicsWindow {
       const left = this.limit - this.#count();
       let taken = most;
       let next: bigint;
-      if (most <= left) {
+      if (most <= left && (low & this.#givenBack) === 0) {
         // The clock has no say while the count is under the limit.
         next = this.#plus(word, most);
       } else {
@@ -75,9 +85,9 @@ export class AtomicsFixedWindow extends AtomicsWindow {
         const start = this.#startOfNext(nowUs);
         if (start !== GOES_ON) {
           next = this.#join(start, most);
-        } else if (left >= least) {
-          taken = left;
-          next = this.#plus(word, left);
+        } else if (left >= least || most === 0) {
+          taken = Math.min(left, most);
+          next = this.#plus(word, taken);
         } else {
           this.waitUs = this.#untilEnd(nowUs);
           if (survey) this.#survey(nowUs);
@@ -100,6 +110,12 @@ export class AtomicsFixedWindow extends AtomicsWindow {
     }
   }
 
+  override cancel({ word, cost }: Receipt): boolean {
+    if (cost === 0n) return true;
+    const before = BigInt.asIntN(64, word - cost) | this.#givenBackWord;
+    return Atomics.compareExchange(this.#words, this.#wordAt, word, before) === word;
+  }
+
   /** A word with more in its count. asIntN of one sum compiles to a plain 64-bit addition. */
   #plus(word: bigint, tokens: number): bigint {
     if (tokens !== this.#tokens) {
@@ -112,7 +128,7 @@ export class AtomicsFixedWindow extends AtomicsWindow {
   #join(start: number, count: number): bigint {
     const high = Math.floor(start / this.#unitsPerHigh);
     this.#halves[HIGH_HALF] = high;
-    this.#halves[LOW_HALF] = ((start - high * this.#unitsPerHigh) << this.#countBits) | count;
+    this.#halves[LOW_HALF] = ((start - high * this.#unitsPerHigh) << this.#lowBits) | count;
     return this.#split[0] as bigint; // never out of bounds
   }
 
@@ -125,7 +141,7 @@ export class AtomicsFixedWindow extends AtomicsWindow {
   #start(): number {
     const low = this.#halves[LOW_HALF] as number; // never out of bounds
     const high = this.#halves[HIGH_HALF] as number;
-    return (high >>> 0) * this.#unitsPerHigh + (low >>> this.#countBits);
+    return (high >>> 0) * this.#unitsPerHigh + (low >>> this.#lowBits);
   }
 
   /** The start of a window that opens now, in units; `GOES_ON` if the one before is not over. */

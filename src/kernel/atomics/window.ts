@@ -49,6 +49,7 @@ export abstract class AtomicsWindow implements WindowKernel {
 
   take(tokens: number, now: ReadClock): number {
     this.lostRaces = 0;
+    this.taken = 0;
     let waitUs = 0;
     if (tokens > this.limit) waitUs = Number.POSITIVE_INFINITY;
     else if (tokens > 0 && this.attempt(tokens, tokens, now, false) === 0) waitUs = this.waitUs;
@@ -78,6 +79,7 @@ export abstract class AtomicsWindow implements WindowKernel {
   }
 
   cancel({ word, cost }: Receipt): boolean {
+    if (cost === 0n) return true;
     const before = BigInt.asIntN(64, word - cost);
     return Atomics.compareExchange(this.#words, this.#wordAt, word, before) === word;
   }
