@@ -173,3 +173,22 @@ describe("an entry that becomes another key's while a thread is stalled", () => 
     expect(stalls).toBeGreaterThan(8);
   });
 });
+
+it('a new key has its whole burst, though its thread was stalled and other keys came and went', () => {
+  let reclaims = 0;
+  for (let at = 1; at <= 30; at++) {
+    const clock = ManualClock.create();
+    const made = table(clock, 2);
+    const [first, second] = [joined(made), joined(made)];
+    for (const key of ['a', 'b', 'c', 'd']) made.tryConsume(key);
+    clock.advance(1);
+    const meanwhile = () => {
+      clock.advance(1);
+      second.tryConsume('other');
+      reclaims += second.stats().reclaimed;
+    };
+    const own = preemption.call(() => first.consumeOrDrain('new', BURST), at, meanwhile);
+    expect([own, at]).toEqual([BURST, at]);
+  }
+  expect(reclaims).toBeGreaterThan(5);
+});
