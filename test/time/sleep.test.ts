@@ -1,0 +1,201 @@
+import { getEventListeners } from 'node:events';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { sleep, sleepSync } from '../../src/time/sleep.ts';
+
+const DAY_MS = 86_400_000;
+/** Beyond, setTimeout fires at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** A machine whose time passes only in its timers, which are off by as much as the test wants. */
+class Machine {
+  nowUs = 1e9;
+  /** How much later than asked timers fire; earlier if negative. */
+  lateUs = 0;
+  /** How long a turn of the event loop takes, or a reading of the clock. */
+  turnUs = 1;
+  readonly #timers: { readonly atUs: number; readonly fire: () => void }[] = [];
+  readonly timeouts: number[] = [];
+  turns = 0;
+
+  constructor() {
+    const start = (afterUs: number, fire: () => void) => {
+      const timer = { atUs: this.nowUs + afterUs, fire };
+      this.#timers.push(timer);
+      return timer as never;
+    };
+    const stop = (timer: unknown) => {
+      const at = this.#timers.indexOf(timer as never);
+      if (at >= 0) this.#timers.splice(at, 1);
+    };
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((fire: () => void, ms: number) => {
+      this.timeouts.push(ms);
+      // What Node does with one that is too long.
+      const counted = ms > MAX_TIMEOUT_MS ? 1 : ms;
+      return start(counted * 1000 + this.lateUs, fire);
+    }) as never);
+    vi.spyOn(globalThis, 'setImmediate').mockImplementation(((fire: () => void) => {
+      this.turns++;
+      return start(this.turnUs, fire);
+    }) as never);
+    vi.spyOn(globalThis, 'clearTimeout').mockImplementation(stop);
+    vi.spyOn(globalThis, 'clearImmediate').mockImplementation(stop as never);
+    vi.spyOn(Atomics, 'wait').mockImplementation(((
+      _: unknown,
+      __: number,
+      ___: number,
+      ms: number,
+    ) => {
+      this.timeouts.push(ms);
+      this.nowUs += ms * 1000 + this.lateUs;
+      return 'timed-out';
+    }) as never);
+  }
+
+  readonly now = () => this.nowUs;
+
+  /** A reading that takes its time, for those who spin. */
+  readonly slowNow = () => {
+    this.nowUs += this.turnUs;
+    return this.nowUs;
+  };
+
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  /** Lets the next timer fire, and what follows from it happen. */
+  async fire(): Promise<void> {
+    this.#timers.sort((a, b) => a.atUs - b.atUs);
+    const timer = this.#timers.shift();
+    if (timer === undefined) throw new Error('nobody sleeps');
+    this.nowUs = Math.max(this.nowUs, timer.atUs);
+    timer.fire();
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+  }
+
+  /** Lets timers fire until the sleep ends; returns how late it is, in microseconds. */
+  async sleep(us: number, strict: boolean): Promise<number> {
+    const untilUs = this.nowUs + us;
+    let ended = false;
+    const done = sleep(this.now, untilUs, { strict }).then(() => {
+      ended = true;
+    });
+    while (this.pending > 0 && !ended) await this.fire();
+    await done;
+    return this.nowUs - untilUs;
+  }
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+const SPANS_US = [1, 400, 999, 1000, 1500, 7300.5, 60_000_000];
+
+describe('a sleep', () => {
+  // https://github.com/libuv/libuv/issues/4773
+  test.each(SPANS_US)(
+    'of %d us does not end early, though timers fire up to 1 ms early',
+    async (us) => {
+      const machine = new Machine();
+      for (const early of [0.001, 250, 500, 999]) {
+        machine.lateUs = -early;
+        expect(await machine.sleep(us, false)).toBeGreaterThanOrEqual(0);
+        expect(await machine.sleep(us, true)).toBeGreaterThanOrEqual(0);
+      }
+    },
+  );
+
+  test.each(SPANS_US)(
+    'of %d us that is strict is late by no more than a turn of the loop',
+    async (us) => {
+      const machine = new Machine();
+      for (const late of [-999, 0, 100, 1100]) {
+        machine.lateUs = late;
+        expect(await machine.sleep(us, true)).toBeLessThanOrEqual(machine.turnUs);
+      }
+    },
+  );
+
+  test('that is not strict does not spin', async () => {
+    const machine = new Machine();
+    await machine.sleep(10_500, false);
+    expect(machine.turns).toBe(0);
+    expect(machine.timeouts).toEqual([10, 1]);
+  });
+
+  test('of 30 days lasts 30 days, though setTimeout counts no more than 24.8', async () => {
+    const machine = new Machine();
+    expect(await machine.sleep(30 * DAY_MS * 1000, false)).toBe(0);
+    expect(machine.timeouts).toEqual([MAX_TIMEOUT_MS, 30 * DAY_MS - MAX_TIMEOUT_MS]);
+  });
+
+  test('whose instant has passed ends without a timer', async () => {
+    const machine = new Machine();
+    expect(await machine.sleep(0, false)).toBe(0);
+    expect(await machine.sleep(-5, true)).toBe(5);
+    expect([machine.timeouts, machine.turns]).toEqual([[], 0]);
+  });
+
+  test.each([
+    ['on a timer', false, 5000],
+    ['polling', true, 500],
+  ])('that is aborted %s leaves no timer and no listener behind', async (_, strict, us) => {
+    const machine = new Machine();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const done = sleep(machine.now, machine.nowUs + us, { strict, signal });
+    expect(machine.pending).toBe(1);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort('enough');
+    await expect(done).rejects.toBe('enough');
+    expect(machine.pending).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('that was aborted before it began starts nothing', async () => {
+    const machine = new Machine();
+    const signal = AbortSignal.abort('before');
+    await expect(sleep(machine.now, machine.nowUs + 1e6, { signal })).rejects.toBe('before');
+    expect(machine.pending).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('that ends leaves no listener behind', async () => {
+    const machine = new Machine();
+    const { signal } = new AbortController();
+    const done = sleep(machine.now, machine.nowUs + 3000, { signal });
+    while (machine.pending > 0) await machine.fire();
+    await done;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+});
+
+describe('a blocking sleep', () => {
+  test.each(SPANS_US)('of %d us does not end early, though the thread may wake early', (us) => {
+    const machine = new Machine();
+    for (const late of [-0.5, 0, 90, 200]) {
+      machine.lateUs = late;
+      const untilUs = machine.nowUs + us;
+      sleepSync(machine.slowNow, untilUs);
+      expect(machine.nowUs).toBeGreaterThanOrEqual(untilUs);
+      expect(machine.nowUs - untilUs).toBeLessThanOrEqual(Math.max(0, late) + machine.turnUs);
+    }
+  });
+
+  test.each(SPANS_US)('of %d us that is strict wakes within a reading of the clock', (us) => {
+    const machine = new Machine();
+    for (const late of [0, 90, 199]) {
+      machine.lateUs = late;
+      const untilUs = machine.nowUs + us;
+      sleepSync(machine.slowNow, untilUs, { strict: true });
+      expect(machine.nowUs).toBeGreaterThanOrEqual(untilUs);
+      expect(machine.nowUs - untilUs).toBeLessThanOrEqual(machine.turnUs);
+    }
+  });
+
+  test('whose instant has passed does not block', () => {
+    const machine = new Machine();
+    sleepSync(machine.now, machine.nowUs);
+    sleepSync(machine.now, machine.nowUs - 1);
+    expect(machine.timeouts).toEqual([]);
+  });
+});
