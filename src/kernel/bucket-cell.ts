@@ -35,7 +35,7 @@ export function layBucket(
   const originUs = originOf(schedule, nowUs, generation);
   writeRecord(place, 0, { generation, schedule, originUs });
   place.region.i32[(place.offset + BUCKET.claims) >> 2] = 1;
-  const held = ticksOf(initial, schedule.ticksPerToken, Math.floor);
+  const held = ticksOf(initial, schedule.ticksPerToken, Math.ceil);
   const zeroTime = BigInt(ticksAt(schedule, originUs, nowUs)) - held;
   Atomics.store(
     place.region.i64,

@@ -30,9 +30,16 @@ export function originOf(schedule: Schedule, gridUs: number, generation: number)
   return gridUs - (generation % places) * (fillTicks / ticksPerMicro);
 }
 
-/** `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket. */
+/**
+ * `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED` if there is no such number
+ */
 export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
   const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
+  if (!Number.isFinite(ticks)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+  }
   const { fillTicks } = schedule;
   return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
 }
@@ -76,7 +83,7 @@ export function writeRecord(place: CellPlace, index: number, record: ConfigRecor
 }
 
 /** Reads a record, or undefined if it is being written or makes no sense. */
-export function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
+function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
   const { i32, i64, f64 } = place.region;
   const at = recordOffset(place.offset, index);
   const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;

@@ -21,7 +21,7 @@ export const MAX_CAPACITY = 67_000_000;
 /** A larger table gets a region of its own, which is freed with it. */
 const MAX_DEFAULT_BYTES = 16_384;
 /** Below every zero-time: no bucket was forgotten yet. */
-export const NONE_FORGOTTEN = -(2n ** 63n);
+const NONE_FORGOTTEN = -(2n ** 63n);
 
 /** What happens to a key that finds no place. The number is what the cell holds. */
 export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;

@@ -8,8 +8,8 @@ const MAX_FILL_TICKS = 2 ** 50;
 /** How long a bucket may take to fill: 2^59 ticks, 4.4 years. The word holds twice that, both ways. */
 export const MAX_SPAN_TICKS = 2 ** 59;
 
-export const MIN_RATE = 1e-6;
-export const MAX_RATE = 4e9;
+const MIN_RATE = 1e-6;
+const MAX_RATE = 4e9;
 
 /**
  * A limit in the fixed-point time domain. One token is a whole number of ticks, so that costs are
@@ -24,7 +24,7 @@ export interface Schedule {
   readonly ticksPerToken: number;
   /** Close to 4096, except where few ticks make a token. */
   readonly ticksPerMicro: number;
-  /** `burst` in ticks, exact. */
+  /** `burst` in ticks: exact for whole tokens, otherwise rounded up. */
   readonly capTicks: bigint;
   /** Ticks from one fill to the next; 0 is continuous. */
   readonly fillTicks: number;
@@ -51,7 +51,8 @@ function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
       `burst must be at most ${most} at rate ${rate} (a bucket may take 4.4 years to fill), got ${burst}`,
     );
   }
-  return ticksOf(burst, ticksPerToken, Math.floor);
+  // Rounded as a cost is, so that a burst with a fraction can be taken whole.
+  return ticksOf(burst, ticksPerToken, Math.ceil);
 }
 
 /** Unlimited: tokens cost nothing. */

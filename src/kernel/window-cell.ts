@@ -30,8 +30,6 @@ export function createWindowCell(window: NewWindow): CellPlace {
   f64[(place.offset + WINDOW.intervalMs) >> 3] = limit.intervalMs;
   f64[(place.offset + WINDOW.slots) >> 3] = limit.slots;
   f64[(place.offset + WINDOW.originTicks) >> 3] = originTicks;
-  // Memory of the user's own may hold anything.
-  i64.fill(0n, (place.offset + WINDOW.ring) >> 3, (place.offset + place.bytes) >> 3);
   Atomics.store(i64, place.offset >> 3, word);
   publishCell(place, kind);
   return place;

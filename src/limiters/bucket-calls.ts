@@ -136,8 +136,9 @@ export abstract class BucketCalls implements Limiter {
   }
 
   /**
-   * Gives back tokens that were taken and not used; the bucket never gets fuller than full. What
-   * was never taken must not be returned: it would be admitted once more.
+   * Gives back tokens that were taken and not used; the bucket never gets fuller than full. They can
+   * be taken once more, so the bound on what is admitted counts what is used. What was used, or never
+   * taken, must not be returned.
    */
   returnTokens(n: number): void {
     checkTokens('n', n);

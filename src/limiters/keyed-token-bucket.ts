@@ -71,7 +71,7 @@ export class KeyedTokenBucket {
   private constructor(opened: OpenLimiter<typeof KIND>) {
     this.#opened = opened;
     this.clock = opened.clock;
-    this.#kernel = new KeyedBuckets(opened.cell);
+    this.#kernel = new KeyedBuckets(opened.cell, () => this.clock.now());
     this.#hash = new KeyHash(opened.cell);
     this.#turned = new KeyBucket(this.clock, this.#kernel);
   }

@@ -49,9 +49,11 @@ export function find<Kind extends CellKind>(
   handle: unknown,
   open: (region: Region, offset: number, kind: Kind, nonce: number) => CellPlace,
 ): OpenLimiter<Kind> {
-  const { memory, offset, nonce, clock } = readHandle(handle, kind);
+  const { memory, offset, nonce, clock: clockHandle } = readHandle(handle, kind);
+  // The cell comes last: what was checked in it may not be changed by a getter of the clock's handle.
+  const clock = attachClock(clockHandle as ClockHandle);
   const cell = open(Region.open(memory), offset, kind, nonce);
-  return { kind, cell, clock: attachClock(clock as ClockHandle) };
+  return { kind, cell, clock };
 }
 
 /** What to send to another thread. */

@@ -48,7 +48,8 @@ function scheduleOf(limit: Partial<ContinuousLimit & QuantumLimit>): Schedule {
 /**
  * A token bucket that any number of threads share: `rate` tokens flow in every second, at most
  * `burst` are held, and each admission takes some out. In any interval of t seconds at most
- * burst + rate * t tokens are admitted, over all threads together.
+ * burst + rate * t tokens are admitted, over all threads together; with a quantum, burst and the
+ * fills that fall into the interval.
  *
  * Its whole state is one 64-bit word: the instant at which the bucket was empty, as in folly's
  * TokenBucket (https://github.com/facebook/folly/blob/main/folly/TokenBucket.h).
@@ -100,8 +101,9 @@ export class TokenBucket extends Bucket<'token-bucket'> {
 
   /**
    * Changes the limit for all threads at once, without a lock: every call sees the old limit or the
-   * new one. Tokens are kept, up to the new burst, and so is debt; tokens promised keep their
-   * instants. What is left out stays as it is.
+   * new one. Tokens are kept, up to the new burst, and so is debt, up to 4.4 years of it. Tokens
+   * promised before keep their instants, so the new limit admits beside them. What is left out stays
+   * as it is.
    *
    * @throws RangeError, TypeError for an option out of its range, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.

@@ -23,14 +23,14 @@ export function checkWait(options: WaitOptions): Wait {
 export function timedOut(n: number, timeoutMs: number): RateLimitError {
   return new RateLimitError(
     'ERR_RATE_LIMIT_TIMEOUT',
-    `${n} tokens will not be there within timeoutMs, ${timeoutMs}`,
+    `n = ${n} cannot be granted within timeoutMs, ${timeoutMs}`,
   );
 }
 
 export function exceeds(n: number, limit: number): RateLimitError {
   return new RateLimitError(
     'ERR_EXCEEDS_BURST',
-    `${n} tokens at once are more than the limiter can ever grant, ${limit}`,
+    `n = ${n} is more than can ever be granted at once, ${limit}`,
   );
 }
 

@@ -10,13 +10,15 @@ export interface CellPlace {
   readonly bytes: number;
 }
 
-/** Takes room for a cell, and for counters where they are wanted. */
+/** Takes room for a cell, and for counters where they are wanted, and clears it. */
 export function allocateCell(region: Region | undefined, bytes: number, stats: boolean): CellPlace {
   const stripes = stats ? STRIPE_COUNT : 0;
   const size = bytes + stripes * STRIPE_BYTES;
   const found =
     region === undefined ? allocateByDefault(size) : { region, offset: region.allocate(size) };
   const place = { ...found, bytes };
+  // Memory of the user's own may have held anything.
+  place.region.i32.fill(0, place.offset >> 2, (place.offset + size) >> 2);
   place.region.i32[(place.offset + CELL.stripes) >> 2] = stripes;
   return place;
 }

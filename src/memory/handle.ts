@@ -1,6 +1,7 @@
 import { HandleError } from '../errors.ts';
 import { shown } from '../options.ts';
 import { CELL_KINDS, type CellKind, REGION_VERSION } from './layout.ts';
+import { readFields } from './read-fields.ts';
 import type { SharedMemory } from './region.ts';
 
 /**
@@ -20,12 +21,8 @@ export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = u
   readonly clock: ClockHandle;
 }
 
-function invalid(message: string, cause?: unknown): HandleError {
-  return new HandleError(
-    'ERR_HANDLE_INVALID',
-    message,
-    cause === undefined ? undefined : { cause },
-  );
+function invalid(message: string): HandleError {
+  return new HandleError('ERR_HANDLE_INVALID', message);
 }
 
 /**
@@ -35,16 +32,16 @@ function invalid(message: string, cause?: unknown): HandleError {
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
 export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
-  if (typeof value !== 'object' || value === null) {
-    throw invalid(`a limiter's handle must be an object, got ${shown(value)}`);
-  }
-  let fields: { [K in keyof LimiterHandle]: unknown };
-  try {
-    const { zerotime, version, memory, offset, nonce, clock } = value as LimiterHandle;
-    fields = { zerotime, version, memory, offset, nonce, clock };
-  } catch (cause) {
-    throw invalid('the handle cannot be read', cause);
-  }
+  const fields = readFields(
+    "a limiter's handle",
+    value,
+    'zerotime',
+    'version',
+    'memory',
+    'offset',
+    'nonce',
+    'clock',
+  );
   const { zerotime, version, offset, nonce } = fields;
   if (typeof zerotime !== 'string' || !Object.hasOwn(CELL_KINDS, zerotime)) {
     throw invalid(`not a limiter's handle: its zerotime is ${shown(zerotime)}`);
@@ -58,5 +55,6 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
   if (!Number.isInteger(offset) || !Number.isInteger(nonce)) {
     throw invalid(`the handle's offset and nonce must be integers`);
   }
-  return fields as LimiterHandle;
+  // All but memory and clock were checked, and those are when they are opened.
+  return fields as unknown as LimiterHandle;
 }

@@ -85,7 +85,7 @@ export type CellKind = keyof typeof CELL_KINDS;
 
 /** Byte offsets in line 0 of every cell. */
 export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16, nextStripe: 20 } as const;
-export const CELL_HEADER_BYTES = LINE_BYTES;
+const CELL_HEADER_BYTES = LINE_BYTES;
 
 /** Stripes with one writer each; the one after them is shared, with atomic adds. */
 export const OWN_STRIPES = 64;

@@ -1,13 +1,14 @@
 import { HandleError, RateLimitError } from '../errors.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
+import { readFields } from './read-fields.ts';
 
 const PAGE_BYTES = 65_536;
 /** Offsets are 32-bit integers. */
 const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 
 /** A `WebAssembly.Memory`, whose type only the DOM's library declares. */
-export interface WasmMemory {
+interface WasmMemory {
   readonly buffer: ArrayBufferLike;
 }
 
@@ -48,7 +49,8 @@ const memoryBuffer =
     ? undefined
     : Object.getOwnPropertyDescriptor(WebAssembly.Memory.prototype, 'buffer')?.get;
 
-function isShared(value: unknown): value is SharedArrayBuffer {
+/** Whether `value` is a SharedArrayBuffer, whatever it says of itself. */
+export function isShared(value: unknown): value is SharedArrayBuffer {
   try {
     sharedLength?.call(value);
     return true;
@@ -80,8 +82,8 @@ function allocateMemory(bytes: number): SharedMemory {
 }
 
 /**
- * One block of shared memory that holds limiters. Limiters made without a region share a default
- * one, whose memory is never given back. A region of your own is freed when nobody holds it or a
+ * One block of shared memory that holds limiters. A limiter's place in it is not used again.
+ * Limiters made without a region share a default one of their thread. A region of your own is freed when nobody holds it or a
  * limiter on it: use one for limiters that come and go.
  *
  * @example
@@ -145,10 +147,14 @@ export class Region {
    * @throws HandleError if `handle` is no region's.
    */
   static attach(handle: RegionHandle): Region {
-    if (typeof handle !== 'object' || handle === null || handle.zerotime !== 'region') {
-      throw new HandleError('ERR_HANDLE_INVALID', `not a region's handle: ${shown(handle)}`);
+    const { zerotime, memory } = readFields("a region's handle", handle, 'zerotime', 'memory');
+    if (zerotime !== 'region') {
+      throw new HandleError(
+        'ERR_HANDLE_INVALID',
+        `not a region's handle: its zerotime is ${shown(zerotime)}`,
+      );
     }
-    return Region.open(handle.memory);
+    return Region.open(memory);
   }
 
   /** Checks that `memory` holds a region, and opens it. @internal */

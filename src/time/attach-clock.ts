@@ -1,4 +1,5 @@
 import { HandleError } from '../errors.ts';
+import { readFields } from '../memory/read-fields.ts';
 import { shown } from '../options.ts';
 import type { Clock, ClockHandle } from './clock.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -10,9 +11,9 @@ import { systemClock } from './system-clock.ts';
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
 export function attachClock(handle: ClockHandle): Clock {
-  const name: unknown = typeof handle === 'object' && handle !== null ? handle.name : handle;
+  const { name, buffer } = readFields("the handle's clock", handle, 'name', 'buffer');
   if (name === 'system') return systemClock;
-  if (name === 'manual') return ManualClock.attach(handle);
+  if (name === 'manual') return ManualClock.attach({ name, buffer: buffer as SharedArrayBuffer });
   throw new HandleError(
     'ERR_HANDLE_INVALID',
     `the handle names no clock that is known: ${shown(name)}`,

@@ -1,4 +1,6 @@
 import { HandleError } from '../errors.ts';
+import { readFields } from '../memory/read-fields.ts';
+import { isShared } from '../memory/region.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import type { Clock, ClockHandle, SleepOptions } from './clock.ts';
 
@@ -69,11 +71,11 @@ export class ManualClock implements Clock {
    * @throws HandleError if `handle` is no manual clock's.
    */
   static attach(handle: ClockHandle): ManualClock {
-    if (typeof handle !== 'object' || handle === null || handle.name !== 'manual') {
+    const { name, buffer } = readFields("a clock's handle", handle, 'name', 'buffer');
+    if (name !== 'manual') {
       throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
     }
-    const { buffer } = handle;
-    if (!(buffer instanceof SharedArrayBuffer) || buffer.byteLength !== BYTES) {
+    if (!isShared(buffer) || buffer.byteLength !== BYTES) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no manual clock's memory");
     }
     return new ManualClock(buffer);
@@ -125,6 +127,11 @@ export class ManualClock implements Clock {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) {
         reject(signal.reason);
+        return;
+      }
+      // The watch under way, if there is one, looks at its sleepers only once the clock moves.
+      if (this.now() >= untilUs) {
+        resolve();
         return;
       }
       const sleeper: Sleeper = {

@@ -20,12 +20,14 @@ export async function explore(scenario: Scenario): Promise<Exploration> {
  * Explores a scenario once for each step before which its first thread can be stopped for ever.
  * Returns the violations, and how many stops there were.
  */
-export async function exploreStops(scenario: Scenario) {
-  const violations: (Exploration['violations'][number] & { beforeStep: number })[] = [];
+export async function exploreStops(
+  scenario: Scenario,
+): Promise<{ stops: number; violations: Exploration['violations'] }> {
+  const violations: Exploration['violations'][number][] = [];
   for (let beforeStep = 0; ; beforeStep++) {
     const stop = { thread: 0, beforeStep };
     const exploration = await explore({ ...scenario, stop });
-    violations.push(...exploration.violations.map((violation) => ({ ...violation, beforeStep })));
+    violations.push(...exploration.violations);
     // Past its last step nothing is stopped any more, in any interleaving.
     if (!exploration.stopped) return { stops: beforeStep, violations };
   }

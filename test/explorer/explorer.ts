@@ -17,7 +17,7 @@ export interface Scenario {
 }
 
 /** An interleaving whose outcome no sequential order explains. */
-export interface Violation {
+interface Violation {
   /** Which thread took each step: replays with {@link Explorer.replay}. */
   readonly schedule: readonly number[];
   readonly results: readonly (readonly unknown[])[];

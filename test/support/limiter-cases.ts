@@ -13,7 +13,7 @@ import {
 } from '../../src/index.ts';
 
 /** What the contract suite asks of a limiter beside the interface, where the class has it. */
-export interface ContractLimiter extends Limiter {
+interface ContractLimiter extends Limiter {
   consumeOrDrain?(n: number): number;
   stats?(): LimiterStats;
   readonly handle?: LimiterHandle;

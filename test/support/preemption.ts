@@ -12,7 +12,7 @@ export interface Change {
 
 interface Frame {
   stepsLeft: number;
-  readonly then: () => void;
+  readonly happen: () => void;
 }
 
 /**
@@ -55,9 +55,9 @@ export class Preemption {
     // What runs meanwhile is another thread: it has its own place, or none.
     frame.stepsLeft = Number.POSITIVE_INFINITY;
     this.stalls++;
-    this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, then: () => undefined });
+    this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, happen: () => undefined });
     try {
-      frame.then();
+      frame.happen();
     } finally {
       this.#frames.pop();
     }
@@ -66,11 +66,11 @@ export class Preemption {
   /** Runs a call; before its `at`-th atomic operation `meanwhile` runs, and then it may die. */
   call<T>(run: () => T, at: number, meanwhile: () => void, dies = false): T | typeof KILLED {
     const depth = this.#frames.length;
-    const then = () => {
+    const happen = () => {
       meanwhile();
       if (dies) throw new Death();
     };
-    this.#frames.push({ stepsLeft: at, then });
+    this.#frames.push({ stepsLeft: at, happen });
     try {
       return run();
     } catch (error) {

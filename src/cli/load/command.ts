@@ -25,7 +25,8 @@ const DEFAULT_CONNECTIONS = 64;
 const NOTES = `
 All threads share one limiter, so --rate is the rate of them all: it is met exactly, and never
 exceeded in any interval. Latency counts from the instant at which a request was due, so that a
-server that stalls cannot hide it by delaying the requests that follow.
+server that stalls cannot hide it by delaying the requests that follow. Requests that time out, or
+find no free connection until 250 ms after the end, count with the time that they waited.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.

@@ -75,8 +75,9 @@ export class AtomicsBucket implements BucketKernel {
       if (tokens !== limit.tokens) limit.price(tokens);
       const { originUs, ticksPerMicro, fillTicks } = limit;
       const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
-      // Once for each record: the one seen first may be stale, and the live one as old.
-      if (ticks > RENEW_TICKS && renewed !== limit.generation) {
+      // Once for each record: the one seen first may be stale, and the live one as old. NaN comes here
+      // as well, and is thrown out there.
+      if (!(ticks <= RENEW_TICKS) && renewed !== limit.generation) {
         renewed = limit.generation;
         this.#renew(nowUs);
         continue;

@@ -24,9 +24,9 @@ export class KeyedBuckets implements TokenKernel {
   readonly #table: KeyTable;
   readonly #counters: Counters | undefined;
 
-  constructor(place: CellPlace) {
+  constructor(place: CellPlace, readClock: () => number) {
     this.#words = place.region.i64;
-    this.#loop = new KeyedLoop(place);
+    this.#loop = new KeyedLoop(place, readClock);
     this.#table = this.#loop.table;
     this.#counters = Counters.open(place);
   }

@@ -167,13 +167,12 @@ export class KeyClaim {
     for (let probe = 1; probe <= window; probe++) {
       this.#table.saw(probe);
       if (entry === mine) isNearer = false;
-      while (entry !== mine) {
-        const isKeys = this.#table.versionOf(entry) !== 0;
+      while (entry !== mine && this.#table.isOfInterest(entry)) {
         const state = Atomics.load(this.#words, entry + ENTRY.state);
         // No entry is given out beyond one that was never used.
         if (state === 0n) return true;
         const tag = tagOf(state);
-        if (!isKeys || (tag !== LIVE && tag !== TRANSIT)) break;
+        if (this.#table.versionOf(entry) === 0 || (tag !== LIVE && tag !== TRANSIT)) break;
         if (tag === LIVE || (isNearer && this.#isPatient())) {
           this.leave(mine);
           return false;

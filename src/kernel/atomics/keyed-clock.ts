@@ -11,6 +11,7 @@ const FIRST_TICKS = -(2 ** 59);
  * with, and, where a key has no entry, as state words.
  */
 export class KeyedClock {
+  nowUs = 0;
   high = 0;
   low = 0;
   readonly #originUs: number;
@@ -29,6 +30,7 @@ export class KeyedClock {
    * more than the rounding that a clock's own microseconds have at that age.
    */
   set(nowUs: number): void {
+    this.nowUs = nowUs;
     const ticks = Math.round((nowUs - this.#originUs) * this.#ticksPerMicro);
     this.#ticks = Math.min(Math.max(ticks, FIRST_TICKS), LAST_TICKS);
     this.high = Math.floor(this.#ticks * PER_LOW_UNIT);

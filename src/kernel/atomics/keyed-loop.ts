@@ -36,11 +36,13 @@ export class KeyedLoop {
 
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #sharedAt: number;
+  readonly #readClock: () => number;
   /** Splits a word into halves, and joins halves to a word. */
   readonly #split = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#split.buffer);
 
-  constructor(place: CellPlace) {
+  /** `readClock` is asked only where a call's `now` turns out to be old. */
+  constructor(place: CellPlace, readClock: () => number) {
     const { originUs, whenFull } = readTable(place);
     this.#words = place.region.i64;
     this.#sharedAt = (place.offset + KEYED.shared) >> 3;
@@ -51,6 +53,7 @@ export class KeyedLoop {
     this.table = new KeyTable(place);
     this.claim = new KeyClaim(place, this.table);
     this.shared = new AtomicsBucket(place, false);
+    this.#readClock = readClock;
   }
 
   /** Starts a call. */
@@ -80,7 +83,8 @@ export class KeyedLoop {
       const entry = this.table.find();
       const wait = entry >= 0 ? this.#charge(entry, maxWait) : this.#insert(maxWait);
       if (wait === NO_PLACE) return this.#withoutPlace(nowUs, tokens, maxWaitUs);
-      if (wait !== BEATEN) return wait > 0 ? wait / ticksPerMicro : wait;
+      if (wait > 0) return wait / ticksPerMicro + (this.clock.nowUs - nowUs);
+      if (wait !== BEATEN) return wait;
     }
   }
 
@@ -176,13 +180,17 @@ export class KeyedLoop {
   }
 
   /**
-   * The bucket of a key that has none: full, unless this call's `now` is older than a reclaim.
-   * The bucket that was reclaimed may have been the key's.
+   * The bucket of a key that has none: full, unless the clock was set back since a bucket was
+   * reclaimed. That bucket may have been this key's.
    */
   stateAtFirstSight(): bigint {
-    const { floor } = this.clock;
     const forgotten = this.claim.forgotten();
-    return forgotten > floor ? forgotten : floor;
+    const { floor } = this.clock;
+    if (forgotten <= floor) return floor;
+    // Another thread has read a later time than this call did: then it is later.
+    this.clock.set(this.#readClock());
+    const later = this.clock.floor;
+    return forgotten > later ? forgotten : later;
   }
 
   #withoutPlace(nowUs: number, tokens: number, maxWaitUs: number): number {

@@ -109,6 +109,14 @@ export class KeyTable {
     return isKeys ? low : 0;
   }
 
+  /** Whether an entry may be the key's, or was never used; both show in its identity. */
+  isOfInterest(entry: number): boolean {
+    this.#split[0] = Atomics.load(this.words, entry + ENTRY.identity);
+    const low = this.#halves[LOW_HALF] as number; // one word
+    const high = this.#halves[HIGH_HALF] as number;
+    return (high === this.high && (low & ~VERSION_MASK) === this.low) || (high | low) === 0;
+  }
+
   /** Whether an entry still has the owner whose identity had these halves. */
   isOwned(entry: number, high: number, version: number): boolean {
     this.#split[0] = Atomics.load(this.words, entry + ENTRY.identity);

@@ -17,10 +17,10 @@ import { MAX_SPAN_TICKS, type Schedule } from '../schedule.ts';
 const CLAIM_ATTEMPTS = 1_000_000;
 
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
-function claimRecord(place: CellPlace): number {
+function claimRecord(place: CellPlace, attempts: number): number {
   const { i32, i64 } = place.region;
   const claimsAt = (place.offset + BUCKET.claims) >> 2;
-  for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < attempts; attempt++) {
     const claims = Atomics.load(i32, claimsAt);
     const live = Number(
       BigInt.asUintN(INDEX_BITS, Atomics.load(i64, (place.offset + CELL.word) >> 3)),
@@ -65,12 +65,15 @@ function keptTicks(old: LiveRecord, nowUs: number, next: Schedule): bigint {
   return kept < next.capTicks ? kept : next.capTicks;
 }
 
+/** Intervals that differ by less are the same one: each was divided from ticks, and so rounded. */
+const SAME_INTERVAL = 2 ** -40;
+
 /** Where the fills of the next schedule lie: they go on as before if the interval stays the same. */
 function gridOf(next: Schedule, old: ConfigRecord, nowUs: number): number {
   const { fillTicks, ticksPerMicro } = old.schedule;
-  const sameInterval =
-    next.fillTicks > 0 && next.fillTicks / next.ticksPerMicro === fillTicks / ticksPerMicro;
-  if (!sameInterval) return nowUs;
+  const before = fillTicks / ticksPerMicro;
+  const after = next.fillTicks / next.ticksPerMicro;
+  if (after === 0 || Math.abs(after - before) > before * SAME_INTERVAL) return nowUs;
   return old.originUs + ticksAt(old.schedule, old.originUs, nowUs) / ticksPerMicro;
 }
 
@@ -91,25 +94,27 @@ function publish(
   place: CellPlace,
   nowUs: number,
   next: Schedule,
+  attempts: number,
   carry: (old: LiveRecord) => bigint | undefined,
 ): void {
-  const index = claimRecord(place);
-  let old = liveRecord(place);
-  const generation = nextGeneration(place);
-  const originUs = originOf(next, gridOf(next, old, nowUs), generation);
-  writeRecord(place, index, { generation, schedule: next, originUs });
-  const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
-  for (;;) {
-    const held = carry(old);
-    if (held === undefined) {
-      releaseRecord(place, index);
-      return;
+  const index = claimRecord(place, attempts);
+  let unused = index;
+  try {
+    let old = liveRecord(place);
+    const generation = nextGeneration(place);
+    const originUs = originOf(next, gridOf(next, old, nowUs), generation);
+    writeRecord(place, index, { generation, schedule: next, originUs });
+    const nowTicks = BigInt(ticksAt(next, originUs, nowUs));
+    for (;;) {
+      const held = carry(old);
+      if (held === undefined) return;
+      if (exchangeZeroTime(place, old.word, nowTicks - withinSpan(held), index)) break;
+      old = liveRecord(place);
     }
-    const zeroTime = nowTicks - withinSpan(held);
-    if (exchangeZeroTime(place, old.word, zeroTime, index)) break;
-    old = liveRecord(place);
+    unused = old.index;
+  } finally {
+    releaseRecord(place, unused);
   }
-  releaseRecord(place, old.index);
 }
 
 /**
@@ -118,7 +123,7 @@ function publish(
  * @throws RateLimitError `ERR_RECONFIGURE_BUSY`
  */
 export function reconfigure(place: CellPlace, nowUs: number, next: Schedule): void {
-  publish(place, nowUs, next, (old) => keptTicks(old, nowUs, next));
+  publish(place, nowUs, next, CLAIM_ATTEMPTS, (old) => keptTicks(old, nowUs, next));
 }
 
 /**
@@ -129,7 +134,8 @@ export function reconfigure(place: CellPlace, nowUs: number, next: Schedule): vo
  */
 export function renew(place: CellPlace, nowUs: number, record: ConfigRecord): void {
   const { generation, schedule } = record;
-  publish(place, nowUs, schedule, (old) =>
+  // Few attempts: a call that finds no record free goes on without, and the next one tries again.
+  publish(place, nowUs, schedule, RECORD_COUNT, (old) =>
     old.generation === generation ? heldTicks(old, nowUs) : undefined,
   );
 }

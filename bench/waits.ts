@@ -1,0 +1,55 @@
+import { systemClock } from '../src/index.ts';
+import { durations, shownPercentiles } from './percentiles.ts';
+import type { Settings } from './settings.ts';
+import { printTable } from './table.ts';
+
+const WAITS_US: readonly number[] = [10, 100, 1_000, 10_000];
+const MOST_SAMPLES = 5_000;
+const FEWEST_SAMPLES = 10;
+
+/** One way to wait for an instant: what `wait` and `waitSync` do once they know it. */
+interface Way {
+  readonly name: string;
+  readonly sleep: (untilUs: number) => Promise<void> | void;
+}
+
+const WAYS: readonly Way[] = [
+  { name: 'wait', sleep: (untilUs) => systemClock.sleep(untilUs) },
+  { name: 'wait, strict', sleep: (untilUs) => systemClock.sleep(untilUs, { strict: true }) },
+  { name: 'waitSync', sleep: (untilUs) => systemClock.sleepSync(untilUs) },
+  {
+    name: 'waitSync, strict',
+    sleep: (untilUs) => systemClock.sleepSync(untilUs, { strict: true }),
+  },
+];
+
+async function measureWay({ name, sleep }: Way, waitUs: number, ms: number): Promise<string[]> {
+  const lateness = durations();
+  const endUs = systemClock.now() + ms * 1000;
+  let nowUs = systemClock.now();
+  while (
+    lateness.totalCount < FEWEST_SAMPLES ||
+    (lateness.totalCount < MOST_SAMPLES && nowUs < endUs)
+  ) {
+    const dueUs = nowUs + waitUs;
+    const slept = sleep(dueUs);
+    if (slept !== undefined) await slept;
+    nowUs = systemClock.now();
+    if (nowUs < dueUs) throw new Error(`${name} woke ${dueUs - nowUs} us early`);
+    lateness.recordValue(Math.round((nowUs - dueUs) * 1000));
+  }
+  return [`${waitUs}`, name, ...shownPercentiles(lateness, 1000, 1)];
+}
+
+/** How late a waiter wakes. */
+export async function benchWaits(settings: Settings): Promise<void> {
+  const rows: string[][] = [];
+  for (const waitUs of WAITS_US) {
+    for (const way of WAYS) rows.push(await measureWay(way, waitUs, settings.waitsMs));
+  }
+  printTable(
+    'Waits: microseconds from the instant due to the instant at which the caller went on.',
+    ['wait, us', 'way', 'p50', 'p99', 'max', 'samples'],
+    rows,
+  );
+}

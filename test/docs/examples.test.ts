@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as zerotime from '../../src/index.ts';
+import * as keyed from '../../src/keyed.ts';
+import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
+import { CHECKS, instrumented } from './instrument.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** In the build, so that `zerotime` is the package itself, by its own exports. */
+const SCRATCH = join(ROOT, 'dist/examples');
+const CHECKS_FILE = join(SCRATCH, 'checks.mjs');
+/** What the examples in comments use and do not say. */
+const SCENERY = `
+declare global {
+  const limiter: import('zerotime').Limiter;
+  const response: import('node:http').ServerResponse;
+  const rows: unknown[];
+  const url: URL;
+  const user: string;
+  function send(row: unknown): void;
+  function serve(): void;
+}
+export {};
+`;
+
+const pages = ['README.md', ...filesIn('docs', '.md')];
+const examples = pages.flatMap((page) => examplesOf(page, read(page)));
+const comments = filesIn('src', '.ts').flatMap((file) => commentExamplesOf(join(ROOT, file)));
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+function filesIn(folder: string, ending: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+function place({ page, line }: Example): string {
+  return `${page.startsWith(ROOT) ? relative(ROOT, page) : page}:${line}`;
+}
+
+function fileOf(example: Example, ending: string): string {
+  return join(SCRATCH, place(example).replaceAll(/[^\w.]/g, '-') + ending);
+}
+
+/** Imports and declarations that an example in a comment leaves out. */
+function completed({ code }: Example): string {
+  const used = (entry: object) =>
+    Object.keys(entry).filter((name) => new RegExp(`\\b${name}[.(]`).test(code));
+  const workers = ['Worker', 'workerData'].filter((name) => code.includes(name));
+  return [
+    `import { ${used(zerotime).join(', ')} } from 'zerotime';`,
+    `import { ${used(keyed).join(', ')} } from 'zerotime/keyed';`,
+    `import { ${workers.join(', ')} } from 'node:worker_threads';`,
+    code,
+    'export {};',
+  ].join('\n');
+}
+
+/** Complaints of the compiler, each with its file. */
+function complaints(files: ReadonlyMap<string, string>): string[] {
+  for (const [file, code] of files) writeFileSync(file, code);
+  const program = ts.createProgram([...files.keys()], {
+    target: ts.ScriptTarget.ES2023,
+    lib: ['lib.es2023.d.ts', 'lib.es2024.sharedmemory.d.ts'],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    types: ['node'],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+  });
+  return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
+    const line = file && file.getLineAndCharacterOfPosition(start ?? 0).line + 1;
+    const text = ts.flattenDiagnosticMessageText(messageText, '\n');
+    return `${file && relative(SCRATCH, file.fileName)}, line ${line} of the code: ${text}`;
+  });
+}
+
+beforeAll(() => {
+  mkdirSync(SCRATCH, { recursive: true });
+  writeFileSync(CHECKS_FILE, CHECKS);
+});
+afterAll(() => rmSync(SCRATCH, { recursive: true }));
+
+describe('the examples of the documentation', () => {
+  test('are there, on each page that must have some', () => {
+    const with_ = new Set(examples.map(({ page }) => page));
+    expect([...with_]).toEqual(expect.arrayContaining(['README.md', 'docs/guide.md']));
+    expect(comments.length).toBeGreaterThanOrEqual(7);
+  });
+
+  test('compile under strict', () => {
+    expect(
+      complaints(new Map(examples.map((e) => [fileOf(e, '.mts'), `${e.code}\nexport {};`]))),
+    ).toEqual([]);
+  });
+
+  test.each(examples.map((example) => ({ at: place(example), example })))(
+    '$at does what it says',
+    async ({ example }) => {
+      const file = fileOf(example, '.mjs');
+      writeFileSync(file, instrumented(example, pathToFileURL(CHECKS_FILE).href));
+      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 30_000 });
+      expect(stdout).toBe(example.output);
+    },
+  );
+});
+
+test('the examples in comments compile under strict', () => {
+  const files = new Map(comments.map((e) => [fileOf(e, '.mts'), completed(e)]));
+  files.set(join(SCRATCH, 'scenery.d.ts'), SCENERY);
+  expect(complaints(files)).toEqual([]);
+});

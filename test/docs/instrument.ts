@@ -1,0 +1,100 @@
+import ts from 'typescript';
+import type { Example } from './fences.ts';
+
+/** Matches where a comment promises something; each must belong to a statement. */
+const PROMISE = /\/\/ (->|throws) (.*)$/gm;
+
+/** Runs in the examples' own process: compares, and fails where a promise was never looked at. */
+export const CHECKS = `
+import { inspect } from 'node:util';
+const looked = new Set();
+export function check(line, wanted, value) {
+  looked.add(line);
+  const got = inspect(value, { breakLength: Infinity });
+  if (got !== wanted) throw new Error('line ' + line + ': -> ' + got + ', the page says ' + wanted);
+  return value;
+}
+export async function throws(line, wanted, run) {
+  looked.add(line);
+  const got = await run().then(
+    () => 'nothing',
+    ({ code, name, message }) => {
+      const kind = typeof code === 'string' ? code : name;
+      return wanted.includes(': ') ? kind + ': ' + message : kind;
+    },
+  );
+  if (got !== wanted) throw new Error('line ' + line + ': throws ' + got + ', the page says ' + wanted);
+}
+export function expect(lines) {
+  process.on('exit', (code) => {
+    const missed = lines.filter((line) => !looked.has(line));
+    if (code !== 0 || missed.length === 0) return;
+    console.error('never reached: line ' + missed.join(', '));
+    process.exitCode = 1;
+  });
+}
+`;
+
+interface Edit {
+  readonly at: number;
+  readonly text: string;
+}
+
+/** The expression whose value a `// ->` after this statement promises. */
+function promised(statement: ts.Statement): ts.Expression | undefined {
+  if (ts.isExpressionStatement(statement)) return statement.expression;
+  if (!ts.isVariableStatement(statement)) return undefined;
+  const { declarations } = statement.declarationList;
+  return declarations.length === 1 ? declarations[0]?.initializer : undefined;
+}
+
+/**
+ * An example as a module that checks what its comments promise: `expression; // -> value`, as
+ * `util.inspect` shows it, and `statement; // throws CODE` or `// throws CODE: message`.
+ */
+export function instrumented({ page, line: firstLine, code }: Example, checks: string): string {
+  const file = ts.createSourceFile('example.ts', code, ts.ScriptTarget.Latest, true);
+  const edits: Edit[] = [];
+  const lines: number[] = [];
+  const visit = (node: ts.Node) => {
+    ts.forEachChild(node, visit);
+    if (!ts.isStatement(node)) return;
+    const rest = code.slice(node.end).split('\n', 1)[0] ?? '';
+    const [, mark, wanted] = /^ *\/\/ (->|throws) (.*)$/.exec(rest) ?? [];
+    if (mark === undefined || wanted === undefined) return;
+    const line = firstLine + file.getLineAndCharacterOfPosition(node.end).line;
+    const args = `${line}, ${JSON.stringify(wanted)}`;
+    const expression = promised(node);
+    if (mark === 'throws') {
+      edits.push({ at: node.getStart(), text: `await __throws(${args}, async () => {` });
+      edits.push({ at: node.end, text: '});' });
+    } else if (expression !== undefined) {
+      edits.push({ at: expression.getStart(), text: `__check(${args}, (` });
+      edits.push({ at: expression.end, text: '))' });
+    } else return;
+    lines.push(line);
+  };
+  visit(file);
+  const promises = [...code.matchAll(PROMISE)].length;
+  if (promises !== lines.length) {
+    throw new Error(
+      `${page}:${firstLine}: ${promises - lines.length} comments with -> or throws stand after no statement`,
+    );
+  }
+  let checked = code;
+  for (const { at, text } of edits.sort((a, b) => b.at - a.at)) {
+    checked = checked.slice(0, at) + text + checked.slice(at);
+  }
+  const { outputText } = ts.transpileModule(checked, {
+    compilerOptions: {
+      target: ts.ScriptTarget.ES2023,
+      module: ts.ModuleKind.ESNext,
+      verbatimModuleSyntax: true,
+    },
+  });
+  const head = `import { check as __check, expect as __expect, throws as __throws } from ${JSON.stringify(checks)};
+import { isMainThread as __isMainThread } from 'node:worker_threads';
+if (__isMainThread) __expect(${JSON.stringify(lines)});
+`;
+  return head + outputText;
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { attach, HandleError, type LimiterHandle, ManualClock, Region } from '../../src/index.ts';
+import { KeyedTokenBucket, type KeyedTokenBucketOptions } from '../../src/keyed.ts';
+import { KEYED } from '../../src/memory/layout.ts';
+
+function create(options: Partial<KeyedTokenBucketOptions> = {}): KeyedTokenBucket {
+  const clock = ManualClock.create();
+  return KeyedTokenBucket.create({ rate: 10, burst: 5, capacity: 1000, clock, ...options });
+}
+
+describe('a handle', () => {
+  test('is not for the core, which says so', () => {
+    const { handle } = create();
+    const unknown = handle as unknown as LimiterHandle<'token-bucket'>;
+    expect(() => attach(unknown)).toThrow(/zerotime\/keyed/);
+  });
+
+  test('attaches to the same buckets', () => {
+    const made = create();
+    const other = KeyedTokenBucket.attach(structuredClone(made.handle));
+    expect([made.consumeOrDrain('a', 3), other.consumeOrDrain('a', 9)]).toEqual([3, 2]);
+    expect([other.rate, other.burst]).toEqual([10, 5]);
+  });
+
+  test.each(['entries', 'whenFull', 'originUs'] as const)('finds damaged %s', (field) => {
+    const { handle } = create();
+    const { buffer } = Region.open(handle.memory);
+    new DataView(buffer).setUint32(handle.offset + KEYED[field], 0xffffffff);
+    new DataView(buffer).setUint32(
+      handle.offset + KEYED[field] + 4,
+      field === 'originUs' ? 0xffffffff : 0,
+    );
+    expect(() => KeyedTokenBucket.attach(handle)).toThrow(HandleError);
+  });
+
+  test('to damaged entries neither hangs nor reaches outside', () => {
+    for (let round = 0; round < 300; round++) {
+      const buffer = new SharedArrayBuffer(64 + 704 + 32 * 32);
+      const region = Region.create({ buffer });
+      const made = create({ capacity: 32, region });
+      const from = made.handle.offset + KEYED.forgotten;
+      const noise = crypto.getRandomValues(new Uint8Array(buffer.byteLength - from));
+      // Tags that make sense, in every other round.
+      if (round % 2 === 0)
+        for (let i = 8; i < noise.length; i += 16)
+          noise[i] = ((noise[i] ?? 0) & 0xf8) | (round % 3);
+      new Uint8Array(buffer, from).set(noise);
+      const calls = [
+        () => made.tryConsume('a'),
+        () => made.acquire('b', 2),
+        () => made.returnTokens('c', 1),
+        () => made.balance('d'),
+        () => made.stats(),
+      ];
+      for (const call of calls) {
+        try {
+          call();
+        } catch (error) {
+          expect(error).toBeInstanceOf(HandleError);
+        }
+      }
+    }
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock, Region } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+
+const MOST_PROBES = 64;
+/** All of the flood takes half a minute: set ZEROTIME_FULL. */
+const FLOOD = process.env['ZEROTIME_FULL'] === undefined ? 1_000_000 : 10_000_000;
+
+function bytesOf(made: KeyedTokenBucket): number {
+  const { memory } = made.handle;
+  return ('buffer' in memory ? memory.buffer : memory).byteLength;
+}
+
+test('a table of 1,000,000 holds 1,000,000 keys, in 32 bytes each', () => {
+  const clock = ManualClock.create();
+  const capacity = 1_000_000;
+  const made = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity, clock });
+  const admitted = () => {
+    let count = 0;
+    for (let i = 0; i < capacity; i++) if (made.tryConsume(`user-${i}`)) count++;
+    return count;
+  };
+  expect(admitted()).toBe(capacity);
+  expect(admitted()).toBe(0);
+  expect(made.stats()).toEqual({ entries: capacity, reclaimed: 0, shared: 0 });
+  expect(bytesOf(made)).toBeLessThan(capacity * 32 + 2 * 65_536);
+});
+
+test('a flood of one-time keys costs no memory, and leaves live keys their exact limit', () => {
+  const clock = ManualClock.create();
+  const rate = 10;
+  const burst = 5;
+  const capacity = 100_000;
+  const made = KeyedTokenBucket.create({ rate, burst, capacity, clock, stats: true });
+  const live = Array.from({ length: 200 }, (_, i) => `live-${i}`);
+  // So that the whole burst is used up, and each bucket is never full again.
+  const admitted = live.map((key) => made.consumeOrDrain(key, burst));
+  const bytes = bytesOf(made);
+  // A bucket of the flood is full again after 100 ms: 250,000 want one of the 200,000 entries.
+  const keysPerMs = 2500;
+  for (let i = 0; i < FLOOD; i++) {
+    made.tryConsume(i);
+    if (i % keysPerMs !== 0) continue;
+    clock.advance(1);
+    if (clock.nowMs % 100 !== 0) continue;
+    for (const [k, key] of live.entries()) {
+      admitted[k] = (admitted[k] ?? 0) + made.consumeOrDrain(key, 9);
+    }
+  }
+  const inflow = Math.floor((rate * Math.floor(clock.nowMs / 100) * 100) / 1000);
+  expect(new Set(admitted)).toEqual(new Set([burst + inflow]));
+  const { entries, reclaimed, shared, longestProbe } = made.stats();
+  expect(entries).toBeGreaterThan(1.8 * capacity);
+  expect(reclaimed).toBeGreaterThan(FLOOD / 2);
+  expect(shared).toBeGreaterThan(0);
+  expect(longestProbe).toBe(MOST_PROBES);
+  expect(bytesOf(made)).toBe(bytes);
+});
+
+describe('keys that find no place', () => {
+  function full(whenFull: 'share' | 'refuse' | 'admit'): {
+    made: KeyedTokenBucket;
+    clock: ManualClock;
+  } {
+    const clock = ManualClock.create();
+    const made = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 1, whenFull, clock });
+    for (const key of ['held 1', 'held 2']) made.acquire(key, 2);
+    return { made, clock };
+  }
+
+  test('share one bucket', () => {
+    const { made, clock } = full('share');
+    expect(made.available('x')).toBe(2);
+    expect([made.tryConsume('x'), made.tryConsume('y'), made.tryConsume('z')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(made.decide('z')).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 1000 });
+    expect(made.stats()).toMatchObject({ entries: 2, shared: 4 });
+    const reservation = made.reserve('w', 1);
+    expect(reservation?.waitMs).toBe(1000);
+    expect(made.balance('x')).toBe(-1);
+    expect(reservation?.cancel()).toBe(true);
+    expect(made.balance('x')).toBe(0);
+    made.returnTokens('x', 1);
+    expect(made.balance('x')).toBe(0);
+    clock.advance(2000);
+    expect(made.consumeOrDrain('x', 9)).toBe(2);
+    expect(made.stats()).toMatchObject({ reclaimed: 1 });
+  });
+
+  test('are refused', async () => {
+    const { made } = full('refuse');
+    expect(made.tryConsume('x')).toBe(false);
+    expect(made.available('x')).toBe(0);
+    expect(made.consumeOrDrain('x', 1)).toBe(0);
+    expect(made.reserve('x', 1)).toBeUndefined();
+    await expect(made.wait('x')).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+  });
+
+  test('are admitted', () => {
+    const { made } = full('admit');
+    for (let i = 0; i < 5; i++) expect(made.tryConsume('x')).toBe(true);
+    expect(made.available('x')).toBe(2);
+    expect(made.reserve('x', 1)?.cancel()).toBe(false);
+    expect(() => made.reserve('x', 3)).toThrow(
+      expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }),
+    );
+  });
+});
+
+test('a table lies in the region given, if there is room', () => {
+  const region = Region.create({ bytes: 65_536 });
+  const options = { rate: 1, burst: 1, region } as const;
+  const made = KeyedTokenBucket.create({ ...options, capacity: 1000 });
+  expect(region.bytesFree).toBe(65_536 - 64 - 704 - 32_000);
+  expect(made.tryConsume('a')).toBe(true);
+  expect(() => KeyedTokenBucket.create({ ...options, capacity: 2000 })).toThrow(
+    expect.objectContaining({ code: 'ERR_REGION_FULL' }),
+  );
+});

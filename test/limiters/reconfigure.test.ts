@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { attach, LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import { SEED } from '../support/random.ts';
+
+function drained(options: { rate: number; burst: number }) {
+  const clock = ManualClock.create();
+  return { clock, bucket: TokenBucket.create({ ...options, initial: 0, clock }) };
+}
+
+describe('reconfigure', () => {
+  test('keeps tokens, in tokens', () => {
+    const { clock, bucket } = drained({ rate: 10, burst: 100 });
+    clock.advance(3000);
+    bucket.reconfigure({ rate: 1000 });
+    expect(bucket.balance()).toBe(30);
+    clock.advance(10);
+    expect(bucket.balance()).toBe(40);
+  });
+
+  test('keeps debt, in tokens', () => {
+    const { clock, bucket } = drained({ rate: 10, burst: 100 });
+    expect(bucket.acquire(30)).toBe(3000);
+    bucket.reconfigure({ rate: 1000 });
+    expect(bucket.balance()).toBe(-30);
+    expect(bucket.acquire(1)).toBe(31);
+    clock.advance(31);
+    expect(bucket.balance()).toBe(0);
+  });
+
+  test('leaves a promise its instant', () => {
+    const { bucket } = drained({ rate: 10, burst: 100 });
+    const reservation = bucket.reserve(30);
+    bucket.reconfigure({ rate: 1000 });
+    expect(reservation?.waitMs).toBe(3000);
+    expect(reservation?.atUs).toBe(3_000_000);
+  });
+
+  test('caps tokens at the new burst, and a larger burst brings none', () => {
+    const bucket = TokenBucket.create({ rate: 10, burst: 100, clock: ManualClock.create() });
+    bucket.reconfigure({ burst: 7 });
+    expect(bucket.balance()).toBe(7);
+    bucket.reconfigure({ burst: 50 });
+    expect(bucket.balance()).toBe(7);
+    expect(bucket.burst).toBe(50);
+  });
+
+  test('leaves what is left out as it is', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 10, burst: 100, clock });
+    bucket.reconfigure({ burst: 5 });
+    expect([bucket.rate, bucket.burst]).toEqual([10, 5]);
+    bucket.reconfigure({ rate: 3 });
+    expect([bucket.rate, bucket.burst]).toEqual([3, 5]);
+    bucket.reconfigure({ quantum: 2, fillIntervalMs: 100 });
+    expect([bucket.rate, bucket.burst]).toEqual([20, 5]);
+    bucket.reconfigure({ quantum: 4 });
+    expect([bucket.rate, bucket.burst]).toEqual([40, 5]);
+    bucket.reconfigure({ fillIntervalMs: 200 });
+    expect([bucket.rate, bucket.burst]).toEqual([20, 5]);
+    bucket.reconfigure({ rate: 7 });
+    expect([bucket.rate, bucket.burst]).toEqual([7, 5]);
+    const leaky = LeakyBucket.create({ rate: 10, slack: 3, clock });
+    leaky.reconfigure({ rate: 20 });
+    expect([leaky.rate, leaky.slack]).toEqual([20, 3]);
+    leaky.reconfigure({ slack: 0 });
+    expect([leaky.rate, leaky.slack]).toEqual([20, 0]);
+  });
+
+  test('is seen at once by all that are attached', () => {
+    const { bucket } = drained({ rate: 10, burst: 100 });
+    const other = attach(bucket.handle);
+    expect(other.acquire(1)).toBe(100);
+    bucket.reconfigure({ rate: 1000, burst: 20 });
+    expect(other.acquire(1)).toBe(2);
+    expect(other.decide(21)).toMatchObject({ limit: 20, retryAfterMs: Number.POSITIVE_INFINITY });
+    expect(other.burst).toBe(20);
+  });
+
+  test('to a burst below what a waiting call asks refuses it for good', () => {
+    const { bucket } = drained({ rate: 10, burst: 100 });
+    bucket.reconfigure({ burst: 5 });
+    expect(() => bucket.reserve(6)).toThrow(expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }));
+  });
+
+  test('to another kind of limit keeps the tokens', () => {
+    const { clock, bucket } = drained({ rate: 10, burst: 100 });
+    clock.advance(450);
+    bucket.reconfigure({ quantum: 5, fillIntervalMs: 100 });
+    expect(bucket.balance()).toBe(4.5);
+    clock.advance(99);
+    expect(bucket.balance()).toBe(4.5);
+    clock.advance(1);
+    expect(bucket.balance()).toBe(9.5);
+    bucket.reconfigure({ rate: 10 });
+    expect(bucket.balance()).toBe(9.5);
+    clock.advance(50);
+    expect(bucket.balance()).toBe(10);
+  });
+
+  test('to unlimited and back leaves a full bucket', () => {
+    const { bucket } = drained({ rate: 10, burst: 100 });
+    bucket.acquire(100);
+    bucket.reconfigure({ rate: Number.POSITIVE_INFINITY });
+    expect(bucket.tryConsume(1e9)).toBe(true);
+    expect(bucket.balance()).toBe(Number.POSITIVE_INFINITY);
+    bucket.reconfigure({ rate: 10 });
+    expect(bucket.balance()).toBe(100);
+  });
+
+  test('to a limit that is none throws and leaves the one in force', () => {
+    const { clock, bucket } = drained({ rate: 10, burst: 100 });
+    expect(() => bucket.reconfigure({ rate: 0 })).toThrow(RangeError);
+    expect(() => bucket.reconfigure({ burst: -1 })).toThrow(RangeError);
+    expect(() => bucket.reconfigure({ quantum: 5 })).toThrow(TypeError);
+    expect(() => bucket.reconfigure({ rate: 5, quantum: 5 })).toThrow(TypeError);
+    clock.advance(1000);
+    expect([bucket.rate, bucket.burst, bucket.balance()]).toEqual([10, 100, 10]);
+  });
+
+  test('of the burst or the quantum alone lets the fills go on at their instants', () => {
+    const limit = fc.record({
+      quantum: fc.integer({ min: 1, max: 100 }),
+      fillIntervalMs: fc.double({ min: 0.01, max: 10_000, noNaN: true }),
+      burst: fc.constant(1000),
+    });
+    const property = fc.property(limit, fc.integer({ min: 1, max: 100 }), (limit, quantum) => {
+      const clock = ManualClock.create();
+      const bucket = TokenBucket.create({ ...limit, initial: 0, clock });
+      // 0.75 of an interval has passed, so the next fill comes after another 0.25.
+      clock.advance(0.75 * limit.fillIntervalMs);
+      for (const change of [{ burst: 500 }, { quantum }, { burst: 1000 }]) {
+        bucket.reconfigure(change);
+        const left = bucket.timeUntil(1) / limit.fillIntervalMs;
+        expect(left, JSON.stringify(change)).toBeCloseTo(0.25, 3);
+      }
+    });
+    fc.assert(property, { seed: SEED, numRuns: 1000 });
+  });
+
+  test('loses less than a tick of a token each time', () => {
+    const { bucket } = drained({ rate: 10, burst: 100 });
+    bucket.returnTokens(50);
+    const rates = [7, 1 / 3, 99.9, 12_345.678, 10];
+    for (let i = 0; i < 10_000; i++) bucket.reconfigure({ rate: rates[i % rates.length] ?? 10 });
+    expect(bucket.balance()).toBeLessThanOrEqual(50);
+    expect(bucket.balance()).toBeGreaterThan(50 - (10_000 * 12_345.678) / 4096e6);
+  });
+});

@@ -1,0 +1,151 @@
+import fc from 'fast-check';
+import { describe, test } from 'vitest';
+import { LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import { BucketWalk, type Step } from '../support/bucket-walk.ts';
+import { SEED } from '../support/random.ts';
+import type { ReferenceLimit } from '../support/reference-bucket.ts';
+
+/** Every check of this file runs so many walks of at most so many steps. */
+const WALKS = { seed: SEED, numRuns: 500 };
+const STEPS = { maxLength: 60, size: 'max' } as const;
+/** Longer than any bucket keeps the origin that it counts from. */
+const LONG_MS = 20 * 86_400e3;
+
+// Numbers for which a quarter of a token and 1/32 of a millisecond are whole ticks, and instants
+// that a double holds exactly, also in the microseconds of the Unix epoch.
+const exactRate = fc.constantFrom(0.5, 1, 2, 5, 10, 16, 125, 1000, 10_000, 250_000, 1e6);
+/** A token of one of these is a whole number of ticks of any other, so that reconfiguring is exact. */
+const kindredRate = fc.constantFrom(1000, 2000, 4000, 8000);
+const exactBurst = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(0.5, 2.25, 1000));
+const exactTokens = fc.integer({ min: 0, max: 50 }).map((quarters) => quarters / 4);
+const wholeTokens = fc.integer({ min: 0, max: 12 });
+const exactMs = fc.oneof(
+  fc.integer({ min: 0, max: 5000 }).map((parts) => parts / 32),
+  fc.integer({ min: 0, max: 3000 }),
+  fc.integer({ min: 0, max: 40 }).map((quarters) => quarters * 250),
+);
+const exactWaitMs = fc.oneof(
+  fc.constantFrom(0, Number.POSITIVE_INFINITY),
+  fc.integer({ min: 0, max: 5000 }),
+);
+
+interface Steps {
+  readonly tokens: fc.Arbitrary<number>;
+  readonly ms: fc.Arbitrary<number>;
+  readonly limit?: fc.Arbitrary<ReferenceLimit>;
+  /** Whether the clock may leap over months and years. Default true. */
+  readonly leaps?: boolean;
+}
+
+function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step[]> {
+  const maxWaitMs = exactWaitMs;
+  const step: fc.Arbitrary<Step>[] = [
+    fc.record({ call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide'), n }),
+    fc.record({ call: fc.constantFrom('acquire', 'reserve'), n, maxWaitMs }),
+    fc.record({ call: fc.constantFrom('returnTokens', 'look'), n }),
+    fc.record({ call: fc.constant('cancel'), which: fc.nat(5) }),
+    fc.record({ call: fc.constant('move'), ms }),
+    fc.record({ call: fc.constant('move'), ms: ms.map((span) => -span) }),
+  ];
+  const leap = fc.nat(12).map((spans) => spans * LONG_MS);
+  if (leaps) step.push(fc.record({ call: fc.constant('move'), ms: leap }));
+  if (limit !== undefined) step.push(fc.record({ call: fc.constant('reconfigure'), limit }));
+  return fc.array(fc.oneof(...step), STEPS);
+}
+
+interface Start {
+  readonly limit: fc.Arbitrary<ReferenceLimit>;
+  readonly steps: fc.Arbitrary<Step[]>;
+  /** The smallest part of a token that a bucket may start with. Default 1/4. */
+  readonly grain?: number;
+  readonly leaky?: boolean;
+  readonly rounded?: boolean;
+}
+
+function agreesWithTheReference(start: Start): void {
+  const { limit, steps, grain = 1 / 4, leaky = false, rounded = false } = start;
+  const nowMs = fc.constantFrom(0, 1, 12_345_678, 1705509033000);
+  const property = fc.property(
+    limit,
+    nowMs,
+    fc.double({ min: 0, max: 1, noNaN: true }),
+    steps,
+    (...drawn) => {
+      const [limit, nowMs, part, walk] = drawn;
+      const clock = ManualClock.create({ nowMs });
+      const initial = leaky ? 1 : Math.floor((limit.burst * part) / grain) * grain;
+      const bucket =
+        leaky && 'rate' in limit
+          ? LeakyBucket.create({ rate: limit.rate, slack: limit.burst - 1, clock })
+          : TokenBucket.create({ ...limit, initial, clock });
+      const pair = new BucketWalk(bucket, clock, limit, initial, rounded);
+      for (const step of walk) pair.step(step);
+    },
+  );
+  fc.assert(property, WALKS);
+}
+
+describe(`every answer of a random walk is the reference's (ZEROTIME_SEED=${SEED})`, () => {
+  test('of a continuous bucket, to the last bit', () => {
+    const limit = fc.record({ rate: exactRate, burst: exactBurst });
+    agreesWithTheReference({ limit, steps: steps({ tokens: exactTokens, ms: exactMs }) });
+  });
+
+  test('of a continuous bucket that is reconfigured, to the last bit', () => {
+    const limit = fc.record({ rate: kindredRate, burst: exactBurst });
+    agreesWithTheReference({ limit, steps: steps({ tokens: exactTokens, ms: exactMs, limit }) });
+  });
+
+  test('of a quantum bucket, to the last bit', () => {
+    const limit = fc.record({
+      quantum: fc.constantFrom(1, 2, 4, 16),
+      fillIntervalMs: fc.constantFrom(0.25, 1, 10, 250, 1000),
+      burst: exactBurst,
+    });
+    agreesWithTheReference({ limit, steps: steps({ tokens: exactTokens, ms: exactMs, limit }) });
+  });
+
+  test('of a quantum bucket whose token is no whole part of its interval', () => {
+    const limit = fc.record({
+      quantum: fc.integer({ min: 1, max: 1000 }),
+      fillIntervalMs: fc.integer({ min: 1, max: 10_000 }),
+      burst: fc.integer({ min: 1, max: 12 }),
+    });
+    // After a leap its fills are within a nanosecond of their instants, not on them.
+    const ms = fc.integer({ min: 0, max: 3000 });
+    const walk = steps({ tokens: wholeTokens, ms, leaps: false });
+    agreesWithTheReference({ limit, steps: walk, grain: 1, rounded: true });
+  });
+
+  test('of a leaky bucket, to the last bit', () => {
+    const burst = fc.oneof(
+      fc.constant(1),
+      exactBurst.map((slack) => 1 + slack),
+    );
+    const limit = fc.record({ rate: kindredRate, burst });
+    agreesWithTheReference({
+      limit,
+      steps: steps({ tokens: exactTokens, ms: exactMs, limit }),
+      leaky: true,
+    });
+  });
+
+  const anyTokens = fc.oneof(wholeTokens, fc.double({ min: 0, max: 100, noNaN: true }));
+  const anyMs = fc.oneof(exactMs, fc.double({ min: 0, max: 1000, noNaN: true }));
+  const anyLimit = (lowest: number, highest: number) =>
+    fc.record({
+      rate: fc.double({ min: lowest, max: highest, noNaN: true }).map((power) => 10 ** power),
+      burst: fc.integer({ min: 1, max: 100 }),
+    });
+
+  test('of a bucket at any rate, but for the roundings that are documented', () => {
+    const walk = steps({ tokens: anyTokens, ms: anyMs });
+    agreesWithTheReference({ limit: anyLimit(-3, 9.6), steps: walk, rounded: true });
+  });
+
+  test('of a bucket reconfigured to any rate, but for the roundings that are documented', () => {
+    const limit = anyLimit(1, 6);
+    const walk = steps({ tokens: anyTokens, ms: anyMs, limit });
+    agreesWithTheReference({ limit, steps: walk, rounded: true });
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { Board } from '../support/board.ts';
+import { Crew } from '../support/crew.ts';
+import { Rational } from '../support/rational.ts';
+import type { HammerJob } from '../workers/hammer.ts';
+
+const THREADS = 4;
+/** Moves of the clock after each of which the total is checked. */
+const CHECKED_MOVES = 12;
+/** After those, moves made at full speed until a race was lost. */
+const MOVES_OF_A_LEG = 250;
+const MOST_LEGS = 200;
+
+/**
+ * What had flowed in after each move of the clock, in tokens: thirds of a burst, so that no move overfills the
+ * bucket, and quarters of a token, so that the total must be rounded down. With a burst of 1 every
+ * other move completes a token: another fraction would be spilt by the move after it.
+ */
+function inflowAfter(move: number, burst: number): number {
+  if (burst === 1) return move / 2;
+  const quarter = ([0.25, 0.5, 0.75] as const)[move % 3] ?? 0;
+  return Math.round(move * 0.37 * burst) + quarter;
+}
+
+/** floor(burst + rate x t), t being the clock's time to the nearest 1/4096 microsecond. */
+function allowance(rate: number, burst: number, nowUs: number): number {
+  const half = Rational.of(1 / 8192);
+  const micros = Rational.of(nowUs).plus(half);
+  const inflow = micros.times(Rational.of(rate)).over(Rational.of(1e6));
+  return Rational.of(burst).plus(inflow).floor().toNumber();
+}
+
+describe.each([0.001, 1 / 3, 1, 1000, 3e6, 1e9])('at %f tokens a second', (rate) => {
+  test.each([1, 10, 100_000])(
+    'four threads admit exactly burst + rate x t after every move of the clock, with a burst of %d',
+    async (burst) => {
+      const clock = ManualClock.create();
+      const bucket = TokenBucket.create({ rate, burst, clock, stats: true });
+      const board = Board.for(THREADS);
+      const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+      const job = { handle: bucket.handle, board: board.buffer, call: 'tryConsume', n: 1 } as const;
+      const done = crew.run(job);
+
+      const walkTo = (...moves: number[]) => {
+        board.walk(...moves.map((move) => (inflowAfter(move, burst) / rate) * 1000));
+        const wanted = allowance(rate, burst, clock.now());
+        expect(board.admitted, `after move ${moves.at(-1)}`).toBe(wanted);
+      };
+      let moves = 0;
+      while (moves < CHECKED_MOVES) walkTo(moves++);
+      for (let leg = 0; leg < MOST_LEGS && bucket.stats().lostRaces === 0; leg++) {
+        walkTo(...Array.from({ length: MOVES_OF_A_LEG }, () => moves++));
+      }
+      board.stop();
+      await done;
+
+      const { calls, admitted, refused, lostRaces } = bucket.stats();
+      expect(lostRaces, 'races lost: without them nothing was shown').toBeGreaterThan(0);
+      expect({ calls, admitted }).toEqual({ calls: board.calls, admitted: board.admitted });
+      expect(refused).toBe(calls - admitted);
+    },
+  );
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { SEED } from '../support/random.ts';
+import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
+import type { Scribbled, ScribbleJob } from '../workers/scribbler.ts';
+
+const CASES = 100_000;
+const PATIENCE_MS = 30_000;
+
+/** Resolves with `done`; rejects if the thread stays at one case. */
+async function watched<T>(done: Promise<T>, progress: SharedArrayBuffer): Promise<T> {
+  const at = new Int32Array(progress);
+  const ended = done.then(() => 'ended' as const);
+  for (;;) {
+    const seen = Atomics.load(at, 0);
+    const change = Atomics.waitAsync(at, 0, seen, PATIENCE_MS);
+    const outcome = change.async ? await Promise.race([ended, change.value]) : change.value;
+    if (outcome === 'ended') return done;
+    if (outcome === 'timed-out') throw new Error(`case ${seen} of ${SEED} does not end`);
+  }
+}
+
+test(`100,000 damaged handles and regions give a HandleError or a limiter that works (ZEROTIME_SEED=${SEED})`, async () => {
+  const crew = await Crew.start<FuzzJob, Fuzzed>('fuzzer', 1);
+  const progress = new SharedArrayBuffer(4);
+  const done = crew.run({ progress, cases: CASES, seed: SEED });
+  const [fuzzed] = await watched(done, progress);
+  expect(fuzzed?.failures).toEqual([]);
+  // All kinds of outcome occurred, so none was missed for want of cases.
+  expect(fuzzed?.attached).toBeGreaterThan(CASES / 10);
+  expect(Object.keys(fuzzed?.thrown ?? {})).toEqual(
+    expect.arrayContaining(['ERR_HANDLE_INVALID', 'ERR_REGION_INVALID', 'ERR_REGION_DAMAGED']),
+  );
+});
+
+test(`calls on a limiter that another thread writes nonsense over return or throw a documented error (ZEROTIME_SEED=${SEED})`, async () => {
+  const crew = await Crew.start<ScribbleJob, Scribbled>('scribbler', 2);
+  const buffer = new SharedArrayBuffer(64 + 4736);
+  const region = Region.create({ buffer });
+  const clock = ManualClock.create({ nowMs: 1e6 });
+  const { handle } = TokenBucket.create({ rate: 1000, burst: 1e6, clock, region, stats: true });
+  const progress = new SharedArrayBuffer(12);
+  const job = { handle, bytes: buffer, progress, least: 50_000, seed: SEED };
+  const [caller] = await watched(crew.run(job), progress);
+  expect(caller?.failures).toEqual([]);
+  expect(caller?.thrown, 'calls that saw the damage').toHaveProperty('ERR_REGION_DAMAGED');
+});

@@ -1,0 +1,184 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  attach,
+  HandleError,
+  LeakyBucket,
+  ManualClock,
+  Region,
+  systemClock,
+  TokenBucket,
+} from '../../src/index.ts';
+import { compiled } from '../support/crew.ts';
+
+const limit = { rate: 10, burst: 5 };
+
+function buckets() {
+  const clock = ManualClock.create();
+  return [
+    { what: 'in memory of WebAssembly', bucket: TokenBucket.create({ ...limit, clock }) },
+    {
+      what: 'in a SharedArrayBuffer of the user',
+      bucket: TokenBucket.create({
+        ...limit,
+        clock,
+        region: Region.create({ buffer: new SharedArrayBuffer(1024) }),
+      }),
+    },
+    { what: 'on the system clock', bucket: TokenBucket.create({ rate: 1e-6, burst: 5 }) },
+    { what: 'that leaks', bucket: LeakyBucket.create({ rate: 10, slack: 4, clock }) },
+  ];
+}
+
+function hold(bucket: TokenBucket | LeakyBucket): void {
+  while (bucket.balance() > 1) bucket.tryConsume();
+}
+
+describe.each(buckets())('the handle of a bucket $what', ({ bucket }) => {
+  test('attaches a thread that gets it as its workerData, or by postMessage', async () => {
+    hold(bucket);
+    bucket.returnTokens(4);
+    const before = bucket.balance();
+    const worker = new Worker(compiled('receiver'), { workerData: bucket.handle });
+    onTestFinished(async () => void (await worker.terminate()));
+    const answer = { kind: bucket.constructor.name, taken: true };
+    expect(await once(worker, 'message')).toEqual([answer]);
+    expect(before - bucket.balance()).toBeCloseTo(1, 3);
+    worker.postMessage(bucket.handle);
+    expect(await once(worker, 'message')).toEqual([answer]);
+    expect(before - bucket.balance()).toBeCloseTo(2, 3);
+  });
+
+  test('attaches by structuredClone, in the same thread', () => {
+    hold(bucket);
+    const { handle } = bucket as TokenBucket;
+    const other = attach(structuredClone(handle));
+    expect(other).toBeInstanceOf(bucket.constructor);
+    bucket.returnTokens(2);
+    expect(other.tryConsume(2)).toBe(true);
+    expect(bucket.balance()).toBeLessThan(2);
+    expect(other.clock.name).toBe(bucket.clock.name);
+  });
+});
+
+describe('a handle', () => {
+  const { handle } = TokenBucket.create({ ...limit, clock: ManualClock.create() });
+  const leaky = LeakyBucket.create({ ...limit, clock: systemClock }).handle;
+  const empty = Region.create({ buffer: new SharedArrayBuffer(128) }).handle.memory;
+  const thrown = () => {
+    throw new Error('of the handle');
+  };
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+
+  test.each([
+    [undefined, 'ERR_HANDLE_INVALID', "a limiter's handle must be an object, got undefined"],
+    [null, 'ERR_HANDLE_INVALID', 'got null'],
+    ['handle', 'ERR_HANDLE_INVALID', 'got "handle"'],
+    [[], 'ERR_HANDLE_INVALID', "not a limiter's handle: its zerotime is undefined"],
+    [{ ...handle, zerotime: 'toString' }, 'ERR_HANDLE_INVALID', 'its zerotime is "toString"'],
+    [{ ...handle, zerotime: revoked.proxy }, 'ERR_HANDLE_INVALID', 'its zerotime is an object'],
+    [{ ...handle, version: 2 }, 'ERR_HANDLE_INVALID', 'has version 2, this is version 1'],
+    [{ ...handle, nonce: handle.nonce + 1 }, 'ERR_HANDLE_INVALID', 'of a limiter that is no more'],
+    [{ ...handle, nonce: 0.5 }, 'ERR_HANDLE_INVALID', 'offset and nonce must be integers'],
+    [{ ...handle, offset: '64' }, 'ERR_HANDLE_INVALID', 'offset and nonce must be integers'],
+    [
+      { ...handle, offset: handle.offset + 64 },
+      'ERR_REGION_INVALID',
+      'there is no token-bucket at',
+    ],
+    [{ ...handle, offset: handle.offset + 8 }, 'ERR_REGION_INVALID', /no limiter lies at offset/],
+    [{ ...handle, offset: 0 }, 'ERR_REGION_INVALID', 'no limiter lies at offset 0'],
+    [{ ...handle, offset: -64 }, 'ERR_REGION_INVALID', 'no limiter lies at offset -64'],
+    [{ ...handle, offset: 2 ** 40 }, 'ERR_REGION_INVALID', 'no limiter lies at offset'],
+    [{ ...handle, memory: undefined }, 'ERR_HANDLE_INVALID', 'memory must be a SharedArrayBuffer'],
+    [{ ...handle, memory: new ArrayBuffer(9e4) }, 'ERR_HANDLE_INVALID', 'got an object'],
+    [{ ...handle, memory: {} }, 'ERR_HANDLE_INVALID', 'memory must be'],
+    [{ ...handle, memory: new SharedArrayBuffer(0) }, 'ERR_REGION_INVALID', 'at least 128 bytes'],
+    [{ ...handle, memory: new SharedArrayBuffer(9e4) }, 'ERR_REGION_INVALID', 'holds no region'],
+    [{ ...handle, memory: empty }, 'ERR_REGION_INVALID', 'no limiter lies at'],
+    [{ ...handle, zerotime: 'leaky-bucket' }, 'ERR_REGION_INVALID', 'there is no leaky-bucket at'],
+    [{ ...handle, clock: null }, 'ERR_HANDLE_INVALID', "the handle's clock must be an object"],
+    [
+      { ...handle, clock: { name: 'wall' } },
+      'ERR_HANDLE_INVALID',
+      'no clock that is known: "wall"',
+    ],
+    [{ ...handle, clock: { name: 'manual' } }, 'ERR_HANDLE_INVALID', "no manual clock's memory"],
+    [new Proxy(handle, { get: thrown }), 'ERR_HANDLE_INVALID', "a limiter's handle cannot be read"],
+    [
+      { ...handle, clock: Object.defineProperty({}, 'name', { get: thrown }) },
+      'ERR_HANDLE_INVALID',
+      "the handle's clock cannot be read",
+    ],
+    [
+      { ...handle, clock: { name: 'manual', buffer: Object.create(SharedArrayBuffer.prototype) } },
+      'ERR_HANDLE_INVALID',
+      "no manual clock's memory",
+    ],
+  ])('%# that is damaged is refused, and the error says how', (damaged, code, message) => {
+    const wanted = expect.objectContaining({ name: 'HandleError', code });
+    const given = damaged as TokenBucket['handle'];
+    expect(() => attach(given)).toThrow(wanted);
+    expect(() => attach(given)).toThrow(message);
+  });
+
+  test('of another class is refused', () => {
+    expect(() => LeakyBucket.attach(handle as never)).toThrow("not a leaky-bucket's handle");
+    expect(() => TokenBucket.attach(leaky as never)).toThrow("not a token-bucket's handle");
+    expect(attach(leaky)).toBeInstanceOf(LeakyBucket);
+  });
+
+  test('that cannot be read keeps the reason as its cause', () => {
+    const hostile = Object.defineProperty({}, 'zerotime', { get: thrown });
+    expect(() => attach(hostile as TokenBucket['handle'])).toThrow(
+      expect.objectContaining({ cause: new Error('of the handle') }),
+    );
+  });
+
+  test('does not survive JSON', () => {
+    expect(() => attach(JSON.parse(JSON.stringify(handle)))).toThrow(HandleError);
+  });
+
+  test('of a clock of the user attaches nowhere', () => {
+    const clock = Object.create(systemClock, { handle: { value: { name: 'mine' } } });
+    const bucket = TokenBucket.create({ ...limit, clock });
+    expect(bucket.consumeOrDrain(9)).toBe(5);
+    expect(() => attach(bucket.handle)).toThrow('no clock that is known: "mine"');
+  });
+});
+
+describe("a region's handle", () => {
+  test('attaches to the same memory', () => {
+    const region = Region.create();
+    const other = Region.attach(structuredClone(region.handle));
+    TokenBucket.create({ ...limit, region: other });
+    expect(region.bytesFree).toBe(other.bytesFree);
+  });
+
+  test.each([
+    [null, "a region's handle must be an object, got null"],
+    [{}, "not a region's handle: its zerotime is undefined"],
+    [{ zerotime: 'region' }, "the handle's memory must be a SharedArrayBuffer"],
+    [{ zerotime: 'region', memory: new SharedArrayBuffer(64) }, 'at least 128 bytes'],
+    [{ zerotime: 'region', memory: new SharedArrayBuffer(128) }, 'holds no region of zerotime'],
+    [
+      Object.defineProperty({}, 'zerotime', {
+        get: () => {
+          throw new Error('hostile');
+        },
+      }),
+      'cannot be read',
+    ],
+  ])('%# that is damaged is refused', (damaged, message) => {
+    expect(() => Region.attach(damaged as Region['handle'])).toThrow(HandleError);
+    expect(() => Region.attach(damaged as Region['handle'])).toThrow(message);
+  });
+
+  test('of another format version is refused', () => {
+    const { handle, buffer } = Region.create();
+    new Int32Array(buffer)[1] = 2;
+    expect(() => Region.attach(handle)).toThrow('has format version 2, this is version 1');
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { HandleError, ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { Gate } from '../support/gate.ts';
+import type { Allocated, AllocateJob } from '../workers/allocator.ts';
+
+const HEADER_BYTES = 64;
+const BUCKET_BYTES = 576;
+const COUNTERS_BYTES = 4160;
+const limit = { rate: 10, burst: 5 };
+const full = expect.objectContaining({ name: 'RateLimitError', code: 'ERR_REGION_FULL' });
+
+describe('a region', () => {
+  test('has its bytes rounded up to pages of 64 KiB, 65,536 unless told otherwise', () => {
+    expect(Region.create().buffer.byteLength).toBe(65_536);
+    expect(Region.create({ bytes: 1 }).buffer.byteLength).toBe(65_536);
+    expect(Region.create({ bytes: 65_537 }).buffer.byteLength).toBe(131_072);
+    expect(Region.create().bytesFree).toBe(65_536 - HEADER_BYTES);
+  });
+
+  test('holds about 110 buckets in its default size', () => {
+    const region = Region.create();
+    const most = Math.floor((65_536 - HEADER_BYTES) / BUCKET_BYTES);
+    expect(most).toBe(113);
+    for (let i = 0; i < most; i++) TokenBucket.create({ ...limit, region });
+    expect(() => TokenBucket.create({ ...limit, region })).toThrow(full);
+  });
+
+  test('that is full refuses a limiter and leaves nothing half done', () => {
+    const bytes = HEADER_BYTES + 2 * BUCKET_BYTES;
+    const region = Region.create({ buffer: new SharedArrayBuffer(bytes) });
+    const clock = ManualClock.create();
+    const first = TokenBucket.create({ ...limit, clock, region });
+    first.tryConsume(2);
+    const before = new Uint8Array(region.buffer).slice();
+    expect(() => TokenBucket.create({ ...limit, stats: true, clock, region })).toThrow(full);
+    expect(new Uint8Array(region.buffer)).toEqual(before);
+    expect(region.bytesFree).toBe(BUCKET_BYTES);
+    const second = TokenBucket.create({ ...limit, clock, region });
+    expect(region.bytesFree).toBe(0);
+    expect(() => TokenBucket.create({ ...limit, clock, region })).toThrow(full);
+    expect([first.balance(), second.balance()]).toEqual([3, 5]);
+  });
+
+  test('on memory of the user works like any other', () => {
+    const buffer = new SharedArrayBuffer(HEADER_BYTES + BUCKET_BYTES + 7);
+    const region = Region.create({ buffer });
+    expect(region.buffer).toBe(buffer);
+    const bucket = TokenBucket.create({ ...limit, region, clock: ManualClock.create() });
+    expect(bucket.handle.memory).toBe(buffer);
+    expect(bucket.consumeOrDrain(9)).toBe(5);
+  });
+
+  test('on memory that was used before starts its limiters and their counts afresh', () => {
+    const buffer = new SharedArrayBuffer(65_536);
+    new Uint8Array(buffer).fill(0x41);
+    const region = Region.create({ buffer });
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ ...limit, region, clock, stats: true });
+    expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0 });
+    expect(bucket.consumeOrDrain(9)).toBe(5);
+    bucket.reconfigure({ rate: 20 });
+    clock.advance(50);
+    expect(bucket.tryConsume()).toBe(true);
+    expect(bucket.stats()).toEqual({ calls: 2, admitted: 6, refused: 0, lostRaces: 0 });
+  });
+
+  test('made anew on the same memory ends the handles of before', () => {
+    const buffer = new SharedArrayBuffer(65_536);
+    const { handle } = TokenBucket.create({ ...limit, region: Region.create({ buffer }) });
+    const region = Region.create({ buffer });
+    expect(() => TokenBucket.attach(handle)).toThrow(HandleError);
+    TokenBucket.create({ ...limit, region });
+    expect(() => TokenBucket.attach(handle)).toThrow(/a limiter that is no more/);
+  });
+
+  test('gives counters room of their own', () => {
+    const region = Region.create();
+    const before = region.bytesFree;
+    TokenBucket.create({ ...limit, region, stats: true });
+    expect(before - region.bytesFree).toBe(BUCKET_BYTES + COUNTERS_BYTES);
+  });
+
+  test.each([
+    [{ bytes: 0 }, RangeError, 'bytes must be an integer at least 1 and at most 2147418112, got 0'],
+    [{ bytes: 1.5 }, RangeError, 'bytes must be an integer'],
+    [{ bytes: 2 ** 31 }, RangeError, 'got 2147483648'],
+    [{ bytes: '64' }, TypeError, 'got "64"'],
+    [{ buffer: new ArrayBuffer(128) }, TypeError, 'buffer must be a SharedArrayBuffer'],
+    [{ buffer: new SharedArrayBuffer(127) }, RangeError, 'buffer.byteLength must be a number at'],
+    [{ bytes: 128, buffer: new SharedArrayBuffer(128) }, TypeError, 'bytes or buffer, not both'],
+    [null, TypeError, 'options must be an object, got null'],
+  ])('is not made of %j', (options, type, message) => {
+    const make = () => Region.create(options as object);
+    expect(make).toThrow(type);
+    expect(make).toThrow(message);
+  });
+
+  test('is filled by four threads at once without two limiters in one place', async () => {
+    const THREADS = 4;
+    const region = Region.create({ bytes: 1_048_576 });
+    const crew = await Crew.start<AllocateJob, Allocated>('allocator', THREADS);
+    const gate = new Gate().buffer;
+    const allocated = await crew.run({ region: region.handle, gate, arrivals: THREADS });
+    const offsets = allocated.flatMap((thread) => thread.offsets);
+    expect(offsets.length).toBe(Math.floor((1_048_576 - HEADER_BYTES) / BUCKET_BYTES));
+    expect(new Set(offsets).size).toBe(offsets.length);
+    for (const { code } of allocated) expect(code).toBe('ERR_REGION_FULL');
+    for (const offset of offsets) expect((offset - HEADER_BYTES) % BUCKET_BYTES).toBe(0);
+  });
+});
+
+test('5,000 limiters without a region share memory that grows by further regions', () => {
+  const clock = ManualClock.create();
+  const buckets = Array.from({ length: 5000 }, (_, i) =>
+    TokenBucket.create({ rate: 1, burst: 10_000, initial: i, clock }),
+  );
+  expect(buckets.map((bucket) => bucket.balance())).toEqual(buckets.map((_, i) => i));
+  const memories = new Set(buckets.map(({ handle }) => handle.memory));
+  expect(memories.size).toBeGreaterThan(1);
+  expect(memories.size).toBeLessThan(12);
+  const last = TokenBucket.attach(buckets.at(-1)?.handle as TokenBucket['handle']);
+  expect(last.balance()).toBe(4999);
+});

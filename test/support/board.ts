@@ -1,0 +1,130 @@
+const LINE = 16; // Int32s in a cache line
+// The board's own line.
+const ASKED = 0;
+const MOVING = 1;
+const MOVED = 2;
+// Each thread's line.
+const ANSWERED = 0;
+const ADMITTED = 1;
+const CALLS = 2;
+/** The call after which the thread is to wake whoever waits for it. */
+const WATCHED = 3;
+
+const STOP = -1;
+/** The most moves of a leg. */
+const LEG = 256;
+/** Long, because the machine may be busy; it only ends a run that hangs. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * What the threads of a stress test share: how many moves of the clock they are asked for and have
+ * made, and for each thread, on a cache line of its own, the last move that it finished and its counts.
+ */
+export class Board {
+  readonly buffer: SharedArrayBuffer;
+  readonly #cells: Int32Array;
+  readonly #instants: Float64Array;
+  readonly #threads: number;
+
+  constructor(buffer: SharedArrayBuffer) {
+    this.buffer = buffer;
+    this.#instants = new Float64Array(buffer, 0, LEG);
+    this.#cells = new Int32Array(buffer, LEG * 8);
+    this.#threads = this.#cells.length / LINE - 1;
+  }
+
+  static for(threads: number): Board {
+    return new Board(new SharedArrayBuffer(LEG * 8 + (threads + 1) * LINE * 4));
+  }
+
+  #at(thread: number, cell: number): number {
+    return (thread + 1) * LINE + cell;
+  }
+
+  /**
+   * Asks all threads to take what there is, and to move the clock to each of these instants in turn
+   * and take what that brings; blocks until there is no more. Without instants the clock stands.
+   */
+  walk(...instants: number[]): void {
+    const from = Atomics.load(this.#cells, ASKED);
+    const moves = instants.length === 0 ? [Number.NaN] : instants;
+    for (const [i, nowMs] of moves.entries()) this.#instants[(from + i) % LEG] = nowMs;
+    const asked = from + moves.length;
+    Atomics.store(this.#cells, ASKED, asked);
+    for (let thread = 0; thread < this.#threads; thread++) {
+      this.#await(this.#at(thread, ANSWERED), (answered) => answered === asked, `move ${asked}`);
+    }
+  }
+
+  /** Blocks until a thread has made so many calls. */
+  awaitCalls(thread: number, calls: number): void {
+    Atomics.store(this.#cells, this.#at(thread, WATCHED), calls);
+    this.#await(this.#at(thread, CALLS), (made) => made >= calls, `call ${calls}`);
+  }
+
+  #await(at: number, enough: (value: number) => boolean, what: string): void {
+    for (;;) {
+      const seen = Atomics.load(this.#cells, at);
+      if (enough(seen)) return;
+      if (Atomics.wait(this.#cells, at, seen, PATIENCE_MS) === 'timed-out') {
+        throw new Error(`thread ${Math.floor(at / LINE) - 1} has not come to ${what}`);
+      }
+    }
+  }
+
+  /** Ends {@link drive} in all threads. */
+  stop(): void {
+    Atomics.store(this.#cells, ASKED, STOP);
+  }
+
+  #sum(cell: number): number {
+    let sum = 0;
+    for (let thread = 0; thread < this.#threads; thread++) {
+      sum += Atomics.load(this.#cells, this.#at(thread, cell));
+    }
+    return sum;
+  }
+
+  /** Tokens that all threads counted. Each counts what it got before its next call. */
+  get admitted(): number {
+    return this.#sum(ADMITTED);
+  }
+
+  /** Calls that all threads counted. */
+  get calls(): number {
+    return this.#sum(CALLS);
+  }
+
+  /**
+   * A thread's part: calls `attempt`, which returns how many tokens it got, over and over until it is
+   * stopped. An attempt that began after the latest move and got nothing shows that all that the move
+   * brought is taken; so the next one is due. Threads move the clock themselves, at full speed: while
+   * another thread did, it would keep a processor from those that are to race.
+   */
+  drive(thread: number, attempt: () => number, moveTo?: (nowMs: number) => void): void {
+    const cells = this.#cells;
+    let answered = 0;
+    for (;;) {
+      const asked = Atomics.load(cells, ASKED);
+      if (asked === STOP) return;
+      const moved = Atomics.load(cells, MOVED);
+      const admitted = attempt();
+      if (admitted > 0) Atomics.add(cells, this.#at(thread, ADMITTED), admitted);
+      const calls = Atomics.add(cells, this.#at(thread, CALLS), 1) + 1;
+      if (calls === Atomics.load(cells, this.#at(thread, WATCHED))) {
+        Atomics.notify(cells, this.#at(thread, CALLS));
+      }
+      if (admitted > 0) continue;
+      if (moved < asked) {
+        if (Atomics.compareExchange(cells, MOVING, moved, moved + 1) !== moved) continue;
+        const nowMs = this.#instants[moved % LEG] ?? Number.NaN;
+        if (!Number.isNaN(nowMs)) moveTo?.(nowMs);
+        Atomics.store(cells, MOVED, moved + 1);
+      } else if (moved !== answered) {
+        answered = moved;
+        Atomics.store(cells, this.#at(thread, ANSWERED), moved);
+        Atomics.notify(cells, this.#at(thread, ANSWERED));
+      }
+    }
+  }
+}

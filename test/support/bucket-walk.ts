@@ -1,0 +1,250 @@
+import { expect } from 'vitest';
+import {
+  LeakyBucket,
+  type ManualClock,
+  REFUSED,
+  type Reservation,
+  type TokenBucket,
+} from '../../src/index.ts';
+import { Rational } from './rational.ts';
+import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
+
+/** One call of a walk, or one move of its clock or its limit. */
+export type Step =
+  | { readonly call: 'tryConsume' | 'consumeOrDrain' | 'decide'; readonly n: number }
+  | { readonly call: 'acquire' | 'reserve'; readonly n: number; readonly maxWaitMs: number }
+  | { readonly call: 'returnTokens' | 'look'; readonly n: number }
+  | { readonly call: 'cancel'; readonly which: number }
+  | { readonly call: 'move'; readonly ms: number }
+  | { readonly call: 'reconfigure'; readonly limit: ReferenceLimit };
+
+const TICKS_PER_SECOND = 4096e6;
+const MORE_THAN_A_TICK_US = 1 / 2048;
+/** Every 2^52 ticks, which is 6 to 19 days, a bucket renews its record. */
+const SHORT_US = 1 * 86_400e6;
+const LONG_US = 19.5 * 86_400e6;
+
+interface Held {
+  readonly ours: Reservation;
+  readonly theirs: Promised;
+}
+
+/**
+ * Walks a bucket and the reference side by side and compares every answer.
+ *
+ * Where costs and instants are whole numbers of ticks the two must agree to the last bit. Elsewhere
+ * the walk is told so (`rounded`), counts the roundings that are documented, and lets the bucket
+ * choose where the exact margin is smaller than them.
+ */
+export class BucketWalk {
+  readonly #bucket: TokenBucket | LeakyBucket;
+  readonly #clock: ManualClock;
+  readonly #reference: ReferenceBucket;
+  readonly #rounded: boolean;
+  readonly #held: Held[] = [];
+  #allowance = Rational.ZERO;
+  /** Since when the limit has been in force. */
+  #sinceUs: number;
+
+  constructor(
+    bucket: TokenBucket | LeakyBucket,
+    clock: ManualClock,
+    limit: ReferenceLimit,
+    initial: number,
+    rounded: boolean,
+  ) {
+    this.#bucket = bucket;
+    this.#clock = clock;
+    this.#reference = new ReferenceBucket(limit, initial, () => clock.now());
+    this.#rounded = rounded;
+    this.#sinceUs = clock.now();
+    this.#allow(4);
+  }
+
+  /** Admits that so many ticks may have been rounded away. */
+  #allow(ticks: number): void {
+    const { limit } = this.#reference;
+    if (!this.#rounded || !('rate' in limit)) return;
+    const ticksPerToken = Math.max(1, Math.round(TICKS_PER_SECOND / limit.rate));
+    this.#allowance = this.#allowance.plus(Rational.of(ticks).over(Rational.of(ticksPerToken)));
+  }
+
+  #check(what: string, ours: boolean, margin: Rational): void {
+    if (this.#rounded && margin.abs().compare(this.#allowance) <= 0) return;
+    expect(ours, `${what}, by ${margin.toNumber()} tokens`).toBe(
+      margin.compare(Rational.ZERO) >= 0,
+    );
+  }
+
+  /** Compares a number with an exact one: the same but for the division that made it a number. */
+  #same(what: string, ours: number, exact: Rational | undefined, allowance: Rational): void {
+    const wanted = exact?.toNumber() ?? Number.POSITIVE_INFINITY;
+    if (exact === undefined || !Number.isFinite(ours)) {
+      expect(ours, what).toBe(wanted);
+      return;
+    }
+    const slack = allowance.plus(exact.abs().times(Rational.of(2 ** -50)));
+    const close = Rational.of(ours).minus(exact).abs().compare(slack) <= 0;
+    if (!close) expect(ours, what).toBe(wanted);
+  }
+
+  #sameTokens(what: string, ours: number, exact: Rational): void {
+    this.#same(what, ours, exact, this.#allowance);
+  }
+
+  #sameMs(what: string, ours: number, exactUs: Rational | undefined): void {
+    const { limit } = this.#reference;
+    // An instant is a double as well: one that is far from 0 has less of a fraction.
+    const grainUs = 2 ** -48 * Math.abs(this.#clock.now()) + MORE_THAN_A_TICK_US;
+    const grain = Rational.of(this.#rounded ? grainUs : 0);
+    const allowedUs =
+      'rate' in limit
+        ? this.#allowance.over(Rational.of(limit.rate / 1e6)).plus(grain)
+        : this.#allowance.plus(grain);
+    const thousand = Rational.of(1000);
+    this.#same(what, ours, exactUs?.over(thousand), allowedUs.over(thousand));
+  }
+
+  step(step: Step): void {
+    const bucket = this.#bucket;
+    const reference = this.#reference;
+    if ('n' in step && !Number.isInteger(step.n)) this.#allow(1);
+    if (!['move', 'cancel', 'reconfigure'].includes(step.call)) this.#renew();
+    switch (step.call) {
+      case 'tryConsume': {
+        const ours = bucket.tryConsume(step.n);
+        this.#check('tryConsume', ours, this.#marginNow(step.n));
+        if (ours) reference.take(step.n);
+        break;
+      }
+      case 'consumeOrDrain':
+        this.#drain(step.n);
+        break;
+      case 'decide':
+        this.#decide(step.n);
+        break;
+      case 'acquire': {
+        const waitMs = bucket.acquire(step.n, step.maxWaitMs);
+        this.#checkWait(step.n, step.maxWaitMs, waitMs === REFUSED ? undefined : waitMs);
+        break;
+      }
+      case 'reserve':
+        this.#reserve(step.n, step.maxWaitMs);
+        break;
+      case 'cancel':
+        this.#cancel(step.which);
+        break;
+      case 'returnTokens':
+        bucket.returnTokens(step.n);
+        reference.putBack(step.n);
+        break;
+      case 'look':
+        this.#sameTokens('balance', bucket.balance(), reference.balance());
+        expect(bucket.available()).toBe(Math.max(0, bucket.balance()));
+        this.#sameMs('timeUntil', bucket.timeUntil(step.n), reference.waitUs(step.n));
+        break;
+      case 'move':
+        if (step.ms >= 0) this.#clock.advance(step.ms);
+        else this.#clock.set(this.#clock.nowMs + step.ms);
+        break;
+      case 'reconfigure':
+        this.#reconfigure(step.limit);
+        break;
+    }
+  }
+
+  /** Walks move by less than the one or by more than the other, so that renewals are foreseen. */
+  #renew(): void {
+    const passedUs = this.#clock.now() - this.#sinceUs;
+    if (passedUs < SHORT_US) return;
+    expect(passedUs).toBeGreaterThan(LONG_US);
+    this.#sinceUs = this.#clock.now();
+    this.#reference.renew();
+    this.#allow(4);
+  }
+
+  /** Tokens to spare for a call that takes `n` at once, nought being enough; 0 is always admitted. */
+  #marginNow(n: number): Rational {
+    if (n === 0) return Rational.ZERO;
+    return this.#reference.balance().minus(Rational.of(n));
+  }
+
+  /** Compares the outcome of a call that may wait, and books it. */
+  #checkWait(n: number, maxWaitMs: number, waitMs: number | undefined): Promised | undefined {
+    const { limit } = this.#reference;
+    const exactUs = n === 0 ? Rational.ZERO : this.#reference.waitUs(n);
+    if (exactUs === undefined) {
+      expect(waitMs, 'more than the burst').toBe(undefined);
+      return undefined;
+    }
+    if (Number.isFinite(maxWaitMs)) {
+      const spareUs = Rational.of(maxWaitMs * 1000).minus(exactUs);
+      const tokensPerUs = 'rate' in limit ? limit.rate / 1e6 : 1;
+      this.#check('admitted', waitMs !== undefined, spareUs.times(Rational.of(tokensPerUs)));
+    } else {
+      expect(waitMs, 'a wait without a maximum').not.toBe(undefined);
+    }
+    if (waitMs === undefined) return undefined;
+    this.#sameMs('wait', waitMs, exactUs);
+    return this.#reference.take(n);
+  }
+
+  #drain(n: number): void {
+    const most = Math.floor(n);
+    const taken = this.#bucket.consumeOrDrain(n);
+    const balance = this.#reference.balance();
+    const whole = (tokens: Rational) => Math.min(most, Math.max(0, tokens.floor().toNumber()));
+    expect(taken, 'consumeOrDrain').toBeGreaterThanOrEqual(whole(balance.minus(this.#allowance)));
+    expect(taken, 'consumeOrDrain').toBeLessThanOrEqual(whole(balance.plus(this.#allowance)));
+    this.#reference.take(taken);
+  }
+
+  #decide(n: number): void {
+    const reference = this.#reference;
+    const decision = this.#bucket.decide(n);
+    this.#check('decide', decision.allowed, this.#marginNow(n));
+    if (decision.allowed) reference.take(n);
+    const whole = (tokens: Rational) => Math.max(0, tokens.floor().toNumber());
+    const balance = reference.balance();
+    expect(decision.limit).toBe(reference.limit.burst);
+    expect(decision.remaining).toBeGreaterThanOrEqual(whole(balance.minus(this.#allowance)));
+    expect(decision.remaining).toBeLessThanOrEqual(whole(balance.plus(this.#allowance)));
+    const retryUs = decision.allowed ? Rational.ZERO : reference.waitUs(n);
+    this.#sameMs('retryAfterMs', decision.retryAfterMs, retryUs);
+    this.#sameMs('resetMs', decision.resetMs, reference.waitUs(reference.limit.burst));
+  }
+
+  #reserve(n: number, maxWaitMs: number): void {
+    if (Rational.of(n).compare(Rational.of(this.#reference.limit.burst)) > 0) {
+      expect(() => this.#bucket.reserve(n, { maxWaitMs })).toThrow(/more than can ever be granted/);
+      return;
+    }
+    const ours = this.#bucket.reserve(n, { maxWaitMs });
+    const theirs = this.#checkWait(n, maxWaitMs, ours?.waitMs);
+    if (ours !== undefined && theirs !== undefined) this.#held.push({ ours, theirs });
+  }
+
+  #cancel(which: number): void {
+    const [held] = this.#held.splice(which % Math.max(1, this.#held.length), 1);
+    if (held === undefined) return;
+    const cancelled = held.ours.cancel();
+    const moved = this.#reference.movedSince(held.theirs);
+    if (moved === undefined || moved.compare(this.#allowance) > 0) {
+      expect(cancelled, 'cancel of a reservation that others stand on').toBe(false);
+    } else if (!this.#rounded) {
+      expect(cancelled, 'cancel of the latest reservation').toBe(true);
+    }
+    if (cancelled) this.#reference.cancel(held.theirs);
+  }
+
+  #reconfigure(limit: ReferenceLimit): void {
+    const bucket = this.#bucket;
+    if (bucket instanceof LeakyBucket) {
+      if ('rate' in limit) bucket.reconfigure({ rate: limit.rate, slack: limit.burst - 1 });
+    } else bucket.reconfigure(limit);
+    this.#allow(1);
+    this.#sinceUs = this.#clock.now();
+    this.#reference.reconfigure(limit);
+    this.#allow(4);
+  }
+}

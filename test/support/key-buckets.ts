@@ -1,0 +1,45 @@
+/**
+ * A bucket for each key, in a Map that never forgets: what a `KeyedTokenBucket` promises, slow and
+ * obvious. Exact, because a token takes a whole number of microseconds and the clock moves by such.
+ */
+export class KeyBuckets<Key> {
+  readonly #tokenUs: number;
+  readonly #burst: number;
+  /** The instant at which each key's bucket was empty. */
+  readonly #zeroUs = new Map<Key, number>();
+
+  constructor(tokenUs: number, burst: number) {
+    this.#tokenUs = tokenUs;
+    this.#burst = burst;
+  }
+
+  #zero(key: Key, nowUs: number): number {
+    const full = nowUs - this.#burst * this.#tokenUs;
+    return Math.max(this.#zeroUs.get(key) ?? full, full);
+  }
+
+  balance(key: Key, nowUs: number): number {
+    return (nowUs - this.#zero(key, nowUs)) / this.#tokenUs;
+  }
+
+  /** Microseconds to wait, or undefined for a refusal. */
+  acquire(key: Key, nowUs: number, n: number, maxWaitUs: number): number | undefined {
+    if (n === 0) return 0;
+    if (n > this.#burst) return undefined;
+    const next = this.#zero(key, nowUs) + n * this.#tokenUs;
+    if (next - nowUs > maxWaitUs) return undefined;
+    this.#zeroUs.set(key, next);
+    return Math.max(0, next - nowUs);
+  }
+
+  drain(key: Key, nowUs: number, n: number): number {
+    const taken = Math.max(0, Math.min(n, Math.floor(this.balance(key, nowUs))));
+    this.acquire(key, nowUs, taken, 0);
+    return taken;
+  }
+
+  giveBack(key: Key, nowUs: number, n: number): void {
+    const full = nowUs - this.#burst * this.#tokenUs;
+    this.#zeroUs.set(key, Math.max(this.#zero(key, nowUs) - n * this.#tokenUs, full));
+  }
+}

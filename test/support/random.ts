@@ -1,0 +1,43 @@
+import { randomInt } from 'node:crypto';
+
+/**
+ * The seed of all random runs of this process. Set ZEROTIME_SEED to repeat one; a run that fails
+ * names it.
+ */
+export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
+
+/** Numbers that follow from their seed alone (mulberry32), the same in every thread. */
+export class Random {
+  readonly seed: number;
+  #state: number;
+
+  constructor(seed: number) {
+    this.seed = seed;
+    this.#state = seed | 0;
+  }
+
+  /** A whole number from 0 to 2^32 - 1. */
+  bits(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let mixed = this.#state;
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+
+  /** A whole number from 0 to `limit` - 1. */
+  below(limit: number): number {
+    return Math.floor((this.bits() / 2 ** 32) * limit);
+  }
+
+  /** A number from `low` to `high`, its logarithm evenly spread. */
+  logarithmic(low: number, high: number): number {
+    const drawn = low * (high / low) ** (this.bits() / 2 ** 32);
+    return Math.min(Math.max(drawn, low), high);
+  }
+
+  /** One of `choices`. */
+  pick<T>(choices: readonly [T, ...T[]]): T {
+    return choices[this.below(choices.length)] ?? choices[0];
+  }
+}

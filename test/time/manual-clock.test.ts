@@ -1,0 +1,186 @@
+import { getEventListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { ManualClock, systemClock } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { Gate } from '../support/gate.ts';
+import type { Advanced, AdvanceJob } from '../workers/advancer.ts';
+
+const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
+
+/** Lets everything run that was notified: a notification is a task of the event loop. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+}
+
+describe('a manual clock', () => {
+  test('stands where it is put, and moves when it is told to', () => {
+    const clock = ManualClock.create();
+    expect([clock.nowMs, clock.now()]).toEqual([0, 0]);
+    clock.advance(1.5);
+    expect([clock.nowMs, clock.now()]).toEqual([1.5, 1500]);
+    clock.set(1705509033000.25);
+    expect(clock.now()).toBe(1705509033000250);
+    clock.set(-3);
+    expect(clock.nowMs).toBe(-3);
+    expect(ManualClock.create({ nowMs: 7 }).nowMs).toBe(7);
+  });
+
+  test('is one clock for all that attach to it', () => {
+    const clock = ManualClock.create();
+    const other = ManualClock.attach(structuredClone(clock.handle));
+    clock.advance(5);
+    other.advance(7);
+    expect([clock.nowMs, other.nowMs]).toEqual([12, 12]);
+  });
+
+  test('adds up the moves of four threads', async () => {
+    const THREADS = 4;
+    const TIMES = 20_000;
+    const crew = await Crew.start<AdvanceJob, Advanced>('advancer', THREADS);
+    for (let round = 0; ; round++) {
+      const clock = ManualClock.create();
+      const gate = new Gate().buffer;
+      const job = { clock: clock.handle, gate, arrivals: THREADS, times: TIMES };
+      const advanced = await crew.run(job);
+      expect(clock.nowMs).toBe(THREADS * TIMES);
+      if (advanced.some(({ interleaved }) => interleaved > 0)) break;
+      expect(round, 'rounds in which the threads did not meet').toBeLessThan(50);
+    }
+  });
+
+  test.each([
+    [() => ManualClock.create({ nowMs: Number.NaN }), RangeError, 'nowMs must be a number'],
+    [() => ManualClock.create({ nowMs: '1' as never }), TypeError, 'got "1"'],
+    [() => ManualClock.create(1 as never), TypeError, 'options must be an object, got 1'],
+    [() => ManualClock.create().advance(-1), RangeError, 'ms must be a number at least 0'],
+    [() => ManualClock.create().set(2 ** 52), RangeError, 'got 4503599627370496'],
+    [() => ManualClock.attach({ name: 'system' }), Error, "not a manual clock's handle"],
+    [
+      () => ManualClock.attach({ name: 'manual', buffer: new SharedArrayBuffer(8) }),
+      Error,
+      "no manual clock's memory",
+    ],
+  ])('%# is not moved or made by what is no time', (call, type, message) => {
+    expect(call).toThrow(type);
+    expect(call).toThrow(message);
+  });
+
+  test('wakes its sleepers when their instants have come, and not before', async () => {
+    const clock = ManualClock.create();
+    const wokenAt: Record<number, number> = {};
+    const [third, first, second] = [3000, 1000, 2000].map(async (untilUs) => {
+      await clock.sleep(untilUs);
+      wokenAt[untilUs] = clock.now();
+    });
+    clock.set(0.999);
+    await settle();
+    clock.set(1);
+    await first;
+    clock.set(1.5);
+    await settle();
+    clock.set(2.999);
+    await second;
+    await settle();
+    expect(wokenAt).toEqual({ 1000: 1000, 2000: 2999 });
+    clock.advance(1);
+    await third;
+    expect(wokenAt).toEqual({ 1000: 1000, 2000: 2999, 3000: 3999 });
+  });
+
+  test('does not wake a sleeper when it goes back', async () => {
+    const clock = ManualClock.create({ nowMs: 5 });
+    let woken = false;
+    const sleep = clock.sleep(6000).then(() => {
+      woken = true;
+    });
+    clock.set(1);
+    await settle();
+    expect(woken).toBe(false);
+    clock.set(6);
+    await sleep;
+  });
+
+  test('lets a sleep end at once whose instant has passed, also while others sleep', async () => {
+    const clock = ManualClock.create({ nowMs: 5 });
+    await clock.sleep(5000);
+    await clock.sleep(-1);
+    const other = clock.sleep(6000);
+    let ended = false;
+    const past = clock.sleep(4000).then(() => {
+      ended = true;
+    });
+    await settle();
+    expect(ended).toBe(true);
+    clock.set(6);
+    await Promise.all([past, other]);
+  });
+
+  test('holds the event loop while somebody sleeps, and leaves nothing behind', async () => {
+    const clock = ManualClock.create();
+    const before = timers();
+    const sleeps = [clock.sleep(1000), clock.sleep(2000)];
+    expect(timers()).toBe(before + 1);
+    clock.advance(1);
+    await sleeps[0];
+    expect(timers()).toBe(before + 1);
+    clock.advance(1);
+    await sleeps[1];
+    expect(timers()).toBe(before);
+  });
+
+  test('lets a sleep be aborted, and leaves no listener or timer behind', async () => {
+    const clock = ManualClock.create();
+    const before = timers();
+    const { signal, abort } = abortable();
+    const sleep = clock.sleep(1000, { signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    abort('enough');
+    await expect(sleep).rejects.toBe('enough');
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(timers()).toBe(before);
+    await expect(clock.sleep(1000, { signal })).rejects.toBe('enough');
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(timers()).toBe(before);
+  });
+
+  test('leaves no listener behind where a sleep came to its end', async () => {
+    const clock = ManualClock.create();
+    const { signal } = abortable();
+    const sleep = clock.sleep(1000, { signal });
+    clock.advance(1);
+    await sleep;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+});
+
+function abortable() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason: unknown) => controller.abort(reason) };
+}
+
+test('the system clock has one origin for all threads', async () => {
+  const crew = await Crew.start<AdvanceJob, Advanced>('advancer', 2);
+  const clock = ManualClock.create().handle;
+  for (let round = 0; round < 20; round++) {
+    const before = systemClock.now();
+    const read = await crew.run({ clock, gate: new Gate().buffer, arrivals: 2, times: 0 });
+    const after = systemClock.now();
+    for (const { systemUs } of read) {
+      expect(systemUs).toBeGreaterThanOrEqual(before);
+      expect(systemUs).toBeLessThanOrEqual(after);
+    }
+  }
+});
+
+test('the system clock never goes back, and counts fractions of a microsecond', () => {
+  let last = systemClock.now();
+  let fractions = 0;
+  for (let i = 0; i < 10_000; i++) {
+    const now = systemClock.now();
+    expect(now).toBeGreaterThanOrEqual(last);
+    if (!Number.isInteger(now)) fractions++;
+    last = now;
+  }
+  expect(fractions).toBeGreaterThan(0);
+});

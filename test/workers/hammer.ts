@@ -1,0 +1,38 @@
+import {
+  attach,
+  type ContinuousLimit,
+  type LimiterHandle,
+  ManualClock,
+  type QuantumLimit,
+} from '../../src/index.ts';
+import { Board } from '../support/board.ts';
+import { serve } from '../support/serve.ts';
+
+/** Takes tokens from a bucket as fast as it can, until it is stopped. */
+export interface HammerJob {
+  readonly handle: LimiterHandle<'token-bucket'>;
+  readonly board: SharedArrayBuffer;
+  /** How: `n` tokens or none; as many as there are, up to `n`; or `n` tokens that it gives back. */
+  readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return';
+  readonly n: number;
+  /** Puts these limits in force in turn, one before every 16th call. */
+  readonly limits?: readonly (ContinuousLimit | QuantumLimit)[];
+}
+
+serve(({ handle, board, call, n, limits = [] }: HammerJob, me) => {
+  const bucket = attach(handle);
+  const { clock } = bucket;
+  let calls = me;
+  const attempt = () => {
+    calls++;
+    const limit = calls % 16 === 0 ? limits[(calls / 16) % limits.length] : undefined;
+    if (limit !== undefined) bucket.reconfigure(limit);
+    if (call === 'consumeOrDrain') return bucket.consumeOrDrain(n);
+    const admitted = bucket.tryConsume(n);
+    if (call === 'tryConsume') return admitted ? n : 0;
+    if (admitted) bucket.returnTokens(n);
+    return 0;
+  };
+  const moveTo = clock instanceof ManualClock ? (nowMs: number) => clock.set(nowMs) : undefined;
+  new Board(board).drive(me, attempt, moveTo);
+});

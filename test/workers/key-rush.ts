@@ -1,0 +1,36 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { ManualClock } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { RUSH, type Rush } from '../support/key-rush.ts';
+
+// In each round all threads meet at a gate, and then rush for the same keys.
+
+const { handle, given, gate, threads, keys, returning, stepMs } = workerData as Rush;
+const limiter = KeyedTokenBucket.attach(handle);
+const { clock } = limiter;
+/** Long enough to meet at full speed, short enough where threads outnumber processors. */
+const SPINS = 2000;
+
+function meet(round: number): void {
+  if (Atomics.add(gate, RUSH.arrived, 1) + 1 === (round + 1) * threads) {
+    if (clock instanceof ManualClock) clock.advance(stepMs);
+    Atomics.store(gate, RUSH.open, round + 1);
+    Atomics.notify(gate, RUSH.open);
+  }
+  for (let spin = 0; Atomics.load(gate, RUSH.open) <= round; spin++) {
+    if (spin > SPINS) Atomics.wait(gate, RUSH.open, round);
+  }
+}
+
+parentPort?.postMessage('ready');
+for (let round = 0; round < given.length / keys; round++) {
+  meet(round);
+  for (let i = 0; i < keys; i++) {
+    const count = round * keys + i;
+    const key = returning ? count % (2 * keys) : count;
+    for (let call = 0; call < limiter.burst; call++) {
+      if (limiter.tryConsume(key)) Atomics.add(given, count, 1);
+    }
+  }
+}
+parentPort?.postMessage('done');

@@ -1,0 +1,17 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { attach, type LimiterHandle } from '../../src/index.ts';
+
+/** A bucket's handle, as it arrived in a thread. */
+export type ReceivedHandle = LimiterHandle<'token-bucket'> | LimiterHandle<'leaky-bucket'>;
+
+// Takes one token from the bucket that came with the thread, and from each that is sent to it.
+function take(handle: ReceivedHandle): void {
+  const bucket =
+    handle.zerotime === 'token-bucket'
+      ? attach(handle as LimiterHandle<'token-bucket'>)
+      : attach(handle as LimiterHandle<'leaky-bucket'>);
+  parentPort?.postMessage({ kind: bucket.constructor.name, taken: bucket.tryConsume() });
+}
+
+parentPort?.on('message', take);
+take(workerData);
