@@ -153,11 +153,11 @@ describe('a clock that steps back while a thread that took tokens is stalled', (
 
   it('lets nobody write the entries too early', () => {
     preemption = new Preemption();
-    for (const { limit, first, stalled, after, atMs } of [
+    for (const { limit, first, stalled, after, backMs, atMs } of [
       // The place of an admission at 0 ms, taken again at 100 ms.
-      { limit: 1, first: 1, stalled: 1, after: 1, atMs: 100 },
+      { limit: 1, first: 1, stalled: 1, after: 1, backMs: 0, atMs: 100 },
       // Two places after that of an admission at 100 ms.
-      { limit: 3, first: 0, stalled: 2, after: 3, atMs: 150 },
+      { limit: 3, first: 0, stalled: 2, after: 3, backMs: 50, atMs: 150 },
     ]) {
       for (let at = 1; at < 25; at++) {
         const clock = ManualClock.create();
@@ -171,7 +171,7 @@ describe('a clock that steps back while a thread that took tokens is stalled', (
           () => log.tryConsume(stalled),
           at,
           () => {
-            clock.set(50);
+            clock.set(backMs);
             other.available();
             clock.set(atMs);
             also = other.tryConsume(after);
