@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ManualClock, Region, SlidingLog } from '../../src/index.ts';
+import { Preemption } from '../support/preemption.ts';
 
 /** One 1/16 microsecond, in milliseconds. */
 const TICK_MS = 1 / 16_000;
@@ -141,5 +142,44 @@ describe('SlidingLog', () => {
     expect(helper.tryConsume()).toBe(false);
     clock.set(150);
     expect(helper.tryConsume()).toBe(true);
+  });
+});
+
+describe('a clock that steps back while a thread that took tokens is stalled', () => {
+  let preemption: Preemption | undefined;
+  afterEach(() => {
+    preemption?.restore();
+  });
+
+  it('lets nobody write the entries too early', () => {
+    preemption = new Preemption();
+    for (const { limit, first, stalled, after, backMs, atMs } of [
+      // The place of an admission at 0 ms, taken again at 100 ms.
+      { limit: 1, first: 1, stalled: 1, after: 1, backMs: 0, atMs: 100 },
+      // Two places after that of an admission at 100 ms.
+      { limit: 3, first: 0, stalled: 2, after: 3, backMs: 50, atMs: 150 },
+    ]) {
+      for (let at = 1; at < 25; at++) {
+        const clock = ManualClock.create();
+        const log = SlidingLog.create({ limit, intervalMs: 100, clock });
+        const other = SlidingLog.attach(log.handle);
+        log.tryConsume(first);
+        clock.set(100);
+        if (first === 0) log.tryConsume();
+        let also = false;
+        const taken = preemption.call(
+          () => log.tryConsume(stalled),
+          at,
+          () => {
+            clock.set(backMs);
+            other.available();
+            clock.set(atMs);
+            also = other.tryConsume(after);
+          },
+        );
+        if (first === 0) expect(also).toBe(false);
+        else expect(taken !== also).toBe(true);
+      }
+    }
   });
 });
