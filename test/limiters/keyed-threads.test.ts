@@ -115,7 +115,7 @@ test('a hundred threads terminated at random leave a table in which the others g
   const signals = newSignals(kills + 1);
   raise(signals, SIGNAL.go);
   const data = { handle: made.handle, given, signals, draw: 'even' } as const;
-  await start('key-traffic', { ...data, me: 0 });
+  const survivor = await start('key-traffic', { ...data, me: 0 });
   const called = (thread: number) => Atomics.load(signals, SIGNAL.calls + thread);
   for (let killed = 0; killed < kills; killed += batchSize) {
     const batch = Array.from({ length: batchSize }, (_, i) => killed + i + 1);
@@ -130,7 +130,9 @@ test('a hundred threads terminated at random leave a table in which the others g
     while (called(0) === before) await new Promise((resolve) => setImmediate(resolve));
   }
   const { shared } = made.stats();
+  const gone = once(survivor, 'exit');
   raise(signals, SIGNAL.stop);
+  await gone;
   clock.advance(1000);
   for (let key = 0; key < capacity; key++) expect(made.consumeOrDrain(`new-${key}`, 9)).toBe(2);
   expect(made.stats().entries).toBe(capacity);

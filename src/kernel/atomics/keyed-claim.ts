@@ -68,7 +68,7 @@ export class KeyClaim {
       } else if (held === NO_PLACE) {
         held = entry;
       }
-      entry = this.#table.next(entry);
+      entry = this.#table.next(entry, probe);
     }
     return held === NO_PLACE ? NO_PLACE : this.#takeOver(held);
   }
@@ -158,29 +158,29 @@ export class KeyClaim {
 
   /**
    * Looks for another entry of the key. Of two threads that publish the same key, the later one sees
-   * the other's entry; where both do, the one nearer to home wins. Leaves the entry if it has lost.
+   * the other's entry; where both do, the one that comes first in the window wins. Leaves the entry if it has lost.
    */
   #isAlone(mine: number): boolean {
     const { window, home } = this.#table;
-    let isNearer = true;
+    let isBefore = true;
     let entry = home;
     for (let probe = 1; probe <= window; probe++) {
       this.#table.saw(probe);
-      if (entry === mine) isNearer = false;
+      if (entry === mine) isBefore = false;
       while (entry !== mine && this.#table.isOfInterest(entry)) {
         const state = Atomics.load(this.#words, entry + ENTRY.state);
         // No entry is given out beyond one that was never used.
         if (state === 0n) return true;
         const tag = tagOf(state);
         if (this.#table.versionOf(entry) === 0 || (tag !== LIVE && tag !== TRANSIT)) break;
-        if (tag === LIVE || (isNearer && this.#isPatient())) {
+        if (tag === LIVE || (isBefore && this.#isPatient())) {
           this.leave(mine);
           return false;
         }
         // If the exchange fails the other has committed or given up: look at it again.
         if (Atomics.compareExchange(this.#words, entry + ENTRY.state, state, FREE) === state) break;
       }
-      entry = this.#table.next(entry);
+      entry = this.#table.next(entry, probe);
     }
     return true;
   }

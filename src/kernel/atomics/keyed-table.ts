@@ -2,6 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
 import { readTable } from '../keyed-cell.ts';
 import {
+  AT_FIRST_HOME,
   LIVE,
   NO_PLACE,
   TAG_MASK,
@@ -19,18 +20,21 @@ export class KeyTable {
   readonly words: BigInt64Array<SharedArrayBuffer>;
   /** The most entries that a call may look at. */
   readonly window: number;
-  /** The key's first entry. */
+  /** The first entry of the key's window. */
   home = 0;
+  #secondHome = 0;
   /** What an identity of the key has in its halves, but for the version. */
   high = 0;
   low = 0;
-  /** How far from the key's home this call has looked. */
+  /** How many entries of the window this call has looked at. */
   probes = 0;
 
   readonly #i32: Int32Array<SharedArrayBuffer>;
   readonly #start: number;
   readonly #end: number;
   readonly #perHash: number;
+  /** The probe after which the window goes on at the second home. */
+  readonly #lastAtHome: number;
   readonly #split = new BigInt64Array(1);
   readonly #halves = new Int32Array(this.#split.buffer);
 
@@ -43,22 +47,26 @@ export class KeyTable {
     this.#start = (offset + KEYED.table) >> 3;
     this.#end = this.#start + entries * ENTRY.step;
     this.#perHash = entries / 2 ** 32;
+    // A small table is one window.
+    this.#lastAtHome = entries > WINDOW ? AT_FIRST_HOME : WINDOW;
   }
 
   /** Turns to the key of this hash. */
   seek(high: number, low: number): void {
     this.home = this.#start + Math.floor(low * this.#perHash) * ENTRY.step;
+    this.#secondHome = this.#start + Math.floor(high * this.#perHash) * ENTRY.step;
     this.high = high | 0;
     this.low = (low << VERSION_BITS) & ~VERSION_MASK;
   }
 
-  /** The entry after this one. */
-  next(entry: number): number {
+  /** The entry of the window after this one, which is its `probe`-th. The halves may overlap. */
+  next(entry: number, probe: number): number {
+    if (probe === this.#lastAtHome) return this.#secondHome;
     const next = entry + ENTRY.step;
     return next === this.#end ? this.#start : next;
   }
 
-  /** Notes that the entry so far from home was looked at. */
+  /** Notes that so many entries of the window were looked at. */
   saw(probe: number): void {
     if (probe > this.probes) this.probes = probe;
   }
@@ -86,7 +94,7 @@ export class KeyTable {
         this.saw(probe);
         return NO_PLACE;
       }
-      entry = this.next(entry);
+      entry = this.next(entry, probe);
     }
     this.saw(window);
     return NO_PLACE;
@@ -139,7 +147,7 @@ export class KeyTable {
     for (let probe = 1; probe <= this.window; probe++) {
       const state = Atomics.load(this.words, entry + ENTRY.state);
       if (tagOf(state) !== LIVE || state <= floor) return true;
-      entry = this.next(entry);
+      entry = this.next(entry, probe);
     }
     return false;
   }

@@ -1,5 +1,7 @@
-/** No call looks at more entries than the first so many from the key's home. */
+/** A key's entry is one of so many: no call looks at more. */
 export const WINDOW = 64;
+/** So many of them lie at the key's first home, the others at its second. */
+export const AT_FIRST_HOME = WINDOW / 2;
 
 // Instead of an entry or a wait; the kernel's LATER and NEVER are -1 and -2.
 /** The key has no entry, or nothing is free in its window. */
