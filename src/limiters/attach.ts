@@ -23,7 +23,7 @@ interface LimiterOf {
  *
  * @example
  * ```ts
- * const bucket = attach(handle); // a TokenBucket for a TokenBucket's handle
+ * const limiter = attach(workerData.limiter);
  * ```
  * @throws HandleError for anything that is not a limiter's handle, and for a keyed token bucket's,
  * which `KeyedTokenBucket.attach` of 'zerotime/keyed' takes.
