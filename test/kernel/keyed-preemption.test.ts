@@ -192,3 +192,19 @@ it('a new key has its whole burst, though its thread was stalled and other keys 
   }
   expect(reclaims).toBeGreaterThan(5);
 });
+
+it('a call does not follow a clock that is set back while its thread is stalled', () => {
+  const clock = ManualClock.create();
+  const made = table(clock);
+  const [first, second] = [joined(made), joined(made)];
+  for (const key of ['a', 'b']) made.tryConsume(key);
+  clock.advance(1);
+  const meanwhile = () => {
+    clock.advance(0.001);
+    second.tryConsume('other');
+    clock.set(clock.nowMs - 0.012);
+  };
+  // Right after it has read the clock.
+  const reservation = preemption.call(() => first.reserve('new', 2), 2, meanwhile);
+  expect(reservation).toMatchObject({ waitMs: 0 });
+});

@@ -187,8 +187,9 @@ export class KeyedLoop {
     const forgotten = this.claim.forgotten();
     const { floor } = this.clock;
     if (forgotten <= floor) return floor;
-    // Another thread has read a later time than this call did: then it is later.
-    this.clock.set(this.#readClock());
+    // Another thread has read a later time than this call did: then it is later. Unless the clock
+    // was set back; a call does not follow it.
+    this.clock.set(Math.max(this.clock.nowUs, this.#readClock()));
     const later = this.clock.floor;
     return forgotten > later ? forgotten : later;
   }
