@@ -5,6 +5,7 @@ import { Gate } from '../support/gate.ts';
 // A process that has nothing to do but to wait for tokens, and says how long it did.
 const strict = process.argv[2] === 'strict';
 const clock = process.argv[2] === 'manual' ? ManualClock.create() : systemClock;
+const before = clock.now();
 const bucket = TokenBucket.create({ rate: 20, burst: 1, initial: 0, clock });
 const mayMove = new Gate();
 if (clock instanceof ManualClock) {
@@ -12,7 +13,6 @@ if (clock instanceof ManualClock) {
   // It must not be this thread that keeps the process alive.
   new Worker(new URL('./mover.js', import.meta.url), { workerData }).unref();
 }
-const before = clock.now();
 const waiting = bucket.wait(1, { strict });
 mayMove.arrive();
 await waiting;

@@ -7,27 +7,22 @@ export interface SleepJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly call: 'wait' | 'waitSync';
   readonly waits: number;
-  /** Arrived at before each wait. */
-  readonly gate: SharedArrayBuffer;
+  /** Arrived at after each wait. */
+  readonly ended: SharedArrayBuffer;
 }
 
 /** The instants, in microseconds of the bucket's clock, at which the waits ended. */
 export type Slept = readonly number[];
 
-serve(async ({ handle, call, waits, gate }: SleepJob): Promise<Slept> => {
+serve(async ({ handle, call, waits, ended }: SleepJob): Promise<Slept> => {
   const bucket = attach(handle);
-  const ended: number[] = [];
+  const gate = new Gate(ended);
+  const endedAt: number[] = [];
   for (let i = 0; i < waits; i++) {
-    const before = new Gate(gate);
-    if (call === 'wait') {
-      const waiting = bucket.wait();
-      before.arrive();
-      await waiting;
-    } else {
-      before.arrive();
-      bucket.waitSync();
-    }
-    ended.push(bucket.clock.now());
+    if (call === 'wait') await bucket.wait();
+    else bucket.waitSync();
+    endedAt.push(bucket.clock.now());
+    gate.arrive();
   }
-  return ended;
+  return endedAt;
 });

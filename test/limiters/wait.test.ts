@@ -1,0 +1,202 @@
+import { getEventListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import { SEED } from '../support/random.ts';
+
+const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
+const timedOut = expect.objectContaining({
+  name: 'RateLimitError',
+  code: 'ERR_RATE_LIMIT_TIMEOUT',
+});
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+}
+
+function emptied(limit: { rate: number; burst: number }) {
+  const clock = ManualClock.create();
+  return { clock, bucket: TokenBucket.create({ ...limit, initial: 0, clock }) };
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('a wait', () => {
+  test('for tokens that are there is over at once, with no timer', async () => {
+    const before = timers();
+    const bucket = TokenBucket.create({ rate: 1e-6, burst: 5 });
+    await bucket.wait(2);
+    await bucket.wait(0);
+    await bucket.wait();
+    expect(bucket.waitSync(1)).toBe(true);
+    expect(timers()).toBe(before);
+    expect(bucket.balance()).toBeLessThan(1.001);
+  });
+
+  test('is over when its tokens are there, and not before', async () => {
+    const { clock, bucket } = emptied({ rate: 10, burst: 5 });
+    let overAt: number | undefined;
+    const wait = bucket.wait(2).then(() => {
+      overAt = clock.nowMs;
+    });
+    for (const ms of [1, 100, 199, 199.999]) {
+      clock.set(ms);
+      await settle();
+    }
+    expect(overAt).toBe(undefined);
+    clock.set(200);
+    await wait;
+    expect(overAt).toBe(200);
+  });
+
+  test('is served in the order of asking, so that a large one does not starve', async () => {
+    const { clock, bucket } = emptied({ rate: 1000, burst: 100 });
+    const served: string[] = [];
+    const waits = [1, 100, 1, 2].map(async (n, i) => {
+      await bucket.wait(n);
+      served.push(`${n} as no. ${i} at ${clock.nowMs}`);
+    });
+    expect(bucket.tryConsume(), 'nobody passes those who wait').toBe(false);
+    for (const [i, ms] of [1, 101, 102, 104].entries()) {
+      clock.set(ms - 0.001);
+      await settle();
+      clock.set(ms);
+      await waits[i];
+    }
+    expect(served).toEqual([
+      '1 as no. 0 at 1',
+      '100 as no. 1 at 101',
+      '1 as no. 2 at 102',
+      '2 as no. 3 at 104',
+    ]);
+  });
+
+  test('that is woken late makes up for it, so that the average pace is exact', async () => {
+    const clock = ManualClock.create();
+    const pace = LeakyBucket.create({ rate: 1000, clock });
+    for (let i = 0; i <= 1000; i++) {
+      const wait = pace.wait();
+      // Late by less than an interval, or else a slot would be missed.
+      const lateMs = ((i * 7) % 8) / 8;
+      clock.set(i + lateMs);
+      await wait;
+    }
+    expect(clock.nowMs).toBe(1000);
+  });
+
+  // Taf's compares a wait in microseconds with a timeout in milliseconds.
+  test.each([
+    { waitMs: 900, timeoutMs: 1000, admitted: true },
+    { waitMs: 900, timeoutMs: 900, admitted: true },
+    { waitMs: 900, timeoutMs: 899.99, admitted: false },
+    { waitMs: 900, timeoutMs: 1, admitted: false },
+    { waitMs: 900, timeoutMs: 0, admitted: false },
+  ])(
+    'of $waitMs ms with a timeout of $timeoutMs ms is admitted: $admitted',
+    async ({ waitMs, timeoutMs, admitted }) => {
+      const { clock, bucket } = emptied({ rate: 1000, burst: 1000 });
+      const wait = bucket.wait(waitMs, { timeoutMs });
+      if (admitted) {
+        expect(bucket.balance()).toBe(-waitMs);
+        clock.advance(waitMs);
+        await wait;
+        return;
+      }
+      await expect(wait, 'at once, while the clock stands').rejects.toEqual(timedOut);
+      await expect(wait).rejects.toThrow(
+        `${waitMs} tokens will not be there within timeoutMs, ${timeoutMs}`,
+      );
+      expect(bucket.balance(), 'nothing was taken').toBe(0);
+      expect(bucket.waitSync(waitMs, { timeoutMs })).toBe(false);
+      expect(bucket.reserve(waitMs, { maxWaitMs: timeoutMs })).toBe(undefined);
+      expect(bucket.balance(), 'nothing was taken').toBe(0);
+    },
+  );
+
+  test('of more than its timeout is never accepted, by more than half a tick', () => {
+    const rate = fc.double({ min: -3, max: 6, noNaN: true }).map((power) => 10 ** power);
+    const n = fc.integer({ min: 1, max: 100 });
+    const part = fc.double({ min: 0, max: 2, noNaN: true });
+    const property = fc.property(rate, n, n, part, (rate, taken, n, part) => {
+      const { bucket } = emptied({ rate, burst: 100 });
+      bucket.acquire(taken);
+      const dueMs = ((taken + n) / rate) * 1000;
+      const reservation = bucket.reserve(n, { maxWaitMs: dueMs * part });
+      const halfTickMs = 1 / 8192 / 1000;
+      const slackMs = halfTickMs + dueMs * 2 ** -50;
+      if (reservation !== undefined) {
+        expect(reservation.waitMs).toBeLessThanOrEqual(dueMs * part + slackMs);
+      } else expect(dueMs).toBeGreaterThan(dueMs * part - slackMs);
+    });
+    fc.assert(property, { seed: SEED, numRuns: 1000 });
+  });
+
+  test('for more than the bucket can hold fails at once', async () => {
+    const { bucket } = emptied({ rate: 10, burst: 5 });
+    const exceeds = expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' });
+    await expect(bucket.wait(6)).rejects.toEqual(exceeds);
+    await expect(bucket.wait(6, { timeoutMs: 0 })).rejects.toThrow(
+      '6 tokens at once are more than the bucket can hold, 5',
+    );
+    expect(() => bucket.waitSync(6)).toThrow(exceeds);
+    expect(bucket.balance()).toBe(0);
+  });
+});
+
+describe('an aborted wait', () => {
+  test('gives its tokens back if no later call stands on them', async () => {
+    const { bucket } = emptied({ rate: 10, burst: 5 });
+    const first = new AbortController();
+    const last = new AbortController();
+    const waits = [first, last].map(({ signal }) => bucket.wait(2, { signal }));
+    first.abort('first');
+    await expect(waits[0]).rejects.toBe('first');
+    expect(bucket.balance(), 'the last one stands on it').toBe(-4);
+    last.abort('last');
+    await expect(waits[1]).rejects.toBe('last');
+    expect(bucket.balance()).toBe(-2);
+  });
+
+  test.each([true, false])(
+    'leaves no listener or timer behind, on the system clock, strict: %s',
+    async (strict) => {
+      const before = timers();
+      const bucket = TokenBucket.create({ rate: 0.01, burst: 1, initial: 0 });
+      const controller = new AbortController();
+      const { signal } = controller;
+      const wait = bucket.wait(1, { signal, strict });
+      expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+      controller.abort();
+      await expect(wait).rejects.toHaveProperty('name', 'AbortError');
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+      expect(timers()).toBe(before);
+      expect(bucket.balance()).toBeGreaterThanOrEqual(0);
+    },
+  );
+
+  test('that was aborted before it began takes nothing', async () => {
+    const { bucket } = emptied({ rate: 10, burst: 5 });
+    const signal = AbortSignal.abort('before');
+    await expect(bucket.wait(2, { signal })).rejects.toBe('before');
+    expect(bucket.balance()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('can be for 34 days, and does not end before, though setTimeout counts no more than 24.8', async () => {
+    const started = vi.spyOn(globalThis, 'setTimeout');
+    const bucket = TokenBucket.create({ rate: 1e-6, burst: 3, initial: 0 });
+    const controller = new AbortController();
+    let over = false;
+    const wait = bucket.wait(3, { signal: controller.signal }).finally(() => {
+      over = true;
+    });
+    const delays = started.mock.calls.map(([, ms]) => ms);
+    expect(delays).toEqual([2 ** 31 - 1]);
+    await settle();
+    expect(over).toBe(false);
+    controller.abort('enough');
+    await expect(wait).rejects.toBe('enough');
+    expect(bucket.balance()).toBeGreaterThanOrEqual(0);
+  });
+});
