@@ -11,6 +11,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
 
 /** What the contract suite asks of a limiter beside the interface, where the class has it. */
 interface ContractLimiter extends Limiter {
@@ -40,6 +41,10 @@ function copy(limiter: ContractLimiter): ContractLimiter {
 function rested(bucket: LeakyBucket): LeakyBucket {
   bucket.returnTokens(bucket.slack);
   return bucket;
+}
+
+function aKey(clock: ManualClock, limit: { rate: number; burst: number }) {
+  return KeyedTokenBucket.create({ ...limit, capacity: 10, clock }).for('key');
 }
 
 export const LIMITER_CASES: readonly LimiterCase[] = [
@@ -83,6 +88,11 @@ export const LIMITER_CASES: readonly LimiterCase[] = [
     refillMs: 500,
   },
   {
+    name: 'one key of a KeyedTokenBucket',
+    create: (clock) => aKey(clock, { rate: 10, burst: LIMIT }),
+    refillMs: 500,
+  },
+  {
     name: 'allOf',
     create: (clock) =>
       allOf(
@@ -91,6 +101,7 @@ export const LIMITER_CASES: readonly LimiterCase[] = [
         TokenBucket.create({ rate: 1000, burst: 100, clock }),
         SlidingWindow.create({ limit: 100, intervalMs: 50, clock }),
         SlidingLog.create({ limit: 50, intervalMs: 20, clock }),
+        aKey(clock, { rate: 1000, burst: 50 }),
       ),
     refillMs: 500,
   },
