@@ -145,7 +145,7 @@ describe('cancelling', () => {
       const cancels = done.reduce((sum, thread) => sum + thread.cancels, 0);
       const lapsed = done.reduce((sum, thread) => sum + thread.lapsed, 0);
       if (bucket.stats().lostRaces > 0 && cancels > 0 && lapsed > 0 && round >= 4) break;
-      expect(round, 'rounds without a lost race').toBeLessThan(100);
+      expect(round, 'rounds without a lost race').toBeLessThan(5_000);
     }
   });
 });

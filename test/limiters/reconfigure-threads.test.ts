@@ -36,7 +36,7 @@ test(`every decision follows from the old limit or the new one, never from both 
     }
     expect(bucket.balance(), 'all was given back').toBe(900);
     if (bucket.stats().lostRaces > 0) break;
-    expect(round, 'rounds without a lost race').toBeLessThan(100);
+    expect(round, 'rounds without a lost race').toBeLessThan(2_000);
   }
 });
 
@@ -59,7 +59,7 @@ test('four threads that reconfigure while they consume get what there was, to th
     bucket.returnTokens(5000);
     board.walk();
     expect(board.admitted).toBe(100_000 + 5000 * (round + 1));
-    expect(round, 'rounds without a lost race').toBeLessThan(200);
+    expect(round, 'rounds without a lost race').toBeLessThan(2_000);
   }
   board.stop();
   await done;

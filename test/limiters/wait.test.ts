@@ -105,7 +105,7 @@ describe('a wait', () => {
       }
       await expect(wait, 'at once, while the clock stands').rejects.toEqual(timedOut);
       await expect(wait).rejects.toThrow(
-        `${waitMs} tokens will not be there within timeoutMs, ${timeoutMs}`,
+        `n = ${waitMs} cannot be granted within timeoutMs, ${timeoutMs}`,
       );
       expect(bucket.balance(), 'nothing was taken').toBe(0);
       expect(bucket.waitSync(waitMs, { timeoutMs })).toBe(false);
@@ -137,7 +137,7 @@ describe('a wait', () => {
     const exceeds = expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' });
     await expect(bucket.wait(6)).rejects.toEqual(exceeds);
     await expect(bucket.wait(6, { timeoutMs: 0 })).rejects.toThrow(
-      '6 tokens at once are more than the bucket can hold, 5',
+      'n = 6 is more than can ever be granted at once, 5',
     );
     expect(() => bucket.waitSync(6)).toThrow(exceeds);
     expect(bucket.balance()).toBe(0);
