@@ -36,6 +36,7 @@ export function ticksOf(
   ticksPerToken: number,
   round: (ticks: number) => number,
 ): bigint {
+  if (ticksPerToken === 0) return 0n;
   const product = tokens * ticksPerToken;
   if (product <= Number.MAX_SAFE_INTEGER) return BigInt(round(product));
   const whole = Math.floor(tokens);
