@@ -43,7 +43,7 @@ export function createBucketCell(bucket: NewBucket): CellPlace {
   const generation = nextGeneration(place);
   const originUs = originOf(schedule, nowUs, generation);
   writeRecord(place, 0, { generation, schedule, originUs });
-  const full = ticksOf(initial, schedule.ticksPerToken, Math.floor);
+  const full = ticksOf(initial, schedule.ticksPerToken, Math.ceil);
   const zeroTime = BigInt(ticksAt(schedule, originUs, nowUs)) - full;
   i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
   i32[(offset + CELL.claims) >> 2] = 1;

@@ -24,7 +24,7 @@ export interface Schedule {
   readonly ticksPerToken: number;
   /** Close to 4096, except where few ticks make a token. */
   readonly ticksPerMicro: number;
-  /** `burst` in ticks, exact. */
+  /** `burst` in ticks: exact for a whole burst, otherwise rounded up, as the cost of so much is. */
   readonly capTicks: bigint;
   /** Ticks from one fill to the next; 0 is continuous. */
   readonly fillTicks: number;
@@ -51,7 +51,7 @@ function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
       `burst must be at most ${most} at rate ${rate} (a bucket may take 4.4 years to fill), got ${burst}`,
     );
   }
-  return ticksOf(burst, ticksPerToken, Math.floor);
+  return ticksOf(burst, ticksPerToken, Math.ceil);
 }
 
 /** Unlimited: tokens cost nothing. */
