@@ -56,8 +56,8 @@ export function untilHeld(
   held: number,
   wanted: number,
 ): number {
-  if (wanted <= held) return 0;
   const { schedule, originUs } = record;
+  if (wanted <= held || schedule.ticksPerToken === 0) return 0;
   if (wanted > schedule.capTicks) return Number.POSITIVE_INFINITY;
   const { ticksPerMicro, fillTicks } = schedule;
   const missing = wanted - held;

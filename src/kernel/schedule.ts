@@ -93,11 +93,11 @@ export function continuous(rate: number, burst: number): Schedule {
 /**
  * `quantum` tokens at once, every `fillIntervalMs`.
  *
- * @throws RangeError, TypeError for a quantum that is no integer of at least 1, an interval outside
+ * @throws RangeError, TypeError for a quantum that is no integer from 1 to 2^50, an interval outside
  * 0.001 ms to 1e11 ms, or a rate or burst outside the bounds of {@link continuous}.
  */
 export function perInterval(quantum: number, fillIntervalMs: number, burst: number): Schedule {
-  checkNumber('quantum', quantum, { min: 1, integer: true });
+  checkNumber('quantum', quantum, { min: 1, max: MAX_FILL_TICKS, integer: true });
   checkNumber('fillIntervalMs', fillIntervalMs, { min: 0.001, max: 1e11 });
   checkNumber('burst', burst, { above: 0 });
   const intervalMicros = fillIntervalMs * 1000;

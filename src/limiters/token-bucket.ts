@@ -17,7 +17,7 @@ export interface ContinuousLimit {
 
 /** Tokens that come `quantum` at a time, every `fillIntervalMs`, from the limiter's creation on. */
 export interface QuantumLimit {
-  /** Whole tokens, at least 1. */
+  /** Whole tokens, 1 to 2^50. */
   readonly quantum: number;
   /** Milliseconds, 0.001 to 1e11. */
   readonly fillIntervalMs: number;

@@ -88,7 +88,11 @@ describe('a handle', () => {
       'ERR_REGION_INVALID',
       'there is no token-bucket at',
     ],
-    [{ ...handle, offset: handle.offset + 8 }, 'ERR_REGION_INVALID', /no token-bucket lies at offset/],
+    [
+      { ...handle, offset: handle.offset + 8 },
+      'ERR_REGION_INVALID',
+      /no token-bucket lies at offset/,
+    ],
     [{ ...handle, offset: 0 }, 'ERR_REGION_INVALID', 'no token-bucket lies at offset 0'],
     [{ ...handle, offset: -64 }, 'ERR_REGION_INVALID', 'no token-bucket lies at offset -64'],
     [{ ...handle, offset: 2 ** 40 }, 'ERR_REGION_INVALID', 'no token-bucket lies at offset'],

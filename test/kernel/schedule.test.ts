@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { originOf, ticksAt } from '../../src/kernel/config-record.ts';
+import {
+  continuous,
+  isSound,
+  MAX_SPAN_TICKS,
+  perInterval,
+  type Schedule,
+  ticksOf,
+} from '../../src/kernel/schedule.ts';
+import { Random, SEED } from '../support/random.ts';
+
+const RUNS = { seed: SEED, numRuns: 1000 };
+const anyRate = fc.double({ min: -6, max: 9.6, noNaN: true }).map((power) => 10 ** power);
+
+describe('a schedule', () => {
+  test.each([
+    { rate: 1e-6, ticksPerToken: 4096e12, ticksPerMicro: 4096 },
+    { rate: 1, ticksPerToken: 4096e6, ticksPerMicro: 4096 },
+    { rate: 1000, ticksPerToken: 4_096_000, ticksPerMicro: 4096 },
+    { rate: 3, ticksPerToken: 1_365_333_333, ticksPerMicro: 4095.999999 },
+    { rate: 1e9, ticksPerToken: 4, ticksPerMicro: 4000 },
+    { rate: 3e9, ticksPerToken: 1, ticksPerMicro: 3000 },
+    { rate: 4e9, ticksPerToken: 1, ticksPerMicro: 4000 },
+  ])('tunes the tick so that one token at $rate/s is $ticksPerToken ticks', (row) => {
+    const { rate, ticksPerToken, ticksPerMicro } = row;
+    expect(continuous(rate, 1)).toEqual({
+      rate,
+      burst: 1,
+      ticksPerToken,
+      ticksPerMicro,
+      capTicks: BigInt(ticksPerToken),
+      fillTicks: 0,
+    });
+  });
+
+  test.each([
+    { quantum: 1, fillIntervalMs: 250, ticksPerToken: 1_024_000_000, fillTicks: 1_024_000_000 },
+    { quantum: 3, fillIntervalMs: 0.001, ticksPerToken: 1365, fillTicks: 4095 },
+    { quantum: 4000, fillIntervalMs: 0.001, ticksPerToken: 1, fillTicks: 4000 },
+    { quantum: 1000, fillIntervalMs: 1e11, ticksPerToken: 2 ** 50 / 1000, fillTicks: 2 ** 50 },
+  ])('has a whole number of ticks from fill to fill: $quantum in $fillIntervalMs ms', (row) => {
+    const { quantum, fillIntervalMs } = row;
+    const schedule = perInterval(quantum, fillIntervalMs, 7);
+    expect(schedule.fillTicks).toBe(schedule.ticksPerToken * quantum);
+    expect(schedule.ticksPerToken).toBe(Math.round(row.ticksPerToken));
+    expect(Math.abs(schedule.fillTicks - row.fillTicks)).toBeLessThanOrEqual(quantum);
+    expect(schedule.fillTicks / schedule.ticksPerMicro).toBeCloseTo(fillIntervalMs * 1000, 3);
+  });
+
+  test('costs whole tokens exactly, however many ticks they are', () => {
+    const tokens = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+    const property = fc.property(anyRate, tokens, (rate, tokens) => {
+      const { ticksPerToken } = continuous(rate, 1);
+      const exact = BigInt(tokens) * BigInt(ticksPerToken);
+      expect(ticksOf(tokens, ticksPerToken, Math.ceil)).toBe(exact);
+      expect(ticksOf(tokens, ticksPerToken, Math.floor)).toBe(exact);
+    });
+    fc.assert(property, RUNS);
+  });
+
+  test('reads a later time as no fewer ticks, and each to the nearest', () => {
+    const us = fc.double({ min: 0, max: 1e12, noNaN: true });
+    const property = fc.property(anyRate, us, us, (rate, a, b) => {
+      const schedule = continuous(rate, 1);
+      const [early, late] = [Math.min(a, b), Math.max(a, b)];
+      expect(ticksAt(schedule, 0, early)).toBeLessThanOrEqual(ticksAt(schedule, 0, late));
+      const off = Math.abs(ticksAt(schedule, 0, early) / schedule.ticksPerMicro - early);
+      expect(off).toBeLessThanOrEqual(0.5 / schedule.ticksPerMicro + early * 2 ** -52);
+    });
+    fc.assert(property, RUNS);
+  });
+
+  test('begins its records at different instants, those of fills on their grid', () => {
+    const schedule = perInterval(5, 10, 10);
+    const origins = new Set<number>();
+    for (let generation = 1; generation <= 1000; generation++) {
+      const origin = originOf(schedule, 1e9, generation);
+      expect(origin % 10_000).toBe(0);
+      origins.add(origin);
+      origins.add(originOf(continuous(5, 10), 1e9 + 0.5, generation));
+    }
+    expect(origins.size).toBe(2000);
+  });
+
+  test('is sound, and is not with a field that makes no sense', () => {
+    const fields: readonly (readonly [keyof Schedule, readonly (number | bigint)[]])[] = [
+      ['rate', [0, -1, Number.NaN]],
+      ['burst', [0, -1, Number.NaN]],
+      ['ticksPerToken', [-1, 0.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY]],
+      ['ticksPerMicro', [0, -1, Number.NaN, 8193, Number.POSITIVE_INFINITY]],
+      ['capTicks', [-1n, BigInt(MAX_SPAN_TICKS) + 1n]],
+      ['fillTicks', [-1, 0.5, Number.NaN, 2 ** 53]],
+    ];
+    for (const schedule of [continuous(3, 5), perInterval(5, 10, 10), continuous(Infinity, 1)]) {
+      expect(isSound(schedule)).toBe(true);
+      for (const [field, values] of fields) {
+        for (const value of values) expect(isSound({ ...schedule, [field]: value })).toBe(false);
+      }
+    }
+  });
+
+  test('that is allowed is sound, at all bounds', () => {
+    for (const rate of [1e-6, 1e-3, 1, 2.7e9, 2.8e9, 4e9]) {
+      const { ticksPerToken } = continuous(rate, 1);
+      const burst = Math.floor(MAX_SPAN_TICKS / ticksPerToken);
+      expect(isSound(continuous(rate, burst))).toBe(true);
+      expect(() => continuous(rate, burst * 1.001 + 1)).toThrow(/burst must be at most/);
+    }
+    for (const [quantum, fillIntervalMs] of [
+      [1, 0.001],
+      [4000, 0.001],
+      [1000, 1e11],
+      [2 ** 50, 1e11],
+      [2 ** 50, 1e9],
+    ] as const) {
+      expect(isSound(perInterval(quantum, fillIntervalMs, 1))).toBe(true);
+    }
+  });
+});
+
+test(`the word moves by exactly the cost, over spans of years (ZEROTIME_SEED=${SEED})`, () => {
+  const random = new Random(SEED);
+  for (let run = 0; run < 300; run++) {
+    const rate = random.logarithmic(1e-3, 4e9);
+    const { ticksPerToken } = continuous(rate, 1);
+    const burst = Math.floor(2 ** 58 / ticksPerToken);
+    const bucket = TokenBucket.create({ rate, burst, clock: ManualClock.create() });
+    const { memory, offset } = bucket.handle;
+    const words = new BigInt64Array('buffer' in memory ? memory.buffer : memory);
+    const word = () => (words[offset / 8] ?? 0n) >> 3n;
+    const start = word();
+    let taken = 0n;
+    for (let call = 0; call < 50; call++) {
+      const n = Math.floor(random.logarithmic(1, burst / 40));
+      if (!bucket.tryConsume(n)) continue;
+      taken += BigInt(n);
+      expect(word() - start).toBe(taken * BigInt(ticksPerToken));
+    }
+    bucket.returnTokens(Number(taken));
+    if (taken < 2n ** 53n) expect(word()).toBe(start);
+  }
+});

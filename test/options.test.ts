@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import {
+  LeakyBucket,
+  ManualClock,
+  per,
+  RateLimitError,
+  Region,
+  systemClock,
+  TokenBucket,
+} from '../src/index.ts';
+
+type Bad = readonly [call: () => unknown, type: typeof TypeError, message: string];
+
+const token = (options: object | null) => () => TokenBucket.create(options as never);
+const leaky = (options: object | null) => () => LeakyBucket.create(options as never);
+const bucket = () => TokenBucket.create({ rate: 10, burst: 5, clock: ManualClock.create() });
+const ANY_RATE = 'rate must be a number at least 0.000001 and at most 4000000000, or Infinity';
+
+const OPTIONS: readonly Bad[] = [
+  [token(null), TypeError, 'options must be an object, got null'],
+  [token('fast' as never), TypeError, 'options must be an object, got "fast"'],
+  [token({}), TypeError, `${ANY_RATE}, got undefined`],
+  [token({ rate: '10', burst: 1 }), TypeError, `${ANY_RATE}, got "10"`],
+  [token({ rate: 10n, burst: 1 }), TypeError, `${ANY_RATE}, got 10n`],
+  [token({ rate: Symbol('ten'), burst: 1 }), TypeError, `${ANY_RATE}, got Symbol(ten)`],
+  [token({ rate: [10], burst: 1 }), TypeError, `${ANY_RATE}, got an array`],
+  [token({ rate: () => 10, burst: 1 }), TypeError, `${ANY_RATE}, got a function`],
+  [token({ rate: 0, burst: 1 }), RangeError, `${ANY_RATE}, got 0`],
+  [token({ rate: -1, burst: 1 }), RangeError, `${ANY_RATE}, got -1`],
+  [token({ rate: 0.9e-6, burst: 1 }), RangeError, `${ANY_RATE}, got 9e-7`],
+  [token({ rate: 4.1e9, burst: 1 }), RangeError, `${ANY_RATE}, got 4100000000`],
+  [token({ rate: Number.NaN, burst: 1 }), RangeError, `${ANY_RATE}, got NaN`],
+  [token({ rate: -Infinity, burst: 1 }), RangeError, `${ANY_RATE}, got -Infinity`],
+  [token({ rate: 10 }), TypeError, 'burst must be a number greater than 0, got undefined'],
+  [token({ rate: 10, burst: 0 }), RangeError, 'burst must be a number greater than 0, got 0'],
+  [token({ rate: 10, burst: Infinity }), RangeError, 'greater than 0, got Infinity'],
+  [token({ rate: 10, burst: Number.NaN }), RangeError, 'greater than 0, got NaN'],
+  [token({ rate: 10, burst: 1e30 }), RangeError, 'burst must be at most 1407374883 at rate 10'],
+  [token({ rate: 1, burst: 2e8 }), RangeError, 'may take 4.4 years to fill), got 200000000'],
+  [token({ rate: Infinity, burst: 0 }), RangeError, 'greater than 0, or Infinity, got 0'],
+  [token({ rate: 10, burst: 5, initial: 6 }), RangeError, 'initial must be a number at least 0'],
+  [token({ rate: 10, burst: 5, initial: -1 }), RangeError, 'at least 0 and at most 5, got -1'],
+  [token({ rate: 10, burst: 5, initial: '1' }), TypeError, 'initial must be a number'],
+  [token({ rate: 10, burst: 5, stats: 1 }), TypeError, 'stats must be a boolean, got 1'],
+  [
+    token({ rate: 10, burst: 5, clock: 'system' }),
+    TypeError,
+    'clock must be a Clock, got "system"',
+  ],
+  [token({ rate: 10, burst: 5, clock: null }), TypeError, 'clock must be a Clock, got null'],
+  [token({ rate: 10, burst: 5, clock: { now: Date.now } }), TypeError, 'clock must be a Clock'],
+  [token({ rate: 10, burst: 5, region: {} }), TypeError, 'region must be a Region, got an object'],
+  [
+    token({ rate: 10, quantum: 1, fillIntervalMs: 1, burst: 1 }),
+    TypeError,
+    'give rate, or quantum',
+  ],
+  [token({ quantum: 1, burst: 1 }), TypeError, 'fillIntervalMs must be a number at least 0.001'],
+  [token({ fillIntervalMs: 1, burst: 1 }), TypeError, 'quantum must be an integer at least 1'],
+  [token({ quantum: 1.5, fillIntervalMs: 1, burst: 1 }), RangeError, 'quantum must be an integer'],
+  [token({ quantum: 0, fillIntervalMs: 1, burst: 1 }), RangeError, 'at least 1, got 0'],
+  [token({ quantum: 2 ** 54, fillIntervalMs: 1e10, burst: 1 }), RangeError, 'quantum must be an'],
+  [token({ quantum: 1, fillIntervalMs: 0, burst: 1 }), RangeError, 'fillIntervalMs must be'],
+  [token({ quantum: 1, fillIntervalMs: 1e12, burst: 1 }), RangeError, 'at most 100000000000'],
+  [token({ quantum: 1, fillIntervalMs: 1e10, burst: 1 }), RangeError, 'the rate, quantum /'],
+  [
+    token({ quantum: 5e6, fillIntervalMs: 1, burst: 1 }),
+    RangeError,
+    'at most 4000000000, got 5000',
+  ],
+  [
+    token({ quantum: 1, fillIntervalMs: 1, burst: 0 }),
+    RangeError,
+    'burst must be a number greater',
+  ],
+  [leaky(null), TypeError, 'options must be an object, got null'],
+  [leaky({ rate: 0 }), RangeError, `${ANY_RATE}, got 0`],
+  [leaky({ rate: 10, slack: -1 }), RangeError, 'slack must be a number at least 0, got -1'],
+  [leaky({ rate: 10, slack: '1' }), TypeError, 'slack must be a number at least 0, got "1"'],
+  [leaky({ rate: 10, slack: Infinity }), RangeError, 'slack must be a number at least 0'],
+];
+
+const TOKENS = [
+  ['1', TypeError, 'must be a number at least 0, got "1"'],
+  [null, TypeError, 'must be a number at least 0, got null'],
+  [{}, TypeError, 'must be a number at least 0, got an object'],
+  [-1, RangeError, 'must be a number at least 0, got -1'],
+  [Number.NaN, RangeError, 'must be a number at least 0, got NaN'],
+  [Infinity, RangeError, 'must be a number at least 0, got Infinity'],
+] as const;
+
+const CALLS: readonly (readonly [name: string, call: (n: never) => unknown])[] = [
+  ['tryConsume', (n) => bucket().tryConsume(n)],
+  ['consumeOrDrain', (n) => bucket().consumeOrDrain(n)],
+  ['decide', (n) => bucket().decide(n)],
+  ['acquire', (n) => bucket().acquire(n)],
+  ['reserve', (n) => bucket().reserve(n)],
+  ['returnTokens', (n) => bucket().returnTokens(n)],
+  ['timeUntil', (n) => bucket().timeUntil(n)],
+  ['waitSync', (n) => bucket().waitSync(n)],
+];
+
+const ARGUMENTS: readonly Bad[] = [
+  [() => bucket().acquire(1, -1), RangeError, 'maxWaitMs must be a number at least 0, or Infinity'],
+  [() => bucket().acquire(1, '5' as never), TypeError, 'or Infinity, got "5"'],
+  [() => bucket().reserve(1, null as never), TypeError, 'options must be an object, got null'],
+  [() => bucket().reserve(1, { maxWaitMs: Number.NaN }), RangeError, 'maxWaitMs must be a number'],
+  [() => bucket().waitSync(1, { timeoutMs: -5 }), RangeError, 'timeoutMs must be a number at'],
+  [
+    () => bucket().waitSync(1, { strict: 1 as never }),
+    TypeError,
+    'strict must be a boolean, got 1',
+  ],
+  [() => bucket().waitSync(1, 5 as never), TypeError, 'options must be an object, got 5'],
+  [() => bucket().reconfigure(null as never), TypeError, 'limit must be an object, got null'],
+  [() => bucket().reconfigure({ rate: 1e10 }), RangeError, `${ANY_RATE}, got 10000000000`],
+  [() => per(0, 'second'), RangeError, 'n must be a number greater than 0, got 0'],
+  [() => per(1, 'week' as never), RangeError, 'millisecond, second, minute, hour, day, got "week"'],
+  [() => per(1, 'toString' as never), RangeError, 'unit must be one of'],
+];
+
+describe('an argument that is none is refused by an error that names it, its bounds and its value', () => {
+  test.each([...OPTIONS, ...ARGUMENTS].map((bad) => ({ bad, message: bad[2] })))(
+    '$message',
+    (row) => {
+      const [call, type, message] = row.bad;
+      expect(call).toThrow(type);
+      expect(call).toThrow(message);
+    },
+  );
+
+  test.each(CALLS)('the number of tokens of %s', (name, call) => {
+    const parameter = name === 'timeUntil' ? 'tokens' : 'n';
+    for (const [n, type, message] of TOKENS) {
+      expect(() => call(n as never)).toThrow(type);
+      expect(() => call(n as never)).toThrow(`${parameter} ${message}`);
+    }
+  });
+
+  test('those of wait reject, and take nothing', async () => {
+    const waited = bucket();
+    await expect(waited.wait(-1)).rejects.toThrow('n must be a number at least 0, got -1');
+    await expect(waited.wait(1, { timeoutMs: -1 })).rejects.toThrow('timeoutMs must be a number');
+    await expect(waited.wait(1, { strict: 'yes' as never })).rejects.toThrow('strict must be a');
+    await expect(waited.wait(1, null as never)).rejects.toThrow('options must be an object');
+    expect(waited.balance()).toBe(5);
+  });
+
+  test('and what is refused takes no memory', () => {
+    const region = Region.create();
+    const before = region.bytesFree;
+    for (const [call] of OPTIONS) expect(call).toThrow();
+    expect(token({ rate: 0, burst: 1, region })).toThrow();
+    expect(token({ rate: 1, burst: 1, initial: 2, region })).toThrow();
+    expect(token({ rate: 1, burst: 1, stats: 'yes', region })).toThrow();
+    expect(region.bytesFree).toBe(before);
+  });
+});
+
+describe('the bounds themselves are allowed', () => {
+  test.each([
+    { rate: 1e-6, burst: 140 },
+    { rate: 4e9, burst: 2 ** 58 },
+    { rate: 10, burst: 1e-6 },
+    { rate: 10, burst: 5, initial: 0 },
+    { rate: 10, burst: 5, initial: 5 },
+    { quantum: 1, fillIntervalMs: 0.001, burst: 1 },
+    { quantum: 1000, fillIntervalMs: 1e11, burst: 1 },
+    { quantum: 2 ** 50, fillIntervalMs: 1e9, burst: 1 },
+  ])('%j', (options) => {
+    const made = TokenBucket.create({ ...options, clock: systemClock });
+    expect(made.burst).toBe(options.burst);
+    expect(made.available()).toBeLessThanOrEqual(options.burst);
+  });
+
+  test('per() says a rate as people do', () => {
+    expect(per(100, 'minute')).toBe(100 / 60);
+    expect(per(1, 'millisecond')).toBe(1000);
+    expect(per(5, 'second')).toBe(5);
+    expect(per(7200, 'hour')).toBe(2);
+    expect(per(86_400, 'day')).toBe(1);
+  });
+});
+
+test('stats of a limiter that keeps none are an error with a code', () => {
+  expect(() => bucket().stats()).toThrow(RateLimitError);
+  expect(() => bucket().stats()).toThrow(expect.objectContaining({ code: 'ERR_STATS_DISABLED' }));
+});
