@@ -58,7 +58,7 @@ const OPTIONS: readonly Bad[] = [
   [token({ quantum: 1, burst: 1 }), TypeError, 'fillIntervalMs must be a number at least 0.001'],
   [token({ fillIntervalMs: 1, burst: 1 }), TypeError, 'quantum must be an integer at least 1'],
   [token({ quantum: 1.5, fillIntervalMs: 1, burst: 1 }), RangeError, 'quantum must be an integer'],
-  [token({ quantum: 0, fillIntervalMs: 1, burst: 1 }), RangeError, 'at least 1, got 0'],
+  [token({ quantum: 0, fillIntervalMs: 1, burst: 1 }), RangeError, '1125899906842624, got 0'],
   [token({ quantum: 2 ** 54, fillIntervalMs: 1e10, burst: 1 }), RangeError, 'quantum must be an'],
   [token({ quantum: 1, fillIntervalMs: 0, burst: 1 }), RangeError, 'fillIntervalMs must be'],
   [token({ quantum: 1, fillIntervalMs: 1e12, burst: 1 }), RangeError, 'at most 100000000000'],

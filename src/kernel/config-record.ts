@@ -44,9 +44,9 @@ export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): nu
   return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
 }
 
-/** Ticks as tokens. */
-export function tokensOf(schedule: Schedule, ticks: number): number {
-  return schedule.ticksPerToken === 0 ? Number.POSITIVE_INFINITY : ticks / schedule.ticksPerToken;
+/** Ticks as tokens: never more than the burst, which is rounded up to ticks. */
+export function tokensOf({ ticksPerToken, burst }: Schedule, ticks: number): number {
+  return ticksPerToken === 0 ? Number.POSITIVE_INFINITY : Math.min(burst, ticks / ticksPerToken);
 }
 
 /** Microseconds until a bucket that holds `held` ticks holds `wanted`. */
