@@ -33,7 +33,13 @@ for (const name of [
     if (gated && array.buffer === buffer) {
       const address = array.byteOffset + index * array.BYTES_PER_ELEMENT;
       const isWrite = !READS.includes(name);
-      control.awaitTurn(thread, STATE.atStep, { operation, address, isWrite });
+      try {
+        control.awaitTurn(thread, STATE.atStep, { operation, address, isWrite });
+      } catch (stopped) {
+        // What it does on its way out, in `finally`, is no step any more.
+        gated = false;
+        throw stopped;
+      }
     }
     return original(array, index, ...rest);
   };

@@ -97,12 +97,18 @@ export class LogRing {
       split[0] = old;
       let time = this.#time();
       if (this.#mark() !== atMark) {
+        // All units of an operation have one time, that of the first. It is not earlier than the
+        // reading that admitted them, which was an interval or more after the latest of their old
+        // entries, even if the clock has stepped back since.
+        time = last;
+        if (left === count) {
+          const latest = this.timeAt(start, count - 1);
+          time = Math.max(ticks, newest, latest + intervalTicks);
+        }
         // The entry may be of a later lap, if this thread was stalled before it read it.
         split[0] = Atomics.load(words, headAt);
         if (halves[LOW_HALF] !== head.low || halves[HIGH_HALF] !== head.high) return last;
-        // Not earlier than the reading that admitted it, even if the clock has stepped back since.
-        time = Math.max(ticks, last, time + intervalTicks);
-        // Written already, where it fails: the same, or a little later, but for this position.
+        // Written already, where it fails: with a time that another thread gave to this operation.
         split[0] = Atomics.compareExchange(words, ringAt + at, old, this.#join(time, atMark));
         if (this.#mark() === atMark) time = this.#time();
       }
