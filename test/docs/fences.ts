@@ -5,9 +5,10 @@ import { readFileSync } from 'node:fs';
  *
  * - `ts`: run and type-checked.
  * - `text`: the exact output of the `ts` block before it, with nothing but blank lines between.
- * - `sh`: commands for a terminal. `signature`, `pseudocode`, `diagram`: for the eye.
+ * - `sh`: commands for a terminal. `printout`: what a command printed once, timings and all.
+ * - `signature`, `pseudocode`, `diagram`: for the eye.
  */
-const LANGUAGES = ['ts', 'text', 'sh', 'signature', 'pseudocode', 'diagram'] as const;
+const LANGUAGES = ['ts', 'text', 'sh', 'printout', 'signature', 'pseudocode', 'diagram'] as const;
 type Language = (typeof LANGUAGES)[number];
 
 interface Block {
