@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { attach, HandleError, ManualClock, Sometimes } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { Gate } from '../support/gate.ts';
+import type { OccasionalJob } from '../workers/occasional.ts';
 
 /** Go's rate.Sometimes, without its mutex. */
 class GoSometimes {
@@ -92,6 +95,22 @@ describe('Sometimes', () => {
       false,
       false,
     ]);
+  });
+
+  it.each([
+    [{ first: 100 }, 100],
+    [{ every: 7 }, Math.ceil((4 * 20_000) / 7)],
+    [{ intervalMs: 1000 }, 1],
+    [{ first: 10, every: 1000 }, 10 + (4 * 20_000) / 1000 - 1],
+  ])('with %o acts %i times in 20,000 calls of each of four threads', async (options, times) => {
+    const THREADS = 4;
+    const crew = await Crew.start<OccasionalJob, number>('occasional', THREADS);
+    // The clock stands, so that it is one interval however long the threads take.
+    const clock = ManualClock.create();
+    const { handle } = Sometimes.create({ ...options, clock });
+    const gate = new Gate().buffer;
+    const acted = await crew.run({ handle, gate, arrivals: THREADS, calls: 20_000 });
+    expect(acted.reduce((sum, n) => sum + n, 0)).toBe(times);
   });
 
   it.each([

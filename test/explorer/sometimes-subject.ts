@@ -1,0 +1,33 @@
+import { Region, Sometimes } from '../../src/index.ts';
+import { AtomicsSometimes, openSometimesCell } from '../../src/kernel/atomics/sometimes.ts';
+import { nonceOf } from '../../src/memory/cell.ts';
+import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { ManualClock } from '../../src/time/manual-clock.ts';
+import type { Operation, Subject } from './subject.ts';
+
+/** `setup` is `first every intervalMs`; the clock stands an interval after the last occasion. */
+export function create(setup: string): SharedArrayBuffer {
+  const [first = 0, every = 0, intervalMs = 0] = setup.split(' ').map(Number);
+  const region = Region.create({ buffer: new SharedArrayBuffer(256) });
+  const clock = ManualClock.create();
+  Sometimes.create({ first, every, intervalMs, region, clock });
+  open(region.buffer).isDue(() => 0);
+  return region.buffer;
+}
+
+function open(buffer: SharedArrayBuffer): AtomicsSometimes {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const nonce = nonceOf({ region, offset, bytes: 0 });
+  return new AtomicsSometimes(openSometimesCell(region, offset, 'sometimes', nonce));
+}
+
+/** Each operation is `['isDue', milliseconds]`. */
+export function attach(buffer: SharedArrayBuffer): Subject {
+  const sometimes = open(buffer);
+  return { run: ([, ms = 0]: Operation) => sometimes.isDue(() => ms * 1000) };
+}
+
+export function observe(buffer: SharedArrayBuffer): unknown {
+  return [...new Int32Array(buffer)];
+}

@@ -1,0 +1,21 @@
+import { type LimiterHandle, Sometimes } from '../../src/index.ts';
+import { Gate } from '../support/gate.ts';
+import { serve } from '../support/serve.ts';
+
+/** Calls as often as it is told, together with the other threads. */
+export interface OccasionalJob {
+  readonly handle: LimiterHandle<'sometimes'>;
+  readonly gate: SharedArrayBuffer;
+  readonly arrivals: number;
+  readonly calls: number;
+}
+
+serve(({ handle, gate, arrivals, calls }: OccasionalJob): number => {
+  const sometimes = Sometimes.attach(handle);
+  const start = new Gate(gate);
+  start.arrive();
+  start.await(arrivals);
+  let acted = 0;
+  for (let call = 0; call < calls; call++) sometimes.do(() => acted++);
+  return acted;
+});
