@@ -10,7 +10,7 @@ declare const WebAssembly: {
 };
 
 /** A handle of which nothing can be relied on. */
-export type Damaged = Record<string, unknown>;
+type Damaged = Record<string, unknown>;
 
 const clock = ManualClock.create({ nowMs: 1000 });
 
