@@ -19,7 +19,8 @@ export function decisionOf({ allowed, burst, balance, retryUs, fullUs }: Verdict
   return {
     allowed,
     limit: burst,
-    remaining: Math.max(0, Math.floor(balance)),
+    // A whole number of more ticks than a double counts may be short of it by the last bit.
+    remaining: Math.max(0, Math.floor(balance + balance * Number.EPSILON)),
     retryAfterMs: retryUs / 1000,
     resetMs: fullUs / 1000,
   };

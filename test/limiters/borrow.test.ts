@@ -6,7 +6,7 @@ import { SEED } from '../support/random.ts';
 import type { Borrowed, BorrowJob } from '../workers/borrower.ts';
 
 const THREADS = 4;
-const MOST_ROUNDS = 100;
+const MOST_ROUNDS = 2_000;
 
 // folly's consumeWithBorrow reads its wait in a second load, so that the debt of another borrower can
 // be charged to it, or the same debt to two of them.

@@ -164,6 +164,14 @@ describe('a token bucket', () => {
     expect(bucket.timeUntil(5)).toBe(650);
   });
 
+  test('tells of whole tokens that are left, also where months of them are', () => {
+    for (let perWeek = 1; perWeek <= 200; perWeek++) {
+      const { bucket } = bucketOf({ rate: perWeek / (7 * 86_400), burst: 20 * perWeek });
+      expect(bucket.decide(perWeek).remaining).toBe(19 * perWeek);
+      expect(bucket.consumeOrDrain(1e9)).toBe(19 * perWeek);
+    }
+  });
+
   test('drains whole tokens, at most as many as asked', () => {
     const { clock, bucket } = bucketOf({ rate: 10, burst: 5 });
     expect(bucket.consumeOrDrain(2.9)).toBe(2);

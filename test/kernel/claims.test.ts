@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { Cell } from '../support/cell.ts';
+
+const BUSY = expect.objectContaining({ name: 'RateLimitError', code: 'ERR_RECONFIGURE_BUSY' });
+
+function made() {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
+  return { clock, bucket, cell: new Cell(bucket) };
+}
+
+describe('a reconfiguration', () => {
+  test('where all records are claimed fails, and the limit in force works on', () => {
+    const { clock, bucket, cell } = made();
+    cell.claims = 0xff;
+    expect(() => bucket.reconfigure({ rate: 5 })).toThrow(BUSY);
+    expect(() => bucket.reconfigure({ burst: 5 })).toThrow('all 8 configuration records are');
+    expect([bucket.rate, bucket.burst]).toEqual([1000, 10]);
+    expect(bucket.consumeOrDrain(99)).toBe(10);
+    clock.advance(2);
+    expect(bucket.consumeOrDrain(99)).toBe(2);
+    expect(cell.claims).toBe(0xff);
+    // One is set free again, by a thread that had only been slow.
+    cell.claims = 0xff & ~(1 << 5);
+    bucket.reconfigure({ rate: 5 });
+    expect([bucket.rate, bucket.burst]).toEqual([5, 10]);
+  });
+
+  test('frees the record before it, so that there may be any number', () => {
+    const { bucket, cell } = made();
+    for (let i = 1; i <= 100; i++) {
+      bucket.reconfigure({ rate: 1000 + i });
+      expect(cell.claims).toBe(1 << (i % 8));
+    }
+    expect(bucket.rate).toBe(1100);
+  });
+
+  test('works with the one record that threads which were ended have left', () => {
+    const { bucket, cell } = made();
+    const leaked = 0b01111110;
+    cell.claims |= leaked;
+    for (let i = 1; i <= 10; i++) bucket.reconfigure({ rate: 1000 + i });
+    expect(bucket.rate).toBe(1010);
+    expect(cell.claims & leaked).toBe(leaked);
+  });
+
+  test('that fails frees the record that it had claimed', () => {
+    const { clock, bucket, cell } = made();
+    // The clock's memory, written over: no instant can be computed.
+    const { buffer } = clock.handle as { buffer: SharedArrayBuffer };
+    new Float64Array(buffer)[0] = Number.NaN;
+    for (let i = 0; i < 20; i++) {
+      expect(() => bucket.reconfigure({ rate: 5 })).toThrow(/clock or the limiter's origin/);
+    }
+    expect(cell.claims).toBe(1);
+    expect(() => bucket.tryConsume()).toThrow(/clock or the limiter's origin/);
+    clock.set(0);
+    bucket.reconfigure({ rate: 5 });
+    expect(bucket.consumeOrDrain(99)).toBe(10);
+  });
+});

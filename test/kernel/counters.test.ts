@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { attach, ManualClock, TokenBucket } from '../../src/index.ts';
+import { Board } from '../support/board.ts';
+import { Crew } from '../support/crew.ts';
+import { Random, SEED } from '../support/random.ts';
+import type { HammerJob } from '../workers/hammer.ts';
+
+const OWN_STRIPES = 64;
+
+function counted(burst = 10) {
+  const clock = ManualClock.create();
+  return { clock, bucket: TokenBucket.create({ rate: 1000, burst, clock, stats: true }) };
+}
+
+describe('stats', () => {
+  test('count calls that ask for tokens, what they got, and those that got nothing', async () => {
+    const { bucket } = counted();
+    const counts = (calls: number, admitted: number, refused: number) => {
+      expect(bucket.stats()).toEqual({ calls, admitted, refused, lostRaces: 0 });
+    };
+    counts(0, 0, 0);
+    bucket.tryConsume(2.5);
+    counts(1, 2.5, 0);
+    bucket.tryConsume(9);
+    counts(2, 2.5, 1);
+    bucket.consumeOrDrain(3);
+    counts(3, 5.5, 1);
+    bucket.consumeOrDrain(100);
+    counts(4, 9.5, 1);
+    bucket.consumeOrDrain(100);
+    counts(5, 9.5, 2);
+    bucket.decide(1);
+    counts(6, 9.5, 3);
+    bucket.acquire(1, 0);
+    counts(7, 9.5, 4);
+    bucket.acquire(1);
+    counts(8, 10.5, 4);
+    bucket.reserve(1)?.cancel();
+    counts(9, 11.5, 4);
+    bucket.tryConsume(11);
+    counts(10, 11.5, 5);
+    bucket.tryConsume(0);
+    counts(11, 11.5, 5);
+    await bucket.wait(1, { timeoutMs: 0 }).catch(() => undefined);
+    counts(12, 11.5, 6);
+  });
+
+  test('count nothing for a look, a return or a reconfiguration', () => {
+    const { bucket } = counted();
+    bucket.balance();
+    bucket.available();
+    bucket.timeUntil(5);
+    bucket.returnTokens(1);
+    bucket.reconfigure({ rate: 5 });
+    bucket.stats();
+    expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0 });
+  });
+
+  test('are the same from all that are attached', () => {
+    const { bucket } = counted();
+    const other = attach(bucket.handle);
+    bucket.tryConsume(2);
+    other.tryConsume(3);
+    expect(other.stats()).toEqual({ calls: 2, admitted: 5, refused: 0, lostRaces: 0 });
+    expect(bucket.stats()).toEqual(other.stats());
+  });
+
+  test('of 100 attached instances, 36 of which share a stripe, add up', () => {
+    const { bucket } = counted(1e6);
+    const attached = Array.from({ length: 100 }, () => attach(bucket.handle));
+    const random = new Random(SEED);
+    let admitted = 0;
+    for (let call = 0; call < 5000; call++) {
+      const n = random.below(5) / 2;
+      if (attached[random.below(100)]?.tryConsume(n)) admitted += n;
+    }
+    expect(bucket.stats()).toEqual({ calls: 5000, admitted, refused: 0, lostRaces: 0 });
+  });
+
+  test('of four threads that share a stripe add up exactly', async () => {
+    const THREADS = 4;
+    const { bucket } = counted(50_000);
+    for (let i = 0; i < OWN_STRIPES; i++) attach(bucket.handle);
+    const board = Board.for(THREADS);
+    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const { handle } = bucket;
+    const done = crew.run({ handle, board: board.buffer, call: 'tryConsume', n: 1 });
+    board.walk();
+    for (let round = 0; round < 200 && bucket.stats().lostRaces === 0; round++) {
+      bucket.returnTokens(50_000);
+      board.walk();
+    }
+    board.stop();
+    await done;
+    const { calls, admitted, refused, lostRaces } = bucket.stats();
+    expect(lostRaces).toBeGreaterThan(0);
+    expect({ calls, admitted }).toEqual({ calls: board.calls, admitted: board.admitted });
+    expect(refused).toBe(calls - admitted);
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { Board } from '../support/board.ts';
+import { Cell } from '../support/cell.ts';
+import { Crew } from '../support/crew.ts';
+import type { HammerJob } from '../workers/hammer.ts';
+
+const DAY_MS = 86_400_000;
+/** 2^52 ticks are 12.7 days. */
+const RENEWED_AFTER_DAYS = 13;
+
+describe('a record that is 12 days old is renewed', () => {
+  test('once, and the limit stays', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
+    const cell = new Cell(bucket);
+    clock.set(12 * DAY_MS);
+    bucket.tryConsume(10);
+    expect(cell.sequence).toBe(1);
+    clock.set(RENEWED_AFTER_DAYS * DAY_MS);
+    for (let i = 0; i < 5; i++) bucket.tryConsume();
+    expect(cell.sequence).toBe(2);
+    expect([bucket.rate, bucket.burst, bucket.balance()]).toEqual([1000, 10, 5]);
+    expect(cell.claims, 'the old record was freed').toBe(1 << 1);
+  });
+
+  test.each([
+    ['tokens', 30],
+    ['no tokens', 0],
+    ['debt', -1500],
+  ])('and %s: they are kept', (_, balance) => {
+    const clock = ManualClock.create();
+    const initial = Math.max(0, balance);
+    const bucket = TokenBucket.create({ rate: 0.001, burst: 3000, initial, clock });
+    bucket.acquire(initial - balance);
+    clock.advance(RENEWED_AFTER_DAYS * DAY_MS);
+    expect(bucket.balance()).toBeCloseTo(balance + 1123.2, 6);
+    expect(new Cell(bucket).sequence).toBe(2);
+  });
+
+  test('and fills keep their instants', () => {
+    const clock = ManualClock.create();
+    // 2^52 ticks are 12.7 fills, so that every renewal comes just before one.
+    const limit = { quantum: 5, fillIntervalMs: DAY_MS, burst: 1000 };
+    const bucket = TokenBucket.create({ ...limit, initial: 0, clock });
+    for (let day = 1; day <= 400; day++) {
+      clock.set(DAY_MS * day - 1);
+      expect(bucket.consumeOrDrain(99)).toBe(0);
+      expect(bucket.timeUntil(5)).toBe(1);
+      clock.set(DAY_MS * day);
+      expect(bucket.consumeOrDrain(99)).toBe(5);
+    }
+    expect(new Cell(bucket).sequence).toBeGreaterThan(25);
+  });
+
+  test('by one of four threads that race for it, and no token is lost or made', async () => {
+    const THREADS = 4;
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 0.001, burst: 2000, clock, stats: true });
+    const cell = new Cell(bucket);
+    const board = Board.for(THREADS);
+    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const { handle } = bucket;
+    const done = crew.run({ handle, board: board.buffer, call: 'tryConsume', n: 1 });
+    let renewals = 0;
+    do {
+      const moves = Array.from({ length: 50 }, () => ++renewals * RENEWED_AFTER_DAYS * DAY_MS);
+      board.walk(...moves);
+      expect(board.admitted).toBe(2000 + Math.floor(renewals * 1123.2 + 1e-6));
+      // Who comes too late has begun a record of its own, and thrown it away.
+    } while (cell.sequence <= 1 + renewals && renewals < 1500);
+    board.stop();
+    await done;
+    expect(cell.sequence, 'records begun: more than were needed').toBeGreaterThan(1 + renewals);
+    const lone = cell.claims;
+    expect(lone & (lone - 1), 'all but the live record are free').toBe(0);
+  });
+
+  test('where all records are claimed it is not, and the bucket works on', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
+    const cell = new Cell(bucket);
+    cell.claims = 0xff;
+    clock.set(RENEWED_AFTER_DAYS * DAY_MS);
+    expect(bucket.consumeOrDrain(99)).toBe(10);
+    clock.advance(3.5);
+    expect(bucket.consumeOrDrain(99)).toBe(3);
+    expect(cell.sequence).toBe(1);
+    cell.claims = 1;
+    expect(bucket.balance()).toBe(0.5);
+    expect(cell.sequence).toBe(2);
+  });
+});

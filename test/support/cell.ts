@@ -1,0 +1,28 @@
+import type { Bucket } from '../../src/index.ts';
+import { CELL } from '../../src/memory/layout.ts';
+
+/** The words of a bucket's cell, for tests that look behind its back. */
+export class Cell {
+  readonly #i32: Int32Array;
+  readonly #at: number;
+
+  constructor(bucket: Pick<Bucket<'token-bucket'>, 'handle'>) {
+    const { memory, offset } = bucket.handle;
+    this.#i32 = new Int32Array('buffer' in memory ? memory.buffer : memory);
+    this.#at = offset;
+  }
+
+  /** How many configuration records were ever begun. */
+  get sequence(): number {
+    return this.#i32[(this.#at + CELL.sequence) >> 2] ?? 0;
+  }
+
+  /** One bit for each configuration record that is in use. */
+  get claims(): number {
+    return this.#i32[(this.#at + CELL.claims) >> 2] ?? 0;
+  }
+
+  set claims(bits: number) {
+    this.#i32[(this.#at + CELL.claims) >> 2] = bits;
+  }
+}
