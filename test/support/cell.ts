@@ -1,5 +1,5 @@
 import type { Bucket } from '../../src/index.ts';
-import { CELL } from '../../src/memory/layout.ts';
+import { BUCKET } from '../../src/memory/layout.ts';
 
 /** The words of a bucket's cell, for tests that look behind its back. */
 export class Cell {
@@ -14,15 +14,15 @@ export class Cell {
 
   /** How many configuration records were ever begun. */
   get sequence(): number {
-    return this.#i32[(this.#at + CELL.sequence) >> 2] ?? 0;
+    return this.#i32[(this.#at + BUCKET.sequence) >> 2] ?? 0;
   }
 
   /** One bit for each configuration record that is in use. */
   get claims(): number {
-    return this.#i32[(this.#at + CELL.claims) >> 2] ?? 0;
+    return this.#i32[(this.#at + BUCKET.claims) >> 2] ?? 0;
   }
 
   set claims(bits: number) {
-    this.#i32[(this.#at + CELL.claims) >> 2] = bits;
+    this.#i32[(this.#at + BUCKET.claims) >> 2] = bits;
   }
 }
