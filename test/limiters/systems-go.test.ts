@@ -54,6 +54,7 @@ describe('unlike go.uber.org/ratelimit', () => {
     const clock = ManualClock.create();
     const bucket = LeakyBucket.create({ rate: 10, clock });
     expect(bucket.waitSync(1, { timeoutMs: 0 })).toBe(true);
+    expect(bucket.reserve(1, { maxWaitMs: 99 })).toBe(undefined);
     expect(bucket.waitSync(1, { timeoutMs: 99 })).toBe(false);
     const slot = bucket.reserve();
     expect(slot?.waitMs).toBe(100);

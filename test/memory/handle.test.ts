@@ -10,6 +10,7 @@ import {
   systemClock,
   TokenBucket,
 } from '../../src/index.ts';
+import { CELL } from '../../src/memory/layout.ts';
 import { compiled } from '../support/crew.ts';
 
 const limit = { rate: 10, burst: 5 };
@@ -126,6 +127,20 @@ describe('a handle', () => {
     const given = damaged as TokenBucket['handle'];
     expect(() => attach(given)).toThrow(wanted);
     expect(() => attach(given)).toThrow(message);
+  });
+
+  test.each([
+    [CELL.stripes, 7, 'ERR_REGION_DAMAGED', 'says it has 7 counter stripes'],
+    [CELL.stripes, 65, 'ERR_REGION_INVALID', 'reaches past the end of its region'],
+    [CELL.kind, 2, 'ERR_REGION_INVALID', 'there is no token-bucket at offset 64'],
+    [CELL.nonce, -1, 'ERR_HANDLE_INVALID', 'of a limiter that is no more'],
+    [CELL.word, 5, 'ERR_REGION_DAMAGED', "the limiter's configuration makes no sense"],
+  ])('of a cell whose field at %d is %d is refused', (field, value, code, message) => {
+    const region = Region.create({ buffer: new SharedArrayBuffer(64 + 576) });
+    const { handle } = TokenBucket.create({ ...limit, region });
+    new Int32Array(region.buffer)[(handle.offset + field) >> 2] = value;
+    expect(() => attach(handle)).toThrow(expect.objectContaining({ name: 'HandleError', code }));
+    expect(() => attach(handle)).toThrow(message);
   });
 
   test('of another class is refused', () => {

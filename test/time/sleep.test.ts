@@ -80,7 +80,10 @@ class Machine {
     const done = sleep(this.now, untilUs, { strict }).then(() => {
       ended = true;
     });
-    while (this.pending > 0 && !ended) await this.fire();
+    while (this.pending > 0 && !ended) {
+      if (this.timeouts.length > 10_000) throw new Error('a sleep that never ends');
+      await this.fire();
+    }
     await done;
     return this.nowUs - untilUs;
   }
