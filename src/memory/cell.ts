@@ -59,7 +59,10 @@ export function openCell(
   }
   const stripes = Atomics.load(region.i32, (offset + CELL.stripes) >> 2);
   if (stripes !== 0 && stripes !== STRIPE_COUNT) {
-    throw new HandleError('ERR_REGION_DAMAGED', `the limiter says it has ${stripes} stripes`);
+    throw new HandleError(
+      'ERR_REGION_DAMAGED',
+      `the limiter says it has ${stripes} counter stripes`,
+    );
   }
   if (!region.holds(offset, bytes + stripes * STRIPE_BYTES)) {
     throw new HandleError('ERR_REGION_INVALID', 'the limiter reaches past the end of its region');
