@@ -1,3 +1,4 @@
+import type { KernelName } from '../memory/handle.ts';
 import type { Schedule } from './schedule.ts';
 
 /** A refusal that time mends: the tokens will be there, but not within the wait allowed. */
@@ -45,6 +46,7 @@ export interface TokenKernel {
 
 /** A bucket with a word of its own. */
 export interface BucketKernel extends TokenKernel {
+  readonly name: KernelName;
   /** Puts another limit in force. Tokens and debt are kept, in tokens. */
   reconfigure(nowUs: number, next: Schedule): void;
   /** Counts so far, or undefined if they are not kept. */

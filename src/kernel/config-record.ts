@@ -1,7 +1,8 @@
-import { HandleError } from '../errors.ts';
+import { HandleError, RateLimitError } from '../errors.ts';
 import type { CellPlace } from '../memory/cell.ts';
-import { BUCKET, CELL, INDEX_BITS, RECORD, recordOffset } from '../memory/layout.ts';
+import { BUCKET, CELL, INDEX_BITS, RECORD, RECORD_COUNT, recordOffset } from '../memory/layout.ts';
 import { isSound, type Schedule } from './schedule.ts';
+import { MAX_ORIGIN_TICKS, ORIGIN_PLACES, ORIGIN_STEP_US } from './ticks.ts';
 
 /** A configuration record: a schedule, and the clock's instant from which the word counts ticks. */
 export interface ConfigRecord {
@@ -10,13 +11,6 @@ export interface ConfigRecord {
   readonly schedule: Schedule;
   readonly originUs: number;
 }
-
-/** Origins are spread over this many places, */
-const ORIGIN_PLACES = 1009;
-/** this far apart; */
-const ORIGIN_STEP_US = 991;
-/** a quantum bucket's lie on its grid of fills, at most this far back. */
-const MAX_ORIGIN_TICKS = 2 ** 40;
 
 /**
  * The origin of a new record, somewhat before `gridUs`, which is now or the latest fill of a quantum
@@ -147,4 +141,12 @@ export function nextGeneration(place: CellPlace): number {
     const generation = (Atomics.add(place.region.i32, sequence, 1) + 1) & 0x7fffffff;
     if (generation !== 0) return generation;
   }
+}
+
+/** All records are claimed: by threads that are about to make theirs live, or that were terminated. */
+export function noRecordFree(): RateLimitError {
+  return new RateLimitError(
+    'ERR_RECONFIGURE_BUSY',
+    `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
+  );
 }

@@ -1,12 +1,9 @@
 import { checkNumber } from '../options.ts';
+import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from './ticks.ts';
 
-/** Ticks per microsecond that a schedule aims at. */
-const TICKS_PER_MICRO = 4096;
 const MICROS_PER_SECOND = 1e6;
 /** A tick of a quantum bucket may be coarser, so that one long interval stays an exact double. */
 const MAX_FILL_TICKS = 2 ** 50;
-/** How long a bucket may take to fill: 2^59 ticks, 4.4 years. The word holds twice that, both ways. */
-export const MAX_SPAN_TICKS = 2 ** 59;
 
 const MIN_RATE = 1e-6;
 const MAX_RATE = 4e9;

@@ -1,7 +1,8 @@
 import { RateLimitError } from '../errors.ts';
-import { AtomicsBucket } from '../kernel/atomics/bucket.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket-kernel.ts';
+import { openBucket } from '../kernel/open-bucket.ts';
 import type { Schedule } from '../kernel/schedule.ts';
+import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
@@ -15,12 +16,17 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   protected constructor(opened: OpenLimiter<Kind>) {
     super(opened.clock);
     this.#opened = opened;
-    this.kernel = new AtomicsBucket(opened.cell);
+    this.kernel = openBucket(opened.cell, opened.kernel);
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
   get handle(): LimiterHandle<Kind> {
     return handleOf(this.#opened);
+  }
+
+  /** What this thread works on the bucket's memory with. */
+  get kernelName(): KernelName {
+    return this.kernel.name;
   }
 
   /**

@@ -58,10 +58,10 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
     const { limit, intervalMs } = checkObject('options', options);
     const kind = 'fixed-window';
     const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1 });
-    const { clock, region, stats } = checkShared(options);
+    const { clock, region, stats, kernel } = checkShared(options);
     const originTicks = clockTicks(clock.now());
     const cell = createWindowCell({ kind, limit: window, originTicks, word: 0n, stats, region });
-    return new FixedWindow({ kind, cell, clock });
+    return new FixedWindow({ kind, cell, clock, kernel });
   }
 
   /**

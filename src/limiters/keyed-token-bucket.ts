@@ -92,10 +92,10 @@ export class KeyedTokenBucket {
       const choices = Object.keys(WHEN_FULL).join(', ');
       throw new RangeError(`whenFull must be one of ${choices}, got ${shown(whenFull)}`);
     }
-    const { clock, region, stats } = checkShared(options);
+    const { clock, region, stats, kernel } = checkShared(options);
     const nowUs = clock.now();
     const table = { kind: KIND, schedule, nowUs, capacity, whenFull, stats, region } as const;
-    return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(table), clock });
+    return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(table), clock, kernel });
   }
 
   /**

@@ -42,12 +42,12 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    */
   static create(options: LeakyBucketOptions): LeakyBucket {
     const schedule = scheduleOf(checkObject('options', options));
-    const { clock, region, stats } = checkShared(options);
+    const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'leaky-bucket';
     const nowUs = clock.now();
     // Slack is what idling earns, and a new bucket has not idled.
     const cell = createBucketCell({ kind, schedule, nowUs, initial: 1, stats, region });
-    return new LeakyBucket({ kind, cell, clock });
+    return new LeakyBucket({ kind, cell, clock, kernel });
   }
 
   /**

@@ -1,5 +1,10 @@
 import { type CellPlace, nonceOf } from '../memory/cell.ts';
-import { readHandle, type LimiterHandle as UntypedHandle } from '../memory/handle.ts';
+import {
+  isKernelName,
+  type KernelName,
+  readHandle,
+  type LimiterHandle as UntypedHandle,
+} from '../memory/handle.ts';
 import { type CellKind, REGION_VERSION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import { checkFlag, shown } from '../options.ts';
@@ -15,6 +20,12 @@ export interface SharedOptions {
   readonly region?: Region;
   /** Whether to keep counts for `stats()`. Default false. */
   readonly stats?: boolean;
+  /**
+   * What works on the limiter's memory, in all threads. Default: the environment's ZEROTIME_KERNEL, or
+   * `'wasm'`: compiled code, and `'atomics'` where that can't be, as on a buffer of your own. The
+   * results are the same, and threads with either share one limiter.
+   */
+  readonly kernel?: KernelName;
 }
 
 /** Attaches another thread to a limiter of this kind. */
@@ -25,6 +36,8 @@ export interface OpenLimiter<Kind extends CellKind> {
   readonly kind: Kind;
   readonly cell: CellPlace;
   readonly clock: Clock;
+  /** The kernel that was asked for, if one was. */
+  readonly kernel: KernelName | undefined;
 }
 
 /** The options of every limiter, checked and with their defaults. */
@@ -32,15 +45,19 @@ export function checkShared(options: SharedOptions): {
   clock: Clock;
   region: Region | undefined;
   stats: boolean;
+  kernel: KernelName | undefined;
 } {
-  const { clock = systemClock, region } = options;
+  const { clock = systemClock, region, kernel } = options;
   if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function') {
     throw new TypeError(`clock must be a Clock, got ${shown(clock)}`);
   }
   if (region !== undefined && !(region instanceof Region)) {
     throw new TypeError(`region must be a Region, got ${shown(region)}`);
   }
-  return { clock, region, stats: checkFlag('stats', options.stats, false) };
+  if (kernel !== undefined && !isKernelName(kernel)) {
+    throw new RangeError(`kernel must be "wasm" or "atomics", got ${shown(kernel)}`);
+  }
+  return { clock, region, kernel, stats: checkFlag('stats', options.stats, false) };
 }
 
 /** Finds the limiter of a handle; `open` checks what lies in its cell. */
@@ -49,16 +66,16 @@ export function find<Kind extends CellKind>(
   handle: unknown,
   open: (region: Region, offset: number, kind: Kind, nonce: number) => CellPlace,
 ): OpenLimiter<Kind> {
-  const { memory, offset, nonce, clock: clockHandle } = readHandle(handle, kind);
+  const { memory, offset, nonce, clock: clockHandle, kernel } = readHandle(handle, kind);
   // The cell comes last: what was checked in it may not be changed by a getter of the clock's handle.
   const clock = attachClock(clockHandle as ClockHandle);
   const cell = open(Region.open(memory), offset, kind, nonce);
-  return { kind, cell, clock };
+  return { kind, cell, clock, kernel };
 }
 
 /** What to send to another thread. */
 export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): LimiterHandle<Kind> {
-  const { kind, cell, clock } = opened;
+  const { kind, cell, clock, kernel } = opened;
   return {
     zerotime: kind,
     version: REGION_VERSION,
@@ -66,5 +83,6 @@ export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): Limi
     offset: cell.offset,
     nonce: nonceOf(cell),
     clock: clock.handle,
+    kernel,
   };
 }

@@ -57,10 +57,10 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
     const { limit, intervalMs } = checkObject('options', options);
     const kind = 'sliding-log';
     const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1 });
-    const { clock, region, stats } = checkShared(options);
+    const { clock, region, stats, kernel } = checkShared(options);
     const originTicks = clockTicks(clock.now()) - logEpochTicks(intervalMs);
     const cell = createWindowCell({ kind, limit: window, originTicks, word: 0n, stats, region });
-    return new SlidingLog({ kind, cell, clock });
+    return new SlidingLog({ kind, cell, clock, kernel });
   }
 
   /**

@@ -72,11 +72,11 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
     const { limit, intervalMs, slots = DEFAULT_SLOTS } = checkObject('options', options);
     const kind = 'sliding-window';
     const window = checkWindowLimit(kind, { limit, intervalMs, slots });
-    const { clock, region, stats } = checkShared(options);
+    const { clock, region, stats, kernel } = checkShared(options);
     const originTicks = clockTicks(clock.now());
     const word = slotWord(limit, FIRST_SLOT);
     const cell = createWindowCell({ kind, limit: window, originTicks, word, stats, region });
-    return new SlidingWindow({ kind, cell, clock });
+    return new SlidingWindow({ kind, cell, clock, kernel });
   }
 
   /**

@@ -60,9 +60,9 @@ export class Sometimes {
   static create(options: SometimesOptions): Sometimes {
     const { first = 0, every = 0, intervalMs = 0 } = checkObject('options', options);
     const occasions = checkOccasions({ first, every, intervalMs });
-    const { clock, region } = checkShared(options);
+    const { clock, region, kernel } = checkShared(options);
     const cell = createSometimesCell(occasions, clock.now(), region);
-    return new Sometimes({ kind: 'sometimes', cell, clock });
+    return new Sometimes({ kind: 'sometimes', cell, clock, kernel });
   }
 
   /**

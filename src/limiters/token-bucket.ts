@@ -78,11 +78,11 @@ export class TokenBucket extends Bucket<'token-bucket'> {
       max: burst,
       orInfinity,
     });
-    const { clock, region, stats } = checkShared(options);
+    const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'token-bucket';
     const nowUs = clock.now();
     const cell = createBucketCell({ kind, schedule, nowUs, initial, stats, region });
-    return new TokenBucket({ kind, cell, clock });
+    return new TokenBucket({ kind, cell, clock, kernel });
   }
 
   /**

@@ -4,6 +4,13 @@ import { CELL_KINDS, type CellKind, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
 import type { SharedMemory } from './region.ts';
 
+/** What works on a limiter's words: WebAssembly, or JavaScript's Atomics. */
+export type KernelName = 'wasm' | 'atomics';
+
+export function isKernelName(value: unknown): value is KernelName {
+  return value === 'wasm' || value === 'atomics';
+}
+
 /**
  * Attaches another thread to a limiter. A plain value: send it by `workerData`, `postMessage` or
  * `structuredClone`, and give it to `attach()` there. It holds the limiter's memory alive.
@@ -19,6 +26,8 @@ export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = u
   readonly nonce: number;
   /** The clock that every thread of this limiter reads. */
   readonly clock: ClockHandle;
+  /** The kernel that was asked for when the limiter was made, if one was. */
+  readonly kernel: KernelName | undefined;
 }
 
 function invalid(message: string): HandleError {
@@ -41,8 +50,9 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
     'offset',
     'nonce',
     'clock',
+    'kernel',
   );
-  const { zerotime, version, offset, nonce } = fields;
+  const { zerotime, version, offset, nonce, kernel } = fields;
   if (typeof zerotime !== 'string' || !Object.hasOwn(CELL_KINDS, zerotime)) {
     throw invalid(`not a limiter's handle: its zerotime is ${shown(zerotime)}`);
   }
@@ -54,6 +64,9 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
   }
   if (!Number.isInteger(offset) || !Number.isInteger(nonce)) {
     throw invalid(`the handle's offset and nonce must be integers`);
+  }
+  if (kernel !== undefined && !isKernelName(kernel)) {
+    throw invalid(`the handle's kernel must be wasm or atomics, got ${shown(kernel)}`);
   }
   // All but memory and clock were checked, and those are when they are opened.
   return fields as unknown as LimiterHandle;

@@ -2,27 +2,14 @@ import { HandleError, RateLimitError } from '../errors.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
+import { type WasmMemory, webAssembly } from './web-assembly.ts';
 
 const PAGE_BYTES = 65_536;
 /** Offsets are 32-bit integers. */
 const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 
-/** A `WebAssembly.Memory`, whose type only the DOM's library declares. */
-interface WasmMemory {
-  readonly buffer: ArrayBufferLike;
-}
-
 /** Shared memory that can be sent to another thread. */
 export type SharedMemory = WasmMemory | SharedArrayBuffer;
-
-declare const WebAssembly:
-  | {
-      readonly Memory: {
-        new (limits: { initial: number; maximum: number; shared: boolean }): WasmMemory;
-        readonly prototype: WasmMemory;
-      };
-    }
-  | undefined;
 
 /** Sends a {@link Region} to another thread: by workerData, postMessage or structuredClone. */
 export interface RegionHandle {
@@ -45,9 +32,7 @@ const sharedLength = Object.getOwnPropertyDescriptor(
   'byteLength',
 )?.get;
 const memoryBuffer =
-  typeof WebAssembly === 'undefined'
-    ? undefined
-    : Object.getOwnPropertyDescriptor(WebAssembly.Memory.prototype, 'buffer')?.get;
+  webAssembly && Object.getOwnPropertyDescriptor(webAssembly.Memory.prototype, 'buffer')?.get;
 
 /** Whether `value` is a SharedArrayBuffer, whatever it says of itself. */
 export function isShared(value: unknown): value is SharedArrayBuffer {
@@ -71,9 +56,9 @@ function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
 
 function allocateMemory(bytes: number): SharedMemory {
   const pages = Math.ceil(bytes / PAGE_BYTES);
-  if (typeof WebAssembly !== 'undefined') {
+  if (webAssembly !== undefined) {
     try {
-      return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+      return new webAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     } catch {
       // No address space left for its guard pages: plain memory does as well.
     }

@@ -5,11 +5,11 @@ import { originOf, ticksAt } from '../../src/kernel/config-record.ts';
 import {
   continuous,
   isSound,
-  MAX_SPAN_TICKS,
   perInterval,
   type Schedule,
   ticksOf,
 } from '../../src/kernel/schedule.ts';
+import { MAX_SPAN_TICKS } from '../../src/kernel/ticks.ts';
 import { Random, SEED } from '../support/random.ts';
 
 const RUNS = { seed: SEED, numRuns: 1000 };

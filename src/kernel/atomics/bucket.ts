@@ -10,14 +10,12 @@ import {
   type Verdict,
 } from '../bucket-kernel.ts';
 import { type LiveRecord, liveRecord, ticksAt, tokensOf, untilHeld } from '../config-record.ts';
-import { MAX_SPAN_TICKS, type Schedule, ticksOf } from '../schedule.ts';
+import { Counters } from '../counters.ts';
+import { type Schedule, ticksOf } from '../schedule.ts';
+import { MAX_SPAN_TICKS, RENEW_TICKS } from '../ticks.ts';
 import { giveBack, takeWhole } from './adjust.ts';
-import { Counters } from './counters.ts';
 import { LiveLimit, LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
 import { reconfigure, renew } from './reconfigure.ts';
-
-/** Past this many ticks since its origin (12 days) a record is renewed, so that `now` is exact. */
-const RENEW_TICKS = 2 ** 52;
 
 /**
  * The kernel in JavaScript: Atomics on 64-bit words.
@@ -28,6 +26,7 @@ const RENEW_TICKS = 2 ** 52;
  * Only the word itself is a BigInt, since that is what 64-bit Atomics take.
  */
 export class AtomicsBucket implements BucketKernel {
+  readonly name = 'atomics';
   readonly #place: CellPlace;
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;

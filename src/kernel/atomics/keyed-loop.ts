@@ -2,7 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
 import { LATER, NEVER } from '../bucket-kernel.ts';
 import { readTable, WHEN_FULL } from '../keyed-cell.ts';
-import { MAX_SPAN_TICKS } from '../schedule.ts';
+import { MAX_SPAN_TICKS } from '../ticks.ts';
 import { AtomicsBucket } from './bucket.ts';
 import { KeyClaim } from './keyed-claim.ts';
 import { KeyedClock } from './keyed-clock.ts';

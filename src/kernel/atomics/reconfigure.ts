@@ -1,4 +1,3 @@
-import { RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { BUCKET, CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
 import {
@@ -7,14 +6,13 @@ import {
   type LiveRecord,
   liveRecord,
   nextGeneration,
+  noRecordFree,
   originOf,
   ticksAt,
   writeRecord,
 } from '../config-record.ts';
-import { MAX_SPAN_TICKS, type Schedule } from '../schedule.ts';
-
-/** A claim takes microseconds; looking so often outlasts a claimant that has lost its time slice. */
-const CLAIM_ATTEMPTS = 1_000_000;
+import type { Schedule } from '../schedule.ts';
+import { CLAIM_ATTEMPTS, MAX_SPAN_TICKS, SAME_INTERVAL } from '../ticks.ts';
 
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
 function claimRecord(place: CellPlace, attempts: number): number {
@@ -33,10 +31,7 @@ function claimRecord(place: CellPlace, attempts: number): number {
       break;
     }
   }
-  throw new RateLimitError(
-    'ERR_RECONFIGURE_BUSY',
-    `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
-  );
+  throw noRecordFree();
 }
 
 function releaseRecord(place: CellPlace, index: number): void {
@@ -64,9 +59,6 @@ function keptTicks(old: LiveRecord, nowUs: number, next: Schedule): bigint {
   const kept = floorDivide(capped * BigInt(next.ticksPerToken), BigInt(ticksPerToken));
   return kept < next.capTicks ? kept : next.capTicks;
 }
-
-/** Intervals that differ by less are the same one: each was divided from ticks, and so rounded. */
-const SAME_INTERVAL = 2 ** -40;
 
 /** Where the fills of the next schedule lie: they go on as before if the interval stays the same. */
 function gridOf(next: Schedule, old: ConfigRecord, nowUs: number): number {

@@ -2,8 +2,8 @@ import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL } from '../../memory/layout.ts';
 import type { LimiterStats, Receipt, Verdict } from '../bucket-kernel.ts';
+import { Counters } from '../counters.ts';
 import type { ReadClock, WindowKernel } from '../window-kernel.ts';
-import { Counters } from './counters.ts';
 
 /** Words that no thread ever writes. */
 export function damaged(what: string): HandleError {

@@ -1,0 +1,41 @@
+/** Doubles up to here are exact integers. */
+export const MAX_SAFE: f64 = 9007199254740991;
+
+/** As `Math.round` does: halves go up. */
+export function round(value: f64): f64 {
+  const up = ceil(value);
+  return up - 0.5 > value ? up - 1 : up;
+}
+
+export function isWhole(value: f64): bool {
+  return value >= 0 && value <= MAX_SAFE && floor(value) == value;
+}
+
+/**
+ * a * b / c, rounded down, but no further from 0 than `most`. b and c are at least 0 and at least 1,
+ * and less than 2^53.
+ */
+export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
+  const magnitude: u64 = a < 0 ? -a : a;
+  // The product in 128 bits, from 32-bit halves.
+  const low: u64 = (magnitude & 0xffffffff) * (b & 0xffffffff);
+  const middle: u64 = (magnitude >> 32) * (b & 0xffffffff) + (low >> 32);
+  const cross: u64 = (magnitude & 0xffffffff) * (b >> 32) + (middle & 0xffffffff);
+  const high: u64 = (magnitude >> 32) * (b >> 32) + (middle >> 32) + (cross >> 32);
+  let rest: u64 = (cross << 32) | (low & 0xffffffff);
+  if (high >= (c as u64)) return a < 0 ? -most : most;
+  // Long division: the remainder stays below 2^53, so it never overflows.
+  let remainder = high;
+  let quotient: u64 = 0;
+  for (let bit = 0; bit < 64; bit++) {
+    remainder = (remainder << 1) | (rest >> 63);
+    rest <<= 1;
+    quotient <<= 1;
+    if (remainder >= (c as u64)) {
+      remainder -= c;
+      quotient |= 1;
+    }
+  }
+  if (quotient >= (most as u64)) return a < 0 ? -most : most;
+  return a < 0 ? -(quotient as i64) - i64(remainder != 0) : (quotient as i64);
+}

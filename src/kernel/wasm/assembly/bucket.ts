@@ -1,0 +1,238 @@
+import { round } from './arithmetic';
+import { exchange64, load64 } from './atomics';
+import {
+  CELL_word,
+  INDEX_BITS,
+  INDEX_MASK,
+  LATER,
+  MAX_SPAN_TICKS,
+  NEVER,
+  RENEW_TICKS,
+} from './constants';
+import { renew } from './reconfigure';
+import {
+  burst,
+  capTicks,
+  costOf,
+  DAMAGED,
+  fillAt,
+  fillTicks,
+  generationOf,
+  isStill,
+  nearestTick,
+  readRecord,
+  ticksPerMicro,
+  ticksPerToken,
+  tokensOf,
+  untilHeld,
+  worthOf,
+} from './record';
+
+// The operations on one bucket, as BucketKernel describes them. Where that throws, these return DAMAGED.
+
+const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
+const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
+
+// What the last operation left.
+/** The word that it wrote, or the one that it stood on. */
+let lastWord: i64 = 0;
+/** What an acquisition added to the word. */
+let lastCost: i64 = 0;
+/** What the bucket held, in ticks. */
+let lastTicks: f64 = 0;
+let lostRaces: i32 = 0;
+
+export function receiptWord(): i64 {
+  return lastWord;
+}
+
+export function receiptCost(): i64 {
+  return lastCost;
+}
+
+export function racesLost(): i32 {
+  return lostRaces;
+}
+
+export function heldTicks(): f64 {
+  return lastTicks;
+}
+
+/** The tick of this call, and the one from which the bucket counts. */
+let tick: f64 = 0;
+let nowTicks: i64 = 0;
+/** The generation of a record that this call tried to renew: once each, as that may not be possible yet. */
+let renewed: i32 = 0;
+
+function begin(): void {
+  lostRaces = 0;
+  renewed = 0;
+}
+
+/** What became of a look at a word. */
+const SEEN = 0;
+const CHANGED = 1;
+const SENSELESS = 2;
+
+/** Loads nothing but the record of a word, and the time under it. */
+function look(cell: usize, word: i64, nowUs: f64): i32 {
+  if (!readRecord(cell, word)) return isStill(cell, word) ? SENSELESS : CHANGED;
+  tick = nearestTick(nowUs);
+  if (!(tick <= UNTIL_RENEWAL)) {
+    const generation = generationOf(cell, word);
+    if (generation != renewed) {
+      renewed = generation;
+      if (tick == tick) renew(cell, word, nowUs);
+      return CHANGED;
+    }
+    // It could not be renewed yet; a record is never as old as this.
+    if (!(tick <= MAX_SPAN)) return isStill(cell, word) ? SENSELESS : CHANGED;
+  }
+  nowTicks = fillAt(tick) as i64;
+  return SEEN;
+}
+
+/** What the bucket holds under a word that was looked at. */
+function heldUnder(word: i64): i64 {
+  return min(capTicks, nowTicks - (word >> INDEX_BITS));
+}
+
+export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
+  begin();
+  let word = load64(cell + CELL_word);
+  while (true) {
+    const outcome = look(cell, word, nowUs);
+    if (outcome != SEEN) {
+      if (outcome == SENSELESS) return DAMAGED;
+      word = load64(cell + CELL_word);
+      continue;
+    }
+    const cost = costOf(tokens);
+    const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), MAX_SPAN);
+    const zeroTime = word >> INDEX_BITS;
+    const full = zeroTime < nowTicks - capTicks;
+    // The zero-time, seen from now.
+    const ahead = full ? -capTicks : zeroTime - nowTicks;
+    const due = (ahead + cost) as f64;
+    let wait = due;
+    if (fillTicks != 0 && due > 0) {
+      wait = ceil(due / fillTicks) * fillTicks - (tick - (nowTicks as f64));
+    }
+    if (cost == 0 || cost > capTicks || wait > maxWait) {
+      // Nothing is to be written. Right when the word was loaded, if it is still the same.
+      const again = load64(cell + CELL_word);
+      if (again == word) {
+        lastWord = word;
+        lastCost = cost << INDEX_BITS;
+        lastTicks = 0 - (ahead as f64);
+        return cost == 0 ? 0 : cost > capTicks ? NEVER : LATER;
+      }
+      word = again;
+      continue;
+    }
+    const next = full ? wordOf(nowTicks - capTicks + cost, word) : word + (cost << INDEX_BITS);
+    const seen = exchange64(cell + CELL_word, word, next);
+    if (seen == word) {
+      lastWord = next;
+      lastCost = cost << INDEX_BITS;
+      lastTicks = 0 - due;
+      return wait > 0 ? wait / ticksPerMicro : 0;
+    }
+    lostRaces++;
+    word = seen;
+  }
+}
+
+/** A zero-time under the record of another word. */
+function wordOf(zeroTime: i64, word: i64): i64 {
+  return (zeroTime << INDEX_BITS) | (word & INDEX_MASK);
+}
+
+/** Loads the word and looks at it until both are of one instant; false if they make no sense. */
+function settle(cell: usize, nowUs: f64): bool {
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const outcome = look(cell, word, nowUs);
+    if (outcome == SENSELESS) return false;
+    if (outcome == SEEN && isStill(cell, word)) {
+      lastWord = word;
+      lastTicks = heldUnder(word) as f64;
+      return true;
+    }
+  }
+}
+
+// What `decide` says beside the wait.
+let verdictBurst: f64 = 0;
+let verdictBalance: f64 = 0;
+let verdictRetryUs: f64 = 0;
+let verdictFullUs: f64 = 0;
+
+export function burstThen(): f64 {
+  return verdictBurst;
+}
+
+export function balanceThen(): f64 {
+  return verdictBalance;
+}
+
+export function retryUs(): f64 {
+  return verdictRetryUs;
+}
+
+export function fullUs(): f64 {
+  return verdictFullUs;
+}
+
+export function decide(cell: usize, nowUs: f64, tokens: f64): f64 {
+  const wait = acquire(cell, nowUs, tokens, 0);
+  if (wait == DAMAGED) return wait;
+  verdictBurst = burst;
+  verdictBalance = tokensOf(lastTicks);
+  const wanted = (lastCost >> INDEX_BITS) as f64;
+  verdictRetryUs = wait == 0 ? 0 : untilHeld(nowUs, lastTicks, wanted);
+  verdictFullUs = untilHeld(nowUs, lastTicks, capTicks as f64);
+  return wait;
+}
+
+export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
+  begin();
+  const most = floor(tokens);
+  while (true) {
+    if (!settle(cell, nowUs)) return DAMAGED;
+    const word = lastWord;
+    if (ticksPerToken == 0) return most;
+    const held = heldUnder(word);
+    const taken = min(most, (held / (ticksPerToken as i64)) as f64);
+    if (taken <= 0) return 0;
+    const next = wordOf(nowTicks - held + costOf(taken), word);
+    if (exchange64(cell + CELL_word, word, next) == word) return taken;
+    lostRaces++;
+  }
+}
+
+/** Gives tokens back: 0, or DAMAGED. */
+export function refund(cell: usize, nowUs: f64, tokens: f64): f64 {
+  begin();
+  while (true) {
+    if (!settle(cell, nowUs)) return DAMAGED;
+    const word = lastWord;
+    const held = min(capTicks, heldUnder(word) + worthOf(tokens));
+    if (exchange64(cell + CELL_word, word, wordOf(nowTicks - held, word)) == word) return 0;
+  }
+}
+
+export function cancel(cell: usize, word: i64, cost: i64): bool {
+  return exchange64(cell + CELL_word, word, word - cost) == word;
+}
+
+/** Tokens in the bucket, in debt less than 0. NaN instead of DAMAGED. */
+export function balance(cell: usize, nowUs: f64): f64 {
+  begin();
+  return settle(cell, nowUs) ? tokensOf(lastTicks) : NaN;
+}
+
+export function timeUntil(cell: usize, nowUs: f64, tokens: f64): f64 {
+  begin();
+  return settle(cell, nowUs) ? untilHeld(nowUs, lastTicks, costOf(tokens) as f64) : DAMAGED;
+}

@@ -1,0 +1,19 @@
+// What the module exports.
+
+export {
+  acquire,
+  balance,
+  balanceThen,
+  burstThen,
+  cancel,
+  decide,
+  drain,
+  fullUs,
+  racesLost,
+  receiptCost,
+  receiptWord,
+  refund,
+  retryUs,
+  timeUntil,
+} from './bucket';
+export { reconfigure } from './reconfigure';

@@ -1,0 +1,115 @@
+import { isWhole, MAX_SAFE, round } from './arithmetic';
+import { load32, load64 } from './atomics';
+import {
+  CELL_word,
+  INDEX_MASK,
+  MAX_SPAN_TICKS,
+  RECORD_BYTES,
+  RECORD_burst,
+  RECORD_capTicks,
+  RECORD_fillTicks,
+  RECORD_generation,
+  RECORD_originUs,
+  RECORD_rate,
+  RECORD_ticksPerMicro,
+  RECORD_ticksPerToken,
+  RECORDS_AT,
+  TICKS_PER_MICRO,
+} from './constants';
+
+/** Instead of a number of microseconds: the cell makes no sense, or the clock. */
+export const DAMAGED: f64 = -3;
+
+// The configuration record that was read last.
+export let burst: f64 = 0;
+export let ticksPerToken: f64 = 0;
+export let ticksPerMicro: f64 = 0;
+export let capTicks: i64 = 0;
+export let fillTicks: f64 = 0;
+export let originUs: f64 = 0;
+
+export function recordAt(cell: usize, index: usize): usize {
+  return cell + RECORDS_AT + index * RECORD_BYTES;
+}
+
+/**
+ * Reads the record that a word names; false if it makes no sense. Nobody writes a record that the
+ * word names, so what was read is right if the word has not changed since it was loaded.
+ */
+export function readRecord(cell: usize, word: i64): bool {
+  const at = recordAt(cell, (word & INDEX_MASK) as usize);
+  burst = load<f64>(at + RECORD_burst);
+  ticksPerToken = load<f64>(at + RECORD_ticksPerToken);
+  ticksPerMicro = load<f64>(at + RECORD_ticksPerMicro);
+  capTicks = load<i64>(at + RECORD_capTicks);
+  fillTicks = load<f64>(at + RECORD_fillTicks);
+  originUs = load<f64>(at + RECORD_originUs);
+  return (
+    burst > 0 &&
+    isWhole(ticksPerToken) &&
+    ticksPerMicro > 0 &&
+    ticksPerMicro <= 2 * TICKS_PER_MICRO &&
+    (capTicks as u64) <= (MAX_SPAN_TICKS as u64) &&
+    isWhole(fillTicks)
+  );
+}
+
+/** The rate and the generation of the record that a word names. */
+export function rateOf(cell: usize, word: i64): f64 {
+  return load<f64>(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_rate);
+}
+
+export function generationOf(cell: usize, word: i64): i32 {
+  return load32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_generation);
+}
+
+/** Whether a cell's word is still the one that was loaded. */
+export function isStill(cell: usize, word: i64): bool {
+  return load64(cell + CELL_word) == word;
+}
+
+/** The tick nearest to an instant of the clock. */
+export function nearestTick(nowUs: f64): f64 {
+  return round((nowUs - originUs) * ticksPerMicro);
+}
+
+/** The tick from which a bucket counts: the last fill of a quantum bucket. */
+export function fillAt(tick: f64): f64 {
+  return fillTicks == 0 ? tick : floor(tick / fillTicks) * fillTicks;
+}
+
+/** More ticks than any bucket holds. */
+const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
+
+/** What tokens cost, rounded up; a fraction of a tick is never given away. */
+export function costOf(tokens: f64): i64 {
+  const ticks = tokens * ticksPerToken;
+  if (ticks <= MAX_SAFE) return ceil(ticks) as i64;
+  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
+  const whole = floor(tokens);
+  return (whole as i64) * (ticksPerToken as i64) + (ceil((tokens - whole) * ticksPerToken) as i64);
+}
+
+/** What tokens given back are worth, rounded down. */
+export function worthOf(tokens: f64): i64 {
+  const ticks = tokens * ticksPerToken;
+  if (ticks <= MAX_SAFE) return floor(ticks) as i64;
+  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
+  const whole = floor(tokens);
+  return (whole as i64) * (ticksPerToken as i64) + (floor((tokens - whole) * ticksPerToken) as i64);
+}
+
+/** Ticks as tokens: never more than the burst, which is rounded up to ticks. */
+export function tokensOf(ticks: f64): f64 {
+  return ticksPerToken == 0 ? Infinity : min(burst, ticks / ticksPerToken);
+}
+
+/** Microseconds from the clock's `nowUs` until a bucket that holds `held` ticks holds `wanted`. */
+export function untilHeld(nowUs: f64, held: f64, wanted: f64): f64 {
+  if (wanted <= held || ticksPerToken == 0) return 0;
+  if (wanted > (capTicks as f64)) return Infinity;
+  const missing = wanted - held;
+  if (fillTicks == 0) return missing / ticksPerMicro;
+  const filledAt = fillAt(nearestTick(nowUs)) + ceil(missing / fillTicks) * fillTicks;
+  return filledAt / ticksPerMicro - (nowUs - originUs);
+}

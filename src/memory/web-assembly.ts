@@ -1,0 +1,24 @@
+// The little of WebAssembly that is used here: only the DOM's library declares it, and it may be missing.
+
+/** A `WebAssembly.Memory`. */
+export interface WasmMemory {
+  readonly buffer: ArrayBufferLike;
+}
+
+interface WasmNamespace {
+  readonly Memory: {
+    new (limits: { initial: number; maximum: number; shared: boolean }): WasmMemory;
+    readonly prototype: WasmMemory;
+  };
+  readonly Module: new (binary: Uint8Array) => object;
+  readonly Instance: new (
+    module: object,
+    imports: Record<string, Record<string, unknown>>,
+  ) => { readonly exports: object };
+}
+
+declare const WebAssembly: WasmNamespace | undefined;
+
+/** WebAssembly, where there is any. */
+export const webAssembly: WasmNamespace | undefined =
+  typeof WebAssembly === 'undefined' ? undefined : WebAssembly;
