@@ -31,6 +31,7 @@ export {
   type TokenBucketOptions,
 } from './limiters/token-bucket.ts';
 export { WindowLimiter } from './limiters/window.ts';
+export type { KernelName } from './memory/handle.ts';
 export {
   Region,
   type RegionHandle,

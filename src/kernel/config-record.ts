@@ -52,7 +52,7 @@ export function untilHeld(
 ): number {
   const { schedule, originUs } = record;
   if (wanted <= held || schedule.ticksPerToken === 0) return 0;
-  if (wanted > schedule.capTicks) return Number.POSITIVE_INFINITY;
+  if (wanted > Number(schedule.capTicks)) return Number.POSITIVE_INFINITY;
   const { ticksPerMicro, fillTicks } = schedule;
   const missing = wanted - held;
   if (fillTicks === 0) return missing / ticksPerMicro;

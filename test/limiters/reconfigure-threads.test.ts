@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
+import { KERNEL_MIXES } from '../support/kernels.ts';
 import { SEED } from '../support/random.ts';
 import type { Decided, DecideJob } from '../workers/decider.ts';
 import type { HammerJob } from '../workers/hammer.ts';
@@ -40,57 +41,74 @@ test(`every decision follows from the old limit or the new one, never from both 
   }
 });
 
-test('four threads that reconfigure while they consume get what there was, to the token', async () => {
-  // A token of one is a whole number of ticks of any other, so that nothing is rounded away.
-  const limits = [
-    { rate: 1000, burst: 100_000 },
-    { rate: 4000, burst: 200_000 },
-    { quantum: 8, fillIntervalMs: 1, burst: 150_000 },
-  ];
-  const clock = ManualClock.create();
-  const bucket = TokenBucket.create({ rate: 1000, burst: 100_000, clock, stats: true });
-  const board = Board.for(THREADS);
-  const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
-  const { handle } = bucket;
-  const done = crew.run({ handle, board: board.buffer, call: 'tryConsume', n: 1, limits });
-  board.walk();
-  expect(board.admitted).toBe(100_000);
-  for (let round = 0; round < 10 || bucket.stats().lostRaces === 0; round++) {
-    bucket.returnTokens(5000);
+describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
+  test('four threads that reconfigure while they consume get what there was, to the token', async () => {
+    // A token of one is a whole number of ticks of any other, so that nothing is rounded away.
+    const limits = [
+      { rate: 1000, burst: 100_000 },
+      { rate: 4000, burst: 200_000 },
+      { quantum: 8, fillIntervalMs: 1, burst: 150_000 },
+    ];
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1000, burst: 100_000, clock, stats: true });
+    const board = Board.for(THREADS);
+    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const { handle } = bucket;
+    const done = crew.run({
+      handle,
+      board: board.buffer,
+      kernels,
+      call: 'tryConsume',
+      n: 1,
+      limits,
+    });
     board.walk();
-    expect(board.admitted).toBe(100_000 + 5000 * (round + 1));
-    expect(round, 'rounds without a lost race').toBeLessThan(2_000);
-  }
-  board.stop();
-  await done;
-  expect(bucket.balance()).toBe(0);
-});
-
-test('10,000 reconfigurations against four consuming threads keep the rate that is in force', async () => {
-  const clock = ManualClock.create();
-  const rates = [1000, 2000, 4000, 8000];
-  const bucket = TokenBucket.create({ rate: 1000, burst: 10_000, clock, stats: true });
-  const board = Board.for(THREADS);
-  const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
-  const done = crew.run({ handle: bucket.handle, board: board.buffer, call: 'tryConsume', n: 1 });
-  board.walk();
-  let wanted = 10_000;
-  let raced = 0;
-  for (let leg = 0; leg < 100; leg++) {
-    const before = board.admitted;
-    clock.advance(500);
-    wanted += bucket.rate / 2;
-    for (let i = 0; i < 100; i++) {
-      const rate = rates[(leg + i) % rates.length] ?? 1000;
-      bucket.reconfigure({ rate, burst: 8000 + rate });
+    expect(board.admitted).toBe(100_000);
+    for (let round = 0; round < 10 || bucket.stats().lostRaces === 0; round++) {
+      bucket.returnTokens(5000);
+      board.walk();
+      expect(board.admitted).toBe(100_000 + 5000 * (round + 1));
+      expect(round, 'rounds without a lost race').toBeLessThan(2_000);
     }
-    const during = board.admitted - before;
+    board.stop();
+    await done;
+    expect(bucket.balance()).toBe(0);
+  });
+
+  test('10,000 reconfigurations against four consuming threads keep the rate that is in force', async () => {
+    const clock = ManualClock.create();
+    const rates = [1000, 2000, 4000, 8000];
+    const bucket = TokenBucket.create({ rate: 1000, burst: 10_000, clock, stats: true });
+    const board = Board.for(THREADS);
+    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const done = crew.run({
+      handle: bucket.handle,
+      board: board.buffer,
+      kernels,
+      call: 'tryConsume',
+      n: 1,
+    });
     board.walk();
-    expect(board.admitted, `after leg ${leg}`).toBe(wanted);
-    if (during > 0) raced++;
-  }
-  board.stop();
-  await done;
-  expect(raced, 'legs in which tokens were taken between two reconfigurations').toBeGreaterThan(0);
-  expect(bucket.stats().lostRaces).toBeGreaterThan(0);
+    let wanted = 10_000;
+    let raced = 0;
+    for (let leg = 0; leg < 100; leg++) {
+      const before = board.admitted;
+      clock.advance(500);
+      wanted += bucket.rate / 2;
+      for (let i = 0; i < 100; i++) {
+        const rate = rates[(leg + i) % rates.length] ?? 1000;
+        bucket.reconfigure({ rate, burst: 8000 + rate });
+      }
+      const during = board.admitted - before;
+      board.walk();
+      expect(board.admitted, `after leg ${leg}`).toBe(wanted);
+      if (during > 0) raced++;
+    }
+    board.stop();
+    await done;
+    expect(raced, 'legs in which tokens were taken between two reconfigurations').toBeGreaterThan(
+      0,
+    );
+    expect(bucket.stats().lostRaces).toBeGreaterThan(0);
+  });
 });

@@ -25,10 +25,11 @@ test(`threads that are ended in the middle of 200 calls take no more than they c
   const burst = 100_000_000;
   const bucket = TokenBucket.create({ rate: 1, burst, clock: ManualClock.create(), stats: true });
   const { handle } = bucket;
+  const kernels = ['wasm', 'atomics'] as const;
   const jobs = [
-    { handle, call: 'tryConsume', n: 3 },
-    { handle, call: 'consumeOrDrain', n: 7 },
-    { handle, call: 'take and return', n: 5 },
+    { handle, kernels, call: 'tryConsume', n: 3 },
+    { handle, kernels, call: 'consumeOrDrain', n: 7 },
+    { handle, kernels, call: 'take and return', n: 5 },
   ] as const;
 
   let counted = 0;
@@ -54,10 +55,11 @@ test('threads that are ended in the middle of a reconfiguration leave a bucket t
   ];
   const bucket = TokenBucket.create({ rate: 1000, burst: 1_000_000, clock });
   const { handle } = bucket;
+  const kernels = ['wasm', 'atomics'] as const;
   let counted = 0;
   let uncounted = 0;
   for (let ended = 0; ended < 20; ended += AT_ONCE) {
-    counted += (await terminated({ handle, call: 'tryConsume', n: 2, limits })).admitted;
+    counted += (await terminated({ handle, kernels, call: 'tryConsume', n: 2, limits })).admitted;
     uncounted += AT_ONCE * 2;
   }
   const left = bucket.balance();

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
+import { KERNEL_MIXES, type KernelMix } from '../support/kernels.ts';
 import { Rational } from '../support/rational.ts';
 import type { HammerJob } from '../workers/hammer.ts';
 
@@ -32,14 +33,21 @@ function allowance(rate: number, burst: number, nowUs: number): number {
 }
 
 describe.each([0.001, 1 / 3, 1, 1000, 3e6, 1e9])('at %f tokens a second', (rate) => {
-  test.each([1, 10, 100_000])(
-    'four threads admit exactly burst + rate x t after every move of the clock, with a burst of %d',
-    async (burst) => {
+  test.each([
+    [1, ['wasm']],
+    [10, ['wasm']],
+    [10, ['atomics']],
+    [10, ['wasm', 'atomics']],
+    [100_000, ['wasm', 'atomics']],
+  ] as const satisfies [number, KernelMix][])(
+    'four threads admit exactly burst + rate x t after every move of the clock, with a burst of %d, by %s',
+    async (burst, kernels) => {
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate, burst, clock, stats: true });
       const board = Board.for(THREADS);
       const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
-      const job = { handle: bucket.handle, board: board.buffer, call: 'tryConsume', n: 1 } as const;
+      const { handle } = bucket;
+      const job = { handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 } as const;
       const done = crew.run(job);
 
       const walkTo = (...moves: number[]) => {
@@ -63,25 +71,27 @@ describe.each([0.001, 1 / 3, 1, 1000, 3e6, 1e9])('at %f tokens a second', (rate)
   );
 });
 
-test.each([
-  ['consumeOrDrain', 1000],
-  ['tryConsume', 3],
-] as const)('four threads that call %s(%d) get all whole tokens, each once', async (call, n) => {
-  const clock = ManualClock.create();
-  // 9 and 3/4 tokens come with each move, so that never as many are there as are asked for at most.
-  const bucket = TokenBucket.create({ rate: 1000, burst: 1000, initial: 0, clock, stats: true });
-  const board = Board.for(THREADS);
-  const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
-  const done = crew.run({ handle: bucket.handle, board: board.buffer, call, n });
-  let moves = 0;
-  do {
-    board.walk(...Array.from({ length: MOVES_OF_A_LEG }, () => ++moves * 9.75));
-    const unit = call === 'tryConsume' ? n : 1;
-    expect(board.admitted).toBe(Math.floor((moves * 9.75) / unit) * unit);
-  } while (bucket.stats().lostRaces === 0 && moves < MOST_LEGS * MOVES_OF_A_LEG);
-  board.stop();
-  await done;
-  const { admitted, lostRaces } = bucket.stats();
-  expect(lostRaces).toBeGreaterThan(0);
-  expect(admitted).toBe(board.admitted);
+describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
+  test.each([
+    ['consumeOrDrain', 1000],
+    ['tryConsume', 3],
+  ] as const)('four threads that call %s(%d) get all whole tokens, each once', async (call, n) => {
+    const clock = ManualClock.create();
+    // 9 and 3/4 tokens come with each move, so that never as many are there as are asked for at most.
+    const bucket = TokenBucket.create({ rate: 1000, burst: 1000, initial: 0, clock, stats: true });
+    const board = Board.for(THREADS);
+    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
+    const done = crew.run({ handle: bucket.handle, board: board.buffer, kernels, call, n });
+    let moves = 0;
+    do {
+      board.walk(...Array.from({ length: MOVES_OF_A_LEG }, () => ++moves * 9.75));
+      const unit = call === 'tryConsume' ? n : 1;
+      expect(board.admitted).toBe(Math.floor((moves * 9.75) / unit) * unit);
+    } while (bucket.stats().lostRaces === 0 && moves < MOST_LEGS * MOVES_OF_A_LEG);
+    board.stop();
+    await done;
+    const { admitted, lostRaces } = bucket.stats();
+    expect(lostRaces).toBeGreaterThan(0);
+    expect(admitted).toBe(board.admitted);
+  });
 });

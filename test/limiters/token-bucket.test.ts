@@ -201,6 +201,13 @@ describe('a token bucket', () => {
     fc.assert(property, RUNS);
   });
 
+  test('says when it is full, also where its capacity is more ticks than a double tells apart', () => {
+    const { bucket } = bucketOf({ rate: 1, burst: 52013652.10139176, initial: 0 });
+    const { retryAfterMs, resetMs } = bucket.decide(bucket.burst);
+    expect(resetMs).toBeCloseTo(52013652101.39176, 3);
+    expect(retryAfterMs).toBe(resetMs);
+  });
+
   test('of burst B admits B single tokens and never one more, at any rate', () => {
     const property = fc.property(anyRate, fc.integer({ min: 1, max: 130 }), (rate, burst) => {
       const { bucket } = bucketOf({ rate, burst });

@@ -6,12 +6,15 @@ import {
   type QuantumLimit,
 } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
+import { handleFor, type KernelMix } from '../support/kernels.ts';
 import { serve } from '../support/serve.ts';
 
 /** Takes tokens from a bucket as fast as it can, until it is stopped. */
 export interface HammerJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly board: SharedArrayBuffer;
+  /** Which kernels the threads run; by default, all the handle's. */
+  readonly kernels?: KernelMix;
   /** How: `n` tokens or none; as many as there are, up to `n`; or `n` tokens that it gives back. */
   readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return';
   readonly n: number;
@@ -19,8 +22,8 @@ export interface HammerJob {
   readonly limits?: readonly (ContinuousLimit | QuantumLimit)[];
 }
 
-serve(({ handle, board, call, n, limits = [] }: HammerJob, me) => {
-  const bucket = attach(handle);
+serve(({ handle, board, kernels, call, n, limits = [] }: HammerJob, me) => {
+  const bucket = attach(kernels === undefined ? handle : handleFor(handle, kernels, me));
   const { clock } = bucket;
   let calls = me;
   const attempt = () => {

@@ -174,6 +174,10 @@ export class AtomicsBucket implements BucketKernel {
 
   /** Moves the origin up to now. Harmless where it can't be done yet: it will be tried again. */
   #renew(nowUs: number): void {
+    const { generation } = this.#limit;
+    this.#limit.refresh();
+    // Perhaps only the record that this thread saw last is so old.
+    if (this.#limit.generation !== generation) return;
     const { schedule, originUs } = this.#limit;
     try {
       renew(this.#place, nowUs, this.#limit);

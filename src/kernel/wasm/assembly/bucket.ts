@@ -36,7 +36,7 @@ const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
 // What the last operation left.
 /** The word that it wrote, or the one that it stood on. */
 let lastWord: i64 = 0;
-/** What an acquisition added to the word. */
+/** What was asked for, in ticks. */
 let lastCost: i64 = 0;
 /** What the bucket held, in ticks. */
 let lastTicks: f64 = 0;
@@ -47,7 +47,7 @@ export function receiptWord(): i64 {
 }
 
 export function receiptCost(): i64 {
-  return lastCost;
+  return lastCost << INDEX_BITS;
 }
 
 export function racesLost(): i32 {
@@ -123,7 +123,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
       const again = load64(cell + CELL_word);
       if (again == word) {
         lastWord = word;
-        lastCost = cost << INDEX_BITS;
+        lastCost = cost;
         lastTicks = 0 - (ahead as f64);
         return cost == 0 ? 0 : cost > capTicks ? NEVER : LATER;
       }
@@ -134,7 +134,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
     const seen = exchange64(cell + CELL_word, word, next);
     if (seen == word) {
       lastWord = next;
-      lastCost = cost << INDEX_BITS;
+      lastCost = cost;
       lastTicks = 0 - due;
       return wait > 0 ? wait / ticksPerMicro : 0;
     }
@@ -189,7 +189,7 @@ export function decide(cell: usize, nowUs: f64, tokens: f64): f64 {
   if (wait == DAMAGED) return wait;
   verdictBurst = burst;
   verdictBalance = tokensOf(lastTicks);
-  const wanted = (lastCost >> INDEX_BITS) as f64;
+  const wanted = lastCost as f64;
   verdictRetryUs = wait == 0 ? 0 : untilHeld(nowUs, lastTicks, wanted);
   verdictFullUs = untilHeld(nowUs, lastTicks, capTicks as f64);
   return wait;

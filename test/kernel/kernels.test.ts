@@ -1,0 +1,187 @@
+import { expect, test } from 'vitest';
+import { HandleError, RateLimitError, Region, TokenBucket } from '../../src/index.ts';
+import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
+import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
+import type { BucketKernel, Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { continuous, perInterval, type Schedule } from '../../src/kernel/schedule.ts';
+import { BINARY } from '../../src/kernel/wasm/binary.ts';
+import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
+import { openWasmKernel } from '../../src/kernel/wasm/module.ts';
+import type { CellPlace } from '../../src/memory/cell.ts';
+import { BUCKET_BYTES, CELL } from '../../src/memory/layout.ts';
+import { Random, SEED } from '../support/random.ts';
+
+const CALLS = 1_000_000;
+const CALLS_OF_A_BUCKET = 2_000;
+const YEAR_US = 365.25 * 86_400e6;
+
+function randomSchedule(random: Random): Schedule {
+  try {
+    const burst = random.pick([1, 0.5, 10, 1e6, random.logarithmic(0.1, 1e9)]);
+    if (random.below(3) === 0) {
+      const quantum = Math.ceil(random.logarithmic(1, 1e6));
+      return perInterval(quantum, random.logarithmic(0.01, 1e6), burst);
+    }
+    const rate = random.pick([1, 1000, 4e9, Infinity, random.logarithmic(1e-6, 4e9)]);
+    return continuous(rate, rate === Infinity ? random.pick([burst, Infinity]) : burst);
+  } catch {
+    return randomSchedule(random); // out of the range of some option
+  }
+}
+
+function randomTokens(random: Random, { burst }: Schedule): number {
+  const most = Math.min(burst, 1e6);
+  return random.pick([
+    0,
+    1,
+    1,
+    random.below(Math.ceil(most) + 2),
+    random.logarithmic(most / 1000, most * 2),
+    burst === Infinity ? 1e300 : burst,
+    random.logarithmic(1, 1e300),
+  ]);
+}
+
+/** The same bucket twice, each with a kernel of its own. */
+class Twins {
+  readonly #kernels: readonly [BucketKernel, BucketKernel];
+  readonly #bytes: readonly [Uint8Array, Uint8Array];
+  readonly #receipts: [Receipt, Receipt][] = [];
+  #last = '';
+
+  constructor(schedule: Schedule, nowUs: number, initial: number) {
+    const cell = () => {
+      const region = Region.create();
+      const kind = 'token-bucket';
+      return createBucketCell({ kind, schedule, nowUs, initial, stats: false, region });
+    };
+    const places = [cell(), cell()] as const;
+    const wasm = openWasmKernel(places[1].region);
+    if (wasm === undefined) throw new Error('there is no WebAssembly here');
+    this.#kernels = [new AtomicsBucket(places[0]), new WasmBucket(wasm, places[1])];
+    const bytes = ({ region, offset }: CellPlace) => {
+      region.i32[(offset + CELL.nonce) >> 2] = 0; // random
+      return new Uint8Array(region.buffer, offset, BUCKET_BYTES);
+    };
+    this.#bytes = [bytes(places[0]), bytes(places[1])];
+  }
+
+  /** Does the same with both, and compares what they answer. */
+  both(what: string, call: (kernel: BucketKernel) => unknown): unknown {
+    this.#last = what;
+    const answers = this.#kernels.map((kernel) => {
+      try {
+        return call(kernel);
+      } catch (error) {
+        if (error instanceof RateLimitError || error instanceof HandleError) return error.code;
+        throw error;
+      }
+    });
+    // A million calls of toEqual take a minute.
+    if (!same(answers[0], answers[1])) expect(answers[1], what).toEqual(answers[0]);
+    return answers[0];
+  }
+
+  /** As {@link both}, and keeps the receipts of what was taken. */
+  acquire(what: string, call: (kernel: BucketKernel) => number): void {
+    const wait = this.both(what, call);
+    if (typeof wait !== 'number' || wait < 0) return;
+    const [ours, theirs] = this.#kernels;
+    const receipts: [Receipt, Receipt] = [ours.receipt(), theirs.receipt()];
+    if (!same(...receipts)) expect(receipts[1], what).toEqual(receipts[0]);
+    this.#receipts.push(receipts);
+  }
+
+  /** Cancels one of the latest acquisitions. */
+  cancel(random: Random): void {
+    const receipts = this.#receipts.splice(-1 - random.below(3))[0];
+    if (receipts === undefined) return;
+    this.both('cancel', (kernel) => kernel.cancel(receipts[kernel === this.#kernels[0] ? 0 : 1]));
+  }
+
+  compareMemory(): void {
+    const [ours, theirs] = this.#bytes;
+    if (Buffer.compare(ours, theirs) === 0) return;
+    const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex').match(/.{16}/g);
+    expect(hex(theirs), this.#last).toEqual(hex(ours));
+  }
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || a === null) return Object.is(a, b);
+  return Object.entries(a).every(([key, value]) => same(value, (b as typeof a)[key as never]));
+}
+
+function step(random: Random, twins: Twins, schedule: Schedule, nowUs: number): Schedule {
+  const n = randomTokens(random, schedule);
+  const maxWaitUs = random.pick([0, 0, Infinity, random.logarithmic(0.1, 1e12)]);
+  const what = `n = ${n}, maxWaitUs = ${maxWaitUs}, now = ${nowUs} of ${JSON.stringify(schedule, (_, value) => (typeof value === 'bigint' ? `${value}` : value))}`;
+  switch (random.below(12)) {
+    case 0:
+      twins.both(`decide ${what}`, (kernel) => kernel.decide(nowUs, n));
+      break;
+    case 1:
+      twins.both(`drain ${what}`, (kernel) => kernel.drain(nowUs, n));
+      break;
+    case 2:
+      twins.both(`refund ${what}`, (kernel) => kernel.refund(nowUs, n));
+      break;
+    case 3:
+      twins.both(`timeUntil ${what}`, (kernel) => kernel.timeUntil(nowUs, n));
+      break;
+    case 4:
+      twins.both(`balance ${what}`, (kernel) => kernel.balance(nowUs));
+      break;
+    case 5:
+      twins.cancel(random);
+      break;
+    case 6: {
+      if (random.below(8) !== 0) break;
+      const next = randomSchedule(random);
+      const outcome = twins.both(`reconfigure ${what}`, (kernel) =>
+        kernel.reconfigure(nowUs, next),
+      );
+      return outcome === undefined ? next : schedule;
+    }
+    default:
+      twins.acquire(`acquire ${what}`, (kernel) => kernel.acquire(nowUs, n, maxWaitUs));
+  }
+  return schedule;
+}
+
+test(`a million random calls leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`, () => {
+  const random = new Random(SEED);
+  for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_BUCKET) {
+    let schedule = randomSchedule(random);
+    let nowUs = random.pick([0, 1e6, random.logarithmic(1, 60 * YEAR_US)]);
+    const initial = random.pick([0, Math.min(schedule.burst, 1e9)]);
+    const twins = new Twins(schedule, nowUs, schedule.burst === Infinity ? 0 : initial);
+    for (let call = 0; call < CALLS_OF_A_BUCKET; call++) {
+      // Mostly a few tokens' worth of time; now and then a step back, a month, a year.
+      const tokenUs = Math.min(1e6 / schedule.rate, YEAR_US) + 0.01;
+      nowUs += random.pick([
+        0,
+        0,
+        random.logarithmic(0.1, 3) * tokenUs,
+        random.logarithmic(0.01, 1e4),
+      ]);
+      if (random.below(200) === 0) nowUs -= random.logarithmic(1, 1e9);
+      if (random.below(400) === 0) nowUs += random.logarithmic(1e9, YEAR_US);
+      schedule = step(random, twins, schedule, nowUs);
+      twins.compareMemory();
+    }
+  }
+});
+
+test('the module is smaller than 8 KiB', () => {
+  expect(Buffer.from(BINARY, 'base64').length).toBeLessThan(8192);
+});
+
+test('the compiled kernel is the default, and either can be asked for', () => {
+  const limit = { rate: 1, burst: 1 };
+  expect(TokenBucket.create(limit).kernelName).toBe('wasm');
+  expect(TokenBucket.create({ ...limit, kernel: 'wasm' }).kernelName).toBe('wasm');
+  const bucket = TokenBucket.create({ ...limit, kernel: 'atomics' });
+  expect(bucket.kernelName).toBe('atomics');
+  expect(TokenBucket.attach(structuredClone(bucket.handle)).kernelName).toBe('atomics');
+});
