@@ -1,5 +1,5 @@
 // An entry point of its own, `zerotime/keyed`, because keys are hashed by a library.
-export type { Key } from './kernel/key-hash.ts';
+export type { Key } from './kernel/key-message.ts';
 export type { WhenFull } from './kernel/keyed-cell.ts';
 export type { KeyedStats } from './kernel/keyed-stats.ts';
 export type { KeyBucket } from './limiters/key-bucket.ts';

@@ -1,5 +1,6 @@
-import { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
-import { type Key, KeyHash } from '../kernel/key-hash.ts';
+import type { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
+import { KeyHash } from '../kernel/key-hash.ts';
+import type { Key } from '../kernel/key-message.ts';
 import {
   createKeyedCell,
   MAX_CAPACITY,
@@ -8,7 +9,9 @@ import {
   type WhenFull,
 } from '../kernel/keyed-cell.ts';
 import type { KeyedStats } from '../kernel/keyed-stats.ts';
+import { openKeyed } from '../kernel/open-keyed.ts';
 import { continuous } from '../kernel/schedule.ts';
+import type { KernelName } from '../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
@@ -71,7 +74,7 @@ export class KeyedTokenBucket {
   private constructor(opened: OpenLimiter<typeof KIND>) {
     this.#opened = opened;
     this.clock = opened.clock;
-    this.#kernel = new KeyedBuckets(opened.cell, () => this.clock.now());
+    this.#kernel = openKeyed(opened.cell, () => this.clock.now(), opened.kernel);
     this.#hash = new KeyHash(opened.cell);
     this.#turned = new KeyBucket(this.clock, this.#kernel);
   }
@@ -110,6 +113,11 @@ export class KeyedTokenBucket {
   /** Attaches another thread to this table: send it there, and give it to `attach`. */
   get handle(): LimiterHandle<typeof KIND> {
     return handleOf(this.#opened);
+  }
+
+  /** What this thread works on the table's memory with. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
   }
 
   /** The rate of each key, in tokens per second. */

@@ -1,6 +1,6 @@
 import { ENTRY } from '../../memory/layout.ts';
+import { LIVE, tagOf } from '../keyed-words.ts';
 import type { KeyTable } from './keyed-table.ts';
-import { LIVE, tagOf } from './keyed-words.ts';
 
 /** An entry, and the halves of the identity that it had. */
 export interface Owned {

@@ -1,33 +1,36 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER, ENTRY } from '../../memory/layout.ts';
 import { NEVER, type Receipt, type TokenKernel, type Verdict } from '../bucket-kernel.ts';
 import { tokensOf, untilHeld } from '../config-record.ts';
 import { Counters } from '../counters.ts';
 import { WHEN_FULL } from '../keyed-cell.ts';
 import type { KeyedStats } from '../keyed-stats.ts';
+import { LIVE, NOWHERE, SHARED, TAG_BITS, tagOf } from '../keyed-words.ts';
 import { type Schedule, ticksOf } from '../schedule.ts';
 import { lower, type Owned } from './keyed-adjust.ts';
-import { KeyedLoop, NOWHERE, SHARED } from './keyed-loop.ts';
+import type { KeyedLoop } from './keyed-loop.ts';
 import type { KeyTable } from './keyed-table.ts';
-import { LIVE, TAG_BITS, tagOf } from './keyed-words.ts';
 
 /** What was charged, and for whom. */
 interface KeyedReceipt extends Receipt, Owned {}
 
 /**
- * The buckets of a table, in JavaScript: Atomics on two 64-bit words for each. {@link seek} turns to
- * a key; every other operation is on that key's bucket.
+ * The buckets of a table: two 64-bit words for each. {@link seek} turns to a key; every other
+ * operation is on that key's bucket. Taking is up to the loop, which may be compiled.
  */
 export class KeyedBuckets implements TokenKernel {
+  readonly name: KernelName;
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #loop: KeyedLoop;
   readonly #table: KeyTable;
   readonly #counters: Counters | undefined;
 
-  constructor(place: CellPlace, readClock: () => number) {
+  constructor(place: CellPlace, loop: KeyedLoop, name: KernelName) {
+    this.name = name;
     this.#words = place.region.i64;
-    this.#loop = new KeyedLoop(place, readClock);
-    this.#table = this.#loop.table;
+    this.#loop = loop;
+    this.#table = loop.table;
     this.#counters = Counters.open(place);
   }
 
@@ -37,7 +40,7 @@ export class KeyedBuckets implements TokenKernel {
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    this.#loop.begin(nowUs);
+    this.#loop.beginTake(nowUs);
     const wait = this.#loop.take(nowUs, tokens, maxWaitUs);
     this.#count(wait < 0 ? 0 : tokens, wait < 0);
     return wait;
@@ -46,6 +49,7 @@ export class KeyedBuckets implements TokenKernel {
   #count(admitted: number, refused: boolean): void {
     const counters = this.#counters;
     if (counters === undefined) return;
+    this.#loop.recall();
     const { claim, table, lostRaces } = this.#loop;
     counters.count(admitted, refused, lostRaces + claim.lostRaces);
     counters.raise(COUNTER.longestProbe, table.probes);
@@ -53,6 +57,7 @@ export class KeyedBuckets implements TokenKernel {
 
   decide(nowUs: number, tokens: number): Verdict {
     const wait = this.acquire(nowUs, tokens, 0);
+    this.#loop.recall();
     const limit = this.#loop.limit;
     const { schedule } = limit;
     const wanted = Number(limit.costWord >> BigInt(TAG_BITS));
@@ -67,12 +72,13 @@ export class KeyedBuckets implements TokenKernel {
   }
 
   drain(nowUs: number, tokens: number): number {
-    this.#loop.begin(nowUs);
+    this.#loop.beginTake(nowUs);
     const { ticksPerToken, burst } = this.schedule();
     const asked = Math.floor(tokens);
     let most = Math.min(asked, Math.floor(burst));
     // A refusal tells how many there are. They may be fewer by the next attempt.
     while (most > 0 && this.#loop.take(nowUs, most, 0) !== 0) {
+      this.#loop.recall();
       most = Math.min(most - 1, Math.floor(this.#loop.lastTicks / ticksPerToken));
     }
     const taken = Math.max(most, 0);
@@ -99,6 +105,7 @@ export class KeyedBuckets implements TokenKernel {
   }
 
   receipt(): Receipt {
+    this.#loop.recall();
     if (this.#loop.lastEntry === SHARED) {
       return { ...this.#loop.shared.receipt(), entry: SHARED } as KeyedReceipt;
     }

@@ -1,17 +1,22 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, KEYED } from '../../memory/layout.ts';
+import {
+  BEATEN,
+  BLOCK_BITS,
+  FREE,
+  LIVE,
+  NO_PLACE,
+  PATIENCE,
+  TAG_BITS,
+  TRANSIT,
+  tagOf,
+} from '../keyed-words.ts';
 import type { KeyTable } from './keyed-table.ts';
-import { BEATEN, FREE, LIVE, NO_PLACE, TAG_BITS, TRANSIT, tagOf } from './keyed-words.ts';
 
-/** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
-const BLOCK_BITS = 20;
-
-/**
- * How often a call looks again before it takes an entry from a thread that does not finish. Far
- * longer than a claim takes, so that only threads that sleep or were terminated lose theirs.
- */
-const PATIENCE = 200;
+export function damagedEntry(): HandleError {
+  return new HandleError('ERR_REGION_DAMAGED', 'an entry of the table makes no sense');
+}
 
 /**
  * Makes entries a key's, in four steps: take (the entry is in transit, under a ticket that nobody
@@ -64,7 +69,7 @@ export class KeyClaim {
       if (tag === LIVE) {
         if (state <= floor) return this.#reclaim(entry, state, floor);
       } else if (tag !== TRANSIT) {
-        throw new HandleError('ERR_REGION_DAMAGED', 'an entry of the table makes no sense');
+        throw damagedEntry();
       } else if (held === NO_PLACE) {
         held = entry;
       }

@@ -1,10 +1,6 @@
+import { FIRST_TICKS, LAST_TICKS, LIVE, TAG_BITS } from '../keyed-words.ts';
 import type { Schedule } from '../schedule.ts';
-import { LIVE, TAG_BITS } from './keyed-words.ts';
 import { LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
-
-/** A state word counts ticks up to about here: 8.9 years. The clock stands still there. */
-const LAST_TICKS = 2 ** 60 - 2 ** 8;
-const FIRST_TICKS = -(2 ** 59);
 
 /**
  * The instant of a call, in a table's ticks: as a number, in the parts that the hot loop computes

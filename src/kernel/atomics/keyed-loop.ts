@@ -2,18 +2,13 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
 import { LATER, NEVER } from '../bucket-kernel.ts';
 import { readTable, WHEN_FULL } from '../keyed-cell.ts';
+import { BEATEN, LIVE, NO_PLACE, NOWHERE, SHARED, TAG_BITS, TAG_MASK } from '../keyed-words.ts';
 import { MAX_SPAN_TICKS } from '../ticks.ts';
 import { AtomicsBucket } from './bucket.ts';
 import { KeyClaim } from './keyed-claim.ts';
 import { KeyedClock } from './keyed-clock.ts';
 import { KeyTable } from './keyed-table.ts';
-import { BEATEN, LIVE, NO_PLACE, TAG_BITS, TAG_MASK } from './keyed-words.ts';
 import { LiveLimit, LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
-
-/** Instead of an entry: the bucket that keys without a place share. */
-export const SHARED = -1;
-/** Instead of an entry: nothing was charged. */
-export const NOWHERE = -2;
 
 /**
  * Charges the bucket of the table's key, or gives the key one. Times are split as in `bucket.ts`.
@@ -28,7 +23,7 @@ export class KeyedLoop {
 
   /** Races that this call lost over a bucket; those over an entry are counted by the claim. */
   lostRaces = 0;
-  // What the last `take` left.
+  // What the last `take` left, after {@link recall}.
   lastEntry = NOWHERE;
   lastVersion = 0;
   lastWord = 0n;
@@ -69,8 +64,22 @@ export class KeyedLoop {
     return Number(Atomics.load(this.#words, this.#sharedAt));
   }
 
-  /** Takes tokens of the key: microseconds to wait, `LATER` or `NEVER`. After {@link begin}. */
+  /** Starts a call that only takes. */
+  beginTake(nowUs: number): void {
+    this.begin(nowUs);
+  }
+
+  /** Takes tokens of the key: microseconds to wait, `LATER` or `NEVER`. After {@link beginTake}. */
   take(nowUs: number, tokens: number, maxWaitUs: number): number {
+    const wait = this.takeOwn(nowUs, tokens, maxWaitUs);
+    return wait === NO_PLACE ? this.#withoutPlace(nowUs, tokens, maxWaitUs) : wait;
+  }
+
+  /** Fetches what the last `take` left. */
+  recall(): void {}
+
+  /** `NO_PLACE`, beside what {@link take} returns. */
+  protected takeOwn(nowUs: number, tokens: number, maxWaitUs: number): number {
     const limit = this.limit;
     if (tokens !== limit.tokens) limit.price(tokens);
     const { costHigh, costLow, capHigh, capLow, ticksPerMicro } = limit;
@@ -82,7 +91,6 @@ export class KeyedLoop {
     for (;;) {
       const entry = this.table.find();
       const wait = entry >= 0 ? this.#charge(entry, maxWait) : this.#insert(maxWait);
-      if (wait === NO_PLACE) return this.#withoutPlace(nowUs, tokens, maxWaitUs);
       if (wait > 0) return wait / ticksPerMicro + (this.clock.nowUs - nowUs);
       if (wait !== BEATEN) return wait;
     }

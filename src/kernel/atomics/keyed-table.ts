@@ -10,7 +10,7 @@ import {
   VERSION_BITS,
   VERSION_MASK,
   WINDOW,
-} from './keyed-words.ts';
+} from '../keyed-words.ts';
 
 /**
  * Finds a key's entry. Entries are named by the Int64 index of their identity word. How an entry
@@ -23,6 +23,9 @@ export class KeyTable {
   /** The first entry of the key's window. */
   home = 0;
   #secondHome = 0;
+  /** The key's hash. */
+  hashHigh = 0;
+  hashLow = 0;
   /** What an identity of the key has in its halves, but for the version. */
   high = 0;
   low = 0;
@@ -53,6 +56,8 @@ export class KeyTable {
 
   /** Turns to the key of this hash. */
   seek(high: number, low: number): void {
+    this.hashHigh = high;
+    this.hashLow = low;
     this.home = this.#start + Math.floor(low * this.#perHash) * ENTRY.step;
     this.#secondHome = this.#start + Math.floor(high * this.#perHash) * ENTRY.step;
     this.high = high | 0;

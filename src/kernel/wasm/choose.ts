@@ -1,8 +1,5 @@
-import type { KernelName } from '../../memory/handle.ts';
-import { isKernelName } from '../../memory/handle.ts';
-import type { Region } from '../../memory/region.ts';
+import { isKernelName, type KernelName } from '../../memory/handle.ts';
 import { shown } from '../../options.ts';
-import { openWasmKernel, type WasmKernel } from './module.ts';
 
 /** What the environment asks for. */
 function fromEnvironment(): KernelName | undefined {
@@ -12,7 +9,7 @@ function fromEnvironment(): KernelName | undefined {
   throw new RangeError(`ZEROTIME_KERNEL must be "wasm" or "atomics", got ${shown(name)}`);
 }
 
-/** The compiled kernel, unless the other was asked for or it cannot work on this region. */
-export function chooseWasm(region: Region, asked: KernelName | undefined): WasmKernel | undefined {
-  return (asked ?? fromEnvironment()) === 'atomics' ? undefined : openWasmKernel(region);
+/** Whether to try the compiled kernel. */
+export function wantsWasm(asked: KernelName | undefined): boolean {
+  return (asked ?? fromEnvironment()) !== 'atomics';
 }

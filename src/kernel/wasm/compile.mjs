@@ -6,7 +6,20 @@ import asc from 'assemblyscript/asc';
 import ts from 'typescript';
 
 /** Plain constants that both kernels are built with. These files import nothing. */
-const SHARED = ['../../memory/layout.ts', '../ticks.ts', '../bucket-kernel.ts'];
+const SHARED = [
+  '../../memory/layout.ts',
+  '../ticks.ts',
+  '../bucket-kernel.ts',
+  '../keyed-words.ts',
+];
+
+/** The memory of the limiter. */
+const SHARED_MEMORY = [
+  ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
+  ...['--enable', 'threads'],
+];
+/** One page of the module's own. */
+const OWN_MEMORY = ['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'];
 
 const here = (path) => new URL(path, import.meta.url);
 
@@ -21,13 +34,13 @@ async function load(path) {
 /** Every number among the exports as a constant; those of a record as RECORD_field. */
 function constantsOf(exports) {
   return Object.entries(exports).flatMap(([name, value]) => {
-    if (typeof value === 'number') return [[name, value]];
+    if (typeof value === 'number' || typeof value === 'bigint') return [[name, value]];
     if (typeof value !== 'object') return [];
     return Object.entries(value).map(([field, number]) => [`${name}_${field}`, number]);
   });
 }
 
-async function constants() {
+async function generateConstants() {
   const modules = await Promise.all(SHARED.map(load));
   const { recordOffset } = modules[0];
   const records = {
@@ -44,20 +57,30 @@ async function constants() {
     .join('');
 }
 
-async function compile() {
-  const generated = await constants();
+/** A module of its own for each entry point, so that nobody loads what they do not use. */
+const MODULES = [
+  { source: 'index', constant: 'BINARY', target: 'binary.ts', memory: SHARED_MEMORY },
+  { source: 'keyed', constant: 'KEYED_BINARY', target: 'keyed-binary.ts', memory: SHARED_MEMORY },
+  {
+    source: 'siphash',
+    constant: 'SIPHASH_BINARY',
+    target: 'siphash-binary.ts',
+    memory: OWN_MEMORY,
+  },
+];
+
+async function compile(source, memory) {
   let binary;
   const { error, stderr } = await asc.main(
     [
-      'assembly/index.ts',
+      `assembly/${source}.ts`,
       ...['--outFile', 'kernel.wasm', '-O3', '--converge', '--noAssert', '--runtime', 'stub'],
-      ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
-      ...['--enable', 'threads'],
+      ...memory,
     ],
     {
       readFile: (name) =>
         name === 'assembly/constants.ts'
-          ? generated
+          ? constants
           : readFile(here(name), 'utf8').catch(() => null),
       writeFile: (name, contents) => {
         if (name === 'kernel.wasm') binary = contents;
@@ -65,13 +88,16 @@ async function compile() {
       listFiles: () => [],
     },
   );
-  if (error !== null) throw new Error(`the kernel does not compile:\n${stderr}`);
+  if (error !== null) throw new Error(`assembly/${source}.ts does not compile:\n${stderr}`);
   return binary;
 }
 
-const binary = await compile();
-await writeFile(
-  here('binary.ts'),
-  `/** The kernel in assembly/, compiled: ${binary.length} bytes. Written by compile.mjs. */\n` +
-    `export const BINARY =\n  '${Buffer.from(binary).toString('base64')}';\n`,
-);
+const constants = await generateConstants();
+for (const { source, constant, target, memory } of MODULES) {
+  const binary = await compile(source, memory);
+  await writeFile(
+    here(target),
+    `/** assembly/${source}.ts, compiled: ${binary.length} bytes. Written by compile.mjs. */\n` +
+      `export const ${constant} =\n  '${Buffer.from(binary).toString('base64')}';\n`,
+  );
+}

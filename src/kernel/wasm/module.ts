@@ -1,6 +1,6 @@
-import { isShared, type Region } from '../../memory/region.ts';
-import { type WasmMemory, webAssembly as wasm } from '../../memory/web-assembly.ts';
+import type { Region } from '../../memory/region.ts';
 import { BINARY } from './binary.ts';
+import { LazyModule } from './lazy-module.ts';
 
 /** What the module in assembly/ exports; `cell` is a byte offset in the region. */
 export interface WasmKernel {
@@ -32,41 +32,16 @@ export interface WasmKernel {
   fullUs(): number;
 }
 
-/** The module, compiled once for each thread; null where that is not possible. */
-let compiled: object | null | undefined;
+const lazy = new LazyModule<WasmKernel>(BINARY);
 
-function compile(): object | null {
-  if (wasm === undefined) return null;
-  try {
-    return new wasm.Module(Uint8Array.from(atob(BINARY), (byte) => byte.charCodeAt(0)));
-  } catch {
-    // No threads, or a policy that forbids it.
-    return null;
-  }
-}
-
-function instantiate(module: object, memory: WasmMemory): WasmKernel | undefined {
-  if (wasm === undefined) return undefined;
-  try {
-    const { exports } = new wasm.Instance(module, { env: { memory } });
-    return exports as WasmKernel; // assembly/index.ts exports just these
-  } catch {
-    // Memory of the user's own may be of a kind that the module does not take.
-    return undefined;
-  }
-}
-
-/** One for each memory: an instance has room for what one call leaves, and a thread makes one at a time. */
+/** One for each memory: an instance has room for what one call leaves. */
 const instances = new WeakMap<object, WasmKernel>();
 
 /** The compiled kernel on a region's memory; undefined where only JavaScript can work on it. */
 export function openWasmKernel({ memory }: Region): WasmKernel | undefined {
-  if (isShared(memory)) return undefined;
   const known = instances.get(memory);
   if (known !== undefined) return known;
-  compiled ??= compile();
-  if (compiled === null) return undefined;
-  const kernel = instantiate(compiled, memory);
+  const kernel = lazy.instantiate({ env: { memory } });
   if (kernel !== undefined) instances.set(memory, kernel);
   return kernel;
 }

@@ -31,3 +31,8 @@ export function add32(at: usize, amount: i32): i32 {
 export function and32(at: usize, mask: i32): void {
   atomic.and<i32>(at, mask);
 }
+
+/** Returns what was found. */
+export function add64(at: usize, amount: i64): i64 {
+  return atomic.add<i64>(at, amount);
+}

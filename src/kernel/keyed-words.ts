@@ -1,3 +1,5 @@
+// Plain constants of a table of buckets: the compiled kernel is built with them too.
+
 /** A key's entry is one of so many: no call looks at more. */
 export const WINDOW = 64;
 /** So many of them lie at the key's first home, the others at its second. */
@@ -26,3 +28,19 @@ export function tagOf(state: bigint): number {
 /** The low half of an identity word: 12 bits of the fingerprint, then the version. */
 export const VERSION_BITS = 20;
 export const VERSION_MASK = 2 ** VERSION_BITS - 1;
+
+/** What a call charged, if no entry: the bucket that keys without a place share; nothing. */
+export const SHARED = -1;
+export const NOWHERE = -2;
+
+/** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
+export const BLOCK_BITS = 20;
+/**
+ * How often a call looks again before it takes an entry from a thread that does not finish. Far
+ * longer than a claim takes, so that only threads that sleep or were terminated lose theirs.
+ */
+export const PATIENCE = 200;
+
+/** A state word counts ticks up to about here: 8.9 years. The clock stands still there. */
+export const LAST_TICKS = 2 ** 60 - 2 ** 8;
+export const FIRST_TICKS = -(2 ** 59);

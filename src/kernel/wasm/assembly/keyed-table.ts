@@ -1,0 +1,119 @@
+import { load64 } from './atomics';
+import {
+  AT_FIRST_HOME,
+  ENTRY_identity,
+  ENTRY_state,
+  ENTRY_step,
+  KEYED_table,
+  LIVE,
+  NO_PLACE,
+  TAG_MASK,
+  VERSION_BITS,
+  WINDOW,
+} from './constants';
+
+// Finds a key's entry, as keyed-table.ts of the other kernel does. Entries are named by their address.
+
+export const IDENTITY: usize = ENTRY_identity * 8;
+export const STATE: usize = ENTRY_state * 8;
+const ENTRY_BYTES: usize = ENTRY_step * 8;
+
+/** No address of an entry. */
+export const NONE: usize = 0;
+
+const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
+
+// The table.
+let start: usize = 0;
+let end: usize = 0;
+let perHash: f64 = 0;
+/** The probe after which the window goes on at the second home; a small table is one window. */
+let lastAtHome: i32 = 0;
+/** The most entries that a call may look at. */
+export let reach: i32 = 0;
+
+// The key.
+/** The first entry of its window. */
+export let home: usize = 0;
+let secondHome: usize = 0;
+/** Its identity, but for the version. */
+let fingerprint: i64 = 0;
+
+/** How many entries of the window this call has looked at. */
+export let probes: i32 = 0;
+
+export function openTable(cell: usize, entries: i32): void {
+  start = cell + KEYED_table;
+  end = start + (entries as usize) * ENTRY_BYTES;
+  perHash = (entries as f64) / 4294967296;
+  reach = min(WINDOW, entries);
+  lastAtHome = entries > WINDOW ? AT_FIRST_HOME : WINDOW;
+}
+
+/** Turns to the key of this hash. */
+export function seek(high: u32, low: u32): void {
+  home = start + (((low as f64) * perHash) as usize) * ENTRY_BYTES;
+  secondHome = start + (((high as f64) * perHash) as usize) * ENTRY_BYTES;
+  fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
+}
+
+/** The entry of the window after this one, which is its `probe`-th. The halves may overlap. */
+export function after(entry: usize, probe: i32): usize {
+  if (probe == lastAtHome) return secondHome;
+  const next = entry + ENTRY_BYTES;
+  return next == end ? start : next;
+}
+
+/** Starts a call. */
+export function forgetProbes(): void {
+  probes = 0;
+}
+
+/** Notes that so many entries of the window were looked at. */
+export function saw(probe: i32): void {
+  if (probe > probes) probes = probe;
+}
+
+export function tagOf(state: i64): i32 {
+  return (state as i32) & TAG_MASK;
+}
+
+/** The key's live entry, or NONE. It may overlook one that is being written; a claim will not. */
+export function find(): usize {
+  let entry = home;
+  for (let probe = 1; probe <= reach; probe++) {
+    // Plain loads are enough to pass the entries of other keys.
+    const identity = load<i64>(entry + IDENTITY);
+    if ((identity & ~VERSION_MASK) == fingerprint) {
+      if (tagOf(load64(entry + STATE)) == LIVE) {
+        saw(probe);
+        return entry;
+      }
+    } else if (identity == 0 && load64(entry + STATE) == 0) {
+      // Entries are given out in the order of the probe, so the key's can't be further on.
+      saw(probe);
+      return NONE;
+    }
+    entry = after(entry, probe);
+  }
+  saw(reach);
+  return NONE;
+}
+
+/** An entry's identity, which is another for every owner; 0 if the entry is not this key's. */
+export function identityOf(entry: usize): i64 {
+  const identity = load64(entry + IDENTITY);
+  return (identity & ~VERSION_MASK) == fingerprint ? identity : 0;
+}
+
+/** Whether an entry may be the key's, or was never used; both show in its identity. */
+export function isOfInterest(entry: usize): bool {
+  const identity = load64(entry + IDENTITY);
+  return identity == 0 || (identity & ~VERSION_MASK) == fingerprint;
+}
+
+/** What the key's next identity in place of `identity` is. Its version is never 0, so neither is it. */
+export function identityAfter(identity: i64): i64 {
+  const version = (identity + 1) & VERSION_MASK;
+  return fingerprint | max(version, 1);
+}

@@ -1,0 +1,256 @@
+import { MAX_SAFE, round } from './arithmetic';
+import { exchange64, load64 } from './atomics';
+import {
+  FIRST_TICKS,
+  LAST_TICKS,
+  LATER,
+  LIVE,
+  MAX_SPAN_TICKS,
+  NEVER,
+  NO_PLACE,
+  NOWHERE,
+  TAG_BITS,
+} from './constants';
+import {
+  BEATEN,
+  beginClaims,
+  commit,
+  forgotten,
+  FULL,
+  leave,
+  lostRaces as lostClaims,
+  openClaims,
+  SENSELESS,
+  take as takeEntry,
+  taken,
+} from './keyed-claim';
+import {
+  find,
+  forgetProbes,
+  identityOf,
+  NONE,
+  openTable,
+  probes,
+  seek,
+  STATE,
+  tagOf,
+} from './keyed-table';
+
+// Charges the bucket of a key, or gives the key one, as keyed-loop.ts of the other kernel does. An
+// instance serves one table of one thread.
+
+/** Reads the clock, where a call's `now` turns out to be old. */
+declare function readClock(): f64;
+
+/** Instead of a wait: an entry makes no sense. */
+const DAMAGED: f64 = -5;
+/** Among the waits: another thread was faster. */
+const AGAIN: f64 = -6;
+
+// The limit never changes.
+let originUs: f64 = 0;
+let ticksPerToken: f64 = 0;
+let ticksPerMicro: f64 = 0;
+let capTicks: i64 = 0;
+
+// What a call leaves.
+let lastEntry: i32 = NOWHERE;
+let lastIdentity: i64 = 0;
+let lastWord: i64 = 0;
+let lastTicks: f64 = 0;
+let lostRaces: i32 = 0;
+
+// The instant of the call, which may be later than the caller's.
+let instantUs: f64 = 0;
+let nowTicks: i64 = 0;
+
+/** What is asked for. */
+let cost: i64 = 0;
+
+export function open(
+  cell: usize,
+  entries: i32,
+  origin: f64,
+  perToken: f64,
+  perMicro: f64,
+  cap: i64,
+): void {
+  openTable(cell, entries);
+  openClaims(cell);
+  originUs = origin;
+  ticksPerToken = perToken;
+  ticksPerMicro = perMicro;
+  capTicks = cap;
+}
+
+/** Index of an Int64 in the region, or what stands instead of an entry. */
+export function entryThen(): i32 {
+  return lastEntry;
+}
+
+/** The low half of the identity of that entry. */
+export function versionThen(): i32 {
+  return lastIdentity as i32;
+}
+
+export function wordThen(): i64 {
+  return lastWord;
+}
+
+export function ticksThen(): f64 {
+  return lastTicks;
+}
+
+export function racesLost(): i32 {
+  return lostRaces + lostClaims;
+}
+
+export function probesThen(): i32 {
+  return probes;
+}
+
+/**
+ * Past 2^53 ticks, 25 days, the product is rounded to a double. It stays monotone, and off by no
+ * more than the rounding that a clock's own microseconds have at that age.
+ */
+function setClock(nowUs: f64): void {
+  instantUs = nowUs;
+  const ticks = round((nowUs - originUs) * ticksPerMicro);
+  nowTicks = min(max(ticks, FIRST_TICKS as f64), LAST_TICKS as f64) as i64;
+}
+
+/** The state of a bucket that is just full. */
+function floorState(): i64 {
+  return ((nowTicks - capTicks) << TAG_BITS) | LIVE;
+}
+
+/** From now to a zero-time; negative for one that has passed. */
+function ticksUntil(state: i64): f64 {
+  return ((state >> TAG_BITS) - nowTicks) as f64;
+}
+
+/** More than any bucket holds. */
+const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
+
+function costOf(tokens: f64): i64 {
+  const ticks = tokens * ticksPerToken;
+  if (ticks <= MAX_SAFE) return ceil(ticks) as i64;
+  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
+  const whole = floor(tokens);
+  return (whole as i64) * (ticksPerToken as i64) + (ceil((tokens - whole) * ticksPerToken) as i64);
+}
+
+/**
+ * Takes tokens of the key of this hash: microseconds to wait, LATER, NEVER, NO_PLACE or DAMAGED.
+ * `begins` is 0 where it goes on with a call that has taken none so far.
+ */
+export function take(
+  high: u32,
+  low: u32,
+  nowUs: f64,
+  tokens: f64,
+  maxWaitUs: f64,
+  begins: i32,
+): f64 {
+  seek(high, low);
+  if (begins) {
+    beginClaims();
+    setClock(nowUs);
+    lostRaces = 0;
+    forgetProbes();
+  }
+  lastEntry = NOWHERE;
+  cost = costOf(tokens);
+  if (cost == 0) return 0;
+  if (cost > capTicks) return NEVER;
+  const span = min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
+  const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), span);
+  while (true) {
+    const entry = find();
+    const wait = entry == NONE ? insert(maxWait) : charge(entry, maxWait);
+    if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
+    if (wait != AGAIN) return wait;
+  }
+}
+
+function note(entry: usize, identity: i64, word: i64, due: f64): void {
+  lastEntry = (entry >> 3) as i32;
+  lastIdentity = identity;
+  lastWord = word;
+  lastTicks = 0 - due;
+}
+
+/** Charges the key's bucket: ticks to wait, LATER or AGAIN. */
+function charge(entry: usize, maxWait: f64): f64 {
+  const identity = identityOf(entry);
+  if (identity == 0) return AGAIN;
+  let state = load64(entry + STATE);
+  while (true) {
+    if (tagOf(state) != LIVE) return AGAIN;
+    const zeroTime = state >> TAG_BITS;
+    const full = zeroTime < nowTicks - capTicks;
+    // The zero-time, seen from now.
+    const ahead = full ? -capTicks : zeroTime - nowTicks;
+    const due = (ahead + cost) as f64;
+    if (due > maxWait) {
+      const again = load64(entry + STATE);
+      if (again == state) {
+        if (identityOf(entry) != identity) return AGAIN;
+        lastTicks = 0 - (ahead as f64);
+        return LATER;
+      }
+      state = again;
+      continue;
+    }
+    const next = (full ? floorState() : state) + (cost << TAG_BITS);
+    const seen = exchange64(entry + STATE, state, next);
+    if (seen == state) {
+      if (identityOf(entry) != identity) {
+        // Reclaimed meanwhile: this charged another key's bucket. If somebody has charged it since,
+        // then that key has lost the tokens; none are admitted for them.
+        exchange64(entry + STATE, next, state);
+        lostRaces++;
+        return AGAIN;
+      }
+      note(entry, identity, next, due);
+      return max(due, 0);
+    }
+    lostRaces++;
+    state = seen;
+  }
+}
+
+/** Gives the key a bucket and charges it: ticks to wait, LATER, AGAIN, NO_PLACE or DAMAGED. */
+function insert(maxWait: f64): f64 {
+  const outcome = takeEntry(floorState());
+  if (outcome == BEATEN) return AGAIN;
+  if (outcome == FULL) return NO_PLACE;
+  if (outcome == SENSELESS) return DAMAGED;
+  const entry = taken;
+  const identity = identityOf(entry);
+  const before = stateAtFirstSight();
+  const state = before + (cost << TAG_BITS);
+  const due = ticksUntil(state);
+  if (due > maxWait) {
+    leave(entry);
+    lastTicks = 0 - ticksUntil(before);
+    return LATER;
+  }
+  if (!commit(entry, state)) return AGAIN;
+  note(entry, identity, state, due);
+  return max(due, 0);
+}
+
+/**
+ * The bucket of a key that has none: full, unless the clock was set back since a bucket was
+ * reclaimed. That bucket may have been this key's.
+ */
+function stateAtFirstSight(): i64 {
+  const known = forgotten();
+  const floor = floorState();
+  if (known <= floor) return floor;
+  // Another thread has read a later time than this call did: then it is later. Unless the clock was
+  // set back; a call does not follow it.
+  setClock(max(instantUs, readClock()));
+  return max(known, floorState());
+}

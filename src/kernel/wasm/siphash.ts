@@ -1,0 +1,21 @@
+import type { WasmMemory } from '../../memory/web-assembly.ts';
+import { LazyModule } from './lazy-module.ts';
+import { SIPHASH_BINARY } from './siphash-binary.ts';
+
+/** What the module of assembly/siphash.ts exports. The message stands at the start of its memory. */
+interface WasmSiphash {
+  readonly memory: WasmMemory;
+  /** The low half of the hash, under a seed of four 32-bit numbers. */
+  hash(length: number, seed0: number, seed1: number, seed2: number, seed3: number): number;
+  /** The high half of the last hash. */
+  high(): number;
+}
+
+const lazy = new LazyModule<WasmSiphash>(SIPHASH_BINARY);
+let instance: WasmSiphash | undefined;
+
+/** One for each thread; undefined where there is no WebAssembly. */
+export function openWasmSiphash(): WasmSiphash | undefined {
+  instance ??= lazy.instantiate({});
+  return instance;
+}
