@@ -2,7 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { damagedEntry } from '../atomics/keyed-claim.ts';
 import { KeyedLoop } from '../atomics/keyed-loop.ts';
 import { readTable } from '../keyed-cell.ts';
-import { NO_PLACE } from '../keyed-words.ts';
+import { NO_PLACE, NOWHERE } from '../keyed-words.ts';
 import type { WasmKeyed } from './keyed-module.ts';
 
 /**
@@ -35,6 +35,7 @@ export class WasmKeyedLoop extends KeyedLoop {
     this.#begins = 0;
     this.#tokens = tokens;
     this.#placed = wait !== NO_PLACE;
+    if (!this.#placed) this.lastEntry = NOWHERE;
     return wait;
   }
 
