@@ -2,6 +2,7 @@ import { RateLimitError } from '../errors.ts';
 import { AtomicsBucket } from '../kernel/atomics/bucket.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket-kernel.ts';
 import type { Schedule } from '../kernel/schedule.ts';
+import type { CellPlace } from '../memory/cell.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
@@ -37,6 +38,11 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** The limit in force. @internal */
   protected get schedule(): Schedule {
     return this.kernel.schedule();
+  }
+
+  /** Where the bucket lies. @internal */
+  protected get place(): CellPlace {
+    return this.#opened.cell;
   }
 
   /** Puts another limit in force. @internal */
