@@ -90,6 +90,7 @@ describe("a ticker's thread", () => {
     kill();
     // The event loop does not turn before this: nobody has told the reader.
     awaitFallback(clock);
+    expect(cell.now()).toBeGreaterThan(0);
     while (cell.now() !== Number.NEGATIVE_INFINITY) await setImmediate();
     awaitFallback(clock);
   });
