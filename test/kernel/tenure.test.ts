@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
@@ -54,6 +54,19 @@ describe('a tenure', () => {
     tenure.renew();
     expect([tenure.holds, tenure.endures]).toEqual([false, true]);
     reconfigure(5);
+    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+  });
+
+  test('ends with a reconfiguration whose thread was ended right after its exchange', () => {
+    const { tenure, reconfigure } = made();
+    const compareExchange = Atomics.compareExchange as (...args: unknown[]) => unknown;
+    const mock = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((...args: unknown[]) => {
+      const seen = compareExchange(...args);
+      if (args[0] instanceof BigInt64Array) throw new Error('ended');
+      return seen;
+    }) as never);
+    expect(() => reconfigure(5)).toThrow('ended');
+    mock.mockRestore();
     expect([tenure.holds, tenure.endures]).toEqual([false, false]);
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type ContinuousLimit, type Lease, ManualClock, TokenBucket } from '../../src/index.ts';
+import type { TokenKernel } from '../../src/kernel/bucket-kernel.ts';
 import { Random, SEED } from '../support/random.ts';
 import { Rational } from '../support/rational.ts';
 
@@ -17,6 +18,8 @@ function spendAll(lease: Lease): number {
   while (lease.tryConsume()) spent++;
   return spent;
 }
+
+afterEach(() => vi.restoreAllMocks());
 
 describe('a lease', () => {
   test('asks the bucket once for so many tokens', () => {
@@ -37,6 +40,14 @@ describe('a lease', () => {
     expect(lease.tryConsume(9)).toBe(true);
     expect([lease.stock, bucket.available()]).toEqual([0, 1]);
     expect([lease.tryConsume(), lease.tryConsume()]).toEqual([true, false]);
+  });
+
+  test('takes what a call needs, if another thread was quicker to take the rest', () => {
+    const { bucket, lease } = leased({ rate: 10, burst: 64, initial: 3 }, 64);
+    const kernel: TokenKernel = Reflect.get(bucket, 'kernel');
+    vi.spyOn(kernel, 'balance').mockReturnValueOnce(100);
+    expect(lease.tryConsume()).toBe(true);
+    expect([lease.stock, bucket.available()]).toEqual([0, 2]);
   });
 
   test('spends every token that comes, and not one more', () => {
@@ -80,6 +91,15 @@ describe('a lease', () => {
     expect(lease.tryConsume(1e300)).toBe(true);
     expect(lease.consumeOrDrain(1e300)).toBe(1e300);
     expect([lease.available(), bucket.available()]).toEqual([1e9, Number.POSITIVE_INFINITY]);
+  });
+
+  test('charges the smallest fraction as 2^-30 of a token', () => {
+    const { lease } = leased({ rate: 1000, burst: 4 }, 2);
+    lease.tryConsume();
+    expect(lease.tryConsume(1 - 2 ** -30)).toBe(true);
+    expect(lease.stock).toBe(2 ** -30);
+    expect(lease.tryConsume(1e-300)).toBe(true);
+    expect(lease.stock).toBe(0);
   });
 
   test('rounds fractions against the spender: no sum of them is more than was there', () => {
@@ -163,12 +183,17 @@ describe('a lease does not outlive a reconfiguration:', () => {
   test('it takes at most the new burst at once, and more again when it may', () => {
     const { clock, bucket, lease } = leased({ rate: 10, burst: 1000 }, 64);
     bucket.reconfigure({ burst: 5 });
+    expect(lease.tryConsume()).toBe(true);
+    expect(lease.stock).toBe(1);
+    clock.advance(1000);
     expect(lease.tryConsume(6)).toBe(false);
     expect(lease.tryConsume(5)).toBe(true);
     bucket.reconfigure({ burst: 1000 });
     clock.advance(100_000);
     expect(lease.tryConsume(6)).toBe(true);
     expect(lease.stock).toBe(58);
+    expect(lease.tryConsume()).toBe(true);
+    expect(lease.stock).toBe(57);
   });
 
   test('it notices the change also where no bucket is left to be asked for more', () => {
