@@ -33,6 +33,13 @@ function awaitFallback(clock: Clock): void {
   });
 }
 
+/** Waits until the cell says that nothing more will come. */
+async function awaitEnd(clock: Clock): Promise<void> {
+  const { buffer } = clock.handle as { buffer: SharedArrayBuffer };
+  const cell = TickerCell.open(buffer);
+  while (cell.now() !== Number.NEGATIVE_INFINITY) await setImmediate();
+}
+
 /** Waits for a reading that is the one before again, so many times: a ticker's. */
 function awaitTicks(clock: Clock, ticks: number): void {
   let lastUs = Number.NaN;
@@ -72,15 +79,15 @@ describe("a ticker's thread", () => {
     awaitTicks(other, 3);
     clock.dispose();
     clock.dispose();
+    await awaitEnd(clock);
     awaitFallback(clock);
-    awaitFallback(other);
-    await setImmediate();
     awaitFallback(other);
   });
 
   test('is ended by the end of a block that uses it', async () => {
     const clock = await started();
     clock[Symbol.dispose]();
+    await awaitEnd(clock);
     awaitFallback(clock);
   });
 
@@ -95,8 +102,8 @@ describe("a ticker's thread", () => {
     kill();
     // The event loop does not turn before this: nobody has told the reader.
     awaitFallback(clock);
-    expect(cell.now()).toBeGreaterThan(0);
-    while (cell.now() !== Number.NEGATIVE_INFINITY) await setImmediate();
+    expect(cell.now(), 'the last tick').toBeGreaterThan(0);
+    await awaitEnd(clock);
     awaitFallback(clock);
   });
 
