@@ -8,7 +8,7 @@ import { startTicker } from './ticker-thread.ts';
 
 /** A ticker that is later than this is not to be relied on. */
 const MOST_LATE_PERIODS = 10;
-/** A reader looks at the system clock at least once in so many readings. */
+/** A reader of one and the same tick looks at the system clock at least once in so many readings. */
 const MOST_READINGS = 128;
 
 /** Options of {@link TickerClock.create}. */
@@ -22,11 +22,9 @@ export interface TickerClockOptions {
  * it is to load one number. For limiters that are asked millions of times a second.
  *
  * It lags behind by up to a period, and is never ahead. Where the ticker is dead, or late by more than
- * ten periods, readers take the system clock's own time, until it ticks again. Time never runs
- * backwards for a thread; two threads that read at the same moment may differ by ten periods. A thread
- * that reads the same tick again and again looks at the system clock after 1, 2, 4, ... readings and
- * then after every 128; so no reading is wrong by more than ten periods, but for the last 127 before
- * such a look, if the thread paused between them and the ticker died in that very period.
+ * ten periods, a thread reads the system clock itself, until it ticks again; it notices at its next
+ * reading, or within 128 if it reads all the time. Time never runs backwards for a thread; two threads
+ * that read at the same moment may differ by ten periods.
  *
  * @example
  * ```ts
