@@ -4,8 +4,9 @@
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
-// The one exception is the library that hashes keys: one file imports it, and only src/keyed.ts,
-// an entry point of its own, leads to that file.
+// There are two exceptions. The library that hashes keys: one file imports it, and only src/keyed.ts,
+// an entry point of its own, leads to that file. And node:worker_threads: the file that starts a
+// ticker clock's thread imports it, when it is asked to.
 
 import { allExtensions } from 'dependency-cruiser';
 
@@ -20,6 +21,7 @@ const KERNEL = '^src/kernel/';
 const KEY_HASH = '^src/kernel/key-hash\\.ts$';
 const SIPHASH = '^node_modules/siphash24/';
 const TIME = '^src/time/';
+const TICKER_THREAD = '^src/time/ticker-thread\\.ts$';
 const LIMITERS = '^src/limiters/';
 const INDEX = '^src/index\\.ts$';
 const KEYED = '^src/keyed\\.ts$';
@@ -57,7 +59,11 @@ export default {
       from: { path: KERNEL, pathNot: KEY_HASH },
     },
     importsOnly('key-hash', KEY_HASH, [BASE, MEMORY, KERNEL, SIPHASH]),
-    importsOnly('time', TIME, [BASE, MEMORY, TIME]),
+    {
+      ...importsOnly('time', TIME, [BASE, MEMORY, TIME]),
+      from: { path: TIME, pathNot: TICKER_THREAD },
+    },
+    importsOnly('ticker-thread', TICKER_THREAD, [TIME, '^(node:)?worker_threads$']),
     importsOnly('limiters', LIMITERS, CORE),
     importsOnly('index', INDEX, CORE),
     importsOnly('keyed', KEYED, CORE),
