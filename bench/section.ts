@@ -45,7 +45,7 @@ export function aimsOf(sections: readonly Section[]): Section {
   const aims = sections.flatMap((section) => section.aims ?? []);
   return {
     title: 'What was aimed at',
-    text: 'Medians (min..max) of the rounds. An aim is no check: nothing fails where it is missed.',
+    text: 'Medians (min..max) where there are rounds. An aim is no check: nothing fails where it is missed.',
     head: ['measure', 'measured', 'aim'],
     rows: aims.map(({ measure, measured, aim }) => [measure, measured, aim]),
   };

@@ -21,7 +21,7 @@ test('a report opens with command, machine, versions and aims, and shows tables 
       '`npm run bench`, on a machine.',
       'Beside: cat 1.2.',
       '## What was aimed at',
-      'Medians (min..max) of the rounds. An aim is no check: nothing fails where it is missed.',
+      'Medians (min..max) where there are rounds. An aim is no check: nothing fails where it is missed.',
       [
         '| measure | measured | aim        |',
         '| :------ | -------: | :--------- |',
