@@ -3,7 +3,7 @@ import { cpp } from './peers/cpp.ts';
 import { goRate } from './peers/go.ts';
 import { mainThread } from './peers/main-thread.ts';
 import { flexibleMemory, npmLimiter } from './peers/npm.ts';
-import { PLAIN } from './variants.ts';
+import { LEASED, PLAIN, TICKER } from './variants.ts';
 
 /** How long a call is to take beside a peer's. */
 export interface CallAim {
@@ -19,7 +19,12 @@ export interface CallAim {
   readonly timesFaster?: number;
 }
 
-const plain = (peer: { readonly name: string }) => ({ variant: PLAIN.name, peer: peer.name });
+interface Named {
+  readonly name: string;
+}
+
+const plain = (peer: Named) => ({ variant: PLAIN.name, peer: peer.name });
+const besideCpp = (variant: Named) => ({ variant: variant.name, peer: cpp.name });
 
 export const CALL_AIMS: readonly CallAim[] = [
   { ...plain(cpp), load: HALF_FULL, threads: 1, atMost: 1.25 },
@@ -30,5 +35,8 @@ export const CALL_AIMS: readonly CallAim[] = [
   { ...plain(goRate), load: HALF_FULL, threads: 2, timesFaster: 2.4 },
   { ...plain(npmLimiter), load: HALF_FULL, threads: 1, timesFaster: 1.5 },
   { ...plain(flexibleMemory), load: HALF_FULL, threads: 1, timesFaster: 10 },
+  { ...besideCpp(TICKER), load: HALF_FULL, threads: 1, atMost: 0.5 },
+  { ...besideCpp(LEASED), load: HALF_FULL, threads: 1, atMost: 0.15 },
+  { ...besideCpp(LEASED), load: HALF_FULL, threads: 2, atMost: 0.15 },
   { ...plain(mainThread), load: HALF_FULL, threads: 2, timesFaster: 50 },
 ];
