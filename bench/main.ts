@@ -1,6 +1,8 @@
 import { cpus, loadavg } from 'node:os';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { benchOpenTelemetry } from './opentelemetry.ts';
 import { benchPacing } from './pacing.ts';
+import { benchPiscina } from './piscina.ts';
 import { FULL, type Settings, SHORT } from './settings.ts';
 import { benchSingleThread } from './single-thread.ts';
 import { benchThreads } from './threads.ts';
@@ -11,6 +13,8 @@ const PARTS = {
   threads: benchThreads,
   waits: benchWaits,
   pacing: benchPacing,
+  piscina: benchPiscina,
+  opentelemetry: benchOpenTelemetry,
 } as const;
 type Part = keyof typeof PARTS;
 const PART_NAMES = Object.keys(PARTS) as Part[];

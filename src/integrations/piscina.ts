@@ -4,7 +4,7 @@ import { RateLimitError } from '../errors.ts';
 import type { Limiter } from '../limiters/limiter.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
-import { Turnstile } from './turnstile.ts';
+import { Turn, Turnstile } from './turnstile.ts';
 
 /** What piscina's own `run` takes beside the task: `signal`, `filename`, `name`, `transferList`. */
 export type RunOptions = NonNullable<Parameters<Piscina['run']>[1]>;
@@ -75,8 +75,8 @@ export class ThrottledPool<Task, Result> {
   readonly limiter: TaskLimiter;
   readonly #maxQueue: number;
   readonly #timeoutMs: number;
-  /** What ends the wait of each task that waits, for a thread or for its token. */
-  readonly #waiting = new Set<AbortController>();
+  /** All tasks that wait, for a thread or for their token. */
+  readonly #waiting = new Set<Turn>();
   /** A task keeps its thread from before it asks for a token until it is done. */
   readonly #threads: Turnstile;
   readonly #counts = {
@@ -147,31 +147,32 @@ export class ThrottledPool<Task, Result> {
       const message = `${this.#maxQueue} tasks wait already, as many as maxQueue allows`;
       throw new RateLimitError('ERR_QUEUE_FULL', message);
     }
-    const leave = new AbortController();
-    const forget = signal && onAbort(signal, () => leave.abort(new Departure(reasonOf(signal))));
-    this.#waiting.add(leave);
+    const turn = new Turn(this.#threads);
+    const forget = signal && onAbort(signal, () => turn.leave(new Departure(reasonOf(signal))));
+    this.#waiting.add(turn);
     try {
       const { clock } = this.limiter;
       const deadlineUs = clock.now() + this.#timeoutMs * 1000;
-      await this.#thread(deadlineUs, leave);
-      await this.#token(Math.max(0, deadlineUs - clock.now()) / 1000, leave.signal);
+      const leave = await this.#thread(turn, deadlineUs);
+      await this.#token(Math.max(0, deadlineUs - clock.now()) / 1000, leave);
     } finally {
       forget?.();
-      this.#waiting.delete(leave);
-      leave.abort(); // ends the watch over the deadline
+      this.#waiting.delete(turn);
     }
   }
 
-  async #thread(deadlineUs: number, leave: AbortController): Promise<void> {
-    let isInLine = true;
-    if (deadlineUs < Number.POSITIVE_INFINITY) {
-      this.limiter.clock.sleep(deadlineUs, { signal: leave.signal }).then(
-        () => isInLine && leave.abort(timedOut(1, this.#timeoutMs)),
-        () => undefined, // it left the line before
-      );
+  async #thread(turn: Turn, deadlineUs: number): Promise<AbortSignal> {
+    if (deadlineUs === Number.POSITIVE_INFINITY) return turn.place;
+    const watch = new AbortController();
+    this.limiter.clock.sleep(deadlineUs, { signal: watch.signal }).then(
+      () => turn.leave(timedOut(1, this.#timeoutMs)),
+      () => undefined, // the task has left the line
+    );
+    try {
+      return await turn.place;
+    } finally {
+      watch.abort(null);
     }
-    await this.#threads.enter(leave.signal);
-    isInLine = false;
   }
 
   /** Takes a token for a task that has its thread. The tasks of several threads wait side by side. */
@@ -218,7 +219,8 @@ export class ThrottledPool<Task, Result> {
     const { close, destroy } = pool;
     const leaving = (ended: Promise<void>) => {
       const departure = new Departure('the pool is closed');
-      for (const leave of this.#waiting) leave.abort(departure);
+      // The latest first: then each stands on none that is left, and can give back its token.
+      for (const turn of [...this.#waiting].reverse()) turn.leave(departure);
       return ended;
     };
     pool.close = (...options) => leaving(close.apply(pool, options));

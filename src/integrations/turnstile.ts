@@ -18,21 +18,15 @@ export class Turnstile {
     this.#inside++;
   }
 
-  /** Resolves when a place is taken; an abort ends the wait with the signal's reason. */
-  enter(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const step = () => {
-        signal.removeEventListener('abort', quit);
-        resolve();
-      };
-      const quit = () => {
-        this.#line.delete(step);
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', quit, { once: true });
-      this.#line.add(step);
-      this.#advance();
-    });
+  /** Calls `enter` when it has a place; at once, if one is free. */
+  join(enter: () => void): void {
+    this.#line.add(enter);
+    this.#advance();
+  }
+
+  /** Takes `enter` out of the line; false if it is not in it any more. */
+  quit(enter: () => void): boolean {
+    return this.#line.delete(enter);
   }
 
   leave(): void {
@@ -41,11 +35,40 @@ export class Turnstile {
   }
 
   #advance(): void {
-    for (const step of this.#line) {
+    for (const enter of this.#line) {
       if (!this.isOpen) return;
       this.#inside++;
-      this.#line.delete(step);
-      step();
+      this.#line.delete(enter);
+      enter();
     }
+  }
+}
+
+/** One who waits for a place, and then for a token. It costs little in line, since many may stand there. */
+export class Turn {
+  /** Resolves when it has its place, with the signal that ends its wait for a token. */
+  readonly place: Promise<AbortSignal>;
+  readonly #turnstile: Turnstile;
+  readonly #enter: () => void;
+  #reject: (reason: unknown) => void = () => undefined;
+  #token: AbortController | undefined;
+
+  constructor(turnstile: Turnstile) {
+    let resolve: (signal: AbortSignal) => void;
+    this.place = new Promise((...settle) => {
+      [resolve, this.#reject] = settle;
+    });
+    this.#enter = () => {
+      this.#token = new AbortController();
+      resolve(this.#token.signal);
+    };
+    this.#turnstile = turnstile;
+    turnstile.join(this.#enter);
+  }
+
+  /** Ends the wait: that for the place rejects with the reason, or the signal is aborted. */
+  leave(reason: unknown): void {
+    if (this.#turnstile.quit(this.#enter)) this.#reject(reason);
+    else this.#token?.abort(reason);
   }
 }

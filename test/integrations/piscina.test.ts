@@ -198,24 +198,32 @@ it('passes on what a task throws, and goes on', async () => {
 });
 
 it.each(['destroy', 'close'] as const)('ends all waits when the pool ends: %s', async (end) => {
-  const { clock, bucket, pool, paced } = throttledScene({ burst: 4 });
-  const gate = new Gate();
-  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
-  const running = Array.from({ length: 4 }, () => paced.run(meeting));
+  const { clock, bucket, pool, paced } = throttledScene();
+  await paced.run(NOTHING);
   const waiting = Array.from({ length: 10 }, () => paced.run(NOTHING));
-  await until(() => paced.stats().running === 4);
-  if (end === 'close') gate.arrive();
+  await until(() => bucket.balance() === -4); // so many threads: the other tasks stand in line
   const ended = pool[end]();
-  const ends = await Promise.allSettled(waiting);
-  expect(ends).toEqual(ends.map(() => expect.objectContaining({ status: 'rejected' })));
-  await expect(waiting[9]).rejects.toMatchObject(ABORTED);
-  await Promise.allSettled(running); // what becomes of them is the pool's affair
+  for (const task of waiting) await expect(task).rejects.toMatchObject(ABORTED);
   await ended;
+  expect(bucket.balance()).toBe(0); // all tokens came back
   clock.advance(1000);
   await new Promise(setImmediate);
-  expect(bucket.available()).toBe(4); // nobody waits for tokens any more
+  expect(bucket.available()).toBe(1); // nobody takes any more
   expect(pool.threads).toEqual([]); // and nobody started the pool again
-  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10 });
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
+});
+
+it('ends what runs and what waits when the pool is destroyed half-way', async () => {
+  const { bucket, pool, paced } = throttledScene({ burst: 10 });
+  const gate = new Gate();
+  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
+  const tasks = Array.from({ length: 10 }, () => paced.run(meeting));
+  expect(paced.stats()).toMatchObject({ running: 4, waiting: 6 });
+  await Promise.all([pool.destroy(), Promise.allSettled(tasks)]);
+  await expect(tasks[0]).rejects.toThrow('Terminating worker thread');
+  await expect(tasks[9]).rejects.toMatchObject(ABORTED);
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, failed: 4, aborted: 6 });
+  expect(bucket.available()).toBe(6); // those that stood in line took none
 });
 
 it('uses the threads that a pool has: it grows, shrinks and grows again', async () => {
