@@ -27,7 +27,7 @@ export interface ThrottleStats {
   /** Tasks that took their token and were given to the pool, and are not done. */
   readonly running: number;
   readonly completed: number;
-  /** Tasks that threw, or were aborted or lost their thread while they ran. */
+  /** Tasks that threw, were aborted or lost their thread while they ran, or that the limiter can't grant. */
   readonly failed: number;
   /** Tasks that found the queue full. */
   readonly refused: number;
@@ -144,8 +144,10 @@ export class ThrottledPool<Task, Result> {
   /** Resolves when the task has a thread and a token. */
   async #turn(signal: Signal | undefined): Promise<void> {
     if (this.#waiting.size >= this.#maxQueue) {
-      const message = `${this.#maxQueue} tasks wait already, as many as maxQueue allows`;
-      throw new RateLimitError('ERR_QUEUE_FULL', message);
+      throw new RateLimitError(
+        'ERR_QUEUE_FULL',
+        `the queue is full: maxQueue is ${this.#maxQueue}`,
+      );
     }
     const turn = new Turn(this.#threads);
     const forget = signal && onAbort(signal, () => turn.leave(new Departure(reasonOf(signal))));

@@ -94,7 +94,7 @@ it('refuses a task at once when the queue is full', async () => {
   await expect(paced.run(NOTHING)).rejects.toMatchObject({
     name: 'RateLimitError',
     code: 'ERR_QUEUE_FULL',
-    message: '2 tasks wait already, as many as maxQueue allows',
+    message: 'the queue is full: maxQueue is 2',
   });
   expect(paced.stats()).toMatchObject({ refused: 1, waiting: 2 });
   clock.advance(2);
