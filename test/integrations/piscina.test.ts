@@ -88,6 +88,19 @@ it('takes no token ahead while all threads are busy', async () => {
   await Promise.all(tasks);
 });
 
+it('lets no task overtake one that waits, and no listener stay behind', async () => {
+  const { bucket, clock, paced } = throttledScene();
+  const emitter = new EventEmitter();
+  await paced.run(NOTHING);
+  const first = paced.run(NOTHING, { signal: emitter });
+  await until(() => bucket.balance() === -1);
+  clock.advance(5); // the first has its token, and there is one more
+  const second = paced.run(NOTHING);
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 2 });
+  expect(await Promise.all([first, second])).toHaveLength(2);
+  expect(emitter.listenerCount('abort')).toBe(0);
+});
+
 it('refuses a task at once when the queue is full', async () => {
   const { clock, bucket, paced } = throttledScene({ maxQueue: 2 });
   const tasks = [paced.run(NOTHING), paced.run(NOTHING), paced.run(NOTHING)];
