@@ -88,7 +88,7 @@ export class ThrottledPool<Task, Result> {
     aborted: 0,
   };
 
-  /** @internal */
+  /** Use {@link throttle}, which checks what it is given. */
   constructor(
     pool: Piscina<Task, Result>,
     limiter: TaskLimiter,
