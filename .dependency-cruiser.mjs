@@ -32,6 +32,7 @@ const WORKERS = '^workers/';
 const TEST = '^test/';
 const BENCH = '^bench/';
 const DOCS = '^docs/';
+const EXAMPLES = '^docs/examples/';
 const DIST = '^dist/';
 
 const CORE = [BASE, MEMORY, KERNEL, TIME, LIMITERS];
@@ -74,7 +75,11 @@ export default {
       to: { path: '^node_modules/', reachable: true },
     },
     neverImports('src-never-imports-its-users', SRC, [WORKERS, TEST, BENCH, DOCS]),
-    neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH, DOCS], DIST),
+    {
+      ...neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH, DOCS], DIST),
+      from: { path: [SRC, WORKERS, BENCH, DOCS], pathNot: EXAMPLES },
+    },
+    neverImports('examples-import-the-package-as-its-users-do', EXAMPLES, [SRC, WORKERS]),
     neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
     neverImports('workers-never-import-test-or-bench', WORKERS, [TEST, BENCH]),
     neverImports('bench-never-imports-test', BENCH, TEST),
@@ -88,8 +93,9 @@ export default {
     {
       name: 'shipped-code-imports-only-what-is-shipped',
       severity: 'error',
+      comment: 'An integration may also import its peer, which its user has.',
       from: { path: [SRC, WORKERS] },
-      to: { dependencyTypes: NOT_SHIPPED },
+      to: { dependencyTypes: NOT_SHIPPED, dependencyTypesNot: ['npm-peer'] },
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },

@@ -4,7 +4,10 @@ import { benchKeyed } from './parts/keyed.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
 import { benchPacing } from './parts/pacing.ts';
+import { benchPiscina } from './parts/piscina.ts';
+import { benchSampler } from './parts/sampler.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
+import { benchSpans } from './parts/spans.ts';
 import { benchThreads } from './parts/threads.ts';
 import { benchWaits } from './parts/waits.ts';
 import { renderReport, writeReport } from './report.ts';
@@ -19,6 +22,9 @@ const PARTS = {
   waits: benchWaits,
   pacing: benchPacing,
   load: benchLoad,
+  piscina: benchPiscina,
+  sampler: benchSampler,
+  spans: benchSpans,
 } as const;
 type Part = keyof typeof PARTS;
 const PART_NAMES = Object.keys(PARTS) as Part[];
@@ -32,6 +38,9 @@ Parts:
   waits     how late a waiter wakes
   pacing    how even a strict pace is
   load      zerotime load beside autocannon, on one server
+  piscina   how exactly a throttled pool keeps its rate
+  sampler   what it costs to decide whether to keep a span
+  spans     how many of a great many spans a limit lets through
 
 A peer that is not installed is left out, and the command that installs it is shown.
 `;
