@@ -1,3 +1,4 @@
+import type { KernelName } from '../memory/handle.ts';
 import type { LimiterStats, Receipt, Verdict } from './bucket-kernel.ts';
 
 /** Reads the time, in microseconds of the limiter's clock; a kernel that needs none never calls it. */
@@ -10,6 +11,7 @@ export type ReadClock = () => number;
  * memory that others can go on with.
  */
 export interface WindowKernel {
+  readonly name: KernelName;
   /** The most that it admits in a window. */
   readonly limit: number;
   /**
@@ -31,4 +33,11 @@ export interface WindowKernel {
   available(now: ReadClock): number;
   /** Counts so far, or undefined if they are not kept. */
   stats(): LimiterStats | undefined;
+}
+
+/** What a `Sometimes` does in shared memory. */
+export interface SometimesKernel {
+  readonly name: KernelName;
+  /** Counts a call, and says whether it is an occasion. */
+  isDue(now: ReadClock): boolean;
 }

@@ -1,9 +1,11 @@
+import { openSometimes } from '../kernel/open-window.ts';
 import {
-  AtomicsSometimes,
   checkOccasions,
   createSometimesCell,
   openSometimesCell,
-} from '../kernel/atomics/sometimes.ts';
+} from '../kernel/sometimes-cell.ts';
+import type { SometimesKernel } from '../kernel/window-kernel.ts';
+import type { KernelName } from '../memory/handle.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import {
@@ -40,12 +42,12 @@ export class Sometimes {
   /** The clock that every thread reads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<'sometimes'>;
-  readonly #kernel: AtomicsSometimes;
+  readonly #kernel: SometimesKernel;
   readonly #now: () => number;
 
   private constructor(opened: OpenLimiter<'sometimes'>) {
     this.#opened = opened;
-    this.#kernel = new AtomicsSometimes(opened.cell);
+    this.#kernel = openSometimes(opened.cell, opened.kernel);
     const { clock } = opened;
     this.clock = clock;
     this.#now = () => clock.now();
@@ -77,6 +79,11 @@ export class Sometimes {
   /** Attaches another thread: send it there, and give it to `attach`. */
   get handle(): LimiterHandle<'sometimes'> {
     return handleOf(this.#opened);
+  }
+
+  /** What this thread works on the count's memory with. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
   }
 
   /** Counts a call, and says whether to act on it. */

@@ -1,6 +1,7 @@
 import { RateLimitError } from '../errors.ts';
 import type { LimiterStats } from '../kernel/bucket-kernel.ts';
 import type { ReadClock, WindowKernel } from '../kernel/window-kernel.ts';
+import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
@@ -49,6 +50,11 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
   get handle(): LimiterHandle<Kind> {
     return handleOf(this.#opened);
+  }
+
+  /** What this thread works on the limiter's memory with. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
   }
 
   /** The most that a window admits. */

@@ -1,5 +1,6 @@
 import { Region, Sometimes } from '../../src/index.ts';
-import { AtomicsSometimes, openSometimesCell } from '../../src/kernel/atomics/sometimes.ts';
+import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
+import { openSometimesCell } from '../../src/kernel/sometimes-cell.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';

@@ -2,9 +2,9 @@ import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../
 import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
 import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
 import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
-import type { AtomicsWindow } from '../../src/kernel/atomics/window.ts';
 import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { openWindowCell } from '../../src/kernel/window-cell.ts';
+import type { WindowKernel } from '../../src/kernel/window-kernel.ts';
 import type { WindowKind } from '../../src/kernel/window-limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
@@ -33,7 +33,7 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): AtomicsWindow {
+function open(buffer: SharedArrayBuffer): WindowKernel {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const number = region.i32[(offset + CELL.kind) >> 2];

@@ -1,24 +1,21 @@
-import { HandleError } from '../../errors.ts';
-import type { CellPlace } from '../../memory/cell.ts';
-import { CELL } from '../../memory/layout.ts';
-import type { LimiterStats, Receipt, Verdict } from '../bucket-kernel.ts';
-import { Counters } from '../counters.ts';
-import type { ReadClock, WindowKernel } from '../window-kernel.ts';
-
-/** Words that no thread ever writes. */
-export function damaged(what: string): HandleError {
-  return new HandleError('ERR_REGION_DAMAGED', `${what} makes no sense`);
-}
+import type { CellPlace } from '../memory/cell.ts';
+import type { KernelName } from '../memory/handle.ts';
+import { CELL } from '../memory/layout.ts';
+import type { LimiterStats, Receipt, Verdict } from './bucket-kernel.ts';
+import { Counters } from './counters.ts';
+import type { ReadClock, WindowKernel } from './window-kernel.ts';
 
 /**
  * What the kernels of windows and logs have in common: each has one loop, `attempt`, and all
  * operations are made of it.
  */
-export abstract class AtomicsWindow implements WindowKernel {
+export abstract class WindowOperations implements WindowKernel {
+  abstract readonly name: KernelName;
   readonly limit: number;
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;
-  readonly #counters: Counters | undefined;
+  /** If counts are kept. */
+  protected readonly counters: Counters | undefined;
 
   // What the last attempt left.
   /** Exchanges lost to other threads. */
@@ -37,7 +34,7 @@ export abstract class AtomicsWindow implements WindowKernel {
     this.limit = limit;
     this.#words = place.region.i64;
     this.#wordAt = (place.offset + CELL.word) >> 3;
-    this.#counters = Counters.open(place);
+    this.counters = Counters.open(place);
   }
 
   /**
@@ -53,14 +50,14 @@ export abstract class AtomicsWindow implements WindowKernel {
     let waitUs = 0;
     if (tokens > this.limit) waitUs = Number.POSITIVE_INFINITY;
     else if (tokens > 0 && this.attempt(tokens, tokens, now, false) === 0) waitUs = this.waitUs;
-    this.#counters?.count(waitUs === 0 ? tokens : 0, waitUs !== 0, this.lostRaces);
+    this.counters?.count(waitUs === 0 ? tokens : 0, waitUs !== 0, this.lostRaces);
     return waitUs;
   }
 
   drain(tokens: number, now: ReadClock): number {
     this.lostRaces = 0;
     const taken = tokens === 0 ? 0 : this.attempt(1, Math.min(tokens, this.limit), now, false);
-    this.#counters?.count(taken, taken === 0 && tokens > 0, this.lostRaces);
+    this.counters?.count(taken, taken === 0 && tokens > 0, this.lostRaces);
     return taken;
   }
 
@@ -69,7 +66,7 @@ export abstract class AtomicsWindow implements WindowKernel {
     const never = tokens > this.limit;
     const wanted = never ? 0 : tokens;
     const allowed = this.attempt(wanted, wanted, now, true) === tokens;
-    this.#counters?.count(allowed ? tokens : 0, !allowed, this.lostRaces);
+    this.counters?.count(allowed ? tokens : 0, !allowed, this.lostRaces);
     const retryUs = allowed ? 0 : never ? Number.POSITIVE_INFINITY : this.waitUs;
     return { allowed, burst: this.limit, balance: this.balance, retryUs, fullUs: this.fullUs };
   }
@@ -78,9 +75,14 @@ export abstract class AtomicsWindow implements WindowKernel {
     return { word: this.written, cost: BigInt(this.taken) };
   }
 
-  cancel({ word, cost }: Receipt): boolean {
+  cancel(receipt: Receipt): boolean {
+    return this.cancelMarked(receipt, 0n);
+  }
+
+  /** Cancels, and leaves a mark in the word. */
+  protected cancelMarked({ word, cost }: Receipt, mark: bigint): boolean {
     if (cost === 0n) return true;
-    const before = BigInt.asIntN(64, word - cost);
+    const before = BigInt.asIntN(64, word - cost) | mark;
     return Atomics.compareExchange(this.#words, this.#wordAt, word, before) === word;
   }
 
@@ -97,6 +99,6 @@ export abstract class AtomicsWindow implements WindowKernel {
   }
 
   stats(): LimiterStats | undefined {
-    return this.#counters?.sum();
+    return this.counters?.sum();
   }
 }

@@ -1,0 +1,103 @@
+import { exchange64, load64 } from './atomics';
+import { CELL_word, WINDOW_OUTCOME_again } from './constants';
+import {
+  beginRaces,
+  joined,
+  leaveSurvey,
+  leaveWait,
+  leaveWord,
+  loseRace,
+  ticksAt,
+  until,
+} from './window';
+
+// AtomicsFixedWindow says why this is right. `bits` are those of a count; the mark is the next one.
+
+const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
+
+function countOf(word: i64, bits: i32): i32 {
+  return (word & ((1 << bits) - 1)) as i32;
+}
+
+/** The count, and more than any limit once tokens were given back. */
+function countAndMark(word: i64, bits: i32): i32 {
+  return (word & ((2 << bits) - 1)) as i32;
+}
+
+function startOf(word: i64, bits: i32): f64 {
+  return ((word as u64) >> (bits + 1)) as f64;
+}
+
+/** Takes `tokens` if the clock has no say: there is room, and nothing was given back. */
+export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 {
+  beginRaces();
+  let word = load64(cell + CELL_word);
+  while (countAndMark(word, bits) <= limit - tokens) {
+    const seen = tokens == 0 ? word : exchange64(cell + CELL_word, word, word + tokens);
+    if (seen == word) {
+      leaveWord(word + tokens);
+      return tokens;
+    }
+    loseRace();
+    word = seen;
+  }
+  return AGAIN;
+}
+
+/** One attempt on a word that was seen before the clock was read. */
+export function fixedTakeAt(
+  cell: usize,
+  limit: i32,
+  bits: i32,
+  unitTicks: f64,
+  intervalUnits: f64,
+  originTicks: f64,
+  low: i32,
+  high: i32,
+  nowUs: f64,
+  least: i32,
+  most: i32,
+): i32 {
+  beginRaces();
+  const word = joined(low, high);
+  let taken = most;
+  let next = word + most;
+  if (countAndMark(word, bits) > limit - most) {
+    const units = ticksAt(nowUs, originTicks) / unitTicks;
+    const room = limit - countOf(word, bits);
+    if (floor(units) - startOf(word, bits) >= intervalUnits) {
+      // Up here and down above: a window measured in whole units is never too short.
+      next = ((ceil(units) as i64) << (bits + 1)) | most;
+    } else if (room >= least || most == 0) {
+      taken = min(room, most);
+      next = word + taken;
+    } else {
+      fixedSurvey(word, limit, bits, unitTicks, intervalUnits, originTicks, nowUs);
+      return 0;
+    }
+  }
+  if (taken != 0 && exchange64(cell + CELL_word, word, next) != word) {
+    loseRace();
+    return AGAIN;
+  }
+  leaveWord(next);
+  return taken;
+}
+
+/** How things stand under a word. */
+export function fixedSurvey(
+  word: i64,
+  limit: i32,
+  bits: i32,
+  unitTicks: f64,
+  intervalUnits: f64,
+  originTicks: f64,
+  nowUs: f64,
+): void {
+  const units = ticksAt(nowUs, originTicks) / unitTicks;
+  const start = startOf(word, bits);
+  const count = floor(units) - start < intervalUnits ? countOf(word, bits) : 0;
+  const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
+  leaveWait(untilEnd);
+  leaveSurvey(limit - count, count == 0 ? 0 : untilEnd);
+}

@@ -1,0 +1,77 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import type { Receipt } from '../bucket-kernel.ts';
+import { readWindow } from '../window-cell.ts';
+import type { ReadClock } from '../window-kernel.ts';
+import { countBitsOf, fixedWindowUnits } from '../window-limit.ts';
+import { WasmWindow, type WasmWindows } from './window.ts';
+
+/** The compiled kernel of fixed windows. */
+export class WasmFixedWindow extends WasmWindow {
+  readonly #bits: number;
+  readonly #unitTicks: number;
+  readonly #intervalUnits: number;
+  readonly #originTicks: number;
+
+  constructor(kernel: WasmWindows, place: CellPlace) {
+    const window = readWindow(place);
+    super(kernel, place, window.limit);
+    this.#bits = countBitsOf(window.limit);
+    const { unitTicks, intervalUnits } = fixedWindowUnits(window);
+    this.#unitTicks = unitTicks;
+    this.#intervalUnits = intervalUnits;
+    this.#originTicks = window.originTicks;
+  }
+
+  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+    for (;;) {
+      let taken = this.kernel.fixedTake(this.cell, this.limit, this.#bits, most);
+      this.countRaces();
+      if (taken < 0) {
+        taken = this.#takeAt(least, most, now);
+        this.countRaces();
+        if (taken < 0) continue;
+        if (taken === 0 && most > 0) {
+          if (survey) this.fetchSurvey();
+          else this.waitUs = this.kernel.windowWaitUs();
+          return 0;
+        }
+      }
+      if (survey) this.#survey(now);
+      this.taken = taken;
+      return taken;
+    }
+  }
+
+  /** Where the clock has a say. */
+  #takeAt(least: number, most: number, now: ReadClock): number {
+    const { seen } = this;
+    const nowUs = seen.lookThenRead(now);
+    return this.kernel.fixedTakeAt(
+      this.cell,
+      this.limit,
+      this.#bits,
+      this.#unitTicks,
+      this.#intervalUnits,
+      this.#originTicks,
+      seen.low,
+      seen.high,
+      nowUs,
+      least,
+      most,
+    );
+  }
+
+  /** How things stand after an admission, by a clock that is read after it. */
+  #survey(now: ReadClock): void {
+    const { kernel, limit } = this;
+    const word = kernel.windowWord();
+    const nowUs = now();
+    const [unit, interval, origin] = [this.#unitTicks, this.#intervalUnits, this.#originTicks];
+    kernel.fixedSurvey(word, limit, this.#bits, unit, interval, origin, nowUs);
+    this.fetchSurvey();
+  }
+
+  override cancel(receipt: Receipt): boolean {
+    return this.cancelMarked(receipt, 2n ** BigInt(this.#bits));
+  }
+}

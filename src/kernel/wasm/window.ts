@@ -1,0 +1,153 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import { CELL, HIGH_HALF, LOW_HALF } from '../../memory/layout.ts';
+import type { Receipt } from '../bucket-kernel.ts';
+import type { ReadClock } from '../window-kernel.ts';
+import { WindowOperations } from '../window-operations.ts';
+
+/**
+ * What the module exports for windows and logs. The clock is the user's own code: it may throw, or
+ * call a limiter that uses the same instance. So it is read here, between two calls: a word is looked
+ * at, then the clock is read, and then both are handed over, the word in halves, as they are no BigInt.
+ * What a limiter is made with is handed over too: what lies in memory may have changed since it was
+ * checked.
+ */
+export interface WasmWindows {
+  fixedTake(cell: number, limit: number, bits: number, tokens: number): number;
+  fixedTakeAt(
+    cell: number,
+    limit: number,
+    bits: number,
+    unitTicks: number,
+    intervalUnits: number,
+    originTicks: number,
+    low: number,
+    high: number,
+    nowUs: number,
+    least: number,
+    most: number,
+  ): number;
+  fixedSurvey(
+    word: bigint,
+    limit: number,
+    bits: number,
+    unitTicks: number,
+    intervalUnits: number,
+    originTicks: number,
+    nowUs: number,
+  ): void;
+
+  slidingTakeAt(
+    cell: number,
+    limit: number,
+    bits: number,
+    slots: number,
+    slotTicks: number,
+    originTicks: number,
+    low: number,
+    high: number,
+    nowUs: number,
+    keptFor: number,
+    kept: number,
+    least: number,
+    most: number,
+    survey: boolean,
+  ): number;
+  slidingAddUp(cell: number, bits: number, slots: number, low: number, high: number): number;
+  slidingKept(): number;
+
+  logTakeAt(
+    cell: number,
+    limit: number,
+    bits: number,
+    intervalTicks: number,
+    originTicks: number,
+    low: number,
+    high: number,
+    nowUs: number,
+    least: number,
+    most: number,
+    survey: boolean,
+  ): number;
+
+  sometimesDue(cell: number, first: number, every: number, bits: number): number;
+  sometimesDueAt(
+    cell: number,
+    first: number,
+    every: number,
+    bits: number,
+    unitTicks: number,
+    intervalUnits: number,
+    originTicks: number,
+    low: number,
+    high: number,
+    nowUs: number,
+  ): number;
+
+  // What the last call on a window or a log left.
+  windowWord(): bigint;
+  windowWaitUs(): number;
+  windowLeft(): number;
+  windowFullUs(): number;
+  windowRacesLost(): number;
+}
+
+/** A word that is looked at before the clock is read. */
+export class SeenWord {
+  readonly #words: BigInt64Array<SharedArrayBuffer>;
+  readonly #wordAt: number;
+  /** Splits a word into halves. */
+  readonly #split = new BigInt64Array(1);
+  readonly #halves = new Int32Array(this.#split.buffer);
+
+  low = 0;
+  high = 0;
+
+  constructor({ region, offset }: CellPlace) {
+    this.#words = region.i64;
+    this.#wordAt = (offset + CELL.word) >> 3;
+  }
+
+  /** Looks at the word, then reads the clock. */
+  lookThenRead(now: ReadClock): number {
+    this.#split[0] = Atomics.load(this.#words, this.#wordAt);
+    const low = this.#halves[LOW_HALF] as number; // never out of bounds: the scratch has one word
+    const high = this.#halves[HIGH_HALF] as number;
+    const nowUs = now();
+    // After the clock, which may have called this limiter.
+    this.low = low;
+    this.high = high;
+    return nowUs;
+  }
+}
+
+/** What the compiled kernels of windows and logs have in common. */
+export abstract class WasmWindow extends WindowOperations {
+  readonly name = 'wasm';
+  protected readonly kernel: WasmWindows;
+  protected readonly cell: number;
+  protected readonly seen: SeenWord;
+
+  protected constructor(kernel: WasmWindows, place: CellPlace, limit: number) {
+    super(place, limit);
+    this.kernel = kernel;
+    this.cell = place.offset;
+    this.seen = new SeenWord(place);
+  }
+
+  /** The word that the last attempt wrote is left in the module, where it costs nothing. */
+  override receipt(): Receipt {
+    return { word: this.kernel.windowWord(), cost: BigInt(this.taken) };
+  }
+
+  /** Adds what the last call lost. */
+  protected countRaces(): void {
+    if (this.counters !== undefined) this.lostRaces += this.kernel.windowRacesLost();
+  }
+
+  /** Fetches how things stood right after the last call. */
+  protected fetchSurvey(): void {
+    this.waitUs = this.kernel.windowWaitUs();
+    this.balance = this.kernel.windowLeft();
+    this.fullUs = this.kernel.windowFullUs();
+  }
+}
