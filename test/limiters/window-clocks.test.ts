@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { ManualClock, Region, Sometimes, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, ManualClock, Region, Sometimes, TokenBucket } from '../../src/index.ts';
 import { Random, SEED } from '../support/random.ts';
 import { type AnyWindow, WINDOW_KERNELS } from '../support/window-kinds.ts';
 
@@ -75,23 +75,57 @@ describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ crea
     expect(nested).toBeGreaterThan(500);
   });
 
-  it('that takes from it while it is read: what it took is counted', () => {
+  it('that takes from it while it is read: takes what that leaves', () => {
     const clock = ManualClock.create();
     const window = create({ ...OPTIONS, clock });
     window.tryConsume(3);
     clock.set(125);
     const read = clock.now.bind(clock);
-    let took = 0;
+    const nested: boolean[] = [];
     clock.now = () => {
       clock.now = read;
-      if (window.tryConsume(2)) took = 2;
+      nested.push(window.tryConsume(), window.tryConsume());
       return read();
     };
-    expect(window.tryConsume(2)).toBe(false);
-    expect(took).toBe(2);
-    expect(window.available()).toBe(1);
+    expect(window.tryConsume()).toBe(true);
+    expect(nested).toEqual([true, true]);
+    expect(window.available()).toBe(0);
+  });
+
+  it('that lets time pass, and others take, after it was read: is read again', () => {
+    const clock = ManualClock.create();
+    const window = create({ ...OPTIONS, limit: 1, clock });
+    window.tryConsume();
+    clock.set(125);
+    const read = clock.now.bind(clock);
+    const nested: boolean[] = [];
+    clock.now = () => {
+      clock.now = read;
+      const nowUs = read();
+      clock.set(275);
+      nested.push(window.tryConsume(), window.tryConsume());
+      return nowUs;
+    };
+    expect(window.decide()).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 100 });
+    expect(nested).toEqual([true, false]);
   });
 });
+
+it.each(['wasm', 'atomics'] as const)(
+  'a fixed window, with kernel %s, says how things stood right after a decision, whatever the clock takes',
+  (kernel) => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock, kernel });
+    const read = clock.now.bind(clock);
+    clock.now = () => {
+      clock.now = read;
+      expect([window.tryConsume(), window.tryConsume()]).toEqual([true, true]);
+      return read();
+    };
+    expect(window.decide()).toMatchObject({ allowed: true, remaining: 2, resetMs: 100 });
+    expect(window.available()).toBe(0);
+  },
+);
 
 describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s, and a clock', (kernel) => {
   it('that throws: counts no call', () => {
