@@ -16,6 +16,7 @@ import {
   type OpenLimiter,
   type SharedOptions,
 } from './opening.ts';
+import { Reading } from './reading.ts';
 
 /** Options of {@link Sometimes.create}. What is left out, or 0, is no occasion. */
 export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
@@ -43,14 +44,13 @@ export class Sometimes {
   readonly clock: Clock;
   readonly #opened: OpenLimiter<'sometimes'>;
   readonly #kernel: SometimesKernel;
-  readonly #now: () => number;
+  readonly #reading: Reading;
 
   private constructor(opened: OpenLimiter<'sometimes'>) {
     this.#opened = opened;
     this.#kernel = openSometimes(opened.cell, opened.kernel);
-    const { clock } = opened;
-    this.clock = clock;
-    this.#now = () => clock.now();
+    this.clock = opened.clock;
+    this.#reading = new Reading(opened.clock);
   }
 
   /**
@@ -88,7 +88,7 @@ export class Sometimes {
 
   /** Counts a call, and says whether to act on it. */
   isDue(): boolean {
-    return this.#kernel.isDue(this.#now);
+    return this.#kernel.isDue(this.#reading);
   }
 
   /**

@@ -47,7 +47,12 @@ function open(buffer: SharedArrayBuffer): WindowKernel {
 export function attach(buffer: SharedArrayBuffer): Subject {
   const window = open(buffer);
   const clock = new Int32Array(buffer);
-  const now = () => (CREATED_MS + Atomics.load(clock, CLOCK_AT)) * 1000;
+  const now = {
+    us: Number.NaN,
+    read() {
+      this.us = (CREATED_MS + Atomics.load(clock, CLOCK_AT)) * 1000;
+    },
+  };
   let receipt: Receipt | undefined;
   return {
     run([name, number = 1]: Operation): unknown {
@@ -56,7 +61,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           Atomics.add(clock, CLOCK_AT, number);
           return null;
         case 'take': {
-          const isTaken = window.take(number, now) === 0;
+          const isTaken = window.take(number, now);
           if (isTaken) receipt = window.receipt();
           return isTaken;
         }
@@ -77,6 +82,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
 export function observe(buffer: SharedArrayBuffer): unknown {
   const window = open(buffer);
   const clock = new Int32Array(buffer)[CLOCK_AT] ?? 0;
-  const at = (ms: number) => window.available(() => (CREATED_MS + clock + ms) * 1000);
+  const at = (ms: number) =>
+    window.available({ us: (CREATED_MS + clock + ms) * 1000, read: () => undefined });
   return [0, 50, 100, 150].map(at);
 }

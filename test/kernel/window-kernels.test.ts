@@ -11,7 +11,7 @@ import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
 import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
 import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
 import { createWindowCell } from '../../src/kernel/window-cell.ts';
-import type { SometimesKernel, WindowKernel } from '../../src/kernel/window-kernel.ts';
+import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window-kernel.ts';
 import {
   checkWindowLimit,
   countBitsOf,
@@ -30,7 +30,7 @@ const CALLS_OF_A_LIMITER = 500;
 const YEAR_US = 365.25 * 86_400e6;
 
 /** The time, which both twins read. */
-class Time {
+class Time implements ClockReader {
   us: number;
   /** How often it was read. */
   readings = 0;
@@ -44,10 +44,9 @@ class Time {
     this.#bornUs = this.us;
   }
 
-  readonly now = () => {
+  read(): void {
     this.readings++;
-    return this.us;
-  };
+  }
 
   /** Some part of an interval passes, or several; now and then a step back, or years. */
   pass(intervalMs: number): void {
@@ -147,7 +146,6 @@ class WindowTwins extends Twins<WindowKernel> {
   step(time: Time, about: string): void {
     const random = this.#random;
     const n = this.#tokens();
-    const { now } = time;
     const what = (call: string) => `${call} ${n} at ${time.us} of ${about}`;
     /** The answer, and how often the clock was read for it. */
     const both = (name: string, call: (kernel: WindowKernel) => unknown) =>
@@ -157,16 +155,16 @@ class WindowTwins extends Twins<WindowKernel> {
       });
     switch (random.below(10)) {
       case 0:
-        both('drain', (kernel) => kernel.drain(n, now));
+        both('drain', (kernel) => kernel.drain(n, time));
         break;
       case 1:
-        both('decide', (kernel) => kernel.decide(n, now));
+        both('decide', (kernel) => kernel.decide(n, time));
         break;
       case 2:
-        both('timeUntil', (kernel) => kernel.timeUntil(n, now));
+        both('timeUntil', (kernel) => kernel.timeUntil(n, time));
         break;
       case 3:
-        both('available', (kernel) => kernel.available(now));
+        both('available', (kernel) => kernel.available(time));
         break;
       case 4: {
         const receipts = this.#receipts.splice(-1 - random.below(2))[0];
@@ -179,7 +177,8 @@ class WindowTwins extends Twins<WindowKernel> {
         if (this.#kind === 'sliding-log') this.#dieWriting(time);
         break;
       default: {
-        const isTaken = this.both(what('take'), (kernel) => kernel.take(n, now)) === 0;
+        const isTaken = this.both(what('take'), (kernel) => kernel.take(n, time)) === true;
+        if (!isTaken) this.both(what('wait'), (kernel) => kernel.waitUs);
         const receipts = [this.kernels[0].receipt(), this.kernels[1].receipt()] as const;
         // A log's cannot be cancelled, so it tells nothing.
         if (isTaken && n > 0 && this.#kind !== 'sliding-log' && !same(...receipts)) {
@@ -204,7 +203,7 @@ class WindowTwins extends Twins<WindowKernel> {
   }
 
   /** Leaves what a thread does that is terminated while it writes the entries that it took. */
-  #dieWriting({ us, now }: Time): void {
+  #dieWriting(time: Time): void {
     const { limit } = this.#limit;
     const n = 1 + this.#random.below(Math.min(limit, 8));
     const written = this.#random.below(n);
@@ -214,7 +213,7 @@ class WindowTwins extends Twins<WindowKernel> {
       const ring = new BigInt64Array(region.buffer, offset + WINDOW.ring, limit);
       return { index: Number(BigInt.asUintN(bits, word >> 32n)), ring, entries: ring.slice() };
     });
-    if (this.both(`take ${n} at ${us}`, (kernel) => kernel.take(n, now)) !== 0) return;
+    if (this.both(`take ${n} at ${time.us}`, (kernel) => kernel.take(n, time)) !== true) return;
     for (const { index, ring, entries } of before) {
       for (let i = written; i < n; i++) {
         const at = (index + i) % limit;
@@ -260,7 +259,7 @@ test(`250,000 random calls of a Sometimes leave the same words and get the same 
       time.pass(intervalMs);
       twins.both(`isDue at ${time.us} of ${JSON.stringify(occasions)}`, (kernel) => {
         time.readings = 0;
-        return [kernel.isDue(time.now), time.readings];
+        return [kernel.isDue(time), time.readings];
       });
       twins.compareMemory();
     }

@@ -1,9 +1,20 @@
-import { TokenBucket } from '../../src/index.ts';
+import { FixedWindow, SlidingLog, SlidingWindow, Sometimes, TokenBucket } from '../../src/index.ts';
 import { serve } from '../support/serve.ts';
 
 /** Makes calls and measures what they allocate. In a thread of its own, where nothing else was compiled. */
 export interface AllocatingJob {
-  readonly call: 'tryConsume' | 'consumeOrDrain' | 'acquire' | 'an object';
+  readonly call:
+    | 'tryConsume'
+    | 'consumeOrDrain'
+    | 'acquire'
+    | 'a fixed window admits'
+    | 'a fixed window refuses'
+    | 'a sliding window admits'
+    | 'a sliding window refuses'
+    | 'a sliding log admits'
+    | 'a sliding log refuses'
+    | 'a Sometimes counts'
+    | 'an object';
   readonly calls: number;
 }
 
@@ -37,12 +48,28 @@ function bytesPerCall(calls: number, call: () => unknown): number {
 }
 
 serve(({ call, calls }: AllocatingJob): number => {
+  const wide = { limit: 1e9, intervalMs: 1e9 };
+  const narrow = { limit: 1, intervalMs: 1e9 };
+  const fixed = FixedWindow.create(wide);
+  const fullFixed = FixedWindow.create(narrow);
+  const sliding = SlidingWindow.create(wide);
+  const fullSliding = SlidingWindow.create(narrow);
+  const log = SlidingLog.create({ limit: 1000, intervalMs: 0.001 });
+  const fullLog = SlidingLog.create(narrow);
+  const sometimes = Sometimes.create({ every: 10, intervalMs: 1 });
   const bucket = TokenBucket.create({ rate: 4e9, burst: 1e9 });
   let kept: unknown;
   const ways = {
     tryConsume: () => bucket.tryConsume(),
     consumeOrDrain: () => bucket.consumeOrDrain(2),
     acquire: () => bucket.acquire(1, 0),
+    'a fixed window admits': () => fixed.tryConsume(),
+    'a fixed window refuses': () => fullFixed.tryConsume(),
+    'a sliding window admits': () => sliding.consumeOrDrain(2),
+    'a sliding window refuses': () => fullSliding.tryConsume(),
+    'a sliding log admits': () => log.tryConsume(),
+    'a sliding log refuses': () => fullLog.tryConsume(),
+    'a Sometimes counts': () => sometimes.isDue(),
     'an object': () => {
       kept = { allocated: kept !== undefined };
     },

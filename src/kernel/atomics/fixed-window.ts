@@ -2,7 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF } from '../../memory/layout.ts';
 import type { Receipt } from '../bucket-kernel.ts';
 import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf, fixedWindowUnits, lowBitsOf } from '../window-limit.ts';
 import { WindowOperations } from '../window-operations.ts';
 import { WindowTime } from '../window-time.ts';
@@ -63,7 +63,12 @@ export class AtomicsFixedWindow extends WindowOperations {
     this.#unitsPerHigh = 2 ** (32 - this.#lowBits);
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const words = this.#words;
     const wordAt = this.#wordAt;
     const split = this.#split;
@@ -80,7 +85,8 @@ export class AtomicsFixedWindow extends WindowOperations {
         // The clock has no say while the count is under the limit.
         next = this.#plus(word, most);
       } else {
-        const nowUs = now();
+        clock.read();
+        const nowUs = clock.us;
         split[0] = word; // the clock may have called this limiter
         const start = this.#startOfNext(nowUs);
         if (start !== GOES_ON) {
@@ -100,9 +106,9 @@ export class AtomicsFixedWindow extends WindowOperations {
         this.written = next;
         this.taken = taken;
         if (survey) {
-          const nowUs = now();
+          clock.read();
           split[0] = next;
-          this.#survey(nowUs);
+          this.#survey(clock.us);
           this.taken = taken;
         }
         return taken;

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF, WINDOW } from '../../memory/layout.ts';
 import { damagedWord, readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf } from '../window-limit.ts';
 import { WindowOperations } from '../window-operations.ts';
 import { intervalTicksOf, WindowTime } from '../window-time.ts';
@@ -64,7 +64,12 @@ export class AtomicsSlidingLog extends WindowOperations {
     this.#indexMask = 2 ** this.#indexBits - 1;
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const words = this.#words;
     const wordAt = this.#wordAt;
     const split = this.#split;
@@ -79,7 +84,8 @@ export class AtomicsSlidingLog extends WindowOperations {
       const index = high & this.#indexMask;
       // What entries of this lap are marked with: 1 in lap 0, as a new ring is all zeros.
       const mark = 1 - ((high >>> this.#indexBits) & 1);
-      const nowUs = now();
+      clock.read();
+      const nowUs = clock.us;
       // After the clock, which may have called this limiter.
       this.#seen.low = low;
       this.#seen.high = high;

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF, WINDOW } from '../../memory/layout.ts';
 import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf, lowBitsOf, slotTicksOf } from '../window-limit.ts';
 import { WindowOperations } from '../window-operations.ts';
 import { FIRST_SLOT } from '../window-ticks.ts';
@@ -73,7 +73,12 @@ export class AtomicsSlidingWindow extends WindowOperations {
     this.#keptAt = new Float64Array(this.#slots);
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const words = this.#words;
     const wordAt = this.#wordAt;
     const split = this.#split;
@@ -91,7 +96,8 @@ export class AtomicsSlidingWindow extends WindowOperations {
       if (slot !== clockSlot) {
         // Once for each slot that is seen, and after it was seen.
         clockSlot = slot;
-        nowUs = now();
+        clock.read();
+        nowUs = clock.us;
         nowSlot = Math.floor(this.#time.ticks(nowUs) / this.#slotTicks) + FIRST_SLOT;
       }
       const isSealed = (low & this.#sealBit) !== 0;

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL } from '../../memory/layout.ts';
 import { callBitsOf, type Occasions, occasionUnits, readOccasions } from '../sometimes-cell.ts';
-import type { ReadClock, SometimesKernel } from '../window-kernel.ts';
+import type { ClockReader, SometimesKernel } from '../window-kernel.ts';
 import { WindowTime } from '../window-time.ts';
 import { PackedWord } from './packed-word.ts';
 
@@ -31,7 +31,7 @@ export class AtomicsSometimes implements SometimesKernel {
     this.#intervalUnits = intervalUnits;
   }
 
-  isDue(now: ReadClock): boolean {
+  isDue(clock: ClockReader): boolean {
     const { first, every } = this.#occasions;
     const packed = this.#packed;
     for (;;) {
@@ -42,7 +42,8 @@ export class AtomicsSometimes implements SometimesKernel {
       let due = calls === 0 || calls < first || (every > 0 && calls % every === 0);
       let at = last;
       if (this.#intervalUnits > 0) {
-        const units = this.#time.ticks(now()) / this.#unitTicks;
+        clock.read();
+        const units = this.#time.ticks(clock.us) / this.#unitTicks;
         due ||= Math.floor(units) - last >= this.#intervalUnits;
         // Up here and down above: what is measured in whole units is never too short.
         if (due) at = Math.max(last, Math.ceil(units));

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { Receipt } from '../bucket-kernel.ts';
 import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf, fixedWindowUnits } from '../window-limit.ts';
 import { WasmWindow, type WasmWindows } from './window.ts';
 
@@ -22,12 +22,17 @@ export class WasmFixedWindow extends WasmWindow {
     this.#originTicks = window.originTicks;
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     for (;;) {
       let taken = this.kernel.fixedTake(this.cell, this.limit, this.#bits, most);
       this.countRaces();
       if (taken < 0) {
-        taken = this.#takeAt(least, most, now);
+        taken = this.#takeAt(least, most, clock);
         this.countRaces();
         if (taken < 0) continue;
         if (taken === 0 && most > 0) {
@@ -36,16 +41,16 @@ export class WasmFixedWindow extends WasmWindow {
           return 0;
         }
       }
-      if (survey) this.#survey(now);
+      if (survey) this.#survey(clock);
       this.taken = taken;
       return taken;
     }
   }
 
   /** Where the clock has a say. */
-  #takeAt(least: number, most: number, now: ReadClock): number {
+  #takeAt(least: number, most: number, clock: ClockReader): number {
     const { seen } = this;
-    const nowUs = seen.lookThenRead(now);
+    seen.lookThenRead(clock);
     return this.kernel.fixedTakeAt(
       this.cell,
       this.limit,
@@ -55,19 +60,19 @@ export class WasmFixedWindow extends WasmWindow {
       this.#originTicks,
       seen.low,
       seen.high,
-      nowUs,
+      clock.us,
       least,
       most,
     );
   }
 
   /** How things stand after an admission, by a clock that is read after it. */
-  #survey(now: ReadClock): void {
+  #survey(clock: ClockReader): void {
     const { kernel, limit } = this;
     const word = kernel.windowWord();
-    const nowUs = now();
+    clock.read();
     const [unit, interval, origin] = [this.#unitTicks, this.#intervalUnits, this.#originTicks];
-    kernel.fixedSurvey(word, limit, this.#bits, unit, interval, origin, nowUs);
+    kernel.fixedSurvey(word, limit, this.#bits, unit, interval, origin, clock.us);
     this.fetchSurvey();
   }
 

@@ -1,6 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { damagedWord, readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf } from '../window-limit.ts';
 import { intervalTicksOf } from '../window-time.ts';
 import { WINDOW_OUTCOME } from './outcome.ts';
@@ -20,10 +20,15 @@ export class WasmSlidingLog extends WasmWindow {
     this.#originTicks = originTicks;
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const { kernel, seen } = this;
     for (;;) {
-      const nowUs = seen.lookThenRead(now);
+      seen.lookThenRead(clock);
       const taken = kernel.logTakeAt(
         this.cell,
         this.limit,
@@ -32,7 +37,7 @@ export class WasmSlidingLog extends WasmWindow {
         this.#originTicks,
         seen.low,
         seen.high,
-        nowUs,
+        clock.us,
         least,
         most,
         survey,

@@ -1,6 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf, slotTicksOf } from '../window-limit.ts';
 import { WINDOW_OUTCOME } from './outcome.ts';
 import { WasmWindow, type WasmWindows } from './window.ts';
@@ -25,9 +25,14 @@ export class WasmSlidingWindow extends WasmWindow {
     this.#originTicks = window.originTicks;
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const { kernel, cell, seen } = this;
-    let nowUs = seen.lookThenRead(now);
+    seen.lookThenRead(clock);
     for (;;) {
       const taken = kernel.slidingTakeAt(
         cell,
@@ -38,7 +43,7 @@ export class WasmSlidingWindow extends WasmWindow {
         this.#originTicks,
         seen.low,
         seen.high,
-        nowUs,
+        clock.us,
         this.#keptFor,
         this.#kept,
         least,
@@ -56,7 +61,7 @@ export class WasmSlidingWindow extends WasmWindow {
         this.#keptFor = kernel.slidingAddUp(cell, this.#bits, this.#slots, seen.low, seen.high);
         this.#kept = kernel.slidingKept();
       } else {
-        nowUs = seen.lookThenRead(now);
+        seen.lookThenRead(clock);
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { callBitsOf, occasionUnits, readOccasions } from '../sometimes-cell.ts';
-import type { ReadClock, SometimesKernel } from '../window-kernel.ts';
+import type { ClockReader, SometimesKernel } from '../window-kernel.ts';
 import { SeenWord, type WasmWindows } from './window.ts';
 
 /** The compiled kernel of `Sometimes`. */
@@ -20,7 +20,7 @@ export class WasmSometimes implements SometimesKernel {
     const { originTicks, ...occasions } = readOccasions(place);
     this.#kernel = kernel;
     this.#cell = place.offset;
-    this.#seen = new SeenWord(place);
+    this.#seen = new SeenWord(kernel, place.offset);
     this.#first = occasions.first;
     this.#every = occasions.every;
     this.#bits = callBitsOf(occasions);
@@ -30,18 +30,18 @@ export class WasmSometimes implements SometimesKernel {
     this.#originTicks = originTicks;
   }
 
-  isDue(now: ReadClock): boolean {
+  isDue(clock: ClockReader): boolean {
     if (this.#intervalUnits === 0) {
       return this.#kernel.sometimesDue(this.#cell, this.#first, this.#every, this.#bits) !== 0;
     }
     for (;;) {
-      const due = this.#attempt(now);
+      const due = this.#attempt(clock);
       if (due >= 0) return due !== 0;
     }
   }
 
-  #attempt(now: ReadClock): number {
-    const nowUs = this.#seen.lookThenRead(now);
+  #attempt(clock: ClockReader): number {
+    this.#seen.lookThenRead(clock);
     return this.#kernel.sometimesDueAt(
       this.#cell,
       this.#first,
@@ -52,7 +52,7 @@ export class WasmSometimes implements SometimesKernel {
       this.#originTicks,
       this.#seen.low,
       this.#seen.high,
-      nowUs,
+      clock.us,
     );
   }
 }

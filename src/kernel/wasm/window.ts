@@ -1,13 +1,13 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { CELL, HIGH_HALF, LOW_HALF } from '../../memory/layout.ts';
 import type { Receipt } from '../bucket-kernel.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { WindowOperations } from '../window-operations.ts';
 
 /**
  * What the module exports for windows and logs. The clock is the user's own code: it may throw, or
  * call a limiter that uses the same instance. So it is read here, between two calls: a word is looked
- * at, then the clock is read, and then both are handed over, the word in halves, as they are no BigInt.
+ * at, then the clock is read, and then both are handed over, the word in halves: a BigInt would have
+ * to be put on the heap.
  * What a limiter is made with is handed over too: what lies in memory may have changed since it was
  * checked.
  */
@@ -83,6 +83,10 @@ export interface WasmWindows {
     nowUs: number,
   ): number;
 
+  /** Loads a word and returns its low half. */
+  windowLook(cell: number): number;
+  windowLookHigh(): number;
+
   // What the last call on a window or a log left.
   windowWord(): bigint;
   windowWaitUs(): number;
@@ -93,30 +97,24 @@ export interface WasmWindows {
 
 /** A word that is looked at before the clock is read. */
 export class SeenWord {
-  readonly #words: BigInt64Array<SharedArrayBuffer>;
-  readonly #wordAt: number;
-  /** Splits a word into halves. */
-  readonly #split = new BigInt64Array(1);
-  readonly #halves = new Int32Array(this.#split.buffer);
-
+  readonly #kernel: WasmWindows;
+  readonly #cell: number;
   low = 0;
   high = 0;
 
-  constructor({ region, offset }: CellPlace) {
-    this.#words = region.i64;
-    this.#wordAt = (offset + CELL.word) >> 3;
+  constructor(kernel: WasmWindows, cell: number) {
+    this.#kernel = kernel;
+    this.#cell = cell;
   }
 
   /** Looks at the word, then reads the clock. */
-  lookThenRead(now: ReadClock): number {
-    this.#split[0] = Atomics.load(this.#words, this.#wordAt);
-    const low = this.#halves[LOW_HALF] as number; // never out of bounds: the scratch has one word
-    const high = this.#halves[HIGH_HALF] as number;
-    const nowUs = now();
+  lookThenRead(clock: ClockReader): void {
+    const low = this.#kernel.windowLook(this.#cell);
+    const high = this.#kernel.windowLookHigh();
+    clock.read();
     // After the clock, which may have called this limiter.
     this.low = low;
     this.high = high;
-    return nowUs;
   }
 }
 
@@ -131,7 +129,7 @@ export abstract class WasmWindow extends WindowOperations {
     super(place, limit);
     this.kernel = kernel;
     this.cell = place.offset;
-    this.seen = new SeenWord(place);
+    this.seen = new SeenWord(kernel, place.offset);
   }
 
   /** The word that the last attempt wrote is left in the module, where it costs nothing. */

@@ -21,4 +21,12 @@ export { fixedSurvey, fixedTake, fixedTakeAt } from './fixed-window';
 export { logTakeAt } from './sliding-log';
 export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
 export { sometimesDue, sometimesDueAt } from './sometimes';
-export { windowFullUs, windowLeft, windowRacesLost, windowWaitUs, windowWord } from './window';
+export {
+  windowFullUs,
+  windowLeft,
+  windowLook,
+  windowLookHigh,
+  windowRacesLost,
+  windowWaitUs,
+  windowWord,
+} from './window';

@@ -106,10 +106,11 @@ export function slidingTakeAt(
   beginRaces();
   let word = joined(low, high);
   const slot = slotOf(word, bits);
-  const nowSlot = (floor(ticksAt(nowUs, originTicks) / slotTicks) as i64) + FIRST_SLOT;
+  const ticks = ticksAt(nowUs, originTicks);
+  const isOver = ticks >= ((slot + 1 - FIRST_SLOT) as f64) * slotTicks;
   while (slotOf(word, bits) == slot) {
-    if (nowSlot > (slot as i64) || (word & sealOf(bits)) != 0) {
-      openNext(cell, bits, slots, word, nowSlot);
+    if (isOver || (word & sealOf(bits)) != 0) {
+      openNext(cell, bits, slots, word, (floor(ticks / slotTicks) as i64) + FIRST_SLOT);
       word = load64(cell + CELL_word);
       continue;
     }

@@ -1,5 +1,6 @@
 import { round } from './arithmetic';
-import { LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
+import { load64 } from './atomics';
+import { CELL_word, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
 
 // What windows and logs have in common. Their numbers come from the caller, who has checked them:
 // what lies in memory may have changed since. Counts are at most the limit, which is below 2^30.
@@ -56,6 +57,19 @@ export function beginRaces(): void {
 
 export function loseRace(): void {
   lost++;
+}
+
+let seenHigh: i32 = 0;
+
+/** Loads the word and returns its low half; the high half is left. */
+export function windowLook(cell: usize): i32 {
+  const word = load64(cell + CELL_word);
+  seenHigh = (word >> 32) as i32;
+  return word as i32;
+}
+
+export function windowLookHigh(): i32 {
+  return seenHigh;
 }
 
 /** A word that the caller has looked at before it read the clock. */
