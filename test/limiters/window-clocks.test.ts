@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { FixedWindow, ManualClock, Region, Sometimes, TokenBucket } from '../../src/index.ts';
+import { ManualClock, Region, Sometimes, TokenBucket } from '../../src/index.ts';
 import { Random, SEED } from '../support/random.ts';
 import { type AnyWindow, WINDOW_KERNELS } from '../support/window-kinds.ts';
 
@@ -110,22 +110,6 @@ describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ crea
     expect(nested).toEqual([true, false]);
   });
 });
-
-it.each(['wasm', 'atomics'] as const)(
-  'a fixed window, with kernel %s, says how things stood right after a decision, whatever the clock takes',
-  (kernel) => {
-    const clock = ManualClock.create();
-    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock, kernel });
-    const read = clock.now.bind(clock);
-    clock.now = () => {
-      clock.now = read;
-      expect([window.tryConsume(), window.tryConsume()]).toEqual([true, true]);
-      return read();
-    };
-    expect(window.decide()).toMatchObject({ allowed: true, remaining: 2, resetMs: 100 });
-    expect(window.available()).toBe(0);
-  },
-);
 
 describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s, and a clock', (kernel) => {
   it('that throws: counts no call', () => {

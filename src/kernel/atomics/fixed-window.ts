@@ -82,38 +82,43 @@ export class AtomicsFixedWindow extends WindowOperations {
       let taken = most;
       let next: bigint;
       if (most <= left && (low & this.#givenBack) === 0) {
-        // The clock has no say while the count is under the limit.
+        // The clock has no say while the count is under the limit. But what a survey says is true
+        // at a reading during which the word did not change.
+        if (survey) clock.read();
         next = this.#plus(word, most);
       } else {
         clock.read();
-        const nowUs = clock.us;
         split[0] = word; // the clock may have called this limiter
-        const start = this.#startOfNext(nowUs);
+        const start = this.#startOfNext(clock.us);
         if (start !== GOES_ON) {
           next = this.#join(start, most);
         } else if (left >= least || most === 0) {
           taken = Math.min(left, most);
           next = this.#plus(word, taken);
         } else {
-          this.waitUs = this.#untilEnd(nowUs);
-          if (survey) this.#survey(nowUs);
-          return 0;
+          this.waitUs = this.#untilEnd(clock.us);
+          if (!survey) return 0;
+          taken = 0;
+          next = word;
         }
       }
-      const seen = taken === 0 ? word : Atomics.compareExchange(words, wordAt, word, next);
+      const seen =
+        taken > 0
+          ? Atomics.compareExchange(words, wordAt, word, next)
+          : survey
+            ? Atomics.load(words, wordAt)
+            : word;
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
         this.written = next;
         this.taken = taken;
         if (survey) {
-          clock.read();
           split[0] = next;
           this.#survey(clock.us);
-          this.taken = taken;
         }
         return taken;
       }
-      this.lostRaces++;
+      if (taken > 0) this.lostRaces++;
       word = seen;
     }
   }

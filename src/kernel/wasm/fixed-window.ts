@@ -29,26 +29,19 @@ export class WasmFixedWindow extends WasmWindow {
     survey: boolean,
   ): number {
     for (;;) {
-      let taken = this.kernel.fixedTake(this.cell, this.limit, this.#bits, most);
-      this.countRaces();
-      if (taken < 0) {
-        taken = this.#takeAt(least, most, clock);
+      if (!survey) {
+        const taken = this.kernel.fixedTake(this.cell, this.limit, this.#bits, most);
         this.countRaces();
-        if (taken < 0) continue;
-        if (taken === 0 && most > 0) {
-          if (survey) this.fetchSurvey();
-          else this.waitUs = this.kernel.windowWaitUs();
-          return 0;
-        }
+        if (taken >= 0) return this.conclude(taken, least, survey);
       }
-      if (survey) this.#survey(clock);
-      this.taken = taken;
-      return taken;
+      const taken = this.#takeAt(least, most, clock, survey);
+      this.countRaces();
+      if (taken >= 0) return this.conclude(taken, least, survey);
     }
   }
 
   /** Where the clock has a say. */
-  #takeAt(least: number, most: number, clock: ClockReader): number {
+  #takeAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
     const { seen } = this;
     seen.lookThenRead(clock);
     return this.kernel.fixedTakeAt(
@@ -63,17 +56,8 @@ export class WasmFixedWindow extends WasmWindow {
       clock.us,
       least,
       most,
+      survey,
     );
-  }
-
-  /** How things stand after an admission, by a clock that is read after it. */
-  #survey(clock: ClockReader): void {
-    const { kernel, limit } = this;
-    const word = kernel.windowWord();
-    clock.read();
-    const [unit, interval, origin] = [this.#unitTicks, this.#intervalUnits, this.#originTicks];
-    kernel.fixedSurvey(word, limit, this.#bits, unit, interval, origin, clock.us);
-    this.fetchSurvey();
   }
 
   override cancel(receipt: Receipt): boolean {

@@ -43,11 +43,7 @@ export class WasmSlidingLog extends WasmWindow {
         survey,
       );
       this.countRaces();
-      if (taken >= 0) {
-        if (survey) this.fetchSurvey();
-        else if (taken < least) this.waitUs = kernel.windowWaitUs();
-        return taken;
-      }
+      if (taken >= 0) return this.conclude(taken, least, survey);
       if (taken === WINDOW_OUTCOME.damaged) throw damagedWord();
     }
   }

@@ -51,12 +51,7 @@ export class WasmSlidingWindow extends WasmWindow {
         survey,
       );
       this.countRaces();
-      if (taken >= 0) {
-        if (survey) this.fetchSurvey();
-        else if (taken < least) this.waitUs = kernel.windowWaitUs();
-        this.taken = taken;
-        return taken;
-      }
+      if (taken >= 0) return this.conclude(taken, least, survey);
       if (taken === WINDOW_OUTCOME.newSlot) {
         this.#keptFor = kernel.slidingAddUp(cell, this.#bits, this.#slots, seen.low, seen.high);
         this.#kept = kernel.slidingKept();

@@ -25,16 +25,8 @@ export interface WasmWindows {
     nowUs: number,
     least: number,
     most: number,
+    survey: boolean,
   ): number;
-  fixedSurvey(
-    word: bigint,
-    limit: number,
-    bits: number,
-    unitTicks: number,
-    intervalUnits: number,
-    originTicks: number,
-    nowUs: number,
-  ): void;
 
   slidingTakeAt(
     cell: number,
@@ -142,10 +134,14 @@ export abstract class WasmWindow extends WindowOperations {
     if (this.counters !== undefined) this.lostRaces += this.kernel.windowRacesLost();
   }
 
-  /** Fetches how things stood right after the last call. */
-  protected fetchSurvey(): void {
-    this.waitUs = this.kernel.windowWaitUs();
-    this.balance = this.kernel.windowLeft();
-    this.fullUs = this.kernel.windowFullUs();
+  /** Fetches what the last call has left, and returns what it has taken. */
+  protected conclude(taken: number, least: number, survey: boolean): number {
+    this.taken = taken;
+    if (survey || taken < least) this.waitUs = this.kernel.windowWaitUs();
+    if (survey) {
+      this.balance = this.kernel.windowLeft();
+      this.fullUs = this.kernel.windowFullUs();
+    }
+    return taken;
   }
 }

@@ -44,7 +44,10 @@ export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 
   return AGAIN;
 }
 
-/** One attempt on a word that was seen before the clock was read. */
+/**
+ * One attempt on a word that was seen before the clock was read. A survey is true at that reading:
+ * during it the word did not change.
+ */
 export function fixedTakeAt(
   cell: usize,
   limit: i32,
@@ -57,47 +60,38 @@ export function fixedTakeAt(
   nowUs: f64,
   least: i32,
   most: i32,
+  survey: bool,
 ): i32 {
   beginRaces();
   const word = joined(low, high);
+  const units = ticksAt(nowUs, originTicks) / unitTicks;
   let taken = most;
   let next = word + most;
   if (countAndMark(word, bits) > limit - most) {
-    const units = ticksAt(nowUs, originTicks) / unitTicks;
-    const room = limit - countOf(word, bits);
     if (floor(units) - startOf(word, bits) >= intervalUnits) {
       // Up here and down above: a window measured in whole units is never too short.
       next = ((ceil(units) as i64) << (bits + 1)) | most;
-    } else if (room >= least || most == 0) {
-      taken = min(room, most);
-      next = word + taken;
     } else {
-      fixedSurvey(word, limit, bits, unitTicks, intervalUnits, originTicks, nowUs);
-      return 0;
+      const room = limit - countOf(word, bits);
+      taken = room >= least || most == 0 ? min(room, most) : 0;
+      next = word + taken;
     }
   }
-  if (taken != 0 && exchange64(cell + CELL_word, word, next) != word) {
-    loseRace();
+  if (taken != 0) {
+    if (exchange64(cell + CELL_word, word, next) != word) {
+      loseRace();
+      return AGAIN;
+    }
+  } else if (survey && load64(cell + CELL_word) != word) {
     return AGAIN;
   }
   leaveWord(next);
+  if (survey || taken < least) {
+    const start = startOf(next, bits);
+    const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
+    leaveWait(untilEnd);
+    const counted = floor(units) - start >= intervalUnits ? 0 : countOf(next, bits);
+    leaveSurvey(limit - counted, counted == 0 ? 0 : untilEnd);
+  }
   return taken;
-}
-
-/** How things stand under a word. */
-export function fixedSurvey(
-  word: i64,
-  limit: i32,
-  bits: i32,
-  unitTicks: f64,
-  intervalUnits: f64,
-  originTicks: f64,
-  nowUs: f64,
-): void {
-  const units = ticksAt(nowUs, originTicks) / unitTicks;
-  const start = startOf(word, bits);
-  const count = floor(units) - start < intervalUnits ? countOf(word, bits) : 0;
-  const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
-  leaveWait(untilEnd);
-  leaveSurvey(limit - count, count == 0 ? 0 : untilEnd);
 }

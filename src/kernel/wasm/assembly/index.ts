@@ -17,7 +17,7 @@ export {
   timeUntil,
 } from './bucket';
 export { reconfigure } from './reconfigure';
-export { fixedSurvey, fixedTake, fixedTakeAt } from './fixed-window';
+export { fixedTake, fixedTakeAt } from './fixed-window';
 export { logTakeAt } from './sliding-log';
 export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
 export { sometimesDue, sometimesDueAt } from './sometimes';
