@@ -4,8 +4,9 @@
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
-// The one exception is the library that hashes keys: one file imports it, and only src/keyed.ts,
-// an entry point of its own, leads to that file.
+// There are two exceptions. The library that hashes keys: one file imports it, and only src/keyed.ts,
+// an entry point of its own, leads to that file. And node:worker_threads: the file that starts a
+// ticker clock's thread imports it, when it is asked to.
 
 import { allExtensions } from 'dependency-cruiser';
 
@@ -20,6 +21,7 @@ const KERNEL = '^src/kernel/';
 const KEY_HASH = '^src/kernel/key-hash\\.ts$';
 const SIPHASH = '^node_modules/siphash24/';
 const TIME = '^src/time/';
+const TICKER_THREAD = '^src/time/ticker-thread\\.ts$';
 const LIMITERS = '^src/limiters/';
 const INDEX = '^src/index\\.ts$';
 const KEYED = '^src/keyed\\.ts$';
@@ -30,6 +32,7 @@ const WORKERS = '^workers/';
 const TEST = '^test/';
 const BENCH = '^bench/';
 const DOCS = '^docs/';
+const EXAMPLES = '^docs/examples/';
 const DIST = '^dist/';
 
 const CORE = [BASE, MEMORY, KERNEL, TIME, LIMITERS];
@@ -57,7 +60,11 @@ export default {
       from: { path: KERNEL, pathNot: KEY_HASH },
     },
     importsOnly('key-hash', KEY_HASH, [BASE, MEMORY, KERNEL, SIPHASH]),
-    importsOnly('time', TIME, [BASE, MEMORY, TIME]),
+    {
+      ...importsOnly('time', TIME, [BASE, MEMORY, TIME]),
+      from: { path: TIME, pathNot: TICKER_THREAD },
+    },
+    importsOnly('ticker-thread', TICKER_THREAD, [TIME, '^(node:)?worker_threads$']),
     importsOnly('limiters', LIMITERS, CORE),
     importsOnly('index', INDEX, CORE),
     importsOnly('keyed', KEYED, CORE),
@@ -68,7 +75,11 @@ export default {
       to: { path: '^node_modules/', reachable: true },
     },
     neverImports('src-never-imports-its-users', SRC, [WORKERS, TEST, BENCH, DOCS]),
-    neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH, DOCS], DIST),
+    {
+      ...neverImports('sources-never-import-the-build', [SRC, WORKERS, BENCH, DOCS], DIST),
+      from: { path: [SRC, WORKERS, BENCH, DOCS], pathNot: EXAMPLES },
+    },
+    neverImports('examples-import-the-package-as-its-users-do', EXAMPLES, [SRC, WORKERS]),
     neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
     neverImports('workers-never-import-test-or-bench', WORKERS, [TEST, BENCH]),
     neverImports('bench-never-imports-test', BENCH, TEST),
@@ -82,8 +93,9 @@ export default {
     {
       name: 'shipped-code-imports-only-what-is-shipped',
       severity: 'error',
+      comment: 'An integration may also import its peer, which its user has.',
       from: { path: [SRC, WORKERS] },
-      to: { dependencyTypes: NOT_SHIPPED },
+      to: { dependencyTypes: NOT_SHIPPED, dependencyTypesNot: ['npm-peer'] },
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },

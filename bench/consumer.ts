@@ -1,50 +1,62 @@
-import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../src/index.ts';
 
-/** What a consuming thread is started with. */
-export interface ConsumerData<Shared> {
-  /** What the peer's threads share. */
-  readonly shared: Shared;
-  /** Opens when it is no longer 0. */
-  readonly gate: Int32Array<SharedArrayBuffer>;
-  readonly warmUpMs: number;
-  readonly measureMs: number;
-}
-
-/** What it counted behind the gate. */
+/** What a thread counted, from its first call to its last. */
 export interface ConsumerReport {
   readonly calls: number;
   readonly admitted: number;
   readonly elapsedNs: number;
 }
 
+/** Calls again and again for so many milliseconds. */
+export type Consumer = (ms: number) => ConsumerReport | Promise<ConsumerReport>;
+
 const CALLS_PER_LOOK = 512;
+/** Calls that answer later take longer, so the clock is looked at more often. */
+const ASKS_PER_LOOK = 64;
 /** The warm-up calls the measured function several times, so that it is compiled as a whole. */
 const WARM_UP_PARTS = 10;
 
-function consumeFor(ms: number, consume: () => boolean): ConsumerReport {
-  const startUs = systemClock.now();
-  const endUs = startUs + ms * 1000;
-  let calls = 0;
-  let admitted = 0;
-  let nowUs: number;
-  do {
-    for (let i = 0; i < CALLS_PER_LOOK; i++) if (consume()) admitted++;
-    calls += CALLS_PER_LOOK;
-    nowUs = systemClock.now();
-  } while (nowUs < endUs);
-  return { calls, admitted, elapsedNs: (nowUs - startUs) * 1000 };
+/** One call after the other. */
+export function calling(consume: () => boolean): Consumer {
+  return (ms) => {
+    const startUs = systemClock.now();
+    const endUs = startUs + ms * 1000;
+    let calls = 0;
+    let admitted = 0;
+    let nowUs: number;
+    do {
+      for (let i = 0; i < CALLS_PER_LOOK; i++) if (consume()) admitted++;
+      calls += CALLS_PER_LOOK;
+      nowUs = systemClock.now();
+    } while (nowUs < endUs);
+    return { calls, admitted, elapsedNs: (nowUs - startUs) * 1000 };
+  };
 }
 
-/**
- * The life of a consuming thread: warms up, says so, waits for the gate, and reports what it
- * counted behind it. `open` makes of the shared value what is called again and again.
- */
-export function consumeBehindGate<Shared>(open: (shared: Shared) => () => boolean): void {
-  const { shared, gate, warmUpMs, measureMs }: ConsumerData<Shared> = workerData;
-  const consume = open(shared);
-  for (let part = 0; part < WARM_UP_PARTS; part++) consumeFor(warmUpMs / WARM_UP_PARTS, consume);
-  parentPort?.postMessage('warm');
-  Atomics.wait(gate, 0, 0);
-  parentPort?.postMessage(consumeFor(measureMs, consume));
+/** Calls that answer later, `inFlight` of them under way at a time: 1, or up to 64. */
+export function asking(ask: () => Promise<boolean>, inFlight = 1): Consumer {
+  return async (ms) => {
+    const startUs = systemClock.now();
+    const endUs = startUs + ms * 1000;
+    let calls = 0;
+    let admitted = 0;
+    let nowUs: number;
+    const lane = async () => {
+      for (let i = 0; i < ASKS_PER_LOOK / inFlight; i++) {
+        calls++;
+        if (await ask()) admitted++;
+      }
+    };
+    do {
+      if (inFlight === 1) await lane();
+      else await Promise.all(Array.from({ length: inFlight }, lane));
+      nowUs = systemClock.now();
+    } while (nowUs < endUs);
+    return { calls, admitted, elapsedNs: (nowUs - startUs) * 1000 };
+  };
+}
+
+/** Calls as it will when it is measured. */
+export async function warmUp(consumer: Consumer, ms: number): Promise<void> {
+  for (let part = 0; part < WARM_UP_PARTS; part++) await consumer(ms / WARM_UP_PARTS);
 }

@@ -7,24 +7,27 @@ export interface Load {
   readonly initial: number;
   /** Whether every call is admitted. Otherwise none is. */
   readonly admits: boolean;
-  /** At most this many times what the C++ loop takes, by number of threads: an aim, not a check. */
-  readonly aims: Readonly<Record<number, number>>;
 }
 
-const ADMIT_AIMS = { 1: 2.2, 2: 2.8 };
+const FULL_BUCKET: Load = {
+  name: 'admit, full',
+  rate: 1e9,
+  burst: 1e9,
+  initial: 1e9,
+  admits: true,
+};
 
-export const LOADS: readonly Load[] = [
-  { name: 'admit, full', rate: 1e9, burst: 1e9, initial: 1e9, admits: true, aims: ADMIT_AIMS },
-  // Neither full nor empty for minutes to come.
-  {
-    name: 'admit, half full',
-    rate: 1e9,
-    burst: 1e12,
-    initial: 5e11,
-    admits: true,
-    aims: ADMIT_AIMS,
-  },
-  { name: 'deny', rate: 1e-3, burst: 1, initial: 0, admits: false, aims: {} },
-];
+/** Neither full nor empty for minutes to come. */
+export const HALF_FULL: Load = {
+  name: 'admit, half full',
+  rate: 1e9,
+  burst: 1e12,
+  initial: 5e11,
+  admits: true,
+};
+
+export const EMPTY: Load = { name: 'deny', rate: 1e-3, burst: 1, initial: 0, admits: false };
+
+export const LOADS: readonly Load[] = [FULL_BUCKET, HALF_FULL, EMPTY];
 
 export const THREADS: readonly number[] = [1, 2, 4];

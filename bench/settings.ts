@@ -1,6 +1,6 @@
 /** How long the bench measures what. */
 export interface Settings {
-  /** Rounds of each thread measurement; every round measures all peers in turn. */
+  /** Rounds of what is measured beside peers; every round measures all of them in turn. */
   readonly rounds: number;
   /** A thread calls for so long before it is measured, so that its code is compiled. */
   readonly warmUpMs: number;
@@ -10,8 +10,14 @@ export interface Settings {
   readonly taskMs: number;
   /** of the wait table, */
   readonly waitsMs: number;
-  /** and of the pacing table. */
+  /** of the pacing table, */
   readonly pacingMs: number;
+  /** and for each run of a load generator: whole seconds. */
+  readonly loadMs: number;
+  /** How many keys; the first is what the others are compared with. */
+  readonly keyCounts: readonly number[];
+  /** Objects of which the memory is measured. */
+  readonly objects: number;
 }
 
 export const FULL: Settings = {
@@ -21,14 +27,20 @@ export const FULL: Settings = {
   taskMs: 500,
   waitsMs: 1500,
   pacingMs: 5000,
+  loadMs: 10_000,
+  keyCounts: [1_000, 100_000, 1_000_000],
+  objects: 10_000,
 };
 
 /** Too short to trust the figures, long enough to see that everything still runs. */
 export const SHORT: Settings = {
   rounds: 1,
-  warmUpMs: 100,
-  measureMs: 50,
-  taskMs: 50,
-  waitsMs: 100,
-  pacingMs: 500,
+  warmUpMs: 20,
+  measureMs: 10,
+  taskMs: 20,
+  waitsMs: 50,
+  pacingMs: 250,
+  loadMs: 1_000,
+  keyCounts: [1_000, 10_000],
+  objects: 1_000,
 };

@@ -4,7 +4,8 @@ export type RateLimitErrorCode =
   | 'ERR_RATE_LIMIT_TIMEOUT'
   | 'ERR_REGION_FULL'
   | 'ERR_RECONFIGURE_BUSY'
-  | 'ERR_STATS_DISABLED';
+  | 'ERR_STATS_DISABLED'
+  | 'ERR_QUEUE_FULL';
 
 /**
  * A request that a limiter cannot grant, though it was well formed.
@@ -15,6 +16,7 @@ export type RateLimitErrorCode =
  * - `ERR_RECONFIGURE_BUSY`: all configuration records are claimed by other reconfigurations, or by
  *   threads that were terminated in the middle of one. The limit in force stays.
  * - `ERR_STATS_DISABLED`: `stats()` on a limiter that was created without `stats: true`.
+ * - `ERR_QUEUE_FULL`: as many tasks wait as `maxQueue` of `zerotime/piscina` allows.
  */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError';

@@ -17,6 +17,7 @@ export {
   rateLimitHeaders,
 } from './limiters/headers.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
+export { Lease, type LeaseOptions } from './limiters/lease.ts';
 export type { Grant, Limiter, WaitOptions } from './limiters/limiter.ts';
 export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
@@ -41,3 +42,4 @@ export {
 export type { Clock, ClockHandle, SleepOptions } from './time/clock.ts';
 export { ManualClock } from './time/manual-clock.ts';
 export { systemClock } from './time/system-clock.ts';
+export { TickerClock, type TickerClockOptions } from './time/ticker-clock.ts';

@@ -21,19 +21,19 @@ export interface Counts {
 /** Something that admits or denies, measured beside the others. */
 export interface Peer {
   readonly name: string;
-  /** Gets ready, or says what is missing and which command installs it. */
-  prepare(): Promise<Missing | undefined>;
-  /** Whether the peer can do this at all. */
-  supports(load: Load, threads: number): boolean;
+  /** Gets ready, or says what is missing. */
+  prepare(): Promise<Prepared>;
+  /** On how many threads it can share one limit. */
+  readonly mostThreads: number;
   measure(run: Run): Promise<Counts>;
   /** The same, where counting lost races needs a run of its own. */
   measureRaces?(run: Run): Promise<Counts>;
 }
 
-export interface Missing {
-  readonly what: string;
-  readonly install: string;
-}
+/** The versions that it is measured with, or what is missing and the command that installs it. */
+export type Prepared =
+  | { readonly state: 'ready'; readonly versions: readonly string[] }
+  | { readonly state: 'missing'; readonly what: string; readonly install: string };
 
 /** How long one thread takes for one call, on average. */
 export function nsPerCall({ calls, elapsedNs }: Counts): number {

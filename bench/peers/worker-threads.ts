@@ -1,25 +1,42 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import type { ConsumerData, ConsumerReport } from '../consumer.ts';
+import { type Transferable, Worker } from 'node:worker_threads';
+import type { ConsumerReport } from '../consumer.ts';
+import type { ConsumerData } from '../gate.ts';
 import type { Counts, Run } from './peer.ts';
 
 /** What to run in worker threads. */
 interface Threads<Shared> {
   /** A module that calls `consumeBehindGate`. */
   readonly worker: URL;
-  readonly shared: Shared;
+  /** Called for each thread. */
+  readonly share: () => Shared;
+  readonly transfer?: (shared: Shared) => Transferable[];
   /** Called when all threads are warm and still. */
   readonly beforeStart?: () => void;
 }
 
+/** Adds up what the threads of a run counted. */
+export function sumOf(reports: readonly ConsumerReport[]): Counts {
+  const sum = { calls: 0, admitted: 0, elapsedNs: 0 };
+  for (const report of reports) {
+    sum.calls += report.calls;
+    sum.admitted += report.admitted;
+    sum.elapsedNs += report.elapsedNs;
+  }
+  return sum;
+}
+
 /** Runs one thread for each that `run` asks for, and adds up what they counted. */
 export async function measureThreads<Shared>(
-  { worker: url, shared, beforeStart }: Threads<Shared>,
-  { threads, warmUpMs, measureMs }: Run,
+  { worker: url, share, transfer, beforeStart }: Threads<Shared>,
+  { threads, warmUpMs, measureMs }: Omit<Run, 'load'>,
 ): Promise<Counts> {
   const gate = new Int32Array(new SharedArrayBuffer(4));
-  const workerData: ConsumerData<Shared> = { shared, gate, warmUpMs, measureMs };
-  const workers = Array.from({ length: threads }, () => new Worker(url, { workerData }));
+  const workers = Array.from({ length: threads }, () => {
+    const shared = share();
+    const workerData: ConsumerData<Shared> = { shared, gate, warmUpMs, measureMs };
+    return new Worker(url, { workerData, transferList: transfer?.(shared) ?? [] });
+  });
   // A thread says that it is warm, and then what it counted. An error of its own rejects.
   const said = () => Promise.all(workers.map((worker) => once(worker, 'message')));
   await said();
@@ -27,12 +44,7 @@ export async function measureThreads<Shared>(
   const reports = said();
   Atomics.store(gate, 0, 1);
   Atomics.notify(gate, 0);
-  const sum = { calls: 0, admitted: 0, elapsedNs: 0 };
-  for (const [report] of (await reports) as [ConsumerReport][]) {
-    sum.calls += report.calls;
-    sum.admitted += report.admitted;
-    sum.elapsedNs += report.elapsedNs;
-  }
+  const sum = sumOf(((await reports) as [ConsumerReport][]).map(([report]) => report));
   await Promise.all(workers.map((worker) => worker.terminate()));
   return sum;
 }

@@ -1,31 +1,45 @@
-import { TokenBucket } from '../../src/index.ts';
+import { TickerClock, type TokenBucket } from '../../src/index.ts';
+import type { Variant } from '../variants.ts';
+import type { VariantData } from '../workers/zerotime.ts';
 import type { Counts, Peer, Run } from './peer.ts';
 import { measureThreads } from './worker-threads.ts';
 
 const WORKER = new URL('../workers/zerotime.js', import.meta.url);
 
-function measure(run: Run): Promise<Counts> {
-  const { rate, burst, initial } = run.load;
-  const bucket = TokenBucket.create({ rate, burst, initial });
-  return measureThreads({ worker: WORKER, shared: bucket.handle }, run);
+/** A ticker is a thread of its own, which the next measurement is not to share the machine with. */
+function stopClock({ clock }: TokenBucket): void {
+  if (clock instanceof TickerClock) clock.dispose();
 }
 
-async function measureRaces(run: Run): Promise<Counts> {
-  const { rate, burst, initial } = run.load;
-  const bucket = TokenBucket.create({ rate, burst, initial, stats: true });
-  let before = 0;
-  const beforeStart = () => {
-    before = bucket.stats().lostRaces;
+/** This library, called in one of its ways. */
+export function zerotime({ name, create }: Variant): Peer {
+  async function measure(run: Run): Promise<Counts> {
+    const { rate, burst, initial } = run.load;
+    const bucket = await create({ rate, burst, initial });
+    const share = (): VariantData => ({ name, handle: bucket.handle });
+    const counts = await measureThreads({ worker: WORKER, share }, run);
+    stopClock(bucket);
+    return counts;
+  }
+
+  async function measureRaces(run: Run): Promise<Counts> {
+    const { rate, burst, initial } = run.load;
+    const bucket = await create({ rate, burst, initial, stats: true });
+    const share = (): VariantData => ({ name, handle: bucket.handle });
+    let before = 0;
+    const beforeStart = () => {
+      before = bucket.stats().lostRaces;
+    };
+    const counts = await measureThreads({ worker: WORKER, share, beforeStart }, run);
+    stopClock(bucket);
+    return { ...counts, lostRaces: bucket.stats().lostRaces - before };
+  }
+
+  return {
+    name,
+    mostThreads: Number.POSITIVE_INFINITY,
+    prepare: async () => ({ state: 'ready', versions: [] }),
+    measure,
+    measureRaces,
   };
-  const counts = await measureThreads({ worker: WORKER, shared: bucket.handle, beforeStart }, run);
-  return { ...counts, lostRaces: bucket.stats().lostRaces - before };
 }
-
-/** `tryConsume` of this library, as a user calls it. */
-export const zerotime: Peer = {
-  name: 'zerotime',
-  prepare: async () => undefined,
-  supports: () => true,
-  measure,
-  measureRaces,
-};

@@ -1,7 +1,16 @@
-import { attach, type TokenBucket } from '../../src/index.ts';
-import { consumeBehindGate } from '../consumer.ts';
+import type { TokenBucket } from '../../src/index.ts';
+import { calling } from '../consumer.ts';
+import { consumeBehindGate } from '../gate.ts';
+import { VARIANTS } from '../variants.ts';
 
-consumeBehindGate((handle: TokenBucket['handle']) => {
-  const bucket = attach(handle);
-  return () => bucket.tryConsume();
+/** Which variant, and its bucket. */
+export interface VariantData {
+  readonly name: string;
+  readonly handle: TokenBucket['handle'];
+}
+
+await consumeBehindGate(({ name, handle }: VariantData) => {
+  const variant = VARIANTS.find((one) => one.name === name);
+  if (variant === undefined) throw new Error(`there is no variant ${name}`);
+  return calling(variant.open(handle));
 });

@@ -1,5 +1,5 @@
-// Writes its SVG by hand: charting libraries that need no DOM weigh tens of megabytes, and what is
-// drawn here are two step lines and three rows of marks.
+// Writes its SVG by hand: a test compares it to the last character, so no charting library's next
+// version may change it, and what is drawn here are two step lines and three rows of marks.
 
 import { LENGTH_MS, type Outcome } from './scenes.ts';
 

@@ -73,7 +73,13 @@ export function writeRecord(place: CellPlace, index: number, record: ConfigRecor
   i64[(at + RECORD.capTicks) >> 3] = capTicks;
   f64[(at + RECORD.fillTicks) >> 3] = fillTicks;
   f64[(at + RECORD.originUs) >> 3] = record.originUs;
+  Atomics.store(i32, (at + RECORD.tenure) >> 2, record.generation);
   Atomics.store(i32, (at + RECORD.generation) >> 2, record.generation);
+}
+
+/** Says that another record may take this one's place from now on: see src/kernel/tenure.ts. */
+export function endTenure({ region, offset }: CellPlace, index: number): void {
+  Atomics.store(region.i32, (recordOffset(offset, index) + RECORD.tenure) >> 2, 0);
 }
 
 /** Reads a record, or undefined if it is being written or makes no sense. */

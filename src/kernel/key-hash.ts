@@ -2,7 +2,7 @@ import siphash24 from 'siphash24';
 import type { CellPlace } from '../memory/cell.ts';
 import { KEYED, SEED_BYTES } from '../memory/layout.ts';
 import { type Key, KeyMessage } from './key-message.ts';
-import { openWasmSiphash } from './wasm/siphash.ts';
+import { messageOf, openWasmSiphash } from './wasm/siphash.ts';
 
 /** Where there is no compiled hash, messages up to this long are written into one scratch buffer. */
 const SCRATCH_BYTES = 256;
@@ -38,7 +38,7 @@ export class KeyHash {
     this.#seed1 = seed.getInt32(4, true);
     this.#seed2 = seed.getInt32(8, true);
     this.#seed3 = seed.getInt32(12, true);
-    this.#scratch = new Uint8Array(this.#compiled?.memory.buffer ?? new ArrayBuffer(SCRATCH_BYTES));
+    this.#scratch = this.#compiled ? messageOf(this.#compiled) : new Uint8Array(SCRATCH_BYTES);
     this.#message = new KeyMessage(this.#scratch);
   }
 

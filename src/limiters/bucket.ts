@@ -2,6 +2,7 @@ import { RateLimitError } from '../errors.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket-kernel.ts';
 import { openBucket } from '../kernel/open-bucket.ts';
 import type { Schedule } from '../kernel/schedule.ts';
+import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { BucketCalls } from './bucket-calls.ts';
@@ -43,6 +44,11 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** The limit in force. @internal */
   protected get schedule(): Schedule {
     return this.kernel.schedule();
+  }
+
+  /** Where the bucket lies. @internal */
+  protected get place(): CellPlace {
+    return this.#opened.cell;
   }
 
   /** Puts another limit in force. @internal */

@@ -1,7 +1,9 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket-cell.ts';
 import { continuous, perInterval, type Schedule } from '../kernel/schedule.ts';
+import { Tenure } from '../kernel/tenure.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import { Bucket } from './bucket.ts';
+import { LEASE_SIZE, Lease, type LeaseOptions } from './lease.ts';
 import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
 
 /** Tokens that flow in continuously. */
@@ -97,6 +99,17 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   /** The most tokens that the bucket holds. */
   get burst(): number {
     return this.limit;
+  }
+
+  /**
+   * Takes tokens in stock for this thread, which then spends them without touching shared memory: see
+   * {@link Lease}.
+   *
+   * @throws RangeError, TypeError for a size that is no integer from 1 to 1,048,576.
+   */
+  lease(options: LeaseOptions): Lease {
+    const size = checkNumber('size', checkObject('options', options).size, LEASE_SIZE);
+    return new Lease(this, this.kernel, new Tenure(this.place), size);
   }
 
   /**

@@ -27,7 +27,7 @@ export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = u
   /** The clock that every thread of this limiter reads. */
   readonly clock: ClockHandle;
   /** The kernel that was asked for when the limiter was made, if one was. */
-  readonly kernel: KernelName | undefined;
+  readonly kernel?: KernelName | undefined;
 }
 
 function invalid(message: string): HandleError {

@@ -16,7 +16,7 @@
  * A bucket's cell:
  *
  *     line 0     │ ... │ claims i32 │ sequence i32 │
- *     line 1..8  │ generation i32 │ - │ rate f64 │ burst f64 │ ticksPerToken f64 │ ticksPerMicro f64 │
+ *     line 1..8  │ generation i32 │ tenure i32 │ rate f64 │ burst f64 │ ticksPerToken f64 │ ticksPerMicro f64 │
  *                │ capTicks i64 │ fillTicks f64 │ originUs f64 │      one configuration record a line
  *
  *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
@@ -113,6 +113,7 @@ const RECORD_BYTES = LINE_BYTES;
 /** Byte offsets in a configuration record. */
 export const RECORD = {
   generation: 0,
+  tenure: 4,
   rate: 8,
   burst: 16,
   ticksPerToken: 24,

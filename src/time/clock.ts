@@ -25,4 +25,4 @@ export interface Clock {
 /** Attaches another thread to a clock: a part of a limiter's handle. */
 export type ClockHandle =
   | { readonly name: 'system' }
-  | { readonly name: 'manual'; readonly buffer: SharedArrayBuffer };
+  | { readonly name: 'manual' | 'ticker'; readonly buffer: SharedArrayBuffer };

@@ -29,7 +29,15 @@ export {};
 `;
 
 const pages = ['README.md', ...filesIn('docs', '.md')];
-const examples = pages.flatMap((page) => examplesOf(page, read(page)));
+const shown = pages.flatMap((page) => examplesOf(page, read(page)));
+/** Those that begin with a comment that names their file are files of docs/examples. */
+const listings = shown.flatMap((example) => {
+  const [, path] = /^\/\/ (docs\/examples\/[\w-]+\.ts):/.exec(example.code) ?? [];
+  return path === undefined ? [] : [{ path, example }];
+});
+const examples = shown.filter((example) =>
+  listings.every((listing) => listing.example !== example),
+);
 const comments = filesIn('src', '.ts').flatMap((file) => commentExamplesOf(join(ROOT, file)));
 
 function read(path: string): string {
@@ -114,6 +122,11 @@ describe('the examples of the documentation', () => {
       expect(stdout).toBe(example.output);
     },
   );
+});
+
+test('the files of docs/examples are shown as they are, each on a page', () => {
+  expect(listings.map(({ path }) => path).sort()).toEqual(filesIn('docs/examples', '.ts'));
+  for (const { path, example } of listings) expect(`${example.code}\n`).toBe(read(path));
 });
 
 test('the examples in comments compile under strict', () => {

@@ -1,8 +1,11 @@
 import type { LimiterHandle } from '../../src/limiters/opening.ts';
+import type { KernelMix } from './kernels.ts';
 
 /** What the threads of a rush for the same keys share. */
 export interface Rush {
   readonly handle: LimiterHandle<'keyed-token-bucket'>;
+  readonly kernels: KernelMix;
+  readonly me: number;
   /** Tokens that were given for each key of each round. */
   readonly given: Int32Array<SharedArrayBuffer>;
   readonly gate: Int32Array<SharedArrayBuffer>;

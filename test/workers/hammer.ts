@@ -18,20 +18,23 @@ export interface HammerJob {
   /** How: `n` tokens or none; as many as there are, up to `n`; or `n` tokens that it gives back. */
   readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return';
   readonly n: number;
+  /** Of each thread's lease; without one it goes to the bucket itself. */
+  readonly leased?: number;
   /** Puts these limits in force in turn, one before every 16th call. */
   readonly limits?: readonly (ContinuousLimit | QuantumLimit)[];
 }
 
-serve(({ handle, board, kernels, call, n, limits = [] }: HammerJob, me) => {
+serve(({ handle, board, kernels, call, n, leased, limits = [] }: HammerJob, me) => {
   const bucket = attach(kernels === undefined ? handle : handleFor(handle, kernels, me));
   const { clock } = bucket;
+  const spender = leased === undefined ? bucket : bucket.lease({ size: leased });
   let calls = me;
   const attempt = () => {
     calls++;
     const limit = calls % 16 === 0 ? limits[(calls / 16) % limits.length] : undefined;
     if (limit !== undefined) bucket.reconfigure(limit);
-    if (call === 'consumeOrDrain') return bucket.consumeOrDrain(n);
-    const admitted = bucket.tryConsume(n);
+    if (call === 'consumeOrDrain') return spender.consumeOrDrain(n);
+    const admitted = spender.tryConsume(n);
     if (call === 'tryConsume') return admitted ? n : 0;
     if (admitted) bucket.returnTokens(n);
     return 0;

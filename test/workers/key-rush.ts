@@ -1,12 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { ManualClock } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { handleFor } from '../support/kernels.ts';
 import { RUSH, type Rush } from '../support/key-rush.ts';
 
 // In each round all threads meet at a gate, and then rush for the same keys.
 
-const { handle, given, gate, threads, keys, returning, stepMs } = workerData as Rush;
-const limiter = KeyedTokenBucket.attach(handle);
+const { handle, kernels, me, given, gate, threads, keys, returning, stepMs } = workerData as Rush;
+const limiter = KeyedTokenBucket.attach(handleFor(handle, kernels, me));
 const { clock } = limiter;
 /** Long enough to meet at full speed, short enough where threads outnumber processors. */
 const SPINS = 2000;

@@ -2,6 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { BUCKET, CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
 import {
   type ConfigRecord,
+  endTenure,
   exchangeZeroTime,
   type LiveRecord,
   liveRecord,
@@ -100,6 +101,8 @@ function publish(
     for (;;) {
       const held = carry(old);
       if (held === undefined) return;
+      // Before the exchange: should this thread be terminated in between, nobody has missed anything.
+      endTenure(place, old.index);
       if (exchangeZeroTime(place, old.word, nowTicks - withinSpan(held), index)) break;
       old = liveRecord(place);
     }

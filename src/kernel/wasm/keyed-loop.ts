@@ -2,7 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { damagedEntry } from '../atomics/keyed-claim.ts';
 import { KeyedLoop } from '../atomics/keyed-loop.ts';
 import { readTable } from '../keyed-cell.ts';
-import { NO_PLACE } from '../keyed-words.ts';
+import { NO_PLACE, NOWHERE } from '../keyed-words.ts';
 import type { WasmKeyed } from './keyed-module.ts';
 
 /**
@@ -28,13 +28,23 @@ export class WasmKeyedLoop extends KeyedLoop {
     this.#begins = 1;
   }
 
-  protected override takeOwn(nowUs: number, tokens: number, maxWaitUs: number): number {
+  protected override takeOwn(
+    nowUs: number,
+    tokens: number,
+    maxWaitUs: number,
+    from?: bigint,
+  ): number {
+    const kernel = this.#kernel;
     const { hashHigh, hashLow } = this.table;
-    const wait = this.#kernel.take(hashHigh, hashLow, nowUs, tokens, maxWaitUs, this.#begins);
+    const wait =
+      from === undefined
+        ? kernel.take(hashHigh, hashLow, nowUs, tokens, maxWaitUs, this.#begins)
+        : kernel.takeFrom(from, hashHigh, hashLow, nowUs, tokens, maxWaitUs);
     if (wait < NO_PLACE) throw damagedEntry();
     this.#begins = 0;
     this.#tokens = tokens;
     this.#placed = wait !== NO_PLACE;
+    if (!this.#placed) this.lastEntry = NOWHERE;
     return wait;
   }
 
@@ -43,6 +53,7 @@ export class WasmKeyedLoop extends KeyedLoop {
     if (this.#tokens !== this.limit.tokens) this.limit.price(this.#tokens);
     this.lostRaces = kernel.racesLost();
     this.table.probes = kernel.probesThen();
+    this.lastSeen = kernel.seenThen() || undefined;
     if (!this.#placed) return;
     this.lastEntry = kernel.entryThen();
     this.lastVersion = kernel.versionThen();

@@ -19,3 +19,8 @@ export function openWasmSiphash(): WasmSiphash | undefined {
   instance ??= lazy.instantiate({});
   return instance;
 }
+
+/** Where the message stands. Its last bytes are read eight at a time, so it ends before the memory does. */
+export function messageOf({ memory }: WasmSiphash): Uint8Array {
+  return new Uint8Array(memory.buffer, 0, memory.buffer.byteLength - 8);
+}

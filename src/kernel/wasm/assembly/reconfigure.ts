@@ -18,6 +18,7 @@ import {
   RECORD_generation,
   RECORD_originUs,
   RECORD_rate,
+  RECORD_tenure,
   RECORD_ticksPerMicro,
   RECORD_ticksPerToken,
   SAME_INTERVAL,
@@ -123,7 +124,13 @@ function writeRecord(cell: usize, index: i32, generation: i32): void {
   store<i64>(at + RECORD_capTicks, newCapTicks);
   store<f64>(at + RECORD_fillTicks, newFillTicks);
   store<f64>(at + RECORD_originUs, newOriginUs);
+  store32(at + RECORD_tenure, generation);
   store32(at + RECORD_generation, generation);
+}
+
+/** Says that another record may take this one's place from now on: see src/kernel/tenure.ts. */
+function endTenure(cell: usize, word: i64): void {
+  store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }
 
 /** What the bucket holds, in ticks of the record that was read; more than its capacity if it has idled. */
@@ -178,6 +185,8 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32): i32 {
       return DONE;
     }
     const held = onlyOf == ANY ? keptTicks(word, nowUs) : heldTicks(word, nowUs);
+    // Before the exchange: should this thread be terminated in between, nobody has missed anything.
+    endTenure(cell, word);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (index as i64);
     if (exchange64(cell + CELL_word, word, next) == word) break;
     word = readLive(cell);

@@ -1,7 +1,7 @@
-import { systemClock } from '../src/index.ts';
-import { durations, shownPercentiles } from './percentiles.ts';
-import type { Settings } from './settings.ts';
-import { printTable } from './table.ts';
+import { systemClock } from '../../src/index.ts';
+import { durations, shownPercentiles } from '../percentiles.ts';
+import type { Section } from '../section.ts';
+import type { Settings } from '../settings.ts';
 
 const WAITS_US: readonly number[] = [10, 100, 1_000, 10_000];
 const MOST_SAMPLES = 5_000;
@@ -42,14 +42,22 @@ async function measureWay({ name, sleep }: Way, waitUs: number, ms: number): Pro
 }
 
 /** How late a waiter wakes. */
-export async function benchWaits(settings: Settings): Promise<void> {
+export async function benchWaits(settings: Settings): Promise<Section> {
   const rows: string[][] = [];
   for (const waitUs of WAITS_US) {
     for (const way of WAYS) rows.push(await measureWay(way, waitUs, settings.waitsMs));
   }
-  printTable(
-    'Waits: microseconds from the instant due to the instant at which the caller went on.',
-    ['wait, us', 'way', 'p50', 'p99', 'max', 'samples'],
+  return {
+    title: 'Waits',
+    text: `Microseconds from the instant due to the instant at which the caller went on. On a busy machine
+a thread that has lost its time slice wakes late, however it waits: that shows from p99 up.
+
+- \`wait\` sleeps on timers of whole milliseconds: late by up to one, and made up by the schedule.
+- \`wait\` with \`strict\` sleeps to about 1.2 ms before the instant and then looks at the clock
+  between turns of the event loop.
+- \`waitSync\` wakes late by what \`Atomics.wait\` overshoots; with \`strict\` it spins through the
+  last 0.2 ms.`,
+    head: ['wait, us', 'way', 'p50', 'p99', 'max', 'samples'],
     rows,
-  );
+  };
 }

@@ -1,7 +1,7 @@
-import { LeakyBucket } from '../src/index.ts';
-import { durations, shownPercentiles } from './percentiles.ts';
-import type { Settings } from './settings.ts';
-import { printTable } from './table.ts';
+import { LeakyBucket } from '../../src/index.ts';
+import { durations, shownPercentiles } from '../percentiles.ts';
+import type { Section } from '../section.ts';
+import type { Settings } from '../settings.ts';
 
 const RATE = 1000;
 const INTERVAL_US = 1e6 / RATE;
@@ -33,16 +33,22 @@ async function measurePace(
 }
 
 /** How even a strict pace is. */
-export async function benchPacing(settings: Settings): Promise<void> {
+export async function benchPacing(settings: Settings): Promise<Section> {
   const strict = { strict: true };
   const rows = [
     await measurePace('waitSync, strict', (pace) => pace.waitSync(1, strict), settings.pacingMs),
     await measurePace('wait, strict', (pace) => pace.wait(1, strict), settings.pacingMs),
   ];
-  printTable(
-    `Pacing at ${RATE}/s: error of the interval between two slots, in percent.
-Aim on an idle machine: p99 at most ${AIM_PERCENT}.`,
-    ['way', 'p50', 'p99', 'max', 'slots', 'achieved, 1/s'],
+  return {
+    title: 'Pacing',
+    text: `A \`LeakyBucket\` of ${RATE}/s: by how much the interval between two slots differs from
+${INTERVAL_US / 1000} ms, in percent.`,
+    head: ['way', 'p50', 'p99', 'max', 'slots', 'achieved, 1/s'],
     rows,
-  );
+    aims: rows.map(([way = '', , p99 = '']) => ({
+      measure: `${way}: error of the interval at ${RATE}/s, p99`,
+      measured: `${p99} %`,
+      aim: `at most ${AIM_PERCENT} %`,
+    })),
+  };
 }

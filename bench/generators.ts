@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
+
+/** What both generators are asked for. */
+interface LoadOrder {
+  readonly url: string;
+  /** Requests per second, over all threads. */
+  readonly rate: number;
+  readonly threads: number;
+  readonly connections: number;
+  readonly lengthMs: number;
+}
+
+/** A command that makes an HTTP load, in a process of its own. */
+export interface Generator {
+  readonly name: string;
+  /** Makes the load; returns the requests of each thread, where the command tells them. */
+  run(order: LoadOrder): Promise<readonly number[] | undefined>;
+}
+
+// Seen from dist/bench.
+const CLI = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+
+/** The part of `zerotime load --json` that is read here. */
+interface LoadReport {
+  readonly threads: readonly { readonly admitted: number }[];
+}
+
+export const zerotimeLoad: Generator = {
+  name: 'zerotime load',
+  async run({ url, rate, threads, connections, lengthMs }) {
+    const folder = await mkdtemp(join(tmpdir(), 'zerotime-bench-'));
+    const json = join(folder, 'load.json');
+    const words = { rate, threads, connections, duration: `${lengthMs}ms`, json };
+    const options = Object.entries(words).map(([name, value]) => `--${name}=${value}`);
+    try {
+      await execute(process.execPath, [CLI, 'load', url, ...options]);
+      const report: LoadReport = JSON.parse(await readFile(json, 'utf8'));
+      return report.threads.map(({ admitted }) => admitted);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  },
+};
+
+const require = createRequire(import.meta.url);
+// Its main module is its command, too.
+const AUTOCANNON = require.resolve('autocannon');
+
+export const autocannon: Generator = {
+  name: 'autocannon',
+  async run({ url, rate, threads, connections, lengthMs }) {
+    const words = {
+      workers: threads,
+      connections,
+      // It gives each worker the overall rate.
+      overallRate: rate / threads,
+      duration: lengthMs / 1000,
+    };
+    const options = Object.entries(words).map(([name, value]) => `--${name}=${value}`);
+    await execute(process.execPath, [AUTOCANNON, ...options, '--no-progress', url]);
+    return undefined;
+  },
+};

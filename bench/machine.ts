@@ -1,0 +1,15 @@
+import { cpus, loadavg } from 'node:os';
+
+/** Above this, other programs take so much of the machine that figures may mislead. */
+const BUSY_LOAD = 0.5;
+
+/** The machine and what runs on it, before anything is measured. */
+export function describeMachine(): string {
+  const processors = cpus();
+  const [load = 0] = loadavg();
+  const machine =
+    `Node.js ${process.version}, V8 ${process.versions.v8}, ${process.platform} ${process.arch}, ` +
+    `${processors.length} processors (${processors[0]?.model ?? 'unknown'}), load ${load.toFixed(2)}.`;
+  const warning = ' The machine was busy: trust the ratios, not the times.';
+  return load > BUSY_LOAD ? machine + warning : machine;
+}

@@ -1,0 +1,72 @@
+import {
+  allOf,
+  attach,
+  FixedWindow,
+  LeakyBucket,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
+  systemClock,
+  TokenBucket,
+} from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { CALL_HEAD, CALLS_PER_SAMPLE, CallBench } from '../calls.ts';
+import type { Section } from '../section.ts';
+import type { Settings } from '../settings.ts';
+
+function addCalls(bench: CallBench): void {
+  const plenty = TokenBucket.create({ rate: 1e9, burst: 1e12, initial: 5e11 });
+  const empty = TokenBucket.create({ rate: 1e-3, burst: 1, initial: 0 });
+  const changing = TokenBucket.create({ rate: 1e9, burst: 1e9 });
+  let rate = 1e9;
+  bench.add('nothing (the loop alone)', () => 0);
+  bench.add('clock.now', () => systemClock.now());
+  bench.add('tryConsume, admits', () => plenty.tryConsume());
+  bench.add('tryConsume, refuses', () => empty.tryConsume());
+  bench.add('acquire', () => plenty.acquire(1, 1000));
+  bench.add('consumeOrDrain, all there', () => plenty.consumeOrDrain(8));
+  bench.add('consumeOrDrain, none there', () => empty.consumeOrDrain(8));
+  bench.add('decide', () => plenty.decide());
+  bench.add('reserve + cancel', () => plenty.reserve()?.cancel());
+  bench.add('balance', () => plenty.balance());
+  bench.add('returnTokens', () => plenty.returnTokens(1));
+  bench.add('available', () => plenty.available());
+  bench.add('timeUntil', () => empty.timeUntil(1));
+  bench.add('reconfigure', () => {
+    rate = 3e9 - rate;
+    changing.reconfigure({ rate });
+  });
+  bench.add('attach', () => attach(plenty.handle));
+}
+
+/** One admission by each of the other limiters. */
+function addLimiters(bench: CallBench): void {
+  const leaky = LeakyBucket.create({ rate: 4e9, slack: 1e9 });
+  const fixed = FixedWindow.create({ limit: 1e9, intervalMs: 1000 });
+  const sliding = SlidingWindow.create({ limit: 1e8, intervalMs: 1000 });
+  const log = SlidingLog.create({ limit: 100_000, intervalMs: 1 });
+  const both = allOf(TokenBucket.create({ rate: 1e9, burst: 1e9 }), fixed);
+  const sometimes = Sometimes.create({ first: 1, intervalMs: 1000 });
+  const keyed = KeyedTokenBucket.create({ rate: 1e9, burst: 1e9, capacity: 1000 });
+  bench.add('LeakyBucket, tryConsume', () => leaky.tryConsume());
+  bench.add('FixedWindow, tryConsume', () => fixed.tryConsume());
+  bench.add('SlidingWindow, tryConsume', () => sliding.tryConsume());
+  bench.add('SlidingLog, tryConsume', () => log.tryConsume());
+  bench.add('allOf a bucket and a window', () => both.tryConsume());
+  bench.add('Sometimes, isDue', () => sometimes.isDue());
+  bench.add('KeyedTokenBucket, one key', () => keyed.tryConsume('user-000000000000001'));
+}
+
+/** What each operation costs where nobody contends. */
+export async function benchSingleThread(settings: Settings): Promise<Section> {
+  const bench = new CallBench(settings.taskMs);
+  addCalls(bench);
+  addLimiters(bench);
+  return {
+    title: 'One call',
+    text: `Nanoseconds for a call with its clock reading, where nobody contends; \`clock.now\` shows what that takes.
+A sample is the average of ${CALLS_PER_SAMPLE} calls.`,
+    head: CALL_HEAD,
+    rows: bench.rows(),
+  };
+}

@@ -1,0 +1,153 @@
+import { CALL_AIMS, type CallAim } from '../aims.ts';
+import { LOADS, type Load, THREADS } from '../loads.ts';
+import { cpp } from '../peers/cpp.ts';
+import { flexibleCluster } from '../peers/flexible-cluster.ts';
+import { goJuju, goRate } from '../peers/go.ts';
+import { mainThread, mainThreadPipelined } from '../peers/main-thread.ts';
+import { bottleneck, flexibleMemory, npmLimiter } from '../peers/npm.ts';
+import { type Counts, checkCounts, nsPerCall, type Peer, type Run } from '../peers/peer.ts';
+import { zerotime } from '../peers/zerotime.ts';
+import { plotThroughput } from '../plots.ts';
+import type { AimRow, Section } from '../section.ts';
+import type { Settings } from '../settings.ts';
+import { median, ratios, shownSpread } from '../spread.ts';
+import { PLAIN, VARIANTS } from '../variants.ts';
+
+/** All that is measured, ours first. */
+export const PEERS: readonly Peer[] = [
+  ...VARIANTS.map(zerotime),
+  cpp,
+  goRate,
+  goJuju,
+  npmLimiter,
+  flexibleMemory,
+  flexibleCluster,
+  bottleneck,
+  mainThread,
+  mainThreadPipelined,
+];
+
+/** What all rounds of one peer with one load on so many threads found. */
+interface Figures {
+  readonly peer: string;
+  readonly load: Load;
+  readonly threads: number;
+  /** Of each round. */
+  readonly ns: readonly number[];
+  /** Undefined if the peer does not count them. */
+  readonly racesPerCall: number | undefined;
+}
+
+async function preparePeers() {
+  const ready: Peer[] = [];
+  const missing: string[] = [];
+  const versions = new Set<string>();
+  for (const peer of PEERS) {
+    const prepared = await peer.prepare();
+    if (prepared.state === 'missing') {
+      missing.push(`${peer.name}: ${prepared.what} is missing (\`${prepared.install}\`).`);
+      continue;
+    }
+    ready.push(peer);
+    for (const version of prepared.versions) versions.add(version);
+  }
+  return { ready, missing, versions: [...versions] };
+}
+
+async function racesPerCall(peer: Peer, run: Run, last: Counts): Promise<number | undefined> {
+  if (peer.measureRaces === undefined && last.lostRaces === undefined) return undefined;
+  if (run.threads === 1) return 0;
+  const { calls, lostRaces } = (await peer.measureRaces?.(run)) ?? last;
+  return lostRaces === undefined ? undefined : lostRaces / calls;
+}
+
+/** Measures all peers in turn, round after round, so that the machine's moods hit all of them. */
+async function measureRounds(peers: readonly Peer[], run: Run, rounds: number): Promise<Figures[]> {
+  const counted = new Map(peers.map((peer) => [peer, [] as Counts[]]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [peer, own] of counted) own.push(checkCounts(peer, run, await peer.measure(run)));
+  }
+  const figures: Figures[] = [];
+  for (const [peer, counts] of counted) {
+    const last = counts.at(-1);
+    if (last === undefined) continue;
+    const races = await racesPerCall(peer, run, last);
+    const { load, threads } = run;
+    figures.push({
+      peer: peer.name,
+      load,
+      threads,
+      ns: counts.map(nsPerCall),
+      racesPerCall: races,
+    });
+  }
+  return figures;
+}
+
+function find(figures: readonly Figures[], { load, threads }: CallAim | Figures, name: string) {
+  return figures.find((one) => one.peer === name && one.load === load && one.threads === threads);
+}
+
+function rowOf(figures: readonly Figures[], own: Figures): string[] {
+  const { peer, load, threads, ns, racesPerCall: races } = own;
+  const plain = find(figures, own, PLAIN.name);
+  const isPlain = plain === undefined || peer === PLAIN.name;
+  return [
+    load.name,
+    String(threads),
+    peer,
+    isPlain ? '' : shownSpread(ratios(ns, plain.ns)),
+    shownSpread(ns),
+    races === undefined ? '' : races.toFixed(2),
+  ];
+}
+
+function aimRow(figures: readonly Figures[], aim: CallAim): AimRow {
+  const { variant, peer, load, threads, atMost, timesFaster } = aim;
+  const ours = find(figures, aim, variant)?.ns;
+  const theirs = find(figures, aim, peer)?.ns;
+  const isTimes = atMost !== undefined;
+  const ratio = isTimes ? `${variant} / ${peer}` : `${peer} / ${variant}`;
+  return {
+    measure: `${ratio}: time of a call, ${load.name}, ${threads} thread${threads === 1 ? '' : 's'}`,
+    measured:
+      ours === undefined || theirs === undefined
+        ? 'not measured'
+        : shownSpread(isTimes ? ratios(ours, theirs) : ratios(theirs, ours)),
+    aim: isTimes ? `at most ${atMost}` : `at least ${timesFaster}`,
+  };
+}
+
+/** One bucket, several threads: what a call costs, beside what it costs the peers. */
+export async function benchThreads(settings: Settings): Promise<Section> {
+  const { ready, missing, versions } = await preparePeers();
+  const { warmUpMs, measureMs, rounds } = settings;
+  const figures: Figures[] = [];
+  for (const load of LOADS) {
+    for (const threads of THREADS) {
+      const able = ready.filter((peer) => threads <= peer.mostThreads);
+      figures.push(...(await measureRounds(able, { load, threads, warmUpMs, measureMs }, rounds)));
+    }
+  }
+  const points = figures.map(({ peer, load, threads, ns }) => ({
+    peer,
+    load: load.name,
+    threads,
+    callsPerSecond: (threads * 1e9) / median(ns),
+  }));
+  return {
+    title: 'Threads on one shared bucket',
+    text: [
+      `One \`tryConsume\` after the other, or what a peer has in its place, with its reading of the
+clock. ns/call is the time that one thread takes for a call. The ratio is the peer's to zerotime's,
+round by round: above 1, zerotime is faster. Median (min..max) of ${rounds} rounds. More threads
+than there are processors share them.`,
+      ...missing.map((line) => `Not measured: ${line}`),
+    ].join('\n\n'),
+    head: ['load', 'threads', 'peer', 'peer / zerotime', 'ns/call', 'lost races/call'],
+    rows: figures.map((own) => rowOf(figures, own)),
+    aims: CALL_AIMS.map((aim) => aimRow(figures, aim)),
+    pictures: [await plotThroughput(points)],
+    versions,
+  };
+}

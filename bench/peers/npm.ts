@@ -1,0 +1,45 @@
+import { createRequire } from 'node:module';
+import type { Load } from '../loads.ts';
+import type { Peer, Prepared } from './peer.ts';
+import { measureThreads } from './worker-threads.ts';
+
+const require = createRequire(import.meta.url);
+
+/** A package with its version, as its own package.json says. */
+export function versionOf(name: string): string {
+  // Packages that export no package.json still have it beside or above their main module.
+  for (const folder of require.resolve.paths(name) ?? []) {
+    try {
+      return `${name} ${require(`${folder}/${name}/package.json`).version}`;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
+    }
+  }
+  throw new Error(`${name} is not installed`);
+}
+
+/** Says which version is there. */
+export async function prepareNpm(name: string): Promise<Prepared> {
+  return { state: 'ready', versions: [versionOf(name)] };
+}
+
+/** A limiter from npm that keeps its state in one thread: `worker` calls it there. */
+function limiter(name: string, npmName: string, worker: string): Peer {
+  return {
+    name,
+    mostThreads: 1,
+    prepare: () => prepareNpm(npmName),
+    measure: (run) => {
+      const url = new URL(`../workers/${worker}.js`, import.meta.url);
+      return measureThreads({ worker: url, share: (): Load => run.load }, run);
+    },
+  };
+}
+
+export const npmLimiter = limiter('npm limiter', 'limiter', 'limiter');
+export const flexibleMemory = limiter(
+  'rate-limiter-flexible, memory',
+  'rate-limiter-flexible',
+  'flexible-memory',
+);
+export const bottleneck = limiter('bottleneck', 'bottleneck', 'bottleneck');

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Counts, Prepared, Run } from './peer.ts';
+
+const execute = promisify(execFile);
+
+// Seen from dist/bench/peers.
+const SOURCES = new URL('../../../bench/native/', import.meta.url);
+const BUILT = new URL('../native/', import.meta.url);
+
+/** A program in another language: bench/native. */
+export interface Program {
+  /** Of the source, below bench/native. */
+  readonly source: string;
+  /** What to call it once it is built. */
+  readonly name: string;
+  readonly compiler: string;
+  /** What to give to the compiler. */
+  readonly words: (source: string, program: string) => readonly string[];
+  readonly versionWords: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Matches what the compiler says of a library that is not there. */
+  readonly libraryMissing?: RegExp;
+  readonly install: string;
+}
+
+function pathOf({ name }: Program): string {
+  return fileURLToPath(new URL(name, BUILT));
+}
+
+/** Builds the program where its compiler and libraries are. */
+export async function build(program: Program): Promise<Prepared> {
+  const { compiler, words, versionWords, environment, libraryMissing, install } = program;
+  const source = fileURLToPath(new URL(program.source, SOURCES));
+  const env = { ...process.env, ...environment };
+  await mkdir(BUILT, { recursive: true });
+  try {
+    await execute(compiler, words(source, pathOf(program)), { env });
+    const { stdout } = await execute(compiler, versionWords);
+    return { state: 'ready', versions: [stdout.split('\n', 1).join('')] };
+  } catch (error) {
+    const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
+    if (code === 'ENOENT') return { state: 'missing', what: compiler, install };
+    const [library] = libraryMissing?.exec(stderr) ?? [];
+    if (library === undefined) throw error;
+    return { state: 'missing', what: library, install };
+  }
+}
+
+/** Runs what was built. It prints its counts in JSON. */
+export async function measureProgram(
+  program: Program,
+  { load, threads, warmUpMs, measureMs }: Run,
+  ...first: readonly string[]
+): Promise<Counts> {
+  const { rate, burst, initial } = load;
+  const words = [threads, rate, burst, initial, warmUpMs, measureMs].map(String);
+  const { stdout } = await execute(pathOf(program), [...first, ...words]);
+  return JSON.parse(stdout);
+}

@@ -1,0 +1,46 @@
+import { attach, TickerClock, TokenBucket, type TokenBucketOptions } from '../src/index.ts';
+
+/** One way to take a token from a bucket that threads share. */
+export interface Variant {
+  readonly name: string;
+  /** Makes the bucket, once, in the main thread. */
+  readonly create: (limit: TokenBucketOptions) => TokenBucket | Promise<TokenBucket>;
+  /** Makes the call, in each thread. */
+  readonly open: (handle: TokenBucket['handle']) => () => boolean;
+}
+
+function tryConsume(handle: TokenBucket['handle']): () => boolean {
+  const bucket = attach(handle);
+  return () => bucket.tryConsume();
+}
+
+/** The first one is what the peers are compared with: the call as a user makes it. */
+export const PLAIN: Variant = {
+  name: 'zerotime',
+  create: (limit) => TokenBucket.create(limit),
+  open: tryConsume,
+};
+
+const ATOMICS: Variant = {
+  name: 'zerotime, Atomics kernel',
+  create: (limit) => TokenBucket.create({ ...limit, kernel: 'atomics' }),
+  open: tryConsume,
+};
+
+export const TICKER: Variant = {
+  name: 'zerotime, TickerClock',
+  create: async (limit) => TokenBucket.create({ ...limit, clock: await TickerClock.create() }),
+  open: tryConsume,
+};
+
+export const LEASED: Variant = {
+  name: 'zerotime, leased 64',
+  create: PLAIN.create,
+  open: (handle) => {
+    const lease = attach(handle).lease({ size: 64 });
+    return () => lease.tryConsume();
+  },
+};
+
+/** Each is measured beside the peers, under its name; aims.ts may name it. */
+export const VARIANTS: readonly Variant[] = [PLAIN, ATOMICS, TICKER, LEASED];

@@ -1,0 +1,35 @@
+import { RateLimiterCluster } from 'rate-limiter-flexible';
+import { asking, type ConsumerReport, warmUp } from '../consumer.ts';
+import { consumePoints, flexibleOptions } from '../flexible.ts';
+import type { Load } from '../loads.ts';
+
+/** What a process of the cluster is started with, as JSON. */
+export interface ClusterData {
+  /** The same in all processes of one run. */
+  readonly name: string;
+  readonly load: Load;
+  readonly isFirst: boolean;
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+}
+
+/** What it says, in the field `bench` of a message: the limiter sends others. */
+export type ClusterMessage = 'warm' | ConsumerReport;
+
+const KEY = 'one for all';
+
+const { name, load, isFirst, warmUpMs, measureMs }: ClusterData = JSON.parse(process.argv[2] ?? '');
+const limiter = new RateLimiterCluster({ ...flexibleOptions(load), keyPrefix: name });
+const taken = load.burst - load.initial;
+if (isFirst && taken > 0) await consumePoints(limiter, KEY, taken);
+const consumer = asking(() => consumePoints(limiter, KEY));
+await warmUp(consumer, warmUpMs);
+
+function say(bench: ClusterMessage): void {
+  process.send?.({ bench });
+}
+
+process.on('message', async (message: unknown) => {
+  if (message === 'go') say(await consumer(measureMs));
+});
+say('warm');

@@ -1,0 +1,17 @@
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { calling } from '../consumer.ts';
+import { consumeBehindGate } from '../gate.ts';
+import { inTurn, type KeyedLoad, keysOf } from '../keyed-load.ts';
+
+/** The table, and the keys to call it with. */
+export interface KeyedData {
+  readonly handle: KeyedTokenBucket['handle'];
+  readonly load: KeyedLoad;
+}
+
+await consumeBehindGate(({ handle, load }: KeyedData) => {
+  const buckets = KeyedTokenBucket.attach(handle);
+  const keys = keysOf(load);
+  for (const key of keys) buckets.tryConsume(key);
+  return calling(inTurn(keys, (key) => buckets.tryConsume(key)));
+});

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { CALL_AIMS } from '../../bench/aims.ts';
+import { LOADS, THREADS } from '../../bench/loads.ts';
+import { PEERS } from '../../bench/parts/threads.ts';
+import { VARIANTS } from '../../bench/variants.ts';
+
+test('every peer and every variant has a name of its own', () => {
+  const names = PEERS.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names).toEqual(expect.arrayContaining(VARIANTS.map(({ name }) => name)));
+});
+
+test.each(CALL_AIMS)(
+  'the aim of $variant beside $peer ($load.name, $threads threads) is about what is measured',
+  ({ variant, peer, load, threads, atMost, timesFaster }) => {
+    expect(VARIANTS.map(({ name }) => name)).toContain(variant);
+    expect(LOADS).toContain(load);
+    expect(THREADS).toContain(threads);
+    const measured = PEERS.find(({ name }) => name === peer);
+    expect(measured?.mostThreads).toBeGreaterThanOrEqual(threads);
+    expect([atMost, timesFaster].filter((bound) => bound !== undefined)).toHaveLength(1);
+  },
+);

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+
+const SERVE = new URL('../../dist/docs/examples/serve.js', import.meta.url).pathname;
+const THREADS = 3;
+const BURST = 7;
+/** So few that none comes while the test runs. */
+const PER_HOUR = 0.01;
+
+/** Starts the example, and resolves with the port of each of its threads. */
+async function serve(script: string): Promise<number[]> {
+  const settings = { PORT: '0', THREADS: `${THREADS}`, BURST: `${BURST}`, PER_HOUR: `${PER_HOUR}` };
+  const server = spawn(process.execPath, [SERVE, script], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(async () => {
+    server.kill();
+    await once(server, 'exit');
+  });
+  const ports: number[] = [];
+  for await (const line of createInterface(server.stdout)) {
+    ports.push(Number(/port: (\d+)/.exec(line)?.[1]));
+    if (ports.length === THREADS) break;
+  }
+  return ports;
+}
+
+/** One request, from this address of the machine itself. */
+async function get(port: number | undefined, localAddress: string): Promise<IncomingMessage> {
+  const sent = request({ host: '127.0.0.1', port, localAddress, agent: false }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.resume();
+  return response;
+}
+
+test.each(['node-http.js', 'fastify.js', 'express.js'])(
+  '%s keeps one limit for each client over all of its threads',
+  async (script) => {
+    const ports = await serve(script);
+    expect(new Set(ports).size).toBe(THREADS);
+    const answers: IncomingMessage[] = [];
+    for (let i = 0; i < BURST + 3; i++) {
+      answers.push(await get(ports[i % THREADS], '127.0.0.1'));
+    }
+    const statuses = answers.map(({ statusCode }) => statusCode);
+    expect(statuses).toEqual([...Array(BURST).fill(200), 429, 429, 429]);
+    const remaining = answers.map(({ headers }) => /r=(\d+)/.exec(`${headers['ratelimit']}`)?.[1]);
+    expect(remaining).toEqual(['6', '5', '4', '3', '2', '1', '0', '0', '0', '0']);
+    for (const { headers, statusCode } of answers) {
+      expect(headers['ratelimit-policy']).toBe(`"default";q=${BURST}`);
+      const seconds = headers['retry-after'];
+      if (statusCode === 200) expect(seconds).toBeUndefined();
+      else expect(seconds).toMatch(/^3[56]\d{4}$/); // an hour holds a hundredth of a token
+    }
+    // Another client has its own.
+    const other = await get(ports[0], '127.0.0.2');
+    expect([other.statusCode, other.headers['ratelimit']]).toEqual([
+      200,
+      expect.stringContaining('r=6;'),
+    ]);
+  },
+);

@@ -1,0 +1,102 @@
+import { ROOT_CONTEXT, type Sampler, SamplingDecision, SpanKind } from '@opentelemetry/api';
+import { ParentBasedSampler } from '@opentelemetry/sdk-trace-base';
+import { expect, it } from 'vitest';
+import { FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
+import { RateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
+import { Crew } from '../support/crew.ts';
+import type { Traced, TraceJob } from '../workers/tracer.ts';
+
+const THREADS = 4;
+
+function decide(sampler: Sampler) {
+  return sampler.shouldSample(ROOT_CONTEXT, '0'.repeat(32), 'name', SpanKind.INTERNAL, {}, []);
+}
+
+function sum(results: readonly Traced[], count: 'roots' | 'children'): number {
+  return results.reduce((total, result) => total + result[count], 0);
+}
+
+it('exports burst + rate x t traces of 4 threads that make many more', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 100, burst: 20, clock, stats: true });
+  const crew = await Crew.start<TraceJob, Traced>('tracer', THREADS);
+  const job = { handle: bucket.handle, traces: 500 };
+  let roots = 0;
+  for (let tenths = 0; tenths <= 10; tenths++) {
+    const results = await crew.run(job);
+    roots += sum(results, 'roots');
+    expect(roots).toBe(20 + 10 * tenths);
+    expect(sum(results, 'children')).toBe(2 * sum(results, 'roots')); // whole traces
+    clock.advance(100);
+  }
+  expect(bucket.stats()).toMatchObject({ calls: 11 * THREADS * 500, admitted: 120 }); // no child asked
+});
+
+it('follows a change of the rate in all threads, in the spans too', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 100, burst: 100, clock });
+  const crew = await Crew.start<TraceJob, Traced>('tracer', THREADS);
+  const job = { handle: bucket.handle, traces: 300 };
+  const before = await crew.run(job);
+  expect(sum(before, 'roots')).toBe(100);
+  bucket.reconfigure({ rate: 1000, burst: 1000 });
+  clock.advance(1000);
+  const after = await crew.run(job);
+  expect(sum(after, 'roots')).toBe(1000);
+  const attributesOf = (results: Traced[]) => [
+    ...new Set(results.flatMap(({ attributes }) => attributes)),
+  ];
+  expect(attributesOf(before)).toEqual(['{"sampler.type":"ratelimiting","sampler.param":100}']);
+  expect(attributesOf(after)).toEqual(['{"sampler.type":"ratelimiting","sampler.param":1000}']);
+});
+
+it('describes itself with the rate in force', () => {
+  const bucket = TokenBucket.create({ rate: 2.5, burst: 1, clock: ManualClock.create() });
+  const sampler = new RateLimitingSampler(bucket);
+  expect(sampler.toString()).toBe('RateLimitingSampler{2.5}');
+  bucket.reconfigure({ rate: 100 });
+  expect(sampler.toString()).toBe('RateLimitingSampler{100}');
+  expect(new ParentBasedSampler({ root: sampler }).toString()).toContain(
+    'root=RateLimitingSampler{100}, ',
+  );
+});
+
+it('answers without making an object, with one that nobody can change', () => {
+  const bucket = TokenBucket.create({ rate: 1, burst: 2, clock: ManualClock.create() });
+  const sampler = new RateLimitingSampler(bucket);
+  const kept = decide(sampler);
+  expect(kept).toEqual({
+    decision: SamplingDecision.RECORD_AND_SAMPLED,
+    attributes: { 'sampler.type': 'ratelimiting', 'sampler.param': 1 },
+  });
+  expect(decide(sampler)).toBe(kept);
+  const dropped = decide(sampler);
+  expect(dropped).toEqual({ decision: SamplingDecision.NOT_RECORD });
+  expect(decide(sampler)).toBe(dropped);
+  for (const result of [kept, kept.attributes, dropped]) expect(Object.isFrozen(result)).toBe(true);
+});
+
+it('takes anything that says yes or no', () => {
+  const window = FixedWindow.create({ limit: 1, intervalMs: 1000, clock: ManualClock.create() });
+  const sampler = new RateLimitingSampler(window);
+  expect(decide(sampler).attributes).toEqual({ 'sampler.type': 'ratelimiting' });
+  expect(decide(sampler).decision).toBe(SamplingDecision.NOT_RECORD);
+  expect(sampler.toString()).toBe('RateLimitingSampler');
+
+  let stock = 1;
+  const lease = { tryConsume: () => stock-- > 0, rate: 7 };
+  expect(decide(new RateLimitingSampler(lease)).attributes).toMatchObject({ 'sampler.param': 7 });
+  expect(decide(new RateLimitingSampler(lease)).decision).toBe(SamplingDecision.NOT_RECORD);
+});
+
+it('names what is wrong with its argument', () => {
+  for (const [value, shown] of [
+    [undefined, 'undefined'],
+    [{ rate: 5 }, 'an object'],
+  ]) {
+    // @ts-expect-error wrong on purpose
+    expect(() => new RateLimitingSampler(value)).toThrow(
+      new TypeError(`limiter must have a method tryConsume, got ${shown}`),
+    );
+  }
+});

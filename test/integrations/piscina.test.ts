@@ -1,0 +1,313 @@
+import { EventEmitter } from 'node:events';
+import { expect, it } from 'vitest';
+import { checkGuarantee } from '../../src/cli/load/guarantee.ts';
+import { throttle } from '../../src/integrations/piscina.ts';
+import { Gate } from '../support/gate.ts';
+import { Random, SEED } from '../support/random.ts';
+import { type Scene, throttledScene, until } from '../support/throttled.ts';
+import type { Started } from '../workers/throttled-task.ts';
+
+const NOTHING = { does: 'nothing' } as const;
+const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
+const ABORTED = { name: 'AbortError', message: 'The task has been aborted' };
+
+/** Every task that can start at this instant of the clock has started, and is done. */
+async function settled({ bucket, paced }: Scene, threads = 4): Promise<void> {
+  await until(() => {
+    const { running, waiting } = paced.stats();
+    // So many tokens are promised, and the first of them is not due.
+    const promised = Math.min(threads, waiting);
+    return running === 0 && (promised === 0 || bucket.balance() + promised < 0.999);
+  });
+}
+
+/** Gives all tasks that wait their tokens, one at a time. */
+async function finish(scene: Scene): Promise<void> {
+  const { bucket, clock, paced } = scene;
+  for (;;) {
+    await settled(scene);
+    if (paced.stats().waiting === 0) return;
+    clock.advance(1000 / bucket.rate);
+  }
+}
+
+function guaranteeOf(started: readonly Started[], rate: number, burst: number) {
+  const instants = Float64Array.from(started, ({ atUs }) => atUs).sort();
+  return checkGuarantee(instants, rate, burst);
+}
+
+it('starts a task for each token, at the instant at which it is due', async () => {
+  const { clock, paced } = throttledScene({ burst: 3 });
+  const tasks = Array.from({ length: 8 }, () => paced.run(NOTHING));
+  const started = await Promise.all(tasks.slice(0, 3));
+  for (let i = 3; i < 8; i++) {
+    expect(paced.stats()).toMatchObject({ completed: i, waiting: 8 - i });
+    clock.advance(1);
+    started.push(await (tasks[i] as Promise<Started>));
+  }
+  expect(started.map(({ atUs }) => atUs / 1000)).toEqual([0, 0, 0, 1, 2, 3, 4, 5]);
+});
+
+it(`holds the guarantee in the workers, however tasks come (ZEROTIME_SEED=${SEED})`, async () => {
+  const random = new Random(SEED);
+  const rate = 500;
+  const burst = 4;
+  const scene = throttledScene({ rate, burst });
+  const { clock, paced } = scene;
+  const tasks: Promise<Started>[] = [];
+  while (tasks.length < 300) {
+    for (let n = random.below(12); n > 0; n--) tasks.push(paced.run(NOTHING));
+    for (let steps = random.below(15); steps > 0; steps--) {
+      await settled(scene);
+      clock.advance(2); // from one token's instant to the next: nobody can wake late
+    }
+  }
+  await finish(scene);
+  const started = await Promise.all(tasks);
+  const intervals = (tasks.length * (tasks.length + 1)) / 2;
+  expect(guaranteeOf(started, rate, burst)).toMatchObject({ held: true, intervals });
+  expect(guaranteeOf(started, rate, burst - 0.5).held).toBe(false); // bursts were really used
+  expect(new Set(started.map(({ thread }) => thread)).size).toBeGreaterThan(1);
+});
+
+it('takes no token ahead while all threads are busy', async () => {
+  const scene = throttledScene({ burst: 5 });
+  const { bucket, clock, paced } = scene;
+  const gate = new Gate();
+  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
+  const busy = Array.from({ length: 4 }, () => paced.run(meeting));
+  const tasks = Array.from({ length: 50 }, () => paced.run(NOTHING));
+  clock.advance(10_000);
+  expect(bucket.available()).toBe(5);
+  expect(paced.stats()).toMatchObject({ running: 4, waiting: 50 });
+  gate.arrive();
+  await Promise.all(busy);
+  await settled(scene);
+  expect(paced.stats()).toMatchObject({ completed: 9, waiting: 45 });
+  await finish(scene);
+  await Promise.all(tasks);
+});
+
+it('lets no task overtake one that waits, and no listener stay behind', async () => {
+  const { bucket, clock, paced } = throttledScene();
+  const emitter = new EventEmitter();
+  await paced.run(NOTHING);
+  const first = paced.run(NOTHING, { signal: emitter });
+  await until(() => bucket.balance() === -1);
+  clock.advance(5); // the first has its token, and there is one more
+  const second = paced.run(NOTHING);
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 2 });
+  expect(await Promise.all([first, second])).toHaveLength(2);
+  expect(emitter.listenerCount('abort')).toBe(0);
+});
+
+it('refuses a task at once when the queue is full', async () => {
+  const { clock, bucket, paced } = throttledScene({ maxQueue: 2 });
+  const tasks = [paced.run(NOTHING), paced.run(NOTHING), paced.run(NOTHING)];
+  await expect(paced.run(NOTHING)).rejects.toMatchObject({
+    name: 'RateLimitError',
+    code: 'ERR_QUEUE_FULL',
+    message: 'the queue is full: maxQueue is 2',
+  });
+  expect(paced.stats()).toMatchObject({ refused: 1, waiting: 2 });
+  clock.advance(2);
+  await Promise.all(tasks);
+  expect(bucket.balance()).toBe(0); // three tokens for three tasks
+});
+
+it('starts a task now or not at all where nothing may wait', async () => {
+  const { paced } = throttledScene({ burst: 2, maxQueue: 0 });
+  const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
+  await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
+  expect(await Promise.all(tasks)).toHaveLength(2);
+});
+
+it('refuses a task whose token comes too late as soon as that is certain', async () => {
+  const { clock, bucket, paced } = throttledScene({ timeoutMs: 2 });
+  const tasks = Array.from({ length: 3 }, () => paced.run(NOTHING));
+  await expect(paced.run(NOTHING)).rejects.toMatchObject(TIMEOUT);
+  expect(bucket.balance()).toBe(-2);
+  expect(paced.stats()).toMatchObject({ timedOut: 1, waiting: 2 });
+  clock.advance(2);
+  expect(await Promise.all(tasks)).toHaveLength(3);
+});
+
+it('refuses a task that got no thread in time, and takes no token for it', async () => {
+  const { clock, bucket, paced } = throttledScene({ burst: 10, timeoutMs: 5 });
+  const gate = new Gate();
+  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
+  const busy = Array.from({ length: 4 }, () => paced.run(meeting));
+  const late = paced.run(NOTHING);
+  clock.advance(4.9);
+  expect(paced.stats().waiting).toBe(1);
+  clock.advance(0.1);
+  await expect(late).rejects.toMatchObject(TIMEOUT);
+  expect(bucket.available()).toBe(10); // 4 were taken, 5 came
+  gate.arrive();
+  await Promise.all(busy);
+  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 5000 });
+});
+
+it('gives back the token of an aborted task if it is the latest promised', async () => {
+  const { clock, bucket, paced } = throttledScene();
+  const [first, second] = [new AbortController(), new AbortController()];
+  await paced.run(NOTHING);
+  const tasks = [first, second].map(({ signal }) => paced.run(NOTHING, { signal }));
+  await until(() => bucket.balance() === -2);
+  second.abort('changed my mind');
+  await expect(tasks[1]).rejects.toMatchObject({ ...ABORTED, cause: 'changed my mind' });
+  expect(bucket.balance()).toBe(-1);
+  expect(bucket.reserve()?.waitMs).toBe(2);
+  first.abort('too late'); // the reservation above stands on it
+  await expect(tasks[0]).rejects.toMatchObject(ABORTED);
+  expect(bucket.balance()).toBe(-2);
+  expect(paced.stats()).toMatchObject({ waiting: 0, aborted: 2, completed: 1 });
+  clock.advance(3);
+  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 3000 });
+});
+
+it('aborts like the pool itself: before, in the queue, while the task runs', async () => {
+  const { bucket, pool, paced } = throttledScene({ burst: 5 });
+  const signal = AbortSignal.abort('at once');
+  const own = await pool.run(NOTHING, { signal }).catch((error: unknown) => error);
+  const ours = await paced.run(NOTHING, { signal }).catch((error: unknown) => error);
+  expect(ours).toEqual(own);
+  expect(ours).toMatchObject({ ...ABORTED, cause: 'at once' });
+  expect(bucket.available()).toBe(5);
+
+  const gate = new Gate();
+  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
+  const stop = new AbortController();
+  const busy = [0, 1, 2].map(() => paced.run(meeting));
+  const stopped = paced.run(meeting, { signal: stop.signal });
+  const emitter = new EventEmitter();
+  const queued = paced.run(NOTHING, { signal: emitter });
+  emitter.emit('abort');
+  await expect(queued).rejects.toMatchObject(ABORTED);
+  expect(emitter.listenerCount('abort')).toBe(0);
+  stop.abort('while it runs');
+  await expect(stopped).rejects.toMatchObject({ ...ABORTED, cause: 'while it runs' });
+  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 0 }); // the thread was replaced
+  expect(bucket.available()).toBe(0);
+  expect(paced.stats()).toMatchObject({ running: 3, waiting: 0, aborted: 2, failed: 1 });
+  gate.arrive();
+  gate.arrive();
+  await Promise.all(busy);
+});
+
+it('passes on what a task throws, and goes on', async () => {
+  const scene = throttledScene();
+  const { bucket, paced } = scene;
+  const tasks = Array.from({ length: 20 }, (_, i) =>
+    paced.run({ does: i % 2 === 0 ? 'throws' : 'nothing' }),
+  );
+  const settling = Promise.allSettled(tasks); // nothing is left unhandled while the clock moves
+  await finish(scene);
+  const ends = await settling;
+  expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+  await expect(tasks[0]).rejects.toThrow(new RangeError('the task threw'));
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, completed: 10, failed: 10 });
+  expect(bucket.balance()).toBeLessThan(1.001); // a task that threw has used its token
+});
+
+it.each(['destroy', 'close'] as const)('ends all waits when the pool ends: %s', async (end) => {
+  const { clock, bucket, pool, paced } = throttledScene();
+  await paced.run(NOTHING);
+  const waiting = Array.from({ length: 10 }, () => paced.run(NOTHING));
+  await until(() => bucket.balance() === -4); // so many threads: the other tasks stand in line
+  const ended = pool[end]();
+  for (const task of waiting) await expect(task).rejects.toMatchObject(ABORTED);
+  await ended;
+  expect(bucket.balance()).toBe(0); // all tokens came back
+  clock.advance(1000);
+  await new Promise(setImmediate);
+  expect(bucket.available()).toBe(1); // nobody takes any more
+  expect(pool.threads).toEqual([]); // and nobody started the pool again
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
+});
+
+it('ends what runs and what waits when the pool is destroyed half-way', async () => {
+  const { bucket, pool, paced } = throttledScene({ burst: 10 });
+  const gate = new Gate();
+  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
+  const tasks = Array.from({ length: 10 }, () => paced.run(meeting));
+  expect(paced.stats()).toMatchObject({ running: 4, waiting: 6 });
+  await Promise.all([pool.destroy(), Promise.allSettled(tasks)]);
+  await expect(tasks[0]).rejects.toThrow('Terminating worker thread');
+  await expect(tasks[9]).rejects.toMatchObject(ABORTED);
+  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, failed: 4, aborted: 6 });
+  expect(bucket.available()).toBe(6); // those that stood in line took none
+});
+
+it('uses the threads that a pool has: it grows, shrinks and grows again', async () => {
+  const { clock, pool, paced } = throttledScene({ burst: 4, minThreads: 1, idleTimeout: 1 });
+  const meet = async () => {
+    const gate = new Gate();
+    const meeting = { does: 'meets', gate: gate.buffer, arrivals: 4 } as const;
+    const started = await Promise.all(Array.from({ length: 4 }, () => paced.run(meeting)));
+    expect(new Set(started.map(({ thread }) => thread)).size).toBe(4);
+  };
+  await meet();
+  await until(() => pool.threads.length === 1);
+  clock.advance(4);
+  await meet();
+  pool.options.maxThreads = 1;
+  await until(() => pool.threads.length === 1);
+  clock.advance(4);
+  const gate = new Gate();
+  const meeting = { does: 'meets', gate: gate.buffer, arrivals: 2 } as const;
+  const tasks = [paced.run(meeting), paced.run(meeting)];
+  expect(paced.stats()).toMatchObject({ running: 1, waiting: 1 });
+  gate.arrive();
+  expect(await Promise.all(tasks)).toHaveLength(2);
+});
+
+it('paces several pools by one limiter', async () => {
+  const one = throttledScene();
+  const two = throttledScene();
+  const other = throttle(two.pool, one.bucket);
+  const tasks = [one.paced, other].flatMap((paced) => [0, 1, 2].map(() => paced.run(NOTHING)));
+  await until(() => one.bucket.balance() === -5);
+  for (let ms = 1; ms <= 5; ms++) {
+    one.clock.advance(1);
+    await until(() => one.paced.stats().completed + other.stats().completed === ms + 1);
+  }
+  expect(await Promise.all(tasks)).toHaveLength(6);
+});
+
+it('works the other way round: tasks that wait for the shared limiter in their worker', async () => {
+  const { clock, bucket, pool } = throttledScene({ burst: 2 });
+  const tasks = Array.from({ length: 6 }, () => pool.run({ does: 'waits' }));
+  await until(() => bucket.balance() === -4);
+  for (let ms = 1; ms <= 4; ms++) {
+    clock.advance(1);
+    await until(() => pool.completed === 2 + ms);
+  }
+  const started = await Promise.all(tasks);
+  expect(started.map(({ atUs }) => atUs / 1000).sort()).toEqual([0, 0, 1, 2, 3, 4]);
+});
+
+it('names what is wrong with its arguments', async () => {
+  const { pool, bucket, paced } = throttledScene();
+  // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
+  const anything = (value: unknown) => value as any;
+  expect(() => throttle(anything({}), bucket)).toThrow(
+    new TypeError('pool must be a Piscina, got an object'),
+  );
+  expect(() => throttle(pool, anything(7))).toThrow(
+    new TypeError('limiter must be a limiter, got 7'),
+  );
+  expect(() => throttle(pool, bucket, anything(null))).toThrow(
+    new TypeError('options must be an object, got null'),
+  );
+  expect(() => throttle(pool, bucket, { maxQueue: 1.5 })).toThrow(
+    new RangeError('maxQueue must be an integer at least 0, got 1.5'),
+  );
+  expect(() => throttle(pool, bucket, { timeoutMs: -1 })).toThrow(
+    new RangeError('timeoutMs must be a number at least 0, or Infinity, got -1'),
+  );
+  await expect(paced.run(NOTHING, { signal: anything(7) })).rejects.toThrow(
+    new TypeError('signal must be an AbortSignal or an EventEmitter, got 7'),
+  );
+  expect(bucket.available()).toBe(1);
+});

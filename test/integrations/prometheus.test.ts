@@ -1,0 +1,192 @@
+import { Piscina } from 'piscina';
+import { register as globalRegistry, Registry } from 'prom-client';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { FixedWindow, LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { compiled } from '../support/crew.ts';
+
+/** The lines of a scrape that show values, without those that explain them. */
+async function scraped(register: Registry): Promise<string[]> {
+  const text = await register.metrics();
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+function scene() {
+  const register = new Registry();
+  return { register, metrics: new LimiterMetrics({ register }), clock: ManualClock.create() };
+}
+
+it('shows what a bucket counted, and how it stands', async () => {
+  const { register, metrics, clock } = scene();
+  const bucket = TokenBucket.create({ rate: 100, burst: 10, clock, stats: true });
+  metrics.add('orders', bucket);
+  bucket.tryConsume(7);
+  bucket.tryConsume(7);
+  expect(await scraped(register)).toEqual([
+    'zerotime_calls_total{limiter="orders"} 2',
+    'zerotime_admitted_tokens_total{limiter="orders"} 7',
+    'zerotime_refused_calls_total{limiter="orders"} 1',
+    'zerotime_lost_races_total{limiter="orders"} 0',
+    'zerotime_rate_tokens_per_second{limiter="orders"} 100',
+    'zerotime_burst_tokens{limiter="orders"} 10',
+    'zerotime_available_tokens{limiter="orders"} 3',
+    'zerotime_debt_tokens{limiter="orders"} 0',
+  ]);
+  bucket.acquire(8);
+  bucket.reconfigure({ rate: 50 });
+  expect(await scraped(register)).toEqual(
+    expect.arrayContaining([
+      'zerotime_calls_total{limiter="orders"} 3',
+      'zerotime_rate_tokens_per_second{limiter="orders"} 50',
+      'zerotime_available_tokens{limiter="orders"} 0',
+      'zerotime_debt_tokens{limiter="orders"} 5',
+    ]),
+  );
+});
+
+it('says of each metric what it is: the ones that only grow are counters', async () => {
+  const { register } = scene();
+  const text = await register.metrics();
+  const types = [...text.matchAll(/^# TYPE zerotime_(\w+) (\w+)$/gm)];
+  expect(types.map(([, name, type]) => `${name} ${type}`)).toEqual([
+    'calls_total counter',
+    'admitted_tokens_total counter',
+    'refused_calls_total counter',
+    'lost_races_total counter',
+    'reclaimed_entries_total counter',
+    'shared_calls_total counter',
+    'rate_tokens_per_second gauge',
+    'burst_tokens gauge',
+    'available_tokens gauge',
+    'debt_tokens gauge',
+    'entries gauge',
+  ]);
+  expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);
+});
+
+it('shows the counts of all threads', async () => {
+  const { register, metrics, clock } = scene();
+  const bucket = TokenBucket.create({ rate: 1000, burst: 500, clock, stats: true });
+  metrics.add('pool', bucket);
+  const pool = new Piscina({
+    filename: compiled('piscina-task').href,
+    minThreads: 4,
+    maxThreads: 4,
+    workerData: { bucket: bucket.handle },
+  });
+  onTestFinished(() => pool.destroy());
+  await Promise.all(Array.from({ length: 16 }, () => pool.run(100)));
+  expect(await scraped(register)).toEqual(
+    expect.arrayContaining([
+      'zerotime_calls_total{limiter="pool"} 1600',
+      'zerotime_admitted_tokens_total{limiter="pool"} 500',
+      'zerotime_refused_calls_total{limiter="pool"} 1100',
+    ]),
+  );
+});
+
+it('shows several limiters of all kinds by their label, and removes them', async () => {
+  const { register, metrics, clock } = scene();
+  const leaky = LeakyBucket.create({ rate: 2, clock, stats: true });
+  const window = FixedWindow.create({ limit: 3, intervalMs: 1000, clock, stats: true });
+  metrics.add('a "quoted" name', leaky);
+  metrics.add('window', window);
+  leaky.tryConsume();
+  window.consumeOrDrain(5);
+  const lines = await scraped(register);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'zerotime_admitted_tokens_total{limiter="a \\"quoted\\" name"} 1',
+      'zerotime_admitted_tokens_total{limiter="window"} 3',
+      'zerotime_burst_tokens{limiter="window"} 3',
+      'zerotime_available_tokens{limiter="window"} 0',
+    ]),
+  );
+  // A window has neither a rate nor a debt.
+  expect(lines.filter((line) => /(rate|debt)_.*window/.test(line))).toEqual([]);
+  expect(metrics.remove('window')).toBe(true);
+  expect(metrics.remove('window')).toBe(false);
+  expect((await scraped(register)).filter((line) => line.includes('window'))).toEqual([]);
+  metrics.add('window', leaky); // the name is free again
+  expect(await scraped(register)).toContain('zerotime_calls_total{limiter="window"} 1');
+});
+
+it('counts a table of keys once for all metrics of a scrape, and anew for the next', async () => {
+  const { register, metrics, clock } = scene();
+  const table = { rate: 1, burst: 2, capacity: 100, clock };
+  const perUser = KeyedTokenBucket.create({ ...table, stats: true });
+  const uncounted = KeyedTokenBucket.create(table);
+  metrics.add('users', perUser);
+  metrics.add('uncounted', uncounted);
+  const stats = vi.spyOn(perUser, 'stats');
+  perUser.tryConsume('ann', 2);
+  perUser.tryConsume('ann');
+  uncounted.tryConsume('bob');
+  expect(await scraped(register)).toEqual([
+    'zerotime_calls_total{limiter="users"} 2',
+    'zerotime_admitted_tokens_total{limiter="users"} 2',
+    'zerotime_refused_calls_total{limiter="users"} 1',
+    'zerotime_lost_races_total{limiter="users"} 0',
+    'zerotime_reclaimed_entries_total{limiter="users"} 0',
+    'zerotime_reclaimed_entries_total{limiter="uncounted"} 0',
+    'zerotime_shared_calls_total{limiter="users"} 0',
+    'zerotime_shared_calls_total{limiter="uncounted"} 0',
+    'zerotime_rate_tokens_per_second{limiter="users"} 1',
+    'zerotime_rate_tokens_per_second{limiter="uncounted"} 1',
+    'zerotime_burst_tokens{limiter="users"} 2',
+    'zerotime_burst_tokens{limiter="uncounted"} 2',
+    'zerotime_entries{limiter="users"} 1',
+    'zerotime_entries{limiter="uncounted"} 1',
+  ]);
+  expect(stats).toHaveBeenCalledTimes(1);
+  clock.advance(2000);
+  expect(await scraped(register)).toContain('zerotime_entries{limiter="users"} 0');
+  expect(stats).toHaveBeenCalledTimes(2);
+});
+
+it('shows an unlimited rate as Prometheus writes it', async () => {
+  const { register, metrics, clock } = scene();
+  metrics.add('off', TokenBucket.create({ rate: Infinity, burst: 1, clock, stats: true }));
+  expect(await scraped(register)).toEqual(
+    expect.arrayContaining([
+      'zerotime_rate_tokens_per_second{limiter="off"} +Inf',
+      'zerotime_available_tokens{limiter="off"} +Inf',
+      'zerotime_debt_tokens{limiter="off"} 0',
+    ]),
+  );
+});
+
+it('uses the global registry and its own prefix unless told otherwise, and leaves no trace', async () => {
+  const metrics = new LimiterMetrics();
+  const others = new LimiterMetrics({ prefix: 'shop_' });
+  expect(() => new LimiterMetrics()).toThrow('a metric zerotime_calls_total already');
+  const names = globalRegistry.getMetricsAsArray().map(({ name }) => name);
+  expect(names).toHaveLength(22);
+  expect(names).toEqual(expect.arrayContaining(['zerotime_calls_total', 'shop_entries']));
+  metrics.unregister();
+  others.unregister();
+  expect(globalRegistry.getMetricsAsArray()).toEqual([]);
+});
+
+it('names what is wrong with its arguments, before anything is shown', async () => {
+  const { register, metrics, clock } = scene();
+  const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, stats: true });
+  metrics.add('one', bucket);
+  const uncounted = TokenBucket.create({ rate: 1, burst: 1, clock });
+  expect(() => metrics.add('two', uncounted)).toThrow(
+    expect.objectContaining({ code: 'ERR_STATS_DISABLED' }),
+  );
+  expect(() => metrics.add('one', bucket)).toThrow(
+    new RangeError('name must be one that is not shown yet, got "one"'),
+  );
+  // @ts-expect-error wrong on purpose
+  expect(() => metrics.add(2, bucket)).toThrow(new TypeError('name must be a string, got 2'));
+  // @ts-expect-error wrong on purpose
+  expect(() => metrics.add('three', {})).toThrow(
+    new TypeError('limiter must have a method stats, got an object'),
+  );
+  expect(() => new LimiterMetrics({ register: new Registry(), prefix: 'a b' })).toThrow();
+  const calls = (await scraped(register)).filter((line) => line.includes('calls_total'));
+  expect(calls.every((line) => line.includes('limiter="one"'))).toBe(true);
+});

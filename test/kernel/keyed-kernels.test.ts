@@ -1,0 +1,169 @@
+import siphash24 from 'siphash24';
+import { expect, test } from 'vitest';
+import { HandleError, Region } from '../../src/index.ts';
+import type { KeyedBuckets } from '../../src/kernel/atomics/keyed-buckets.ts';
+import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { createKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
+import { NOWHERE } from '../../src/kernel/keyed-words.ts';
+import { openKeyed } from '../../src/kernel/open-keyed.ts';
+import { continuous } from '../../src/kernel/schedule.ts';
+import { KEYED_BINARY } from '../../src/kernel/wasm/keyed-binary.ts';
+import { messageOf, openWasmSiphash } from '../../src/kernel/wasm/siphash.ts';
+import { SIPHASH_BINARY } from '../../src/kernel/wasm/siphash-binary.ts';
+import { CELL, type CellKind, KEYED, keyedBytes, SEED_BYTES } from '../../src/memory/layout.ts';
+import { Random, SEED } from '../support/random.ts';
+
+const CALLS = 1_000_000;
+const CALLS_OF_A_TABLE = 2_000;
+
+/** The same table twice, each with a kernel of its own. */
+class Twins {
+  nowUs: number;
+  readonly #kernels: readonly [KeyedBuckets, KeyedBuckets];
+  readonly #bytes: readonly [Uint8Array, Uint8Array];
+  #receipts: [Receipt, Receipt] | undefined;
+  #last = '';
+
+  constructor(random: Random, capacity: number, burst: number, rate: number) {
+    this.nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
+    const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
+    const cells = (['atomics', 'wasm'] as const).map((name) => {
+      const kind: CellKind = 'keyed-token-bucket';
+      const schedule = continuous(rate, burst);
+      const region = Region.create({ bytes: 2 ** 17 });
+      const { nowUs } = this;
+      const made = { kind, schedule, nowUs, capacity, whenFull, stats: true, region };
+      const place = createKeyedCell(made);
+      region.i32[(place.offset + CELL.nonce) >> 2] = 0; // random
+      const bytes = new Uint8Array(region.buffer, place.offset, keyedBytes(2 * capacity));
+      bytes.fill(0, KEYED.seed, KEYED.seed + SEED_BYTES);
+      return { kernel: openKeyed(place, () => this.nowUs, name), bytes };
+    }) as [
+      { kernel: KeyedBuckets; bytes: Uint8Array },
+      { kernel: KeyedBuckets; bytes: Uint8Array },
+    ];
+    expect(cells.map(({ kernel }) => kernel.name)).toEqual(['atomics', 'wasm']);
+    this.#kernels = [cells[0].kernel, cells[1].kernel];
+    this.#bytes = [cells[0].bytes, cells[1].bytes];
+  }
+
+  both(what: string, call: (kernel: KeyedBuckets) => unknown): unknown {
+    this.#last = what;
+    const [ours, theirs] = this.#kernels.map(call);
+    if (!Object.is(ours, theirs)) expect(theirs, what).toEqual(ours);
+    return ours;
+  }
+
+  acquire(what: string, call: (kernel: KeyedBuckets) => number): void {
+    const wait = this.both(what, call);
+    if (typeof wait !== 'number' || wait < 0) return;
+    const [ours, theirs] = this.#kernels;
+    this.#receipts = [ours.receipt(), theirs.receipt()];
+    // Of what found no place and shares none, there is nothing to give back.
+    const told = this.#receipts.map((receipt) =>
+      (receipt as Receipt & { entry: number }).entry === NOWHERE ? NOWHERE : receipt,
+    );
+    expect(told[1], what).toEqual(told[0]);
+  }
+
+  cancel(): void {
+    const receipts = this.#receipts;
+    if (receipts === undefined) return;
+    this.both('cancel', (kernel) => kernel.cancel(receipts[kernel === this.#kernels[0] ? 0 : 1]));
+  }
+
+  compare(): void {
+    const [ours, theirs] = this.#bytes;
+    if (Buffer.compare(ours, theirs) === 0) return;
+    const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex').match(/.{16}/g);
+    expect(hex(theirs), this.#last).toEqual(hex(ours));
+  }
+
+  compareStats(): void {
+    this.both('stats', (kernel) => kernel.stats(this.nowUs));
+  }
+}
+
+test(`a million random calls leave the same table and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`, () => {
+  const random = new Random(SEED);
+  for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_TABLE) {
+    const capacity = random.pick([1, 4, 40, 200]);
+    const burst = random.pick([1, 5, 0.5, 1000]);
+    const rate = random.pick([1, 1000, random.logarithmic(1e-3, 1e6)]);
+    const twins = new Twins(random, capacity, burst, rate);
+    const keys = Array.from(
+      { length: capacity * 3 },
+      () => [random.bits(), random.bits()] as const,
+    );
+    for (let call = 0; call < CALLS_OF_A_TABLE; call++) {
+      // Mostly about a token's worth of time; now and then a step back, or an hour.
+      twins.nowUs += random.pick([0, 0, 1e6 / rate / capacity, random.logarithmic(0.01, 10)]);
+      if (random.below(100) === 0) twins.nowUs -= random.logarithmic(1, 1e9);
+      if (random.below(400) === 0) twins.nowUs += random.logarithmic(1e9, 1e13);
+      const { nowUs } = twins;
+      const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
+      const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
+      const maxWaitUs = random.pick([0, 0, Number.POSITIVE_INFINITY, random.logarithmic(1, 1e9)]);
+      const what = `n = ${n}, maxWaitUs = ${maxWaitUs}, now = ${nowUs}, key = ${high} ${low}`;
+      twins.both(`seek ${what}`, (kernel) => kernel.seek(high, low));
+      const way = random.below(12);
+      if (way === 0) twins.both(`drain ${what}`, (kernel) => kernel.drain(nowUs, n));
+      else if (way === 1) twins.both(`refund ${what}`, (kernel) => kernel.refund(nowUs, n));
+      else if (way === 2) twins.both(`balance ${what}`, (kernel) => kernel.balance(nowUs));
+      else if (way === 3) twins.both(`until ${what}`, (kernel) => kernel.timeUntil(nowUs, n));
+      else if (way === 4) {
+        const answer = (kernel: KeyedBuckets) => JSON.stringify(kernel.decide(nowUs, n));
+        twins.both(`decide ${what}`, answer);
+      } else if (way === 5) twins.cancel();
+      else twins.acquire(`acquire ${what}`, (kernel) => kernel.acquire(nowUs, n, maxWaitUs));
+      twins.compare();
+    }
+    twins.compareStats();
+  }
+});
+
+test(`the compiled SipHash is the library's, for messages of any length (ZEROTIME_SEED=${SEED})`, () => {
+  const random = new Random(SEED);
+  const compiled = openWasmSiphash();
+  if (compiled === undefined) throw new Error('there is no WebAssembly here');
+  const scratch = messageOf(compiled);
+  // Every length modulo 8, lengths around a byte's end, and one that fills the memory.
+  for (const length of [...Array(300).keys(), 65_521, scratch.length]) {
+    const seed = new Uint32Array(4).map(() => random.bits());
+    for (let i = 0; i < length; i++) scratch[i] = random.bits();
+    const low = compiled.hash(length, ...(seed as unknown as [number, number, number, number]));
+    const ours = new Uint32Array([low, compiled.high()]);
+    const theirs = new Uint8Array(8);
+    siphash24(scratch.slice(0, length), new Uint8Array(seed.buffer), theirs, true);
+    expect(Buffer.from(ours.buffer).toString('hex'), `length ${length}`).toBe(
+      Buffer.from(theirs).toString('hex'),
+    );
+  }
+});
+
+test('the modules are smaller than 8 KiB', () => {
+  for (const binary of [KEYED_BINARY, SIPHASH_BINARY]) {
+    expect(Buffer.from(binary, 'base64').length).toBeLessThan(8192);
+  }
+});
+
+test('a damaged entry is an error with either kernel', () => {
+  for (const name of ['atomics', 'wasm'] as const) {
+    const region = Region.create();
+    const schedule = continuous(1, 1);
+    const kind = 'keyed-token-bucket';
+    const made = {
+      kind,
+      schedule,
+      nowUs: 0,
+      capacity: 4,
+      whenFull: 'share',
+      stats: false,
+    } as const;
+    const place = createKeyedCell({ ...made, region });
+    const kernel = openKeyed(place, () => 0, name);
+    region.i64.fill(7n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);
+    kernel.seek(1, 2);
+    expect(() => kernel.acquire(0, 1, 0)).toThrow(HandleError);
+  }
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test, vi } from 'vitest';
+import { Region } from '../../src/index.ts';
+import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
+import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
+import { endTenure } from '../../src/kernel/config-record.ts';
+import { continuous } from '../../src/kernel/schedule.ts';
+import { Tenure } from '../../src/kernel/tenure.ts';
+
+function made() {
+  const region = Region.create();
+  const schedule = continuous(1000, 10);
+  const bucket = { kind: 'token-bucket', schedule, initial: 10, region, stats: false } as const;
+  const place = createBucketCell({ ...bucket, nowUs: 0 });
+  const kernel = new AtomicsBucket(place);
+  const reconfigure = (rate: number) => kernel.reconfigure(0, continuous(rate, 10));
+  return { place, kernel, tenure: new Tenure(place), reconfigure };
+}
+
+describe('a tenure', () => {
+  test('holds while tokens are taken and given back', () => {
+    const { kernel, tenure } = made();
+    kernel.acquire(0, 3, 0);
+    kernel.refund(0, 1);
+    kernel.drain(1e6, 10);
+    expect([tenure.holds, tenure.endures]).toEqual([true, true]);
+  });
+
+  test('ends with a reconfiguration, also with one to the same limit', () => {
+    const { tenure, reconfigure } = made();
+    reconfigure(1000);
+    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+    tenure.renew();
+    expect([tenure.holds, tenure.endures]).toEqual([true, true]);
+  });
+
+  test('does not begin again, however often the records are used again', () => {
+    const { tenure, reconfigure } = made();
+    for (let i = 1; i <= 30; i++) {
+      reconfigure(1000 + i);
+      expect([tenure.holds, tenure.endures], `after ${i}`).toEqual([false, false]);
+    }
+  });
+
+  test('ends when a record is renewed', () => {
+    const { kernel, tenure } = made();
+    kernel.acquire(1.2e12, 1, 0);
+    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+  });
+
+  test('is in doubt, and endures, after a reconfiguration that was ended before its exchange', () => {
+    const { place, tenure, reconfigure } = made();
+    endTenure(place, 0);
+    expect([tenure.holds, tenure.endures]).toEqual([false, true]);
+    tenure.renew();
+    expect([tenure.holds, tenure.endures]).toEqual([false, true]);
+    reconfigure(5);
+    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+  });
+
+  test('ends with a reconfiguration whose thread was ended right after its exchange', () => {
+    const { tenure, reconfigure } = made();
+    const compareExchange = Atomics.compareExchange as (...args: unknown[]) => unknown;
+    const mock = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((...args: unknown[]) => {
+      const seen = compareExchange(...args);
+      if (args[0] instanceof BigInt64Array) throw new Error('ended');
+      return seen;
+    }) as never);
+    expect(() => reconfigure(5)).toThrow('ended');
+    mock.mockRestore();
+    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+  });
+
+  test('is shared by all that watch: each sees its end', () => {
+    const { place, reconfigure } = made();
+    const others = [new Tenure(place), new Tenure(place)];
+    reconfigure(5);
+    expect(others.map(({ holds }) => holds)).toEqual([false, false]);
+    expect(new Tenure(place).holds).toBe(true);
+  });
+});

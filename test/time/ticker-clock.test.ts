@@ -1,0 +1,201 @@
+import { describe, expect, test, vi } from 'vitest';
+import { FixedWindow, HandleError, ManualClock, TickerClock } from '../../src/index.ts';
+import { TickerCell } from '../../src/time/ticker-cell.ts';
+import { Random, SEED } from '../support/random.ts';
+
+const PERIOD_US = 1000;
+/** A reader looks at the system clock at least once in so many readings. */
+const MOST_READINGS = 128;
+
+/** A ticker of 1 ms that ticks when it is told to, and a reader of it. */
+function hand() {
+  const system = ManualClock.create({ nowMs: 1000 });
+  const cell = TickerCell.create(1);
+  const clock = TickerClock.over(cell, system);
+  const looks = vi.spyOn(system, 'now');
+  const tick = () => cell.publish(system.now());
+  /** A reading, as microseconds since the start. */
+  const read = () => clock.now() - 1e6;
+  return { system, cell, clock, looks, tick, read };
+}
+
+describe('a ticker clock', () => {
+  test('reads the time of the latest tick', () => {
+    const { system, tick, read } = hand();
+    tick();
+    system.advance(0.75);
+    expect(read()).toBe(0);
+    system.advance(0.25);
+    tick();
+    expect(read()).toBe(1000);
+    system.advance(0.5);
+    expect([read(), read(), read()]).toEqual([1000, 1000, 1000]);
+  });
+
+  test('looks at the system clock once a tick, and then more and more rarely', () => {
+    const { looks, tick, read } = hand();
+    tick();
+    looks.mockClear();
+    const lookedAt: number[] = [];
+    for (let reading = 0; reading < 600; reading++) {
+      const before = looks.mock.calls.length;
+      read();
+      if (looks.mock.calls.length > before) lookedAt.push(reading);
+    }
+    expect(lookedAt).toEqual([0, 1, 3, 7, 15, 31, 63, 127, 255, 383, 511]);
+  });
+
+  test('holds on to a ticker that is ten periods late, and no later', () => {
+    const { system, tick, read } = hand();
+    tick();
+    system.advance(10);
+    expect(read()).toBe(0);
+    system.advance(0.001);
+    expect(read()).toBe(10_001);
+  });
+
+  test('takes the system clock while nothing was published, and after the end', () => {
+    const { system, cell, tick, read } = hand();
+    expect(read()).toBe(0);
+    system.advance(1);
+    expect(read()).toBe(1000);
+    tick();
+    system.advance(0.5);
+    expect([read(), read()]).toEqual([1000, 1000]);
+    cell.end();
+    expect(read()).toBe(1500);
+    system.advance(0.001);
+    expect(read()).toBe(1501);
+  });
+
+  test('that was only attached does not end the ticker for others', () => {
+    const { cell, clock, tick, read } = hand();
+    tick();
+    clock.dispose();
+    expect(cell.now()).toBe(1e6);
+    expect(read()).toBe(0);
+  });
+
+  test('comes back to a ticker that ticks again, and never goes back in time', () => {
+    const { system, looks, tick, read } = hand();
+    tick();
+    system.advance(25);
+    expect(read()).toBe(25_000);
+    system.advance(1);
+    tick();
+    system.advance(0.5);
+    expect(read()).toBe(26_000);
+    system.advance(20);
+    expect(read()).toBe(46_500);
+    system.set(1000 + 40);
+    tick();
+    expect(read(), 'a tick that is older than what was read').toBe(46_500);
+    system.set(1000 + 47);
+    tick();
+    looks.mockClear();
+    for (let reading = 0; reading < 10_000; reading++) expect(read()).toBe(47_000);
+    expect(looks.mock.calls.length).toBeLessThan(100);
+  });
+
+  test.each([1e6 + 0.25, Number.POSITIVE_INFINITY, Number.NaN, Number.MAX_VALUE])(
+    'does not believe that it is %d us when the system clock says less',
+    (publishedUs) => {
+      const { cell, read } = hand();
+      cell.publish(publishedUs);
+      expect([read(), read()]).toEqual([0, 0]);
+    },
+  );
+
+  test(`is in time at any pace, but for 127 readings after the ticker's death (ZEROTIME_SEED=${SEED})`, () => {
+    const random = new Random(SEED);
+    for (let run = 0; run < 200; run++) {
+      const { system, clock, tick } = hand();
+      let isAlive = true;
+      let late = 0;
+      let lastUs = Number.NEGATIVE_INFINITY;
+      const wrong: object[] = [];
+      let tickedUs = system.now();
+      tick();
+      for (let reading = 0; reading < 2000; reading++) {
+        if (random.below(500) === 0) isAlive = !isAlive;
+        // From hot loops to callers that come once an hour.
+        system.advance(random.logarithmic(2e-5, random.pick([1e-4, 1, 3.6e6])));
+        const nowUs = system.now();
+        if (isAlive && nowUs >= tickedUs + PERIOD_US) {
+          tickedUs = nowUs;
+          tick();
+        }
+        const readUs = clock.now();
+        if (readUs > nowUs || readUs < lastUs) wrong.push({ readUs, nowUs, lastUs });
+        lastUs = readUs;
+        late = readUs < nowUs - 10 * PERIOD_US ? late + 1 : 0;
+        if (late >= MOST_READINGS) wrong.push({ late });
+        if (isAlive && nowUs - readUs > PERIOD_US) wrong.push({ readUs, nowUs });
+      }
+      expect(wrong).toEqual([]);
+    }
+  });
+
+  test('that is asked rarely is in time at once, also when the ticker died long ago', () => {
+    const { system, tick, read } = hand();
+    tick();
+    read();
+    for (let hour = 1; hour < 5; hour++) {
+      system.set(1000 + hour * 3_600_000);
+      expect(read()).toBe(hour * 3.6e9);
+    }
+    tick();
+    system.advance(3_600_000);
+    expect(read(), 'a tick that was never seen before').toBe(5 * 3.6e9);
+  });
+
+  test('is past the instant when a sleep is over, without a tick', async () => {
+    const { system, clock, tick, read } = hand();
+    tick();
+    expect(read()).toBe(0);
+    const asleep = clock.sleep(1e6 + 5000);
+    system.advance(5);
+    await asleep;
+    expect(read()).toBe(5000);
+    system.advance(2);
+    clock.sleepSync(1e6 + 7000);
+    expect(read()).toBe(7000);
+    expect(read()).toBe(7000);
+  });
+
+  test('ends the wait of a window, whose caller comes back and tries again', async () => {
+    const { system, clock, tick } = hand();
+    tick();
+    const window = FixedWindow.create({ limit: 1, intervalMs: 5, clock });
+    expect(window.tryConsume()).toBe(true);
+    const sleep = vi.spyOn(clock, 'sleep');
+    // Else it would come back again and again until the next tick, which never comes here.
+    sleep.mockImplementationOnce((untilUs) => TickerClock.prototype.sleep.call(clock, untilUs));
+    sleep.mockRejectedValue(new Error('it came too early'));
+    const waiting = window.wait();
+    system.advance(5);
+    await waiting;
+    expect(window.tryConsume()).toBe(false);
+  });
+
+  test.each([
+    [{ name: 'system' }, "not a ticker clock's handle"],
+    [{ name: 'ticker' }, "no ticker clock's memory"],
+    [{ name: 'ticker', buffer: new SharedArrayBuffer(16) }, "no ticker clock's memory"],
+    [
+      { name: 'ticker', buffer: new SharedArrayBuffer(TickerCell.create(1).buffer.byteLength) },
+      'a ticker cannot have a period of 0 ms',
+    ],
+    [{ name: 'ticker', buffer: TickerCell.create(Number.NaN).buffer }, 'a period of NaN ms'],
+  ])('is not attached to by %o', (handle, message) => {
+    expect(() => TickerClock.attach(handle as never)).toThrow(HandleError);
+    expect(() => TickerClock.attach(handle as never)).toThrow(message);
+  });
+
+  test.each([0.09, 1001, Number.NaN, '1'])('has no period of %s ms', async (periodMs) => {
+    const options = { periodMs: periodMs as number };
+    await expect(TickerClock.create(options)).rejects.toThrow(
+      /^periodMs must be a number at least 0.1 and at most 1000, got /,
+    );
+  });
+});

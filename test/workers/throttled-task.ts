@@ -1,0 +1,32 @@
+import { threadId } from 'node:worker_threads';
+import { workerData } from 'piscina';
+import { attach, type LimiterHandle } from '../../src/index.ts';
+import { Gate } from '../support/gate.ts';
+
+/** What a task does before it tells when it started. */
+export interface ThrottledTask {
+  readonly does: 'nothing' | 'throws' | 'meets' | 'waits';
+  /** Where those that meet arrive, and wait until so many have. */
+  readonly gate?: SharedArrayBuffer;
+  readonly arrivals?: number;
+}
+
+/** When it started, in microseconds of the limiter's clock, and in which thread. */
+export interface Started {
+  readonly atUs: number;
+  readonly thread: number;
+}
+
+const limiter = attach((workerData as { limiter: LimiterHandle<'token-bucket'> }).limiter);
+
+export default async function task({ does, gate, arrivals = 0 }: ThrottledTask): Promise<Started> {
+  if (does === 'waits') await limiter.wait();
+  const atUs = limiter.clock.now();
+  if (does === 'throws') throw new RangeError('the task threw');
+  if (does === 'meets') {
+    const place = new Gate(gate);
+    place.arrive();
+    place.await(arrivals);
+  }
+  return { atUs, thread: threadId };
+}

@@ -1,0 +1,40 @@
+import { attach, type LimiterHandle, systemClock } from '../../src/index.ts';
+import { Gate } from '../support/gate.ts';
+import { serve } from '../support/serve.ts';
+
+/** Reads a limiter's ticker clock beside the system clock, together with other threads. */
+export interface ReadJob {
+  readonly handle: LimiterHandle<'token-bucket'>;
+  readonly gate: SharedArrayBuffer;
+  /** How many arrivals open the gate. */
+  readonly arrivals: number;
+  readonly readings: number;
+}
+
+export interface ReadTimes {
+  /** The most that a reading was ahead of the system clock, read after it. */
+  readonly mostAheadUs: number;
+  /** The most that a reading was behind the one before it. */
+  readonly mostBackUs: number;
+  /** Readings that were the one before again: the system clock's own hardly ever are. */
+  readonly repeated: number;
+}
+
+serve(({ handle, gate, arrivals, readings }: ReadJob): ReadTimes => {
+  const { clock } = attach(handle);
+  const start = new Gate(gate);
+  start.arrive();
+  start.await(arrivals);
+  let mostAheadUs = Number.NEGATIVE_INFINITY;
+  let mostBackUs = Number.NEGATIVE_INFINITY;
+  let repeated = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < readings; i++) {
+    const us = clock.now();
+    mostAheadUs = Math.max(mostAheadUs, us - systemClock.now());
+    mostBackUs = Math.max(mostBackUs, last - us);
+    if (us === last) repeated++;
+    last = us;
+  }
+  return { mostAheadUs, mostBackUs, repeated };
+});
