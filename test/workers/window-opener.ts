@@ -37,9 +37,9 @@ function openFixed(handle: LimiterHandle<'fixed-window'>): boolean {
   return window.decide().allowed;
 }
 
-/** Holds the call after its exchange. */
+/** Holds the call after its exchange, which can be watched in JavaScript alone. */
 function openFixedAndLinger(handle: LimiterHandle<'fixed-window'>): boolean {
-  const window = FixedWindow.attach(handle);
+  const window = FixedWindow.attach({ ...handle, kernel: 'atomics' });
   const exchange = Atomics.compareExchange;
   const exchangeAndHold = (...args: Parameters<typeof exchange>) => {
     const seen = exchange(...args);
