@@ -1,9 +1,10 @@
+import { compiled } from './compiled.ts';
 import { type Exploration, Explorer, type Scenario } from './explorer.ts';
 import type { Operation } from './subject.ts';
 
 /** URL of a compiled subject module of this folder. */
 export function subjectModule(name: string): URL {
-  return new URL(`../../dist/test/explorer/${name}-subject.js`, import.meta.url);
+  return compiled(`test/explorer/${name}-subject.js`);
 }
 
 /** Explores a scenario to its end, or to its first violation. */
@@ -12,24 +13,7 @@ export async function explore(scenario: Scenario): Promise<Exploration> {
   try {
     return explorer.explore();
   } finally {
-    await explorer.close();
-  }
-}
-
-/**
- * Explores a scenario once for each step before which its first thread can be stopped for ever.
- * Returns the violations, and how many stops there were.
- */
-export async function exploreStops(
-  scenario: Scenario,
-): Promise<{ stops: number; violations: Exploration['violations'] }> {
-  const violations: Exploration['violations'][number][] = [];
-  for (let beforeStep = 0; ; beforeStep++) {
-    const stop = { thread: 0, beforeStep };
-    const exploration = await explore({ ...scenario, stop });
-    violations.push(...exploration.violations);
-    // Past its last step nothing is stopped any more, in any interleaving.
-    if (!exploration.stopped) return { stops: beforeStep, violations };
+    explorer.close();
   }
 }
 
