@@ -3,7 +3,7 @@ import { Crew, type Run, stoppedBy } from './crew.ts';
 import { type Execution, type Returned, Specification } from './specification.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import type { Operation, SubjectModule } from './subject.ts';
-import { MAX_STEPS, STOPS } from './turns.ts';
+import { STOPS } from './turns.ts';
 
 /** What is explored: which memory, and what each thread does on it. */
 export interface Scenario {
@@ -14,6 +14,11 @@ export interface Scenario {
   readonly threads: readonly (readonly Operation[])[];
   /** Whether a thread, any one of them, may be stopped for ever before any of its steps. */
   readonly stops?: boolean;
+  /**
+   * For operations that can go on for ever while others go on for ever: only interleavings in which
+   * none takes more steps than this.
+   */
+  readonly longest?: number;
 }
 
 /** An interleaving whose outcome no sequential order explains. */
@@ -35,8 +40,13 @@ export interface Exploration {
   readonly stops: number;
   /** Interleavings that real threads ran. The others are made of steps that were seen in those. */
   readonly runs: number;
+  /** How often an operation was not followed beyond its {@link Scenario.longest} step. */
+  readonly cuts: number;
   readonly violation: Violation | undefined;
 }
+
+/** An interleaving of so many steps goes on for ever. */
+const MAX_PATH = 1_500;
 
 /** Unwinds a search: a thread wrote a word that none was seen to write before. */
 class Grown extends Error {}
@@ -81,6 +91,7 @@ export class Explorer {
   readonly #visited = new Map<string, bigint>();
   #steps = 0;
   #stops = 0;
+  #cuts = 0;
   #violation: Violation | undefined;
 
   private constructor(scenario: Scenario, subject: SubjectModule) {
@@ -120,6 +131,7 @@ export class Explorer {
       steps: this.#steps,
       stops: this.#stops,
       runs: this.#runs,
+      cuts: this.#cuts,
       violation: this.#violation,
     };
   }
@@ -170,6 +182,7 @@ export class Explorer {
     this.#visited.clear();
     this.#steps = 0;
     this.#stops = 0;
+    this.#cuts = 0;
   }
 
   /** Lets real threads run an interleaving that begins in this way. */
@@ -194,12 +207,13 @@ export class Explorer {
 
   #state(): string {
     let state = `${this.#contents}`;
-    for (let thread = 0; thread < this.#progress.length; thread++) {
-      const progress = this.#progress[thread];
+    let thread = 0;
+    for (const progress of this.#progress) {
       const isStopped = thread === this.#stopped;
       // Of a thread that takes no more steps, only what it returned matters.
-      state += progress?.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
-      state += this.#begunText[thread];
+      state +=
+        progress.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
+      state += this.#begunText[thread++];
     }
     return state;
   }
@@ -219,7 +233,12 @@ export class Explorer {
       this.#check();
       interleavings = 1n;
     }
-    if (this.#path.length > MAX_STEPS) throw new Error(`a thread spins: ${this.#path}`);
+    const { longest = Number.POSITIVE_INFINITY } = this.#scenario;
+    if (able.some((thread) => (this.#progress[thread]?.age ?? 0) >= longest)) {
+      this.#cuts++;
+      return 0n;
+    }
+    if (this.#path.length > MAX_PATH) throw new Error(`a thread spins: ${this.#path}`);
     const alone = able.find((thread) => this.#commutes(thread, able));
     for (const thread of alone === undefined ? able : [alone]) {
       interleavings += this.#go(thread);

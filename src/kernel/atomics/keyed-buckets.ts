@@ -24,9 +24,10 @@ export class KeyedBuckets implements TokenKernel {
   readonly #table: KeyTable;
   readonly #counters: Counters | undefined;
 
-  constructor(place: CellPlace, readClock: () => number) {
+  /** `looks`, for the tests alone, is how often to look at an entry that another thread holds. */
+  constructor(place: CellPlace, readClock: () => number, looks?: number) {
     this.#words = place.region.i64;
-    this.#loop = new KeyedLoop(place, readClock);
+    this.#loop = new KeyedLoop(place, readClock, looks);
     this.#table = this.#loop.table;
     this.#counters = Counters.open(place);
   }

@@ -42,7 +42,7 @@ export class KeyedLoop {
   readonly #halves = new Int32Array(this.#split.buffer);
 
   /** `readClock` is asked only where a call's `now` turns out to be old. */
-  constructor(place: CellPlace, readClock: () => number) {
+  constructor(place: CellPlace, readClock: () => number, looks?: number) {
     const { originUs, whenFull } = readTable(place);
     this.#words = place.region.i64;
     this.#sharedAt = (place.offset + KEYED.shared) >> 3;
@@ -51,7 +51,7 @@ export class KeyedLoop {
     this.limit = new LiveLimit(place);
     this.clock = new KeyedClock(originUs, this.limit.schedule);
     this.table = new KeyTable(place);
-    this.claim = new KeyClaim(place, this.table);
+    this.claim = new KeyClaim(place, this.table, looks);
     this.shared = new AtomicsBucket(place, false);
     this.#readClock = readClock;
   }
