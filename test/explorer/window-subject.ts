@@ -8,7 +8,7 @@ import { openWindowCell } from '../../src/kernel/window-cell.ts';
 import type { WindowKind } from '../../src/kernel/window-limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import type { Operation, Subject } from './subject.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
 
 const CREATED_MS = 1000;
 const INTERVAL_MS = 100;
@@ -66,6 +66,10 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           return receipt === undefined ? null : window.cancel(receipt);
         case 'available':
           return window.available(now);
+        case 'decide':
+          return verdict(window.decide(number, now));
+        case 'timeUntil':
+          return window.timeUntil(number, now);
         default:
           throw new Error(`no operation ${name}`);
       }
