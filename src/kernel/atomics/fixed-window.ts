@@ -77,11 +77,14 @@ export class AtomicsFixedWindow extends AtomicsWindow {
       const left = this.limit - this.#count();
       let taken = most;
       let next: bigint;
+      let nowUs = 0;
       if (most <= left && (low & this.#givenBack) === 0) {
-        // The clock has no say while the count is under the limit.
+        // The clock has no say while the count is under the limit. But what a survey says is true
+        // at a reading during which the word did not change.
+        if (survey) nowUs = now();
         next = this.#plus(word, most);
       } else {
-        const nowUs = now();
+        nowUs = now();
         const start = this.#startOfNext(nowUs);
         if (start !== GOES_ON) {
           next = this.#join(start, most);
@@ -90,22 +93,28 @@ export class AtomicsFixedWindow extends AtomicsWindow {
           next = this.#plus(word, taken);
         } else {
           this.waitUs = this.#untilEnd(nowUs);
-          if (survey) this.#survey(nowUs);
-          return 0;
+          if (!survey) return 0;
+          taken = 0;
+          next = word;
         }
       }
-      const seen = taken === 0 ? word : Atomics.compareExchange(words, wordAt, word, next);
+      const seen =
+        taken > 0
+          ? Atomics.compareExchange(words, wordAt, word, next)
+          : survey
+            ? Atomics.load(words, wordAt)
+            : word;
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
         this.written = next;
         this.taken = taken;
         if (survey) {
           split[0] = next;
-          this.#survey(now());
+          this.#survey(nowUs);
         }
         return taken;
       }
-      this.lostRaces++;
+      if (taken > 0) this.lostRaces++;
       word = seen;
     }
   }
