@@ -71,10 +71,15 @@ export class KeyedBuckets implements TokenKernel {
     this.#loop.begin(nowUs);
     const { ticksPerToken, burst } = this.schedule();
     const asked = Math.floor(tokens);
-    let most = Math.min(asked, Math.floor(burst));
-    // A refusal tells how many there are. They may be fewer by the next attempt.
-    while (most > 0 && this.#loop.take(nowUs, most, 0) !== 0) {
-      most = Math.min(most - 1, Math.floor(this.#loop.lastTicks / ticksPerToken));
+    const all = Math.min(asked, Math.floor(burst));
+    let most = all;
+    let from: bigint | undefined;
+    // A refusal tells how many there are, and these are taken unless something has changed since.
+    while (most > 0 && this.#loop.take(nowUs, most, 0, from) !== 0) {
+      const { lastSeen, lastTicks } = this.#loop;
+      const isNew = from !== undefined && lastSeen !== from;
+      most = Math.min(isNew ? all : most - 1, Math.floor(lastTicks / ticksPerToken));
+      from = lastSeen;
     }
     const taken = Math.max(most, 0);
     this.#count(taken, taken === 0 && asked > 0);

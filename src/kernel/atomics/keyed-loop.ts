@@ -33,6 +33,8 @@ export class KeyedLoop {
   lastVersion = 0;
   lastWord = 0n;
   lastTicks = 0;
+  /** The state that a refusal stands on; undefined if it stands on no entry's. */
+  lastSeen: bigint | undefined;
 
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #sharedAt: number;
@@ -69,19 +71,23 @@ export class KeyedLoop {
     return Number(Atomics.load(this.#words, this.#sharedAt));
   }
 
-  /** Takes tokens of the key: microseconds to wait, `LATER` or `NEVER`. After {@link begin}. */
-  take(nowUs: number, tokens: number, maxWaitUs: number): number {
+  /**
+   * Takes tokens of the key: microseconds to wait, `LATER` or `NEVER`. After {@link begin}. With
+   * `from` only if an entry's state is still that one; otherwise it is refused, too.
+   */
+  take(nowUs: number, tokens: number, maxWaitUs: number, from?: bigint): number {
     const limit = this.limit;
     if (tokens !== limit.tokens) limit.price(tokens);
     const { costHigh, costLow, capHigh, capLow, ticksPerMicro } = limit;
     this.lastEntry = NOWHERE;
+    this.lastSeen = undefined;
     if (costHigh === 0 && costLow === 0) return 0;
     if ((costHigh - capHigh) * LOW_UNIT + (costLow - capLow) > 0) return NEVER;
     const span = Math.min(MAX_SPAN_TICKS, this.clock.ticksLeft);
     const maxWait = maxWaitUs === 0 ? 0 : Math.min(Math.round(maxWaitUs * ticksPerMicro), span);
     for (;;) {
       const entry = this.table.find();
-      const wait = entry >= 0 ? this.#charge(entry, maxWait) : this.#insert(maxWait);
+      const wait = entry >= 0 ? this.#charge(entry, maxWait, from) : this.#insert(maxWait);
       if (wait === NO_PLACE) return this.#withoutPlace(nowUs, tokens, maxWaitUs);
       if (wait > 0) return wait / ticksPerMicro + (this.clock.nowUs - nowUs);
       if (wait !== BEATEN) return wait;
@@ -89,7 +95,7 @@ export class KeyedLoop {
   }
 
   /** Charges the key's bucket: ticks to wait, `LATER` or `BEATEN`. */
-  #charge(entry: number, maxWait: number): number {
+  #charge(entry: number, maxWait: number, from: bigint | undefined): number {
     const words = this.#words;
     const table = this.table;
     const split = this.#split;
@@ -114,11 +120,12 @@ export class KeyedLoop {
         aheadLow = -capLow;
       }
       const due = (aheadHigh + costHigh) * LOW_UNIT + (aheadLow + costLow);
-      if (due > maxWait) {
+      if (due > maxWait || (from !== undefined && state !== from)) {
         const again = Atomics.load(words, at);
         split[0] = again;
         if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
           if (table.versionOf(entry) !== version) return BEATEN;
+          this.lastSeen = state;
           this.lastTicks = 0 - (aheadHigh * LOW_UNIT + aheadLow);
           return LATER;
         }
