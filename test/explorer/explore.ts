@@ -28,3 +28,20 @@ export function pairs(
       .map(([nameB, b]): [string, Operation, Operation] => [`${nameA} and ${nameB}`, a, b]),
   );
 }
+
+/** All unordered triples of operations. */
+export function triples(
+  operations: Readonly<Record<string, Operation>>,
+): [name: string, a: Operation, b: Operation, c: Operation][] {
+  const entries = Object.entries(operations);
+  return entries.flatMap(([name, a], i) =>
+    pairs(Object.fromEntries(entries.slice(i))).map(
+      ([others, b, c]): [string, Operation, Operation, Operation] => [
+        `${name}, ${others}`,
+        a,
+        b,
+        c,
+      ],
+    ),
+  );
+}

@@ -89,8 +89,6 @@ function explains({ order, results, observation }: Outcome, execution: Execution
     // What never took a step cannot have happened, unless it needs none.
     if (begun(later) === undefined && !hasReturned(later)) return false;
     const [thread, operation] = later;
-    return order
-      .slice(0, at)
-      .every((earlier) => operation >= (begun(earlier)?.[thread] ?? 0));
+    return order.slice(0, at).every((earlier) => operation >= (begun(earlier)?.[thread] ?? 0));
   });
 }

@@ -86,7 +86,8 @@ export class Turns {
 
   /** Whose turn is next: a thread's, or the scheduler's, which comes after the last of them. */
   #next(): number {
-    if (this.#get(AT.mode) !== MODE.run || this.#get(AT.fault) === FAULT.spins) return this.#threads;
+    if (this.#get(AT.mode) !== MODE.run || this.#get(AT.fault) === FAULT.spins)
+      return this.#threads;
     for (let thread = 0; thread < this.#threads; thread++) {
       if ((this.#get(AT.started) & (1 << thread)) === 0) return thread;
     }
