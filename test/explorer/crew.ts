@@ -65,7 +65,7 @@ export class Crew {
     const fault = this.#turns.run(schedule);
     const bytes = this.#bytes.slice();
     this.#turns.unwind();
-    if (fault === FAULT.grown) {
+    if (this.words.some((word) => this.#turns.written[word] === WORD.found)) {
       for (const word of this.words) this.#turns.written[word] = WORD.written;
       return undefined;
     }

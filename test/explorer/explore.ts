@@ -1,5 +1,6 @@
 import { compiled } from './compiled.ts';
-import { type Exploration, Explorer, type Scenario } from './explorer.ts';
+import type { Exploration, Scenario } from './exploration.ts';
+import { Explorer } from './explorer.ts';
 import type { Operation } from './subject.ts';
 
 /** URL of a compiled subject module of this folder. */

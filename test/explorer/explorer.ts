@@ -1,52 +1,13 @@
 import { Behaviour, type Progress, READ, WRITE } from './behaviour.ts';
 import { Crew, type Run, stoppedBy } from './crew.ts';
+import type { Exploration, Scenario, Violation } from './exploration.ts';
 import { type Execution, type Returned, Specification } from './specification.ts';
 import { Memory, type Step, wordOf } from './step.ts';
-import type { Operation, SubjectModule } from './subject.ts';
+import type { SubjectModule } from './subject.ts';
 import { STOPS } from './turns.ts';
 
-/** What is explored: which memory, and what each thread does on it. */
-export interface Scenario {
-  /** URL of a compiled {@link SubjectModule}. */
-  readonly module: URL;
-  /** Passed to the module: which memory to lay down. */
-  readonly setup: string;
-  readonly threads: readonly (readonly Operation[])[];
-  /** Whether a thread, any one of them, may be stopped for ever before any of its steps. */
-  readonly stops?: boolean;
-  /**
-   * For operations that can go on for ever while others go on for ever: only interleavings in which
-   * none takes more steps than this.
-   */
-  readonly longest?: number;
-}
-
-/** An interleaving whose outcome no sequential order explains. */
-export interface Violation {
-  /** Which thread took each step, or was stopped: replays with {@link Explorer.replay}. */
-  readonly schedule: readonly number[];
-  readonly execution: Execution;
-}
-
-/** The outcome of an exploration. */
-export interface Exploration {
-  /** How many interleavings there are, if those that differ in steps that commute are one. */
-  readonly interleavings: bigint;
-  /** Different states that these lead through. */
-  readonly states: number;
-  /** Steps from one of these states to the next. */
-  readonly steps: number;
-  /** Those before which a thread was stopped for ever. */
-  readonly stops: number;
-  /** Interleavings that real threads ran. The others are made of steps that were seen in those. */
-  readonly runs: number;
-  /** How often an operation was not followed beyond its {@link Scenario.longest} step. */
-  readonly cuts: number;
-  readonly violation: Violation | undefined;
-}
-
 /** An interleaving of so many steps goes on for ever. */
-const MAX_PATH = 1_500;
+const MAX_PATH = 500;
 
 /** Unwinds a search: a thread wrote a word that none was seen to write before. */
 class Grown extends Error {}
@@ -138,7 +99,8 @@ export class Explorer {
 
   /** Takes one schedule again on real threads, to its end, and says what came out. */
   replay(schedule: readonly number[]): { run: Run; execution: Execution; isExplained: boolean } {
-    let run = this.#crew.run(schedule);
+    let run: Run | undefined;
+    // The first runs show which words are written.
     while (run === undefined) run = this.#crew.run([]) && this.#crew.run(schedule);
     const begun = this.#scenario.threads.map((): (Returned | undefined)[] => []);
     const done = (thread: number, at: number) => {

@@ -37,18 +37,24 @@ async function exploreAll(indices: readonly number[]): Promise<Figures[]> {
   const queue = [...indices];
   const figures: Figures[] = [];
   const work = async () => {
-    const child = fork(new URL(import.meta.url), ['--child']);
+    const child = fork(new URL(import.meta.url), ['--child'], {
+      // The largest scenario has four million states.
+      execArgv: ['--max-old-space-size=4096'],
+    });
+    let exploring: string | undefined;
+    const ended = once(child, 'exit').then(() => {
+      if (exploring !== undefined) throw new Error(`exploring ${exploring} ended its process`);
+    });
     for (let index = queue.shift(); index !== undefined; index = queue.shift()) {
-      const answered = once(child, 'message');
+      exploring = SCENARIOS[index]?.name;
+      const answered = new Promise<Figures>((resolve) => child.once('message', resolve));
       child.send(index);
-      const ended = once(child, 'exit').then(() => {
-        throw new Error(`exploring ${SCENARIOS[index as number]?.name} ended its process`);
-      });
-      const [answer] = await Promise.race([answered, ended]);
-      figures.push(answer as Figures);
+      const answer = await Promise.race([answered, ended]);
+      if (answer !== undefined) figures.push(answer);
     }
-    child.removeAllListeners('exit');
+    exploring = undefined;
     child.disconnect();
+    await ended;
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), indices.length) }, work));
   const place = (one: Figures) =>

@@ -1,5 +1,5 @@
 import { markdownTable } from 'markdown-table';
-import type { Exploration } from './explorer.ts';
+import type { Exploration } from './exploration.ts';
 import type { Listed } from './scenarios.ts';
 import { scheduleText } from './schedule-text.ts';
 

@@ -1,5 +1,5 @@
+import type { Scenario } from './exploration.ts';
 import { pairs, subjectModule, triples } from './explore.ts';
-import type { Scenario } from './explorer.ts';
 import type { Operation } from './subject.ts';
 
 /** A scenario of the list that is explored from end to end. */
@@ -206,4 +206,5 @@ function others(): Listed[] {
   ];
 }
 
-export const SCENARIOS: readonly Listed[] = [...PLANS.flatMap(listed), ...others()];
+/** The longest come first, so that all cores have something to do to the end. */
+export const SCENARIOS: readonly Listed[] = [...others(), ...PLANS.flatMap(listed)];

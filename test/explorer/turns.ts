@@ -7,15 +7,15 @@ import { KINDS, type Step } from './step.ts';
 const AT = { cursor: 0, length: 1, started: 2, rested: 3, killed: 4, mode: 5, fault: 6, wake: 8 };
 const MODE = { run: 0, unwind: 1, leave: 2 } as const;
 /** A run this long means that a thread spins. */
-export const MAX_STEPS = 8192;
+const MAX_STEPS = 8192;
 const MAX_THREADS = 8;
 const RESULT_BYTES = 4096;
 
 /** Added to a thread's number in a schedule: it is stopped for ever before its next step. */
 export const STOPS = MAX_THREADS;
 
-/** What went wrong in a run; `grown`: a word was written that was taken for one that nobody writes. */
-export const FAULT = { none: 0, spins: 1, atRest: 2, grown: 3 } as const;
+/** What went wrong in a run. */
+export const FAULT = { none: 0, spins: 1, atRest: 2 } as const;
 
 /** Is each word one that threads write, and hence one on which accesses are steps? */
 export const WORD = { unwritten: 0, written: 1, found: 2 } as const;
@@ -162,7 +162,6 @@ export class Turns {
   /** Notes that a word is written that was taken for one that nobody writes. */
   found(word: number): void {
     this.written[word] = WORD.found;
-    this.#words[AT.fault] = FAULT.grown;
   }
 
   /** Ends this thread's part of the run. */

@@ -66,8 +66,14 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           return receipt === undefined ? null : window.cancel(receipt);
         case 'available':
           return window.available(now);
-        case 'decide':
-          return verdict(window.decide(number, now));
+        case 'decide': {
+          const decision = window.decide(number, now);
+          // A log's admission that another thread finished counts from that thread's reading, and it
+          // tells of its end from its own: too long a time, by as much as the call took.
+          return verdict(
+            window instanceof AtomicsSlidingLog ? { ...decision, fullUs: 0 } : decision,
+          );
+        }
         case 'timeUntil':
           return window.timeUntil(number, now);
         default:
