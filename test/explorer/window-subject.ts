@@ -8,7 +8,7 @@ import type { WindowKernel } from '../../src/kernel/window-kernel.ts';
 import type { WindowKind } from '../../src/kernel/window-limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import type { Operation, Subject } from './subject.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
 
 const CREATED_MS = 1000;
 const INTERVAL_MS = 100;
@@ -71,6 +71,16 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           return receipt === undefined ? null : window.cancel(receipt);
         case 'available':
           return window.available(now);
+        case 'decide': {
+          const decision = window.decide(number, now);
+          // A log's admission that another thread finished counts from that thread's reading, and it
+          // tells of its end from its own: too long a time, by as much as the call took.
+          return verdict(
+            window instanceof AtomicsSlidingLog ? { ...decision, fullUs: 0 } : decision,
+          );
+        }
+        case 'timeUntil':
+          return window.timeUntil(number, now);
         default:
           throw new Error(`no operation ${name}`);
       }
