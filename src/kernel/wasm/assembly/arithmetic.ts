@@ -1,5 +1,7 @@
+import { MAX_SPAN_TICKS } from './constants';
+
 /** Doubles up to here are exact integers. */
-export const MAX_SAFE: f64 = 9007199254740991;
+const MAX_SAFE: f64 = 9007199254740991;
 
 /** As `Math.round` does: halves go up. */
 export function round(value: f64): f64 {
@@ -38,4 +40,25 @@ export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
   }
   if (quotient >= (most as u64)) return a < 0 ? -most : most;
   return a < 0 ? -(quotient as i64) - i64(remainder != 0) : (quotient as i64);
+}
+
+/** More ticks than any bucket holds. */
+const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
+
+/** Tokens in ticks, rounded up: exact for whole tokens. */
+export function ticksUp(tokens: f64, ticksPerToken: f64): i64 {
+  const ticks = tokens * ticksPerToken;
+  if (ticks <= MAX_SAFE) return ceil(ticks) as i64;
+  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
+  const whole = floor(tokens);
+  return (whole as i64) * (ticksPerToken as i64) + (ceil((tokens - whole) * ticksPerToken) as i64);
+}
+
+/** Tokens in ticks, rounded down: exact for whole tokens. */
+export function ticksDown(tokens: f64, ticksPerToken: f64): i64 {
+  const ticks = tokens * ticksPerToken;
+  if (ticks <= MAX_SAFE) return floor(ticks) as i64;
+  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
+  const whole = floor(tokens);
+  return (whole as i64) * (ticksPerToken as i64) + (floor((tokens - whole) * ticksPerToken) as i64);
 }

@@ -1,4 +1,4 @@
-import { round } from './arithmetic';
+import { round, ticksDown } from './arithmetic';
 import { exchange64, load64 } from './atomics';
 import {
   CELL_word,
@@ -25,7 +25,6 @@ import {
   ticksPerToken,
   tokensOf,
   untilHeld,
-  worthOf,
 } from './record';
 
 // The operations on one bucket, as BucketKernel describes them. Where that throws, these return DAMAGED.
@@ -217,7 +216,7 @@ export function refund(cell: usize, nowUs: f64, tokens: f64): f64 {
   while (true) {
     if (!settle(cell, nowUs)) return DAMAGED;
     const word = lastWord;
-    const held = min(capTicks, heldUnder(word) + worthOf(tokens));
+    const held = min(capTicks, heldUnder(word) + ticksDown(tokens, ticksPerToken));
     if (exchange64(cell + CELL_word, word, wordOf(nowTicks - held, word)) == word) return 0;
   }
 }

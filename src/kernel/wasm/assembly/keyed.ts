@@ -1,4 +1,4 @@
-import { MAX_SAFE, round } from './arithmetic';
+import { round, ticksUp } from './arithmetic';
 import { exchange64, load64 } from './atomics';
 import {
   FIRST_TICKS,
@@ -142,17 +142,6 @@ function ticksUntil(state: i64): f64 {
   return ((state >> TAG_BITS) - nowTicks) as f64;
 }
 
-/** More than any bucket holds. */
-const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
-
-function costOf(tokens: f64): i64 {
-  const ticks = tokens * ticksPerToken;
-  if (ticks <= MAX_SAFE) return ceil(ticks) as i64;
-  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
-  const whole = floor(tokens);
-  return (whole as i64) * (ticksPerToken as i64) + (ceil((tokens - whole) * ticksPerToken) as i64);
-}
-
 /**
  * Takes tokens of the key of this hash: microseconds to wait, LATER, NEVER, NO_PLACE or DAMAGED.
  * `begins` is 0 where it goes on with a call that has taken none so far.
@@ -174,7 +163,7 @@ export function take(
   }
   lastEntry = NOWHERE;
   lastSeen = NEVER_SEEN;
-  cost = costOf(tokens);
+  cost = ticksUp(tokens, ticksPerToken);
   if (cost == 0) return 0;
   if (cost > capTicks) return NEVER;
   const span = min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;

@@ -1,4 +1,4 @@
-import { isWhole, MAX_SAFE, round } from './arithmetic';
+import { isWhole, round, ticksUp } from './arithmetic';
 import { load32, load64 } from './atomics';
 import {
   CELL_word,
@@ -78,25 +78,9 @@ export function fillAt(tick: f64): f64 {
   return fillTicks == 0 ? tick : floor(tick / fillTicks) * fillTicks;
 }
 
-/** More ticks than any bucket holds. */
-const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
-
 /** What tokens cost, rounded up; a fraction of a tick is never given away. */
 export function costOf(tokens: f64): i64 {
-  const ticks = tokens * ticksPerToken;
-  if (ticks <= MAX_SAFE) return ceil(ticks) as i64;
-  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
-  const whole = floor(tokens);
-  return (whole as i64) * (ticksPerToken as i64) + (ceil((tokens - whole) * ticksPerToken) as i64);
-}
-
-/** What tokens given back are worth, rounded down. */
-export function worthOf(tokens: f64): i64 {
-  const ticks = tokens * ticksPerToken;
-  if (ticks <= MAX_SAFE) return floor(ticks) as i64;
-  if (ticks >= (TOO_MANY as f64)) return TOO_MANY;
-  const whole = floor(tokens);
-  return (whole as i64) * (ticksPerToken as i64) + (floor((tokens - whole) * ticksPerToken) as i64);
+  return ticksUp(tokens, ticksPerToken);
 }
 
 /** Ticks as tokens: never more than the burst, which is rounded up to ticks. */
