@@ -1,7 +1,8 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { parseOutputPath } from '../output-path.ts';
 import { formatNumber, formatSpan, paintFor } from './format.ts';
 import { Interrupt } from './interrupt.ts';
-import { checkWritable, writeJsonReport } from './json-report.ts';
+import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import {
   type Header,
@@ -100,23 +101,12 @@ export function loadCommand(version: string): Command {
         '5s',
       ),
     )
-    .addOption(option('--json <file>', 'write the full result to this file', parseJsonPath))
+    .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
       process.exitCode = await load(loadOptions(url, given, command), given.json, version);
     });
-}
-
-function parseJsonPath(path: string): string {
-  try {
-    checkWritable(path);
-  } catch (error) {
-    throw new InvalidArgumentError(
-      `It must be the path of a file that can be written (${(error as Error).message}).`,
-    );
-  }
-  return path;
 }
 
 function loadOptions(

@@ -19,7 +19,8 @@ const RATE = /^(.+)\/(millisecond|second|minute|hour|day)$/;
 function parseValue(name: string, text: string): number {
   const [, amount = text, unit = 'second'] = name === 'rate' ? (RATE.exec(text) ?? []) : [];
   if (!NUMBER.test(amount)) {
-    const wanted = name === 'rate' ? 'a number, such as 100 or 6000/minute' : 'a number, such as 100';
+    const wanted =
+      name === 'rate' ? 'a number, such as 100 or 6000/minute' : 'a number, such as 100';
     throw new InvalidArgumentError(`${name} must be ${wanted}, got ${JSON.stringify(text)}.`);
   }
   const value = Number(amount);
@@ -35,7 +36,9 @@ function parseTerm(text: string, forms: Readonly<Record<string, readonly TermFor
   const candidates = Object.hasOwn(forms, kind) ? forms[kind] : undefined;
   if (candidates === undefined) {
     const kinds = Object.keys(forms).join(', ');
-    throw new InvalidArgumentError(`It must begin with one of ${kinds}, got ${JSON.stringify(kind)}.`);
+    throw new InvalidArgumentError(
+      `It must begin with one of ${kinds}, got ${JSON.stringify(kind)}.`,
+    );
   }
   const numbers: Record<string, number> = {};
   for (const word of words) {

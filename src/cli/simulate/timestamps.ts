@@ -14,10 +14,8 @@ export interface TimestampFormat {
 }
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
-const COMMON_LOG =
-  /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)\]/;
-const ISO =
-  /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?: ?(Z|UTC|[+-]\d\d:?\d\d))?/;
+const COMMON_LOG = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)\]/;
+const ISO = /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?: ?(Z|UTC|[+-]\d\d:?\d\d))?/;
 const NUMBER = /^\s*"?(\d+)(\.\d+)?(?=$|[\s,;"])/;
 
 /** As many seconds are 5,138 years; as many milliseconds were in 1973. */
@@ -42,7 +40,10 @@ const commonLog: TimestampFormat = {
       Number(second),
     );
     const offsetMs = (Number(hours) * 60 + Number(minutes)) * 60_000;
-    return { us: (sign === '-' ? local + offsetMs : local - offsetMs) * 1_000, isWholeSecond: true };
+    return {
+      us: (sign === '-' ? local + offsetMs : local - offsetMs) * 1_000,
+      isWholeSecond: true,
+    };
   },
 };
 
