@@ -17,6 +17,7 @@ import {
   parseThreads,
   parseUrl,
 } from './options.ts';
+import { writeReport } from './report.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './result.ts';
 import { InterruptedError, runLoad } from './run.ts';
 import { renderSummary } from './summary.ts';
@@ -54,6 +55,7 @@ interface CommandOptions {
   readonly body?: Uint8Array;
   readonly timeout: number;
   readonly json?: string;
+  readonly report?: string;
 }
 
 function option<T>(flags: string, description: string, parse: (text: string) => T): Option {
@@ -102,10 +104,11 @@ export function loadCommand(version: string): Command {
       ),
     )
     .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
+    .option('--report <file>', 'write a page with charts, which needs no network', parseOutputPath)
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
-      process.exitCode = await load(loadOptions(url, given, command), given.json, version);
+      process.exitCode = await load(loadOptions(url, given, command), given, version);
     });
 }
 
@@ -133,13 +136,14 @@ function loadOptions(
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: header ?? [],
     body,
+    latencyByTime: given.report !== undefined,
   };
 }
 
 /** Runs, shows and writes; returns the exit code. */
 async function load(
   options: LoadOptions,
-  jsonPath: string | undefined,
+  { json, report }: Pick<CommandOptions, 'json' | 'report'>,
   version: string,
 ): Promise<number> {
   const { stdout, stderr } = process;
@@ -156,7 +160,8 @@ async function load(
     });
     live?.stop();
     stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
-    if (jsonPath !== undefined) writeJsonReport(jsonPath, result, version);
+    if (json !== undefined) writeJsonReport(json, result, version);
+    if (report !== undefined) writeReport(report, result, version);
     return exitCode(result);
   } catch (error) {
     live?.stop();

@@ -37,6 +37,7 @@ td { color: var(--strong) }
 .u-legend tr > * { border: 0; padding: 2px 6px 2px 0 }
 .u-legend table, table.u-legend { width: auto; margin: 2px 0 0 66px }
 .u-legend .u-value { min-width: 74px; text-align: left }
+.u-inline.u-live.u-legend th::after { content: '' }
 .u-select { background: var(--blue); opacity: .15 }
 footer { font-size: 12px; text-align: center }
 `;

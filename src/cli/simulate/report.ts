@@ -66,7 +66,7 @@ function ratesChart(result: SimulateResult, one: LimiterResult): LineChart {
     series: [
       { label: 'arrivals', colour: 'grey', values: closed(arrivals), look: 'area' },
       { label: 'admitted', colour: 'blue', values: closed(admitted), look: 'area' },
-      { label: 'the most', colour: 'red', values: x.map(() => bound), look: 'dashes' },
+      { label: 'bound', colour: 'red', values: x.map(() => bound), look: 'dashes' },
     ],
     unit: '/s',
     logarithmic: false,

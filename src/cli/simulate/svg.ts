@@ -12,10 +12,10 @@ const LEFT = 72;
 const RIGHT = WIDTH - 20;
 /** Above the first panel. */
 const HEAD = 58;
-const PANEL = 196;
+const PANEL = 212;
 /** Within a panel, from its top. */
-const TOP = 34;
-const BASE = 158;
+const TOP = 50;
+const BASE = 174;
 
 const STYLE = `
   text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #57606a }
@@ -71,7 +71,7 @@ function legend(): string {
 <rect class="admitted" x="${x + 82}" y="${y - 9}" width="14" height="10"/>
 <text x="${x + 102}" y="${y}">admitted</text>
 <path class="bound" d="M${x + 172},${y - 4}h24"/>
-<text x="${x + 202}" y="${y}">the most</text>`;
+<text x="${x + 202}" y="${y}">bound</text>`;
 }
 
 function panel(text: string, said: string, rates: RatesByTime, top: number): string {
@@ -95,7 +95,7 @@ function panel(text: string, said: string, rates: RatesByTime, top: number): str
   );
   const most = `${formatNumber(bound)}/s in ${formatSpan(slotSeconds * 1_000)}`;
   return `<text class="title" x="16" y="${top + 18}">${escaped(text)}</text>
-<text x="${RIGHT}" y="${top + 18}" text-anchor="end">${escaped(said)}</text>
+<text x="16" y="${top + 36}">${escaped(said)}</text>
 ${grid.join('\n')}
 ${timeAxis(seconds, x, base)}
 <path class="arrivals" d="M${LEFT},${base}${outline(arrivals)}V${base}Z"/>
@@ -104,7 +104,7 @@ ${timeAxis(seconds, x, base)}
 ${
   isBoundShown
     ? `<path class="bound" d="M${LEFT},${y(bound)}H${RIGHT}"><title>${escaped(most)}</title></path>`
-    : `<text x="${RIGHT - 4}" y="${top + TOP + 12}" text-anchor="end">the most: ${escaped(most)}</text>`
+    : `<text x="${RIGHT - 4}" y="${top + TOP + 12}" text-anchor="end">bound: ${escaped(most)}</text>`
 }`;
 }
 
