@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { loadCommand } from './load/command.ts';
+import { simulateCommand } from './simulate/command.ts';
 
 // From dist/src/cli, where this runs.
 const MANIFEST = new URL('../../../package.json', import.meta.url);
@@ -11,5 +12,6 @@ await new Command('zerotime')
   .description('One exact rate limit over all threads: tools.')
   .version(version)
   .addCommand(loadCommand(version))
+  .addCommand(simulateCommand(version))
   .showHelpAfterError('(zerotime --help shows all commands)')
   .parseAsync();

@@ -1,7 +1,8 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { parseOutputPath } from '../output-path.ts';
 import { formatNumber, formatSpan, paintFor } from './format.ts';
 import { Interrupt } from './interrupt.ts';
-import { checkWritable, writeJsonReport } from './json-report.ts';
+import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import {
   type Header,
@@ -16,6 +17,7 @@ import {
   parseThreads,
   parseUrl,
 } from './options.ts';
+import { writeReport } from './report.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './result.ts';
 import { InterruptedError, runLoad } from './run.ts';
 import { renderSummary } from './summary.ts';
@@ -53,6 +55,7 @@ interface CommandOptions {
   readonly body?: Uint8Array;
   readonly timeout: number;
   readonly json?: string;
+  readonly report?: string;
 }
 
 function option<T>(flags: string, description: string, parse: (text: string) => T): Option {
@@ -100,23 +103,13 @@ export function loadCommand(version: string): Command {
         '5s',
       ),
     )
-    .addOption(option('--json <file>', 'write the full result to this file', parseJsonPath))
+    .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
+    .option('--report <file>', 'write a page with charts, which needs no network', parseOutputPath)
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
-      process.exitCode = await load(loadOptions(url, given, command), given.json, version);
+      process.exitCode = await load(loadOptions(url, given, command), given, version);
     });
-}
-
-function parseJsonPath(path: string): string {
-  try {
-    checkWritable(path);
-  } catch (error) {
-    throw new InvalidArgumentError(
-      `It must be the path of a file that can be written (${(error as Error).message}).`,
-    );
-  }
-  return path;
 }
 
 function loadOptions(
@@ -143,13 +136,14 @@ function loadOptions(
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: header ?? [],
     body,
+    latencyByTime: given.report !== undefined,
   };
 }
 
 /** Runs, shows and writes; returns the exit code. */
 async function load(
   options: LoadOptions,
-  jsonPath: string | undefined,
+  { json, report }: Pick<CommandOptions, 'json' | 'report'>,
   version: string,
 ): Promise<number> {
   const { stdout, stderr } = process;
@@ -166,7 +160,8 @@ async function load(
     });
     live?.stop();
     stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
-    if (jsonPath !== undefined) writeJsonReport(jsonPath, result, version);
+    if (json !== undefined) writeJsonReport(json, result, version);
+    if (report !== undefined) writeReport(report, result, version);
     return exitCode(result);
   } catch (error) {
     live?.stop();

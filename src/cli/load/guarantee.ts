@@ -38,7 +38,12 @@ function ulp(x: number): number {
  * `2 ticks + 4 ulp(latest instant)` of time. The check itself rounds four times, each time relative
  * to a number of tokens that is no larger than the log's length plus the burst.
  */
-function toleranceInTokens(latestUs: number, count: number, ratePerUs: number, burst: number) {
+export function toleranceInTokens(
+  latestUs: number,
+  count: number,
+  ratePerUs: number,
+  burst: number,
+) {
   const ofTime = 2 * TICK_US + 4 * ulp(latestUs);
   return ofTime * ratePerUs + 4 * Number.EPSILON * (count + burst);
 }

@@ -1,14 +1,9 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import { exitCode, type LoadResult } from './result.ts';
 import { SPANS } from './tally.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
-
-/** Throws what writing the file would throw. An existing file keeps its content. */
-export function checkWritable(path: string): void {
-  closeSync(openSync(path, 'a'));
-}
 
 /** Writes everything that a run has found out. */
 export function writeJsonReport(path: string, result: LoadResult, version: string): void {

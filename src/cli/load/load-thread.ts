@@ -61,14 +61,14 @@ function rehearse({ url, requests }: Rehearsal, onDone: () => void): void {
 }
 
 function startLoad(
-  { url, connections, request, timeoutMs, outstanding }: LoadThreadData,
-  { bucket: handle, endUs }: LoadCommand & { type: 'go' },
+  { url, connections, request, timeoutMs, outstanding, latencyByTime }: LoadThreadData,
+  { bucket: handle, startUs, endUs }: LoadCommand & { type: 'go' },
   post: (event: LoadEvent, transfer?: ArrayBuffer[]) => void,
   onDone: () => void,
 ): Pacer {
   const bucket = TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
   const target = new URL(url);
-  const tally = new Tally();
+  const tally = new Tally(latencyByTime ? startUs : undefined);
   const log = new AdmissionLog();
   let issuing = true;
 

@@ -18,6 +18,8 @@ export interface LoadThreadData {
   readonly timeoutMs: number;
   /** How many reservations the thread holds ahead. */
   readonly outstanding: number;
+  /** Whether to keep the latencies by time, too. */
+  readonly latencyByTime: boolean;
 }
 
 /** From the main thread to a load thread. */
@@ -26,6 +28,7 @@ export type LoadCommand =
       readonly type: 'go';
       /** The handle of the bucket that all threads share. */
       readonly bucket: unknown;
+      readonly startUs: number;
       readonly endUs: number;
     }
   /** Ends the run early. Requests that are due before `endUs` are still made. */

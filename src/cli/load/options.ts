@@ -17,6 +17,8 @@ export interface LoadOptions {
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: Uint8Array | undefined;
+  /** Whether to keep the latencies by time, for a report. */
+  readonly latencyByTime: boolean;
 }
 
 export type Header = readonly [name: string, value: string];

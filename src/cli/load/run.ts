@@ -102,7 +102,7 @@ async function embeddedUrl(server: Worker): Promise<string> {
 }
 
 function startThreads(
-  { rate, threads, connections, timeoutMs, method, headers, body }: LoadOptions,
+  { rate, threads, connections, timeoutMs, method, headers, body, latencyByTime }: LoadOptions,
   url: string,
   rehearsal: Rehearsal,
   code: URL,
@@ -120,6 +120,7 @@ function startThreads(
       request,
       timeoutMs,
       outstanding,
+      latencyByTime,
     };
     return new ThreadHandle(code, data, onAdmissions);
   });
@@ -174,7 +175,7 @@ async function drive(
     }
   };
 
-  for (const thread of threads) thread.post({ type: 'go', bucket: bucket.handle, endUs });
+  for (const thread of threads) thread.post({ type: 'go', bucket: bucket.handle, startUs, endUs });
   const progress = setInterval(report, PROGRESS_MS);
   stop.addEventListener('abort', endEarly, { once: true });
   await Promise.all(

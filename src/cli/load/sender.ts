@@ -66,7 +66,7 @@ export class Sender {
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       tally.countError('unsent', 'no connection was free until the end of the run');
       tally.record('queued', nowUs - next.queuedUs);
-      tally.record('latency', nowUs - next.dueUs);
+      tally.recordLatency(next.dueUs, nowUs - next.dueUs);
     }
   }
 
@@ -157,7 +157,7 @@ export class Sender {
   #recordTimes({ dueUs, sentUs }: HttpExchange): void {
     const { tally, now } = this.#options;
     const nowUs = now();
-    tally.record('latency', nowUs - dueUs);
+    tally.recordLatency(dueUs, nowUs - dueUs);
     tally.record('response', nowUs - sentUs);
   }
 }

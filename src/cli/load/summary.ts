@@ -21,7 +21,7 @@ const SPARKLINE_WIDTH = 60;
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 
-const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string])[] = [
+export const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string])[] = [
   ['latency', 'in all', 'due → answered'],
   ['clientLag', 'client', 'due → noticed by this client'],
   ['queued', 'queue', 'noticed → a connection is free'],

@@ -4,6 +4,7 @@ import {
   encodeIntoCompressedBase64,
   type Histogram,
 } from 'hdr-histogram-js';
+import { LatencyTimeline, type LatencyTimelineRecord } from '../report/latency-timeline.ts';
 import type { ErrorKind } from './error-kind.ts';
 
 /** The spans of a request's life, each with a histogram of its own. */
@@ -40,6 +41,7 @@ export interface TallyRecord {
   readonly errors: readonly ErrorCount[];
   /** Histograms of microseconds, in HdrHistogram's own compressed form. */
   readonly histograms: Readonly<Record<Span, string>>;
+  readonly latencyByTime: LatencyTimelineRecord;
 }
 
 /** One hour: a request waits no longer than a run, and values are clamped in any case. */
@@ -66,6 +68,21 @@ export class Tally {
     queued: emptyHistogram(),
     response: emptyHistogram(),
   };
+
+  /** Empty unless there is an instant to count from. */
+  readonly latencyByTime = new LatencyTimeline();
+  readonly #startUs: number | undefined;
+
+  /** @param startUs the beginning of the run, if latencies are to be kept by time */
+  constructor(startUs?: number) {
+    this.#startUs = startUs;
+  }
+
+  /** Records the latency of a request that was due at this instant. */
+  recordLatency(dueUs: number, us: number): void {
+    this.record('latency', us);
+    if (this.#startUs !== undefined) this.latencyByTime.record(dueUs - this.#startUs, us);
+  }
 
   record(span: Span, us: number): void {
     this.histograms[span].recordValue(Math.min(Math.max(0, Math.round(us)), HIGHEST_US));
@@ -94,10 +111,12 @@ export class Tally {
         queued: encodeIntoCompressedBase64(queued),
         response: encodeIntoCompressedBase64(response),
       },
+      latencyByTime: this.latencyByTime.toRecord(),
     };
   }
 
   add(record: TallyRecord): void {
+    this.latencyByTime.add(record.latencyByTime);
     this.counters.sent += record.counters.sent;
     this.counters.succeeded += record.counters.succeeded;
     this.counters.failed += record.counters.failed;

@@ -19,6 +19,7 @@ const OPTIONS: LoadOptions = {
   method: 'GET',
   headers: [],
   body: undefined,
+  latencyByTime: false,
 };
 
 /** A worker in place of the load thread's. */

@@ -30,6 +30,7 @@ function resultOf(change: Partial<LoadResult> = {}): LoadResult {
       method: 'GET',
       headers: [],
       body: undefined,
+      latencyByTime: false,
     },
     url: 'http://example.com/',
     startedAt: new Date(0),

@@ -1,0 +1,172 @@
+// Runs in the browser, in a page that holds uPlot and the page's data; see render.ts. It is compiled
+// with all else, and inlined as text: nothing imports it.
+
+import type uPlotModule from 'uplot';
+import type { BarChart, Chart, Colour, LineChart } from './page.ts';
+
+// The little of the browser that is used here: its own types would be in scope in all other files.
+interface Element {
+  readonly clientWidth: number;
+  readonly textContent: string;
+}
+declare const document: {
+  readonly body: object;
+  getElementById(id: string): Element | null;
+  querySelectorAll(selector: string): Iterable<Element>;
+};
+declare function getComputedStyle(element: object): { getPropertyValue(name: string): string };
+declare function matchMedia(query: string): { onchange: (() => void) | null };
+declare const ResizeObserver: new (onResize: () => void) => { observe(element: object): void };
+declare const devicePixelRatio: number;
+declare const uPlot: typeof uPlotModule;
+
+type Options = ConstructorParameters<typeof uPlotModule>[0];
+type Plot = InstanceType<typeof uPlotModule>;
+
+const HEIGHT = 260;
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif';
+
+function ink(name: Colour | 'text' | 'faint'): string {
+  return getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
+}
+
+function axis(): object {
+  return {
+    font: FONT,
+    stroke: () => ink('text'),
+    grid: { stroke: () => ink('faint'), width: 1 },
+    ticks: { stroke: () => ink('faint'), width: 1, size: 5 },
+  };
+}
+
+function shown(value: number, unit: string): string {
+  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 3;
+  return value.toLocaleString('en-US', { maximumFractionDigits: digits }) + unit;
+}
+
+/** `90` as `1:30`, `0.5` as `0.5 s`. */
+function clock(seconds: number, isLong: boolean): string {
+  if (!isLong) return `${Number(seconds.toFixed(3))} s`;
+  const whole = Math.round(seconds);
+  const two = (n: number) => String(n).padStart(2, '0');
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor(whole / 60) % 60;
+  return hours > 0
+    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
+    : `${minutes}:${two(whole % 60)}`;
+}
+
+/** Steps that read well: of a decimal axis below two minutes, of a clock above. */
+const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800];
+const HOURS = [3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
+
+function lineOptions({ x, series, unit, logarithmic, steps }: LineChart): Options {
+  const isLong = (x.at(-1) ?? 0) >= 120;
+  const inSteps = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
+  return {
+    width: 0,
+    height: HEIGHT,
+    cursor: { points: { show: false }, drag: { x: true, y: false } },
+    scales: {
+      x: { time: false },
+      y: logarithmic
+        ? { distr: 3 }
+        : { range: (_: Plot, __: number, max: number) => [0, max > 0 ? max * 1.05 : 1] },
+    },
+    axes: [
+      {
+        ...axis(),
+        space: 70,
+        incrs: [0.001, 0.002, 0.005, ...STEPS, ...HOURS],
+        values: (_: Plot, ticks: number[]) => ticks.map((at) => clock(at, isLong)),
+      },
+      {
+        ...axis(),
+        size: 74,
+        values: (_: Plot, ticks: (number | null)[]) =>
+          ticks.map((value) => (value === null ? '' : shown(value, unit))),
+      },
+    ],
+    series: [
+      {
+        label: 'at',
+        value: (_: Plot, at: number | null) => (at === null ? '' : clock(at, isLong)),
+      },
+      ...series.map(({ label, colour, look }) => ({
+        label,
+        stroke: () => ink(colour),
+        width: look === 'area' ? 1 : 1.5,
+        points: { show: false },
+        spanGaps: true,
+        value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
+        ...(look === 'area' ? { fill: () => `${ink(colour)}40` } : {}),
+        ...(look === 'dashes' ? { dash: [6, 4] } : {}),
+        ...(inSteps === undefined ? {} : { paths: inSteps }),
+      })),
+    ],
+  };
+}
+
+function barOptions({ labels, unit }: BarChart): Options {
+  const bars = uPlot.paths.bars?.({ size: [0.86, 60], align: 0 });
+  return {
+    width: 0,
+    height: HEIGHT,
+    cursor: { points: { show: false }, drag: { x: false, y: false } },
+    scales: {
+      x: { time: false, range: [-0.6, labels.length - 0.4] },
+      y: { range: (_: Plot, __: number, max: number) => [0, max * 1.05] },
+    },
+    axes: [
+      {
+        ...axis(),
+        incrs: [1, 2, 3, 5, 10],
+        space: 66,
+        values: (_: Plot, ticks: number[]) => ticks.map((at) => labels[at] ?? ''),
+      },
+      { ...axis(), size: 74, values: (_: Plot, ticks: number[]) => ticks.map((n) => shown(n, '')) },
+    ],
+    series: [
+      {
+        label: 'up to',
+        value: (_: Plot, at: number | null) => (at === null ? '' : (labels[at] ?? '')),
+      },
+      {
+        label: unit,
+        stroke: () => ink('blue'),
+        fill: () => `${ink('blue')}90`,
+        width: 1,
+        points: { show: false },
+        value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, '')),
+        ...(bars === undefined ? {} : { paths: bars }),
+      },
+    ],
+  };
+}
+
+function draw(chart: Chart, place: Element): void {
+  const options = chart.kind === 'lines' ? lineOptions(chart) : barOptions(chart);
+  const data =
+    chart.kind === 'lines'
+      ? [chart.x, ...chart.series.map(({ values }) => values)]
+      : [chart.labels.map((_, at) => at), chart.values];
+  type Data = NonNullable<ConstructorParameters<typeof uPlotModule>[1]>;
+  type Place = ConstructorParameters<typeof uPlotModule>[2];
+  const plot = new uPlot({ ...options, width: place.clientWidth }, data as Data, place as Place);
+  new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(
+    place,
+  );
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  dark.onchange = () => plot.redraw(false);
+  kept.push(dark);
+}
+
+/** Or they would be collected, and the colours stay as they were. */
+const kept: object[] = [];
+
+const charts: Chart[] = JSON.parse(document.getElementById('charts')?.textContent ?? '[]');
+const places = [...document.querySelectorAll('.chart')];
+charts.forEach((chart, at) => {
+  const place = places[at];
+  if (place !== undefined) draw(chart, place);
+});

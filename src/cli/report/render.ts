@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { formatCount, formatShare } from '../load/format.ts';
+import type { Chart, Page, Section, Table } from './page.ts';
+import { STYLE } from './style.ts';
+
+const require = createRequire(import.meta.url);
+const UPLOT = require.resolve('uplot/dist/uPlot.iife.min.js');
+const UPLOT_STYLE = require.resolve('uplot/dist/uPlot.min.css');
+// Compiled beside this file.
+const CHARTS = new URL('./charts.js', import.meta.url);
+
+/** Text between tags, or in an attribute's quotes. */
+function escaped(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
+
+/** A page of its own: it loads nothing, and the browser is told to allow nothing else. */
+export function renderPage(page: Page): string {
+  const charts = page.sections.flatMap((section) => section.charts);
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>${escaped(page.title)}</title>
+<style>${readFileSync(UPLOT_STYLE, 'utf8')}</style>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${escaped(page.title)}</h1>
+<dl>${page.facts.map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}</dd></div>`).join('')}</dl>
+${page.sections.map(renderSection).join('\n')}
+<footer>${escaped(page.footer)}</footer>
+</main>
+<script type="application/json" id="charts">${dataOf(charts)}</script>
+<script>${readFileSync(UPLOT, 'utf8')}</script>
+<script type="module">${scriptOf(CHARTS)}</script>
+</body>
+</html>
+`;
+}
+
+/** No text within can end the script. */
+function dataOf(charts: readonly Chart[]): string {
+  return JSON.stringify(charts).replaceAll('<', '\\u003c');
+}
+
+function scriptOf(url: URL): string {
+  // Its source map is not in the page.
+  return readFileSync(url, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
+}
+
+function renderSection({ heading, verdicts, table, shares, charts }: Section): string {
+  return `<section>
+<h2>${escaped(heading)}</h2>
+${verdicts.map(({ isGood, text }) => `<p class="${isGood ? 'good' : 'bad'}">${escaped(text)}</p>`).join('\n')}
+${table === undefined ? '' : renderTable(table)}
+${shares === undefined ? '' : renderShares(shares)}
+${charts.map(({ title }) => `<figure><figcaption>${escaped(title)}</figcaption><div class="chart"></div></figure>`).join('\n')}
+</section>`;
+}
+
+function renderTable({ columns, rows }: Table): string {
+  const head = columns.map((column) => `<th>${escaped(column)}</th>`).join('');
+  const body = rows.map(([name = '', ...cells]) => {
+    const rest = cells.map((cell) => `<td>${escaped(cell)}</td>`).join('');
+    return `<tr><th>${escaped(name)}</th>${rest}</tr>`;
+  });
+  return `<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;
+}
+
+function renderShares(shares: NonNullable<Section['shares']>): string {
+  const whole = shares.reduce((sum, { count }) => sum + count, 0);
+  const most = Math.max(1, ...shares.map(({ count }) => count));
+  const rows = shares.map(
+    ({ name, count }) =>
+      `<tr><th>${escaped(name)}</th><td>${formatCount(count)}</td><td>${formatShare(count, whole)}</td>` +
+      `<td class="share"><div style="width:${((100 * count) / most).toFixed(2)}%"></div></td></tr>`,
+  );
+  return `<table><tbody>${rows.join('')}</tbody></table>`;
+}

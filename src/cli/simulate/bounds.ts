@@ -1,0 +1,153 @@
+import { Fifo } from '../load/fifo.ts';
+import { toleranceInTokens } from '../load/guarantee.ts';
+
+/** What a limiter promises to admit at most, checked as admissions come: in constant memory. */
+export interface Bound {
+  /** The promise in words. */
+  readonly promise: string;
+  /** To be called with ascending instants, in microseconds. */
+  add(atUs: number): void;
+  /** How near the admissions came to {@link allowed}, in the unit of that. */
+  readonly peak: number;
+  readonly allowed: number;
+  readonly held: boolean;
+  /** The most that may be admitted in a span of this length, wherever it starts. */
+  most(spanUs: number): number;
+}
+
+/**
+ * At most `burst` more than what flows in, in any interval. An interval from one admission to
+ * another is the hardest of those that hold the same, so it is enough to look at each admission
+ * and the least lead before it, as in {@link checkGuarantee}.
+ */
+abstract class InflowBound implements Bound {
+  abstract readonly promise: string;
+  readonly #burst: number;
+  #count = 0;
+  #least = Number.POSITIVE_INFINITY;
+  #peak = 0;
+  #lastUs = 0;
+
+  constructor(burst: number) {
+    this.#burst = burst;
+  }
+
+  /** Tokens that came from the beginning until this instant. */
+  protected abstract inflow(atUs: number): number;
+  protected abstract tolerance(lastUs: number, count: number): number;
+  abstract most(spanUs: number): number;
+
+  add(atUs: number): void {
+    const lead = this.#count - this.inflow(atUs);
+    if (lead < this.#least) this.#least = lead;
+    const excess = lead + 1 - this.#least;
+    if (excess > this.#peak) this.#peak = excess;
+    this.#count += 1;
+    this.#lastUs = atUs;
+  }
+
+  get allowed(): number {
+    return this.#burst;
+  }
+
+  get peak(): number {
+    return this.#peak;
+  }
+
+  get held(): boolean {
+    return this.#peak <= this.#burst + this.tolerance(this.#lastUs, this.#count);
+  }
+}
+
+/** Tokens that flow in continuously. */
+export class RateBound extends InflowBound {
+  readonly promise: string;
+  readonly #ratePerUs: number;
+
+  constructor(rate: number, burst: number) {
+    super(burst);
+    this.promise = `at most ${burst} + ${rate} x t in any t seconds`;
+    this.#ratePerUs = rate / 1e6;
+  }
+
+  protected inflow(atUs: number): number {
+    return this.#ratePerUs * atUs;
+  }
+
+  protected tolerance(lastUs: number, count: number): number {
+    return toleranceInTokens(lastUs, count, this.#ratePerUs, this.allowed);
+  }
+
+  most(spanUs: number): number {
+    return this.allowed + this.#ratePerUs * spanUs;
+  }
+}
+
+/** Tokens that come `quantum` at a time, counted from the limiter's creation at 0. */
+export class QuantumBound extends InflowBound {
+  readonly promise: string;
+  readonly #quantum: number;
+  readonly #fillUs: number;
+  readonly #slackUs: number;
+
+  constructor(quantum: number, fillIntervalMs: number, burst: number) {
+    super(burst);
+    this.promise = `at most ${burst}, and ${quantum} for each fill, once in ${fillIntervalMs} ms`;
+    this.#quantum = quantum;
+    this.#fillUs = fillIntervalMs * 1_000;
+    // The limiter rounds its clock to ticks, and they are coarser where intervals are very long.
+    this.#slackUs = Math.max(1 / 256, this.#fillUs * 2 ** -49);
+  }
+
+  protected inflow(atUs: number): number {
+    return this.#quantum * Math.floor((atUs + this.#slackUs) / this.#fillUs);
+  }
+
+  protected tolerance(_lastUs: number, count: number): number {
+    return 4 * Number.EPSILON * (count + this.allowed);
+  }
+
+  most(spanUs: number): number {
+    return this.allowed + this.#quantum * (Math.floor(spanUs / this.#fillUs) + 1);
+  }
+}
+
+/** A number of admissions in any half-open interval of one length. */
+export class IntervalBound implements Bound {
+  readonly promise: string;
+  readonly allowed: number;
+  readonly most: (spanUs: number) => number;
+  readonly #spanUs: number;
+  /** Those of the interval that ends now. */
+  readonly #recent = new Fifo<number>();
+  #peak = 0;
+
+  /** @param slackUs by how much the limiter's ticks may shorten the interval */
+  constructor(
+    allowed: number,
+    intervalMs: number,
+    slackUs: number,
+    most: (spanUs: number) => number,
+  ) {
+    this.promise = `at most ${allowed} in any ${intervalMs} ms`;
+    this.allowed = allowed;
+    this.most = most;
+    this.#spanUs = intervalMs * 1_000 - slackUs;
+  }
+
+  add(atUs: number): void {
+    const recent = this.#recent;
+    const beforeUs = atUs - this.#spanUs;
+    while ((recent.peek() ?? atUs) <= beforeUs) recent.shift();
+    recent.push(atUs);
+    if (recent.length > this.#peak) this.#peak = recent.length;
+  }
+
+  get peak(): number {
+    return this.#peak;
+  }
+
+  get held(): boolean {
+    return this.#peak <= this.allowed;
+  }
+}

@@ -1,0 +1,31 @@
+import type { SimulateResult } from './result.ts';
+import type { LimiterResult } from './simulation.ts';
+
+/** Rates per second in slots of time, for one limiter. */
+export interface RatesByTime {
+  readonly slotSeconds: number;
+  /** Per second, one for each slot; all are equally long. */
+  readonly arrivals: readonly number[];
+  readonly admitted: readonly number[];
+  /** The most that the limiter promises to admit in a slot, per second. */
+  readonly bound: number;
+}
+
+export function ratesByTime(
+  { arrivals }: SimulateResult,
+  { outcomes }: LimiterResult,
+): RatesByTime {
+  const slotSeconds = arrivals.slotUs / 1e6;
+  const admitted = outcomes.admissions.counts;
+  const came = arrivals.counts;
+  const slots = Math.max(came.length, admitted.length);
+  const perSecond = (counts: readonly number[]) =>
+    Array.from({ length: slots }, (_, slot) => (counts[slot] ?? 0) / slotSeconds);
+  const most = Math.min(...outcomes.bounds.map((bound) => bound.most(arrivals.slotUs)));
+  return {
+    slotSeconds,
+    arrivals: perSecond(came),
+    admitted: perSecond(admitted),
+    bound: most / slotSeconds,
+  };
+}

@@ -1,0 +1,149 @@
+import { Command, Option } from 'commander';
+import { formatNumber, formatSpan, paintFor } from '../load/format.ts';
+import { parseDuration } from '../load/options.ts';
+import { parseOutputPath } from '../output-path.ts';
+import { writeJsonReport } from './json-report.ts';
+import type { LimiterSpec } from './limiter-specs.ts';
+import { addLimiter, parseInputPath, parseSeed } from './options.ts';
+import { type ArrivalPattern, parsePattern } from './patterns.ts';
+import { randomNumbers, someSeed } from './random.ts';
+import { writeReport } from './report.ts';
+import { EXIT_FAILED, exitCode, type SimulateResult } from './result.ts';
+import { simulate } from './simulation.ts';
+import { renderSummary } from './summary.ts';
+import { writeSvg } from './svg.ts';
+import { TimestampFile } from './timestamp-file.ts';
+
+const DEFAULT_DURATION_MS = 60_000;
+
+const NOTES = `
+Limiters, with the options of their classes; several joined by ' + ' must all agree:
+  token-bucket rate=... burst=... [initial=...]
+  token-bucket quantum=... fillIntervalMs=... burst=... [initial=...]
+  leaky-bucket rate=... [slack=...]
+  fixed-window limit=... intervalMs=...
+  sliding-window limit=... intervalMs=... [slots=...]
+  sliding-log limit=... intervalMs=...
+
+Arrivals; several joined by ' + ' come together:
+  constant rate=...                        evenly spaced
+  poisson rate=...                         at random, knowing nothing of each other
+  bursts size=... everyMs=... [overMs=...] at once, or over some time
+
+A rate is per second, or says its unit: rate=6000/minute. Each arrival asks for one token.
+
+A file has a timestamp on each line: common log format, ISO dates, or a line that begins with epoch
+seconds or milliseconds. It is read as a stream. Lines of the same whole second are spread evenly over
+it, unless --no-spread takes them as they stand.
+
+Exit code: 0 if all is well; 1 if the command line is wrong or no timestamp was found; 2 if a limiter
+admitted more than it promises.
+
+Examples:
+  zerotime simulate -l 'token-bucket rate=100 burst=20' -a 'poisson rate=120' --seed 1
+  zerotime simulate -l 'sliding-log limit=500 intervalMs=1000' -l 'leaky-bucket rate=500' \\
+    -f access.log --wait 2s --svg limits.svg --report limits.html
+`;
+
+/** What commander makes of the command line. */
+interface CommandOptions {
+  readonly limiter: LimiterSpec[];
+  readonly arrivals?: ArrivalPattern;
+  readonly file?: string;
+  readonly spread: boolean;
+  readonly duration?: number;
+  readonly wait?: number;
+  readonly seed?: number;
+  readonly json?: string;
+  readonly svg?: string;
+  readonly report?: string;
+}
+
+/** The subcommand `simulate`. */
+export function simulateCommand(version: string): Command {
+  return new Command('simulate')
+    .description('Play traffic against limiters in simulated time: which limiter, which numbers?')
+    .addOption(
+      new Option('-l, --limiter <limiter>', 'limiter to try; may be given again')
+        .argParser(addLimiter)
+        .makeOptionMandatory(),
+    )
+    .option('-a, --arrivals <pattern>', 'when calls come', parsePattern)
+    .addOption(
+      new Option('-f, --file <path>', 'file of timestamps, such as an access log; - for a pipe')
+        .argParser(parseInputPath)
+        .conflicts('arrivals'),
+    )
+    .option('--no-spread', 'take timestamps of whole seconds as they stand')
+    .option(
+      '-d, --duration <time>',
+      'time to simulate (default: 1m, or the whole file)',
+      parseDuration,
+    )
+    .option(
+      '-w, --wait <time>',
+      'callers wait for a token, at most so long (default: they take a refusal)',
+      parseDuration,
+    )
+    .option('--seed <number>', 'repeats a run with random arrivals (default: a new one)', parseSeed)
+    .option('--json <file>', 'write the full result to this file', parseOutputPath)
+    .option('--svg <file>', 'draw arrivals, admissions and bounds', parseOutputPath)
+    .option('--report <file>', 'write a page with charts, which needs no network', parseOutputPath)
+    .addHelpText('after', NOTES)
+    .showHelpAfterError('(zerotime simulate --help shows all options)')
+    .action(async (given: CommandOptions, command: Command) => {
+      if (given.arrivals === undefined && given.file === undefined) {
+        command.error('error: give --arrivals, or --file with timestamps');
+      }
+      process.exitCode = await run(given, version);
+    });
+}
+
+/** Simulates, shows and writes; returns the exit code. */
+async function run(given: CommandOptions, version: string): Promise<number> {
+  const { stdout, stderr } = process;
+  try {
+    const startedMs = performance.now();
+    const result = await simulateGiven(given);
+    const tookMs = performance.now() - startedMs;
+    stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
+    stderr.write(`${speed(result.durationMs, tookMs)}\n`);
+    if (given.json !== undefined) writeJsonReport(given.json, result, version);
+    if (given.svg !== undefined) writeSvg(given.svg, result);
+    if (given.report !== undefined) writeReport(given.report, result, version);
+    return exitCode(result);
+  } catch (error) {
+    stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    return EXIT_FAILED;
+  }
+}
+
+async function simulateGiven(given: CommandOptions): Promise<SimulateResult> {
+  const { arrivals, limiter: specs, wait: waitMs = 0 } = given;
+  if (arrivals !== undefined) {
+    const durationMs = given.duration ?? DEFAULT_DURATION_MS;
+    const seed = given.seed ?? someSeed();
+    const batches = arrivals.arrivals(durationMs * 1_000, randomNumbers(seed));
+    const simulated = await simulate(batches, specs, waitMs);
+    const source = {
+      text: arrivals.text,
+      seed: arrivals.isRandom ? seed : undefined,
+      file: undefined,
+    };
+    return { ...simulated, source, durationMs, waitMs };
+  }
+  // The caller made sure that there is one.
+  const path = given.file ?? '-';
+  const file = TimestampFile.open(path, { spread: given.spread });
+  const endUs = (given.duration ?? Number.POSITIVE_INFINITY) * 1_000;
+  const simulated = await simulate(file.arrivals(endUs), specs, waitMs);
+  if (simulated.count === 0) throw new Error(`no line of ${path} holds a timestamp that is known`);
+  const source = { text: path, seed: undefined, file: file.counts };
+  const durationMs = given.duration ?? simulated.lastUs / 1_000;
+  return { ...simulated, source, durationMs, waitMs };
+}
+
+function speed(durationMs: number, tookMs: number): string {
+  const times = formatNumber(Math.round(durationMs / tookMs));
+  return `${formatSpan(Math.round(durationMs))} simulated in ${formatSpan(Math.round(tookMs))}, ${times} times faster`;
+}

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs';
+import type { Outcomes } from './outcomes.ts';
+import { exitCode, type SimulateResult } from './result.ts';
+
+const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
+
+/** Writes everything that a simulation has found out: the same for the same arguments. */
+export function writeJsonReport(path: string, result: SimulateResult, version: string): void {
+  writeFileSync(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
+}
+
+/** The result as plain data; each number carries its unit in its name. */
+function jsonReport(result: SimulateResult, version: string): object {
+  const { source, arrivals, limiters, count, durationMs, waitMs } = result;
+  const { file } = source;
+  return {
+    zerotime: version,
+    exitCode: exitCode(result),
+    arrivals: {
+      source: source.text,
+      seed: source.seed ?? null,
+      count,
+      durationMs,
+      file: file && {
+        format: file.format,
+        startedEpochMs: file.startedUs === undefined ? null : file.startedUs / 1_000,
+        linesWithoutTimestamp: file.unreadable,
+        linesOutOfOrder: file.late,
+      },
+    },
+    waitAtMostMs: waitMs,
+    slotMs: arrivals.slotUs / 1_000,
+    arrivalsPerSlot: arrivals.counts,
+    limiters: limiters.map(({ text, outcomes }) => ({
+      limiter: text,
+      admittedAtOnce: outcomes.admittedAtOnce,
+      admittedLater: outcomes.admittedLater,
+      refusedAtOnce: outcomes.refusedAtOnce,
+      gaveUp: outcomes.gaveUp,
+      waitMs: waits(outcomes),
+      bounds: outcomes.bounds.map((bound) => ({
+        promise: bound.promise,
+        held: bound.held,
+        peak: bound.peak,
+        allowed: bound.allowed,
+        mostPerSlot: bound.most(arrivals.slotUs),
+      })),
+      admittedPerSlot: outcomes.admissions.counts,
+    })),
+  };
+}
+
+/** Null where nobody waits, or nobody was admitted. */
+function waits({ waits: histogram }: Outcomes): object | null {
+  if (histogram.totalCount === 0) return null;
+  const at = PERCENTILES.map((percentile) => [
+    `p${percentile}`,
+    histogram.getValueAtPercentile(percentile) / 1_000,
+  ]);
+  return {
+    mean: histogram.mean / 1_000,
+    ...Object.fromEntries(at),
+    max: histogram.maxValue / 1_000,
+  };
+}

@@ -1,0 +1,123 @@
+import { InvalidArgumentError } from 'commander';
+import { countBitsOf } from '../../kernel/window-limit.ts';
+import { allOf } from '../../limiters/all-of.ts';
+import { FixedWindow } from '../../limiters/fixed-window.ts';
+import { LeakyBucket } from '../../limiters/leaky-bucket.ts';
+import type { Limiter } from '../../limiters/limiter.ts';
+import { SlidingLog } from '../../limiters/sliding-log.ts';
+import { SlidingWindow } from '../../limiters/sliding-window.ts';
+import { TokenBucket } from '../../limiters/token-bucket.ts';
+import type { Clock } from '../../time/clock.ts';
+import { type Bound, IntervalBound, QuantumBound, RateBound } from './bounds.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+import { parseTerms, type Term, type TermForm } from './terms.ts';
+
+/** A limiter as the command line says it: `token-bucket rate=100 burst=20`, or several with ` + `. */
+export interface LimiterSpec {
+  readonly text: string;
+  /** On a clock that stands at 0. */
+  create(clock: Clock): Limiter;
+  /** New ones, one for each part. */
+  bounds(): readonly Bound[];
+}
+
+/** Ticks of the windows. */
+const TICK_US = 1 / 16;
+
+// The limiters check their options; here they are numbers of any value.
+type Numbers = Readonly<Record<string, number>>;
+
+interface Kind {
+  readonly forms: readonly TermForm[];
+  create(numbers: Numbers, clock: Clock): Limiter;
+  bound(numbers: Numbers): Bound;
+}
+
+/** A window of at least this length, wherever it starts: any span overlaps one more than fit in. */
+function twoWindows(limit: number, intervalMs: number): Bound {
+  // Fixed windows count in coarser ticks at high limits.
+  const slackUs = TICK_US * 2 ** (1 + Math.max(0, countBitsOf(limit) - 10));
+  const most = (spanUs: number) => limit * (Math.ceil(spanUs / (intervalMs * 1_000)) + 1);
+  return new IntervalBound(2 * limit, intervalMs, slackUs, most);
+}
+
+function slidingWindowBound(limit: number, intervalMs: number, slots: number): Bound {
+  if (slots === 1) return twoWindows(limit, intervalMs);
+  const slotMs = intervalMs / slots;
+  const most = (spanUs: number) => {
+    const bySlots = Math.ceil((Math.ceil(spanUs / (slotMs * 1_000)) + 1) / slots);
+    return limit * Math.min(bySlots, Math.ceil(spanUs / ((intervalMs - slotMs) * 1_000)));
+  };
+  return new IntervalBound(limit, intervalMs - slotMs, 2 * TICK_US, most);
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  'token-bucket': {
+    forms: [
+      { needs: ['rate', 'burst'], takes: ['initial'] },
+      { needs: ['quantum', 'fillIntervalMs', 'burst'], takes: ['initial'] },
+    ],
+    create: (numbers, clock) =>
+      TokenBucket.create({ ...(numbers as { rate: number; burst: number }), clock }),
+    bound: ({ rate, quantum = 0, fillIntervalMs = 0, burst = 0 }) =>
+      rate === undefined
+        ? new QuantumBound(quantum, fillIntervalMs, burst)
+        : new RateBound(rate, burst),
+  },
+  'leaky-bucket': {
+    forms: [{ needs: ['rate'], takes: ['slack'] }],
+    create: (numbers, clock) => LeakyBucket.create({ ...(numbers as { rate: number }), clock }),
+    bound: ({ rate = 0, slack = 0 }) => new RateBound(rate, 1 + slack),
+  },
+  'fixed-window': {
+    forms: [{ needs: ['limit', 'intervalMs'] }],
+    create: ({ limit = 0, intervalMs = 0 }, clock) =>
+      FixedWindow.create({ limit, intervalMs, clock }),
+    bound: ({ limit = 0, intervalMs = 0 }) => twoWindows(limit, intervalMs),
+  },
+  'sliding-window': {
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['slots'] }],
+    create: (numbers, clock) =>
+      SlidingWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
+    bound: ({ limit = 0, intervalMs = 0, slots = 10 }) =>
+      slidingWindowBound(limit, intervalMs, slots),
+  },
+  'sliding-log': {
+    forms: [{ needs: ['limit', 'intervalMs'] }],
+    create: ({ limit = 0, intervalMs = 0 }, clock) =>
+      SlidingLog.create({ limit, intervalMs, clock }),
+    bound: ({ limit = 0, intervalMs = 0 }) =>
+      new IntervalBound(
+        limit,
+        intervalMs,
+        2 * TICK_US,
+        (spanUs) => limit * Math.ceil(spanUs / (intervalMs * 1_000)),
+      ),
+  },
+};
+
+const FORMS = Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms]));
+
+function kindOf({ kind }: Term): Kind {
+  const found = KINDS[kind];
+  if (found === undefined) throw new RangeError(`no limiter is called ${kind}`);
+  return found;
+}
+
+/** @throws InvalidArgumentError that says what is wrong, in the limiter's own words where it refuses. */
+export function parseLimiter(text: string): LimiterSpec {
+  const terms = parseTerms(text, FORMS);
+  const create = (clock: Clock) => {
+    const [only, ...others] = terms.map((term) => kindOf(term).create(term.numbers, clock));
+    // There is at least one. Alone, it keeps the calls that only buckets have.
+    const first = only as Limiter;
+    return others.length === 0 ? first : allOf(first, ...others);
+  };
+  try {
+    create(new SimulatedClock());
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`);
+  }
+  const normal = text.trim().replaceAll(/\s+/g, ' ');
+  return { text: normal, create, bounds: () => terms.map((t) => kindOf(t).bound(t.numbers)) };
+}

@@ -1,0 +1,30 @@
+import { accessSync, constants } from 'node:fs';
+import { InvalidArgumentError } from 'commander';
+import { type LimiterSpec, parseLimiter } from './limiter-specs.ts';
+import { MAX_SEED } from './random.ts';
+
+/** One limiter, added to those before it. */
+export function addLimiter(text: string, before: readonly LimiterSpec[] = []): LimiterSpec[] {
+  return [...before, parseLimiter(text)];
+}
+
+export function parseSeed(text: string): number {
+  const seed = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seed <= MAX_SEED)) {
+    throw new InvalidArgumentError(`It must be a whole number from 0 to ${MAX_SEED}.`);
+  }
+  return seed;
+}
+
+/** The path of a file that can be read, or `-`. */
+export function parseInputPath(path: string): string {
+  if (path === '-') return path;
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be - or the path of a file that can be read (${(error as Error).message}).`,
+    );
+  }
+  return path;
+}

@@ -1,0 +1,134 @@
+import {
+  formatCount,
+  formatLatency,
+  formatNumber,
+  formatRate,
+  formatShare,
+  formatSpan,
+  type Paint,
+} from '../load/format.ts';
+import type { Bound } from './bounds.ts';
+import type { SimulateResult } from './result.ts';
+import type { LimiterResult } from './simulation.ts';
+
+const LABEL = 12;
+const GAP = '   ';
+
+/** One row of the table: the limiter, then a cell for each number. */
+interface Row {
+  readonly name: string;
+  readonly cells: readonly string[];
+}
+
+function field(label: string, text: string): string {
+  return `  ${label.padEnd(LABEL)}${text}`;
+}
+
+/** The summary of a simulation, line by line. */
+export function renderSummary(result: SimulateResult, paint: Paint): string[] {
+  return [
+    '',
+    ...arrivalLines(result, paint),
+    '',
+    ...tableLines(result, paint),
+    '',
+    ...boundLines(result, paint),
+    '',
+  ];
+}
+
+/** What came, and how. */
+export function describeArrivals({ count, durationMs }: SimulateResult): string {
+  const rate = durationMs > 0 ? `, ${formatRate(count / (durationMs / 1_000))}` : '';
+  return `${formatCount(count)} in ${formatSpan(durationMs)}${rate}`;
+}
+
+/** What callers do that find no token. */
+export function describeCallers({ waitMs }: SimulateResult): string {
+  return waitMs === 0 ? 'take a refusal' : `wait, at most ${formatSpan(waitMs)}`;
+}
+
+function arrivalLines(result: SimulateResult, paint: Paint): string[] {
+  const { text, seed, file } = result.source;
+  const lines = [
+    field('Arrivals', `${paint.bold(text)}${seed === undefined ? '' : `, seed ${seed}`}`),
+    field('', describeArrivals(result)),
+  ];
+  if (file !== undefined) lines.push(...fileLines(file, paint));
+  return [...lines, field('Callers', describeCallers(result))];
+}
+
+function fileLines(file: NonNullable<SimulateResult['source']['file']>, paint: Paint): string[] {
+  const { format, startedUs, unreadable, late } = file;
+  const lines =
+    format === undefined ? [] : [field('', paint.dim(`read as ${format}${since(startedUs)}`))];
+  if (unreadable > 0) {
+    lines.push(
+      field('', paint.bad(`${formatCount(unreadable)} lines without a timestamp left out`)),
+    );
+  }
+  if (late > 0) {
+    lines.push(
+      field('', `${formatCount(late)} out of order, taken at the latest instant before them`),
+    );
+  }
+  return lines;
+}
+
+/** Small numbers count from elsewhere than 1970. */
+function since(startedUs: number | undefined): string {
+  if (startedUs === undefined || startedUs < 1e14) return '';
+  return `, from ${new Date(startedUs / 1_000).toISOString()}`;
+}
+
+/** The head of the table, after the limiter's column. */
+export function columnsOf({ waitMs }: SimulateResult): readonly string[] {
+  if (waitMs === 0) return ['admitted', 'refused'];
+  return ['at once', 'later', 'refused', 'gave up', 'wait p50', 'p99', 'longest'];
+}
+
+/** The cells of one limiter, in the order of {@link columnsOf}. */
+export function cellsOf({ outcomes }: LimiterResult, { count, waitMs }: SimulateResult): string[] {
+  const share = (part: number) => `${formatCount(part)} ${formatShare(part, count).padStart(7)}`;
+  const { admittedAtOnce, admittedLater, refusedAtOnce, gaveUp, waits } = outcomes;
+  if (waitMs === 0) return [share(admittedAtOnce), share(refusedAtOnce)];
+  const times =
+    waits.totalCount === 0
+      ? ['-', '-', '-']
+      : [waits.getValueAtPercentile(50), waits.getValueAtPercentile(99), waits.maxValue].map(
+          formatLatency,
+        );
+  return [...[admittedAtOnce, admittedLater, refusedAtOnce, gaveUp].map(share), ...times];
+}
+
+function tableLines(result: SimulateResult, paint: Paint): string[] {
+  const head: Row = { name: 'Limiter', cells: columnsOf(result) };
+  const rows = result.limiters.map((one) => ({ name: one.text, cells: cellsOf(one, result) }));
+  const all = [head, ...rows];
+  const nameWidth = Math.max(...all.map(({ name }) => name.length));
+  const widths = head.cells.map((_, at) =>
+    Math.max(...all.map(({ cells }) => cells[at]?.length ?? 0)),
+  );
+  const line = ({ name, cells }: Row) =>
+    `  ${[name.padEnd(nameWidth), ...cells.map((cell, at) => cell.padStart(widths[at] ?? 0))].join(GAP)}`;
+  return [paint.dim(line(head)), ...rows.map(line)];
+}
+
+/** How near a limiter came to what it promises. */
+export function describeBound({ promise, peak, allowed, held }: Bound): string {
+  const came = formatNumber(Math.floor(peak * 1_000 + 0.5) / 1_000);
+  return `${promise}; came to ${came} of ${formatNumber(allowed)}${held ? '' : ', BROKEN'}`;
+}
+
+function boundLines({ limiters }: SimulateResult, paint: Paint): string[] {
+  return [
+    paint.dim('  Bounds'),
+    ...limiters.flatMap(({ text, outcomes }) =>
+      outcomes.bounds.map((bound, at) => {
+        const mark = bound.held ? paint.good('✔') : paint.bad('✘');
+        const part = text.split(' + ')[at] ?? text;
+        return `  ${mark} ${part}: ${describeBound(bound)}`;
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,139 @@
+import { writeFileSync } from 'node:fs';
+import { formatNumber, formatSpan } from '../load/format.ts';
+import { type RatesByTime, ratesByTime } from './chart-data.ts';
+import type { SimulateResult } from './result.ts';
+import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
+
+// Written by hand: three step lines for each limiter, and the same to the last character for the
+// same arguments.
+
+const WIDTH = 760;
+const LEFT = 72;
+const RIGHT = WIDTH - 20;
+/** Above the first panel. */
+const HEAD = 58;
+const PANEL = 212;
+/** Within a panel, from its top. */
+const TOP = 50;
+const BASE = 174;
+
+const STYLE = `
+  text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #57606a }
+  .title { font: 600 12.5px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #1f2328 }
+  .grid { stroke: #d8dee4; stroke-width: 1 }
+  .axis { stroke: #8c959f; stroke-width: 1 }
+  .arrivals { fill: #8c959f; fill-opacity: .28 }
+  .admitted { fill: #0969da; fill-opacity: .38 }
+  .line { fill: none; stroke: #0969da; stroke-width: 1.25 }
+  .bound { fill: none; stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 6 4 }
+`;
+
+/** Steps of an axis of time, in seconds. */
+const TIME_STEPS = [
+  1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 43_200,
+];
+const MOST_TIME_STEPS = 8;
+
+/** Draws arrivals, admissions and the bound of each limiter, one below the other. */
+export function writeSvg(path: string, result: SimulateResult): void {
+  writeFileSync(path, drawSvg(result));
+}
+
+export function drawSvg(result: SimulateResult): string {
+  const { limiters, source } = result;
+  const height = HEAD + limiters.length * PANEL + 8;
+  const seed = source.seed === undefined ? '' : `, seed ${source.seed}`;
+  const panels = limiters.map((one, at) => {
+    const columns = columnsOf(result);
+    const said = cellsOf(one, result)
+      .map((cell, column) => `${columns[column]} ${cell.replaceAll(/ +/g, ' ')}`)
+      .filter((words) => !/ 0 0\.0 %$| -$/.test(words))
+      .join(', ');
+    return panel(one.text, said, ratesByTime(result, one), HEAD + at * PANEL);
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">
+<title>${escaped(`${source.text}: arrivals, admissions and bounds`)}</title>
+<style>${STYLE}</style>
+<rect width="${WIDTH}" height="${height}" rx="6" fill="#fff"/>
+<text class="title" x="16" y="26">${escaped(`${source.text}${seed}`)}</text>
+<text x="16" y="45">${escaped(`arrivals: ${describeArrivals(result)}`)}</text>
+${legend()}
+${panels.join('\n')}
+</svg>
+`;
+}
+
+function legend(): string {
+  const y = 22;
+  const x = RIGHT - 262;
+  return `<rect class="arrivals" x="${x}" y="${y - 9}" width="14" height="10"/>
+<text x="${x + 20}" y="${y}">arrivals</text>
+<rect class="admitted" x="${x + 82}" y="${y - 9}" width="14" height="10"/>
+<text x="${x + 102}" y="${y}">admitted</text>
+<path class="bound" d="M${x + 172},${y - 4}h24"/>
+<text x="${x + 202}" y="${y}">bound</text>`;
+}
+
+function panel(text: string, said: string, rates: RatesByTime, top: number): string {
+  const { slotSeconds, arrivals, admitted, bound } = rates;
+  const seconds = arrivals.length * slotSeconds;
+  const highest = arrivals.concat(admitted).reduce((most, rate) => Math.max(most, rate), 0);
+  // A bound far above what came would press all else to the floor; it is told instead.
+  const isBoundShown = bound <= 2.5 * highest;
+  const step = niceStep(Math.max(highest, isBoundShown ? bound : 0) / 3.2);
+  const ceiling =
+    step * Math.max(1, Math.ceil((Math.max(highest, isBoundShown ? bound : 0) * 1.02) / step));
+  const base = top + BASE;
+  const y = (rate: number) => rounded(base - ((BASE - TOP) * rate) / ceiling);
+  const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / seconds);
+  const outline = (values: readonly number[]) =>
+    values.map((rate, at) => `V${y(rate)}H${x((at + 1) * slotSeconds)}`).join('');
+  const levels = Array.from({ length: Math.round(ceiling / step) + 1 }, (_, at) => at * step);
+  const grid = levels.map(
+    (rate) => `<path class="${rate === 0 ? 'axis' : 'grid'}" d="M${LEFT},${y(rate)}H${RIGHT}"/>
+<text x="${LEFT - 8}" y="${Number(y(rate)) + 4}" text-anchor="end">${formatNumber(rate)}/s</text>`,
+  );
+  const most = `${formatNumber(bound)}/s in ${formatSpan(slotSeconds * 1_000)}`;
+  return `<text class="title" x="16" y="${top + 18}">${escaped(text)}</text>
+<text x="16" y="${top + 36}">${escaped(said)}</text>
+${grid.join('\n')}
+${timeAxis(seconds, x, base)}
+<path class="arrivals" d="M${LEFT},${base}${outline(arrivals)}V${base}Z"/>
+<path class="admitted" d="M${LEFT},${base}${outline(admitted)}V${base}Z"/>
+<path class="line" d="M${LEFT},${base}${outline(admitted)}"/>
+${
+  isBoundShown
+    ? `<path class="bound" d="M${LEFT},${y(bound)}H${RIGHT}"><title>${escaped(most)}</title></path>`
+    : `<text x="${RIGHT - 4}" y="${top + TOP + 12}" text-anchor="end">bound: ${escaped(most)}</text>`
+}`;
+}
+
+function timeAxis(seconds: number, x: (second: number) => string, base: number): string {
+  const days = 86_400 * Math.ceil(seconds / 86_400 / MOST_TIME_STEPS);
+  const step =
+    seconds <= 2
+      ? niceStep(seconds / 6)
+      : (TIME_STEPS.find((each) => seconds / each <= MOST_TIME_STEPS) ?? days);
+  const count = Math.floor(seconds / step + 1e-9);
+  return Array.from({ length: count + 1 }, (_, at) => {
+    const label = formatSpan(Math.round(at * step * 1e6) / 1e3);
+    const anchor = at === 0 ? 'start' : at * step > seconds * 0.96 ? 'end' : 'middle';
+    return `<text x="${x(at * step)}" y="${base + 17}" text-anchor="${anchor}">${at === 0 ? '0' : label}</text>`;
+  }).join('\n');
+}
+
+/** The round number next above: 1, 2 or 5 times a power of ten. */
+function niceStep(least: number): number {
+  if (!(least > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const factor = [1, 2, 5].find((each) => each * power >= least) ?? 10;
+  return factor * power;
+}
+
+function rounded(n: number): string {
+  return String(Math.round(n * 10) / 10);
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}

@@ -1,0 +1,108 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { formatOf, type Timestamp, type TimestampFormat } from './timestamps.ts';
+
+const BATCH = 4_096;
+const SECOND_US = 1e6;
+
+/** What was found in a file, so far. */
+export interface TimestampCounts {
+  readonly format: string | undefined;
+  /** Of the first arrival, in microseconds. */
+  readonly startedUs: number | undefined;
+  /** Lines that hold no timestamp of the format of the first that does. */
+  readonly unreadable: number;
+  /** Arrivals that were written after later ones: they count as at the instant of those. */
+  readonly late: number;
+}
+
+/**
+ * Arrivals of a file with a timestamp on each line, read as a stream. They begin at 0, with the first.
+ *
+ * Lines of one second, where that is all that is known, are spread evenly over it: taken as they
+ * stand, all of them would come at the same instant.
+ */
+export class TimestampFile {
+  readonly #lines: AsyncIterable<string>;
+  readonly #spread: boolean;
+  #format: TimestampFormat | undefined;
+  #startedUs: number | undefined;
+  #unreadable = 0;
+  #late = 0;
+  #lastUs = 0;
+  readonly #batch = new Float64Array(BATCH);
+  #length = 0;
+
+  constructor(lines: AsyncIterable<string>, { spread }: { readonly spread: boolean }) {
+    this.#lines = lines;
+    this.#spread = spread;
+  }
+
+  /** @param path of a file, or `-` for what is piped in */
+  static open(path: string, options: { readonly spread: boolean }): TimestampFile {
+    const input = path === '-' ? process.stdin : createReadStream(path);
+    return new TimestampFile(
+      createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
+      options,
+    );
+  }
+
+  get counts(): TimestampCounts {
+    return {
+      format: this.#format?.name,
+      startedUs: this.#startedUs,
+      unreadable: this.#unreadable,
+      late: this.#late,
+    };
+  }
+
+  /** The instants from 0 until `endUs`, in microseconds and ascending; each batch is used again. */
+  async *arrivals(endUs: number): AsyncGenerator<Float64Array> {
+    let second: number | undefined;
+    let inSecond = 0;
+    for await (const line of this.#lines) {
+      const timestamp = this.#read(line);
+      if (timestamp === undefined) continue;
+      this.#startedUs ??= timestamp.us;
+      const atUs = timestamp.us - this.#startedUs;
+      const isSpread = this.#spread && timestamp.isWholeSecond;
+      if (second !== undefined && !(isSpread && atUs === second)) {
+        yield* this.#spreadOver(second, inSecond, endUs);
+        second = undefined;
+        inSecond = 0;
+      }
+      if (atUs >= endUs) break;
+      if (isSpread) {
+        second = atUs;
+        inSecond += 1;
+      } else yield* this.#push(atUs);
+    }
+    if (second !== undefined) yield* this.#spreadOver(second, inSecond, endUs);
+    if (this.#length > 0) yield this.#batch.subarray(0, this.#length);
+  }
+
+  #read(line: string): Timestamp | undefined {
+    if (line.trim() === '') return undefined;
+    this.#format ??= formatOf(line);
+    const timestamp = this.#format?.read(line);
+    if (timestamp === undefined) this.#unreadable += 1;
+    return timestamp;
+  }
+
+  *#spreadOver(fromUs: number, count: number, endUs: number): Generator<Float64Array> {
+    for (let index = 0; index < count; index += 1) {
+      const atUs = fromUs + (index * SECOND_US) / count;
+      if (atUs < endUs) yield* this.#push(atUs);
+    }
+  }
+
+  *#push(atUs: number): Generator<Float64Array> {
+    if (atUs < this.#lastUs) this.#late += 1;
+    else this.#lastUs = atUs;
+    this.#batch[this.#length] = this.#lastUs;
+    this.#length += 1;
+    if (this.#length < BATCH) return;
+    this.#length = 0;
+    yield this.#batch;
+  }
+}
