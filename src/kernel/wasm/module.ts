@@ -26,6 +26,7 @@ export interface WasmKernel {
   racesLost(): number;
   receiptWord(): bigint;
   receiptCost(): bigint;
+  receiptGeneration(): number;
   burstThen(): number;
   balanceThen(): number;
   retryUs(): number;
