@@ -87,7 +87,13 @@ class Twins {
     const wait = this.both(what, call);
     if (typeof wait !== 'number' || wait < 0) return;
     const [ours, theirs] = this.#kernels;
-    const receipts: [Receipt, Receipt] = [ours.receipt(), theirs.receipt()];
+    const [our, their] = [ours.receipt(), theirs.receipt()];
+    // Who need not wait does not ask which limit it stood on.
+    if (wait > 0) expect(their.generation).toBe(our.generation);
+    const receipts: [Receipt, Receipt] = [
+      { word: our.word, cost: our.cost },
+      { word: their.word, cost: their.cost },
+    ];
     if (!same(...receipts)) expect(receipts[1], what).toEqual(receipts[0]);
     this.#receipts.push(receipts);
   }
