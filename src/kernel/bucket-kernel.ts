@@ -47,6 +47,8 @@ export interface TokenKernel {
 /** A bucket with a word of its own. */
 export interface BucketKernel extends TokenKernel {
   readonly name: KernelName;
+  /** {@link TokenKernel.receipt}; what it says of the limit holds if the call had to wait. */
+  receipt(): BucketReceipt;
   /** Puts another limit in force. Tokens and debt are kept, in tokens. */
   reconfigure(nowUs: number, next: Schedule): void;
   /** Counts so far, or undefined if they are not kept. */
@@ -69,4 +71,10 @@ export interface Verdict {
 export interface Receipt {
   readonly word: bigint;
   readonly cost: bigint;
+}
+
+/** What a bucket with a word of its own tells of an acquisition. */
+export interface BucketReceipt extends Receipt {
+  /** Of the limit that the acquisition stood on. */
+  readonly generation: number;
 }

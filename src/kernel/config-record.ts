@@ -12,16 +12,25 @@ export interface ConfigRecord {
   readonly originUs: number;
 }
 
+/** One that was read from its place. */
+export interface PlacedRecord extends ConfigRecord {
+  readonly index: number;
+}
+
 /**
- * The origin of a new record, somewhat before `gridUs`, which is now or the latest fill of a quantum
- * bucket. It depends on the generation, so that the same word hardly ever comes back under another
- * record of the same index: a compare-and-exchange that expects the word then also expects the record.
+ * How long before the instant of its change the origin of a record lies. It depends on the
+ * generation, so that the same word hardly ever comes back under another record of the same index: a
+ * compare-and-exchange that expects the word then also expects the record.
  */
-export function originOf(schedule: Schedule, gridUs: number, generation: number): number {
-  const { fillTicks, ticksPerMicro } = schedule;
-  if (fillTicks === 0) return gridUs - (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
+export function offsetOf({ fillTicks, ticksPerMicro }: Schedule, generation: number): number {
+  if (fillTicks === 0) return (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
   const places = Math.min(ORIGIN_PLACES, Math.max(1, Math.floor(MAX_ORIGIN_TICKS / fillTicks)));
-  return gridUs - (generation % places) * (fillTicks / ticksPerMicro);
+  return (generation % places) * (fillTicks / ticksPerMicro);
+}
+
+/** The origin of a new record; `gridUs` is now, or the latest fill of a quantum bucket. */
+export function originOf(schedule: Schedule, gridUs: number, generation: number): number {
+  return gridUs - offsetOf(schedule, generation);
 }
 
 /**
@@ -83,7 +92,7 @@ export function endTenure({ region, offset }: CellPlace, index: number): void {
 }
 
 /** Reads a record, or undefined if it is being written or makes no sense. */
-function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
+function readRecord(place: CellPlace, index: number): PlacedRecord | undefined {
   const { i32, i64, f64 } = place.region;
   const at = recordOffset(place.offset, index);
   const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
@@ -101,13 +110,12 @@ function readRecord(place: CellPlace, index: number): ConfigRecord | undefined {
   if (generation === 0 || !settled || !isSound(schedule) || !Number.isFinite(originUs)) {
     return undefined;
   }
-  return { generation, schedule, originUs };
+  return { generation, schedule, originUs, index };
 }
 
 /** The word, and the record that it names. */
-export interface LiveRecord extends ConfigRecord {
+export interface LiveRecord extends PlacedRecord {
   readonly word: bigint;
-  readonly index: number;
 }
 
 /**
@@ -122,11 +130,38 @@ export function liveRecord(place: CellPlace): LiveRecord {
     const word = Atomics.load(place.region.i64, at);
     const index = Number(BigInt.asUintN(INDEX_BITS, word));
     const record = readRecord(place, index);
-    if (record !== undefined) return { ...record, word, index };
+    if (record !== undefined) return { ...record, word };
     if (Atomics.load(place.region.i64, at) === word) {
       throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense");
     }
   }
+}
+
+/** The record of a generation, if its place was not used again. */
+export function recordOf(place: CellPlace, generation: number): PlacedRecord | undefined {
+  for (let index = 0; index < RECORD_COUNT; index++) {
+    const at = (recordOffset(place.offset, index) + RECORD.generation) >> 2;
+    if (Atomics.load(place.region.i32, at) !== generation) continue;
+    const record = readRecord(place, index);
+    return record?.generation === generation ? record : undefined;
+  }
+  return undefined;
+}
+
+/** Int32 index of the generation whose place this record took. */
+export function beforeAt({ offset }: CellPlace, index: number): number {
+  return (offset + BUCKET.before + 4 * index) >> 2;
+}
+
+/** The generation of the record whose place this one took; undefined if this one's was used again. */
+export function generationBefore(
+  place: CellPlace,
+  { index, generation }: PlacedRecord,
+): number | undefined {
+  const before = Atomics.load(place.region.i32, beforeAt(place, index));
+  // It is written only after the generation, so it was this record's if that still stands.
+  const at = (recordOffset(place.offset, index) + RECORD.generation) >> 2;
+  return Atomics.load(place.region.i32, at) === generation ? before : undefined;
 }
 
 /** Replaces `word` by a zero-time under a record; false, and nothing is done, if it has changed. */

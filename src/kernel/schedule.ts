@@ -40,6 +40,12 @@ export function ticksOf(
   return BigInt(whole) * BigInt(ticksPerToken) + BigInt(round((tokens - whole) * ticksPerToken));
 }
 
+/** Rounds towards fewer tokens, also in debt: a reconfiguration never mints. */
+export function floorDivide(a: bigint, b: bigint): bigint {
+  const quotient = a / b;
+  return a % b < 0n ? quotient - 1n : quotient;
+}
+
 function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
   const cap = burst * ticksPerToken;
   if (cap > MAX_SPAN_TICKS) {

@@ -3,6 +3,7 @@ import { checkObject, checkSpanMs, checkTokens } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
+import type { Line } from './line.ts';
 import { Reservation } from './reservation.ts';
 import { checkWait, exceeds, timedOut } from './waiting.ts';
 
@@ -112,12 +113,23 @@ export abstract class BucketCalls implements Limiter {
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) throw timedOut(n, timeoutMs);
     if (reservation.waitMs === 0) return;
+    const line = this.line(reservation.atUs, timeoutMs - reservation.waitMs);
     try {
-      await this.clock.sleep(reservation.atUs, { strict, signal });
+      if (line === undefined) await this.clock.sleep(reservation.atUs, { strict, signal });
+      else if (!(await line.wait({ strict, signal }))) throw timedOut(n, timeoutMs);
     } catch (error) {
-      reservation.cancel();
+      if (line === undefined) reservation.cancel();
+      else line.leave();
       throw error;
     }
+  }
+
+  /**
+   * Where the latest reservation of this thread stands, if the limit can change; it may come later by
+   * `latenessMs`. @internal
+   */
+  protected line(_atUs: number, _latenessMs: number): Line | undefined {
+    return undefined;
   }
 
   /**
@@ -131,7 +143,13 @@ export abstract class BucketCalls implements Limiter {
     const { timeoutMs, strict } = checkWait(options);
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;
-    if (reservation.waitMs > 0) this.clock.sleepSync(reservation.atUs, { strict });
+    if (reservation.waitMs === 0) return true;
+    const line = this.line(reservation.atUs, timeoutMs - reservation.waitMs);
+    if (line === undefined) this.clock.sleepSync(reservation.atUs, { strict });
+    else if (!line.waitSync({ strict })) {
+      line.leave();
+      return false;
+    }
     return true;
   }
 

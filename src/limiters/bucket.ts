@@ -1,11 +1,14 @@
 import { RateLimitError } from '../errors.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket-kernel.ts';
+import { Changes } from '../kernel/changes.ts';
 import { openBucket } from '../kernel/open-bucket.ts';
+import { Position } from '../kernel/position.ts';
 import type { Schedule } from '../kernel/schedule.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { BucketCalls } from './bucket-calls.ts';
+import { Line } from './line.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 
 /** What token bucket and leaky bucket have in common: everything but what the limit is called. */
@@ -13,11 +16,13 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** @internal */
   protected readonly kernel: BucketKernel;
   readonly #opened: OpenLimiter<Kind>;
+  readonly #changes: Changes;
 
   protected constructor(opened: OpenLimiter<Kind>) {
     super(opened.clock);
     this.#opened = opened;
     this.kernel = openBucket(opened.cell, opened.kernel);
+    this.#changes = new Changes(opened.cell);
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
@@ -54,5 +59,13 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** Puts another limit in force. @internal */
   protected replaceSchedule(next: Schedule): void {
     this.kernel.reconfigure(this.clock.now(), next);
+    this.#changes.announce();
+    this.clock.rouse?.();
+  }
+
+  /** @internal */
+  protected override line(atUs: number, latenessMs: number): Line {
+    const position = new Position(this.place, this.kernel.receipt(), atUs);
+    return new Line(this.clock, this.kernel, this.#changes, position, atUs + latenessMs * 1000);
   }
 }

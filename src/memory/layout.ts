@@ -15,7 +15,7 @@
  *
  * A bucket's cell:
  *
- *     line 0     │ ... │ claims i32 │ sequence i32 │
+ *     line 0     │ ... │ claims i32 │ sequence i32 │ before 8 x i32 │
  *     line 1..8  │ generation i32 │ tenure i32 │ rate f64 │ burst f64 │ ticksPerToken f64 │ ticksPerMicro f64 │
  *                │ capTicks i64 │ fillTicks f64 │ originUs f64 │      one configuration record a line
  *
@@ -101,7 +101,7 @@ export const COUNTER = {
 } as const;
 
 /** Byte offsets in line 0 of a bucket's cell. */
-export const BUCKET = { claims: 24, sequence: 28 } as const;
+export const BUCKET = { claims: 24, sequence: 28, before: 32 } as const;
 
 /** The word's low bits name the live configuration record. */
 export const INDEX_BITS = 3;

@@ -1,9 +1,17 @@
+import type { Alarm } from '../memory/alarm.ts';
+
 /** How to sleep until an instant. */
 export interface SleepOptions {
   /** Spin through the last part: later by microseconds only, at the price of processor time. */
   readonly strict?: boolean;
   /** Ends the sleep at once; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** How to block a thread until an instant. */
+export interface BlockingSleepOptions extends Pick<SleepOptions, 'strict'> {
+  /** Ends the sleep early. A clock that ignores it lets the caller look again too late, not too early. */
+  readonly alarm?: Alarm | undefined;
 }
 
 /**
@@ -16,8 +24,10 @@ export interface Clock {
   now(): number;
   /** Resolves when the clock has reached `untilUs`, never before. Keeps the event loop alive. */
   sleep(untilUs: number, options?: SleepOptions): Promise<void>;
-  /** Blocks the thread until the clock has reached `untilUs`. */
-  sleepSync(untilUs: number, options?: Pick<SleepOptions, 'strict'>): void;
+  /** Blocks the thread until the clock has reached `untilUs`, or the alarm goes off. */
+  sleepSync(untilUs: number, options?: BlockingSleepOptions): void;
+  /** Makes blocked sleepers of all threads look at their alarms, where those can't wake them. */
+  rouse?(): void;
   /** What a handle carries. */
   readonly handle: ClockHandle;
 }

@@ -1,8 +1,9 @@
 import { HandleError } from '../errors.ts';
+import { isOff } from '../memory/alarm.ts';
 import { readFields } from '../memory/read-fields.ts';
 import { isShared } from '../memory/region.ts';
 import { checkNumber, checkObject } from '../options.ts';
-import type { Clock, ClockHandle, SleepOptions } from './clock.ts';
+import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 
 /**
  *     0 │ now f64, microseconds │ 8 │ moves i32 │
@@ -118,6 +119,11 @@ export class ManualClock implements Clock {
     this.#moved();
   }
 
+  /** A blocked thread sleeps on the clock's moves alone, so this counts as one. @internal */
+  rouse(): void {
+    this.#moved();
+  }
+
   #moved(): void {
     Atomics.add(this.#moves, MOVES, 1);
     Atomics.notify(this.#moves, MOVES);
@@ -181,10 +187,10 @@ export class ManualClock implements Clock {
     this.#keepAlive = undefined;
   }
 
-  sleepSync(untilUs: number): void {
+  sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
     for (;;) {
       const moves = Atomics.load(this.#moves, MOVES);
-      if (this.now() >= untilUs) return;
+      if (this.now() >= untilUs || isOff(alarm)) return;
       Atomics.wait(this.#moves, MOVES, moves);
     }
   }

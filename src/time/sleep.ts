@@ -1,4 +1,5 @@
-import type { SleepOptions } from './clock.ts';
+import type { Alarm } from '../memory/alarm.ts';
+import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
 
 /** What `setTimeout` can count: 24.8 days. Beyond, it would fire at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -49,19 +50,20 @@ export function sleep(
   });
 }
 
-/** Nobody notifies here: a wait on it always ends by its timeout. */
-const bed = new Int32Array(new SharedArrayBuffer(4));
+/** Never goes off: a wait on it always ends by its timeout. */
+const silence: Alarm = { words: new Int32Array(new SharedArrayBuffer(4)), at: 0, value: 0 };
 
-/** Blocks until `now()` reaches `untilUs`. A strict sleep spins through the last 0.2 ms. */
+/** Blocks until `now()` reaches `untilUs`, or the alarm goes off. A strict sleep spins through the last 0.2 ms. */
 export function sleepSync(
   now: () => number,
   untilUs: number,
-  { strict = false }: Pick<SleepOptions, 'strict'> = {},
+  { strict = false, alarm = silence }: BlockingSleepOptions = {},
 ): void {
+  const { words, at, value } = alarm;
   for (;;) {
     const leftUs = untilUs - now();
     if (leftUs <= 0) return;
     const us = strict ? leftUs - BLOCKING_LATE_US : leftUs;
-    if (us > 0) Atomics.wait(bed, 0, 0, us / 1000);
+    if (us > 0 && Atomics.wait(words, at, value, us / 1000) !== 'timed-out') return;
   }
 }

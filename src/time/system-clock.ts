@@ -1,4 +1,4 @@
-import type { Clock, ClockHandle, SleepOptions } from './clock.ts';
+import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { sleep, sleepSync } from './sleep.ts';
 
 /**
@@ -24,7 +24,7 @@ class SystemClock implements Clock {
     return sleep(this.now, untilUs, options);
   }
 
-  sleepSync(untilUs: number, options?: Pick<SleepOptions, 'strict'>): void {
+  sleepSync(untilUs: number, options?: BlockingSleepOptions): void {
     sleepSync(this.now, untilUs, options);
   }
 }

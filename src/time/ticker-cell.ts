@@ -8,9 +8,8 @@ import { isShared } from '../memory/region.ts';
  * nothing else shares the cache line, wherever in memory the buffer begins.
  */
 const MARGIN = 64;
-const NOW = MARGIN;
-const PERIOD = MARGIN + 8;
-const BEATS = MARGIN + 16;
+/** Byte offsets. */
+export const TICKER = { now: MARGIN, period: MARGIN + 8, beats: MARGIN + 16 } as const;
 const BYTES = MARGIN + 24 + MARGIN;
 
 /** The periods that a ticker can have. */
@@ -31,14 +30,14 @@ export class TickerCell {
 
   private constructor(buffer: SharedArrayBuffer) {
     this.buffer = buffer;
-    this.beats = new Int32Array(buffer, BEATS, 1);
-    this.#nowBits = new BigInt64Array(buffer, NOW, 1);
-    this.periodUs = new Float64Array(buffer, PERIOD, 1)[0] as number; // never out of bounds
+    this.beats = new Int32Array(buffer, TICKER.beats, 1);
+    this.#nowBits = new BigInt64Array(buffer, TICKER.now, 1);
+    this.periodUs = new Float64Array(buffer, TICKER.period, 1)[0] as number; // never out of bounds
   }
 
   static create(periodMs: number): TickerCell {
     const buffer = new SharedArrayBuffer(BYTES);
-    new Float64Array(buffer, PERIOD, 1)[0] = periodMs * 1000;
+    new Float64Array(buffer, TICKER.period, 1)[0] = periodMs * 1000;
     const cell = new TickerCell(buffer);
     cell.end();
     return cell;

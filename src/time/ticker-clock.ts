@@ -1,7 +1,7 @@
 import { HandleError } from '../errors.ts';
 import { readFields } from '../memory/read-fields.ts';
 import { checkNumber, checkObject } from '../options.ts';
-import type { Clock, ClockHandle, SleepOptions } from './clock.ts';
+import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { systemClock } from './system-clock.ts';
 import { PERIOD_MS, TickerCell } from './ticker-cell.ts';
 import { startTicker } from './ticker-thread.ts';
@@ -126,9 +126,10 @@ export class TickerClock implements Clock {
     this.#reach(untilUs);
   }
 
-  sleepSync(untilUs: number, options?: Pick<SleepOptions, 'strict'>): void {
+  sleepSync(untilUs: number, options?: BlockingSleepOptions): void {
     this.#system.sleepSync(untilUs, options);
-    this.#reach(untilUs);
+    // An alarm may have ended it before.
+    if (this.#system.now() >= untilUs) this.#reach(untilUs);
   }
 
   /**

@@ -1,7 +1,5 @@
-import type { TickerCell } from './ticker-cell.ts';
-
-// dist/workers, beside dist/src: the build has the same folders as the sources.
-const WORKER = new URL('../../workers/ticker-worker.js', import.meta.url);
+import { runTicker } from './ticker.ts';
+import { TICKER, type TickerCell } from './ticker-cell.ts';
 
 /**
  * Starts the thread that publishes the time in `cell`. Resolves at its first tick, with what stops
@@ -11,8 +9,9 @@ export async function startTicker(cell: TickerCell): Promise<() => void> {
   // The only use of Node in the core, and none for those who only read.
   const { Worker } = await import('node:worker_threads');
   return new Promise((resolve, reject) => {
+    const program = `(${runTicker})(require('node:worker_threads'), ${JSON.stringify(TICKER)})`;
     // Without the options of the process: a loader or a debugger has no business there.
-    const worker = new Worker(WORKER, { workerData: cell.buffer, execArgv: [] });
+    const worker = new Worker(program, { eval: true, workerData: cell.buffer, execArgv: [] });
     worker.once('message', () => {
       worker.unref();
       resolve(() => void worker.terminate());

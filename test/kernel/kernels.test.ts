@@ -61,7 +61,13 @@ class BucketTwins extends Twins<BucketKernel> {
     const wait = this.both(what, call);
     if (typeof wait !== 'number' || wait < 0) return;
     const [ours, theirs] = this.kernels;
-    const receipts = [ours.receipt(), theirs.receipt()] as const;
+    const [our, their] = [ours.receipt(), theirs.receipt()];
+    // Who need not wait does not ask which limit it stood on.
+    if (wait > 0) expect(their.generation).toBe(our.generation);
+    const receipts: [Receipt, Receipt] = [
+      { word: our.word, cost: our.cost },
+      { word: their.word, cost: their.cost },
+    ];
     if (!same(...receipts)) expect(receipts[1], what).toEqual(receipts[0]);
     this.#receipts.push(receipts);
   }

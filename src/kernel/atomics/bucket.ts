@@ -3,6 +3,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, INDEX_BITS, INDEX_MASK, LOW_HALF } from '../../memory/layout.ts';
 import {
   type BucketKernel,
+  type BucketReceipt,
   LATER,
   type LimiterStats,
   NEVER,
@@ -218,8 +219,9 @@ export class AtomicsBucket implements BucketKernel {
     this.#take(nowUs, 0, 0);
   }
 
-  receipt(): Receipt {
-    return { word: this.#lastWord, cost: this.#limit.costWord };
+  receipt(): BucketReceipt {
+    const { costWord, generation } = this.#limit;
+    return { word: this.#lastWord, cost: costWord, generation };
   }
 
   cancel({ word, cost }: Receipt): boolean {

@@ -112,7 +112,8 @@ export class KeyedBuckets implements TokenKernel {
   receipt(): Receipt {
     this.#loop.recall();
     if (this.#loop.lastEntry === SHARED) {
-      return { ...this.#loop.shared.receipt(), entry: SHARED } as KeyedReceipt;
+      const { word, cost } = this.#loop.shared.receipt();
+      return { word, cost, entry: SHARED } as KeyedReceipt;
     }
     const receipt: KeyedReceipt = {
       word: this.#loop.lastWord,

@@ -1,6 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { BUCKET, CELL, INDEX_BITS, INDEX_MASK, RECORD_COUNT } from '../../memory/layout.ts';
 import {
+  beforeAt,
   type ConfigRecord,
   endTenure,
   exchangeZeroTime,
@@ -12,7 +13,7 @@ import {
   ticksAt,
   writeRecord,
 } from '../config-record.ts';
-import type { Schedule } from '../schedule.ts';
+import { floorDivide, type Schedule } from '../schedule.ts';
 import { CLAIM_ATTEMPTS, MAX_SPAN_TICKS, SAME_INTERVAL } from '../ticks.ts';
 
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
@@ -37,12 +38,6 @@ function claimRecord(place: CellPlace, attempts: number): number {
 
 function releaseRecord(place: CellPlace, index: number): void {
   Atomics.and(place.region.i32, (place.offset + BUCKET.claims) >> 2, ~(1 << index));
-}
-
-/** Rounds towards fewer tokens, also in debt: a reconfiguration never mints. */
-function floorDivide(a: bigint, b: bigint): bigint {
-  const quotient = a / b;
-  return a % b < 0n ? quotient - 1n : quotient;
 }
 
 /** What the bucket holds, in ticks; more than its capacity if it has idled for longer. */
@@ -101,6 +96,7 @@ function publish(
     for (;;) {
       const held = carry(old);
       if (held === undefined) return;
+      Atomics.store(place.region.i32, beforeAt(place, index), old.generation);
       // Before the exchange: should this thread be terminated in between, nobody has missed anything.
       endTenure(place, old.index);
       if (exchangeZeroTime(place, old.word, nowTicks - withinSpan(held), index)) break;

@@ -2,6 +2,7 @@ import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import {
   type BucketKernel,
+  type BucketReceipt,
   type LimiterStats,
   NEVER,
   type Receipt,
@@ -63,8 +64,13 @@ export class WasmBucket implements BucketKernel {
     if (this.#kernel.refund(this.#cell, nowUs, tokens) < 0) this.#damaged(nowUs);
   }
 
-  receipt(): Receipt {
-    return { word: this.#kernel.receiptWord(), cost: this.#kernel.receiptCost() };
+  receipt(): BucketReceipt {
+    const kernel = this.#kernel;
+    return {
+      word: kernel.receiptWord(),
+      cost: kernel.receiptCost(),
+      generation: kernel.receiptGeneration(),
+    };
   }
 
   cancel({ word, cost }: Receipt): boolean {

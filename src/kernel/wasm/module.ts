@@ -27,6 +27,7 @@ export interface WasmKernel extends WasmWindows {
   racesLost(): number;
   receiptWord(): bigint;
   receiptCost(): bigint;
+  receiptGeneration(): number;
   burstThen(): number;
   balanceThen(): number;
   retryUs(): number;

@@ -40,6 +40,8 @@ let lastCost: i64 = 0;
 /** What the bucket held, in ticks. */
 let lastTicks: f64 = 0;
 let lostRaces: i32 = 0;
+/** Of the record that the last acquisition with a wait stood on. */
+let lastGeneration: i32 = 0;
 
 export function receiptWord(): i64 {
   return lastWord;
@@ -47,6 +49,10 @@ export function receiptWord(): i64 {
 
 export function receiptCost(): i64 {
   return lastCost << INDEX_BITS;
+}
+
+export function receiptGeneration(): i32 {
+  return lastGeneration;
 }
 
 export function racesLost(): i32 {
@@ -130,6 +136,8 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
       continue;
     }
     const next = full ? wordOf(nowTicks - capTicks + cost, word) : word + (cost << INDEX_BITS);
+    // Before the exchange: afterwards it may be another record's.
+    if (wait > 0) lastGeneration = generationOf(cell, word);
     const seen = exchange64(cell + CELL_word, word, next);
     if (seen == word) {
       lastWord = next;

@@ -11,6 +11,7 @@ export {
   fullUs,
   racesLost,
   receiptCost,
+  receiptGeneration,
   receiptWord,
   refund,
   retryUs,

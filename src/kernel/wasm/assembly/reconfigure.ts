@@ -1,6 +1,7 @@
 import { round, scale } from './arithmetic';
 import { add32, and32, exchange32, exchange64, load32, load64, store32 } from './atomics';
 import {
+  BUCKET_before,
   BUCKET_claims,
   BUCKET_sequence,
   CELL_word,
@@ -185,6 +186,7 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32): i32 {
       return DONE;
     }
     const held = onlyOf == ANY ? keptTicks(word, nowUs) : heldTicks(word, nowUs);
+    store32(cell + BUCKET_before + (index << 2), generationOf(cell, word));
     // Before the exchange: should this thread be terminated in between, nobody has missed anything.
     endTenure(cell, word);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (index as i64);

@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Region } from '../../src/index.ts';
+import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
+import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
+import type { BucketKernel } from '../../src/kernel/bucket-kernel.ts';
+import { Position } from '../../src/kernel/position.ts';
+import { continuous, perInterval, type Schedule } from '../../src/kernel/schedule.ts';
+import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
+import { openWasmKernel } from '../../src/kernel/wasm/module.ts';
+import type { CellPlace } from '../../src/memory/cell.ts';
+import { SEED } from '../support/random.ts';
+
+const DAY_US = 86_400e6;
+/** More than an instant in microseconds is rounded by, and a tick: a nanosecond. */
+const CLOSE_US = 1e-3;
+
+const KERNELS = {
+  JavaScript: (place: CellPlace): BucketKernel => new AtomicsBucket(place),
+  compiled: (place: CellPlace): BucketKernel => {
+    const wasm = openWasmKernel(place.region);
+    if (wasm === undefined) throw new Error('there is no WebAssembly here');
+    return new WasmBucket(wasm, place);
+  },
+};
+
+/** A bucket that is empty at `nowUs`, and those who wait for its tokens. */
+class Scene {
+  readonly place: CellPlace;
+  readonly kernel: BucketKernel;
+  nowUs: number;
+
+  constructor(open: (place: CellPlace) => BucketKernel, schedule: Schedule, nowUs = 0) {
+    const region = Region.create();
+    this.nowUs = nowUs;
+    const kind = 'token-bucket';
+    this.place = createBucketCell({ kind, schedule, nowUs, initial: 0, stats: false, region });
+    this.kernel = open(this.place);
+  }
+
+  /** Undefined where it need not wait. */
+  join(tokens: number): Position | undefined {
+    const waitUs = this.kernel.acquire(this.nowUs, tokens, Number.POSITIVE_INFINITY);
+    if (waitUs <= 0) return undefined;
+    return new Position(this.place, this.kernel.receipt(), this.nowUs + waitUs);
+  }
+
+  waiting(tokens: number): Position {
+    const position = this.join(tokens);
+    if (position === undefined) throw new Error('there is no need to wait');
+    return position;
+  }
+
+  change(schedule: Schedule): void {
+    this.kernel.reconfigure(this.nowUs, schedule);
+  }
+
+  /** When the bucket has paid all of its debt: the instant of the one who stands last. */
+  paidUs(): number {
+    return this.nowUs + this.kernel.timeUntil(this.nowUs, 0);
+  }
+}
+
+const limits = fc.oneof(
+  fc.double({ min: 0.01, max: 1e6, noNaN: true }).map((rate) => continuous(rate, 1000)),
+  fc.constantFrom(1, 10, 1000).map((rate) => continuous(rate, 1000)),
+  fc
+    .tuple(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.1, 1, 7, 250, 1000))
+    .map(([quantum, fillIntervalMs]) => perInterval(quantum, fillIntervalMs, 1000)),
+);
+
+describe.each(Object.entries(KERNELS))('a position in the line, with the %s kernel', (_, open) => {
+  test('keeps its tokens when the rate changes', () => {
+    const scene = new Scene(open, continuous(10, 100));
+    const first = scene.waiting(30);
+    const second = scene.waiting(10);
+    expect([first.dueUs(), second.dueUs()]).toEqual([3_000_000, 4_000_000]);
+    scene.nowUs = 1_000_000; // 20 and 30 tokens are missing
+    scene.change(continuous(1000, 100));
+    expect([first.dueUs(), second.dueUs()]).toEqual([1_020_000, 1_030_000]);
+    scene.nowUs = 1_010_000; // 10 and 20
+    scene.change(continuous(1, 100));
+    expect([first.dueUs(), second.dueUs()]).toEqual([11_010_000, 21_010_000]);
+    scene.change(perInterval(15, 100, 100));
+    expect([first.dueUs(), second.dueUs()]).toEqual([1_110_000, 1_210_000]);
+    scene.change(continuous(Number.POSITIVE_INFINITY, 100));
+    expect([first.dueUs(), second.dueUs()]).toEqual([1_010_000, 1_010_000]);
+  });
+
+  test('that was due before a change stays due', () => {
+    const scene = new Scene(open, continuous(10, 100));
+    const position = scene.waiting(5);
+    scene.nowUs = 600_000;
+    scene.change(continuous(1e-3, 100));
+    expect(position.dueUs()).toBeLessThanOrEqual(600_000);
+    scene.nowUs = 700_000;
+    scene.change(continuous(1e-3, 100));
+    expect(position.dueUs()).toBeLessThanOrEqual(700_000);
+  });
+
+  test('is found again after seven changes that nobody looked at, to the tick', () => {
+    const scene = new Scene(open, continuous(10, 100));
+    const position = scene.waiting(30);
+    for (const rate of [1000, 3, 50, 7, 1, 2000, 20]) {
+      scene.nowUs += 1000;
+      scene.change(continuous(rate, 100));
+    }
+    expect(Math.abs(position.dueUs() - scene.paidUs())).toBeLessThan(CLOSE_US);
+  });
+
+  test('that is lost after more is that of the last in line: never early', () => {
+    const scene = new Scene(open, continuous(10, 100));
+    const position = scene.waiting(30);
+    scene.waiting(50);
+    for (let i = 0; i < 9; i++) scene.change(continuous(i % 2 === 0 ? 20 : 10, 100));
+    expect(position.dueUs()).toBe(scene.paidUs());
+    expect(position.receipt).toBe(undefined);
+    scene.change(continuous(10, 100));
+    expect(position.dueUs()).toBe(8_000_000);
+  });
+
+  test('is not moved by the renewal of a record', () => {
+    const scene = new Scene(open, continuous(1e-5, 100)); // a token takes 1.2 days
+    const position = scene.waiting(50);
+    const promisedUs = position.dueUs();
+    scene.nowUs = 13 * DAY_US;
+    const before = scene.kernel.balance(scene.nowUs);
+    scene.waiting(1);
+    expect(Math.abs(position.dueUs() - promisedUs)).toBeLessThan(CLOSE_US);
+    expect(before).toBeLessThan(0);
+  });
+
+  test('can be given back after changes, as long as it is the last', () => {
+    const scene = new Scene(open, continuous(10, 100));
+    const first = scene.waiting(30);
+    const second = scene.waiting(10);
+    scene.change(continuous(20, 100));
+    scene.change(continuous(1000, 100));
+    for (const [position, done, left] of [
+      [first, false, -40],
+      [second, true, -30],
+      [second, false, -30],
+    ] as const) {
+      position.dueUs();
+      expect(position.receipt && scene.kernel.cancel(position.receipt)).toBe(done);
+      expect(scene.kernel.balance(scene.nowUs)).toBe(left);
+    }
+  });
+
+  test('is where the kernel has the debt, whatever changes come', () => {
+    const change = fc.record({
+      passUs: fc.double({ min: 0, max: 1e5, noNaN: true }),
+      limit: limits,
+      look: fc.boolean(),
+    });
+    const property = fc.property(
+      limits,
+      fc.double({ min: 1, max: 999, noNaN: true }),
+      fc.constantFrom(0, 1e6, 1e12 + 0.25),
+      fc.array(change, { minLength: 1, maxLength: 6 }),
+      (limit, tokens, startUs, changes) => {
+        const scene = new Scene(open, limit, startUs);
+        const position = scene.join(tokens);
+        if (position === undefined) return;
+        for (const { passUs, limit, look } of changes) {
+          scene.nowUs += passUs;
+          scene.change(limit);
+          if (scene.paidUs() <= scene.nowUs) return;
+          const closeUs = CLOSE_US + scene.nowUs * 2 ** -50;
+          if (look) expect(Math.abs(position.dueUs() - scene.paidUs())).toBeLessThan(closeUs);
+        }
+        expect(position.dueUs()).toBeCloseTo(scene.paidUs(), 2);
+      },
+    );
+    fc.assert(property, { seed: SEED, numRuns: 2000 });
+  });
+
+  test('holds the bound over periods of different rates, in the order of asking', () => {
+    const BURST = 50;
+    const step = fc.record({
+      passUs: fc.double({ min: 0, max: 2e6, noNaN: true }),
+      tokens: fc.option(fc.integer({ min: 1, max: BURST })),
+      rate: fc.option(fc.constantFrom(1, 5, 20, 100, 1000)),
+    });
+    const property = fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
+      const scene = new Scene(open, continuous(20, BURST));
+      let rate = 20;
+      let flowed = 0; // tokens since the start
+      const line: { tokens: number; position: Position }[] = [];
+      const admitted: { tokens: number; flowed: number }[] = [];
+      const moveTo = (us: number) => {
+        flowed += (rate * Math.max(0, us - scene.nowUs)) / 1e6;
+        scene.nowUs = Math.max(scene.nowUs, us);
+      };
+      for (const step of [...steps, { passUs: 1e12, tokens: null, rate: null }]) {
+        const untilUs = scene.nowUs + step.passUs;
+        for (const [next] of iterate(line)) {
+          const dueUs = next.position.dueUs();
+          for (const later of line) expect(later.position.dueUs()).toBeGreaterThanOrEqual(dueUs);
+          if (dueUs > untilUs) break;
+          moveTo(dueUs);
+          line.shift();
+          admitted.push({ tokens: next.tokens, flowed });
+        }
+        moveTo(untilUs);
+        if (step.rate !== null) {
+          rate = step.rate;
+          scene.change(continuous(rate, BURST));
+        }
+        if (step.tokens === null) continue;
+        const position = scene.join(step.tokens);
+        if (position !== undefined) line.push({ tokens: step.tokens, position });
+        else admitted.push({ tokens: step.tokens, flowed });
+      }
+      expect(line).toEqual([]);
+      for (const [from, first] of admitted.entries()) {
+        let sum = 0;
+        for (const { tokens, flowed } of admitted.slice(from)) {
+          sum += tokens;
+          expect(sum).toBeLessThanOrEqual(BURST + flowed - first.flowed + 1e-4);
+        }
+      }
+    });
+    fc.assert(property, { seed: SEED, numRuns: 500 });
+  });
+});
+
+/** The head of a line, again and again, as long as there is one. */
+function* iterate<T>(line: readonly T[]): Generator<[T]> {
+  for (let head = line[0]; head !== undefined; head = line[0]) yield [head];
+}

@@ -1,0 +1,178 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  LeakyBucket,
+  ManualClock,
+  systemClock,
+  TickerClock,
+  TokenBucket,
+} from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { Gate } from '../support/gate.ts';
+import { handleFor, KERNEL_MIXES } from '../support/kernels.ts';
+import type { SleepJob, Slept } from '../workers/sleeper.ts';
+
+const timedOut = expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+}
+
+/** When each of these is over, by the clock. */
+function ends(clock: ManualClock, waits: readonly Promise<void>[]): (number | undefined)[] {
+  const over: (number | undefined)[] = waits.map(() => undefined);
+  waits.forEach((wait, i) => {
+    wait.then(() => {
+      over[i] = clock.nowMs;
+    });
+  });
+  return over;
+}
+
+describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
+  function emptied(limit: { rate: number; burst: number }) {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ ...limit, initial: 0, clock });
+    const attached = (me: number) => TokenBucket.attach(handleFor(bucket.handle, kernels, me));
+    return { clock, bucket: attached(0), other: attached(1) };
+  }
+
+  test('is over earlier when the rate goes up, each at its new instant, in order', async () => {
+    const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
+    const over = ends(clock, [bucket.wait(30), other.wait(10), bucket.wait(1)]);
+    clock.set(1000); // 20 tokens are missing, 30, 31
+    other.reconfigure({ rate: 1000 });
+    for (const ms of [1019.999, 1020, 1029.999, 1030, 1030.999, 1031]) {
+      clock.set(ms);
+      await settle();
+    }
+    expect(over).toEqual([1020, 1030, 1031]);
+  });
+
+  test('is over later when the rate goes down, and not at its old instant', async () => {
+    const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
+    const over = ends(clock, [bucket.wait(5), other.wait(1)]);
+    clock.set(100); // 4 tokens are missing, 5
+    other.reconfigure({ rate: 1 });
+    for (const ms of [500, 600, 4099.999, 4100, 5099.999, 5100]) {
+      clock.set(ms);
+      await settle();
+    }
+    expect(over).toEqual([4100, 5100]);
+  });
+
+  test('is over without a move of the clock, when the limit is lifted', async () => {
+    const { clock, bucket, other } = emptied({ rate: 1e-6, burst: 100 });
+    const wait = bucket.wait(100);
+    await settle();
+    other.reconfigure({ rate: Number.POSITIVE_INFINITY });
+    await wait;
+    expect(clock.nowMs).toBe(0);
+  });
+
+  test('that would outlast its timeout by then ends at once, and gives its tokens back', async () => {
+    const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
+    const wait = bucket.wait(10, { timeoutMs: 1500 });
+    other.reconfigure({ rate: 8 });
+    clock.set(10);
+    await settle();
+    other.reconfigure({ rate: 5 });
+    await expect(wait).rejects.toEqual(timedOut);
+    expect(bucket.balance()).toBeCloseTo(0.08, 6);
+  });
+
+  test('that is aborted after a change gives its tokens back, and its signal is the reason', async () => {
+    const { bucket, other } = emptied({ rate: 10, burst: 100 });
+    const abort = new AbortController();
+    const wait = bucket.wait(10, { signal: abort.signal });
+    other.reconfigure({ rate: 20 });
+    await settle();
+    expect(bucket.balance()).toBe(-10);
+    abort.abort(new Error('enough'));
+    await expect(wait).rejects.toThrow('enough');
+    expect(bucket.balance()).toBe(0);
+  });
+
+  test.each(['wait', 'waitSync'] as const)(
+    '%s of other threads: they wake at their new instants, in the order in which they asked',
+    async (call) => {
+      const THREADS = 3;
+      const { clock, bucket } = emptied({ rate: 10, burst: 100 });
+      const ended = new Gate();
+      const crews = [];
+      for (let me = 0; me < THREADS; me++) {
+        const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
+        const handle = handleFor(bucket.handle, kernels, me);
+        crews.push(crew.run({ handle, call, waits: 1, ended: ended.buffer }));
+        while (bucket.balance() > -(me + 1));
+      }
+      clock.set(50);
+      bucket.reconfigure({ rate: 1 });
+      // The old instants, and nobody comes.
+      for (const ms of [100, 200, 300]) clock.set(ms);
+      bucket.reconfigure({ rate: 0.5 });
+      clock.set(1000); // 0.1 + 0.35 + ... : half a token came at 10/s, a quarter at 1/s, 0.35 at 0.5/s
+      bucket.reconfigure({ rate: 1000 });
+      for (const [me, missing] of [-0.1, 0.9, 1.9].entries()) {
+        clock.set(1000 + Math.max(0, missing));
+        ended.await(me + 1);
+      }
+      const endedAt = (await Promise.all(crews)).flat(2);
+      expect(endedAt).toEqual([1_000_000, 1_000_900, 1_001_900]);
+    },
+  );
+
+  test.each(['wait', 'waitSync'] as const)(
+    '%s on the system clock, which would last for years, ends when the rate goes up',
+    async (call) => {
+      const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0 });
+      const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
+      const handle = handleFor(bucket.handle, kernels, 0);
+      const done = crew.run({ handle, call, waits: 2, ended: new Gate().buffer });
+      while (bucket.balance() > -0.9);
+      bucket.reconfigure({ rate: 1e6 });
+      await done;
+    },
+  );
+});
+
+test('a leaky bucket keeps its line when its pace changes', async () => {
+  const clock = ManualClock.create();
+  const pace = LeakyBucket.create({ rate: 1, clock });
+  const over = ends(clock, [pace.wait(), pace.wait(), pace.wait()]);
+  await settle();
+  pace.reconfigure({ rate: 100 });
+  for (const ms of [10, 20]) {
+    clock.set(ms);
+    await settle();
+  }
+  expect(over).toEqual([0, 10, 20]);
+});
+
+test('blocked by a ticker clock wakes at a change, and the clock is not ahead by that', async () => {
+  const clock = await TickerClock.create({ periodMs: 1 });
+  onTestFinished(() => clock.dispose());
+  const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0, clock });
+  const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
+  const done = crew.run({
+    handle: bucket.handle,
+    call: 'waitSync',
+    waits: 1,
+    ended: new Gate().buffer,
+  });
+  while (bucket.balance() > -0.9);
+  bucket.reconfigure({ rate: 1e6 });
+  for (const [endedAt] of await done) expect(endedAt).toBeLessThanOrEqual(systemClock.now());
+});
+
+test('a hundred waits are woken by one change, and none of them is left behind', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 1, burst: 100, initial: 0, clock });
+  const waits = Array.from({ length: 100 }, () => bucket.wait());
+  await settle();
+  bucket.reconfigure({ rate: 100 });
+  await settle();
+  bucket.reconfigure({ rate: 1e6 });
+  clock.set(0.1);
+  await Promise.all(waits);
+});

@@ -1,0 +1,53 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** An empty project outside of the repository, with the packed zerotime in its node_modules. */
+export interface Installed {
+  readonly folder: string;
+  /** Where the package lies. */
+  readonly zerotime: string;
+  /** Paths of all its files, from there. */
+  readonly files: readonly string[];
+  /** Bytes of the packed file. */
+  readonly packedBytes: number;
+}
+
+/** Packs the build and unpacks it. Dependencies are linked, so that nothing is fetched. */
+export function install(): Installed {
+  const folder = mkdtempSync(join(tmpdir(), 'zerotime-installed-'));
+  const flags = ['--ignore-scripts', '--pack-destination', folder, '--json'];
+  const packed = JSON.parse(
+    execFileSync('npm', ['pack', ...flags], { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' }),
+  ) as [{ filename: string; size: number }];
+  const [{ filename, size }] = packed;
+  const zerotime = join(folder, 'node_modules/zerotime');
+  mkdirSync(zerotime, { recursive: true });
+  execFileSync('tar', ['-xf', join(folder, filename), '-C', zerotime, '--strip-components=1']);
+  const { dependencies } = JSON.parse(readFileSync(join(zerotime, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  for (const name of Object.keys(dependencies)) link(folder, name);
+  const files = readdirSync(zerotime, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(zerotime.length + 1));
+  return { folder, zerotime, files: files.sort(), packedBytes: size };
+}
+
+/** Makes a package of the repository's node_modules one of the project's. */
+export function link(folder: string, name: string): void {
+  const to = join(folder, 'node_modules', name);
+  mkdirSync(dirname(to), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules', name), to);
+}
+
+/** Files of the package, and nothing else, in a compressed archive: what they add to the packed file. */
+export function archivedBytes({ zerotime, folder }: Installed, files: readonly string[]): number {
+  const copy = join(folder, 'archived');
+  for (const file of files) cpSync(join(zerotime, file), join(copy, file));
+  return execFileSync('tar', ['-czf', '-', '-C', copy, '.']).byteLength;
+}

@@ -1,0 +1,272 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build as esbuild } from 'esbuild';
+import ts from 'typescript';
+import { build as vite } from 'vite';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { httpServer } from '../cli/support/servers.ts';
+import { examplesOf } from '../docs/fences.ts';
+import { archivedBytes, type Installed, install, link } from './installed.ts';
+
+const KIB = 1024;
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+/** What a user of the bundlers writes: a worker of their own, and one that zerotime starts. */
+const MAIN = `
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { TickerClock, TokenBucket } from 'zerotime';
+
+const clock = await TickerClock.create();
+const bucket = TokenBucket.create({ rate: 1e-6, burst: 100, clock });
+const workers = [1, 2].map(() => new Worker(new URL('./worker.js', import.meta.url), { workerData: bucket.handle }));
+const counts = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]));
+clock.dispose();
+console.log(counts[0] + counts[1], bucket.kernelName);
+`;
+const WORKER = `
+import { parentPort, workerData } from 'node:worker_threads';
+import { attach } from 'zerotime';
+
+const bucket = attach(workerData);
+let admitted = 0;
+for (let call = 0; call < 100; call++) if (bucket.tryConsume()) admitted++;
+parentPort.postMessage(admitted);
+`;
+/** Uses each entry point and its types. */
+const TYPED = `
+import { type Limiter, TokenBucket, type TokenBucketOptions } from 'zerotime';
+import { KeyedTokenBucket } from 'zerotime/keyed';
+const options: TokenBucketOptions = { rate: 10, burst: 5 };
+export const limiter: Limiter = TokenBucket.create(options);
+export const waited: Promise<void> = limiter.wait(1, { timeoutMs: 5 });
+export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
+// @ts-expect-error: a rate is a number
+TokenBucket.create({ rate: '10', burst: 5 });
+`;
+const TYPED_INTEGRATIONS = `
+import { RateLimitingSampler } from 'zerotime/opentelemetry';
+import { throttle } from 'zerotime/piscina';
+import { LimiterMetrics } from 'zerotime/prometheus';
+export const uses: Function[] = [RateLimitingSampler, throttle, LimiterMetrics];
+`;
+
+let installed: Installed;
+
+/** A file of the project. */
+function write(name: string, text: string): string {
+  const path = join(installed.folder, name);
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+}
+
+async function run(...args: string[]): Promise<string> {
+  const cwd = installed.folder;
+  return (await promisify(execFile)(process.execPath, args, { cwd, timeout: 60_000 })).stdout;
+}
+
+beforeAll(() => {
+  installed = install();
+  // What the integrations are for, and TypeScript's view of Node.
+  for (const name of ['piscina', '@opentelemetry/api', 'prom-client', '@types/node']) {
+    link(installed.folder, name);
+  }
+  write('package.json', JSON.stringify({ type: 'module', private: true }));
+});
+afterAll(() => rmSync(installed.folder, { recursive: true }));
+
+/** Files of the package that this entry point leads to, by static and dynamic imports. */
+async function filesBehind(entry: string): Promise<string[]> {
+  const { metafile } = await esbuild({
+    stdin: { contents: `export * from '${entry}';`, resolveDir: installed.folder },
+    absWorkingDir: installed.zerotime,
+    bundle: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'node',
+    treeShaking: false,
+  });
+  return Object.keys(metafile.inputs).filter((path) => path.startsWith('dist/'));
+}
+
+describe('the packed file', () => {
+  test('holds the build of the sources, its types, and four files beside', () => {
+    const beside = installed.files.filter((file) => !file.startsWith('dist/'));
+    expect(beside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
+    const others = installed.files.filter(
+      (file) => !/^dist\/(src|workers)\/.*\.(js|d\.ts)$/.test(file),
+    );
+    expect(others).toEqual(beside);
+    for (const file of installed.files.filter((file) => file.endsWith('.js'))) {
+      expect(installed.files).toContain(file.replace(/\.js$/, '.d.ts'));
+    }
+  });
+
+  test('names nothing of the machine that it was made on', () => {
+    for (const file of installed.files) {
+      const text = readFileSync(join(installed.zerotime, file), 'utf8');
+      expect(text, file).not.toContain('sourceMappingURL');
+      expect(text, file).not.toContain(process.cwd());
+    }
+  });
+
+  test('has a core of less than 40 KiB: what the main entry point loads, without types', async () => {
+    const core = await filesBehind('zerotime');
+    expect(core.length).toBeGreaterThan(40);
+    expect(core.filter((file) => /src\/(cli|integrations)|keyed/.test(file))).toEqual([]);
+    const bytes = archivedBytes(installed, core);
+    console.info(
+      `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(installed.packedBytes / KIB).toFixed(1)} KiB`,
+    );
+    expect(bytes).toBeLessThan(40 * KIB);
+  });
+});
+
+describe('installed into an empty project', () => {
+  const examples = examplesOf('README.md', readme);
+
+  test.each(examples.map((example) => ({ line: example.line, example })))(
+    "README's example of line $line runs as printed, as plain JavaScript",
+    async ({ example }) => {
+      const file = write(`readme-${example.line}.js`, example.code);
+      expect(example.output).not.toBe('');
+      expect(await run(file)).toBe(example.output);
+    },
+  );
+
+  test("README's command runs as printed, but for where and how long", async () => {
+    const [printed] = /(?<=^npx )zerotime load .*$/m.exec(readme) ?? [];
+    const { url, kill } = await httpServer((_, response) => response.end());
+    onTestFinished(kill);
+    const args = (printed ?? '')
+      .replace(/http\S+/, url)
+      .replace('--duration 10s', '--duration 0.5s');
+    expect(args).toMatch(/^zerotime load http\S+ .*--duration 0.5s/);
+    const bin = join(installed.zerotime, 'dist/src/cli/main.js');
+    const report = await run(bin, ...args.split(' ').slice(1));
+    expect(report).toContain('Guarantee   ✔ held');
+    expect(report).toMatch(/200 OK +\d/);
+  });
+
+  /** Complaints of the compiler about code that uses the package. */
+  function complaints(name: string, code: string, options: ts.CompilerOptions): string[] {
+    const program = ts.createProgram([write(name, code)], {
+      target: ts.ScriptTarget.ES2023,
+      typeRoots: [join(installed.folder, 'node_modules/@types')],
+      strict: true,
+      noEmit: true,
+      ...options,
+    });
+    return ts
+      .getPreEmitDiagnostics(program)
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  }
+
+  test('has types for TypeScript with moduleResolution nodenext, which need none of Node', () => {
+    const lib = ['es2023', 'es2024.sharedmemory', 'esnext.disposable', 'dom'];
+    const found = complaints('nodenext.ts', TYPED, {
+      module: ts.ModuleKind.NodeNext,
+      lib: lib.map((name) => `lib.${name}.d.ts`),
+      types: [],
+    });
+    expect(found).toEqual([]);
+  });
+
+  test('has types for TypeScript with moduleResolution bundler, and for the integrations', () => {
+    const found = complaints('bundler.ts', TYPED + TYPED_INTEGRATIONS, {
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      types: ['node'],
+      skipLibCheck: true,
+    });
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a bundle', () => {
+  test('of one limiter holds no other, no command and no integration', async () => {
+    const { metafile } = await esbuild({
+      stdin: {
+        contents:
+          "import { TokenBucket } from 'zerotime'; console.log(TokenBucket.create({ rate: 1, burst: 1 }).limit);",
+        resolveDir: installed.folder,
+      },
+      absWorkingDir: installed.zerotime,
+      outfile: join(installed.folder, 'one.js'),
+      bundle: true,
+      minify: true,
+      metafile: true,
+      format: 'esm',
+      platform: 'neutral',
+      external: ['node:worker_threads'],
+    });
+    const [output] = Object.values(metafile.outputs);
+    const kept = Object.entries(output?.inputs ?? {}).flatMap(([path, { bytesInOutput }]) =>
+      bytesInOutput > 0 ? [path] : [],
+    );
+    expect(
+      kept.filter((path) => /window|log|leaky|sometimes|keyed|siphash|cli|integrations/.test(path)),
+    ).toEqual([]);
+    expect(kept).toContain('dist/src/kernel/atomics/bucket.js');
+    console.info(`minified: ${((output?.bytes ?? 0) / KIB).toFixed(1)} KiB`);
+    expect(await run(join(installed.folder, 'one.js'))).toBe('1\n');
+  });
+
+  const bundlers = {
+    esbuild: async (entries: Record<string, string>, outdir: string) => {
+      await esbuild({
+        entryPoints: entries,
+        outdir,
+        bundle: true,
+        format: 'esm',
+        platform: 'node',
+      });
+    },
+    'esbuild, minified': async (entries: Record<string, string>, outdir: string) => {
+      await esbuild({
+        entryPoints: entries,
+        outdir,
+        bundle: true,
+        minify: true,
+        keepNames: true,
+        splitting: true,
+        target: 'es2022',
+        format: 'esm',
+        platform: 'node',
+      });
+    },
+    vite: async (input: Record<string, string>, outDir: string) => {
+      await vite({
+        configFile: false,
+        root: installed.folder,
+        logLevel: 'error',
+        ssr: { noExternal: true },
+        build: {
+          ssr: true,
+          minify: true,
+          outDir,
+          emptyOutDir: false,
+          rolldownOptions: { input, output: { entryFileNames: '[name].js' } },
+        },
+      });
+    },
+  };
+  test.each(Object.entries(bundlers))(
+    'by %s shares a limiter with its worker, and starts a ticker',
+    async (name, bundle) => {
+      const entries = { main: write('main.js', MAIN), worker: write('worker.js', WORKER) };
+      const outdir = join(installed.folder, `bundled-by-${name.replaceAll(/\W/g, '-')}`);
+      await bundle(entries, outdir);
+      // Away from the package: the bundle must hold all that it needs.
+      expect(readdirSync(outdir)).toEqual(expect.arrayContaining(['main.js', 'worker.js']));
+      for (const file of readdirSync(outdir).filter((file) => file.endsWith('.js'))) {
+        expect(readFileSync(join(outdir, file), 'utf8')).not.toMatch(/from\s*["']zerotime/);
+      }
+      expect(await run(join(outdir, 'main.js'))).toBe('100 wasm\n');
+    },
+  );
+});
