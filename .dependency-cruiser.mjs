@@ -104,6 +104,8 @@ export default {
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
     detectProcessBuiltinModuleCalls: true,
+    // Compiled by another compiler, which fails by itself if an import does not resolve.
+    exclude: { path: '^src/kernel/wasm/(assembly/|compile\\.mjs$)' },
     doNotFollow: { path: ['node_modules', DIST] },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

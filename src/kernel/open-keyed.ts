@@ -10,7 +10,7 @@ import { openWasmKeyed } from './wasm/keyed-module.ts';
 export function openKeyed(
   place: CellPlace,
   readClock: () => number,
-  asked: KernelName | undefined,
+  asked?: KernelName,
 ): KeyedBuckets {
   const wasm = wantsWasm(asked) ? openWasmKeyed(place.region, readClock) : undefined;
   const loop =

@@ -1,9 +1,10 @@
 import { HandleError } from '../errors.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
-import { WINDOW, windowBytes } from '../memory/layout.ts';
+import { CELL, WINDOW, windowBytes } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import {
   checkWindowLimit,
+  isWindowWord,
   ringEntries,
   type WindowKind,
   type WindowLimit,
@@ -70,5 +71,13 @@ export function openWindowCell(
   if (!Number.isInteger(originTicks)) {
     throw new HandleError('ERR_REGION_DAMAGED', `the limiter's origin is ${originTicks}`);
   }
-  return openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, limit)));
+  const place = openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, limit)));
+  const word = Atomics.load(region.i64, (offset + CELL.word) >> 3);
+  if (!isWindowWord(kind, limit.limit, word)) throw damagedWord();
+  return place;
+}
+
+/** A word that no thread ever writes. */
+export function damagedWord(): HandleError {
+  return new HandleError('ERR_REGION_DAMAGED', "the limiter's word makes no sense");
 }

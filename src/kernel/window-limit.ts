@@ -1,5 +1,6 @@
 import { checkNumber } from '../options.ts';
-import { intervalTicksOf, MAX_TICKS } from './window-time.ts';
+import { FIRST_SLOT } from './window-ticks.ts';
+import { intervalTicksOf, MAX_TICKS, type TimeUnits, unitsOf } from './window-time.ts';
 
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
@@ -26,12 +27,19 @@ export function countBitsOf(limit: number): number {
   return 32 - Math.clz32(limit);
 }
 
-/** Slots are numbered from here, because 0 marks a place in the ring that was never written. */
-export const FIRST_SLOT = 1;
+/** The bits of a fixed or sliding window's word below the time: the count and a mark. */
+export function lowBitsOf(limit: number): number {
+  return countBitsOf(limit) + 1;
+}
 
-/** The word of a slot in which nothing was admitted yet. */
-export function slotWord(limit: number, slot: number): bigint {
-  return BigInt(slot) << BigInt(countBitsOf(limit) + 1);
+/** The word of the first slot, in which nothing was admitted yet. */
+export function firstSlotWord(limit: number): bigint {
+  return BigInt(FIRST_SLOT) << BigInt(lowBitsOf(limit));
+}
+
+/** How a fixed window counts time. */
+export function fixedWindowUnits({ limit, intervalMs }: WindowLimit): TimeUnits {
+  return unitsOf(intervalMs, 64 - lowBitsOf(limit));
 }
 
 /** The length of a slot, rounded up, so that all of them together are no shorter than the interval. */
@@ -70,4 +78,12 @@ export function checkWindowLimit(kind: WindowKind, limit: WindowLimit): WindowLi
     );
   }
   return limit;
+}
+
+/** Whether a limiter of this kind can have written the word. */
+export function isWindowWord(kind: WindowKind, limit: number, word: bigint): boolean {
+  const bits = countBitsOf(limit);
+  if (BigInt.asUintN(bits, word) > limit) return false;
+  if (kind === 'sliding-log') return BigInt.asUintN(bits, word >> 32n) < limit;
+  return kind === 'fixed-window' || BigInt.asUintN(64, word) >= firstSlotWord(limit);
 }

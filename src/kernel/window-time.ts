@@ -1,5 +1,5 @@
-/** Ticks per microsecond: a power of two, so that a tick is an exact double for 17.8 years. */
-const TICKS_PER_MICRO = 16;
+import { LAST_TICK, WINDOW_TICKS_PER_MICRO as TICKS_PER_MICRO } from './window-ticks.ts';
+
 const MICROS_PER_TICK = 1 / TICKS_PER_MICRO;
 /** What a product of two doubles may be too large by: 1.1 ms are 17,600 ticks, not 17,601. */
 const PRODUCT_ERROR = 1e-6;
@@ -10,6 +10,19 @@ export const MAX_TICKS = 2 ** 53;
 /** An interval in ticks, rounded up: a window is never shorter than it was asked to be. */
 export function intervalTicksOf(intervalMs: number): number {
   return Math.ceil(intervalMs * 1000 * TICKS_PER_MICRO - PRODUCT_ERROR);
+}
+
+/** Time in a word that has few bits for it: in units of so many ticks. */
+export interface TimeUnits {
+  readonly unitTicks: number;
+  /** An interval, rounded up. */
+  readonly intervalUnits: number;
+}
+
+/** The smallest units that last for 17.8 years in so many bits. */
+export function unitsOf(intervalMs: number, bits: number): TimeUnits {
+  const unitTicks = Math.max(1, MAX_TICKS / 2 ** bits);
+  return { unitTicks, intervalUnits: Math.ceil(intervalTicksOf(intervalMs) / unitTicks) };
 }
 
 /** The clock's time in ticks from the clock's own origin. */
@@ -37,9 +50,10 @@ export class WindowTime {
     this.#originTicks = originTicks;
   }
 
-  /** The tick nearest to an instant of the clock. */
+  /** The tick nearest to an instant of the clock. NaN is one that has stepped back as far as can be. */
   ticks(nowUs: number): number {
-    return Math.round(nowUs * TICKS_PER_MICRO) - this.#originTicks;
+    const ticks = Math.round(nowUs * TICKS_PER_MICRO) - this.#originTicks;
+    return ticks > -LAST_TICK ? Math.min(ticks, LAST_TICK) : -LAST_TICK;
   }
 
   /** Microseconds from `nowUs` until a tick. */

@@ -1,4 +1,4 @@
-import { AtomicsSlidingLog } from '../kernel/atomics/sliding-log.ts';
+import { openSlidingLog } from '../kernel/open-window.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window-cell.ts';
 import { checkWindowLimit } from '../kernel/window-limit.ts';
 import { clockTicks, logEpochTicks } from '../kernel/window-time.ts';
@@ -43,7 +43,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   readonly intervalMs: number;
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
-    super(opened, new AtomicsSlidingLog(opened.cell));
+    super(opened, openSlidingLog(opened.cell, opened.kernel));
     this.intervalMs = readWindow(opened.cell).intervalMs;
   }
 

@@ -1,6 +1,6 @@
-import { AtomicsSlidingWindow } from '../kernel/atomics/sliding-window.ts';
+import { openSlidingWindow } from '../kernel/open-window.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window-cell.ts';
-import { checkWindowLimit, FIRST_SLOT, slotWord } from '../kernel/window-limit.ts';
+import { checkWindowLimit, firstSlotWord } from '../kernel/window-limit.ts';
 import { clockTicks } from '../kernel/window-time.ts';
 import { checkObject } from '../options.ts';
 import {
@@ -56,7 +56,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   readonly slots: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
-    super(opened, new AtomicsSlidingWindow(opened.cell));
+    super(opened, openSlidingWindow(opened.cell, opened.kernel));
     const { intervalMs, slots } = readWindow(opened.cell);
     this.intervalMs = intervalMs;
     this.slots = slots;
@@ -74,7 +74,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
     const window = checkWindowLimit(kind, { limit, intervalMs, slots });
     const { clock, region, stats, kernel } = checkShared(options);
     const originTicks = clockTicks(clock.now());
-    const word = slotWord(limit, FIRST_SLOT);
+    const word = firstSlotWord(limit);
     const cell = createWindowCell({ kind, limit: window, originTicks, word, stats, region });
     return new SlidingWindow({ kind, cell, clock, kernel });
   }

@@ -1,9 +1,11 @@
+import { openSometimes } from '../kernel/open-window.ts';
 import {
-  AtomicsSometimes,
   checkOccasions,
   createSometimesCell,
   openSometimesCell,
-} from '../kernel/atomics/sometimes.ts';
+} from '../kernel/sometimes-cell.ts';
+import type { SometimesKernel } from '../kernel/window-kernel.ts';
+import type { KernelName } from '../memory/handle.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import {
@@ -14,6 +16,7 @@ import {
   type OpenLimiter,
   type SharedOptions,
 } from './opening.ts';
+import { Reading } from './reading.ts';
 
 /** Options of {@link Sometimes.create}. What is left out, or 0, is no occasion. */
 export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
@@ -40,15 +43,14 @@ export class Sometimes {
   /** The clock that every thread reads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<'sometimes'>;
-  readonly #kernel: AtomicsSometimes;
-  readonly #now: () => number;
+  readonly #kernel: SometimesKernel;
+  readonly #reading: Reading;
 
   private constructor(opened: OpenLimiter<'sometimes'>) {
     this.#opened = opened;
-    this.#kernel = new AtomicsSometimes(opened.cell);
-    const { clock } = opened;
-    this.clock = clock;
-    this.#now = () => clock.now();
+    this.#kernel = openSometimes(opened.cell, opened.kernel);
+    this.clock = opened.clock;
+    this.#reading = new Reading(opened.clock);
   }
 
   /**
@@ -79,9 +81,14 @@ export class Sometimes {
     return handleOf(this.#opened);
   }
 
+  /** What this thread works on the count's memory with. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
+  }
+
   /** Counts a call, and says whether to act on it. */
   isDue(): boolean {
-    return this.#kernel.isDue(this.#now);
+    return this.#kernel.isDue(this.#reading);
   }
 
   /**

@@ -1,12 +1,14 @@
 import { RateLimitError } from '../errors.ts';
 import type { LimiterStats } from '../kernel/bucket-kernel.ts';
-import type { ReadClock, WindowKernel } from '../kernel/window-kernel.ts';
+import type { WindowKernel } from '../kernel/window-kernel.ts';
+import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { Reading } from './reading.ts';
 import { type Attempt, checkWait, retry, retrySync, TAKEN } from './waiting.ts';
 
 /** Admissions are counted one by one here: whole tokens only. */
@@ -26,29 +28,26 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   readonly clock: Clock;
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: WindowKernel;
-  readonly #now: ReadClock;
+  readonly #reading: Reading;
   readonly #attempt: Attempt;
 
   protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
     this.#opened = opened;
     this.#kernel = kernel;
-    const { clock } = opened;
-    this.clock = clock;
-    let readUs = 0;
-    this.#now = () => {
-      readUs = clock.now();
-      return readUs;
-    };
-    this.#attempt = (n) => {
-      const waitUs = kernel.take(n, this.#now);
-      // A refusal's wait counts from the last reading.
-      return waitUs === 0 ? TAKEN : readUs + waitUs;
-    };
+    this.clock = opened.clock;
+    const reading = new Reading(opened.clock);
+    this.#reading = reading;
+    this.#attempt = (n) => (kernel.take(n, reading) ? TAKEN : reading.us + kernel.waitUs);
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
   get handle(): LimiterHandle<Kind> {
     return handleOf(this.#opened);
+  }
+
+  /** What this thread works on the limiter's memory with. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
   }
 
   /** The most that a window admits. */
@@ -58,35 +57,35 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
 
   /** Takes `n` tokens now, or none. */
   tryConsume(n = 1): boolean {
-    return this.#kernel.take(checkWhole(n), this.#now) === 0;
+    return this.#kernel.take(checkWhole(n), this.#reading);
   }
 
   /** @internal */
   take(n: number): Grant | undefined {
     const kernel = this.#kernel;
-    if (kernel.take(checkWhole(n), this.#now) !== 0) return undefined;
+    if (!kernel.take(checkWhole(n), this.#reading)) return undefined;
     const receipt = kernel.receipt();
     return { cancel: () => kernel.cancel(receipt) };
   }
 
   /** Takes as many tokens as there are, at most `n`, and returns how many. */
   consumeOrDrain(n: number): number {
-    return this.#kernel.drain(checkWhole(n), this.#now);
+    return this.#kernel.drain(checkWhole(n), this.#reading);
   }
 
   /** Takes `n` tokens now or none, and says how things stand. */
   decide(n = 1): Decision {
-    return decisionOf(this.#kernel.decide(checkWhole(n), this.#now));
+    return decisionOf(this.#kernel.decide(checkWhole(n), this.#reading));
   }
 
   /** Tokens that can be taken now. */
   available(): number {
-    return this.#kernel.available(this.#now);
+    return this.#kernel.available(this.#reading);
   }
 
   /** Milliseconds until `tokens` can be taken, if nobody takes any: 0 for now, Infinity for never. */
   timeUntil(tokens: number): number {
-    return this.#kernel.timeUntil(checkWhole(tokens), this.#now) / 1000;
+    return this.#kernel.timeUntil(checkWhole(tokens), this.#reading) / 1000;
   }
 
   /**

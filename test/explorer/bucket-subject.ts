@@ -5,7 +5,7 @@ import { continuous } from '../../src/kernel/schedule.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
-import type { Operation, Subject } from './subject.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
 
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;
@@ -48,6 +48,10 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           return receipt === undefined ? null : bucket.cancel(receipt);
         case 'balance':
           return bucket.balance(at(a));
+        case 'decide':
+          return verdict(bucket.decide(at(b), a));
+        case 'timeUntil':
+          return bucket.timeUntil(at(b), a);
         // reconfigure rate burst
         case 'reconfigure':
           return bucket.reconfigure(at(c), continuous(a, b)) ?? null;

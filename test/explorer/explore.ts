@@ -1,9 +1,11 @@
-import { type Exploration, Explorer, type Scenario } from './explorer.ts';
+import { compiled } from './compiled.ts';
+import type { Exploration, Scenario } from './exploration.ts';
+import { Explorer } from './explorer.ts';
 import type { Operation } from './subject.ts';
 
 /** URL of a compiled subject module of this folder. */
 export function subjectModule(name: string): URL {
-  return new URL(`../../dist/test/explorer/${name}-subject.js`, import.meta.url);
+  return compiled(`test/explorer/${name}-subject.js`);
 }
 
 /** Explores a scenario to its end, or to its first violation. */
@@ -12,24 +14,7 @@ export async function explore(scenario: Scenario): Promise<Exploration> {
   try {
     return explorer.explore();
   } finally {
-    await explorer.close();
-  }
-}
-
-/**
- * Explores a scenario once for each step before which its first thread can be stopped for ever.
- * Returns the violations, and how many stops there were.
- */
-export async function exploreStops(
-  scenario: Scenario,
-): Promise<{ stops: number; violations: Exploration['violations'] }> {
-  const violations: Exploration['violations'][number][] = [];
-  for (let beforeStep = 0; ; beforeStep++) {
-    const stop = { thread: 0, beforeStep };
-    const exploration = await explore({ ...scenario, stop });
-    violations.push(...exploration.violations);
-    // Past its last step nothing is stopped any more, in any interleaving.
-    if (!exploration.stopped) return { stops: beforeStep, violations };
+    explorer.close();
   }
 }
 
@@ -42,5 +27,22 @@ export function pairs(
     entries
       .slice(i)
       .map(([nameB, b]): [string, Operation, Operation] => [`${nameA} and ${nameB}`, a, b]),
+  );
+}
+
+/** All unordered triples of operations. */
+export function triples(
+  operations: Readonly<Record<string, Operation>>,
+): [name: string, a: Operation, b: Operation, c: Operation][] {
+  const entries = Object.entries(operations);
+  return entries.flatMap(([name, a], i) =>
+    pairs(Object.fromEntries(entries.slice(i))).map(
+      ([others, b, c]): [string, Operation, Operation, Operation] => [
+        `${name}, ${others}`,
+        a,
+        b,
+        c,
+      ],
+    ),
   );
 }

@@ -1,49 +1,70 @@
 import { describe, expect, it } from 'vitest';
 import { explore, subjectModule } from './explore.ts';
 import { Explorer } from './explorer.ts';
+import { parseSchedule, scheduleText } from './schedule-text.ts';
 import type { Operation } from './subject.ts';
 
-const TAKE: Operation[] = [['take', 1]];
+const take: Operation = ['take', 1];
+const advance: Operation = ['advance', 100];
+
+async function interleavings(...threads: Operation[][]): Promise<number> {
+  const exploration = await explore({ module: subjectModule('steps'), setup: '', threads });
+  expect(exploration.violation).toBeUndefined();
+  return Number(exploration.interleavings);
+}
 
 describe('the explorer', () => {
-  it.each([
-    ['load-then-store', [[true], [true]]],
-    ['two-load-borrow', [[1], [1]]],
-  ])('finds what is wrong with %s, and its schedule replays it', async (fault, results) => {
-    const explorer = await Explorer.open({
-      module: subjectModule('faulty'),
-      setup: `${fault} 1`,
-      threads: [TAKE, TAKE],
-    });
-    const [violation] = explorer.explore().violations;
-    expect(violation).toMatchObject({ schedule: [0, 1, 0, 1], results });
-    expect(explorer.replay(violation?.schedule ?? []).results).toEqual(results);
-    await explorer.close();
+  it.each<[string, Operation[][], string, unknown[][]]>([
+    ['load-then-store', [[take], [take]], '0*1 1*1 0*1 1*1', [[true], [true]]],
+    ['two-load-borrow', [[take], [take]], '0*1 1*1 0*1 1*1', [[1], [1]]],
+    ['interval-counter', [[take], [advance, take]], '0*3 1*4 0*1 1*1 0*1', [[true], [null, false]]],
+    ['two-step-log', [[take], [take]], '0*2 1*2 0*1 1*1 0*1 1*1', [[true], [true]]],
+  ])(
+    'finds what is wrong with %s, and its schedule replays it',
+    async (fault, threads, text, results) => {
+      const explorer = await Explorer.open({
+        module: subjectModule('faulty'),
+        setup: `${fault} 1`,
+        threads,
+      });
+      const { violation } = explorer.explore();
+      console.log(`${fault}: ${scheduleText(violation?.schedule ?? [])}`);
+      expect(scheduleText(violation?.schedule ?? [])).toBe(text);
+      expect(violation?.execution.results).toEqual(results);
+      const replayed = explorer.replay(parseSchedule(text));
+      expect(replayed.execution).toEqual(violation?.execution);
+      expect(replayed.isExplained).toBe(false);
+      explorer.close();
+    },
+  );
+
+  it('sees every order of steps on one word, and one order of those that commute', async () => {
+    const add: Operation = ['add', 0];
+    const addElsewhere: Operation = ['add', 2];
+    // Two additions each, to one word: 4 choose 2 orders; three threads of one each: 3!.
+    expect(await interleavings([add, add], [add, add])).toBe(6);
+    expect(await interleavings([add], [add], [add])).toBe(6);
+    // They commute, but one of the two operations comes first.
+    expect(await interleavings([add], [addElsewhere])).toBe(2);
+    // Reads of a word that nobody writes are no steps.
+    expect(await interleavings([['load', 0]], [['load', 0]])).toBe(1);
+    expect(await interleavings([['load', 0]], [add])).toBe(2);
   });
 
-  it('sees every order of two steps on one word, and one order of steps that commute', async () => {
-    const count = async (...threads: Operation[][]) => {
-      const scenario = { module: subjectModule('steps'), setup: '', threads };
-      const { interleavings, violations } = await explore(scenario);
-      expect(violations).toEqual([]);
-      return interleavings;
-    };
-    // Two additions each, to one word: 4 choose 2 orders; three threads of one each: 3!.
-    expect(
-      await count(
-        [
-          ['add', 0],
-          ['add', 0],
-        ],
-        [
-          ['add', 0],
-          ['add', 0],
-        ],
-      ),
-    ).toBe(6);
-    expect(await count([['add', 0]], [['add', 0]], [['add', 0]])).toBe(6);
-    expect(await count([['add', 0]], [['add', 1]])).toBe(1);
-    expect(await count([['load', 0]], [['load', 0]])).toBe(1);
-    expect(await count([['load', 0]], [['add', 0]])).toBe(2);
+  it('stops a thread before each of its steps', async () => {
+    const add: Operation = ['add', 0];
+    const scenario = { module: subjectModule('steps'), setup: '', threads: [[add, add]] };
+    const { stops, interleavings, violation } = await explore({ ...scenario, stops: true });
+    expect({ stops, interleavings, violation }).toEqual({
+      stops: 2,
+      interleavings: 3n,
+      violation: undefined,
+    });
+  });
+
+  it('says so when a thread spins while another holds a lock', async () => {
+    const module = subjectModule('steps');
+    const threads: Operation[][] = [[['lock', 0]], [['lock', 0]]];
+    await expect(explore({ module, setup: '', threads })).rejects.toThrow('spins');
   });
 });

@@ -1,207 +1,295 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import type { ExploredData } from '../workers/explored.ts';
-import { Control, STATE, type Step } from './control.ts';
-import { type Execution, type OperationSpan, Specification } from './specification.ts';
-import type { Operation, SubjectModule } from './subject.ts';
+import { Behaviour, type Progress, READ, WRITE } from './behaviour.ts';
+import { Crew, type Run, stoppedBy } from './crew.ts';
+import type { Exploration, Scenario, Violation } from './exploration.ts';
+import { type Execution, type Returned, Specification } from './specification.ts';
+import { Memory, type Step, wordOf } from './step.ts';
+import type { SubjectModule } from './subject.ts';
+import { STOPS } from './turns.ts';
 
-/** What is explored: which memory, and what each thread does on it. */
-export interface Scenario {
-  /** URL of a compiled {@link SubjectModule}. */
-  readonly module: URL;
-  /** Passed to the module: which memory to lay down. */
-  readonly setup: string;
-  readonly threads: readonly (readonly Operation[])[];
-  /** A thread that is stopped for ever before its step of this number. */
-  readonly stop?: { readonly thread: number; readonly beforeStep: number };
-}
+/** An interleaving of so many steps goes on for ever. */
+const MAX_PATH = 500;
 
-/** An interleaving whose outcome no sequential order explains. */
-interface Violation {
-  /** Which thread took each step: replays with {@link Explorer.replay}. */
-  readonly schedule: readonly number[];
-  readonly results: readonly (readonly unknown[])[];
-  readonly observation: unknown;
-}
-
-/** The outcome of an exploration. */
-export interface Exploration {
-  readonly interleavings: number;
-  /** Steps of the longest interleaving. */
-  readonly longest: number;
-  /** Whether the stop came before the end of its thread, in any interleaving. */
-  readonly stopped: boolean;
-  readonly violations: readonly Violation[];
-}
-
-/** A point of the search: what each waiting thread is about to do, and what was tried from here. */
-interface Node {
-  readonly enabled: ReadonlyMap<number, Step>;
-  /** Steps whose exploration from here would only repeat what was seen with them earlier. */
-  readonly asleep: Map<number, Step>;
-  chosen: number;
-}
-
-/** Steps on different words commute, and so do two reads. */
-function commute(a: Step, b: Step): boolean {
-  return a.address !== b.address || !(a.isWrite || b.isWrite);
-}
-
-const WORKER = new URL('../../dist/test/workers/explored.js', import.meta.url);
-/** A schedule this long means that a thread spins. */
-const MAX_STEPS = 2_000;
+/** Unwinds a search: a thread wrote a word that none was seen to write before. */
+class Grown extends Error {}
 
 /**
- * Drives real threads through every interleaving of their atomic operations, depth-first. Sleep sets
- * (Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996) leave out
- * interleavings that differ only in the order of steps that commute.
+ * Searches all interleavings of the threads' steps, depth-first.
+ *
+ * A thread is deterministic: what it does next depends on nothing but the values that its steps saw.
+ * So once real threads have shown what they do after certain values, the search need not ask them
+ * again; and a state is what the words hold, what each thread has seen, and which operations had
+ * returned when each of them began. Where a state comes again the search does not go on again.
+ *
+ * Where a thread's next step commutes with all that the others do from there on, as far as was seen,
+ * only that thread goes on (a persistent set of one: Godefroid, Partial-Order Methods for the
+ * Verification of Concurrent Systems, 1996). If more is seen later, the search starts over. Nor do
+ * the first step of an operation and the last of another thread's commute: their order says which
+ * of the two came first.
  */
 export class Explorer {
   readonly #scenario: Scenario;
-  readonly #buffer: SharedArrayBuffer;
-  readonly #initial: Uint8Array;
-  readonly #control: Control;
-  readonly #workers: readonly Worker[];
+  readonly #subject: SubjectModule;
+  readonly #crew: Crew;
   readonly #specification: Specification;
-  readonly #observe: () => unknown;
+  #runs = 0;
+  #behaviours: readonly Behaviour[] = [];
+  /** The words that threads write. */
+  #words: readonly number[] = [];
 
-  private constructor(scenario: Scenario, subject: SubjectModule, workerUrl: URL) {
+  // Where the search is.
+  #memory: Memory;
+  /** A number for what the words hold. */
+  #contents = 0;
+  #progress: Progress[] = [];
+  #begun: (Returned | undefined)[][] = [];
+  /** The same as text. */
+  #begunText: string[] = [];
+  #stopped = -1;
+  readonly #path: number[] = [];
+
+  // What it has seen.
+  readonly #contentsOf = new Map<string, number>();
+  readonly #visited = new Map<string, bigint>();
+  #steps = 0;
+  #stops = 0;
+  #cuts = 0;
+  #violation: Violation | undefined;
+
+  private constructor(scenario: Scenario, subject: SubjectModule) {
     this.#scenario = scenario;
-    this.#buffer = subject.create(scenario.setup);
-    this.#initial = new Uint8Array(this.#buffer).slice();
-    this.#control = Control.create(scenario.threads.length);
-    this.#workers = scenario.threads.map((operations, thread) => {
-      const workerData: ExploredData = {
-        thread,
-        module: scenario.module.href,
-        operations,
-        buffer: this.#buffer,
-        control: this.#control.buffers,
-      };
-      return new Worker(workerUrl, { workerData });
+    this.#subject = subject;
+    this.#crew = new Crew(scenario.module, scenario.threads, subject.create(scenario.setup));
+    this.#memory = new Memory(this.#crew.initial);
+    this.#specification = new Specification(scenario.threads, subject, this.#crew.initial);
+  }
+
+  static async open(scenario: Scenario): Promise<Explorer> {
+    return new Explorer(scenario, (await import(scenario.module.href)) as SubjectModule);
+  }
+
+  close(): void {
+    this.#crew.close();
+  }
+
+  /** Explores everything, or as far as the first violation. */
+  explore(): Exploration {
+    let interleavings = 0n;
+    let isDone = false;
+    while (!isDone) {
+      try {
+        this.#begin();
+        interleavings = this.#visit();
+        isDone = !this.#behaviours.some((behaviour) => behaviour.isSurprised);
+      } catch (error) {
+        if (!(error instanceof Grown)) throw error;
+        this.#behaviours = [];
+      }
+      isDone ||= this.#violation !== undefined;
+    }
+    return {
+      interleavings,
+      states: this.#visited.size,
+      steps: this.#steps,
+      stops: this.#stops,
+      runs: this.#runs,
+      cuts: this.#cuts,
+      violation: this.#violation,
+    };
+  }
+
+  /** Takes one schedule again on real threads, to its end, and says what came out. */
+  replay(schedule: readonly number[]): { run: Run; execution: Execution; isExplained: boolean } {
+    let run: Run | undefined;
+    // The first runs show which words are written.
+    while (run === undefined) run = this.#crew.run([]) && this.#crew.run(schedule);
+    const begun = this.#scenario.threads.map((): (Returned | undefined)[] => []);
+    const done = (thread: number, at: number) => {
+      const own = run.taken.slice(0, at + 1).findLast((taken) => taken.thread === thread);
+      const isLast = !run.taken.slice(at).some((taken) => taken.thread === thread);
+      if (isLast && !stoppedBy(schedule).includes(thread)) return run.results[thread]?.length ?? 0;
+      return own?.step.operation ?? 0;
+    };
+    for (const [at, { thread, step }] of run.taken.entries()) {
+      const mine = begun[thread] ?? [];
+      mine[step.operation] ??= this.#scenario.threads.map((_, other) => done(other, at));
+    }
+    const execution = { begun, results: run.results, observation: this.#observe(run.memory) };
+    return { run, execution, isExplained: this.#specification.explains(execution) };
+  }
+
+  /** Goes to the start. */
+  #begin(): void {
+    const { threads } = this.#scenario;
+    if (this.#behaviours.length === 0) {
+      // The same operations do the same.
+      const known = new Map<string, Behaviour>();
+      this.#behaviours = threads.map((operations) => {
+        const name = JSON.stringify(operations);
+        const behaviour = known.get(name) ?? new Behaviour();
+        known.set(name, behaviour);
+        return behaviour;
+      });
+      this.#learn([]);
+      this.#words = this.#crew.words;
+      this.#contentsOf.clear();
+    }
+    for (const behaviour of this.#behaviours) behaviour.isSurprised = false;
+    this.#memory = new Memory(this.#crew.initial);
+    this.#contents = this.#nameContents();
+    this.#progress = this.#behaviours.map((behaviour) => behaviour.start);
+    this.#begun = threads.map(() => []);
+    this.#begunText = threads.map(() => '');
+    this.#stopped = -1;
+    this.#path.length = 0;
+    this.#visited.clear();
+    this.#steps = 0;
+    this.#stops = 0;
+    this.#cuts = 0;
+  }
+
+  /** Lets real threads run an interleaving that begins in this way. */
+  #learn(schedule: readonly number[]): void {
+    this.#runs++;
+    const run = this.#crew.run(schedule);
+    if (run === undefined) throw new Grown();
+    const stopped = stoppedBy(schedule);
+    for (const [thread, behaviour] of this.#behaviours.entries()) {
+      const taken = run.taken.filter((step) => step.thread === thread);
+      behaviour.learn(taken, run.results[thread] ?? [], !stopped.includes(thread));
+    }
+  }
+
+  #nameContents(): number {
+    const text = this.#memory.text(this.#words);
+    const known = this.#contentsOf.get(text);
+    if (known !== undefined) return known;
+    this.#contentsOf.set(text, this.#contentsOf.size);
+    return this.#contentsOf.size - 1;
+  }
+
+  #state(): string {
+    let state = `${this.#contents}`;
+    let thread = 0;
+    for (const progress of this.#progress) {
+      const isStopped = thread === this.#stopped;
+      // Of a thread that takes no more steps, only what it returned matters.
+      state +=
+        progress.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
+      state += this.#begunText[thread++];
+    }
+    return state;
+  }
+
+  #canGoOn(thread: number): boolean {
+    return thread !== this.#stopped && this.#progress[thread]?.isAtEnd === false;
+  }
+
+  /** Goes on from here in every way; returns the number of interleavings. */
+  #visit(): bigint {
+    const state = this.#state();
+    const known = this.#visited.get(state);
+    if (known !== undefined) return known;
+    const able = [...this.#progress.keys()].filter((thread) => this.#canGoOn(thread));
+    let interleavings = 0n;
+    if (able.length === 0) {
+      this.#check();
+      interleavings = 1n;
+    }
+    const { longest = Number.POSITIVE_INFINITY } = this.#scenario;
+    if (able.some((thread) => (this.#progress[thread]?.age ?? 0) >= longest)) {
+      this.#cuts++;
+      return 0n;
+    }
+    if (this.#path.length > MAX_PATH) throw new Error(`a thread spins: ${this.#path}`);
+    const alone = able.find((thread) => this.#commutes(thread, able));
+    for (const thread of alone === undefined ? able : [alone]) {
+      interleavings += this.#go(thread);
+      if (this.#scenario.stops === true && this.#stopped < 0) interleavings += this.#stop(thread);
+      if (this.#violation !== undefined) break;
+    }
+    this.#visited.set(state, interleavings);
+    return interleavings;
+  }
+
+  /** A thread's next step, and what comes after it. */
+  #ahead(thread: number): { step: Step; before: Progress; after: Progress } {
+    const before = this.#progress[thread];
+    if (before?.step === undefined) throw new Error(`thread ${thread} has no step to take`);
+    const seen = this.#memory.seen(before.step);
+    if (before.after.get(seen)?.isKnown !== true) this.#learn([...this.#path, thread]);
+    const after = before.after.get(seen);
+    if (after === undefined) throw new Error('real threads saw something else');
+    return { step: before.step, before, after };
+  }
+
+  /** Whether a thread's next step commutes with all that the others do from here on. */
+  #commutes(thread: number, able: readonly number[]): boolean {
+    const { step, before, after } = this.#ahead(thread);
+    const ends = after.done > before.done;
+    const ways = this.#memory.changes(step) ? READ | WRITE : WRITE;
+    return able.every((other) => {
+      if (other === thread) return true;
+      const progress = this.#progress[other];
+      if (progress === undefined || before.begins) return false;
+      const willBegin =
+        progress.begins || progress.done + 1 < (this.#scenario.threads[other]?.length ?? 0);
+      return !(ends && willBegin) && progress.avoids(wordOf(step.address), ways);
     });
-    this.#specification = new Specification(scenario.threads, subject, this.#initial);
-    this.#observe = () => subject.observe(this.#buffer);
   }
 
-  static async open(scenario: Scenario, workerUrl = WORKER): Promise<Explorer> {
-    const subject = (await import(scenario.module.href)) as SubjectModule;
-    const explorer = new Explorer(scenario, subject, workerUrl);
-    await Promise.all(explorer.#workers.map((worker) => once(worker, 'online')));
-    for (const thread of scenario.threads.keys()) explorer.#control.settle(thread);
-    return explorer;
-  }
+  #go(thread: number): bigint {
+    const { step, before, after } = this.#ahead(thread);
+    const begun = this.#begun[thread] ?? [];
+    const word = wordOf(step.address);
+    const old = this.#memory.word(word);
+    const contents = this.#contents;
 
-  async close(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
-  }
-
-  /** Explores everything, or as far as `maxViolations`. */
-  explore({ maxViolations = 1 } = {}): Exploration {
-    const path: Node[] = [];
-    const violations: Violation[] = [];
-    let interleavings = 0;
-    let longest = 0;
-    let anyStopped = false;
-    do {
-      const { complete, execution, stopped } = this.#run(path);
-      if (!complete) continue;
-      interleavings++;
-      longest = Math.max(longest, path.length);
-      anyStopped ||= stopped;
-      if (!this.#specification.explains(execution)) {
-        violations.push({
-          schedule: path.map((node) => node.chosen),
-          results: execution.results,
-          observation: execution.observation,
-        });
-      }
-    } while (violations.length < maxViolations && backtrack(path));
-    return { interleavings, longest, stopped: anyStopped, violations };
-  }
-
-  /** Takes one schedule again, to its end, and says what came out. */
-  replay(schedule: readonly number[]): Execution {
-    const path: Node[] = schedule.map((chosen) => ({
-      enabled: new Map(),
-      asleep: new Map(),
-      chosen,
-    }));
-    return this.#run(path).execution;
-  }
-
-  /** Follows `path`, then goes on by first choices, and adds them to it. */
-  #run(path: Node[]): { complete: boolean; execution: Execution; stopped: boolean } {
-    const { threads, stop } = this.#scenario;
-    new Uint8Array(this.#buffer).set(this.#initial);
-    for (const thread of threads.keys()) this.#control.resume(thread);
-    const taken = threads.map(() => 0);
-    const spans = threads.map((operations) => operations.map((): OperationSpan => ({})));
-    const isStopped = (thread: number) =>
-      stop?.thread === thread && (taken[thread] ?? 0) >= stop.beforeStep;
-    let complete = true;
-    for (let depth = 0; ; depth++) {
-      const enabled = new Map<number, Step>();
-      for (const thread of threads.keys()) {
-        if (this.#control.state(thread) !== STATE.atStep || isStopped(thread)) continue;
-        enabled.set(thread, this.#control.step(thread));
-      }
-      if (enabled.size === 0) break;
-      if (depth > MAX_STEPS) throw new Error(`a thread spins: ${path.map((node) => node.chosen)}`);
-      const node = path[depth] ?? extend(path, enabled);
-      if (node === undefined) {
-        complete = false;
-        break;
-      }
-      const step = enabled.get(node.chosen);
-      if (step === undefined) throw new Error(`thread ${node.chosen} cannot go on at ${depth}`);
-      const span = spans[node.chosen]?.[step.operation];
-      if (span !== undefined) {
-        span.first ??= depth;
-        span.last = depth;
-      }
-      taken[node.chosen] = (taken[node.chosen] ?? 0) + 1;
-      this.#control.resume(node.chosen);
+    const text = this.#begunText[thread] ?? '';
+    if (before.begins) {
+      const returned = this.#progress.map(({ done }) => done);
+      begun[step.operation] = returned;
+      this.#begunText[thread] = `${text}/${returned}`;
     }
-    const observation = complete ? this.#observe() : undefined;
-    let stopped = false;
-    for (const thread of threads.keys()) {
-      if (this.#control.state(thread) !== STATE.atStep) continue;
-      stopped = true;
-      this.#control.resume(thread, true);
+    if (this.#memory.changes(step)) {
+      this.#memory.take(step);
+      this.#contents = this.#nameContents();
     }
-    const results = threads.map((_, thread) => this.#control.results(thread));
-    return { complete, stopped, execution: { spans, results, observation } };
-  }
-}
+    this.#progress[thread] = after;
+    this.#path.push(thread);
+    this.#steps++;
+    const interleavings = this.#visit();
 
-/** Chooses the first step that does not sleep; undefined if they all do. */
-function extend(path: Node[], enabled: ReadonlyMap<number, Step>): Node | undefined {
-  const parent = path.at(-1);
-  const asleep = new Map<number, Step>();
-  const taken = parent?.enabled.get(parent.chosen);
-  if (parent !== undefined && taken !== undefined) {
-    for (const [thread, step] of parent.asleep) {
-      if (thread !== parent.chosen && commute(step, taken)) asleep.set(thread, step);
+    this.#path.pop();
+    this.#progress[thread] = before;
+    this.#memory.setWord(word, old);
+    this.#contents = contents;
+    if (before.begins) {
+      begun.length = step.operation;
+      this.#begunText[thread] = text;
     }
+    return interleavings;
   }
-  const chosen = [...enabled.keys()].find((thread) => !asleep.has(thread));
-  if (chosen === undefined) return undefined;
-  const node = { enabled, asleep, chosen };
-  path.push(node);
-  return node;
-}
 
-/** Goes back to the last point where something else can be tried; false if there is none. */
-function backtrack(path: Node[]): boolean {
-  for (let node = path.at(-1); node !== undefined; path.pop(), node = path.at(-1)) {
-    const { enabled, asleep, chosen } = node;
-    const step = enabled.get(chosen);
-    if (step !== undefined) asleep.set(chosen, step);
-    const next = [...enabled.keys()].find((thread) => !asleep.has(thread));
-    if (next === undefined) continue;
-    node.chosen = next;
-    return true;
+  /** A thread is stopped for ever. That commutes with all that the others do. */
+  #stop(thread: number): bigint {
+    this.#stopped = thread;
+    this.#path.push(thread + STOPS);
+    this.#stops++;
+    const interleavings = this.#visit();
+    this.#path.pop();
+    this.#stopped = -1;
+    return interleavings;
   }
-  return false;
+
+  #check(): void {
+    const results = this.#progress.map((progress) => progress.results);
+    const begun = this.#begun.map((operations) => [...operations]);
+    const execution = { begun, results, observation: this.#observe(this.#memory) };
+    if (this.#specification.explains(execution)) return;
+    this.#violation ??= { schedule: [...this.#path], execution };
+  }
+
+  #observe(memory: Memory): unknown {
+    return this.#subject.observe(new Memory(new Uint8Array(memory.buffer)).buffer);
+  }
 }

@@ -1,35 +1,93 @@
 import type { Operation, Subject } from './subject.ts';
 
-/** `setup` is which fault, and the limit. */
-export function create(setup: string): SharedArrayBuffer {
-  const [fault, limit = '1'] = setup.split(' ');
-  const buffer = new SharedArrayBuffer(64);
-  const words = new Int32Array(buffer);
-  words[0] = ['load-then-store', 'two-load-borrow'].indexOf(fault ?? '');
-  words[1] = Number(limit);
-  return buffer;
-}
+// What the explorer must find fault with: plain ports of what others do. Every word has 8 bytes.
+
+/** Int32 indices. */
+const WORD = { fault: 0, limit: 2, clock: 4, state: 6 } as const;
+const INTERVAL = 100;
 
 /** Tokens are taken by a load and a store: two threads may take the same one. */
 function loadThenStore(words: Int32Array, n: number): boolean {
-  const tokens = Atomics.load(words, 1);
+  const tokens = Atomics.load(words, WORD.state);
   if (tokens < n) return false;
-  Atomics.store(words, 1, tokens - n);
+  Atomics.store(words, WORD.state, tokens - n);
   return true;
 }
 
 /** folly's borrow: takes by compare-and-exchange, but reads what it owes in a second load. */
 function twoLoadBorrow(words: Int32Array, n: number): number {
-  Atomics.sub(words, 1, n);
-  return Math.max(0, -Atomics.load(words, 1));
+  Atomics.sub(words, WORD.state, n);
+  return Math.max(0, -Atomics.load(words, WORD.state));
+}
+
+/**
+ * The interval counter: `fetch_add` under the limit; past it, an exchange of the start opens the next
+ * window, and a store then sets its count.
+ */
+function intervalCounter(words: Int32Array): boolean {
+  const count = WORD.state;
+  const start = WORD.state + 2;
+  if (Atomics.add(words, count, 1) < (words[WORD.limit] ?? 0)) return true;
+  const opened = Atomics.load(words, start);
+  const now = Atomics.load(words, WORD.clock);
+  if (now - opened < INTERVAL) return false;
+  if (Atomics.compareExchange(words, start, opened, now) !== opened) return false;
+  Atomics.store(words, count, 1);
+  return true;
+}
+
+/** A log that finds room in one step and takes it in another. */
+function twoStepLog(words: Int32Array): boolean {
+  const limit = words[WORD.limit] ?? 0;
+  const head = WORD.state;
+  const now = Atomics.load(words, WORD.clock);
+  const place = head + 2 + 2 * (Atomics.load(words, head) % limit);
+  if (now - Atomics.load(words, place) < INTERVAL) return false;
+  Atomics.store(words, place, now);
+  Atomics.add(words, head, 1);
+  return true;
+}
+
+const FAULTS = {
+  'load-then-store': loadThenStore,
+  'two-load-borrow': twoLoadBorrow,
+  'interval-counter': intervalCounter,
+  'two-step-log': twoStepLog,
+};
+const NAMES = Object.keys(FAULTS);
+
+/** `setup` is which fault, and the limit. */
+export function create(setup: string): SharedArrayBuffer {
+  const [fault = '', limit = '1'] = setup.split(' ');
+  const buffer = new SharedArrayBuffer(256);
+  const words = new Int32Array(buffer);
+  words[WORD.fault] = NAMES.indexOf(fault);
+  words[WORD.limit] = Number(limit);
+  words[WORD.clock] = INTERVAL;
+  const isBucket = fault === 'load-then-store' || fault === 'two-load-borrow';
+  // A bucket is full; a window was opened long ago and is full; a log is empty.
+  words[WORD.state] = fault === 'two-step-log' ? 0 : Number(limit);
+  if (!isBucket) words[WORD.state + 2] = 0;
+  return buffer;
 }
 
 export function attach(buffer: SharedArrayBuffer): Subject {
   const words = new Int32Array(buffer);
-  const faults = [loadThenStore, twoLoadBorrow];
-  return { run: ([, n = 1]: Operation) => faults[words[0] ?? 0]?.(words, n) };
+  const take = Object.values(FAULTS)[words[WORD.fault] ?? 0];
+  return {
+    run([name, n = 1]: Operation): unknown {
+      if (name === 'advance') Atomics.add(words, WORD.clock, n);
+      else return take?.(words, n);
+      return null;
+    },
+  };
 }
 
+/** What a thread that comes now is told, and the next one, and so on; the words for the buckets. */
 export function observe(buffer: SharedArrayBuffer): unknown {
-  return new Int32Array(buffer)[1];
+  const words = new Int32Array(buffer);
+  const isBucket = (words[WORD.fault] ?? 0) < 2;
+  if (isBucket) return words[WORD.state];
+  const one = attach(buffer);
+  return Array.from({ length: (words[WORD.limit] ?? 0) + 1 }, () => one.run(['take', 1]));
 }

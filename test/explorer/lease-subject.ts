@@ -1,6 +1,6 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
-import { CELL, RECORD, REGION_HEADER_BYTES, recordOffset } from '../../src/memory/layout.ts';
+import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import type { Operation, Subject } from './subject.ts';
 
 const OFFSET = REGION_HEADER_BYTES;
@@ -24,15 +24,10 @@ function open(buffer: SharedArrayBuffer): TokenBucket {
 export function attach(buffer: SharedArrayBuffer): Subject {
   const bucket = open(buffer);
   const lease = bucket.lease({ size: 64 });
-  const i32 = new Int32Array(buffer);
   return {
     run([name, a = 0, b = 0]: Operation): unknown {
       switch (name) {
         case 'spend':
-          // A spend from the stock looks at shared memory without Atomics. These two are steps: after
-          // a change of the word or of the tenure, or before.
-          Atomics.load(i32, (OFFSET + CELL.word) >> 2);
-          Atomics.load(i32, (recordOffset(OFFSET, 0) + RECORD.tenure) >> 2);
           return lease.tryConsume(a);
         case 'release':
           return lease.release() >= 0;

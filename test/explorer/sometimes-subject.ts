@@ -1,5 +1,7 @@
 import { Region, Sometimes } from '../../src/index.ts';
-import { AtomicsSometimes, openSometimesCell } from '../../src/kernel/atomics/sometimes.ts';
+import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
+import { openSometimesCell } from '../../src/kernel/sometimes-cell.ts';
+import type { ClockReader } from '../../src/kernel/window-kernel.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
@@ -11,8 +13,13 @@ export function create(setup: string): SharedArrayBuffer {
   const region = Region.create({ buffer: new SharedArrayBuffer(256) });
   const clock = ManualClock.create();
   Sometimes.create({ first, every, intervalMs, region, clock });
-  open(region.buffer).isDue(() => 0);
+  open(region.buffer).isDue(at(0));
   return region.buffer;
+}
+
+/** A clock that stands. */
+function at(ms: number): ClockReader {
+  return { us: ms * 1000, read: () => undefined };
 }
 
 function open(buffer: SharedArrayBuffer): AtomicsSometimes {
@@ -25,7 +32,7 @@ function open(buffer: SharedArrayBuffer): AtomicsSometimes {
 /** Each operation is `['isDue', milliseconds]`. */
 export function attach(buffer: SharedArrayBuffer): Subject {
   const sometimes = open(buffer);
-  return { run: ([, ms = 0]: Operation) => sometimes.isDue(() => ms * 1000) };
+  return { run: ([, ms = 0]: Operation) => sometimes.isDue(at(ms)) };
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Operation, SubjectModule } from './subject.ts';
 
-/** When an operation took its first and its last step; neither if it never began. */
-export interface OperationSpan {
-  first?: number;
-  last?: number;
-}
+/** How many operations of each thread had returned. */
+export type Returned = readonly number[];
 
 /** What one interleaving did. */
 export interface Execution {
-  readonly spans: readonly (readonly OperationSpan[])[];
+  /**
+   * What had returned when each operation, by thread, took its first step; undefined for one that
+   * took none.
+   */
+  readonly begun: readonly (readonly (Returned | undefined)[])[];
   /** Of the operations that returned, by thread. */
   readonly results: readonly (readonly unknown[])[];
   readonly observation: unknown;
@@ -81,16 +82,13 @@ function explains({ order, results, observation }: Outcome, execution: Execution
       if (!results.has(place) || !isDeepStrictEqual(results.get(place), result)) return false;
     }
   }
-  const span = ([thread, operation]: Place) => execution.spans[thread]?.[operation];
+  const begun = ([thread, operation]: Place) => execution.begun[thread]?.[operation];
   const hasReturned = ([thread, operation]: Place) =>
     operation < (execution.results[thread]?.length ?? 0);
   return order.every((later, at) => {
-    // What never took a step cannot have happened.
-    const { first, last } = span(later) ?? {};
-    if (first === undefined || last === undefined) return hasReturned(later);
-    return order.slice(0, at).every((earlier) => {
-      const begun = span(earlier)?.first;
-      return !hasReturned(later) || begun === undefined || !(last < begun);
-    });
+    // What never took a step cannot have happened, unless it needs none.
+    if (begun(later) === undefined && !hasReturned(later)) return false;
+    const [thread, operation] = later;
+    return order.slice(0, at).every((earlier) => operation >= (begun(earlier)?.[thread] ?? 0));
   });
 }

@@ -1,6 +1,6 @@
 import type { Operation, Subject } from './subject.ts';
 
-// One atomic operation each, to count interleavings by.
+// One atomic operation each, to count interleavings by; and a lock, whose waiters spin.
 
 export function create(): SharedArrayBuffer {
   return new SharedArrayBuffer(16);
@@ -9,8 +9,12 @@ export function create(): SharedArrayBuffer {
 export function attach(buffer: SharedArrayBuffer): Subject {
   const words = new Int32Array(buffer);
   return {
-    run: ([name, at = 0]: Operation) =>
-      name === 'add' ? Atomics.add(words, at, 1) : Atomics.load(words, at),
+    run([name, at = 0]: Operation) {
+      if (name === 'add') return Atomics.add(words, at, 1);
+      if (name === 'load') return Atomics.load(words, at);
+      while (Atomics.compareExchange(words, at, 0, 1) !== 0);
+      return Atomics.store(words, at, 0);
+    },
   };
 }
 

@@ -1,3 +1,5 @@
+import type { Verdict } from '../../src/kernel/bucket-kernel.ts';
+
 /** One operation of a thread: a name that the subject knows, and its arguments. */
 export type Operation = readonly [name: string, ...args: number[]];
 
@@ -5,6 +7,11 @@ export type Operation = readonly [name: string, ...args: number[]];
 export interface Subject {
   /** Does an operation; what it returns must survive JSON. */
   run(operation: Operation): unknown;
+}
+
+/** What a decision says, in a form that survives JSON. */
+export function verdict({ allowed, balance, retryUs, fullUs }: Verdict): unknown {
+  return [allowed, balance, retryUs, fullUs];
 }
 
 /** How to make what is explored. Modules of this type are loaded by the scheduler and the threads. */

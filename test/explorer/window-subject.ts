@@ -2,13 +2,13 @@ import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../
 import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
 import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
 import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
-import type { AtomicsWindow } from '../../src/kernel/atomics/window.ts';
 import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { openWindowCell } from '../../src/kernel/window-cell.ts';
+import type { WindowKernel } from '../../src/kernel/window-kernel.ts';
 import type { WindowKind } from '../../src/kernel/window-limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import type { Operation, Subject } from './subject.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
 
 const CREATED_MS = 1000;
 const INTERVAL_MS = 100;
@@ -33,7 +33,7 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): AtomicsWindow {
+function open(buffer: SharedArrayBuffer): WindowKernel {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const number = region.i32[(offset + CELL.kind) >> 2];
@@ -47,7 +47,12 @@ function open(buffer: SharedArrayBuffer): AtomicsWindow {
 export function attach(buffer: SharedArrayBuffer): Subject {
   const window = open(buffer);
   const clock = new Int32Array(buffer);
-  const now = () => (CREATED_MS + Atomics.load(clock, CLOCK_AT)) * 1000;
+  const now = {
+    us: Number.NaN,
+    read() {
+      this.us = (CREATED_MS + Atomics.load(clock, CLOCK_AT)) * 1000;
+    },
+  };
   let receipt: Receipt | undefined;
   return {
     run([name, number = 1]: Operation): unknown {
@@ -56,7 +61,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           Atomics.add(clock, CLOCK_AT, number);
           return null;
         case 'take': {
-          const isTaken = window.take(number, now) === 0;
+          const isTaken = window.take(number, now);
           if (isTaken) receipt = window.receipt();
           return isTaken;
         }
@@ -66,6 +71,16 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           return receipt === undefined ? null : window.cancel(receipt);
         case 'available':
           return window.available(now);
+        case 'decide': {
+          const decision = window.decide(number, now);
+          // A log's admission that another thread finished counts from that thread's reading, and it
+          // tells of its end from its own: too long a time, by as much as the call took.
+          return verdict(
+            window instanceof AtomicsSlidingLog ? { ...decision, fullUs: 0 } : decision,
+          );
+        }
+        case 'timeUntil':
+          return window.timeUntil(number, now);
         default:
           throw new Error(`no operation ${name}`);
       }
@@ -77,6 +92,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
 export function observe(buffer: SharedArrayBuffer): unknown {
   const window = open(buffer);
   const clock = new Int32Array(buffer)[CLOCK_AT] ?? 0;
-  const at = (ms: number) => window.available(() => (CREATED_MS + clock + ms) * 1000);
+  const at = (ms: number) =>
+    window.available({ us: (CREATED_MS + clock + ms) * 1000, read: () => undefined });
   return [0, 50, 100, 150].map(at);
 }

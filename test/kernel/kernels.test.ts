@@ -1,15 +1,13 @@
 import { expect, test } from 'vitest';
-import { HandleError, RateLimitError, Region, TokenBucket } from '../../src/index.ts';
+import { Region, TokenBucket } from '../../src/index.ts';
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
 import type { BucketKernel, Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../src/kernel/schedule.ts';
 import { BINARY } from '../../src/kernel/wasm/binary.ts';
 import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
-import { openWasmKernel } from '../../src/kernel/wasm/module.ts';
-import type { CellPlace } from '../../src/memory/cell.ts';
-import { BUCKET_BYTES, CELL } from '../../src/memory/layout.ts';
 import { Random, SEED } from '../support/random.ts';
+import { compiled, same, Twins } from '../support/twins.ts';
 
 const CALLS = 1_000_000;
 const CALLS_OF_A_BUCKET = 2_000;
@@ -42,12 +40,9 @@ function randomTokens(random: Random, { burst }: Schedule): number {
   ]);
 }
 
-/** The same bucket twice, each with a kernel of its own. */
-class Twins {
-  readonly #kernels: readonly [BucketKernel, BucketKernel];
-  readonly #bytes: readonly [Uint8Array, Uint8Array];
-  readonly #receipts: [Receipt, Receipt][] = [];
-  #last = '';
+/** The same bucket twice. */
+class BucketTwins extends Twins<BucketKernel> {
+  readonly #receipts: (readonly [Receipt, Receipt])[] = [];
 
   constructor(schedule: Schedule, nowUs: number, initial: number) {
     const cell = () => {
@@ -55,39 +50,18 @@ class Twins {
       const kind = 'token-bucket';
       return createBucketCell({ kind, schedule, nowUs, initial, stats: false, region });
     };
-    const places = [cell(), cell()] as const;
-    const wasm = openWasmKernel(places[1].region);
-    if (wasm === undefined) throw new Error('there is no WebAssembly here');
-    this.#kernels = [new AtomicsBucket(places[0]), new WasmBucket(wasm, places[1])];
-    const bytes = ({ region, offset }: CellPlace) => {
-      region.i32[(offset + CELL.nonce) >> 2] = 0; // random
-      return new Uint8Array(region.buffer, offset, BUCKET_BYTES);
-    };
-    this.#bytes = [bytes(places[0]), bytes(places[1])];
+    super(cell, [
+      (place) => new AtomicsBucket(place),
+      (place) => new WasmBucket(compiled(place), place),
+    ]);
   }
 
-  /** Does the same with both, and compares what they answer. */
-  both(what: string, call: (kernel: BucketKernel) => unknown): unknown {
-    this.#last = what;
-    const answers = this.#kernels.map((kernel) => {
-      try {
-        return call(kernel);
-      } catch (error) {
-        if (error instanceof RateLimitError || error instanceof HandleError) return error.code;
-        throw error;
-      }
-    });
-    // A million calls of toEqual take a minute.
-    if (!same(answers[0], answers[1])) expect(answers[1], what).toEqual(answers[0]);
-    return answers[0];
-  }
-
-  /** As {@link both}, and keeps the receipts of what was taken. */
+  /** As `both`, and keeps the receipts of what was taken. */
   acquire(what: string, call: (kernel: BucketKernel) => number): void {
     const wait = this.both(what, call);
     if (typeof wait !== 'number' || wait < 0) return;
-    const [ours, theirs] = this.#kernels;
-    const receipts: [Receipt, Receipt] = [ours.receipt(), theirs.receipt()];
+    const [ours, theirs] = this.kernels;
+    const receipts = [ours.receipt(), theirs.receipt()] as const;
     if (!same(...receipts)) expect(receipts[1], what).toEqual(receipts[0]);
     this.#receipts.push(receipts);
   }
@@ -96,23 +70,11 @@ class Twins {
   cancel(random: Random): void {
     const receipts = this.#receipts.splice(-1 - random.below(3))[0];
     if (receipts === undefined) return;
-    this.both('cancel', (kernel) => kernel.cancel(receipts[kernel === this.#kernels[0] ? 0 : 1]));
-  }
-
-  compareMemory(): void {
-    const [ours, theirs] = this.#bytes;
-    if (Buffer.compare(ours, theirs) === 0) return;
-    const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex').match(/.{16}/g);
-    expect(hex(theirs), this.#last).toEqual(hex(ours));
+    this.both('cancel', (kernel, twin) => kernel.cancel(receipts[twin]));
   }
 }
 
-function same(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || a === null) return Object.is(a, b);
-  return Object.entries(a).every(([key, value]) => same(value, (b as typeof a)[key as never]));
-}
-
-function step(random: Random, twins: Twins, schedule: Schedule, nowUs: number): Schedule {
+function step(random: Random, twins: BucketTwins, schedule: Schedule, nowUs: number): Schedule {
   const n = randomTokens(random, schedule);
   const maxWaitUs = random.pick([0, 0, Infinity, random.logarithmic(0.1, 1e12)]);
   const what = `n = ${n}, maxWaitUs = ${maxWaitUs}, now = ${nowUs} of ${JSON.stringify(schedule, (_, value) => (typeof value === 'bigint' ? `${value}` : value))}`;
@@ -155,7 +117,7 @@ test(`a million random calls leave the same words and get the same answers from 
     let schedule = randomSchedule(random);
     let nowUs = random.pick([0, 1e6, random.logarithmic(1, 60 * YEAR_US)]);
     const initial = random.pick([0, Math.min(schedule.burst, 1e9)]);
-    const twins = new Twins(schedule, nowUs, schedule.burst === Infinity ? 0 : initial);
+    const twins = new BucketTwins(schedule, nowUs, schedule.burst === Infinity ? 0 : initial);
     for (let call = 0; call < CALLS_OF_A_BUCKET; call++) {
       // Mostly a few tokens' worth of time; now and then a step back, a month, a year.
       const tokenUs = Math.min(1e6 / schedule.rate, YEAR_US) + 0.01;

@@ -50,7 +50,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
     const property = fc.property(fc.integer({ min: 1, max: 4 }), acts(2), (limit, script) => {
       const clock = ManualClock.create();
       const options = { limit, intervalMs: INTERVAL_US / 1000, slots: SLOTS, clock };
-      const made = under.create(options);
+      const made = preemption.check(under.create(options));
       preemption.changes.length = 0;
       const admissions: Admission[] = [];
       let deaths = 0;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ManualClock, systemClock } from '../../src/index.ts';
+import { handleFor, KERNEL_MIXES, type KernelMix } from '../support/kernels.ts';
 import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
 import { type Admission, brokenLog, brokenSlots } from '../support/window-promises.ts';
 import { Gate, nextMessage, startThread } from '../support/window-threads.ts';
@@ -20,21 +21,25 @@ class Traffic {
   readonly #stop = new Gate();
   readonly #tally = new SharedArrayBuffer(4);
   readonly #limiter: AnyWindow;
+  readonly #kernels: KernelMix;
 
-  constructor(limiter: AnyWindow) {
+  constructor(limiter: AnyWindow, kernels: KernelMix) {
     this.#limiter = limiter;
+    this.#kernels = kernels;
   }
 
   /** Resolves when all threads stand at the gate. */
   async prepare(options: Options): Promise<void> {
-    const data: TrafficData = {
-      handle: this.#limiter.handle,
+    const data: Omit<TrafficData, 'handle'> = {
       start: this.#start.buffer,
       stop: this.#stop.buffer,
       tally: this.#tally,
       ...options,
     };
-    for (let i = 0; i < THREADS; i++) this.threads.push(startThread('window-traffic', data));
+    for (let me = 0; me < THREADS; me++) {
+      const handle = handleFor(this.#limiter.handle, this.#kernels, me);
+      this.threads.push(startThread('window-traffic', { ...data, handle } satisfies TrafficData));
+    }
     await Promise.all(this.threads.map((thread) => nextMessage(thread)));
   }
 
@@ -74,8 +79,8 @@ class Traffic {
 }
 
 const running: Traffic[] = [];
-function traffic(limiter: AnyWindow): Traffic {
-  const made = new Traffic(limiter);
+function traffic(limiter: AnyWindow, kernels: KernelMix): Traffic {
+  const made = new Traffic(limiter, kernels);
   running.push(made);
   return made;
 }
@@ -84,92 +89,107 @@ afterEach(async () => {
 });
 
 describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
-  it('admits exactly the limit at one instant', async () => {
-    const clock = ManualClock.create();
-    const limit = 20_000;
-    const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock, stats: true });
-    const calls = traffic(limiter);
-    await calls.prepare({ maxTokens: 3, stepUs: 0 });
-    // Where the machine let no two threads meet before the limit was reached, they try again.
-    let instants = 1;
-    await calls.untilRacesWereLost(() => {
-      if (calls.told < instants * limit || limiter.stats().lostRaces > 0) return;
-      clock.advance(10);
-      instants++;
-    });
-    expect(limiter.stats().lostRaces).toBeGreaterThan(0);
-    limiter.consumeOrDrain(limit);
-    expect(limiter.stats().admitted).toBe(instants * limit);
-    clock.advance(10);
-    expect(limiter.available()).toBe(limit);
-  });
-
-  it('is left in order by threads that are terminated at any instant', async () => {
-    const clock = ManualClock.create();
-    const limit = 100_000;
-    const maxTokens = 8;
-    const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock });
-    for (let round = 0; round < 25; round++) {
-      const calls = traffic(limiter);
-      await calls.prepare({ maxTokens, stepUs: 0 });
-      calls.start();
-      const until = systemClock.now() + Math.random() * 4_000;
-      while (systemClock.now() < until);
-      await calls.terminate();
-      const rest = limiter.consumeOrDrain(limit);
-      // A thread dies over one call at most.
-      expect(calls.told + rest).toBeLessThanOrEqual(limit);
-      expect(calls.told + rest).toBeGreaterThanOrEqual(limit - THREADS * maxTokens);
-      expect(limiter.available()).toBe(0);
-      expect(limiter.tryConsume()).toBe(false);
+  it.each(KERNEL_MIXES)(
+    'admits exactly the limit at one instant: $mix kernels',
+    async ({ kernels }) => {
+      const clock = ManualClock.create();
+      const limit = 20_000;
+      const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock, stats: true });
+      const calls = traffic(limiter, kernels);
+      await calls.prepare({ maxTokens: 3, stepUs: 0 });
+      // Where the machine let no two threads meet before the limit was reached, they try again.
+      let instants = 1;
+      await calls.untilRacesWereLost(() => {
+        if (calls.told < instants * limit || limiter.stats().lostRaces > 0) return;
+        clock.advance(10);
+        instants++;
+      });
+      expect(limiter.stats().lostRaces).toBeGreaterThan(0);
+      limiter.consumeOrDrain(limit);
+      expect(limiter.stats().admitted).toBe(instants * limit);
       clock.advance(10);
       expect(limiter.available()).toBe(limit);
-    }
-  });
+    },
+  );
+
+  it.each(KERNEL_MIXES)(
+    'is left in order by threads that are terminated at any instant: $mix kernels',
+    async ({ kernels }) => {
+      const clock = ManualClock.create();
+      const limit = 100_000;
+      const maxTokens = 8;
+      const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock });
+      for (let round = 0; round < 10; round++) {
+        const calls = traffic(limiter, kernels);
+        await calls.prepare({ maxTokens, stepUs: 0 });
+        calls.start();
+        const until = systemClock.now() + Math.random() * 4_000;
+        while (systemClock.now() < until);
+        await calls.terminate();
+        const rest = limiter.consumeOrDrain(limit);
+        // A thread dies over one call at most.
+        expect(calls.told + rest).toBeLessThanOrEqual(limit);
+        expect(calls.told + rest).toBeGreaterThanOrEqual(limit - THREADS * maxTokens);
+        expect(limiter.available()).toBe(0);
+        expect(limiter.tryConsume()).toBe(false);
+        clock.advance(10);
+        expect(limiter.available()).toBe(limit);
+      }
+    },
+  );
 });
 
 const SLIDING = WINDOW_KINDS.filter(({ kind }) => kind !== 'fixed-window');
 
 describe.each(SLIDING)('$kind under random traffic of four threads', ({ kind, create }) => {
   it.each([
-    { clockOf: 'the system', limit: 50, intervalMs: 0.5 },
-    { clockOf: 'one that the threads move', limit: 50, intervalMs: 0.5 },
-    { clockOf: 'the system', limit: 1, intervalMs: 0.02 },
-    { clockOf: 'one that the threads move', limit: 3, intervalMs: 0.02 },
-  ])('never admits more than $limit in $intervalMs ms, by the clock of $clockOf', async (test) => {
-    const { limit, intervalMs } = test;
-    const manual = test.clockOf !== 'the system';
-    const clock = manual ? ManualClock.create() : systemClock;
-    const readings: number[] = [];
-    // The limiter's first reading is its birth.
-    const watched = Object.create(clock, {
-      now: {
-        value: () => {
-          const nowUs = clock.now();
-          readings.push(nowUs);
-          return nowUs;
+    { clockOf: 'the system', limit: 50, intervalMs: 0.5, kernels: ['wasm', 'atomics'] },
+    { clockOf: 'one that the threads move', limit: 50, intervalMs: 0.5, kernels: ['wasm'] },
+    { clockOf: 'the system', limit: 1, intervalMs: 0.02, kernels: ['wasm'] },
+    {
+      clockOf: 'one that the threads move',
+      limit: 3,
+      intervalMs: 0.02,
+      kernels: ['wasm', 'atomics'],
+    },
+    { clockOf: 'the system', limit: 50, intervalMs: 0.5, kernels: ['atomics'] },
+  ] as const satisfies readonly { kernels: KernelMix; [of: string]: unknown }[])(
+    'never admits more than $limit in $intervalMs ms, by the clock of $clockOf: $kernels',
+    async (test) => {
+      const { limit, intervalMs, kernels } = test;
+      const manual = test.clockOf !== 'the system';
+      const clock = manual ? ManualClock.create() : systemClock;
+      const readings: number[] = [];
+      // The limiter's first reading is its birth.
+      const watched = Object.create(clock, {
+        now: {
+          value: () => {
+            const nowUs = clock.now();
+            readings.push(nowUs);
+            return nowUs;
+          },
+          writable: true,
         },
-        writable: true,
-      },
-      handle: { value: clock.handle },
-    });
-    const limiter = create({ limit, intervalMs, slots: SLOTS, clock: watched, stats: true });
-    const bornUs = readings[0] as number;
-    const calls = traffic(limiter);
-    await calls.prepare({ maxTokens: Math.min(3, limit), stepUs: manual ? 20 : 0 });
-    await calls.untilRacesWereLost();
-    const { admissions } = calls;
-    expect(limiter.stats().lostRaces).toBeGreaterThan(0);
-    expect(admissions.length).toBeGreaterThan(100);
-    const evidence = {
-      limit,
-      intervalUs: intervalMs * 1000,
-      slots: SLOTS,
-      admissions,
-      changes: [],
-      deaths: 0,
-    };
-    const broken = kind === 'sliding-log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
-    expect(broken).toBe('');
-  });
+        handle: { value: clock.handle },
+      });
+      const limiter = create({ limit, intervalMs, slots: SLOTS, clock: watched, stats: true });
+      const bornUs = readings[0] as number;
+      const calls = traffic(limiter, kernels);
+      await calls.prepare({ maxTokens: Math.min(3, limit), stepUs: manual ? 20 : 0 });
+      await calls.untilRacesWereLost();
+      const { admissions } = calls;
+      expect(limiter.stats().lostRaces).toBeGreaterThan(0);
+      expect(admissions.length).toBeGreaterThan(100);
+      const evidence = {
+        limit,
+        intervalUs: intervalMs * 1000,
+        slots: SLOTS,
+        admissions,
+        changes: [],
+        deaths: 0,
+      };
+      const broken = kind === 'sliding-log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
+      expect(broken).toBe('');
+    },
+  );
 });

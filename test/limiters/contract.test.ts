@@ -21,207 +21,218 @@ async function codeOf(promise: Promise<unknown>): Promise<unknown> {
   return error instanceof RateLimitError ? error.code : error;
 }
 
-describe.each(LIMITER_CASES)('$name keeps the contract of every limiter:', (limiterCase) => {
-  const make = () => {
-    const clock = someClock();
-    return { clock, limiter: limiterCase.create(clock) };
-  };
+describe.each(LIMITER_CASES)(
+  '$name, with kernel $kernel, keeps the contract of every limiter:',
+  (limiterCase) => {
+    const make = () => {
+      const clock = someClock();
+      return { clock, limiter: limiterCase.create(clock) };
+    };
 
-  it('admits its limit one by one, and not one more', () => {
-    const { limiter } = make();
-    const outcomes = Array.from({ length: LIMIT + 1 }, () => limiter.tryConsume());
-    expect(outcomes).toEqual([...Array(LIMIT).fill(true), false]);
-  });
-
-  it('admits its limit at once, and then nothing', () => {
-    const { limiter } = make();
-    expect(limiter.limit).toBe(LIMIT);
-    expect(limiter.available()).toBe(LIMIT);
-    expect(limiter.tryConsume(LIMIT)).toBe(true);
-    expect(limiter.tryConsume()).toBe(false);
-    expect(limiter.available()).toBe(0);
-  });
-
-  it('takes all or nothing', () => {
-    const { limiter } = make();
-    expect(limiter.tryConsume(LIMIT - 1)).toBe(true);
-    expect(limiter.tryConsume(2)).toBe(false);
-    expect(limiter.available()).toBe(1);
-    expect(limiter.tryConsume(1)).toBe(true);
-  });
-
-  it('is as good as new after its refill, and no sooner', () => {
-    const { clock, limiter } = make();
-    limiter.tryConsume(LIMIT);
-    clock.advance(limiterCase.refillMs - 0.01);
-    expect(limiter.tryConsume(LIMIT)).toBe(false);
-    clock.advance(0.01);
-    expect(limiter.tryConsume(LIMIT)).toBe(true);
-  });
-
-  it('admits n = 0 and takes nothing, also when it is empty', () => {
-    const { limiter } = make();
-    expect(limiter.tryConsume(0)).toBe(true);
-    expect(limiter.available()).toBe(LIMIT);
-    limiter.tryConsume(LIMIT);
-    expect(limiter.tryConsume(0)).toBe(true);
-    expect(limiter.decide(0).allowed).toBe(true);
-  });
-
-  it('refuses more than its limit as never', async () => {
-    const { limiter } = make();
-    expect(limiter.tryConsume(LIMIT + 1)).toBe(false);
-    expect(limiter.timeUntil(LIMIT + 1)).toBe(Number.POSITIVE_INFINITY);
-    expect(limiter.decide(LIMIT + 1)).toMatchObject({
-      allowed: false,
-      retryAfterMs: Number.POSITIVE_INFINITY,
-      remaining: LIMIT,
+    it('works with the kernel that was asked for', () => {
+      const { limiter } = make();
+      // A limiter of others, and one of many keys, have no kernel of their own.
+      if (limiter.kernelName === undefined) return expect(limiter.handle).toBeUndefined();
+      expect(limiter.kernelName).toBe(limiterCase.kernel);
+      expect(limiterCase.attach?.(limiter).kernelName).toBe(limiterCase.kernel);
     });
-    expect(await codeOf(limiter.wait(LIMIT + 1))).toBe('ERR_EXCEEDS_BURST');
-    expect(() => limiter.waitSync(LIMIT + 1)).toThrow(RateLimitError);
-    expect(limiter.available()).toBe(LIMIT);
-  });
 
-  it.each(BAD_TOKENS)('names n and the value for n = %s', async (value, error) => {
-    const { limiter } = make();
-    const n = value as number;
-    for (const call of [
-      () => limiter.tryConsume(n),
-      () => limiter.decide(n),
-      () => limiter.waitSync(n),
-      () => limiter.consumeOrDrain?.(n) ?? limiter.tryConsume(n),
-    ]) {
-      expect(call).toThrow(error);
-      expect(call).toThrow(/^n must be .*, got /);
-    }
-    await expect(limiter.wait(n)).rejects.toThrow(error);
-    expect(limiter.available()).toBe(LIMIT);
-  });
-
-  it('says in a refusal when the same call can succeed: then it does, and not before', () => {
-    const { clock, limiter } = make();
-    limiter.tryConsume(LIMIT);
-    const { allowed, retryAfterMs, resetMs, remaining, limit } = limiter.decide();
-    expect({ allowed, remaining, limit }).toEqual({ allowed: false, remaining: 0, limit: LIMIT });
-    expect(resetMs).toBeCloseTo(limiterCase.refillMs, 3);
-    expect(retryAfterMs).toBeGreaterThan(0);
-    clock.advance(retryAfterMs - 0.01);
-    expect(limiter.tryConsume()).toBe(false);
-    clock.advance(0.01);
-    expect(limiter.decide()).toMatchObject({ allowed: true, retryAfterMs: 0 });
-  });
-
-  it('decides as tryConsume does', () => {
-    const { clock, limiter } = make();
-    const twin = limiterCase.create(clock);
-    const steps = fc.array(
-      fc.record({
-        n: fc.integer({ min: 0, max: LIMIT + 1 }),
-        ms: fc.integer({ min: 0, max: 300 }),
-      }),
-      { maxLength: 40 },
-    );
-    fc.assert(
-      fc.property(steps, (calls) => {
-        for (const { n, ms } of calls) {
-          clock.advance(ms);
-          expect(limiter.decide(n).allowed).toBe(twin.tryConsume(n));
-        }
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  it('admits nothing for a clock that steps back', () => {
-    const { clock, limiter } = make();
-    limiter.tryConsume(LIMIT);
-    clock.set(clock.nowMs - 100_000);
-    expect(limiter.tryConsume()).toBe(false);
-    expect(limiter.available()).toBe(0);
-    clock.advance(100_000);
-    expect(limiter.tryConsume()).toBe(false);
-  });
-
-  it('drains what there is', () => {
-    const { limiter } = make();
-    if (limiter.consumeOrDrain === undefined) return expect(limiterCase.name).toBe('allOf');
-    expect(limiter.consumeOrDrain(2)).toBe(2);
-    expect(limiter.consumeOrDrain(LIMIT)).toBe(LIMIT - 2);
-    expect(limiter.consumeOrDrain(1)).toBe(0);
-  });
-
-  it('waits until its clock has come to the instant, and keeps to it', async () => {
-    const { clock, limiter } = make();
-    limiter.tryConsume(LIMIT);
-    const waitMs = limiter.timeUntil(1);
-    let done = false;
-    const wait = limiter.wait().then(() => {
-      done = true;
+    it('admits its limit one by one, and not one more', () => {
+      const { limiter } = make();
+      const outcomes = Array.from({ length: LIMIT + 1 }, () => limiter.tryConsume());
+      expect(outcomes).toEqual([...Array(LIMIT).fill(true), false]);
     });
-    clock.advance(waitMs - 0.01);
-    await new Promise(setImmediate);
-    expect(done).toBe(false);
-    clock.advance(0.01);
-    await wait;
-    expect(done).toBe(true);
-  });
 
-  it('fails a wait at once, and takes nothing, when it would outlast timeoutMs', async () => {
-    const { limiter } = make();
-    limiter.tryConsume(LIMIT);
-    const waitMs = limiter.timeUntil(1);
-    const timeoutMs = waitMs - 0.01;
-    expect(await codeOf(limiter.wait(1, { timeoutMs }))).toBe('ERR_RATE_LIMIT_TIMEOUT');
-    expect(limiter.waitSync(1, { timeoutMs })).toBe(false);
-    expect(limiter.timeUntil(1)).toBe(waitMs);
-  });
+    it('admits its limit at once, and then nothing', () => {
+      const { limiter } = make();
+      expect(limiter.limit).toBe(LIMIT);
+      expect(limiter.available()).toBe(LIMIT);
+      expect(limiter.tryConsume(LIMIT)).toBe(true);
+      expect(limiter.tryConsume()).toBe(false);
+      expect(limiter.available()).toBe(0);
+    });
 
-  it('ends an aborted wait with the reason, and leaves tokens and listeners as they were', async () => {
-    const { limiter } = make();
-    limiter.tryConsume(LIMIT);
-    const waitMs = limiter.timeUntil(1);
-    const controller = new AbortController();
-    const wait = limiter.wait(1, { signal: controller.signal });
-    controller.abort(new Error('enough'));
-    await expect(wait).rejects.toThrow('enough');
-    expect(limiter.timeUntil(1)).toBe(waitMs);
-    expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
-    await expect(limiter.wait(1, { signal: controller.signal })).rejects.toThrow('enough');
-    expect(limiter.timeUntil(1)).toBe(waitMs);
-  });
+    it('takes all or nothing', () => {
+      const { limiter } = make();
+      expect(limiter.tryConsume(LIMIT - 1)).toBe(true);
+      expect(limiter.tryConsume(2)).toBe(false);
+      expect(limiter.available()).toBe(1);
+      expect(limiter.tryConsume(1)).toBe(true);
+    });
 
-  it('names bad wait options', async () => {
-    const { limiter } = make();
-    await expect(limiter.wait(1, { timeoutMs: -1 })).rejects.toThrow(/^timeoutMs must be /);
-    await expect(limiter.wait(1, { strict: 1 as never })).rejects.toThrow(/^strict must be /);
-    await expect(limiter.wait(1, { signal: {} as never })).rejects.toThrow(/^signal must be /);
-    expect(() => limiter.waitSync(1, { timeoutMs: Number.NaN })).toThrow(/^timeoutMs must be /);
-    expect(limiter.available()).toBe(LIMIT);
-  });
+    it('is as good as new after its refill, and no sooner', () => {
+      const { clock, limiter } = make();
+      limiter.tryConsume(LIMIT);
+      clock.advance(limiterCase.refillMs - 0.01);
+      expect(limiter.tryConsume(LIMIT)).toBe(false);
+      clock.advance(0.01);
+      expect(limiter.tryConsume(LIMIT)).toBe(true);
+    });
 
-  it('is one limiter on every thread that attaches', () => {
-    const { clock, limiter } = make();
-    if (limiterCase.attach === undefined) return expect(limiter.handle).toBeUndefined();
-    const other = limiterCase.attach(limiter);
-    expect(other).not.toBe(limiter);
-    expect(other.constructor).toBe(limiter.constructor);
-    expect(other.tryConsume(LIMIT - 1)).toBe(true);
-    expect(limiter.available()).toBe(1);
-    expect(limiter.tryConsume(2)).toBe(false);
-    expect(limiter.tryConsume()).toBe(true);
-    clock.advance(limiterCase.refillMs);
-    expect(other.tryConsume(LIMIT)).toBe(true);
-  });
+    it('admits n = 0 and takes nothing, also when it is empty', () => {
+      const { limiter } = make();
+      expect(limiter.tryConsume(0)).toBe(true);
+      expect(limiter.available()).toBe(LIMIT);
+      limiter.tryConsume(LIMIT);
+      expect(limiter.tryConsume(0)).toBe(true);
+      expect(limiter.decide(0).allowed).toBe(true);
+    });
 
-  it('counts calls, tokens and refusals over all that attached', () => {
-    const { limiter } = make();
-    if (limiter.stats === undefined) return expect(limiterCase.attach).toBeUndefined();
-    const other = limiterCase.attach?.(limiter);
-    limiter.tryConsume(2);
-    other?.tryConsume(LIMIT - 2);
-    other?.tryConsume();
-    limiter.decide(2);
-    expect(limiter.stats()).toEqual({ calls: 4, admitted: LIMIT, refused: 2, lostRaces: 0 });
-    expect(other?.stats?.()).toEqual(limiter.stats());
-  });
-});
+    it('refuses more than its limit as never', async () => {
+      const { limiter } = make();
+      expect(limiter.tryConsume(LIMIT + 1)).toBe(false);
+      expect(limiter.timeUntil(LIMIT + 1)).toBe(Number.POSITIVE_INFINITY);
+      expect(limiter.decide(LIMIT + 1)).toMatchObject({
+        allowed: false,
+        retryAfterMs: Number.POSITIVE_INFINITY,
+        remaining: LIMIT,
+      });
+      expect(await codeOf(limiter.wait(LIMIT + 1))).toBe('ERR_EXCEEDS_BURST');
+      expect(() => limiter.waitSync(LIMIT + 1)).toThrow(RateLimitError);
+      expect(limiter.available()).toBe(LIMIT);
+    });
+
+    it.each(BAD_TOKENS)('names n and the value for n = %s', async (value, error) => {
+      const { limiter } = make();
+      const n = value as number;
+      for (const call of [
+        () => limiter.tryConsume(n),
+        () => limiter.decide(n),
+        () => limiter.waitSync(n),
+        () => limiter.consumeOrDrain?.(n) ?? limiter.tryConsume(n),
+      ]) {
+        expect(call).toThrow(error);
+        expect(call).toThrow(/^n must be .*, got /);
+      }
+      await expect(limiter.wait(n)).rejects.toThrow(error);
+      expect(limiter.available()).toBe(LIMIT);
+    });
+
+    it('says in a refusal when the same call can succeed: then it does, and not before', () => {
+      const { clock, limiter } = make();
+      limiter.tryConsume(LIMIT);
+      const { allowed, retryAfterMs, resetMs, remaining, limit } = limiter.decide();
+      expect({ allowed, remaining, limit }).toEqual({ allowed: false, remaining: 0, limit: LIMIT });
+      expect(resetMs).toBeCloseTo(limiterCase.refillMs, 3);
+      expect(retryAfterMs).toBeGreaterThan(0);
+      clock.advance(retryAfterMs - 0.01);
+      expect(limiter.tryConsume()).toBe(false);
+      clock.advance(0.01);
+      expect(limiter.decide()).toMatchObject({ allowed: true, retryAfterMs: 0 });
+    });
+
+    it('decides as tryConsume does', () => {
+      const { clock, limiter } = make();
+      const twin = limiterCase.create(clock);
+      const steps = fc.array(
+        fc.record({
+          n: fc.integer({ min: 0, max: LIMIT + 1 }),
+          ms: fc.integer({ min: 0, max: 300 }),
+        }),
+        { maxLength: 40 },
+      );
+      fc.assert(
+        fc.property(steps, (calls) => {
+          for (const { n, ms } of calls) {
+            clock.advance(ms);
+            expect(limiter.decide(n).allowed).toBe(twin.tryConsume(n));
+          }
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it('admits nothing for a clock that steps back', () => {
+      const { clock, limiter } = make();
+      limiter.tryConsume(LIMIT);
+      clock.set(clock.nowMs - 100_000);
+      expect(limiter.tryConsume()).toBe(false);
+      expect(limiter.available()).toBe(0);
+      clock.advance(100_000);
+      expect(limiter.tryConsume()).toBe(false);
+    });
+
+    it('drains what there is', () => {
+      const { limiter } = make();
+      if (limiter.consumeOrDrain === undefined) return expect(limiterCase.name).toBe('allOf');
+      expect(limiter.consumeOrDrain(2)).toBe(2);
+      expect(limiter.consumeOrDrain(LIMIT)).toBe(LIMIT - 2);
+      expect(limiter.consumeOrDrain(1)).toBe(0);
+    });
+
+    it('waits until its clock has come to the instant, and keeps to it', async () => {
+      const { clock, limiter } = make();
+      limiter.tryConsume(LIMIT);
+      const waitMs = limiter.timeUntil(1);
+      let done = false;
+      const wait = limiter.wait().then(() => {
+        done = true;
+      });
+      clock.advance(waitMs - 0.01);
+      await new Promise(setImmediate);
+      expect(done).toBe(false);
+      clock.advance(0.01);
+      await wait;
+      expect(done).toBe(true);
+    });
+
+    it('fails a wait at once, and takes nothing, when it would outlast timeoutMs', async () => {
+      const { limiter } = make();
+      limiter.tryConsume(LIMIT);
+      const waitMs = limiter.timeUntil(1);
+      const timeoutMs = waitMs - 0.01;
+      expect(await codeOf(limiter.wait(1, { timeoutMs }))).toBe('ERR_RATE_LIMIT_TIMEOUT');
+      expect(limiter.waitSync(1, { timeoutMs })).toBe(false);
+      expect(limiter.timeUntil(1)).toBe(waitMs);
+    });
+
+    it('ends an aborted wait with the reason, and leaves tokens and listeners as they were', async () => {
+      const { limiter } = make();
+      limiter.tryConsume(LIMIT);
+      const waitMs = limiter.timeUntil(1);
+      const controller = new AbortController();
+      const wait = limiter.wait(1, { signal: controller.signal });
+      controller.abort(new Error('enough'));
+      await expect(wait).rejects.toThrow('enough');
+      expect(limiter.timeUntil(1)).toBe(waitMs);
+      expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+      await expect(limiter.wait(1, { signal: controller.signal })).rejects.toThrow('enough');
+      expect(limiter.timeUntil(1)).toBe(waitMs);
+    });
+
+    it('names bad wait options', async () => {
+      const { limiter } = make();
+      await expect(limiter.wait(1, { timeoutMs: -1 })).rejects.toThrow(/^timeoutMs must be /);
+      await expect(limiter.wait(1, { strict: 1 as never })).rejects.toThrow(/^strict must be /);
+      await expect(limiter.wait(1, { signal: {} as never })).rejects.toThrow(/^signal must be /);
+      expect(() => limiter.waitSync(1, { timeoutMs: Number.NaN })).toThrow(/^timeoutMs must be /);
+      expect(limiter.available()).toBe(LIMIT);
+    });
+
+    it('is one limiter on every thread that attaches', () => {
+      const { clock, limiter } = make();
+      if (limiterCase.attach === undefined) return expect(limiter.handle).toBeUndefined();
+      const other = limiterCase.attach(limiter);
+      expect(other).not.toBe(limiter);
+      expect(other.constructor).toBe(limiter.constructor);
+      expect(other.tryConsume(LIMIT - 1)).toBe(true);
+      expect(limiter.available()).toBe(1);
+      expect(limiter.tryConsume(2)).toBe(false);
+      expect(limiter.tryConsume()).toBe(true);
+      clock.advance(limiterCase.refillMs);
+      expect(other.tryConsume(LIMIT)).toBe(true);
+    });
+
+    it('counts calls, tokens and refusals over all that attached', () => {
+      const { limiter } = make();
+      if (limiter.stats === undefined) return expect(limiterCase.attach).toBeUndefined();
+      const other = limiterCase.attach?.(limiter);
+      limiter.tryConsume(2);
+      other?.tryConsume(LIMIT - 2);
+      other?.tryConsume();
+      limiter.decide(2);
+      expect(limiter.stats()).toEqual({ calls: 4, admitted: LIMIT, refused: 2, lostRaces: 0 });
+      expect(other?.stats?.()).toEqual(limiter.stats());
+    });
+  },
+);

@@ -161,7 +161,7 @@ describe('a clock that steps back while a thread that took tokens is stalled', (
     ]) {
       for (let at = 1; at < 25; at++) {
         const clock = ManualClock.create();
-        const log = SlidingLog.create({ limit, intervalMs: 100, clock });
+        const log = preemption.check(SlidingLog.create({ limit, intervalMs: 100, clock }));
         const other = SlidingLog.attach(log.handle);
         log.tryConsume(first);
         clock.set(100);

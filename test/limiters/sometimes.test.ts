@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { attach, HandleError, ManualClock, Sometimes } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
+import { KERNEL_MIXES } from '../support/kernels.ts';
 import type { OccasionalJob } from '../workers/occasional.ts';
 
 /** Go's rate.Sometimes, without its mutex. */
@@ -30,7 +31,7 @@ class GoSometimes {
   }
 }
 
-describe('Sometimes', () => {
+describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel) => {
   it.each([
     [{}, 'x.........'],
     [{ first: 3 }, 'xxx.......'],
@@ -43,7 +44,8 @@ describe('Sometimes', () => {
     [{ every: 4, intervalMs: 3000 }, 'x..xx..xx.'],
   ])('with %o acts on these of ten calls a second apart: %s', (options, pattern) => {
     const clock = ManualClock.create({ nowMs: 777 });
-    const sometimes = Sometimes.create({ ...options, clock });
+    const sometimes = Sometimes.create({ ...options, clock, kernel });
+    expect(sometimes.kernelName).toBe(kernel);
     const acted = Array.from({ length: 10 }, () => {
       const due = sometimes.isDue();
       clock.advance(1000);
@@ -60,7 +62,7 @@ describe('Sometimes', () => {
         fc.array(fc.integer({ min: -3, max: 6 }), { maxLength: 60 }),
         (options, moves) => {
           const clock = ManualClock.create({ nowMs: 100 });
-          const ours = Sometimes.create({ ...options, clock });
+          const ours = Sometimes.create({ ...options, clock, kernel });
           const gos = new GoSometimes(options, clock.nowMs);
           for (const ms of moves) {
             clock.set(clock.nowMs + ms);
@@ -71,7 +73,9 @@ describe('Sometimes', () => {
       { numRuns: 500 },
     );
   });
+});
 
+describe('Sometimes', () => {
   it('does what is due, and says so; what is thrown is thrown on, and the call counts', () => {
     const sometimes = Sometimes.create({ every: 2 });
     const done: number[] = [];
@@ -97,20 +101,22 @@ describe('Sometimes', () => {
     ]);
   });
 
-  it.each([
-    [{ first: 100 }, 100],
-    [{ every: 7 }, Math.ceil((4 * 20_000) / 7)],
-    [{ intervalMs: 1000 }, 1],
-    [{ first: 10, every: 1000 }, 10 + (4 * 20_000) / 1000 - 1],
-  ])('with %o acts %i times in 20,000 calls of each of four threads', async (options, times) => {
-    const THREADS = 4;
-    const crew = await Crew.start<OccasionalJob, number>('occasional', THREADS);
-    // The clock stands, so that it is one interval however long the threads take.
-    const clock = ManualClock.create();
-    const { handle } = Sometimes.create({ ...options, clock });
-    const gate = new Gate().buffer;
-    const acted = await crew.run({ handle, gate, arrivals: THREADS, calls: 20_000 });
-    expect(acted.reduce((sum, n) => sum + n, 0)).toBe(times);
+  describe.each(KERNEL_MIXES)('on four threads with $mix kernels', ({ kernels }) => {
+    it.each([
+      [{ first: 100 }, 100],
+      [{ every: 7 }, Math.ceil((4 * 20_000) / 7)],
+      [{ intervalMs: 1000 }, 1],
+      [{ first: 10, every: 1000 }, 10 + (4 * 20_000) / 1000 - 1],
+    ])('with %o acts %i times in 20,000 calls of each thread', async (options, times) => {
+      const THREADS = 4;
+      const crew = await Crew.start<OccasionalJob, number>('occasional', THREADS);
+      // The clock stands, so that it is one interval however long the threads take.
+      const clock = ManualClock.create();
+      const { handle } = Sometimes.create({ ...options, clock });
+      const gate = new Gate().buffer;
+      const acted = await crew.run({ handle, kernels, gate, arrivals: THREADS, calls: 20_000 });
+      expect(acted.reduce((sum, n) => sum + n, 0)).toBe(times);
+    });
   });
 
   it.each([

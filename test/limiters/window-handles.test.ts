@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   attach,
   FixedWindow,
@@ -10,143 +10,150 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
-import { WINDOW_KINDS } from '../support/window-kinds.ts';
+import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
-describe.each(WINDOW_KINDS)('$kind', ({ kind, create, attach: attachTo }) => {
-  const options = { limit: 3, intervalMs: 100, slots: 4 };
+const YEAR_MS = 365.25 * 86_400_000;
 
-  it('is the same limiter for every thread that attaches to its handle', () => {
-    const clock = ManualClock.create();
-    const one = create({ ...options, clock });
-    const two = attach(structuredClone(one.handle));
-    expect(two.constructor).toBe(one.constructor);
-    expect(two.limit).toBe(3);
-    expect(two).toHaveProperty('intervalMs', 100);
-    expect(one.tryConsume(2)).toBe(true);
-    expect(two.tryConsume(2)).toBe(false);
-    expect(two.tryConsume()).toBe(true);
-    expect(one.available()).toBe(0);
-  });
+describe.each(WINDOW_KERNELS)(
+  '$kind, with kernel $kernel',
+  ({ kind, kernel, create, attach: attachTo }) => {
+    const options = { limit: 3, intervalMs: 100, slots: 4 };
 
-  it('starts empty in memory that held something else', () => {
-    const buffer = new SharedArrayBuffer(65_536);
-    new BigInt64Array(buffer).fill(0x55aa55aa55aa55aan);
-    const limiter = create({ ...options, region: Region.create({ buffer }) });
-    expect(limiter.consumeOrDrain(10)).toBe(3);
-    expect(limiter.tryConsume()).toBe(false);
-  });
+    it('is the same limiter for every thread that attaches to its handle', () => {
+      const clock = ManualClock.create();
+      const one = create({ ...options, clock });
+      const two = attach(structuredClone(one.handle));
+      expect(two.constructor).toBe(one.constructor);
+      expect(two.limit).toBe(3);
+      expect(two).toHaveProperty('intervalMs', 100);
+      expect([one.kernelName, two.kernelName]).toEqual([kernel, kernel]);
+      expect(one.tryConsume(2)).toBe(true);
+      expect(two.tryConsume(2)).toBe(false);
+      expect(two.tryConsume()).toBe(true);
+      expect(one.available()).toBe(0);
+    });
 
-  it.each([
-    ['limit', WINDOW.limit, [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, 1e300]],
-    ['intervalMs', WINDOW.intervalMs, [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
-    ['slots', WINDOW.slots, [0, -1, 1.5, Number.NaN, 1e6]],
-    ['origin', WINDOW.originTicks, [0.5, Number.NaN, Number.POSITIVE_INFINITY]],
-  ] as const)('is not attached to when its %s makes no sense', (_, field, values) => {
-    for (const value of values) {
+    it('starts empty in memory that held something else', () => {
+      const buffer = new SharedArrayBuffer(65_536);
+      new BigInt64Array(buffer).fill(0x55aa55aa55aa55aan);
+      const limiter = create({ ...options, region: Region.create({ buffer }) });
+      expect(limiter.consumeOrDrain(10)).toBe(3);
+      expect(limiter.tryConsume()).toBe(false);
+    });
+
+    it.each([
+      ['limit', WINDOW.limit, [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, 1e300]],
+      ['intervalMs', WINDOW.intervalMs, [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
+      ['slots', WINDOW.slots, [0, -1, 1.5, Number.NaN, 1e6]],
+      ['origin', WINDOW.originTicks, [0.5, Number.NaN, Number.POSITIVE_INFINITY]],
+    ] as const)('is not attached to when its %s makes no sense', (_, field, values) => {
+      for (const value of values) {
+        const region = Region.create();
+        const { handle } = create({ ...options, region });
+        region.f64[(handle.offset + field) / 8] = value;
+        expect(() => attachTo(handle)).toThrow(HandleError);
+        expect(() => attach(handle)).toThrow(HandleError);
+      }
+    });
+
+    it('is not attached to when it would reach past the end of its region', () => {
       const region = Region.create();
       const { handle } = create({ ...options, region });
-      region.f64[(handle.offset + field) / 8] = value;
-      expect(() => attachTo(handle)).toThrow(HandleError);
-      expect(() => attach(handle)).toThrow(HandleError);
-    }
-  });
+      const field = kind === 'sliding-window' ? WINDOW.slots : WINDOW.limit;
+      region.f64[(handle.offset + field) / 8] = kind === 'sliding-window' ? 4096 : 2 ** 24;
+      // A fixed window has no ring.
+      if (kind === 'fixed-window') expect(attachTo(handle).limit).toBe(2 ** 24);
+      else if (kind === 'sliding-log')
+        expect(() => attachTo(handle)).toThrow(/no sliding-log lies/);
+      else expect(() => attachTo(handle)).toThrow(HandleError);
+    });
 
-  it('is not attached to when it would reach past the end of its region', () => {
-    const region = Region.create();
-    const { handle } = create({ ...options, region });
-    const field = kind === 'sliding-window' ? WINDOW.slots : WINDOW.limit;
-    region.f64[(handle.offset + field) / 8] = kind === 'sliding-window' ? 4096 : 2 ** 24;
-    // A fixed window has no ring.
-    if (kind === 'fixed-window') expect(attachTo(handle).limit).toBe(2 ** 24);
-    else if (kind === 'sliding-log') expect(() => attachTo(handle)).toThrow(/no sliding-log lies/);
-    else expect(() => attachTo(handle)).toThrow(HandleError);
-  });
-
-  it('neither hangs nor crashes on any word, nor writes outside of its cell', () => {
-    const clock = ManualClock.create();
-    const region = Region.create();
-    const before = TokenBucket.create({ rate: 1, burst: 5, region, clock });
-    // A ring of 8 fills its line: the next place is another limiter's.
-    const limiter = create({ ...options, limit: 8, region, clock });
-    const after = TokenBucket.create({ rate: 1, burst: 5, region, clock });
-    const at = (limiter.handle.offset + CELL.word) / 8;
-    const ring = (limiter.handle.offset + WINDOW.ring) / 8;
-    let seed = 1n;
-    for (let i = 0; i < 5_000; i++) {
-      seed = BigInt.asUintN(64, seed * 6364136223846793005n + 1442695040888963407n);
-      // All bits at random, few bits, or nearly all.
-      const shifted = seed >> BigInt(i % 64);
-      region.i64[at] = BigInt.asIntN(64, i % 3 === 0 ? ~shifted : shifted);
-      if (kind !== 'fixed-window') region.i64[ring + (i % 3)] = BigInt.asIntN(64, seed << 7n);
-      const thread = () => {
-        // Who was attached before the damage finds it later.
-        if (i % 2 === 0) limiter.tryConsume();
-        const attached = attachTo(limiter.handle);
-        attached.tryConsume(1 + (i % 3));
-        attached.decide(2);
-        attached.consumeOrDrain(3);
-        limiter.available();
-      };
-      clock.advance(i % 5 === 0 ? 50 : 0.01);
-      try {
-        thread();
-      } catch (error) {
-        expect(error).toMatchObject({ name: 'HandleError', code: 'ERR_REGION_DAMAGED' });
+    it('neither hangs nor crashes on any word, nor writes outside of its cell', () => {
+      const clock = ManualClock.create();
+      const region = Region.create();
+      const before = TokenBucket.create({ rate: 1, burst: 5, region, clock });
+      // A ring of 8 fills its line: the next place is another limiter's.
+      const limiter = create({ ...options, limit: 8, region, clock });
+      const after = TokenBucket.create({ rate: 1, burst: 5, region, clock });
+      const at = (limiter.handle.offset + CELL.word) / 8;
+      const ring = (limiter.handle.offset + WINDOW.ring) / 8;
+      let seed = 1n;
+      for (let i = 0; i < 5_000; i++) {
+        seed = BigInt.asUintN(64, seed * 6364136223846793005n + 1442695040888963407n);
+        // All bits at random, few bits, or nearly all.
+        const shifted = seed >> BigInt(i % 64);
+        region.i64[at] = BigInt.asIntN(64, i % 3 === 0 ? ~shifted : shifted);
+        if (kind !== 'fixed-window') region.i64[ring + (i % 3)] = BigInt.asIntN(64, seed << 7n);
+        const thread = () => {
+          // Who was attached before the damage finds it later.
+          if (i % 2 === 0) limiter.tryConsume();
+          const attached = attachTo(limiter.handle);
+          attached.tryConsume(1 + (i % 3));
+          attached.decide(2);
+          attached.consumeOrDrain(3);
+          limiter.available();
+        };
+        clock.advance(i % 5 === 0 ? 50 : 0.01);
+        try {
+          thread();
+        } catch (error) {
+          expect(error).toMatchObject({ name: 'HandleError', code: 'ERR_REGION_DAMAGED' });
+        }
       }
-    }
-    expect([before.balance(), after.balance()]).toEqual([5, 5]);
-  });
+      expect([before.balance(), after.balance()]).toEqual([5, 5]);
+    });
 
-  it.each([0, -1, 1.5, Number.NaN, 2 ** 31, Number.POSITIVE_INFINITY])(
-    'is not made with limit %d',
-    (limit) => {
-      const message = /limit must be an integer at least 1 and at most \d+, got/;
-      expect(() => create({ ...options, limit })).toThrow(RangeError);
-      expect(() => create({ ...options, limit })).toThrow(message);
-    },
-  );
+    it.each([0, -1, 1.5, Number.NaN, 2 ** 31, Number.POSITIVE_INFINITY])(
+      'is not made with limit %d',
+      (limit) => {
+        const message = /limit must be an integer at least 1 and at most \d+, got/;
+        expect(() => create({ ...options, limit })).toThrow(RangeError);
+        expect(() => create({ ...options, limit })).toThrow(message);
+      },
+    );
 
-  it.each([0, -1, 0.0009, Number.NaN, 1.1e11, Number.POSITIVE_INFINITY])(
-    'is not made with intervalMs %d',
-    (intervalMs) => {
-      expect(() => create({ ...options, intervalMs })).toThrow(RangeError);
-      expect(() => create({ ...options, intervalMs })).toThrow(/^intervalMs must be/);
-    },
-  );
+    it.each([0, -1, 0.0009, Number.NaN, 1.1e11, Number.POSITIVE_INFINITY])(
+      'is not made with intervalMs %d',
+      (intervalMs) => {
+        expect(() => create({ ...options, intervalMs })).toThrow(RangeError);
+        expect(() => create({ ...options, intervalMs })).toThrow(/^intervalMs must be/);
+      },
+    );
 
-  it('names a parameter that is no number', () => {
-    const limit = '5' as unknown as number;
-    expect(() => create({ ...options, limit })).toThrow(TypeError);
-    expect(() => create({ ...options, limit })).toThrow(/limit must be .* got "5"/);
-    expect(() => create(undefined as never)).toThrow(TypeError);
-  });
+    it('names a parameter that is no number', () => {
+      const limit = '5' as unknown as number;
+      expect(() => create({ ...options, limit })).toThrow(TypeError);
+      expect(() => create({ ...options, limit })).toThrow(/limit must be .* got "5"/);
+      expect(() => create(undefined as never)).toThrow(TypeError);
+    });
 
-  it('takes whole tokens only', () => {
-    const limiter = create(options);
-    for (const n of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect(() => limiter.tryConsume(n)).toThrow(RangeError);
-      expect(() => limiter.consumeOrDrain(n)).toThrow(RangeError);
-      expect(() => limiter.decide(n)).toThrow(RangeError);
-      expect(() => limiter.waitSync(n)).toThrow(/^n must be an integer at least 0, got/);
-    }
-    expect(() => limiter.tryConsume('1' as never)).toThrow(TypeError);
-    expect(limiter.tryConsume(0)).toBe(true);
-    expect(limiter.available()).toBe(3);
-  });
+    it('takes whole tokens only', () => {
+      const limiter = create(options);
+      for (const n of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        expect(() => limiter.tryConsume(n)).toThrow(RangeError);
+        expect(() => limiter.consumeOrDrain(n)).toThrow(RangeError);
+        expect(() => limiter.decide(n)).toThrow(RangeError);
+        expect(() => limiter.waitSync(n)).toThrow(/^n must be an integer at least 0, got/);
+      }
+      expect(() => limiter.tryConsume('1' as never)).toThrow(TypeError);
+      expect(limiter.tryConsume(0)).toBe(true);
+      expect(limiter.available()).toBe(3);
+    });
 
-  it('counts calls, tokens and refusals', () => {
-    const limiter = create({ ...options, stats: true });
-    const other = attachTo(limiter.handle);
-    limiter.tryConsume(2);
-    other.tryConsume(2);
-    other.consumeOrDrain(5);
-    other.consumeOrDrain(5);
-    limiter.decide(7);
-    limiter.tryConsume(0);
-    expect(other.stats()).toEqual({ calls: 6, admitted: 3, refused: 3, lostRaces: 0 });
-    expect(() => create(options).stats()).toThrow(/stats: true/);
-  });
-});
+    it('counts calls, tokens and refusals', () => {
+      const limiter = create({ ...options, stats: true });
+      const other = attachTo(limiter.handle);
+      limiter.tryConsume(2);
+      other.tryConsume(2);
+      other.consumeOrDrain(5);
+      other.consumeOrDrain(5);
+      limiter.decide(7);
+      limiter.tryConsume(0);
+      expect(other.stats()).toEqual({ calls: 6, admitted: 3, refused: 3, lostRaces: 0 });
+      expect(() => create(options).stats()).toThrow(/stats: true/);
+    });
+  },
+);
 
 describe('SlidingWindow.create', () => {
   it.each([0, -1, 1.5, 4097, Number.NaN])('refuses slots %d', (slots) => {
@@ -166,17 +173,18 @@ describe('SlidingWindow.create', () => {
   });
 });
 
-describe('the largest limits', () => {
+describe.each(['wasm', 'atomics'] as const)('the largest limits, with kernel %s,', (kernel) => {
   it('fit into their words', () => {
     const clock = ManualClock.create();
     const limit = 2 ** 30 - 1;
     for (const limiter of [
-      FixedWindow.create({ limit, intervalMs: 1_000, clock }),
-      SlidingWindow.create({ limit, intervalMs: 1_000, clock }),
+      FixedWindow.create({ limit, intervalMs: 1_000, clock, kernel }),
+      SlidingWindow.create({ limit, intervalMs: 1_000, clock, kernel }),
       SlidingLog.create({
         limit: 100_000,
         intervalMs: 1_000,
         clock,
+        kernel,
         region: Region.create({ bytes: 900_000 }),
       }),
     ]) {
@@ -187,6 +195,43 @@ describe('the largest limits', () => {
       clock.set(1_100);
       expect(limiter.tryConsume(limiter.limit)).toBe(true);
       expect(limiter.available()).toBe(0);
+    }
+  });
+
+  it('neither open slots for ever nor admit more past the end of time', () => {
+    const clock = ManualClock.create();
+    const limit = 2 ** 30 - 1;
+    for (const limiter of [
+      FixedWindow.create({ limit, intervalMs: 656, clock, kernel }),
+      SlidingWindow.create({ limit, intervalMs: 656, slots: 10, clock, kernel }),
+    ]) {
+      // Seventeen years are counted, sixty are not.
+      for (const years of [0, 17, 60]) {
+        clock.set(years * YEAR_MS);
+        expect(limiter.tryConsume(limit)).toBe(true);
+        expect(limiter.tryConsume()).toBe(false);
+      }
+      clock.advance(YEAR_MS);
+      expect(limiter.tryConsume()).toBe(false);
+      clock.set(0);
+    }
+  });
+
+  it.each([NaN, Infinity, -Infinity, 1e300, -1e300])('outlast a clock that says %d', (nowUs) => {
+    const clock = ManualClock.create();
+    const options = { limit: 3, intervalMs: 100, clock, kernel };
+    for (const [limiter, left] of [
+      [FixedWindow.create(options), 1],
+      [SlidingWindow.create(options), 1],
+      [SlidingLog.create(options), 0],
+    ] as const) {
+      limiter.tryConsume(2);
+      // What is no time, or before all time, is a step back.
+      const now = vi.spyOn(clock, 'now').mockReturnValue(nowUs);
+      expect(limiter.consumeOrDrain(5)).toBe(nowUs > 0 ? 3 : left);
+      expect(limiter.tryConsume()).toBe(false);
+      expect(limiter.available()).toBe(0);
+      now.mockRestore();
     }
   });
 });

@@ -2,6 +2,7 @@ import {
   allOf,
   attach,
   FixedWindow,
+  type KernelName,
   LeakyBucket,
   type Limiter,
   type LimiterHandle,
@@ -18,11 +19,14 @@ interface ContractLimiter extends Limiter {
   consumeOrDrain?(n: number): number;
   stats?(): LimiterStats;
   readonly handle?: LimiterHandle;
+  readonly kernelName?: KernelName;
 }
 
 /** One limiter class under the contract: all cases admit `LIMIT` at once, then nothing for a while. */
 export interface LimiterCase {
   readonly name: string;
+  /** What works on its memory. */
+  readonly kernel: KernelName;
   readonly create: (clock: ManualClock) => ContractLimiter;
   /** Attaches a copy as another thread would; undefined for what has no handle. */
   readonly attach?: (limiter: ContractLimiter) => ContractLimiter;
@@ -43,69 +47,92 @@ function rested(bucket: LeakyBucket): LeakyBucket {
   return bucket;
 }
 
-function aKey(clock: ManualClock, limit: { rate: number; burst: number }) {
-  return KeyedTokenBucket.create({ ...limit, capacity: 10, clock }).for('key');
+/** All cases, for one kernel. */
+function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
+  const aKey = (clock: ManualClock, limit: { rate: number; burst: number }) =>
+    KeyedTokenBucket.create({ ...limit, capacity: 10, clock, kernel }).for('key');
+  return [
+    {
+      name: 'TokenBucket',
+      create: (clock) => TokenBucket.create({ rate: 10, burst: LIMIT, clock, kernel, stats: true }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'TokenBucket with a quantum',
+      create: (clock) =>
+        TokenBucket.create({
+          quantum: 5,
+          fillIntervalMs: 500,
+          burst: LIMIT,
+          clock,
+          kernel,
+          stats: true,
+        }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'LeakyBucket with slack',
+      create: (clock) =>
+        rested(LeakyBucket.create({ rate: 10, slack: LIMIT - 1, clock, kernel, stats: true })),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'FixedWindow',
+      create: (clock) =>
+        FixedWindow.create({ limit: LIMIT, intervalMs: 500, clock, kernel, stats: true }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'SlidingWindow',
+      create: (clock) =>
+        SlidingWindow.create({
+          limit: LIMIT,
+          intervalMs: 500,
+          slots: 5,
+          clock,
+          kernel,
+          stats: true,
+        }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'SlidingLog',
+      create: (clock) =>
+        SlidingLog.create({ limit: LIMIT, intervalMs: 500, clock, kernel, stats: true }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
+      name: 'one key of a KeyedTokenBucket',
+      create: (clock) => aKey(clock, { rate: 10, burst: LIMIT }),
+      refillMs: 500,
+    },
+    {
+      name: 'allOf',
+      create: (clock) =>
+        allOf(
+          TokenBucket.create({ rate: 10, burst: LIMIT, clock, kernel }),
+          rested(LeakyBucket.create({ rate: 1000, slack: 99, clock, kernel })),
+          TokenBucket.create({ rate: 1000, burst: 100, clock, kernel }),
+          SlidingWindow.create({ limit: 100, intervalMs: 50, clock, kernel }),
+          SlidingLog.create({ limit: 50, intervalMs: 20, clock, kernel }),
+          aKey(clock, { rate: 1000, burst: 50 }),
+        ),
+      refillMs: 500,
+    },
+  ];
 }
 
-export const LIMITER_CASES: readonly LimiterCase[] = [
-  {
-    name: 'TokenBucket',
-    create: (clock) => TokenBucket.create({ rate: 10, burst: LIMIT, clock, stats: true }),
-    attach: copy,
-    refillMs: 500,
-  },
-  {
-    name: 'TokenBucket with a quantum',
-    create: (clock) =>
-      TokenBucket.create({ quantum: 5, fillIntervalMs: 500, burst: LIMIT, clock, stats: true }),
-    attach: copy,
-    refillMs: 500,
-  },
-  {
-    name: 'LeakyBucket with slack',
-    create: (clock) =>
-      rested(LeakyBucket.create({ rate: 10, slack: LIMIT - 1, clock, stats: true })),
-    attach: copy,
-    refillMs: 500,
-  },
-  {
-    name: 'FixedWindow',
-    create: (clock) => FixedWindow.create({ limit: LIMIT, intervalMs: 500, clock, stats: true }),
-    attach: copy,
-    refillMs: 500,
-  },
-  {
-    name: 'SlidingWindow',
-    create: (clock) =>
-      SlidingWindow.create({ limit: LIMIT, intervalMs: 500, slots: 5, clock, stats: true }),
-    attach: copy,
-    refillMs: 500,
-  },
-  {
-    name: 'SlidingLog',
-    create: (clock) => SlidingLog.create({ limit: LIMIT, intervalMs: 500, clock, stats: true }),
-    attach: copy,
-    refillMs: 500,
-  },
-  {
-    name: 'one key of a KeyedTokenBucket',
-    create: (clock) => aKey(clock, { rate: 10, burst: LIMIT }),
-    refillMs: 500,
-  },
-  {
-    name: 'allOf',
-    create: (clock) =>
-      allOf(
-        TokenBucket.create({ rate: 10, burst: LIMIT, clock }),
-        rested(LeakyBucket.create({ rate: 1000, slack: 99, clock })),
-        TokenBucket.create({ rate: 1000, burst: 100, clock }),
-        SlidingWindow.create({ limit: 100, intervalMs: 50, clock }),
-        SlidingLog.create({ limit: 50, intervalMs: 20, clock }),
-        aKey(clock, { rate: 1000, burst: 50 }),
-      ),
-    refillMs: 500,
-  },
-];
+const KERNELS: readonly KernelName[] = ['wasm', 'atomics'];
+
+export const LIMITER_CASES: readonly LimiterCase[] = KERNELS.flatMap((kernel) =>
+  casesOf(kernel).map((limiterCase) => ({ ...limiterCase, kernel })),
+);
 
 /** A clock that stands somewhere a clock may stand. */
 export function someClock(): ManualClock {

@@ -1,3 +1,5 @@
+import type { KernelName } from '../../src/memory/handle.ts';
+
 /** Thrown into a call whose thread dies. */
 class Death extends Error {}
 
@@ -19,6 +21,9 @@ interface Frame {
  * Stalls and kills calls at a chosen atomic operation, on one thread: there the calls of other
  * threads run to their end inside it, or the call ends. Loads, exchanges and additions are all that
  * others can see of a call.
+ *
+ * Only calls in JavaScript can be stalled so: limiters that are made and attached meanwhile work with
+ * the Atomics kernel, unless they ask for the other. {@link check} says whether one does.
  */
 export class Preemption {
   readonly #originals = {
@@ -26,6 +31,7 @@ export class Preemption {
     compareExchange: Atomics.compareExchange,
     add: Atomics.add,
   };
+  readonly #kernel = process.env['ZEROTIME_KERNEL'];
   readonly #frames: Frame[] = [];
   /** Calls that came to their place. */
   stalls = 0;
@@ -33,6 +39,7 @@ export class Preemption {
   readonly changes: Change[] = [];
 
   constructor() {
+    process.env['ZEROTIME_KERNEL'] = 'atomics';
     for (const [name, original] of Object.entries(this.#originals)) {
       const hooked = (...args: unknown[]) => {
         this.#step();
@@ -81,8 +88,16 @@ export class Preemption {
     }
   }
 
+  /** Returns a limiter whose calls can be stalled; throws for another. */
+  check<L extends { readonly kernelName: KernelName }>(limiter: L): L {
+    if (limiter.kernelName === 'atomics') return limiter;
+    throw new Error(`no call of the ${limiter.kernelName} kernel can be stalled`);
+  }
+
   /** Gives Atomics back. */
   restore(): void {
     Object.assign(Atomics, this.#originals);
+    if (this.#kernel === undefined) delete process.env['ZEROTIME_KERNEL'];
+    else process.env['ZEROTIME_KERNEL'] = this.#kernel;
   }
 }

@@ -1,5 +1,6 @@
 import {
   FixedWindow,
+  type KernelName,
   type LimiterHandle,
   SlidingLog,
   SlidingWindow,
@@ -53,3 +54,14 @@ export const WINDOW_KINDS: readonly KindUnderTest[] = [
     reference: (limit) => new SlidingLogReference(limit),
   },
 ];
+
+const KERNELS: readonly KernelName[] = ['wasm', 'atomics'];
+
+/** Each kind once for each kernel, which `create` asks for. */
+export const WINDOW_KERNELS = KERNELS.flatMap((kernel) =>
+  WINDOW_KINDS.map((under) => ({
+    ...under,
+    kernel,
+    create: (options: Limit & SharedOptions) => under.create({ ...options, kernel }),
+  })),
+);

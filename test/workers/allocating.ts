@@ -1,9 +1,27 @@
-import { TokenBucket } from '../../src/index.ts';
+import {
+  FixedWindow,
+  type Limiter,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
+  TokenBucket,
+} from '../../src/index.ts';
 import { serve } from '../support/serve.ts';
 
 /** Makes calls and measures what they allocate. In a thread of its own, where nothing else was compiled. */
 export interface AllocatingJob {
-  readonly call: 'tryConsume' | 'consumeOrDrain' | 'acquire' | 'an object';
+  readonly call:
+    | 'tryConsume'
+    | 'consumeOrDrain'
+    | 'acquire'
+    | 'a fixed window admits'
+    | 'a fixed window refuses'
+    | 'a sliding window admits'
+    | 'a sliding window refuses'
+    | 'a sliding log admits'
+    | 'a sliding log refuses'
+    | 'a Sometimes counts'
+    | 'an object';
   readonly calls: number;
 }
 
@@ -36,20 +54,57 @@ function bytesPerCall(calls: number, call: () => unknown): number {
   return least;
 }
 
+/** The limiter of a call is made alone: others would change how the call is compiled. */
+function callOf(name: AllocatingJob['call']): () => unknown {
+  const wide = { limit: 1e9, intervalMs: 1e9 };
+  const narrow = { limit: 1, intervalMs: 1e9 };
+  const bucket = () => TokenBucket.create({ rate: 4e9, burst: 1e9 });
+  switch (name) {
+    case 'tryConsume': {
+      const limiter = bucket();
+      return () => limiter.tryConsume();
+    }
+    case 'consumeOrDrain': {
+      const limiter = bucket();
+      return () => limiter.consumeOrDrain(2);
+    }
+    case 'acquire': {
+      const limiter = bucket();
+      return () => limiter.acquire(1, 0);
+    }
+    case 'a fixed window admits':
+      return tries(FixedWindow.create(wide));
+    case 'a fixed window refuses':
+      return tries(FixedWindow.create(narrow));
+    case 'a sliding window admits':
+      return tries(SlidingWindow.create(wide));
+    case 'a sliding window refuses':
+      return tries(SlidingWindow.create(narrow));
+    case 'a sliding log admits':
+      return tries(SlidingLog.create({ limit: 1000, intervalMs: 0.001 }));
+    case 'a sliding log refuses':
+      return tries(SlidingLog.create(narrow));
+    case 'a Sometimes counts': {
+      const sometimes = Sometimes.create({ every: 10, intervalMs: 1 });
+      return () => sometimes.isDue();
+    }
+    case 'an object': {
+      let kept: unknown;
+      return () => {
+        kept = { allocated: kept !== undefined };
+      };
+    }
+  }
+}
+
+function tries(limiter: Limiter): () => boolean {
+  return () => limiter.tryConsume();
+}
+
 serve(({ call, calls }: AllocatingJob): number => {
-  const bucket = TokenBucket.create({ rate: 4e9, burst: 1e9 });
-  let kept: unknown;
-  const ways = {
-    tryConsume: () => bucket.tryConsume(),
-    consumeOrDrain: () => bucket.consumeOrDrain(2),
-    acquire: () => bucket.acquire(1, 0),
-    'an object': () => {
-      kept = { allocated: kept !== undefined };
-    },
-  };
   // A loop that has called many functions calls each as it was compiled by itself. Into a loop that
   // knows only one, as much of it is inlined as there is room for, and the rest passes its numbers
   // through the heap.
   for (let i = 0; i < 8; i++) grownBy(BATCH, new Function(`return ${i}`) as () => number);
-  return bytesPerCall(calls, ways[call]);
+  return bytesPerCall(calls, callOf(call));
 });

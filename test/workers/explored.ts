@@ -1,68 +1,90 @@
-import { workerData } from 'node:worker_threads';
-import { Control, STATE, Stopped } from '../explorer/control.ts';
+import { parentPort } from 'node:worker_threads';
+import type { Kind } from '../explorer/step.ts';
+import {
+  type Access,
+  replaceAtomics,
+  replaceViews,
+  steppedAtomics,
+  type View,
+} from '../explorer/stepped.ts';
 import type { Operation, SubjectModule } from '../explorer/subject.ts';
+import { Stopped, type TurnBuffers, Turns, WORD } from '../explorer/turns.ts';
 
 /** What the scheduler hands to an explored thread. */
-export interface ExploredData {
+export interface Assignment {
   readonly thread: number;
   readonly module: string;
   readonly operations: readonly Operation[];
   readonly buffer: SharedArrayBuffer;
-  readonly control: Control['buffers'];
+  readonly turns: TurnBuffers;
 }
 
-const { thread, module, operations, buffer, control: buffers } = workerData as ExploredData;
-const control = new Control(buffers);
-const READS: readonly string[] = ['load'];
-let gated = false;
+let explored: SharedArrayBuffer | undefined;
+let turns: Turns | undefined;
+let thread = 0;
 let operation = 0;
 
-// Before the kernel is loaded: from here on each of its atomic operations waits for its turn.
-for (const name of [
-  'load',
-  'store',
-  'add',
-  'sub',
-  'and',
-  'or',
-  'exchange',
-  'compareExchange',
-] as const) {
-  const original = Atomics[name] as (...args: unknown[]) => unknown;
-  const step = (array: Int32Array | BigInt64Array, index: number, ...rest: unknown[]) => {
-    if (gated && array.buffer === buffer) {
-      const address = array.byteOffset + index * array.BYTES_PER_ELEMENT;
-      const isWrite = !READS.includes(name);
-      try {
-        control.awaitTurn(thread, STATE.atStep, { operation, address, isWrite });
-      } catch (stopped) {
-        // What it does on its way out, in `finally`, is no step any more.
-        gated = false;
-        throw stopped;
-      }
-    }
-    return original(array, index, ...rest);
-  };
-  Object.defineProperty(Atomics, name, { value: step });
+const scratch = new DataView(new ArrayBuffer(8));
+function bitsOf(value: number | bigint | undefined, view: View): bigint {
+  if (value === undefined) return 0n;
+  if (typeof value === 'bigint') return BigInt.asIntN(64, value);
+  if (!(view instanceof Float64)) return BigInt(value | 0);
+  scratch.setFloat64(0, value);
+  return scratch.getBigInt64(0);
 }
 
-const { attach } = (await import(module)) as SubjectModule;
-
-for (;;) {
-  control.awaitTurn(thread, STATE.atRest, { operation: 0, address: 0, isWrite: false });
-  const results: unknown[] = [];
-  try {
-    // Attaching is not explored: it only reads, and no operation has begun yet.
-    const subject = attach(buffer);
-    gated = true;
-    operation = 0;
-    for (const one of operations) {
-      results.push(subject.run(one));
-      operation++;
-    }
-  } catch (error) {
-    if (!(error instanceof Stopped)) results.push(`threw ${error}`);
+/** While an operation runs, each access to a word that threads write waits for its turn. */
+const access: Access = (kind: Kind, view, index, operands, perform) => {
+  if (turns === undefined || view.buffer !== explored) return perform();
+  const address = view.byteOffset + index * view.BYTES_PER_ELEMENT;
+  const word = address >> 3;
+  if (turns.written[word] !== WORD.written) {
+    if (kind !== 'load') turns.found(word);
+    return perform();
   }
-  gated = false;
-  control.leaveResults(thread, results);
+  const [a, b] = operands;
+  const wide = view.BYTES_PER_ELEMENT === 8;
+  try {
+    turns.awaitTurn(thread);
+  } catch (stopped) {
+    // What it does on its way out, in `finally`, is no step any more.
+    turns = undefined;
+    throw stopped;
+  }
+  const seen = perform();
+  const step = { operation, kind, address, wide, a: bitsOf(a, view), b: bitsOf(b, view) };
+  turns.record(thread, step, kind === 'store' ? 0n : bitsOf(seen, view));
+  return seen;
+};
+
+// Before the kernel is loaded.
+const Float64 = Float64Array;
+replaceAtomics(steppedAtomics(access));
+replaceViews((buffer) => buffer !== undefined && buffer === explored, access);
+
+/** Takes part in runs until the scheduler has no more of them. */
+async function explore({ module, operations, buffer, ...rest }: Assignment): Promise<void> {
+  const { attach } = (await import(module)) as SubjectModule;
+  const mine = new Turns(rest.turns);
+  thread = rest.thread;
+  explored = buffer;
+  while (mine.awaitStart(thread)) {
+    const results: unknown[] = [];
+    try {
+      // Attaching is not explored: it only reads, and no operation has begun yet.
+      const subject = attach(buffer);
+      turns = mine;
+      operation = 0;
+      for (const one of operations) {
+        results.push(subject.run(one) ?? null);
+        operation++;
+      }
+    } catch (error) {
+      if (!(error instanceof Stopped)) results.push(`threw ${error}`);
+    }
+    turns = undefined;
+    mine.rest(thread, results);
+  }
 }
+
+parentPort?.on('message', explore);

@@ -1,17 +1,19 @@
 import { type LimiterHandle, Sometimes } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
+import { handleFor, type KernelMix } from '../support/kernels.ts';
 import { serve } from '../support/serve.ts';
 
 /** Calls as often as it is told, together with the other threads. */
 export interface OccasionalJob {
   readonly handle: LimiterHandle<'sometimes'>;
+  readonly kernels: KernelMix;
   readonly gate: SharedArrayBuffer;
   readonly arrivals: number;
   readonly calls: number;
 }
 
-serve(({ handle, gate, arrivals, calls }: OccasionalJob): number => {
-  const sometimes = Sometimes.attach(handle);
+serve(({ handle, kernels, gate, arrivals, calls }: OccasionalJob, me): number => {
+  const sometimes = Sometimes.attach(handleFor(handle, kernels, me));
   const start = new Gate(gate);
   start.arrive();
   start.await(arrivals);

@@ -24,22 +24,37 @@ function openTwoStep(handle: TwoStepHandle): boolean {
   return new TwoStepWindow(handle, hold).tryConsume();
 }
 
-/** Holds the call at a reading of the clock: the first comes before the exchange, the second after. */
-function openFixed(handle: LimiterHandle<'fixed-window'>, reading: number): boolean {
+/** Holds the call at its first reading of the clock, which comes before the exchange. */
+function openFixed(handle: LimiterHandle<'fixed-window'>): boolean {
   const window = FixedWindow.attach(handle);
   const now = window.clock.now.bind(window.clock);
-  let readings = 0;
   window.clock.now = () => {
     const nowUs = now();
-    readings++;
-    if (readings === reading) hold();
+    window.clock.now = now;
+    hold();
     return nowUs;
   };
   return window.decide().allowed;
 }
 
-const allowed =
-  data.at === 'between the steps'
-    ? openTwoStep(data.handle)
-    : openFixed(data.handle, data.at === 'before the exchange' ? 1 : 2);
-parentPort?.postMessage(allowed);
+/** Holds the call after its exchange, which can be watched in JavaScript alone. */
+function openFixedAndLinger(handle: LimiterHandle<'fixed-window'>): boolean {
+  const window = FixedWindow.attach({ ...handle, kernel: 'atomics' });
+  const exchange = Atomics.compareExchange;
+  const exchangeAndHold = (...args: Parameters<typeof exchange>) => {
+    const seen = exchange(...args);
+    hold();
+    return seen;
+  };
+  Object.assign(Atomics, { compareExchange: exchangeAndHold });
+  return window.decide().allowed;
+}
+
+function open(): boolean {
+  if (data.at === 'between the steps') return openTwoStep(data.handle);
+  return data.at === 'before the exchange'
+    ? openFixed(data.handle)
+    : openFixedAndLinger(data.handle);
+}
+
+parentPort?.postMessage(open());

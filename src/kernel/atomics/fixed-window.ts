@@ -2,10 +2,10 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF } from '../../memory/layout.ts';
 import type { Receipt } from '../bucket-kernel.ts';
 import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
-import { countBitsOf } from '../window-limit.ts';
-import { intervalTicksOf, MAX_TICKS, WindowTime } from '../window-time.ts';
-import { AtomicsWindow, damaged } from './window.ts';
+import type { ClockReader } from '../window-kernel.ts';
+import { countBitsOf, fixedWindowUnits, lowBitsOf } from '../window-limit.ts';
+import { WindowOperations } from '../window-operations.ts';
+import { WindowTime } from '../window-time.ts';
 
 /** What `#startOfNext` says while the window goes on. */
 const GOES_ON = -1;
@@ -24,14 +24,14 @@ const GOES_ON = -1;
  * read for every admission: one that was made in between then stands on an earlier reading than the
  * one that opens the window. Without the mark the count only grows, and the start only moves forward.
  */
-export class AtomicsFixedWindow extends AtomicsWindow {
+export class AtomicsFixedWindow extends WindowOperations {
+  readonly name = 'atomics';
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;
   readonly #time: WindowTime;
   /** Bits of the low half below the start: the count and the mark. */
   readonly #lowBits: number;
   readonly #givenBack: number;
-  readonly #givenBackWord: bigint;
   readonly #countMask: number;
   /** Starts are in units of so many ticks: the time gets what bits the count leaves. */
   readonly #unitTicks: number;
@@ -47,7 +47,8 @@ export class AtomicsFixedWindow extends AtomicsWindow {
   #tokensWord = 1n;
 
   constructor(place: CellPlace) {
-    const { limit, intervalMs, originTicks } = readWindow(place);
+    const window = readWindow(place);
+    const { limit, originTicks } = window;
     super(place, limit);
     this.#words = place.region.i64;
     this.#wordAt = (place.offset + CELL.word) >> 3;
@@ -55,16 +56,19 @@ export class AtomicsFixedWindow extends AtomicsWindow {
     const countBits = countBitsOf(limit);
     this.#countMask = 2 ** countBits - 1;
     this.#givenBack = 2 ** countBits;
-    this.#givenBackWord = BigInt(this.#givenBack);
-    this.#lowBits = countBits + 1;
-    this.#unitTicks = Math.max(1, MAX_TICKS / 2 ** (64 - this.#lowBits));
-    this.#intervalUnits = Math.ceil(intervalTicksOf(intervalMs) / this.#unitTicks);
+    this.#lowBits = lowBitsOf(limit);
+    const { unitTicks, intervalUnits } = fixedWindowUnits(window);
+    this.#unitTicks = unitTicks;
+    this.#intervalUnits = intervalUnits;
     this.#unitsPerHigh = 2 ** (32 - this.#lowBits);
-    this.#split[0] = Atomics.load(this.#words, this.#wordAt);
-    if (this.#count() > limit) throw damaged("the window's count");
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const words = this.#words;
     const wordAt = this.#wordAt;
     const split = this.#split;
@@ -78,42 +82,49 @@ export class AtomicsFixedWindow extends AtomicsWindow {
       let taken = most;
       let next: bigint;
       if (most <= left && (low & this.#givenBack) === 0) {
-        // The clock has no say while the count is under the limit.
+        // The clock has no say while the count is under the limit. But what a survey says is true
+        // at a reading during which the word did not change.
+        if (survey) clock.read();
         next = this.#plus(word, most);
       } else {
-        const nowUs = now();
-        const start = this.#startOfNext(nowUs);
+        clock.read();
+        split[0] = word; // the clock may have called this limiter
+        const start = this.#startOfNext(clock.us);
         if (start !== GOES_ON) {
           next = this.#join(start, most);
         } else if (left >= least || most === 0) {
           taken = Math.min(left, most);
           next = this.#plus(word, taken);
         } else {
-          this.waitUs = this.#untilEnd(nowUs);
-          if (survey) this.#survey(nowUs);
-          return 0;
+          this.waitUs = this.#untilEnd(clock.us);
+          if (!survey) return 0;
+          taken = 0;
+          next = word;
         }
       }
-      const seen = taken === 0 ? word : Atomics.compareExchange(words, wordAt, word, next);
+      const seen =
+        taken > 0
+          ? Atomics.compareExchange(words, wordAt, word, next)
+          : survey
+            ? Atomics.load(words, wordAt)
+            : word;
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
         this.written = next;
         this.taken = taken;
         if (survey) {
           split[0] = next;
-          this.#survey(now());
+          this.#survey(clock.us);
         }
         return taken;
       }
-      this.lostRaces++;
+      if (taken > 0) this.lostRaces++;
       word = seen;
     }
   }
 
-  override cancel({ word, cost }: Receipt): boolean {
-    if (cost === 0n) return true;
-    const before = BigInt.asIntN(64, word - cost) | this.#givenBackWord;
-    return Atomics.compareExchange(this.#words, this.#wordAt, word, before) === word;
+  override cancel(receipt: Receipt): boolean {
+    return this.cancelMarked(receipt, BigInt(this.#givenBack));
   }
 
   /** A word with more in its count. asIntN of one sum compiles to a plain 64-bit addition. */

@@ -75,11 +75,16 @@ export class KeyedBuckets implements TokenKernel {
     this.#loop.beginTake(nowUs);
     const { ticksPerToken, burst } = this.schedule();
     const asked = Math.floor(tokens);
-    let most = Math.min(asked, Math.floor(burst));
-    // A refusal tells how many there are. They may be fewer by the next attempt.
-    while (most > 0 && this.#loop.take(nowUs, most, 0) !== 0) {
+    const all = Math.min(asked, Math.floor(burst));
+    let most = all;
+    let from: bigint | undefined;
+    // A refusal tells how many there are, and these are taken unless something has changed since.
+    while (most > 0 && this.#loop.take(nowUs, most, 0, from) !== 0) {
       this.#loop.recall();
-      most = Math.min(most - 1, Math.floor(this.#loop.lastTicks / ticksPerToken));
+      const { lastSeen, lastTicks } = this.#loop;
+      const isNew = from !== undefined && lastSeen !== from;
+      most = Math.min(isNew ? all : most - 1, Math.floor(lastTicks / ticksPerToken));
+      from = lastSeen;
     }
     const taken = Math.max(most, 0);
     this.#count(taken, taken === 0 && asked > 0);

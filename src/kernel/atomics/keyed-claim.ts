@@ -33,22 +33,25 @@ export class KeyClaim {
   readonly #forgottenAt: number;
   readonly #blocksAt: number;
   readonly #reclaimedAt: number;
+  readonly #looks: number;
   #patience = 0;
   #ticket = 0n;
   #ticketsLeft = 0;
 
-  constructor({ offset }: CellPlace, table: KeyTable) {
+  /** `looks` is how patient it is with another thread: few of them can be explored exhaustively. */
+  constructor({ offset }: CellPlace, table: KeyTable, looks = PATIENCE) {
     this.#table = table;
     this.#words = table.words;
     this.#forgottenAt = (offset + KEYED.forgotten) >> 3;
     this.#blocksAt = (offset + KEYED.ticketBlocks) >> 3;
     this.#reclaimedAt = (offset + KEYED.reclaimed) >> 3;
+    this.#looks = looks;
   }
 
   /** Starts a call. */
   begin(): void {
     this.lostRaces = 0;
-    this.#patience = PATIENCE;
+    this.#patience = this.#looks;
   }
 
   /**
@@ -107,7 +110,7 @@ export class KeyClaim {
   /** This thread is slow itself: it gives the others all the time that they gave it. */
   #takenOver(): number {
     this.lostRaces++;
-    this.#patience = PATIENCE;
+    this.#patience = this.#looks;
     return BEATEN;
   }
 

@@ -28,6 +28,8 @@ export class KeyedLoop {
   lastVersion = 0;
   lastWord = 0n;
   lastTicks = 0;
+  /** The state that a refusal stands on; undefined if it stands on no entry's. */
+  lastSeen: bigint | undefined;
 
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #sharedAt: number;
@@ -37,7 +39,7 @@ export class KeyedLoop {
   readonly #halves = new Int32Array(this.#split.buffer);
 
   /** `readClock` is asked only where a call's `now` turns out to be old. */
-  constructor(place: CellPlace, readClock: () => number) {
+  constructor(place: CellPlace, readClock: () => number, looks?: number) {
     const { originUs, whenFull } = readTable(place);
     this.#words = place.region.i64;
     this.#sharedAt = (place.offset + KEYED.shared) >> 3;
@@ -46,7 +48,7 @@ export class KeyedLoop {
     this.limit = new LiveLimit(place);
     this.clock = new KeyedClock(originUs, this.limit.schedule);
     this.table = new KeyTable(place);
-    this.claim = new KeyClaim(place, this.table);
+    this.claim = new KeyClaim(place, this.table, looks);
     this.shared = new AtomicsBucket(place, false);
     this.#readClock = readClock;
   }
@@ -69,9 +71,12 @@ export class KeyedLoop {
     this.begin(nowUs);
   }
 
-  /** Takes tokens of the key: microseconds to wait, `LATER` or `NEVER`. After {@link beginTake}. */
-  take(nowUs: number, tokens: number, maxWaitUs: number): number {
-    const wait = this.takeOwn(nowUs, tokens, maxWaitUs);
+  /**
+   * Takes tokens of the key: microseconds to wait, `LATER` or `NEVER`. After {@link beginTake}. With
+   * `from` only if an entry's state is still that one; otherwise it is refused, too.
+   */
+  take(nowUs: number, tokens: number, maxWaitUs: number, from?: bigint): number {
+    const wait = this.takeOwn(nowUs, tokens, maxWaitUs, from);
     return wait === NO_PLACE ? this.#withoutPlace(nowUs, tokens, maxWaitUs) : wait;
   }
 
@@ -79,25 +84,26 @@ export class KeyedLoop {
   recall(): void {}
 
   /** `NO_PLACE`, beside what {@link take} returns. */
-  protected takeOwn(nowUs: number, tokens: number, maxWaitUs: number): number {
+  protected takeOwn(nowUs: number, tokens: number, maxWaitUs: number, from?: bigint): number {
     const limit = this.limit;
     if (tokens !== limit.tokens) limit.price(tokens);
     const { costHigh, costLow, capHigh, capLow, ticksPerMicro } = limit;
     this.lastEntry = NOWHERE;
+    this.lastSeen = undefined;
     if (costHigh === 0 && costLow === 0) return 0;
     if ((costHigh - capHigh) * LOW_UNIT + (costLow - capLow) > 0) return NEVER;
     const span = Math.min(MAX_SPAN_TICKS, this.clock.ticksLeft);
     const maxWait = maxWaitUs === 0 ? 0 : Math.min(Math.round(maxWaitUs * ticksPerMicro), span);
     for (;;) {
       const entry = this.table.find();
-      const wait = entry >= 0 ? this.#charge(entry, maxWait) : this.#insert(maxWait);
+      const wait = entry >= 0 ? this.#charge(entry, maxWait, from) : this.#insert(maxWait);
       if (wait > 0) return wait / ticksPerMicro + (this.clock.nowUs - nowUs);
       if (wait !== BEATEN) return wait;
     }
   }
 
   /** Charges the key's bucket: ticks to wait, `LATER` or `BEATEN`. */
-  #charge(entry: number, maxWait: number): number {
+  #charge(entry: number, maxWait: number, from: bigint | undefined): number {
     const words = this.#words;
     const table = this.table;
     const split = this.#split;
@@ -122,11 +128,12 @@ export class KeyedLoop {
         aheadLow = -capLow;
       }
       const due = (aheadHigh + costHigh) * LOW_UNIT + (aheadLow + costLow);
-      if (due > maxWait) {
+      if (due > maxWait || (from !== undefined && state !== from)) {
         const again = Atomics.load(words, at);
         split[0] = again;
         if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
           if (table.versionOf(entry) !== version) return BEATEN;
+          this.lastSeen = state;
           this.lastTicks = 0 - (aheadHigh * LOW_UNIT + aheadLow);
           return LATER;
         }

@@ -1,11 +1,11 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF, WINDOW } from '../../memory/layout.ts';
-import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
+import { damagedWord, readWindow } from '../window-cell.ts';
+import type { ClockReader } from '../window-kernel.ts';
 import { countBitsOf } from '../window-limit.ts';
+import { WindowOperations } from '../window-operations.ts';
 import { intervalTicksOf, WindowTime } from '../window-time.ts';
 import { type HeadHalves, LogRing } from './log-ring.ts';
-import { AtomicsWindow, damaged } from './window.ts';
 
 /**
  * The times of the last `limit` admissions in a ring, and a word (the head) that says where the
@@ -29,7 +29,8 @@ import { AtomicsWindow, damaged } from './window.ts';
  *
  * The head repeats after 2^(64 - 2C) laps, at the least 2^14, and a lap takes an interval at least.
  */
-export class AtomicsSlidingLog extends AtomicsWindow {
+export class AtomicsSlidingLog extends WindowOperations {
+  readonly name = 'atomics';
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;
   readonly #time: WindowTime;
@@ -61,11 +62,14 @@ export class AtomicsSlidingLog extends AtomicsWindow {
     });
     this.#indexBits = countBitsOf(limit);
     this.#indexMask = 2 ** this.#indexBits - 1;
-    this.#split[0] = Atomics.load(this.#words, this.#wordAt);
-    this.#checkHead(this.#halves[LOW_HALF] as number, this.#halves[HIGH_HALF] as number);
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const words = this.#words;
     const wordAt = this.#wordAt;
     const split = this.#split;
@@ -80,9 +84,11 @@ export class AtomicsSlidingLog extends AtomicsWindow {
       const index = high & this.#indexMask;
       // What entries of this lap are marked with: 1 in lap 0, as a new ring is all zeros.
       const mark = 1 - ((high >>> this.#indexBits) & 1);
+      clock.read();
+      const nowUs = clock.us;
+      // After the clock, which may have called this limiter.
       this.#seen.low = low;
       this.#seen.high = high;
-      const nowUs = now();
       const ticks = this.#time.ticks(nowUs);
       const newest = ring.settle(this.#seen, index, mark, low & this.#indexMask, ticks);
       const due = ticks - this.#intervalTicks;
@@ -148,7 +154,7 @@ export class AtomicsSlidingLog extends AtomicsWindow {
   /** An index past the ring would read what is not the log's. */
   #checkHead(low: number, high: number): void {
     if ((high & this.#indexMask) >= this.limit || (low & this.#indexMask) > this.limit) {
-      throw damaged("the log's word");
+      throw damagedWord();
     }
   }
 }

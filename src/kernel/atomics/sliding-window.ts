@@ -1,10 +1,11 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF, WINDOW } from '../../memory/layout.ts';
 import { readWindow } from '../window-cell.ts';
-import type { ReadClock } from '../window-kernel.ts';
-import { countBitsOf, FIRST_SLOT, slotTicksOf } from '../window-limit.ts';
+import type { ClockReader } from '../window-kernel.ts';
+import { countBitsOf, lowBitsOf, slotTicksOf } from '../window-limit.ts';
+import { WindowOperations } from '../window-operations.ts';
+import { FIRST_SLOT } from '../window-ticks.ts';
 import { WindowTime } from '../window-time.ts';
-import { AtomicsWindow, damaged } from './window.ts';
 
 /**
  * A window of slots. The word (the head) holds the current slot's number and count; a ring holds
@@ -26,7 +27,8 @@ import { AtomicsWindow, damaged } from './window.ts';
  * after a head of that slot was seen, and the slot is not over. Where the clock has stepped back,
  * the head's slot goes on: time here is the latest that any thread saw.
  */
-export class AtomicsSlidingWindow extends AtomicsWindow {
+export class AtomicsSlidingWindow extends WindowOperations {
+  readonly name = 'atomics';
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;
   readonly #ringAt: number;
@@ -66,14 +68,17 @@ export class AtomicsSlidingWindow extends AtomicsWindow {
     this.#countMask = 2 ** bits - 1;
     this.#sealBit = 2 ** bits;
     this.#sealWord = BigInt(this.#sealBit);
-    this.#lowBits = bits + 1;
+    this.#lowBits = lowBitsOf(window.limit);
     this.#slotsPerHigh = 2 ** (32 - this.#lowBits);
     this.#keptAt = new Float64Array(this.#slots);
-    this.#split[0] = Atomics.load(this.#words, this.#wordAt);
-    if (this.#slot() < FIRST_SLOT || this.#count() > this.limit) throw damaged("the window's word");
   }
 
-  protected override attempt(least: number, most: number, now: ReadClock, survey: boolean): number {
+  protected override attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number {
     const words = this.#words;
     const wordAt = this.#wordAt;
     const split = this.#split;
@@ -91,11 +96,13 @@ export class AtomicsSlidingWindow extends AtomicsWindow {
       if (slot !== clockSlot) {
         // Once for each slot that is seen, and after it was seen.
         clockSlot = slot;
-        nowUs = now();
+        clock.read();
+        nowUs = clock.us;
         nowSlot = Math.floor(this.#time.ticks(nowUs) / this.#slotTicks) + FIRST_SLOT;
       }
-      if (nowSlot > slot || (low & this.#sealBit) !== 0) {
-        this.#openNext(word, slot, nowSlot);
+      const isSealed = (low & this.#sealBit) !== 0;
+      if (nowSlot > slot || isSealed) {
+        this.#openNext(word, slot, nowSlot, isSealed);
         word = Atomics.load(words, wordAt);
         continue;
       }
@@ -122,10 +129,10 @@ export class AtomicsSlidingWindow extends AtomicsWindow {
   }
 
   /** Does what is missing of the three steps. None of them is done twice. */
-  #openNext(word: bigint, slot: number, nowSlot: number): void {
+  #openNext(word: bigint, slot: number, nowSlot: number, isSealed: boolean): void {
     const words = this.#words;
     let sealed = word;
-    if (((this.#halves[LOW_HALF] as number) & this.#sealBit) === 0) {
+    if (!isSealed) {
       sealed = BigInt.asIntN(64, word + this.#sealWord);
       if (Atomics.compareExchange(words, this.#wordAt, word, sealed) !== word) {
         this.lostRaces++;

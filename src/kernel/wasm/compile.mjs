@@ -9,8 +9,10 @@ import ts from 'typescript';
 const SHARED = [
   '../../memory/layout.ts',
   '../ticks.ts',
+  '../window-ticks.ts',
   '../bucket-kernel.ts',
   '../keyed-words.ts',
+  'outcome.ts',
 ];
 
 /** The memory of the limiter. */

@@ -28,9 +28,18 @@ export class WasmKeyedLoop extends KeyedLoop {
     this.#begins = 1;
   }
 
-  protected override takeOwn(nowUs: number, tokens: number, maxWaitUs: number): number {
+  protected override takeOwn(
+    nowUs: number,
+    tokens: number,
+    maxWaitUs: number,
+    from?: bigint,
+  ): number {
+    const kernel = this.#kernel;
     const { hashHigh, hashLow } = this.table;
-    const wait = this.#kernel.take(hashHigh, hashLow, nowUs, tokens, maxWaitUs, this.#begins);
+    const wait =
+      from === undefined
+        ? kernel.take(hashHigh, hashLow, nowUs, tokens, maxWaitUs, this.#begins)
+        : kernel.takeFrom(from, hashHigh, hashLow, nowUs, tokens, maxWaitUs);
     if (wait < NO_PLACE) throw damagedEntry();
     this.#begins = 0;
     this.#tokens = tokens;
@@ -44,6 +53,7 @@ export class WasmKeyedLoop extends KeyedLoop {
     if (this.#tokens !== this.limit.tokens) this.limit.price(this.#tokens);
     this.lostRaces = kernel.racesLost();
     this.table.probes = kernel.probesThen();
+    this.lastSeen = kernel.seenThen() || undefined;
     if (!this.#placed) return;
     this.lastEntry = kernel.entryThen();
     this.lastVersion = kernel.versionThen();

@@ -20,8 +20,17 @@ export interface WasmKeyed {
     maxWaitUs: number,
     begins: number,
   ): number;
+  takeFrom(
+    from: bigint,
+    hashHigh: number,
+    hashLow: number,
+    nowUs: number,
+    tokens: number,
+    maxWaitUs: number,
+  ): number;
 
   // What the last take left.
+  seenThen(): bigint;
   entryThen(): number;
   versionThen(): number;
   wordThen(): bigint;

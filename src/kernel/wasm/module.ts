@@ -1,9 +1,10 @@
 import type { Region } from '../../memory/region.ts';
 import { BINARY } from './binary.ts';
 import { LazyModule } from './lazy-module.ts';
+import type { WasmWindows } from './window.ts';
 
 /** What the module in assembly/ exports; `cell` is a byte offset in the region. */
-export interface WasmKernel {
+export interface WasmKernel extends WasmWindows {
   acquire(cell: number, nowUs: number, tokens: number, maxWaitUs: number): number;
   decide(cell: number, nowUs: number, tokens: number): number;
   drain(cell: number, nowUs: number, tokens: number): number;

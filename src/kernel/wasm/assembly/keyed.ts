@@ -64,6 +64,14 @@ let lostRaces: i32 = 0;
 let instantUs: f64 = 0;
 let nowTicks: i64 = 0;
 
+/** No state of a bucket. */
+const ANY: i64 = 0;
+const NEVER_SEEN: i64 = 0;
+/** The state from which to take, or ANY. */
+let only: i64 = ANY;
+/** The state that a refusal stands on. */
+let lastSeen: i64 = NEVER_SEEN;
+
 /** What is asked for. */
 let cost: i64 = 0;
 
@@ -99,6 +107,11 @@ export function wordThen(): i64 {
 
 export function ticksThen(): f64 {
   return lastTicks;
+}
+
+/** The state that a refusal stands on; 0 if it stands on no entry's. */
+export function seenThen(): i64 {
+  return lastSeen;
 }
 
 export function racesLost(): i32 {
@@ -160,6 +173,7 @@ export function take(
     forgetProbes();
   }
   lastEntry = NOWHERE;
+  lastSeen = NEVER_SEEN;
   cost = costOf(tokens);
   if (cost == 0) return 0;
   if (cost > capTicks) return NEVER;
@@ -171,6 +185,21 @@ export function take(
     if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
     if (wait != AGAIN) return wait;
   }
+}
+
+/** Goes on with a call: takes only if an entry's state is still `from`; otherwise it refuses, too. */
+export function takeFrom(
+  from: i64,
+  high: u32,
+  low: u32,
+  nowUs: f64,
+  tokens: f64,
+  maxWaitUs: f64,
+): f64 {
+  only = from;
+  const wait = take(high, low, nowUs, tokens, maxWaitUs, 0);
+  only = ANY;
+  return wait;
 }
 
 function note(entry: usize, identity: i64, word: i64, due: f64): void {
@@ -192,10 +221,11 @@ function charge(entry: usize, maxWait: f64): f64 {
     // The zero-time, seen from now.
     const ahead = full ? -capTicks : zeroTime - nowTicks;
     const due = (ahead + cost) as f64;
-    if (due > maxWait) {
+    if (due > maxWait || (only != ANY && state != only)) {
       const again = load64(entry + STATE);
       if (again == state) {
         if (identityOf(entry) != identity) return AGAIN;
+        lastSeen = state;
         lastTicks = 0 - (ahead as f64);
         return LATER;
       }

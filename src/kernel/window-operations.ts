@@ -1,24 +1,21 @@
-import { HandleError } from '../../errors.ts';
-import type { CellPlace } from '../../memory/cell.ts';
-import { CELL } from '../../memory/layout.ts';
-import type { LimiterStats, Receipt, Verdict } from '../bucket-kernel.ts';
-import { Counters } from '../counters.ts';
-import type { ReadClock, WindowKernel } from '../window-kernel.ts';
-
-/** Words that no thread ever writes. */
-export function damaged(what: string): HandleError {
-  return new HandleError('ERR_REGION_DAMAGED', `${what} makes no sense`);
-}
+import type { CellPlace } from '../memory/cell.ts';
+import type { KernelName } from '../memory/handle.ts';
+import { CELL } from '../memory/layout.ts';
+import type { LimiterStats, Receipt, Verdict } from './bucket-kernel.ts';
+import { Counters } from './counters.ts';
+import type { ClockReader, WindowKernel } from './window-kernel.ts';
 
 /**
  * What the kernels of windows and logs have in common: each has one loop, `attempt`, and all
  * operations are made of it.
  */
-export abstract class AtomicsWindow implements WindowKernel {
+export abstract class WindowOperations implements WindowKernel {
+  abstract readonly name: KernelName;
   readonly limit: number;
   readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #wordAt: number;
-  readonly #counters: Counters | undefined;
+  /** If counts are kept. */
+  protected readonly counters: Counters | undefined;
 
   // What the last attempt left.
   /** Exchanges lost to other threads. */
@@ -27,7 +24,7 @@ export abstract class AtomicsWindow implements WindowKernel {
   protected written = 0n;
   protected taken = 0;
   /** After a refusal: microseconds until as many as were asked for at least can be there. */
-  protected waitUs = 0;
+  waitUs = 0;
   /** After a survey: tokens left. */
   protected balance = 0;
   /** After a survey: microseconds until the limiter is as good as new. */
@@ -37,7 +34,7 @@ export abstract class AtomicsWindow implements WindowKernel {
     this.limit = limit;
     this.#words = place.region.i64;
     this.#wordAt = (place.offset + CELL.word) >> 3;
-    this.#counters = Counters.open(place);
+    this.counters = Counters.open(place);
   }
 
   /**
@@ -45,31 +42,36 @@ export abstract class AtomicsWindow implements WindowKernel {
    * fewer than `least`. With `survey`, also says how things stood right after, and `waitUs` even if
    * nothing was asked for. `least` and `most` are at most the limit.
    */
-  protected abstract attempt(least: number, most: number, now: ReadClock, survey: boolean): number;
+  protected abstract attempt(
+    least: number,
+    most: number,
+    clock: ClockReader,
+    survey: boolean,
+  ): number;
 
-  take(tokens: number, now: ReadClock): number {
+  take(tokens: number, clock: ClockReader): boolean {
     this.lostRaces = 0;
     this.taken = 0;
-    let waitUs = 0;
-    if (tokens > this.limit) waitUs = Number.POSITIVE_INFINITY;
-    else if (tokens > 0 && this.attempt(tokens, tokens, now, false) === 0) waitUs = this.waitUs;
-    this.#counters?.count(waitUs === 0 ? tokens : 0, waitUs !== 0, this.lostRaces);
-    return waitUs;
+    let isTaken = tokens === 0;
+    if (tokens > this.limit) this.waitUs = Number.POSITIVE_INFINITY;
+    else if (!isTaken) isTaken = this.attempt(tokens, tokens, clock, false) === tokens;
+    this.counters?.count(isTaken ? tokens : 0, !isTaken, this.lostRaces);
+    return isTaken;
   }
 
-  drain(tokens: number, now: ReadClock): number {
+  drain(tokens: number, clock: ClockReader): number {
     this.lostRaces = 0;
-    const taken = tokens === 0 ? 0 : this.attempt(1, Math.min(tokens, this.limit), now, false);
-    this.#counters?.count(taken, taken === 0 && tokens > 0, this.lostRaces);
+    const taken = tokens === 0 ? 0 : this.attempt(1, Math.min(tokens, this.limit), clock, false);
+    this.counters?.count(taken, taken === 0 && tokens > 0, this.lostRaces);
     return taken;
   }
 
-  decide(tokens: number, now: ReadClock): Verdict {
+  decide(tokens: number, clock: ClockReader): Verdict {
     this.lostRaces = 0;
     const never = tokens > this.limit;
     const wanted = never ? 0 : tokens;
-    const allowed = this.attempt(wanted, wanted, now, true) === tokens;
-    this.#counters?.count(allowed ? tokens : 0, !allowed, this.lostRaces);
+    const allowed = this.attempt(wanted, wanted, clock, true) === tokens;
+    this.counters?.count(allowed ? tokens : 0, !allowed, this.lostRaces);
     const retryUs = allowed ? 0 : never ? Number.POSITIVE_INFINITY : this.waitUs;
     return { allowed, burst: this.limit, balance: this.balance, retryUs, fullUs: this.fullUs };
   }
@@ -78,25 +80,30 @@ export abstract class AtomicsWindow implements WindowKernel {
     return { word: this.written, cost: BigInt(this.taken) };
   }
 
-  cancel({ word, cost }: Receipt): boolean {
+  cancel(receipt: Receipt): boolean {
+    return this.cancelMarked(receipt, 0n);
+  }
+
+  /** Cancels, and leaves a mark in the word. */
+  protected cancelMarked({ word, cost }: Receipt, mark: bigint): boolean {
     if (cost === 0n) return true;
-    const before = BigInt.asIntN(64, word - cost);
+    const before = BigInt.asIntN(64, word - cost) | mark;
     return Atomics.compareExchange(this.#words, this.#wordAt, word, before) === word;
   }
 
-  timeUntil(tokens: number, now: ReadClock): number {
+  timeUntil(tokens: number, clock: ClockReader): number {
     if (tokens > this.limit) return Number.POSITIVE_INFINITY;
     if (tokens === 0) return 0;
-    this.attempt(tokens, 0, now, true);
+    this.attempt(tokens, 0, clock, true);
     return tokens <= this.balance ? 0 : this.waitUs;
   }
 
-  available(now: ReadClock): number {
-    this.attempt(0, 0, now, true);
+  available(clock: ClockReader): number {
+    this.attempt(0, 0, clock, true);
     return this.balance;
   }
 
   stats(): LimiterStats | undefined {
-    return this.#counters?.sum();
+    return this.counters?.sum();
   }
 }

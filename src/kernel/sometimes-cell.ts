@@ -1,0 +1,84 @@
+import { HandleError } from '../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
+import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../memory/layout.ts';
+import type { Region } from '../memory/region.ts';
+import { checkNumber } from '../options.ts';
+import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './window-limit.ts';
+import { clockTicks, type TimeUnits, unitsOf } from './window-time.ts';
+
+/** On which calls to act; 0 leaves a condition out. */
+export interface Occasions {
+  readonly first: number;
+  readonly every: number;
+  readonly intervalMs: number;
+}
+
+/** @throws RangeError, TypeError that names the parameter, its range and its value. */
+export function checkOccasions(occasions: Occasions): Occasions {
+  const { first, every, intervalMs } = occasions;
+  const max = Math.floor(MAX_WINDOW_LIMIT / 2);
+  checkNumber('first', first, { min: 0, max, integer: true });
+  checkNumber('every', every, { min: 0, max, integer: true });
+  checkNumber('intervalMs', intervalMs, { min: 0, max: MAX_INTERVAL_MS });
+  return occasions;
+}
+
+/** The calls counted so far that matter: at most this many. */
+function maxCalls({ first, every }: Occasions): number {
+  return every === 0 ? Math.max(first, 1) : first + every;
+}
+
+/** The bits of the word that count calls. */
+export function callBitsOf(occasions: Occasions): number {
+  return 32 - Math.clz32(maxCalls(occasions));
+}
+
+/** How the instant of the last occasion is counted: it gets what bits the calls leave. */
+export function occasionUnits(occasions: Occasions): TimeUnits {
+  return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
+}
+
+export function createSometimesCell(
+  occasions: Occasions,
+  nowUs: number,
+  region: Region | undefined,
+): CellPlace {
+  const place = allocateCell(region, SOMETIMES_BYTES, false);
+  const { f64, i64 } = place.region;
+  const { offset } = place;
+  f64[(offset + SOMETIMES.first) >> 3] = occasions.first;
+  f64[(offset + SOMETIMES.every) >> 3] = occasions.every;
+  f64[(offset + SOMETIMES.intervalMs) >> 3] = occasions.intervalMs;
+  f64[(offset + SOMETIMES.originTicks) >> 3] = clockTicks(nowUs);
+  Atomics.store(i64, (offset + CELL.word) >> 3, 0n);
+  publishCell(place, 'sometimes');
+  return place;
+}
+
+/** @throws HandleError */
+export function openSometimesCell(
+  region: Region,
+  offset: number,
+  kind: 'sometimes',
+  nonce: number,
+): CellPlace {
+  const place = openCell(region, offset, kind, nonce, SOMETIMES_BYTES);
+  const { originTicks, ...occasions } = readOccasions(place);
+  try {
+    checkOccasions(occasions);
+    checkNumber('originTicks', originTicks, { integer: true });
+  } catch (cause) {
+    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration makes no sense', { cause });
+  }
+  return place;
+}
+
+export function readOccasions({ region, offset }: CellPlace): Occasions & { originTicks: number } {
+  const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
+  return {
+    first: float(SOMETIMES.first),
+    every: float(SOMETIMES.every),
+    intervalMs: float(SOMETIMES.intervalMs),
+    originTicks: float(SOMETIMES.originTicks),
+  };
+}

@@ -1,0 +1,16 @@
+import type { ClockReader } from '../kernel/window-kernel.ts';
+import type { Clock } from '../time/clock.ts';
+
+/** Reads a clock, and holds what it said last. */
+export class Reading implements ClockReader {
+  readonly #clock: Clock;
+  us = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  read(): void {
+    this.us = this.#clock.now();
+  }
+}

@@ -1,0 +1,88 @@
+import { KeyedBuckets } from '../../src/kernel/atomics/keyed-buckets.ts';
+import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
+import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
+import { continuous } from '../../src/kernel/schedule.ts';
+import { nonceOf } from '../../src/memory/cell.ts';
+import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { Region } from '../../src/memory/region.ts';
+import type { Operation, Subject } from './subject.ts';
+
+/** Long after the table's creation: what was charged then is full again. */
+const NOW_US = 10_000_000;
+/** A token a second, and three at once. */
+const SCHEDULE = continuous(1, 3);
+const KEYS = [1, 2, 3, 4];
+/** Each look at an entry that another thread holds makes more interleavings. */
+const LOOKS = 1;
+
+/** `setup` is `whenFull capacity keys...`: these were charged long ago. */
+export function create(setup: string): SharedArrayBuffer {
+  const [whenFull, capacity, ...keys] = setup.split(' ');
+  const region = Region.create({ buffer: new SharedArrayBuffer(1024) });
+  createKeyedCell({
+    kind: 'keyed-token-bucket',
+    schedule: SCHEDULE,
+    nowUs: 0,
+    capacity: Number(capacity),
+    whenFull: whenFull as WhenFull,
+    stats: false,
+    region,
+  });
+  const buckets = open(region.buffer);
+  for (const key of keys) {
+    seek(buckets, Number(key));
+    buckets.acquire(0, 2, 0);
+  }
+  return region.buffer;
+}
+
+function open(buffer: SharedArrayBuffer): KeyedBuckets {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const nonce = nonceOf({ region, offset, bytes: 0 });
+  const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
+  return new KeyedBuckets(place, new KeyedLoop(place, () => NOW_US, LOOKS), 'atomics');
+}
+
+/** All keys have the same home, so that they are in each other's way. */
+function seek(buckets: KeyedBuckets, key: number): void {
+  buckets.seek(key, key);
+}
+
+/** Each operation names its key first. */
+export function attach(buffer: SharedArrayBuffer): Subject {
+  const buckets = open(buffer);
+  let receipt: Receipt | undefined;
+  return {
+    run([name, key = 1, a = 1, b = 0]: Operation): unknown {
+      seek(buckets, key);
+      switch (name) {
+        // take key tokens afterUs
+        case 'take': {
+          const waitUs = buckets.acquire(NOW_US + b, a, 0);
+          if (waitUs === 0) receipt = buckets.receipt();
+          return waitUs;
+        }
+        case 'drain':
+          return buckets.drain(NOW_US, a);
+        case 'refund':
+          return buckets.refund(NOW_US, a);
+        case 'cancel':
+          return receipt === undefined ? null : buckets.cancel(receipt);
+        case 'balance':
+          return buckets.balance(NOW_US);
+        default:
+          throw new Error(`no operation ${name}`);
+      }
+    },
+  };
+}
+
+export function observe(buffer: SharedArrayBuffer): unknown {
+  const buckets = open(buffer);
+  return KEYS.map((key) => {
+    seek(buckets, key);
+    return buckets.balance(NOW_US);
+  });
+}

@@ -1,0 +1,99 @@
+import { markdownTable } from 'markdown-table';
+import type { Exploration } from './exploration.ts';
+import type { Listed } from './scenarios.ts';
+import { scheduleText } from './schedule-text.ts';
+
+/** What one exploration comes to. */
+export interface Figures {
+  readonly subject: string;
+  readonly name: string;
+  /** Threads and operations of each. */
+  readonly shape: string;
+  readonly interleavings: number;
+  readonly steps: number;
+  readonly stops: number;
+  readonly runs: number;
+  readonly cuts: number;
+  readonly seconds: number;
+  /** The schedule. */
+  readonly violation: string | undefined;
+}
+
+export function figuresOf(
+  { subject, name, threads }: Listed,
+  { violation, interleavings, ...exploration }: Exploration,
+  seconds: number,
+): Figures {
+  const { steps, stops, runs, cuts } = exploration;
+  return {
+    subject,
+    name,
+    shape: `${threads.length} x ${Math.max(...threads.map(({ length }) => length))}`,
+    interleavings: Number(interleavings),
+    steps,
+    stops,
+    runs,
+    cuts,
+    seconds,
+    violation: violation && scheduleText(violation.schedule),
+  };
+}
+
+function count(value: number): string {
+  return value < 1e9 ? `${value}` : value.toExponential(1).replace('e+', 'e');
+}
+
+function verdict({ violation, cuts }: Pick<Figures, 'violation' | 'cuts'>): string {
+  if (violation !== undefined) return `VIOLATION ${violation}`;
+  return cuts === 0 ? 'holds' : `holds; ${cuts} cut`;
+}
+
+const NUMBERS = ['interleavings', 'steps', 'stops', 'runs'] as const;
+const HEAD = ['interleavings', 'steps', 'kills', 'real runs', 'seconds', 'verdict'];
+const numbers = (figures: Figures) => [
+  ...NUMBERS.map((name) => count(figures[name])),
+  figures.seconds.toFixed(1),
+  verdict(figures),
+];
+
+/** A line for each scenario. */
+export function fullTable(figures: readonly Figures[]): string {
+  const rows = figures.map((one) => [one.subject, one.name, one.shape, ...numbers(one)]);
+  const head = ['subject', 'scenario', 'threads x operations', ...HEAD];
+  return markdownTable([head, ...rows], { align: ['l', 'l', 'l', 'r', 'r', 'r', 'r', 'r', 'l'] });
+}
+
+/** A line for each subject and shape, and the sum. */
+export function summaryTable(
+  figures: readonly Figures[],
+  seconds: number,
+  machine: string,
+): string {
+  const groups = new Map<string, Figures[]>();
+  for (const one of figures) {
+    const key = `${one.subject}|${one.shape}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  const sum = (group: readonly Figures[], field: (typeof NUMBERS)[number] | 'cuts' | 'seconds') =>
+    group.reduce((total, one) => total + one[field], 0);
+  const row = (subject: string, shape: string, group: readonly Figures[]) => [
+    subject,
+    shape,
+    `${group.length}`,
+    ...NUMBERS.map((name) => count(sum(group, name))),
+    sum(group, 'seconds').toFixed(1),
+    verdict({
+      cuts: sum(group, 'cuts'),
+      violation: group.find(({ violation }) => violation !== undefined)?.violation,
+    }),
+  ];
+  const rows = [...groups].map(([key, group]) => {
+    const [subject = '', shape = ''] = key.split('|');
+    return row(subject, shape, group);
+  });
+  const head = ['subject', 'threads x operations', 'scenarios', ...HEAD];
+  const table = markdownTable([head, ...rows, row('all', '', figures)], {
+    align: ['l', 'l', 'r', 'r', 'r', 'r', 'r', 'r', 'l'],
+  });
+  return `${table}\n\n${machine}, ${seconds.toFixed(0)} s.`;
+}

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { explore } from './explore.ts';
+import { Explorer } from './explorer.ts';
+import { REGRESSIONS } from './regressions.ts';
+import { type Listed, SCENARIOS } from './scenarios.ts';
+import { parseSchedule } from './schedule-text.ts';
+
+const title = ({ subject, name }: Listed) => `${subject}: ${name}`;
+
+/** All but those that take seconds. */
+function isQuick({ subject, threads }: Listed): boolean {
+  const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
+  return isPair || (subject !== 'bucket' && subject !== 'sliding-log');
+}
+
+describe('in every interleaving, with a thread stopped before any step, each operation happens at one instant:', () => {
+  const quick = SCENARIOS.filter(isQuick);
+
+  it.each(quick.map((one): [string, Listed] => [title(one), one]))('%s', async (_, scenario) => {
+    const { violation, interleavings, steps, stops } = await explore(scenario);
+    expect(violation).toBeUndefined();
+    expect(interleavings).toBeGreaterThan(0n);
+    // Operations that write nothing take no steps.
+    expect(stops > 0).toBe(steps > 0 && scenario.stops === true);
+  });
+});
+
+describe('schedules that were wrong once are right now:', () => {
+  it.each(REGRESSIONS.map(({ name, schedule }) => [name, schedule]))(
+    '%s',
+    async (name, schedule) => {
+      const scenario = SCENARIOS.find((one) => title(one) === name);
+      if (scenario === undefined) throw new Error(`no scenario is named ${name}`);
+      const explorer = await Explorer.open(scenario);
+      expect(explorer.replay(parseSchedule(schedule)).isExplained).toBe(true);
+      explorer.close();
+    },
+  );
+});

@@ -1,0 +1,232 @@
+import type { Scenario } from './exploration.ts';
+import { pairs, subjectModule, triples } from './explore.ts';
+import type { Operation } from './subject.ts';
+
+/** A scenario of the list that is explored from end to end. */
+export interface Listed extends Scenario {
+  readonly subject: string;
+  readonly name: string;
+}
+
+type Named = Readonly<Record<string, Operation>>;
+
+/** What the operations of one subject are explored in. */
+interface Plan {
+  readonly subject: string;
+  readonly module: string;
+  readonly setup: string;
+  /** All pairs: on two threads of one operation each, and in both orders on two threads of two. */
+  readonly operations: Named;
+  /** Pairs with these are explored on two threads of one operation each only. */
+  readonly long?: Named;
+  /** All triples of these, on three threads. */
+  readonly inThrees: Named;
+  /** An operation and one that builds on it, beside each two others. */
+  readonly followed?: readonly [name: string, first: Operation, second: Operation];
+  /**
+   * The scenarios, by name, in which no thread is stopped: what a stopped thread took in them counts
+   * from when it is found, as documented, and no order of the operations says that.
+   */
+  readonly unstopped?: RegExp;
+}
+
+function listed(plan: Plan): Listed[] {
+  const { subject, setup, operations, long = {}, inThrees, followed, unstopped = /^$/ } = plan;
+  const base = { subject, module: subjectModule(plan.module), setup };
+  const list = (name: string, ...threads: Operation[][]): Listed => ({
+    ...base,
+    name,
+    threads,
+    stops: !unstopped.test(name),
+  });
+  return [
+    ...pairs({ ...operations, ...long }).map(([name, a, b]) => list(name, [a], [b])),
+    ...pairs(operations).map(([name, a, b]) => list(`${name}, both ways`, [a, b], [b, a])),
+    ...triples(inThrees).map(([name, ...ops]) => list(name, ...ops.map((one) => [one]))),
+    ...(followed === undefined
+      ? []
+      : [
+          list(`${followed[0]}, twice`, [followed[1], followed[2]], [followed[1], followed[2]]),
+          ...pairs(operations).map(([name, a, b]) =>
+            list(`${followed[0]}, beside ${name}`, [followed[1], followed[2]], [a, b]),
+          ),
+        ]),
+  ];
+}
+
+/** A bucket at 1/s that holds 2 of 3 tokens: small enough that operations get in each other's way. */
+const BUCKET = { module: 'bucket', setup: '1 3 2' } as const;
+const acquire: Operation = ['acquire', 1, 0];
+const stale: Operation = ['acquire', 1, 0, -500_000];
+const borrow: Operation = ['acquire', 2, 1e9];
+const drain: Operation = ['drain', 5];
+const refund: Operation = ['refund', 1];
+const reconfigure: Operation = ['reconfigure', 4, 8];
+const renew: Operation = ['acquire', 1, 0, 2e12];
+
+const take: Operation = ['take', 1];
+const takeTwo: Operation = ['take', 2];
+const advance: Operation = ['advance', 100];
+const windowOperations = {
+  take,
+  'take 2': takeTwo,
+  drain: ['drain', 3],
+  'decide 2': ['decide', 2],
+  available: ['available'],
+  'time until 2': ['timeUntil', 2],
+  'time passes': advance,
+} satisfies Named;
+const inThrees = { take, 'take 2': takeTwo, drain: ['drain', 3], 'time passes': advance } as const;
+
+function windowPlan(kind: string): Plan {
+  return {
+    subject: kind,
+    module: 'window',
+    setup: `${kind} 3`,
+    operations: windowOperations,
+    inThrees,
+    ...(kind === 'sliding-log'
+      ? { unstopped: /drain.* time passes$/ }
+      : { followed: ['take and cancel', take, ['cancel']] }),
+  };
+}
+
+const KEYED = { subject: 'keyed', module: 'keyed' } as const;
+
+const PLANS: readonly Plan[] = [
+  {
+    ...BUCKET,
+    subject: 'bucket',
+    operations: {
+      acquire,
+      'stale acquire': stale,
+      borrow,
+      drain,
+      refund,
+      decide: ['decide', 1],
+      'time until': ['timeUntil', 3],
+      balance: ['balance'],
+      reconfigure,
+    },
+    long: { 'renewing acquire': renew },
+    inThrees: { acquire, borrow, drain, refund, 'stale acquire': stale },
+    followed: ['borrow and cancel', borrow, ['cancel']],
+  },
+  windowPlan('fixed-window'),
+  windowPlan('sliding-window'),
+  windowPlan('sliding-log'),
+  {
+    ...KEYED,
+    subject: 'keyed, key found',
+    setup: 'refuse 2 1',
+    operations: {
+      take: ['take', 1, 2],
+      drain: ['drain', 1, 2],
+      refund: ['refund', 1, 1],
+      balance: ['balance', 1],
+    },
+    inThrees: { take: ['take', 1, 2], drain: ['drain', 1, 2], refund: ['refund', 1, 1] },
+    followed: ['take and cancel', ['take', 1, 2], ['cancel', 1]],
+  },
+];
+
+/** Scenarios that are in no plan. */
+function others(): Listed[] {
+  const bucket = { ...BUCKET, module: subjectModule('bucket'), subject: 'bucket', stops: true };
+  const keyed = { subject: 'keyed', module: subjectModule('keyed'), stops: true };
+  const sometimes = { subject: 'sometimes', module: subjectModule('sometimes'), stops: true };
+  const due: Operation = ['isDue', 100];
+  const take1: Operation = ['take', 1, 2];
+  const take2: Operation = ['take', 2, 2];
+  return [
+    {
+      ...bucket,
+      name: 'acquire, twice, and reconfigure',
+      threads: [[acquire], [acquire], [reconfigure]],
+    },
+    {
+      ...bucket,
+      name: 'acquire, refund and reconfigure',
+      threads: [[acquire], [refund], [reconfigure]],
+    },
+    {
+      ...bucket,
+      name: 'acquire, and reconfigure twice',
+      threads: [[acquire], [reconfigure], [reconfigure]],
+    },
+    {
+      ...bucket,
+      name: 'renewing acquire, twice, and acquire',
+      threads: [[renew], [renew], [acquire]],
+    },
+    {
+      ...bucket,
+      name: 'renewing acquire, reconfigure and acquire',
+      threads: [[renew], [reconfigure], [acquire]],
+    },
+    {
+      subject: 'fixed-window',
+      module: subjectModule('window'),
+      setup: 'fixed-window 3',
+      stops: true,
+      name: 'decide 2 beside take 2 and time passes',
+      threads: [[['decide', 2]], [takeTwo, advance]],
+    },
+    { ...keyed, name: 'insert two keys', setup: 'refuse 2', threads: [[take1], [take2]] },
+    {
+      ...keyed,
+      name: 'insert and reclaim',
+      setup: 'refuse 1 3 4',
+      threads: [[take1], [['take', 3, 2]]],
+    },
+    {
+      ...keyed,
+      name: 'insert one key from two threads',
+      setup: 'refuse 2',
+      threads: [[take1], [take1]],
+      longest: 40,
+    },
+    ...[
+      ['at most once an interval', '0 0 100'],
+      ['the first three', '3 0 0'],
+      ['every second', '0 2 0'],
+      ['every second, and once an interval', '0 2 100'],
+    ].flatMap(([name = '', setup = '']) => [
+      { ...sometimes, setup, name: `${name}, three threads`, threads: [[due], [due], [due]] },
+      {
+        ...sometimes,
+        setup,
+        name: `${name}, twice on two`,
+        threads: [
+          [due, due],
+          [due, due],
+        ],
+      },
+    ]),
+  ];
+}
+
+/**
+ * Leases of one bucket. Of twelve tokens a lease takes six, so that a reconfiguration to three cuts
+ * what it gives back.
+ */
+function leases(): Listed[] {
+  const lease = { subject: 'lease', module: subjectModule('lease'), setup: '12', stops: true };
+  const spend: Operation = ['spend', 1];
+  const release: Operation = ['release'];
+  const cut: Operation = ['reconfigure', 1, 3];
+  return [
+    {
+      name: 'take and give back, twice',
+      threads: [
+        [spend, release],
+        [spend, release],
+      ],
+    },
+    { name: 'reconfigure while a stock is taken', threads: [[spend, release], [cut]] },
+    { name: 'reconfigure while a stock is spent', threads: [[spend, spend, release], [cut]] },
+  ].map((scenario) => ({ ...lease, ...scenario }));
+}
+
+/** The longest come first, so that all cores have something to do to the end. */
+export const SCENARIOS: readonly Listed[] = [...others(), ...leases(), ...PLANS.flatMap(listed)];

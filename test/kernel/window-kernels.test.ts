@@ -1,0 +1,267 @@
+import { expect, test } from 'vitest';
+import { Region } from '../../src/index.ts';
+import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
+import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
+import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
+import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
+import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { createSometimesCell } from '../../src/kernel/sometimes-cell.ts';
+import { WasmFixedWindow } from '../../src/kernel/wasm/fixed-window.ts';
+import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
+import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
+import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
+import { createWindowCell } from '../../src/kernel/window-cell.ts';
+import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window-kernel.ts';
+import {
+  checkWindowLimit,
+  countBitsOf,
+  firstSlotWord,
+  lowBitsOf,
+  type WindowKind,
+  type WindowLimit,
+} from '../../src/kernel/window-limit.ts';
+import { clockTicks, logEpochTicks } from '../../src/kernel/window-time.ts';
+import { CELL, WINDOW } from '../../src/memory/layout.ts';
+import { Random, SEED } from '../support/random.ts';
+import { compiled, same, Twins } from '../support/twins.ts';
+
+const CALLS = 250_000;
+const CALLS_OF_A_LIMITER = 500;
+const YEAR_US = 365.25 * 86_400e6;
+
+/** The time, which both twins read. */
+class Time implements ClockReader {
+  us: number;
+  /** How often it was read. */
+  readings = 0;
+  readonly #random: Random;
+  readonly #bornUs: number;
+  #isBroken = false;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.us = random.pick([0, 1e6, random.logarithmic(1, 10 * YEAR_US), -random.below(1e9)]);
+    this.#bornUs = this.us;
+  }
+
+  read(): void {
+    this.readings++;
+  }
+
+  /** Some part of an interval passes, or several; now and then a step back, or years. */
+  pass(intervalMs: number): void {
+    const random = this.#random;
+    const intervalUs = intervalMs * 1000;
+    if (this.#isBroken) this.us = this.#bornUs;
+    this.#isBroken = random.below(5_000) === 0;
+    if (this.#isBroken) {
+      this.us = random.pick([Number.NaN, Infinity, -Infinity, 40 * YEAR_US, -1e300]);
+      return;
+    }
+    const usual = random.pick([0, 0, 0.01, random.below(100) / 50, random.logarithmic(0.001, 30)]);
+    this.us += usual * intervalUs;
+    if (random.below(100) === 0) this.us -= random.logarithmic(0.01, 3) * intervalUs;
+    if (random.below(300) === 0) this.us += random.logarithmic(1, YEAR_US);
+    // The end of its time: a limiter counts 12 years at least.
+    if (this.us > this.#bornUs + 11 * YEAR_US) this.us = this.#bornUs;
+  }
+}
+
+const OPEN = {
+  'fixed-window': [AtomicsFixedWindow, WasmFixedWindow],
+  'sliding-window': [AtomicsSlidingWindow, WasmSlidingWindow],
+  'sliding-log': [AtomicsSlidingLog, WasmSlidingLog],
+} as const;
+
+function randomLimit(kind: WindowKind, random: Random): WindowLimit {
+  const most = kind === 'sliding-log' ? 300 : 2 ** 30 - 1;
+  const limit = random.pick([
+    1,
+    1 + random.below(8),
+    most,
+    Math.floor(random.logarithmic(1, most)),
+  ]);
+  const intervalMs = random.pick([0.001, 1, 100, random.logarithmic(0.001, 1e11)]);
+  const slots = kind === 'sliding-window' ? random.pick([1, 2, 10, 1 + random.below(64)]) : 1;
+  try {
+    return checkWindowLimit(kind, { limit, intervalMs, slots });
+  } catch {
+    return randomLimit(kind, random); // slots that are too short
+  }
+}
+
+function firstWord(kind: WindowKind, limit: number, random: Random): bigint {
+  if (kind === 'fixed-window') return 0n;
+  if (kind === 'sliding-window') return firstSlotWord(limit);
+  // A log that has come to the end of half its bits for laps, or of all.
+  const bits = BigInt(countBitsOf(limit));
+  const lowLap = (1n << (32n - bits)) - 2n;
+  const highLap = random.pick([0n, (1n << (32n - bits)) - 1n]);
+  return random.pick([0n, BigInt.asIntN(64, (lowLap << (32n + bits)) | (highLap << bits))]);
+}
+
+/** The same window or log twice. */
+class WindowTwins extends Twins<WindowKernel> {
+  readonly #kind: WindowKind;
+  readonly #limit: WindowLimit;
+  readonly #random: Random;
+  readonly #receipts: (readonly [Receipt, Receipt])[] = [];
+
+  constructor(kind: WindowKind, limit: WindowLimit, random: Random, { us }: Time) {
+    const origin = clockTicks(us) - (kind === 'sliding-log' ? logEpochTicks(limit.intervalMs) : 0);
+    const word = firstWord(kind, limit.limit, random);
+    const cell = () =>
+      createWindowCell({
+        kind,
+        limit,
+        originTicks: origin,
+        word,
+        stats: false,
+        region: Region.create(),
+      });
+    const [InJavaScript, Compiled] = OPEN[kind];
+    super(cell, [
+      (place) => new InJavaScript(place),
+      (place) => new Compiled(compiled(place), place),
+    ]);
+    this.#kind = kind;
+    this.#limit = limit;
+    this.#random = random;
+  }
+
+  #tokens(): number {
+    const { limit } = this.#limit;
+    return this.#random.pick([
+      0,
+      1,
+      1,
+      1 + this.#random.below(3),
+      limit,
+      limit + 1,
+      1 + this.#random.below(limit),
+      2 ** 53,
+    ]);
+  }
+
+  step(time: Time, about: string): void {
+    const random = this.#random;
+    const n = this.#tokens();
+    const what = (call: string) => `${call} ${n} at ${time.us} of ${about}`;
+    /** The answer, and how often the clock was read for it. */
+    const both = (name: string, call: (kernel: WindowKernel) => unknown) =>
+      this.both(what(name), (kernel) => {
+        time.readings = 0;
+        return [call(kernel), time.readings];
+      });
+    switch (random.below(10)) {
+      case 0:
+        both('drain', (kernel) => kernel.drain(n, time));
+        break;
+      case 1:
+        both('decide', (kernel) => kernel.decide(n, time));
+        break;
+      case 2:
+        both('timeUntil', (kernel) => kernel.timeUntil(n, time));
+        break;
+      case 3:
+        both('available', (kernel) => kernel.available(time));
+        break;
+      case 4: {
+        const receipts = this.#receipts.splice(-1 - random.below(2))[0];
+        if (receipts === undefined) break;
+        this.both(what('cancel'), (kernel, twin) => kernel.cancel(receipts[twin]));
+        break;
+      }
+      case 5:
+        if (this.#kind === 'sliding-window') this.#dieOpening();
+        if (this.#kind === 'sliding-log') this.#dieWriting(time);
+        break;
+      default: {
+        const isTaken = this.both(what('take'), (kernel) => kernel.take(n, time)) === true;
+        if (!isTaken) this.both(what('wait'), (kernel) => kernel.waitUs);
+        const receipts = [this.kernels[0].receipt(), this.kernels[1].receipt()] as const;
+        // A log's cannot be cancelled, so it tells nothing.
+        if (isTaken && n > 0 && this.#kind !== 'sliding-log' && !same(...receipts)) {
+          expect(receipts[1], what('receipt')).toEqual(receipts[0]);
+        }
+        this.#receipts.push(receipts);
+      }
+    }
+  }
+
+  /** Leaves what a thread does that is terminated after it has sealed a slot, or kept it as well. */
+  #dieOpening(): void {
+    const isKept = this.#random.below(2) === 0;
+    for (const { region, offset } of this.places) {
+      const at = (offset + CELL.word) >> 3;
+      const lowBits = BigInt(lowBitsOf(this.#limit.limit));
+      const sealed = (region.i64[at] ?? 0n) | (1n << (lowBits - 1n));
+      region.i64[at] = sealed;
+      const index = Number(BigInt.asUintN(64, sealed) >> lowBits) % this.#limit.slots;
+      if (isKept) region.i64[((offset + WINDOW.ring) >> 3) + index] = sealed;
+    }
+  }
+
+  /** Leaves what a thread does that is terminated while it writes the entries that it took. */
+  #dieWriting(time: Time): void {
+    const { limit } = this.#limit;
+    const n = 1 + this.#random.below(Math.min(limit, 8));
+    const written = this.#random.below(n);
+    const bits = countBitsOf(limit);
+    const before = this.places.map(({ region, offset }) => {
+      const word = region.i64[(offset + CELL.word) >> 3] ?? 0n;
+      const ring = new BigInt64Array(region.buffer, offset + WINDOW.ring, limit);
+      return { index: Number(BigInt.asUintN(bits, word >> 32n)), ring, entries: ring.slice() };
+    });
+    if (this.both(`take ${n} at ${time.us}`, (kernel) => kernel.take(n, time)) !== true) return;
+    for (const { index, ring, entries } of before) {
+      for (let i = written; i < n; i++) {
+        const at = (index + i) % limit;
+        ring[at] = entries[at] ?? 0n;
+      }
+    }
+  }
+}
+
+const KINDS: readonly WindowKind[] = ['fixed-window', 'sliding-window', 'sliding-log'];
+
+test.each(KINDS)(
+  `250,000 random calls on a %s leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`,
+  (kind) => {
+    const random = new Random(SEED);
+    for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_LIMITER) {
+      const limit = randomLimit(kind, random);
+      const time = new Time(random);
+      const twins = new WindowTwins(kind, limit, random, time);
+      const about = JSON.stringify(limit);
+      for (let call = 0; call < CALLS_OF_A_LIMITER; call++) {
+        time.pass(limit.intervalMs / random.pick([1, limit.slots]));
+        twins.step(time, about);
+        twins.compareMemory();
+      }
+    }
+  },
+);
+
+test(`250,000 random calls of a Sometimes leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`, () => {
+  const random = new Random(SEED);
+  const number = () => random.pick([0, 0, 1, 2, random.below(20), 2 ** 29 - 1]);
+  for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_LIMITER) {
+    const intervalMs = random.pick([0, 0.001, 100, random.logarithmic(0.001, 1e11)]);
+    const occasions = { first: number(), every: number(), intervalMs };
+    const time = new Time(random);
+    const cell = () => createSometimesCell(occasions, time.us, Region.create());
+    const twins = new Twins<SometimesKernel>(cell, [
+      (place) => new AtomicsSometimes(place),
+      (place) => new WasmSometimes(compiled(place), place),
+    ]);
+    for (let call = 0; call < CALLS_OF_A_LIMITER; call++) {
+      time.pass(intervalMs);
+      twins.both(`isDue at ${time.us} of ${JSON.stringify(occasions)}`, (kernel) => {
+        time.readings = 0;
+        return [kernel.isDue(time), time.readings];
+      });
+      twins.compareMemory();
+    }
+  }
+});

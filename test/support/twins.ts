@@ -1,0 +1,63 @@
+import { expect } from 'vitest';
+import { HandleError, RateLimitError } from '../../src/index.ts';
+import { openWasmKernel, type WasmKernel } from '../../src/kernel/wasm/module.ts';
+import type { CellPlace } from '../../src/memory/cell.ts';
+import { CELL } from '../../src/memory/layout.ts';
+
+/** As `Object.is`, and so for all that the objects hold. */
+export function same(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || a === null) return Object.is(a, b);
+  return Object.entries(a).every(([key, value]) => same(value, (b as typeof a)[key as never]));
+}
+
+/** The compiled kernel for a cell. */
+export function compiled({ region }: CellPlace): WasmKernel {
+  const kernel = openWasmKernel(region);
+  if (kernel === undefined) throw new Error('there is no WebAssembly here');
+  return kernel;
+}
+
+/** The same cell twice, each with a kernel of its own. */
+export class Twins<Kernel> {
+  readonly kernels: readonly [Kernel, Kernel];
+  readonly places: readonly [CellPlace, CellPlace];
+  readonly #bytes: readonly [Uint8Array, Uint8Array];
+  #last = '';
+
+  /** `make` lays a cell down; the first kernel is the one to compare with. */
+  constructor(make: () => CellPlace, open: readonly ((place: CellPlace) => Kernel)[]) {
+    const [atomics, wasm] = open;
+    if (atomics === undefined || wasm === undefined) throw new Error('twins are two');
+    this.places = [make(), make()];
+    this.kernels = [atomics(this.places[0]), wasm(this.places[1])];
+    const bytes = ({ region, offset, bytes }: CellPlace) => {
+      region.i32[(offset + CELL.nonce) >> 2] = 0; // random
+      return new Uint8Array(region.buffer, offset, bytes);
+    };
+    this.#bytes = [bytes(this.places[0]), bytes(this.places[1])];
+  }
+
+  /** Does the same with both, and compares what they answer. */
+  both(what: string, call: (kernel: Kernel, twin: 0 | 1) => unknown): unknown {
+    this.#last = what;
+    const answer = (twin: 0 | 1) => {
+      try {
+        return call(this.kernels[twin], twin);
+      } catch (error) {
+        if (error instanceof RateLimitError || error instanceof HandleError) return error.code;
+        throw error;
+      }
+    };
+    const answers = [answer(0), answer(1)];
+    // A million calls of toEqual take a minute.
+    if (!same(answers[0], answers[1])) expect(answers[1], what).toEqual(answers[0]);
+    return answers[0];
+  }
+
+  compareMemory(): void {
+    const [ours, theirs] = this.#bytes;
+    if (Buffer.compare(ours, theirs) === 0) return;
+    const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex').match(/.{16}/g);
+    expect(hex(theirs), this.#last).toEqual(hex(ours));
+  }
+}
