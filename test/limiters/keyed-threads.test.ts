@@ -27,6 +27,11 @@ async function start(script: string, workerData: object): Promise<Worker> {
   return worker;
 }
 
+/** Resolves when the thread has ended; a short one may have before anybody asks. */
+async function ended(worker: Worker): Promise<void> {
+  if (worker.threadId !== -1) await once(worker, 'exit');
+}
+
 function create(options: Partial<KeyedTokenBucketOptions>): KeyedTokenBucket {
   return KeyedTokenBucket.create({
     rate: 1000,
@@ -38,7 +43,7 @@ function create(options: Partial<KeyedTokenBucketOptions>): KeyedTokenBucket {
 }
 
 /** A compiled call is so short that two may not meet once in a run on a busy machine. */
-const MOST_RUSHES = 50;
+const MOST_RUNS = 50;
 
 describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', ({ kernels }) => {
   /** Rushes for new tables, checking each, until a race was lost. */
@@ -57,11 +62,11 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
         start('key-rush', { ...data, me }),
       );
       const threads = await Promise.all(starting);
-      await Promise.all(threads.map((worker) => once(worker, 'exit')));
+      await Promise.all(threads.map(ended));
       const stats = made.stats();
       check([...given], stats);
       if ((stats.lostRaces ?? 0) > 0) return;
-      expect(rushes, 'rushes without a lost race').toBeLessThan(MOST_RUSHES);
+      expect(rushes, 'rushes without a lost race').toBeLessThan(MOST_RUNS);
     }
   }
 
@@ -98,27 +103,30 @@ test.each([
   'four threads never admit one of $keys keys ($draw) more than burst + rate x t',
   async (given) => {
     const { keys, capacity, draw, calls } = given;
-    const clock = ManualClock.create();
     const rate = 1000;
     const burst = 2;
-    const made = create({ rate, burst, capacity, clock, whenFull: 'refuse' });
-    const counts = newCounts(keys);
-    const signals = newSignals(THREADS);
-    const data = { handle: made.handle, given: counts, signals, draw, calls };
-    const starting = Array.from({ length: THREADS }, (_, me) =>
-      start('key-traffic', { ...data, me }),
-    );
-    const threads = await Promise.all(starting);
-    raise(signals, SIGNAL.go);
-    await Promise.all(threads.map((worker) => once(worker, 'message')));
-    const allowed = Math.floor(burst + (rate * clock.nowMs) / 1000);
-    expect(Math.max(...counts)).toBeLessThanOrEqual(allowed);
-    const stats = made.stats();
-    const total = counts.reduce((sum, tokens) => sum + tokens, 0);
-    expect(stats).toMatchObject({ calls: THREADS * calls, admitted: total });
-    expect(stats.longestProbe).toBeLessThanOrEqual(64);
-    expect(stats.lostRaces, 'races lost: without them nothing was shown').toBeGreaterThan(0);
-    if (capacity < keys) expect(stats.reclaimed).toBeGreaterThan(1000);
+    for (let runs = 1; ; runs++) {
+      const clock = ManualClock.create();
+      const made = create({ rate, burst, capacity, clock, whenFull: 'refuse' });
+      const counts = newCounts(keys);
+      const signals = newSignals(THREADS);
+      const data = { handle: made.handle, given: counts, signals, draw, calls };
+      const starting = Array.from({ length: THREADS }, (_, me) =>
+        start('key-traffic', { ...data, me }),
+      );
+      const threads = await Promise.all(starting);
+      raise(signals, SIGNAL.go);
+      await Promise.all(threads.map((worker) => once(worker, 'message')));
+      const allowed = Math.floor(burst + (rate * clock.nowMs) / 1000);
+      expect(Math.max(...counts)).toBeLessThanOrEqual(allowed);
+      const stats = made.stats();
+      const total = counts.reduce((sum, tokens) => sum + tokens, 0);
+      expect(stats).toMatchObject({ calls: THREADS * calls, admitted: total });
+      expect(stats.longestProbe).toBeLessThanOrEqual(64);
+      if (capacity < keys) expect(stats.reclaimed).toBeGreaterThan(1000);
+      if ((stats.lostRaces ?? 0) > 0) return;
+      expect(runs, 'runs without a lost race: nothing was shown').toBeLessThan(MOST_RUNS);
+    }
   },
 );
 

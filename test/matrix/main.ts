@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { parseArgs } from 'node:util';
+import { findNode, ROOT } from './node-version.ts';
+
+// Runs the suite, or with --smoke the smoke test, on every Node that users run.
+
+const MAJORS = [20, 22, 24, 26];
+const SUITE = ['node_modules/vitest/vitest.mjs', 'run'];
+const SMOKE = ['dist/test/smoke/main.js'];
+
+const { values, positionals } = parseArgs({
+  options: { smoke: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const what = values.smoke ? 'smoke test' : 'suite';
+const command = values.smoke ? SMOKE : [...SUITE, ...positionals];
+const lines: string[] = [];
+
+for (const major of MAJORS) {
+  const start = performance.now();
+  let outcome: string;
+  try {
+    const { version, binary, env } = await findNode(major);
+    const child = spawn(binary, command, { cwd: ROOT, env, stdio: 'inherit' });
+    const [code, signal] = await once(child, 'exit');
+    const verdict = code === 0 ? 'passed' : `FAILED with ${signal ?? code}`;
+    outcome = `${version.padEnd(10)} ${what} ${verdict}`;
+    if (code !== 0) process.exitCode = 1;
+  } catch (error) {
+    outcome = `v${major}  ${what} NOT RUN: ${(error as Error).message}`;
+    process.exitCode = 1;
+  }
+  const seconds = (performance.now() - start) / 1000;
+  const line = `Node ${outcome} in ${seconds.toFixed(1)} s`;
+  lines.push(line);
+  console.log(line);
+}
+// The suite prints a lot between the lines above.
+if (!values.smoke) console.log(`\n${lines.join('\n')}`);

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The top of the repository, from dist/test/matrix. */
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** `npm ci` empties it; git does not see it. */
+const CACHE = join(ROOT, 'node_modules/.cache/node-versions');
+
+/** A Node binary, and what to run it with. */
+export interface NodeVersion {
+  /** As it says itself: `v22.1.0`. */
+  readonly version: string;
+  readonly binary: string;
+  /** An environment in which `node` is this one, also for what it starts by that name. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+async function versionOf(binary: string): Promise<string> {
+  return (await run(binary, ['--version'])).stdout.trim();
+}
+
+/** Installs the newest release of a major version: the npm package holds nothing but the binary. */
+async function fetchNode(major: number, folder: string): Promise<void> {
+  const name = `node-${process.platform}-${process.arch}@${major}`;
+  await mkdir(folder, { recursive: true });
+  const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--ignore-scripts'];
+  try {
+    await run('npm', ['install', '--prefix', folder, ...options, name], { cwd: folder });
+  } catch (error) {
+    const said = (error as { readonly stderr?: string }).stderr?.trim();
+    throw new Error(`Node ${major} could not be fetched: npm install ${name}: ${said}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The Node of a major version: from the cache, or else from the npm registry. */
+export async function findNode(major: number): Promise<NodeVersion> {
+  const folder = join(CACHE, `${major}`);
+  const modules = join(folder, 'node_modules');
+  const binary = join(modules, `node-${process.platform}-${process.arch}`, 'bin/node');
+  const cached = await versionOf(binary).catch(() => undefined);
+  if (cached === undefined) await fetchNode(major, folder);
+  const version = cached ?? (await versionOf(binary));
+  if (!version.startsWith(`v${major}.`)) {
+    throw new Error(`${binary} should be Node ${major}, but is ${version}`);
+  }
+  const PATH = [dirname(binary), process.env['PATH']].join(delimiter);
+  return { version, binary, env: { ...process.env, PATH } };
+}

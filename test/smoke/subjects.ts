@@ -1,0 +1,64 @@
+import {
+  attach,
+  FixedWindow,
+  type KernelName,
+  LeakyBucket,
+  type LimiterHandle,
+  type ManualClock,
+  SlidingLog,
+  SlidingWindow,
+  TokenBucket,
+} from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+
+/** What every limiter of the smoke test admits at once. */
+export const LIMIT = 50;
+/** After which each admits as many again. */
+export const REFILL_MS = 1000;
+/** The key of a keyed table that counts as a limiter here. */
+const KEY = 'everybody';
+
+/** One limiter of each class, by its class's name. */
+export function createEach(kernel: KernelName, clock: ManualClock) {
+  const shared = { kernel, clock, stats: true };
+  const window = { ...shared, limit: LIMIT, intervalMs: REFILL_MS };
+  const leaky = LeakyBucket.create({ ...shared, rate: LIMIT, slack: LIMIT - 1 });
+  leaky.returnTokens(LIMIT - 1); // as if it had idled
+  return {
+    TokenBucket: TokenBucket.create({ ...shared, rate: LIMIT, burst: LIMIT }),
+    'TokenBucket with a quantum': TokenBucket.create({
+      ...shared,
+      quantum: LIMIT,
+      fillIntervalMs: REFILL_MS,
+      burst: LIMIT,
+    }),
+    LeakyBucket: leaky,
+    FixedWindow: FixedWindow.create(window),
+    SlidingWindow: SlidingWindow.create(window),
+    SlidingLog: SlidingLog.create(window),
+    KeyedTokenBucket: KeyedTokenBucket.create({
+      ...shared,
+      rate: LIMIT,
+      burst: LIMIT,
+      capacity: 100,
+    }),
+  };
+}
+
+/** The calls that all classes have. */
+export interface Subject {
+  tryConsume(n?: number): boolean;
+  available(): number;
+}
+
+/** A limiter of any class; of a keyed table, the bucket of one key. */
+export function subjectOf(limiter: Subject | KeyedTokenBucket): Subject {
+  return limiter instanceof KeyedTokenBucket ? limiter.for(KEY) : limiter;
+}
+
+/** Attaches to whatever a handle is of. */
+export function attachTo(handle: LimiterHandle): Subject {
+  return handle.zerotime === 'keyed-token-bucket'
+    ? KeyedTokenBucket.attach(handle as LimiterHandle<'keyed-token-bucket'>).for(KEY)
+    : (attach(handle as LimiterHandle<'token-bucket'>) as Subject);
+}
