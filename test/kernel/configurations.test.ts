@@ -7,8 +7,7 @@ import {
   readOccasions,
 } from '../../src/kernel/sometimes-cell.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../../src/kernel/window-cell.ts';
-import { slotWord } from '../../src/kernel/window-limit.ts';
-import { FIRST_SLOT } from '../../src/kernel/window-ticks.ts';
+import { firstSlotWord } from '../../src/kernel/window-limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { Region } from '../../src/memory/region.ts';
 
@@ -23,7 +22,7 @@ test('what was checked of a window is not read again', () => {
   const region = Region.create();
   const limit = { limit: 10, intervalMs: 10, slots: 4 };
   const kind = 'sliding-window';
-  const word = slotWord(limit.limit, FIRST_SLOT);
+  const word = firstSlotWord(limit.limit);
   const made = createWindowCell({ kind, limit, originTicks: 7, word, stats: false, region });
   const place = openWindowCell(region, made.offset, kind, nonceOf(made));
   vandalise(region, made.offset, made.bytes);
