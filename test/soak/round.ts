@@ -74,7 +74,8 @@ export async function playRound(
   let kills = 0;
   let backSteps = 0;
   const step = () => {
-    const ms = random.below(10);
+    // Eighths: whole ticks of a bucket, and finer than any window.
+    const ms = random.below(80) / 8;
     const back = options.back && scene.back && random.below(8) === 0;
     if (back) {
       scene.clock.set(scene.clock.nowMs - ms);
