@@ -1,5 +1,6 @@
 import { HandleError } from '../errors.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
+import { Configurations } from '../memory/configurations.ts';
 import {
   type CellKind,
   KEYED,
@@ -39,6 +40,14 @@ export interface NewTable {
   readonly region: Region | undefined;
 }
 
+/** How a table is laid out, and from when it counts. */
+interface TableLayout {
+  readonly entries: number;
+  readonly whenFull: number;
+  readonly originUs: number;
+}
+const layouts = new Configurations<TableLayout>();
+
 /** Lays a new table down in shared memory. */
 export function createKeyedCell(table: NewTable): CellPlace {
   const { kind, schedule, nowUs, capacity, whenFull, stats } = table;
@@ -59,7 +68,7 @@ export function createKeyedCell(table: NewTable): CellPlace {
   const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
   new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
   publishCell(place, kind);
-  return place;
+  return layouts.keep(place, { entries, whenFull: WHEN_FULL[whenFull], originUs: nowUs });
 }
 
 /**
@@ -75,7 +84,7 @@ export function openKeyedCell(
   nonce: number,
 ): CellPlace {
   const head = openCell(region, offset, kind, nonce, KEYED.table);
-  const { entries, whenFull, originUs } = readTable(head);
+  const { entries, whenFull, originUs } = readLayout(head);
   if (entries < 1 || entries > MAX_CAPACITY * ENTRIES_PER_KEY) {
     throw new HandleError('ERR_REGION_DAMAGED', `the table says it has ${entries} entries`);
   }
@@ -84,15 +93,15 @@ export function openKeyedCell(
   if (!Object.values<number>(WHEN_FULL).includes(whenFull) || !Number.isFinite(originUs)) {
     throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration makes no sense");
   }
-  return place;
+  return layouts.keep(place, { entries, whenFull, originUs });
 }
 
 /** What every thread reads once. */
-export function readTable({ region, offset }: CellPlace): {
-  entries: number;
-  whenFull: number;
-  originUs: number;
-} {
+export function readTable(place: CellPlace): TableLayout {
+  return layouts.of(place);
+}
+
+function readLayout({ region, offset }: CellPlace): TableLayout {
   return {
     entries: region.i32[(offset + KEYED.entries) >> 2] ?? 0,
     whenFull: region.i32[(offset + KEYED.whenFull) >> 2] ?? -1,

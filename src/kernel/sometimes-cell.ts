@@ -1,5 +1,6 @@
 import { HandleError } from '../errors.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
+import { Configurations } from '../memory/configurations.ts';
 import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import { checkNumber } from '../options.ts';
@@ -38,6 +39,9 @@ export function occasionUnits(occasions: Occasions): TimeUnits {
   return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
 }
 
+type Configuration = Occasions & { readonly originTicks: number };
+const configurations = new Configurations<Configuration>();
+
 export function createSometimesCell(
   occasions: Occasions,
   nowUs: number,
@@ -46,13 +50,14 @@ export function createSometimesCell(
   const place = allocateCell(region, SOMETIMES_BYTES, false);
   const { f64, i64 } = place.region;
   const { offset } = place;
+  const originTicks = clockTicks(nowUs);
   f64[(offset + SOMETIMES.first) >> 3] = occasions.first;
   f64[(offset + SOMETIMES.every) >> 3] = occasions.every;
   f64[(offset + SOMETIMES.intervalMs) >> 3] = occasions.intervalMs;
-  f64[(offset + SOMETIMES.originTicks) >> 3] = clockTicks(nowUs);
+  f64[(offset + SOMETIMES.originTicks) >> 3] = originTicks;
   Atomics.store(i64, (offset + CELL.word) >> 3, 0n);
   publishCell(place, 'sometimes');
-  return place;
+  return configurations.keep(place, { ...occasions, originTicks });
 }
 
 /** @throws HandleError */
@@ -63,17 +68,22 @@ export function openSometimesCell(
   nonce: number,
 ): CellPlace {
   const place = openCell(region, offset, kind, nonce, SOMETIMES_BYTES);
-  const { originTicks, ...occasions } = readOccasions(place);
+  const { originTicks, ...occasions } = readConfiguration(place);
   try {
     checkOccasions(occasions);
     checkNumber('originTicks', originTicks, { integer: true });
   } catch (cause) {
     throw new HandleError('ERR_REGION_DAMAGED', 'the configuration makes no sense', { cause });
   }
-  return place;
+  return configurations.keep(place, { ...occasions, originTicks });
 }
 
-export function readOccasions({ region, offset }: CellPlace): Occasions & { originTicks: number } {
+/** What it was made with; it never changes. */
+export function readOccasions(place: CellPlace): Configuration {
+  return configurations.of(place);
+}
+
+function readConfiguration({ region, offset }: CellPlace): Configuration {
   const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
   return {
     first: float(SOMETIMES.first),

@@ -1,5 +1,6 @@
 import { HandleError } from '../errors.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
+import { Configurations } from '../memory/configurations.ts';
 import { CELL, WINDOW, windowBytes } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 import {
@@ -22,6 +23,9 @@ export interface NewWindow {
   readonly region: Region | undefined;
 }
 
+type Configuration = WindowLimit & { readonly originTicks: number };
+const configurations = new Configurations<Configuration>();
+
 /** Lays a new window or log down in shared memory. The ring's entries are 0. */
 export function createWindowCell(window: NewWindow): CellPlace {
   const { kind, limit, originTicks, word, stats, region } = window;
@@ -33,11 +37,15 @@ export function createWindowCell(window: NewWindow): CellPlace {
   f64[(place.offset + WINDOW.originTicks) >> 3] = originTicks;
   Atomics.store(i64, place.offset >> 3, word);
   publishCell(place, kind);
-  return place;
+  return configurations.keep(place, { ...limit, originTicks });
 }
 
-/** Reads what a window or log was made with; it never changes. */
-export function readWindow({ region, offset }: CellPlace): WindowLimit & { originTicks: number } {
+/** What a window or log was made with; it never changes. */
+export function readWindow(place: CellPlace): Configuration {
+  return configurations.of(place);
+}
+
+function readConfiguration({ region, offset }: CellPlace): Configuration {
   const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
   return {
     limit: float(WINDOW.limit),
@@ -60,7 +68,8 @@ export function openWindowCell(
   nonce: number,
 ): CellPlace {
   // The configuration says how long the ring is, so it comes first.
-  const { originTicks, ...limit } = readWindow(openCell(region, offset, kind, nonce, WINDOW.ring));
+  const head = openCell(region, offset, kind, nonce, WINDOW.ring);
+  const { originTicks, ...limit } = readConfiguration(head);
   try {
     checkWindowLimit(kind, limit);
   } catch (cause) {
@@ -74,7 +83,7 @@ export function openWindowCell(
   const place = openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, limit)));
   const word = Atomics.load(region.i64, (offset + CELL.word) >> 3);
   if (!isWindowWord(kind, limit.limit, word)) throw damagedWord();
-  return place;
+  return configurations.keep(place, { ...limit, originTicks });
 }
 
 /** A word that no thread ever writes. */

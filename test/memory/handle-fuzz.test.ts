@@ -1,5 +1,16 @@
-import { expect, test } from 'vitest';
-import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  FixedWindow,
+  LeakyBucket,
+  ManualClock,
+  Region,
+  type SharedOptions,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
+  TokenBucket,
+} from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { Crew } from '../support/crew.ts';
 import { SEED } from '../support/random.ts';
 import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
@@ -34,15 +45,35 @@ test(`100,000 damaged handles and regions give a HandleError or a limiter that w
   );
 });
 
-test(`calls on a limiter that another thread writes nonsense over return or throw a documented error (ZEROTIME_SEED=${SEED})`, async () => {
-  const crew = await Crew.start<ScribbleJob, Scribbled>('scribbler', 2);
-  const buffer = new SharedArrayBuffer(64 + 4736);
-  const region = Region.create({ buffer });
-  const clock = ManualClock.create({ nowMs: 1e6 });
-  const { handle } = TokenBucket.create({ rate: 1000, burst: 1e6, clock, region, stats: true });
-  const progress = new SharedArrayBuffer(12);
-  const job = { handle, bytes: buffer, progress, least: 50_000, seed: SEED };
-  const [caller] = await watched(crew.run(job), progress);
-  expect(caller?.failures).toEqual([]);
-  expect(caller?.thrown, 'calls that saw the damage').toHaveProperty('ERR_REGION_DAMAGED');
+const limit = { limit: 10, intervalMs: 10 };
+const VICTIMS = [
+  ['TokenBucket', (o: SharedOptions) => TokenBucket.create({ rate: 1000, burst: 1e6, ...o })],
+  ['LeakyBucket', (o: SharedOptions) => LeakyBucket.create({ rate: 1000, slack: 50, ...o })],
+  ['FixedWindow', (o: SharedOptions) => FixedWindow.create({ ...limit, ...o })],
+  ['SlidingWindow', (o: SharedOptions) => SlidingWindow.create({ ...limit, slots: 4, ...o })],
+  ['SlidingLog', (o: SharedOptions) => SlidingLog.create({ ...limit, ...o })],
+  ['Sometimes', (o: SharedOptions) => Sometimes.create({ first: 3, every: 5, ...o })],
+  [
+    'KeyedTokenBucket',
+    (o: SharedOptions) => KeyedTokenBucket.create({ rate: 1000, burst: 1e6, capacity: 4, ...o }),
+  ],
+] as const;
+
+describe.each(VICTIMS)('calls on a %s that another thread writes nonsense over', (_, make) => {
+  test.each(['wasm', 'atomics'] as const)(
+    `return or throw a documented error, with the kernel %s (ZEROTIME_SEED=${SEED})`,
+    async (kernel) => {
+      const crew = await Crew.start<ScribbleJob, Scribbled>('scribbler', 2);
+      const region = Region.create();
+      const clock = ManualClock.create({ nowMs: 1e6 });
+      const { handle } = make({ clock, region, kernel, stats: true });
+      const bytes = region.buffer;
+      const used = bytes.byteLength - region.bytesFree;
+      const progress = new SharedArrayBuffer(12);
+      const job = { handle, bytes, used, progress, least: 20_000, seed: SEED };
+      const [caller] = await watched(crew.run(job), progress);
+      expect(caller?.failures).toEqual([]);
+      expect(caller?.thrown, 'calls that saw the damage').toHaveProperty('ERR_REGION_DAMAGED');
+    },
+  );
 });

@@ -10,7 +10,7 @@ import {
   systemClock,
   TokenBucket,
 } from '../../src/index.ts';
-import { CELL } from '../../src/memory/layout.ts';
+import { CELL, RECORD, RECORD_COUNT, recordOffset } from '../../src/memory/layout.ts';
 import { compiled } from '../support/crew.ts';
 
 const limit = { rate: 10, burst: 5 };
@@ -200,4 +200,32 @@ describe("a region's handle", () => {
     new Int32Array(buffer)[1] = 2;
     expect(() => Region.attach(handle)).toThrow('has format version 2, this is version 1');
   });
+});
+
+test('an origin from which no time can be told is damage, or no more than a wrong answer', () => {
+  const damage = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
+  for (const kernel of ['wasm', 'atomics'] as const) {
+    const region = Region.create();
+    const clock = ManualClock.create({ nowMs: 1000 });
+    const { handle } = TokenBucket.create({ rate: 1000, burst: 10, clock, region, kernel });
+    const records = Array.from({ length: RECORD_COUNT }, (_, i) => recordOffset(handle.offset, i));
+    for (const at of records) region.f64[(at + RECORD.originUs) >> 3] = 1e307;
+    const bucket = TokenBucket.attach(handle);
+    const calls = [
+      () => bucket.balance(),
+      () => bucket.timeUntil(1),
+      () => bucket.decide().remaining,
+      // A stock that was counted from it would be no number either.
+      () => Number(bucket.lease({ size: 4 }).tryConsume()),
+    ];
+    for (const call of calls) {
+      let answer: number | undefined;
+      try {
+        answer = call();
+      } catch (error) {
+        expect(error).toEqual(damage);
+      }
+      expect(answer).not.toBeNaN();
+    }
+  }
 });

@@ -1,32 +1,68 @@
-import { HandleError, LeakyBucket, RateLimitError, type TokenBucket } from '../../src/index.ts';
+import {
+  type FixedWindow,
+  HandleError,
+  LeakyBucket,
+  RateLimitError,
+  type SlidingLog,
+  type SlidingWindow,
+  Sometimes,
+  TokenBucket,
+  WindowLimiter,
+} from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Random } from './random.ts';
 
 const AMOUNTS = [0, 0.5, 1, 3, 10, 1e6, 2 ** 53, 1e300] as const;
+const WHOLE_AMOUNTS = [0, 1, 3, 10, 1e6, 2 ** 53, 1e300] as const;
+const KEYS: readonly [string, ...(string | number | bigint)[]] = ['', 'a', '\ud800', 7, 8n];
 
-/** Makes one call of those that do not block, and says whether it returned what its type says. */
-function returnsItsType(random: Random, bucket: TokenBucket | LeakyBucket): boolean {
-  const n = random.pick(AMOUNTS);
-  switch (random.below(11)) {
+export type AnyLimiter =
+  | TokenBucket
+  | LeakyBucket
+  | FixedWindow
+  | SlidingWindow
+  | SlidingLog
+  | Sometimes
+  | KeyedTokenBucket;
+
+/** What buckets and windows have in common. */
+type Counting = Exclude<AnyLimiter, Sometimes | KeyedTokenBucket>;
+
+function takes(random: Random, limiter: Counting, n: number): boolean {
+  switch (random.below(7)) {
     case 0:
-      return typeof bucket.tryConsume(n) === 'boolean';
+      return typeof limiter.tryConsume(n) === 'boolean';
     case 1:
-      return typeof bucket.consumeOrDrain(n) === 'number';
+      return typeof limiter.consumeOrDrain(n) === 'number';
     case 2:
-      return typeof bucket.decide(n).allowed === 'boolean';
+      return typeof limiter.decide(n).allowed === 'boolean';
     case 3:
-      return typeof bucket.acquire(n, random.pick([0, 5, Number.POSITIVE_INFINITY])) === 'number';
+      return typeof limiter.available() === 'number';
     case 4:
-      return ['boolean', 'undefined'].includes(typeof bucket.reserve(n)?.cancel());
+      return typeof limiter.timeUntil(n) === 'number';
     case 5:
+      return typeof limiter.waitSync(n, { timeoutMs: 0 }) === 'boolean';
+    default:
+      return typeof limiter.stats().calls === 'number' && typeof limiter.handle.nonce === 'number';
+  }
+}
+
+function promises(random: Random, bucket: TokenBucket | LeakyBucket, n: number): boolean {
+  switch (random.below(6)) {
+    case 0:
+      return typeof bucket.acquire(n, random.pick([0, 5, Number.POSITIVE_INFINITY])) === 'number';
+    case 1:
+      return ['boolean', 'undefined'].includes(typeof bucket.reserve(n)?.cancel());
+    case 2:
       return bucket.returnTokens(n) === undefined;
-    case 6:
-      return typeof bucket.balance() === 'number' && typeof bucket.available() === 'number';
-    case 7:
-      return typeof bucket.timeUntil(n) === 'number';
-    case 8:
-      return typeof bucket.stats().calls === 'number';
-    case 9:
-      return typeof bucket.rate === 'number' && typeof bucket.handle.nonce === 'number';
+    case 3:
+      return typeof bucket.balance() === 'number' && typeof bucket.rate === 'number';
+    case 4: {
+      if (!(bucket instanceof TokenBucket)) return true;
+      const lease = bucket.lease({ size: random.pick([1, 64]) });
+      lease.tryConsume(n);
+      return typeof lease.release() === 'number';
+    }
     default:
       if (random.below(8) > 0) return true;
       // All of a limit, because what is left out is taken from the one in force, which may be damaged.
@@ -34,6 +70,39 @@ function returnsItsType(random: Random, bucket: TokenBucket | LeakyBucket): bool
       else bucket.reconfigure({ rate: 50, burst: 5 });
       return true;
   }
+}
+
+function keyed(random: Random, table: KeyedTokenBucket, n: number): boolean {
+  const key = random.pick<string | number | bigint>(KEYS);
+  switch (random.below(9)) {
+    case 0:
+      return typeof table.tryConsume(key, n) === 'boolean';
+    case 1:
+      return typeof table.consumeOrDrain(key, n) === 'number';
+    case 2:
+      return typeof table.decide(key, n).allowed === 'boolean';
+    case 3:
+      return typeof table.acquire(key, n, random.pick([0, 5])) === 'number';
+    case 4:
+      return ['boolean', 'undefined'].includes(typeof table.reserve(key, n)?.cancel());
+    case 5:
+      return table.returnTokens(key, n) === undefined;
+    case 6:
+      return typeof table.balance(key) === 'number' && typeof table.timeUntil(key, n) === 'number';
+    case 7:
+      return typeof table.waitSync(key, n, { timeoutMs: 0 }) === 'boolean';
+    default:
+      return typeof table.stats().entries === 'number' && typeof table.rate === 'number';
+  }
+}
+
+/** Makes one call of those that do not block, and says whether it returned what its type says. */
+function returnsItsType(random: Random, limiter: AnyLimiter): boolean {
+  const n = random.pick(AMOUNTS);
+  if (limiter instanceof Sometimes) return typeof limiter.isDue() === 'boolean';
+  if (limiter instanceof KeyedTokenBucket) return keyed(random, limiter, n);
+  if (limiter instanceof WindowLimiter) return takes(random, limiter, random.pick(WHOLE_AMOUNTS));
+  return random.below(2) === 0 ? takes(random, limiter, n) : promises(random, limiter, n);
 }
 
 /** Tries things on damaged limiters, and tells throws that are documented from all others. */
@@ -57,8 +126,8 @@ export class Attempts {
   }
 
   /** Makes one random call. */
-  call(name: string, random: Random, bucket: TokenBucket | LeakyBucket): void {
-    if (this.make(name, () => returnsItsType(random, bucket)) === false) {
+  call(name: string, random: Random, limiter: AnyLimiter): void {
+    if (this.make(name, () => returnsItsType(random, limiter)) === false) {
       this.failures.push(`${name}: returned something else than its type says`);
     }
   }

@@ -1,13 +1,16 @@
 import { attach, type LimiterHandle } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { scribble } from '../support/damage.ts';
 import { Random } from '../support/random.ts';
-import { Attempts } from '../support/random-call.ts';
+import { type AnyLimiter, Attempts } from '../support/random-call.ts';
 import { serve } from '../support/serve.ts';
 
 /** Thread 0 makes calls on a limiter while the other one writes nonsense over it, and mends it. */
 export interface ScribbleJob {
-  readonly handle: LimiterHandle<'token-bucket'>;
+  readonly handle: LimiterHandle;
   readonly bytes: SharedArrayBuffer;
+  /** How many of the bytes are written over: all that are in use. */
+  readonly used: number;
   /** Int32s: calls made; whether they are over; scribbles. */
   readonly progress: SharedArrayBuffer;
   /** How many calls and scribbles there are to be, at least. */
@@ -16,33 +19,52 @@ export interface ScribbleJob {
 }
 
 export interface Scribbled {
+  readonly calls: number;
   readonly thrown: Readonly<Record<string, number>>;
   readonly failures: readonly string[];
 }
 
 /** Calls after which it is hopeless that the other thread gets to run. */
 const MOST = 50_000_000;
+/** Attaching reads what no call looks at again. */
+const CALLS_AN_ATTACHMENT = 500;
 
-serve(({ handle, bytes, progress, least, seed }: ScribbleJob, me): Scribbled => {
+function attached(handle: LimiterHandle): AnyLimiter {
+  return handle.zerotime === 'keyed-token-bucket'
+    ? KeyedTokenBucket.attach(handle as LimiterHandle<'keyed-token-bucket'>)
+    : attach(handle as LimiterHandle<'token-bucket'>);
+}
+
+serve(({ handle, bytes, used, progress, least, seed }: ScribbleJob, me): Scribbled => {
   const at = new Int32Array(progress);
   const random = new Random(seed + me);
   const attempts = new Attempts();
+  let calls = 0;
   if (me === 0) {
-    const bucket = attach(handle);
+    let limiter = attached(handle);
+    Atomics.store(at, 0, 1);
     const unharmed = () => attempts.thrown['ERR_REGION_DAMAGED'] === undefined;
-    for (let i = 0; i < least || ((Atomics.load(at, 2) < least || unharmed()) && i < MOST); i++) {
-      attempts.call(`call ${i} of ${seed}`, random, bucket);
-      Atomics.store(at, 0, i + 1);
-      if (i % 100 === 0) Atomics.notify(at, 0);
+    while (calls < least || ((Atomics.load(at, 2) < least || unharmed()) && calls < MOST)) {
+      if (calls % CALLS_AN_ATTACHMENT === 0) {
+        limiter =
+          attempts.make(`attachment ${calls} of ${seed}`, () => attached(handle)) ?? limiter;
+      }
+      attempts.call(`call ${calls} of ${seed}`, random, limiter);
+      calls++;
+      Atomics.store(at, 0, calls);
+      if (calls % 100 === 0) Atomics.notify(at, 0);
+      if (attempts.failures.length > 10) break;
     }
     Atomics.store(at, 1, 1);
   } else {
-    const pristine = new Uint8Array(bytes).slice();
+    const pristine = new Uint8Array(bytes, 0, used).slice();
+    // The other thread attaches to what is still whole.
+    while (Atomics.load(at, 0) === 0) Atomics.wait(at, 0, 0, 1);
     while (Atomics.load(at, 1) === 0) {
-      scribble(random, bytes, 0, bytes.byteLength);
+      scribble(random, bytes, 0, used);
       Atomics.add(at, 2, 1);
       if (random.below(3) === 0) new Uint8Array(bytes).set(pristine);
     }
   }
-  return { thrown: attempts.thrown, failures: attempts.failures };
+  return { calls, thrown: attempts.thrown, failures: attempts.failures };
 });

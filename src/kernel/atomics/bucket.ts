@@ -152,7 +152,7 @@ export class AtomicsBucket implements BucketKernel {
   decide(nowUs: number, tokens: number): Verdict {
     const wait = this.acquire(nowUs, tokens, 0);
     const limit = this.#limit;
-    const held = this.#lastTicks;
+    const held = this.#held(nowUs);
     const wanted = Number(limit.costWord >> BigInt(INDEX_BITS));
     return {
       allowed: wait === 0,
@@ -161,6 +161,12 @@ export class AtomicsBucket implements BucketKernel {
       retryUs: wait === 0 ? 0 : untilHeld(limit, nowUs, held, wanted),
       fullUs: untilHeld(limit, nowUs, held, Number(limit.schedule.capTicks)),
     };
+  }
+
+  /** {@link lastTicks}, which an instant that is no number of ticks leaves NaN. */
+  #held(nowUs: number): number {
+    if (Number.isNaN(this.#lastTicks)) ticksAt(this.#limit.schedule, this.#limit.originUs, nowUs);
+    return this.#lastTicks;
   }
 
   /** What the bucket held after the last call that admitted or refused, in ticks. */
@@ -231,13 +237,13 @@ export class AtomicsBucket implements BucketKernel {
 
   balance(nowUs: number): number {
     this.#look(nowUs);
-    return tokensOf(this.#limit.schedule, this.#lastTicks);
+    return tokensOf(this.#limit.schedule, this.#held(nowUs));
   }
 
   timeUntil(nowUs: number, tokens: number): number {
     this.#look(nowUs);
     const wanted = ticksOf(tokens, this.#limit.schedule.ticksPerToken, Math.ceil);
-    return untilHeld(this.#limit, nowUs, this.#lastTicks, Number(wanted));
+    return untilHeld(this.#limit, nowUs, this.#held(nowUs), Number(wanted));
   }
 
   schedule(): Schedule {

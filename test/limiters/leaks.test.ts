@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { compiled } from '../support/crew.ts';
+import type { Leaked } from '../workers/leak-probe.ts';
+
+const FULL = process.env['ZEROTIME_FULL'] === '1';
+const run = promisify(execFile);
+const MIB = 2 ** 20;
+
+async function leaked(kind: string, count: number): Promise<Leaked> {
+  const script = fileURLToPath(compiled('leak-probe'));
+  const args = ['--expose-gc', script, kind, `${count}`];
+  const { stdout } = await run(process.execPath, args);
+  console.log(`${count} ${kind}: ${stdout.trim()}`);
+  return JSON.parse(stdout) as Leaked;
+}
+
+// Half as many again must cost nothing: what a cache or a pool keeps, it keeps after the first half.
+test.each([
+  { kind: 'waits', count: FULL ? 1_000_000 : 100_000 },
+  { kind: 'limiters', count: FULL ? 100_000 : 10_000 },
+  { kind: 'workers', count: FULL ? 1000 : 60 },
+])(
+  '$count $kind leave nothing behind',
+  async ({ kind, count }) => {
+    const { half, whole } = await leaked(kind, count);
+    expect(whole.heapBytes - half.heapBytes).toBeLessThan(MIB);
+    expect(whole.timersAndHandles).toBe(half.timersAndHandles);
+    expect(whole.listeners).toBe(0);
+    // A WebAssembly.Memory reserves 10 GiB of addresses: one in a hundred kept would show.
+    expect(whole.virtualBytes - half.virtualBytes).toBeLessThan(512 * 1024 * MIB);
+    expect(whole.residentBytes - half.residentBytes).toBeLessThan(64 * MIB);
+  },
+  600_000,
+);

@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type LimiterHandle, ManualClock, TokenBucket } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { KERNEL_MIXES } from '../support/kernels.ts';
+import {
+  linearization,
+  type Operation,
+  overlaps,
+  type SequentialModel,
+} from '../support/linearization.ts';
+import { SEED } from '../support/random.ts';
+import { BucketModel, type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
+import { WINDOW_KINDS } from '../support/window-kinds.ts';
+import type { RecordJob } from '../workers/recorder.ts';
+
+const THREADS = 3;
+/** Histories that threads record in one go, and how often they do. */
+const HISTORIES = 100;
+const RUNS = process.env['ZEROTIME_FULL'] === '1' ? 50 : 5;
+
+const n = fc.integer({ min: 1, max: 4 });
+// In windows and slots of whole steps of the clock, a reading belongs to one of them.
+const advance = fc.record({ call: fc.constant('advance'), ms: fc.constantFrom(0.25, 1, 2) });
+const take = fc.record({
+  call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide', 'look'),
+  n,
+});
+const ofWindow: fc.Arbitrary<RecordedCall> = fc.oneof({ weight: 5, arbitrary: take }, advance);
+const ofBucket: fc.Arbitrary<RecordedCall> = fc.oneof(
+  { weight: 4, arbitrary: take },
+  {
+    weight: 3,
+    arbitrary: fc.record({ call: fc.constant('reserve'), n, maxWaitMs: fc.constantFrom(0, 2, 9) }),
+  },
+  { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
+  { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
+  {
+    weight: 1,
+    // A token of one rate is a whole number of ticks of any other, so nothing is rounded away.
+    arbitrary: fc.record({
+      call: fc.constant('reconfigure'),
+      rate: fc.constantFrom(1000, 2000, 4000),
+      burst: fc.integer({ min: 4, max: 7 }),
+    }),
+  },
+  { weight: 1, arbitrary: advance },
+);
+
+interface Subject {
+  readonly name: string;
+  readonly call: fc.Arbitrary<RecordedCall>;
+  readonly handle: () => LimiterHandle;
+  readonly model: () => SequentialModel<RecordedCall>;
+}
+
+const LIMIT = { rate: 1000, burst: 5 };
+const WINDOW = { limit: 4, intervalUs: 2000, slots: 4 };
+
+const SUBJECTS: readonly Subject[] = [
+  {
+    name: 'TokenBucket',
+    call: ofBucket,
+    handle: () => TokenBucket.create({ ...LIMIT, initial: 4, clock: ManualClock.create() }).handle,
+    model: () => new BucketModel(LIMIT, 4),
+  },
+  ...WINDOW_KINDS.map(({ kind, create, reference }) => ({
+    name: kind,
+    call: ofWindow,
+    handle: () => create({ limit: 4, intervalMs: 2, slots: 4, clock: ManualClock.create() }).handle,
+    model: () => new WindowModel(reference(WINDOW), WINDOW.limit),
+  })),
+];
+
+describe.each(SUBJECTS)(
+  'what three threads do to a $name at once',
+  ({ name, call, handle, model }) => {
+    test.each(KERNEL_MIXES)(
+      `could have been done one after the other, $mix (ZEROTIME_SEED=${SEED})`,
+      async ({ kernels, mix }) => {
+        const crew = await Crew.start<RecordJob, Operation<RecordedCall>[][]>('recorder', THREADS);
+        const counts = { checked: 0, overlapped: 0 };
+        const thread = fc.array(call, { minLength: 2, maxLength: 4 });
+        const script = fc.array(thread, { minLength: THREADS, maxLength: THREADS });
+        const scripts = fc.array(script, {
+          minLength: HISTORIES,
+          maxLength: HISTORIES,
+          size: 'max',
+        });
+        const property = fc.asyncProperty(scripts, async (calls) => {
+          const histories = calls.map((each) => ({ handle: handle(), calls: each }));
+          const shared = new SharedArrayBuffer(8);
+          const job = { kernels, threads: THREADS, histories, shared, seed: SEED };
+          const recorded = await crew.run(job);
+          for (const index of histories.keys()) {
+            const history = recorded.flatMap((ofThread) => ofThread[index] ?? []);
+            counts.checked++;
+            if (overlaps(history)) counts.overlapped++;
+            if (linearization(history, model) === undefined) {
+              const inTime = history.sort((a, b) => a.invoked - b.invoked);
+              expect.fail(
+                `no order explains\n${inTime.map((one) => JSON.stringify(one)).join('\n')}`,
+              );
+            }
+          }
+        });
+        // What threads did cannot be repeated, so there is nothing to shrink.
+        await fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: true });
+        console.log(
+          `${name}, ${mix}: ${counts.checked} histories, ${counts.overlapped} overlapped`,
+        );
+        expect(counts.overlapped, 'histories in which calls overlapped').toBeGreaterThan(0);
+      },
+    );
+  },
+);
+
+test('a history that no order explains is told from one that some order does', () => {
+  const operation = (thread: number, answer: string, invoked: number, returned: number) => ({
+    thread,
+    call: { call: 'tryConsume', n: 3 } as const,
+    nowUs: 0,
+    answer,
+    invoked,
+    returned,
+  });
+  const newModel = () => new BucketModel(LIMIT, 4);
+  const both = [operation(0, 'true', 0, 2), operation(1, 'true', 1, 3)];
+  expect(linearization(both, newModel)).toBe(undefined);
+  const second = [operation(0, 'false', 0, 2), operation(1, 'true', 1, 3)];
+  expect(linearization(second, newModel)?.map(({ thread }) => thread)).toEqual([1, 0]);
+  // The refusal had returned before tokens were taken.
+  const early = [operation(0, 'false', 0, 1), operation(1, 'true', 2, 3)];
+  expect(linearization(early, newModel)).toBe(undefined);
+});

@@ -1,0 +1,32 @@
+import type { LimiterHandle } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import type { Random } from '../support/random.ts';
+import { HOLD, keyOf, type SoakJob } from './job.ts';
+import type { Ledger } from './ledger.ts';
+import type { Work } from './work.ts';
+
+/** Takes tokens of keys, with an account of each; in a crowd, nothing is given back. */
+export function keyWork(job: SoakJob, ledger: Ledger, random: Random): Work {
+  const table = KeyedTokenBucket.attach(job.handle as LimiterHandle<'keyed-token-bucket'>);
+  const me = job.line;
+  const held = new Float64Array(job.accounts);
+  const step = () => {
+    const account = random.below(job.accounts);
+    const key = keyOf(account);
+    const holds = held[account] ?? 0;
+    if (job.work === 'key' && holds > 0 && (holds > HOLD || random.below(4) === 0)) {
+      ledger.begin(me, account, 0, holds);
+      table.returnTokens(key, holds);
+      held[account] = 0;
+      ledger.end(me, account, -holds, 0, holds);
+      return;
+    }
+    const n = 1 + random.below(4);
+    ledger.begin(me, account, n);
+    const took =
+      random.below(2) === 0 ? table.consumeOrDrain(key, n) : table.tryConsume(key, n) ? n : 0;
+    held[account] = holds + took;
+    ledger.end(me, account, took, n);
+  };
+  return { step };
+}

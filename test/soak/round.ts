@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import type { KernelName } from '../../src/index.ts';
+import type { Random } from '../support/random.ts';
+import type { SoakJob, SoakReport } from './job.ts';
+import { Ledger } from './ledger.ts';
+import type { Audit, Scene } from './scene.ts';
+
+const THREADS = 4;
+/** A killed thread's line of the ledger is kept; the thread in its place gets a new one. */
+const LINES = 64;
+const TICK_MS = 4;
+/** Long, because the machine may be busy; it only ends a run that hangs. */
+const PATIENCE_MS = 60_000;
+
+export interface RoundOptions {
+  readonly kernels: readonly [KernelName, ...KernelName[]];
+  readonly lengthMs: number;
+  /** Whether the clock stands; threads are killed and waits aborted; the clock steps back. */
+  readonly stands: boolean;
+  readonly kills: boolean;
+  readonly back: boolean;
+}
+
+export interface Outcome extends Audit {
+  readonly calls: number;
+  readonly aborts: number;
+  readonly kills: number;
+  readonly backSteps: number;
+}
+
+/** A thread under way, and what it will answer. */
+interface Hand {
+  readonly worker: Worker;
+  readonly report: Promise<SoakReport>;
+}
+
+/** Lets threads loose on the limiter of a scene for a while, and audits what they did. */
+export async function playRound(
+  scene: Scene,
+  random: Random,
+  options: RoundOptions,
+): Promise<Outcome> {
+  const { kernels, lengthMs, stands } = options;
+  const ledger = Ledger.for(scene.accounts, LINES);
+  const stop = new Int32Array(new SharedArrayBuffer(4));
+  let lines = 0;
+
+  async function enlist(): Promise<Hand> {
+    const line = lines++;
+    const kernel = kernels[line % kernels.length];
+    const job: SoakJob = {
+      work: scene.work,
+      handle: { ...scene.handle, kernel },
+      ledger: ledger.buffer,
+      accounts: scene.accounts,
+      line,
+      stop: stop.buffer as SharedArrayBuffer,
+      stands,
+      aborts: options.kills,
+      seed: random.bits(),
+    };
+    const worker = new Worker(new URL('soaker.js', import.meta.url));
+    await once(worker, 'message');
+    const report = once(worker, 'message').then(([answer]) => answer as SoakReport);
+    // Who is killed never answers; who fails does when it is asked for.
+    report.catch(() => undefined);
+    worker.postMessage(job);
+    return { worker, report };
+  }
+
+  const hands = await Promise.all(Array.from({ length: THREADS }, enlist));
+  let kills = 0;
+  let backSteps = 0;
+  const step = () => {
+    // Eighths: whole ticks of a bucket, and finer than any window.
+    const ms = random.below(80) / 8;
+    const back = options.back && scene.back && random.below(8) === 0;
+    if (back) {
+      scene.clock.set(scene.clock.nowMs - ms);
+      backSteps++;
+    } else scene.clock.advance(ms);
+    scene.moved(back ? -ms : ms);
+  };
+  try {
+    const endMs = performance.now() + lengthMs;
+    while (performance.now() < endMs) {
+      await sleep(TICK_MS);
+      if (!stands) step();
+      if (!stands && random.below(4) === 0) scene.disturb(random.bits());
+      if (options.kills && lines < LINES && random.below(12) === 0) {
+        const which = random.below(hands.length);
+        await hands[which]?.worker.terminate();
+        kills++;
+        hands[which] = await enlist();
+      }
+    }
+    Atomics.store(stop, 0, 1);
+    const giveUpMs = performance.now() + PATIENCE_MS;
+    const reports = Promise.all(hands.map(({ report }) => report));
+    let isOver = false;
+    const over = reports.finally(() => {
+      isOver = true;
+    });
+    over.catch(() => undefined);
+    while (!isOver) {
+      if (performance.now() > giveUpMs) throw new Error('a thread does not come to an end');
+      await sleep(TICK_MS);
+      // Who waits for the clock does not see the signal.
+      scene.clock.advance(TICK_MS);
+      scene.moved(TICK_MS);
+    }
+    const admitted = (await over).flatMap((report) => report.admitted);
+    const { calls, aborts } = ledger;
+    return { ...scene.audit({ ledger, admitted }), calls, aborts, kills, backSteps };
+  } finally {
+    await Promise.all(hands.map(({ worker }) => worker.terminate()));
+  }
+}

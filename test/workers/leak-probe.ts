@@ -1,0 +1,117 @@
+import { getEventListeners, setMaxListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { FixedWindow, ManualClock, RateLimitError, Region, TokenBucket } from '../../src/index.ts';
+
+// A process of its own, with --expose-gc: does one thing very often, and says what is left of it.
+
+declare const gc: () => void;
+
+/** What a process holds. */
+export interface Holdings {
+  readonly heapBytes: number;
+  readonly residentBytes: number;
+  /** Of the system: mappings hold address space even where they hold no memory. */
+  readonly virtualBytes: number;
+  readonly timersAndHandles: number;
+  readonly listeners: number;
+}
+
+/** After half of it, and after the other half. */
+export interface Leaked {
+  readonly half: Holdings;
+  readonly whole: Holdings;
+}
+
+const BATCH = 1000;
+const forever = new AbortController().signal;
+setMaxListeners(0, forever);
+
+async function holdings(): Promise<Holdings> {
+  // What finalizers free is free after some turns of the event loop.
+  for (let turn = 0; turn < 5; turn++) {
+    gc();
+    await setImmediate();
+  }
+  const pages = Number(readFileSync('/proc/self/statm', 'utf8').split(' ')[0]);
+  return {
+    heapBytes: process.memoryUsage().heapUsed,
+    residentBytes: process.memoryUsage().rss,
+    virtualBytes: pages * 4096,
+    timersAndHandles: process.getActiveResourcesInfo().length,
+    listeners: getEventListeners(forever, 'abort').length,
+  };
+}
+
+/** Waits that end in each of the ways that a wait can: too late, aborted, served. */
+async function waits(count: number): Promise<void> {
+  const clock = ManualClock.create();
+  const limiters = [
+    TokenBucket.create({ rate: 1, burst: 1 }),
+    FixedWindow.create({ limit: 1, intervalMs: 1e6 }),
+    TokenBucket.create({ rate: 1, burst: 1, clock }),
+  ];
+  for (const limiter of limiters) limiter.tryConsume();
+  const served = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
+  for (let done = 0; done < count; done += BATCH) {
+    const abort = new AbortController();
+    const { signal } = abort;
+    setMaxListeners(0, signal);
+    const reasons = new Set<string>();
+    const pending: Promise<void>[] = [];
+    for (let i = 0; i < BATCH; i++) {
+      const limiter = limiters[i % limiters.length] ?? served;
+      const wait =
+        i % 8 === 0
+          ? served.wait(1, { signal: forever })
+          : limiter.wait(1, i % 2 === 0 ? { timeoutMs: 5, signal: forever } : { signal });
+      pending.push(
+        wait.catch((error) => {
+          if (error !== signal.reason && !(error instanceof RateLimitError)) throw error;
+          reasons.add(error instanceof RateLimitError ? error.code : 'aborted');
+        }),
+      );
+    }
+    abort.abort();
+    clock.advance(BATCH);
+    await Promise.all(pending);
+    if (reasons.size < 2) throw new Error(`waits ended for ${[...reasons]} alone`);
+  }
+}
+
+/** Limiters with a region each, most of which nobody holds for long. */
+async function limiters(count: number): Promise<void> {
+  for (let made = 0; made < count; made++) {
+    const bucket = TokenBucket.create({ rate: 1, burst: 2, region: Region.create() });
+    if (!bucket.tryConsume(2) || bucket.tryConsume()) throw new Error('a new bucket is not full');
+    if (made % BATCH === BATCH - 1) await setImmediate();
+  }
+}
+
+/** Threads that attach, take a token and end. */
+async function workers(count: number): Promise<void> {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 1, burst: 1e6, clock, stats: true });
+  const before = bucket.balance();
+  const url = new URL('./attaching.js', import.meta.url);
+  for (let ended = 0; ended < count; ended++) {
+    const worker = new Worker(url, { workerData: bucket.handle });
+    await new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject));
+  }
+  const taken = before - bucket.balance();
+  if (taken !== count) throw new Error(`${count} threads took ${taken} tokens`);
+}
+
+const KINDS = { waits, limiters, workers } as const;
+
+const [kind, times] = process.argv.slice(2);
+const repeat = KINDS[kind as keyof typeof KINDS];
+const halfway = Number(times) / 2;
+// Fills caches and pools first.
+await repeat(Math.ceil(halfway / 10 / BATCH) * (repeat === workers ? 10 : BATCH));
+await repeat(halfway);
+const half = await holdings();
+await repeat(halfway);
+const leaked: Leaked = { half, whole: await holdings() };
+console.log(JSON.stringify(leaked));
