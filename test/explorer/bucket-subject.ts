@@ -1,10 +1,12 @@
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket-cell.ts';
-import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import type { BucketKernel, Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { continuous } from '../../src/kernel/schedule.ts';
+import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 /** A second of bucket time between now and the bucket's creation. */
@@ -20,15 +22,18 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): AtomicsBucket {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): BucketKernel {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
-  return new AtomicsBucket(openBucketCell(region, offset, 'token-bucket', nonce));
+  const place = openBucketCell(region, offset, 'token-bucket', nonce);
+  return kernel === 'atomics'
+    ? new AtomicsBucket(place)
+    : new WasmBucket(compiledKernel('index', kernel, buffer), place);
 }
 
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const bucket = open(buffer);
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const bucket = open(buffer, kernel);
   let receipt: Receipt | undefined;
   const at = (afterUs: number) => NOW_US + afterUs;
   return {

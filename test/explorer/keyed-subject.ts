@@ -3,9 +3,12 @@ import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
 import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
 import { continuous } from '../../src/kernel/schedule.ts';
+import { WasmKeyedLoop } from '../../src/kernel/wasm/keyed-loop.ts';
+import type { WasmKeyed } from '../../src/kernel/wasm/keyed-module.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import type { Operation, Subject } from './subject.ts';
 
 /** Long after the table's creation: what was charged then is full again. */
@@ -37,12 +40,17 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): KeyedBuckets {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): KeyedBuckets {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-  return new KeyedBuckets(place, new KeyedLoop(place, () => NOW_US, LOOKS), 'atomics');
+  const readClock = () => NOW_US;
+  if (kernel === 'atomics') {
+    return new KeyedBuckets(place, new KeyedLoop(place, readClock, LOOKS), kernel);
+  }
+  const compiled = compiledKernel<WasmKeyed>('keyed', kernel, buffer, { keyed: { readClock } });
+  return new KeyedBuckets(place, new WasmKeyedLoop(place, readClock, compiled, LOOKS), 'wasm');
 }
 
 /** All keys have the same home, so that they are in each other's way. */
@@ -51,8 +59,8 @@ function seek(buckets: KeyedBuckets, key: number): void {
 }
 
 /** Each operation names its key first. */
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const buckets = open(buffer);
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const buckets = open(buffer, kernel);
   let receipt: Receipt | undefined;
   return {
     run([name, key = 1, a = 1, b = 0]: Operation): unknown {

@@ -1,5 +1,5 @@
 /**
- * Schedules on which something was wrong once, by the name of their scenario. `decide 2 and time
+ * Schedules on which something was wrong once, by the title of their scenario. `decide 2 and time
  * passes` is explored whole as well; here the very order stays that showed the defect.
  */
 export const REGRESSIONS: readonly { readonly name: string; readonly schedule: string }[] = [

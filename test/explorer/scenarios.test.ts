@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { explore } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import { REGRESSIONS } from './regressions.ts';
-import { type Listed, SCENARIOS } from './scenarios.ts';
+import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
-
-const title = ({ subject, name }: Listed) => `${subject}: ${name}`;
 
 /** All but those that take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {

@@ -84,7 +84,7 @@ const ACCESSES = ['assembly/atomics.ts', 'assembly/plain.ts'];
 
 /** Declares functions instead of defining them: then they are imported. */
 function declared(source) {
-  return source.replace(/^export function (.*) \{\n[^]*?^\}$/gm, 'export declare function $1;');
+  return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
 }
 
 async function readSource(name, isExplored) {

@@ -16,12 +16,7 @@ export class WasmKeyedLoop extends KeyedLoop {
   #tokens = 0;
   #placed = false;
 
-  constructor(
-    place: CellPlace,
-    readClock: () => number,
-    kernel: WasmKeyed,
-    looks = PATIENCE,
-  ) {
+  constructor(place: CellPlace, readClock: () => number, kernel: WasmKeyed, looks = PATIENCE) {
     super(place, readClock, looks);
     this.#kernel = kernel;
     const { entries, originUs } = readTable(place);
