@@ -23,15 +23,17 @@ describe('in every interleaving, with a thread stopped before any step, each ope
   });
 });
 
-describe('schedules that were wrong once are right now:', () => {
-  it.each(REGRESSIONS.map(({ name, schedule }) => [name, schedule]))(
-    '%s',
-    async (name, schedule) => {
-      const scenario = SCENARIOS.find((one) => title(one) === name);
-      if (scenario === undefined) throw new Error(`no scenario is named ${name}`);
-      const explorer = await Explorer.open(scenario);
-      expect(explorer.replay(parseSchedule(schedule)).isExplained).toBe(true);
-      explorer.close();
-    },
-  );
+describe('schedules that were wrong once are right now, in both kernels:', () => {
+  const titled = REGRESSIONS.flatMap(({ name, schedule }): [title: string, schedule: string][] => [
+    [`atomics ${name}`, schedule],
+    [`wasm ${name}`, schedule],
+  ]);
+
+  it.each(titled)('%s', async (name, schedule) => {
+    const scenario = SCENARIOS.find((one) => title(one) === name);
+    if (scenario === undefined) throw new Error(`no scenario is titled ${name}`);
+    const explorer = await Explorer.open(scenario);
+    expect(explorer.replay(parseSchedule(schedule)).isExplained).toBe(true);
+    explorer.close();
+  });
 });
