@@ -9,9 +9,9 @@ import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
-import type { Operation, Subject } from './subject.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
 
-/** Long after the table's creation: what was charged then is full again. */
+/** Long after the table's creation. */
 const NOW_US = 10_000_000;
 /** A token a second, and three at once. */
 const SCHEDULE = continuous(1, 3);
@@ -19,7 +19,10 @@ const KEYS = [1, 2, 3, 4];
 /** Each look at an entry that another thread holds makes more interleavings. */
 const LOOKS = 1;
 
-/** `setup` is `whenFull capacity keys...`: these were charged long ago. */
+/**
+ * `setup` is `whenFull capacity keys...`: the buckets of these have just become full again, and those
+ * of keys with a `!` are not full yet. A table has two entries for each key of its capacity.
+ */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
   const region = Region.create({ buffer: new SharedArrayBuffer(1024) });
@@ -34,8 +37,8 @@ export function create(setup: string): SharedArrayBuffer {
   });
   const buckets = open(region.buffer);
   for (const key of keys) {
-    seek(buckets, Number(key));
-    buckets.acquire(0, 2, 0);
+    seek(buckets, Number.parseInt(key, 10));
+    buckets.acquire(NOW_US - 2_000_000, key.endsWith('!') ? 3 : 2, 0);
   }
   return region.buffer;
 }
@@ -74,6 +77,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         }
         case 'drain':
           return buckets.drain(NOW_US, a);
+        case 'decide':
+          return verdict(buckets.decide(NOW_US, a));
         case 'refund':
           return buckets.refund(NOW_US, a);
         case 'cancel':

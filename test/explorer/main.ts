@@ -66,6 +66,8 @@ async function replay(only: string, schedule: string): Promise<void> {
   const scenario = SCENARIOS.find((one) => title(one) === only);
   if (scenario === undefined) throw new Error(`no scenario is named ${only}`);
   const explorer = await Explorer.open(scenario);
+  // What counts as a step depends on which words any interleaving writes.
+  explorer.explore();
   const { run, execution, isExplained } = explorer.replay(parseSchedule(schedule));
   explorer.close();
   for (const { thread, step, seen } of run.taken) {

@@ -137,11 +137,25 @@ const PLANS: readonly Plan[] = [
       take: ['take', 1, 2],
       drain: ['drain', 1, 2],
       refund: ['refund', 1, 1],
+      decide: ['decide', 1, 2],
       balance: ['balance', 1],
     },
     inThrees: { take: ['take', 1, 2], drain: ['drain', 1, 2], refund: ['refund', 1, 1] },
     followed: ['take and cancel', ['take', 1, 2], ['cancel', 1]],
   },
+  ...(['share', 'admit'] as const).map((whenFull) => ({
+    ...KEYED,
+    subject: `keyed, no place, ${whenFull}`,
+    setup: `${whenFull} 1 3! 4!`,
+    operations: {
+      take: ['take', 1, 2],
+      "another's take": ['take', 2, 2],
+      drain: ['drain', 1, 2],
+      decide: ['decide', 1, 2],
+      balance: ['balance', 1],
+    } satisfies Named,
+    inThrees: { take: ['take', 1, 2], "another's take": ['take', 2, 2] } satisfies Named,
+  })),
 ];
 
 /** Scenarios that are in no plan. */
@@ -220,6 +234,29 @@ function others(): Shared[] {
   ];
 }
 
+/** Beside two reconfigurations, of which the second writes the record that was live at the start. */
+function reusedRecords(): Shared[] {
+  const operations: Named = {
+    acquire,
+    'acquire 2': ['acquire', 2, 0],
+    borrow,
+    drain,
+    refund,
+    decide: ['decide', 2],
+    'time until': ['timeUntil', 3],
+    balance: ['balance'],
+  };
+  const twice: Operation[] = [reconfigure, ['reconfigure', 0.5, 1]];
+  return Object.entries(operations).map(([name, operation]) => ({
+    subject: 'bucket, record used again',
+    module: subjectModule('bucket'),
+    setup: '1 3 2 1',
+    stops: true,
+    name: `${name} beside reconfigure and reconfigure`,
+    threads: [[operation], twice],
+  }));
+}
+
 /**
  * Leases of one bucket. Of twelve tokens a lease takes six, so that a reconfiguration to three cuts
  * what it gives back.
@@ -246,6 +283,7 @@ function leases(): Shared[] {
 export const SCENARIOS: readonly Listed[] = [
   ...others(),
   ...leases(),
+  ...reusedRecords(),
   ...PLANS.flatMap(listed),
 ].flatMap((scenario) => [
   { ...scenario, kernel: 'atomics' },

@@ -10,9 +10,9 @@ export interface Subject {
   run(operation: Operation): unknown;
 }
 
-/** What a decision says, in a form that survives JSON. */
+/** What a decision says, in a form that survives JSON, as Infinity does not. */
 export function verdict({ allowed, balance, retryUs, fullUs }: Verdict): unknown {
-  return [allowed, balance, retryUs, fullUs];
+  return [allowed, balance, `${retryUs}`, `${fullUs}`];
 }
 
 /** How to make what is explored. Modules of this type are loaded by the scheduler and the threads. */
