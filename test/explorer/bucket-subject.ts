@@ -1,34 +1,47 @@
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket-cell.ts';
-import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import type { BucketKernel, Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { continuous } from '../../src/kernel/schedule.ts';
+import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
-import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;
+const OTHER_RECORDS = RECORD_COUNT - 1;
 
-/** `setup` is `rate burst initial`. */
+/**
+ * `setup` is `rate burst initial free`. So many configuration records are free; the others are held by
+ * threads that were terminated. With one, every second reconfiguration writes the record that was
+ * live when an operation began.
+ */
 export function create(setup: string): SharedArrayBuffer {
-  const [rate = 1, burst = 1, initial = burst] = setup.split(' ').map(Number);
+  const [rate = 1, burst = 1, initial = burst, free = OTHER_RECORDS] = setup.split(' ').map(Number);
   const region = Region.create({ buffer: new SharedArrayBuffer(1024) });
   const schedule = continuous(rate, burst);
   const bucket = { kind: 'token-bucket', schedule, initial, region, stats: false } as const;
-  createBucketCell({ ...bucket, nowUs: NOW_US });
+  const { offset } = createBucketCell({ ...bucket, nowUs: NOW_US });
+  const all = 2 ** RECORD_COUNT - 1;
+  // The live record is the first.
+  region.i32[(offset + BUCKET.claims) >> 2] = all - 2 * (2 ** free - 1);
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): AtomicsBucket {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): BucketKernel {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
-  return new AtomicsBucket(openBucketCell(region, offset, 'token-bucket', nonce));
+  const place = openBucketCell(region, offset, 'token-bucket', nonce);
+  return kernel === 'atomics'
+    ? new AtomicsBucket(place)
+    : new WasmBucket(compiledKernel('index', kernel, buffer), place);
 }
 
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const bucket = open(buffer);
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const bucket = open(buffer, kernel);
   let receipt: Receipt | undefined;
   const at = (afterUs: number) => NOW_US + afterUs;
   return {
@@ -51,7 +64,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
         case 'decide':
           return verdict(bucket.decide(at(b), a));
         case 'timeUntil':
-          return bucket.timeUntil(at(b), a);
+          return `${bucket.timeUntil(at(b), a)}`; // Infinity does not survive JSON
         // reconfigure rate burst
         case 'reconfigure':
           return bucket.reconfigure(at(c), continuous(a, b)) ?? null;

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import type { Assignment } from '../workers/explored.ts';
 import { compiled } from './compiled.ts';
+import type { Scenario } from './exploration.ts';
 import { Memory } from './step.ts';
-import type { Operation } from './subject.ts';
 import { FAULT, STOPS, type TakenStep, Turns, WORD } from './turns.ts';
 
 /** What the threads did in one interleaving. */
@@ -32,14 +32,14 @@ export class Crew {
   readonly #turns: Turns;
   readonly #workers: readonly Worker[];
 
-  constructor(module: URL, threads: readonly (readonly Operation[])[], buffer: SharedArrayBuffer) {
+  constructor({ module: { href: module }, kernel, threads }: Scenario, buffer: SharedArrayBuffer) {
     this.#bytes = new Uint8Array(buffer);
     this.initial = this.#bytes.slice();
     this.#turns = Turns.create(threads.length, buffer.byteLength);
     this.#workers = threads.map((operations, thread) => {
       const worker = employ();
       const turns = this.#turns.buffers;
-      const assignment: Assignment = { thread, module: module.href, operations, buffer, turns };
+      const assignment: Assignment = { thread, module, kernel, operations, buffer, turns };
       worker.postMessage(assignment);
       return worker;
     });

@@ -1,3 +1,4 @@
+import type { ExploredKernel } from './explored-kernel.ts';
 import type { Execution } from './specification.ts';
 import type { Operation } from './subject.ts';
 
@@ -7,6 +8,8 @@ export interface Scenario {
   readonly module: URL;
   /** Passed to the module: which memory to lay down. */
   readonly setup: string;
+  /** What the threads work with. Default: `atomics`. */
+  readonly kernel?: ExploredKernel;
   readonly threads: readonly (readonly Operation[])[];
   /** Whether a thread, any one of them, may be stopped for ever before any of its steps. */
   readonly stops?: boolean;

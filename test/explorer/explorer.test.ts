@@ -38,6 +38,27 @@ describe('the explorer', () => {
     },
   );
 
+  it.each<[string, string, Operation[][], string]>([
+    ['bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2 0*1 1*1'],
+    ['bucket', '1 3 2', [[['acquire', 1, 0]], [['reconfigure', 4, 8]]], '0*2 1*19 0*1 1*2'],
+    ['window', 'fixed-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
+    ['window', 'sliding-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
+    ['window', 'sliding-log 1', [[take], [take]], '0*4 1*4 0*1 1*1 0*5 1*1'],
+    ['sometimes', '0 0 100', [[['isDue', 100]], [['isDue', 100]]], '0*2 1*2 0*1 1*1'],
+    ['keyed', 'refuse 2 1', [[['take', 1, 1]], [['take', 1, 3]]], '0*3 1*3 0*1 1*1'],
+    ['keyed', 'refuse 2', [[['take', 1, 2]], [['take', 2, 2]]], '0*5 1*5 0*10 1*10'],
+    ['lease', '2', [[['spend', 1]], [['spend', 2]]], '0*4 1*4 0*1 1*1'],
+  ])(
+    'sees into a compiled %s (%s), where its compare-and-exchange is a load and a store',
+    async (subject, setup, threads, text) => {
+      const module = subjectModule(subject);
+      const torn = await explore({ module, setup, threads, kernel: 'torn' });
+      expect(scheduleText(torn.violation?.schedule ?? [])).toBe(text);
+      const whole = await explore({ module, setup, threads, kernel: 'wasm' });
+      expect(whole.violation).toBeUndefined();
+    },
+  );
+
   it('sees every order of steps on one word, and one order of those that commute', async () => {
     const add: Operation = ['add', 0];
     const addElsewhere: Operation = ['add', 2];

@@ -58,7 +58,7 @@ export class Explorer {
   private constructor(scenario: Scenario, subject: SubjectModule) {
     this.#scenario = scenario;
     this.#subject = subject;
-    this.#crew = new Crew(scenario.module, scenario.threads, subject.create(scenario.setup));
+    this.#crew = new Crew(scenario, subject.create(scenario.setup));
     this.#memory = new Memory(this.#crew.initial);
     this.#specification = new Specification(scenario.threads, subject, this.#crew.initial);
   }

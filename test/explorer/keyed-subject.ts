@@ -3,12 +3,15 @@ import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
 import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
 import { continuous } from '../../src/kernel/schedule.ts';
+import { WasmKeyedLoop } from '../../src/kernel/wasm/keyed-loop.ts';
+import type { WasmKeyed } from '../../src/kernel/wasm/keyed-module.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
-import type { Operation, Subject } from './subject.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
 
-/** Long after the table's creation: what was charged then is full again. */
+/** Long after the table's creation. */
 const NOW_US = 10_000_000;
 /** A token a second, and three at once. */
 const SCHEDULE = continuous(1, 3);
@@ -16,7 +19,10 @@ const KEYS = [1, 2, 3, 4];
 /** Each look at an entry that another thread holds makes more interleavings. */
 const LOOKS = 1;
 
-/** `setup` is `whenFull capacity keys...`: these were charged long ago. */
+/**
+ * `setup` is `whenFull capacity keys...`: the buckets of these have just become full again, and those
+ * of keys with a `!` are not full yet. A table has two entries for each key of its capacity.
+ */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
   const region = Region.create({ buffer: new SharedArrayBuffer(1024) });
@@ -31,18 +37,23 @@ export function create(setup: string): SharedArrayBuffer {
   });
   const buckets = open(region.buffer);
   for (const key of keys) {
-    seek(buckets, Number(key));
-    buckets.acquire(0, 2, 0);
+    seek(buckets, Number.parseInt(key, 10));
+    buckets.acquire(NOW_US - 2_000_000, key.endsWith('!') ? 3 : 2, 0);
   }
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): KeyedBuckets {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): KeyedBuckets {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-  return new KeyedBuckets(place, new KeyedLoop(place, () => NOW_US, LOOKS), 'atomics');
+  const readClock = () => NOW_US;
+  if (kernel === 'atomics') {
+    return new KeyedBuckets(place, new KeyedLoop(place, readClock, LOOKS), kernel);
+  }
+  const compiled = compiledKernel<WasmKeyed>('keyed', kernel, buffer, { keyed: { readClock } });
+  return new KeyedBuckets(place, new WasmKeyedLoop(place, readClock, compiled, LOOKS), 'wasm');
 }
 
 /** All keys have the same home, so that they are in each other's way. */
@@ -51,8 +62,8 @@ function seek(buckets: KeyedBuckets, key: number): void {
 }
 
 /** Each operation names its key first. */
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const buckets = open(buffer);
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const buckets = open(buffer, kernel);
   let receipt: Receipt | undefined;
   return {
     run([name, key = 1, a = 1, b = 0]: Operation): unknown {
@@ -66,6 +77,8 @@ export function attach(buffer: SharedArrayBuffer): Subject {
         }
         case 'drain':
           return buckets.drain(NOW_US, a);
+        case 'decide':
+          return verdict(buckets.decide(NOW_US, a));
         case 'refund':
           return buckets.refund(NOW_US, a);
         case 'cancel':

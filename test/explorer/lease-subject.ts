@@ -1,9 +1,16 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
-import { nonceOf } from '../../src/memory/cell.ts';
+import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
+import { openBucketCell } from '../../src/kernel/bucket-cell.ts';
+import type { BucketKernel } from '../../src/kernel/bucket-kernel.ts';
+import { continuous } from '../../src/kernel/schedule.ts';
+import { Tenure } from '../../src/kernel/tenure.ts';
+import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
+import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
+import { Lease } from '../../src/limiters/lease.ts';
+import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import type { Operation, Subject } from './subject.ts';
-
-const OFFSET = REGION_HEADER_BYTES;
 
 /** `setup` is `burst initial`; time stands still. */
 export function create(setup: string): SharedArrayBuffer {
@@ -13,17 +20,36 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): TokenBucket {
-  const nonce = nonceOf({ region: Region.open(buffer), offset: OFFSET, bytes: 0 });
-  const clock = ManualClock.create().handle;
-  const cell = { memory: buffer, offset: OFFSET, nonce };
-  return TokenBucket.attach({ zerotime: 'token-bucket', version: 1, ...cell, clock });
+/** A bucket as TokenBucket makes one, but with a kernel that is given. */
+class LeasedBucket extends BucketCalls {
+  readonly kernel: BucketKernel;
+  readonly #place: CellPlace;
+
+  constructor(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics') {
+    super(ManualClock.create());
+    const region = Region.open(buffer);
+    const offset = REGION_HEADER_BYTES;
+    const nonce = nonceOf({ region, offset, bytes: 0 });
+    this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
+    this.kernel =
+      kernel === 'atomics'
+        ? new AtomicsBucket(this.#place)
+        : new WasmBucket(compiledKernel('index', kernel, buffer), this.#place);
+  }
+
+  lease(size: number): Lease {
+    return new Lease(this, this.kernel, new Tenure(this.#place), size);
+  }
+
+  reconfigure(rate: number, burst: number): void {
+    this.kernel.reconfigure(this.clock.now(), continuous(rate, burst));
+  }
 }
 
 /** Each thread has a lease of its own. */
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const bucket = open(buffer);
-  const lease = bucket.lease({ size: 64 });
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const bucket = new LeasedBucket(buffer, kernel);
+  const lease = bucket.lease(64);
   return {
     run([name, a = 0, b = 0]: Operation): unknown {
       switch (name) {
@@ -33,7 +59,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           return lease.release() >= 0;
         // reconfigure rate burst
         case 'reconfigure':
-          return bucket.reconfigure({ rate: a, burst: b }) ?? null;
+          return bucket.reconfigure(a, b) ?? null;
         default:
           throw new Error(`no operation ${name}`);
       }
@@ -42,6 +68,6 @@ export function attach(buffer: SharedArrayBuffer): Subject {
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {
-  const bucket = open(buffer);
-  return { rate: bucket.rate, burst: bucket.burst, balance: bucket.balance() };
+  const { rate, limit, kernel, clock } = new LeasedBucket(buffer);
+  return { rate, burst: limit, balance: kernel.balance(clock.now()) };
 }

@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { explore } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import { type Figures, figuresOf, fullTable, summaryTable } from './report.ts';
-import { SCENARIOS } from './scenarios.ts';
+import { SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
 const PAGE = new URL('../../../docs/proof.md', import.meta.url);
@@ -57,15 +57,17 @@ async function exploreAll(indices: readonly number[]): Promise<Figures[]> {
     await ended;
   };
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), indices.length) }, work));
-  const place = (one: Figures) =>
-    SCENARIOS.findIndex(({ subject, name }) => subject === one.subject && name === one.name);
+  const titles = SCENARIOS.map(title);
+  const place = (one: Figures) => titles.indexOf(title(one));
   return figures.sort((a, b) => place(a) - place(b));
 }
 
 async function replay(only: string, schedule: string): Promise<void> {
-  const scenario = SCENARIOS.find(({ subject, name }) => `${subject}: ${name}` === only);
+  const scenario = SCENARIOS.find((one) => title(one) === only);
   if (scenario === undefined) throw new Error(`no scenario is named ${only}`);
   const explorer = await Explorer.open(scenario);
+  // What counts as a step depends on which words any interleaving writes.
+  explorer.explore();
   const { run, execution, isExplained } = explorer.replay(parseSchedule(schedule));
   explorer.close();
   for (const { thread, step, seen } of run.taken) {
@@ -83,7 +85,7 @@ async function run({ only, report, replay: schedule, child }: Options): Promise<
   const start = performance.now();
   const indices = [...SCENARIOS.keys()].filter((index) => {
     const scenario = SCENARIOS[index];
-    return `${scenario?.subject}: ${scenario?.name}`.includes(only);
+    return scenario !== undefined && title(scenario).includes(only);
   });
   const figures = await exploreAll(indices);
   const seconds = (performance.now() - start) / 1000;
@@ -104,7 +106,7 @@ async function run({ only, report, replay: schedule, child }: Options): Promise<
 
 await new Command('npm run explore --')
   .description('Explores every interleaving of the scenarios, and prints a table.')
-  .option('--only <text>', 'scenarios whose "subject: name" contains this', '')
+  .option('--only <text>', 'scenarios whose "kernel subject: name" contains this', '')
   .option('--replay <schedule>', 'take one schedule of the scenario that --only names in full')
   .option('--report', 'also put the summary into docs/proof.md')
   .option('--child', 'explore what the parent process names')

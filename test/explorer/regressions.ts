@@ -1,6 +1,7 @@
 /**
- * Schedules on which something was wrong once, by the name of their scenario. `decide 2 and time
- * passes` is explored whole as well; here the very order stays that showed the defect.
+ * Schedules on which something was wrong once, in either kernel, by the title of their scenario
+ * without the kernel. Their scenarios are explored whole as well; here the
+ * very order stays that showed the defect.
  */
 export const REGRESSIONS: readonly { readonly name: string; readonly schedule: string }[] = [
   // Admitted by one window, and said what is left of the next.

@@ -1,10 +1,12 @@
 import { markdownTable } from 'markdown-table';
 import type { Exploration } from './exploration.ts';
+import type { ExploredKernel } from './explored-kernel.ts';
 import type { Listed } from './scenarios.ts';
 import { scheduleText } from './schedule-text.ts';
 
 /** What one exploration comes to. */
 export interface Figures {
+  readonly kernel: ExploredKernel;
   readonly subject: string;
   readonly name: string;
   /** Threads and operations of each. */
@@ -20,12 +22,13 @@ export interface Figures {
 }
 
 export function figuresOf(
-  { subject, name, threads }: Listed,
+  { kernel, subject, name, threads }: Listed,
   { violation, interleavings, ...exploration }: Exploration,
   seconds: number,
 ): Figures {
   const { steps, stops, runs, cuts } = exploration;
   return {
+    kernel,
     subject,
     name,
     shape: `${threads.length} x ${Math.max(...threads.map(({ length }) => length))}`,
@@ -58,12 +61,20 @@ const numbers = (figures: Figures) => [
 
 /** A line for each scenario. */
 export function fullTable(figures: readonly Figures[]): string {
-  const rows = figures.map((one) => [one.subject, one.name, one.shape, ...numbers(one)]);
-  const head = ['subject', 'scenario', 'threads x operations', ...HEAD];
-  return markdownTable([head, ...rows], { align: ['l', 'l', 'l', 'r', 'r', 'r', 'r', 'r', 'l'] });
+  const rows = figures.map((one) => [
+    one.kernel,
+    one.subject,
+    one.name,
+    one.shape,
+    ...numbers(one),
+  ]);
+  const head = ['kernel', 'subject', 'scenario', 'threads x operations', ...HEAD];
+  return markdownTable([head, ...rows], {
+    align: ['l', 'l', 'l', 'l', 'r', 'r', 'r', 'r', 'r', 'l'],
+  });
 }
 
-/** A line for each subject and shape, and the sum. */
+/** A line for each kernel, subject and shape, and the sum. */
 export function summaryTable(
   figures: readonly Figures[],
   seconds: number,
@@ -71,14 +82,13 @@ export function summaryTable(
 ): string {
   const groups = new Map<string, Figures[]>();
   for (const one of figures) {
-    const key = `${one.subject}|${one.shape}`;
+    const key = `${one.kernel}|${one.subject}|${one.shape}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   const sum = (group: readonly Figures[], field: (typeof NUMBERS)[number] | 'cuts' | 'seconds') =>
     group.reduce((total, one) => total + one[field], 0);
-  const row = (subject: string, shape: string, group: readonly Figures[]) => [
-    subject,
-    shape,
+  const row = (key: readonly string[], group: readonly Figures[]) => [
+    ...key,
     `${group.length}`,
     ...NUMBERS.map((name) => count(sum(group, name))),
     sum(group, 'seconds').toFixed(1),
@@ -87,13 +97,10 @@ export function summaryTable(
       violation: group.find(({ violation }) => violation !== undefined)?.violation,
     }),
   ];
-  const rows = [...groups].map(([key, group]) => {
-    const [subject = '', shape = ''] = key.split('|');
-    return row(subject, shape, group);
-  });
-  const head = ['subject', 'threads x operations', 'scenarios', ...HEAD];
-  const table = markdownTable([head, ...rows, row('all', '', figures)], {
-    align: ['l', 'l', 'r', 'r', 'r', 'r', 'r', 'r', 'l'],
+  const rows = [...groups].map(([key, group]) => row(key.split('|'), group));
+  const head = ['kernel', 'subject', 'threads x operations', 'scenarios', ...HEAD];
+  const table = markdownTable([head, ...rows, row(['all', '', ''], figures)], {
+    align: ['l', 'l', 'l', 'r', 'r', 'r', 'r', 'r', 'r', 'l'],
   });
   return `${table}\n\n${machine}, ${seconds.toFixed(0)} s.`;
 }

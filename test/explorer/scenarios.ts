@@ -1,12 +1,26 @@
 import type { Scenario } from './exploration.ts';
 import { pairs, subjectModule, triples } from './explore.ts';
+import type { ExploredKernel } from './explored-kernel.ts';
 import type { Operation } from './subject.ts';
 
 /** A scenario of the list that is explored from end to end. */
 export interface Listed extends Scenario {
+  readonly kernel: ExploredKernel;
   readonly subject: string;
   readonly name: string;
 }
+
+/** What a scenario is called; no two have the same title. */
+export function title({
+  kernel,
+  subject,
+  name,
+}: Pick<Listed, 'kernel' | 'subject' | 'name'>): string {
+  return `${kernel} ${subject}: ${name}`;
+}
+
+/** A scenario that each kernel is explored in. */
+type Shared = Omit<Listed, 'kernel'>;
 
 type Named = Readonly<Record<string, Operation>>;
 
@@ -30,10 +44,10 @@ interface Plan {
   readonly unstopped?: RegExp;
 }
 
-function listed(plan: Plan): Listed[] {
+function listed(plan: Plan): Shared[] {
   const { subject, setup, operations, long = {}, inThrees, followed, unstopped = /^$/ } = plan;
   const base = { subject, module: subjectModule(plan.module), setup };
-  const list = (name: string, ...threads: Operation[][]): Listed => ({
+  const list = (name: string, ...threads: Operation[][]): Shared => ({
     ...base,
     name,
     threads,
@@ -123,15 +137,29 @@ const PLANS: readonly Plan[] = [
       take: ['take', 1, 2],
       drain: ['drain', 1, 2],
       refund: ['refund', 1, 1],
+      decide: ['decide', 1, 2],
       balance: ['balance', 1],
     },
     inThrees: { take: ['take', 1, 2], drain: ['drain', 1, 2], refund: ['refund', 1, 1] },
     followed: ['take and cancel', ['take', 1, 2], ['cancel', 1]],
   },
+  ...(['share', 'admit'] as const).map((whenFull) => ({
+    ...KEYED,
+    subject: `keyed, no place, ${whenFull}`,
+    setup: `${whenFull} 1 3! 4!`,
+    operations: {
+      take: ['take', 1, 2],
+      "another's take": ['take', 2, 2],
+      drain: ['drain', 1, 2],
+      decide: ['decide', 1, 2],
+      balance: ['balance', 1],
+    } satisfies Named,
+    inThrees: { take: ['take', 1, 2], "another's take": ['take', 2, 2] } satisfies Named,
+  })),
 ];
 
 /** Scenarios that are in no plan. */
-function others(): Listed[] {
+function others(): Shared[] {
   const bucket = { ...BUCKET, module: subjectModule('bucket'), subject: 'bucket', stops: true };
   const keyed = { subject: 'keyed', module: subjectModule('keyed'), stops: true };
   const sometimes = { subject: 'sometimes', module: subjectModule('sometimes'), stops: true };
@@ -206,11 +234,34 @@ function others(): Listed[] {
   ];
 }
 
+/** Beside two reconfigurations, of which the second writes the record that was live at the start. */
+function reusedRecords(): Shared[] {
+  const operations: Named = {
+    acquire,
+    'acquire 2': ['acquire', 2, 0],
+    borrow,
+    drain,
+    refund,
+    decide: ['decide', 2],
+    'time until': ['timeUntil', 3],
+    balance: ['balance'],
+  };
+  const twice: Operation[] = [reconfigure, ['reconfigure', 0.5, 1]];
+  return Object.entries(operations).map(([name, operation]) => ({
+    subject: 'bucket, record used again',
+    module: subjectModule('bucket'),
+    setup: '1 3 2 1',
+    stops: true,
+    name: `${name} beside reconfigure and reconfigure`,
+    threads: [[operation], twice],
+  }));
+}
+
 /**
  * Leases of one bucket. Of twelve tokens a lease takes six, so that a reconfiguration to three cuts
  * what it gives back.
  */
-function leases(): Listed[] {
+function leases(): Shared[] {
   const lease = { subject: 'lease', module: subjectModule('lease'), setup: '12', stops: true };
   const spend: Operation = ['spend', 1];
   const release: Operation = ['release'];
@@ -229,4 +280,12 @@ function leases(): Listed[] {
 }
 
 /** The longest come first, so that all cores have something to do to the end. */
-export const SCENARIOS: readonly Listed[] = [...others(), ...leases(), ...PLANS.flatMap(listed)];
+export const SCENARIOS: readonly Listed[] = [
+  ...others(),
+  ...leases(),
+  ...reusedRecords(),
+  ...PLANS.flatMap(listed),
+].flatMap((scenario) => [
+  { ...scenario, kernel: 'atomics' },
+  { ...scenario, kernel: 'wasm' },
+]);

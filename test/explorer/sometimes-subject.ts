@@ -1,10 +1,12 @@
 import { Region, Sometimes } from '../../src/index.ts';
 import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
 import { openSometimesCell } from '../../src/kernel/sometimes-cell.ts';
-import type { ClockReader } from '../../src/kernel/window-kernel.ts';
+import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
+import type { ClockReader, SometimesKernel } from '../../src/kernel/window-kernel.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import type { Operation, Subject } from './subject.ts';
 
 /** `setup` is `first every intervalMs`; the clock stands an interval after the last occasion. */
@@ -22,16 +24,19 @@ function at(ms: number): ClockReader {
   return { us: ms * 1000, read: () => undefined };
 }
 
-function open(buffer: SharedArrayBuffer): AtomicsSometimes {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): SometimesKernel {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
-  return new AtomicsSometimes(openSometimesCell(region, offset, 'sometimes', nonce));
+  const place = openSometimesCell(region, offset, 'sometimes', nonce);
+  return kernel === 'atomics'
+    ? new AtomicsSometimes(place)
+    : new WasmSometimes(compiledKernel('index', kernel, buffer), place);
 }
 
 /** Each operation is `['isDue', milliseconds]`. */
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const sometimes = open(buffer);
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const sometimes = open(buffer, kernel);
   return { run: ([, ms = 0]: Operation) => sometimes.isDue(at(ms)) };
 }
 

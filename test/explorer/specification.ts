@@ -39,8 +39,8 @@ function* orders(lengths: readonly number[], done: readonly number[]): Generator
 /**
  * Whether an interleaving is linearizable: some order of its operations, one after the other, gives
  * the same results and leaves the same behind, and has no operation before one that had returned
- * when it began (Herlihy and Wing, 1990). The subject itself, run by one thread, says what an order
- * gives; that it is right by itself is for other tests.
+ * when it began (Herlihy and Wing, 1990). The subject itself, run by one thread with the `atomics`
+ * kernel, says what an order gives; that it is right by itself is for other tests.
  *
  * An operation that never returned may have happened or not.
  */

@@ -1,4 +1,5 @@
 import type { Verdict } from '../../src/kernel/bucket-kernel.ts';
+import type { ExploredKernel } from './explored-kernel.ts';
 
 /** One operation of a thread: a name that the subject knows, and its arguments. */
 export type Operation = readonly [name: string, ...args: number[]];
@@ -9,17 +10,17 @@ export interface Subject {
   run(operation: Operation): unknown;
 }
 
-/** What a decision says, in a form that survives JSON. */
+/** What a decision says, in a form that survives JSON, as Infinity does not. */
 export function verdict({ allowed, balance, retryUs, fullUs }: Verdict): unknown {
-  return [allowed, balance, retryUs, fullUs];
+  return [allowed, balance, `${retryUs}`, `${fullUs}`];
 }
 
 /** How to make what is explored. Modules of this type are loaded by the scheduler and the threads. */
 export interface SubjectModule {
   /** Lays the memory down. */
   create(setup: string): SharedArrayBuffer;
-  /** Attaches to it, as each thread does. */
-  attach(buffer: SharedArrayBuffer): Subject;
+  /** Attaches to it, as each thread does; with the `atomics` kernel, or the one that is given. */
+  attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject;
   /** What can be seen of the memory when all threads are at rest. */
   observe(buffer: SharedArrayBuffer): unknown;
 }

@@ -3,11 +3,16 @@ import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
 import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
 import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
 import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import { WasmFixedWindow } from '../../src/kernel/wasm/fixed-window.ts';
+import type { WasmKernel } from '../../src/kernel/wasm/module.ts';
+import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
+import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
 import { openWindowCell } from '../../src/kernel/window-cell.ts';
 import type { WindowKernel } from '../../src/kernel/window-kernel.ts';
 import type { WindowKind } from '../../src/kernel/window-limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 const CREATED_MS = 1000;
@@ -33,19 +38,26 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer): WindowKernel {
+const KERNELS = {
+  'fixed-window': { atomics: AtomicsFixedWindow, wasm: WasmFixedWindow },
+  'sliding-window': { atomics: AtomicsSlidingWindow, wasm: WasmSlidingWindow },
+  'sliding-log': { atomics: AtomicsSlidingLog, wasm: WasmSlidingLog },
+};
+
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): WindowKernel {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const number = region.i32[(offset + CELL.kind) >> 2];
   const kind = Object.entries(CELL_KINDS).find(([, n]) => n === number)?.[0] as WindowKind;
   const place = openWindowCell(region, offset, kind, nonceOf({ region, offset, bytes: 0 }));
-  if (kind === 'fixed-window') return new AtomicsFixedWindow(place);
-  return kind === 'sliding-log' ? new AtomicsSlidingLog(place) : new AtomicsSlidingWindow(place);
+  if (kernel === 'atomics') return new KERNELS[kind].atomics(place);
+  return new KERNELS[kind].wasm(compiledKernel<WasmKernel>('index', kernel, buffer), place);
 }
 
 /** Operations are `[name, number]`, of tokens or milliseconds. The clock is read step by step too. */
-export function attach(buffer: SharedArrayBuffer): Subject {
-  const window = open(buffer);
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const window = open(buffer, kernel);
+  const isLog = window instanceof AtomicsSlidingLog || window instanceof WasmSlidingLog;
   const clock = new Int32Array(buffer);
   const now = {
     us: Number.NaN,
@@ -75,9 +87,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
           const decision = window.decide(number, now);
           // A log's admission that another thread finished counts from that thread's reading, and it
           // tells of its end from its own: too long a time, by as much as the call took.
-          return verdict(
-            window instanceof AtomicsSlidingLog ? { ...decision, fullUs: 0 } : decision,
-          );
+          return verdict(isLog ? { ...decision, fullUs: 0 } : decision);
         }
         case 'timeUntil':
           return window.timeUntil(number, now);

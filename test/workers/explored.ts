@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import type { ExploredKernel } from '../explorer/explored-kernel.ts';
 import type { Kind } from '../explorer/step.ts';
 import {
   type Access,
@@ -14,6 +15,7 @@ import { Stopped, type TurnBuffers, Turns, WORD } from '../explorer/turns.ts';
 export interface Assignment {
   readonly thread: number;
   readonly module: string;
+  readonly kernel: ExploredKernel | undefined;
   readonly operations: readonly Operation[];
   readonly buffer: SharedArrayBuffer;
   readonly turns: TurnBuffers;
@@ -63,7 +65,7 @@ replaceAtomics(steppedAtomics(access));
 replaceViews((buffer) => buffer !== undefined && buffer === explored, access);
 
 /** Takes part in runs until the scheduler has no more of them. */
-async function explore({ module, operations, buffer, ...rest }: Assignment): Promise<void> {
+async function explore({ module, kernel, operations, buffer, ...rest }: Assignment): Promise<void> {
   const { attach } = (await import(module)) as SubjectModule;
   const mine = new Turns(rest.turns);
   thread = rest.thread;
@@ -72,7 +74,7 @@ async function explore({ module, operations, buffer, ...rest }: Assignment): Pro
     const results: unknown[] = [];
     try {
       // Attaching is not explored: it only reads, and no operation has begun yet.
-      const subject = attach(buffer);
+      const subject = attach(buffer, kernel);
       turns = mine;
       operation = 0;
       for (const one of operations) {

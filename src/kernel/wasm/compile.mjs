@@ -1,7 +1,10 @@
 // Compiles the kernel in assembly/ to WebAssembly and writes it into binary.ts, as text, so that it
 // loads at once and with no file access. Runs before everything else of a build.
+//
+// What touches shared memory is compiled once more for the explorer in test/explorer, which is not
+// shipped: there each access is a call of an imported function.
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import asc from 'assemblyscript/asc';
 import ts from 'typescript';
 
@@ -20,6 +23,8 @@ const SHARED_MEMORY = [
   ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
   ...['--enable', 'threads'],
 ];
+/** None: an access that is not imported traps. */
+const NO_MEMORY = ['--initialMemory', '0', '--maximumMemory', '0'];
 /** One page of the module's own. */
 const OWN_MEMORY = ['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'];
 
@@ -71,7 +76,24 @@ const MODULES = [
   },
 ];
 
-async function compile(source, memory) {
+/** What the explorer steps through, beside compiled JavaScript. */
+const EXPLORED = ['index', 'keyed'];
+const EXPLORED_FOLDER = here('../../../dist/test/explorer/');
+/** The files of all functions that touch shared memory. */
+const ACCESSES = ['assembly/atomics.ts', 'assembly/plain.ts'];
+
+/** Declares functions instead of defining them: then they are imported. */
+function declared(source) {
+  return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
+}
+
+async function readSource(name, isExplored) {
+  if (name === 'assembly/constants.ts') return constants;
+  const source = await readFile(here(name), 'utf8').catch(() => null);
+  return isExplored && ACCESSES.includes(name) ? declared(source) : source;
+}
+
+async function compile(source, memory, isExplored = false) {
   let binary;
   const { error, stderr } = await asc.main(
     [
@@ -80,10 +102,7 @@ async function compile(source, memory) {
       ...memory,
     ],
     {
-      readFile: (name) =>
-        name === 'assembly/constants.ts'
-          ? constants
-          : readFile(here(name), 'utf8').catch(() => null),
+      readFile: (name) => readSource(name, isExplored),
       writeFile: (name, contents) => {
         if (name === 'kernel.wasm') binary = contents;
       },
@@ -102,4 +121,9 @@ for (const { source, constant, target, memory } of MODULES) {
     `/** assembly/${source}.ts, compiled: ${binary.length} bytes. Written by compile.mjs. */\n` +
       `export const ${constant} =\n  '${Buffer.from(binary).toString('base64')}';\n`,
   );
+}
+await mkdir(EXPLORED_FOLDER, { recursive: true });
+for (const source of EXPLORED) {
+  const binary = await compile(source, NO_MEMORY, true);
+  await writeFile(new URL(`${source}.wasm`, EXPLORED_FOLDER), binary);
 }

@@ -2,7 +2,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { damagedEntry } from '../atomics/keyed-claim.ts';
 import { KeyedLoop } from '../atomics/keyed-loop.ts';
 import { readTable } from '../keyed-cell.ts';
-import { NO_PLACE, NOWHERE } from '../keyed-words.ts';
+import { NO_PLACE, NOWHERE, PATIENCE } from '../keyed-words.ts';
 import type { WasmKeyed } from './keyed-module.ts';
 
 /**
@@ -16,12 +16,12 @@ export class WasmKeyedLoop extends KeyedLoop {
   #tokens = 0;
   #placed = false;
 
-  constructor(place: CellPlace, readClock: () => number, kernel: WasmKeyed) {
-    super(place, readClock);
+  constructor(place: CellPlace, readClock: () => number, kernel: WasmKeyed, looks = PATIENCE) {
+    super(place, readClock, looks);
     this.#kernel = kernel;
     const { entries, originUs } = readTable(place);
     const { ticksPerToken, ticksPerMicro, capTicks } = this.limit.schedule;
-    kernel.open(place.offset, entries, originUs, ticksPerToken, ticksPerMicro, capTicks);
+    kernel.open(place.offset, entries, originUs, ticksPerToken, ticksPerMicro, capTicks, looks);
   }
 
   override beginTake(): void {

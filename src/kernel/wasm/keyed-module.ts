@@ -11,6 +11,7 @@ export interface WasmKeyed {
     ticksPerToken: number,
     ticksPerMicro: number,
     capTicks: bigint,
+    looks: number,
   ): void;
   take(
     hashHigh: number,

@@ -6,7 +6,6 @@ import {
   KEYED_reclaimed,
   KEYED_ticketBlocks,
   LIVE,
-  PATIENCE,
   TAG_BITS,
   TRANSIT,
 } from './constants';
@@ -34,6 +33,7 @@ export const BEATEN = 2;
 export const SENSELESS = 3;
 
 let cell: usize = 0;
+let looks: i32 = 0;
 let patience: i32 = 0;
 let ticket: i64 = 0;
 let ticketsLeft: i32 = 0;
@@ -43,13 +43,15 @@ export let taken: usize = NONE;
 /** Races lost over entries in this call. */
 export let lostRaces: i32 = 0;
 
-export function openClaims(table: usize): void {
+/** `most` is how patient it is with another thread. */
+export function openClaims(table: usize, most: i32): void {
   cell = table;
+  looks = most;
 }
 
 export function beginClaims(): void {
   lostRaces = 0;
-  patience = PATIENCE;
+  patience = looks;
 }
 
 /** Whether to wait once more for another thread. */
@@ -133,7 +135,7 @@ function claim(entry: usize, state: i64): i32 {
 /** This thread is slow itself: it gives the others all the time that they gave it. */
 function takenOver(): i32 {
   lostRaces++;
-  patience = PATIENCE;
+  patience = looks;
   return BEATEN;
 }
 

@@ -11,6 +11,7 @@ import {
   VERSION_BITS,
   WINDOW,
 } from './constants';
+import { readI64 } from './plain';
 
 // Finds a key's entry, as keyed-table.ts of the other kernel does. Entries are named by their address.
 
@@ -83,7 +84,7 @@ export function find(): usize {
   let entry = home;
   for (let probe = 1; probe <= reach; probe++) {
     // Plain loads are enough to pass the entries of other keys.
-    const identity = load<i64>(entry + IDENTITY);
+    const identity = readI64(entry + IDENTITY);
     if ((identity & ~VERSION_MASK) == fingerprint) {
       if (tagOf(load64(entry + STATE)) == LIVE) {
         saw(probe);

@@ -82,9 +82,10 @@ export function open(
   perToken: f64,
   perMicro: f64,
   cap: i64,
+  looks: i32,
 ): void {
   openTable(cell, entries);
-  openClaims(cell);
+  openClaims(cell, looks);
   originUs = origin;
   ticksPerToken = perToken;
   ticksPerMicro = perMicro;

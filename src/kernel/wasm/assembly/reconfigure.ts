@@ -24,6 +24,7 @@ import {
   RECORD_ticksPerToken,
   SAME_INTERVAL,
 } from './constants';
+import { writeF64, writeI64 } from './plain';
 import {
   burst,
   capTicks,
@@ -118,13 +119,13 @@ function originOf(gridUs: f64, generation: i32): f64 {
 function writeRecord(cell: usize, index: i32, generation: i32): void {
   const at = recordAt(cell, index);
   store32(at + RECORD_generation, 0);
-  store<f64>(at + RECORD_rate, newRate);
-  store<f64>(at + RECORD_burst, newBurst);
-  store<f64>(at + RECORD_ticksPerToken, newTicksPerToken);
-  store<f64>(at + RECORD_ticksPerMicro, newTicksPerMicro);
-  store<i64>(at + RECORD_capTicks, newCapTicks);
-  store<f64>(at + RECORD_fillTicks, newFillTicks);
-  store<f64>(at + RECORD_originUs, newOriginUs);
+  writeF64(at + RECORD_rate, newRate);
+  writeF64(at + RECORD_burst, newBurst);
+  writeF64(at + RECORD_ticksPerToken, newTicksPerToken);
+  writeF64(at + RECORD_ticksPerMicro, newTicksPerMicro);
+  writeI64(at + RECORD_capTicks, newCapTicks);
+  writeF64(at + RECORD_fillTicks, newFillTicks);
+  writeF64(at + RECORD_originUs, newOriginUs);
   store32(at + RECORD_tenure, generation);
   store32(at + RECORD_generation, generation);
 }

@@ -16,6 +16,7 @@ import {
   RECORDS_AT,
   TICKS_PER_MICRO,
 } from './constants';
+import { readF64, readI64 } from './plain';
 
 /** Instead of a number of microseconds: the cell makes no sense, or the clock. */
 export const DAMAGED: f64 = -3;
@@ -38,12 +39,12 @@ export function recordAt(cell: usize, index: usize): usize {
  */
 export function readRecord(cell: usize, word: i64): bool {
   const at = recordAt(cell, (word & INDEX_MASK) as usize);
-  burst = load<f64>(at + RECORD_burst);
-  ticksPerToken = load<f64>(at + RECORD_ticksPerToken);
-  ticksPerMicro = load<f64>(at + RECORD_ticksPerMicro);
-  capTicks = load<i64>(at + RECORD_capTicks);
-  fillTicks = load<f64>(at + RECORD_fillTicks);
-  originUs = load<f64>(at + RECORD_originUs);
+  burst = readF64(at + RECORD_burst);
+  ticksPerToken = readF64(at + RECORD_ticksPerToken);
+  ticksPerMicro = readF64(at + RECORD_ticksPerMicro);
+  capTicks = readI64(at + RECORD_capTicks);
+  fillTicks = readF64(at + RECORD_fillTicks);
+  originUs = readF64(at + RECORD_originUs);
   return (
     burst > 0 &&
     isWhole(ticksPerToken) &&
@@ -56,7 +57,7 @@ export function readRecord(cell: usize, word: i64): bool {
 
 /** The rate and the generation of the record that a word names. */
 export function rateOf(cell: usize, word: i64): f64 {
-  return load<f64>(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_rate);
+  return readF64(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_rate);
 }
 
 export function generationOf(cell: usize, word: i64): i32 {
