@@ -1,6 +1,20 @@
-import { defineConfig } from 'vitest/config';
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type Plugin } from 'vitest/config';
+
+const SRC = fileURLToPath(new URL('src/', import.meta.url));
+
+/** Threads can't run TypeScript: those that sources under test start run what the build compiled. */
+const compiledWorkers: Plugin = {
+  name: 'compiled-workers',
+  enforce: 'pre',
+  transform: (code, id) =>
+    id.startsWith(SRC) && code.includes('../workers/')
+      ? { code: code.replaceAll(/'((?:\.\.\/)+)workers\//g, "'$1dist/workers/"), map: null }
+      : undefined,
+};
 
 export default defineConfig({
+  plugins: [compiledWorkers],
   test: {
     include: ['test/**/*.test.ts'],
     // A process for each file: a file that starts threads or leaves a clock running cannot reach

@@ -3,9 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type Clock, systemClock, TickerClock } from '../../src/index.ts';
+import { type Clock, systemClock, TickerClock, TokenBucket } from '../../src/index.ts';
 import { TickerCell } from '../../src/time/ticker-cell.ts';
-import { built } from '../support/built.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { ReadJob, ReadTimes } from '../workers/ticker-reader.ts';
@@ -56,7 +55,7 @@ function awaitTicks(clock: Clock, ticks: number): void {
 }
 
 async function started(periodMs?: number): Promise<TickerClock> {
-  const clock = await built.TickerClock.create(periodMs === undefined ? {} : { periodMs });
+  const clock = await TickerClock.create(periodMs === undefined ? {} : { periodMs });
   onTestFinished(() => clock.dispose());
   return clock as unknown as TickerClock; // the same class, compiled
 }
@@ -110,7 +109,7 @@ describe("a ticker's thread", () => {
   test('is read by four threads, and is never ahead for any, nor goes back', async () => {
     const THREADS = 4;
     const clock = await started();
-    const { handle } = built.TokenBucket.create({ rate: 1, burst: 1, clock });
+    const { handle } = TokenBucket.create({ rate: 1, burst: 1, clock });
     const crew = await Crew.start<ReadJob, ReadTimes>('ticker-reader', THREADS);
     const job = { handle, arrivals: THREADS, readings: 500_000 };
     for (let round = 0; ; round++) {

@@ -2,11 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { PLAIN } from '../../../src/cli/load/format.ts';
 import type { LoadOptions } from '../../../src/cli/load/options.ts';
 import { exitCode } from '../../../src/cli/load/result.ts';
+import { runLoad } from '../../../src/cli/load/run.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
-
-// It starts workers, so it must be the compiled one.
-const RUN = new URL('../../../dist/src/cli/load/run.js', import.meta.url).href;
-const { runLoad }: typeof import('../../../src/cli/load/run.ts') = await import(RUN);
 
 const OPTIONS: LoadOptions = {
   url: undefined,
