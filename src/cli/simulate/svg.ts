@@ -75,14 +75,11 @@ function legend(): string {
 }
 
 function panel(text: string, said: string, rates: RatesByTime, top: number): string {
-  const { slotSeconds, arrivals, admitted, bound } = rates;
+  const { slotSeconds, arrivals, admitted, bound, highest, isBoundNear } = rates;
   const seconds = arrivals.length * slotSeconds;
-  const highest = arrivals.concat(admitted).reduce((most, rate) => Math.max(most, rate), 0);
-  // A bound far above what came would press all else to the floor; it is told instead.
-  const isBoundShown = bound <= 2.5 * highest;
-  const step = niceStep(Math.max(highest, isBoundShown ? bound : 0) / 3.2);
-  const ceiling =
-    step * Math.max(1, Math.ceil((Math.max(highest, isBoundShown ? bound : 0) * 1.02) / step));
+  const ceilingLeast = Math.max(highest, isBoundNear ? bound : 0) * 1.02;
+  const step = niceStep(ceilingLeast / 4);
+  const ceiling = step * Math.max(1, Math.ceil(ceilingLeast / step));
   const base = top + BASE;
   const y = (rate: number) => rounded(base - ((BASE - TOP) * rate) / ceiling);
   const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / seconds);
@@ -102,7 +99,7 @@ ${timeAxis(seconds, x, base)}
 <path class="admitted" d="M${LEFT},${base}${outline(admitted)}V${base}Z"/>
 <path class="line" d="M${LEFT},${base}${outline(admitted)}"/>
 ${
-  isBoundShown
+  isBoundNear
     ? `<path class="bound" d="M${LEFT},${y(bound)}H${RIGHT}"><title>${escaped(most)}</title></path>`
     : `<text x="${RIGHT - 4}" y="${top + TOP + 12}" text-anchor="end">bound: ${escaped(most)}</text>`
 }`;
