@@ -47,7 +47,7 @@ export function drawSvg(result: SimulateResult): string {
     const columns = columnsOf(result);
     const said = cellsOf(one, result)
       .map((cell, column) => `${columns[column]} ${cell.replaceAll(/ +/g, ' ')}`)
-      .filter((words) => !/ 0 0\.0 %$| -$/.test(words))
+      .filter((words) => !/^p99| 0 0\.0 %$| -$/.test(words))
       .join(', ');
     return panel(one.text, said, ratesByTime(result, one), HEAD + at * PANEL);
   });
@@ -64,7 +64,7 @@ ${panels.join('\n')}
 }
 
 function legend(): string {
-  const y = 22;
+  const y = 45;
   const x = RIGHT - 262;
   return `<rect class="arrivals" x="${x}" y="${y - 9}" width="14" height="10"/>
 <text x="${x + 20}" y="${y}">arrivals</text>
