@@ -111,18 +111,14 @@ function latencySection({ tally }: LoadResult): Section {
 function responseSection({ tally }: LoadResult): Section {
   const responses = [...tally.statusCodes]
     .sort(([a], [b]) => a - b)
-    .map(([status, count]) => [
-      `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
-      formatCount(count),
-      '',
-    ]);
+    .map(([status, count]) => ({ name: `${status} ${STATUS_CODES[status] ?? ''}`.trim(), count }));
   const errors = [...tally.errors.values()]
     .sort((a, b) => b.count - a.count)
-    .map(({ kind, count, example }) => [kind, formatCount(count), example]);
+    .map(({ kind, count, example }) => ({ name: `${kind}: ${example}`, count }));
   return {
     heading: 'Responses and errors',
     verdicts: [],
-    table: { columns: ['', 'count', 'example'], rows: [...responses, ...errors] },
+    shares: [...responses, ...errors],
     charts: [],
   };
 }

@@ -33,6 +33,7 @@ function ink(name: Colour | 'text' | 'faint'): string {
 function axis(): object {
   return {
     font: FONT,
+    size: 34,
     stroke: () => ink('text'),
     grid: { stroke: () => ink('faint'), width: 1 },
     ticks: { stroke: () => ink('faint'), width: 1, size: 5 },

@@ -80,7 +80,8 @@ export class LatencyTimeline {
       recorded.reset();
       while (recorded.hasNext()) {
         const { valueIteratedTo, countAddedInThisIterationStep } = recorded.next();
-        values.push(valueIteratedTo);
+        // The end of a range of values that count as one: beyond the largest of them, as a rule.
+        values.push(Math.min(valueIteratedTo, histogram.maxValue));
         counts.push(countAddedInThisIterationStep);
       }
       return [slot, Float64Array.from(values), Float64Array.from(counts)] as const;

@@ -83,8 +83,8 @@ function renderShares(shares: NonNullable<Section['shares']>): string {
   const most = Math.max(1, ...shares.map(({ count }) => count));
   const rows = shares.map(
     ({ name, count }) =>
-      `<tr><th>${escaped(name)}</th><td>${formatCount(count)}</td><td>${formatShare(count, whole)}</td>` +
+      `<tr><th title="${escaped(name)}">${escaped(name)}</th><td>${formatCount(count)}</td><td>${formatShare(count, whole)}</td>` +
       `<td class="share"><div style="width:${((100 * count) / most).toFixed(2)}%"></div></td></tr>`,
   );
-  return `<table><tbody>${rows.join('')}</tbody></table>`;
+  return `<table class="parts"><tbody>${rows.join('')}</tbody></table>`;
 }

@@ -32,6 +32,7 @@ thead th { font-size: 12px }
 tbody tr:last-child > * { border-bottom: 0 }
 td { color: var(--strong) }
 .share { width: 50% }
+.parts th { max-width: 320px; overflow: hidden; text-overflow: ellipsis }
 .share div { height: 12px; background: var(--blue); border-radius: 2px }
 .u-legend { font-size: 12px; text-align: left; color: var(--text) }
 .u-legend tr > * { border: 0; padding: 2px 6px 2px 0 }

@@ -1,6 +1,8 @@
 import type { SimulateResult } from './result.ts';
 import type { LimiterResult } from './simulation.ts';
 
+const MOST_ABOVE = 2;
+
 /** Rates per second in slots of time, for one limiter. */
 export interface RatesByTime {
   readonly slotSeconds: number;
@@ -9,6 +11,10 @@ export interface RatesByTime {
   readonly admitted: readonly number[];
   /** The most that the limiter promises to admit in a slot, per second. */
   readonly bound: number;
+  /** The highest rate of all slots. */
+  readonly highest: number;
+  /** A bound far above what came would press all else to the floor: it is told instead. */
+  readonly isBoundNear: boolean;
 }
 
 export function ratesByTime(
@@ -22,10 +28,16 @@ export function ratesByTime(
   const perSecond = (counts: readonly number[]) =>
     Array.from({ length: slots }, (_, slot) => (counts[slot] ?? 0) / slotSeconds);
   const most = Math.min(...outcomes.bounds.map((bound) => bound.most(arrivals.slotUs)));
+  const bound = most / slotSeconds;
+  const arrivalRates = perSecond(came);
+  const admittedRates = perSecond(admitted);
+  const highest = arrivalRates.concat(admittedRates).reduce((a, b) => Math.max(a, b), 0);
   return {
     slotSeconds,
-    arrivals: perSecond(came),
-    admitted: perSecond(admitted),
-    bound: most / slotSeconds,
+    arrivals: arrivalRates,
+    admitted: admittedRates,
+    bound,
+    highest,
+    isBoundNear: bound <= MOST_ABOVE * highest,
   };
 }

@@ -5,16 +5,12 @@ import { parseOutputPath } from '../output-path.ts';
 import { writeJsonReport } from './json-report.ts';
 import type { LimiterSpec } from './limiter-specs.ts';
 import { addLimiter, parseInputPath, parseSeed } from './options.ts';
-import { type ArrivalPattern, parsePattern } from './patterns.ts';
-import { randomNumbers, someSeed } from './random.ts';
+import { parsePattern } from './patterns.ts';
 import { writeReport } from './report.ts';
-import { EXIT_FAILED, exitCode, type SimulateResult } from './result.ts';
-import { simulate } from './simulation.ts';
+import { EXIT_FAILED, exitCode } from './result.ts';
+import { runSimulation, type SimulateOptions } from './run.ts';
 import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
-import { TimestampFile } from './timestamp-file.ts';
-
-const DEFAULT_DURATION_MS = 60_000;
 
 const NOTES = `
 Limiters, with the options of their classes; several joined by ' + ' must all agree:
@@ -46,14 +42,8 @@ Examples:
 `;
 
 /** What commander makes of the command line. */
-interface CommandOptions {
+interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
   readonly limiter: LimiterSpec[];
-  readonly arrivals?: ArrivalPattern;
-  readonly file?: string;
-  readonly spread: boolean;
-  readonly duration?: number;
-  readonly wait?: number;
-  readonly seed?: number;
   readonly json?: string;
   readonly svg?: string;
   readonly report?: string;
@@ -104,7 +94,7 @@ async function run(given: CommandOptions, version: string): Promise<number> {
   const { stdout, stderr } = process;
   try {
     const startedMs = performance.now();
-    const result = await simulateGiven(given);
+    const result = await runSimulation({ ...given, limiters: given.limiter });
     const tookMs = performance.now() - startedMs;
     stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
     stderr.write(`${speed(result.durationMs, tookMs)}\n`);
@@ -116,31 +106,6 @@ async function run(given: CommandOptions, version: string): Promise<number> {
     stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
     return EXIT_FAILED;
   }
-}
-
-async function simulateGiven(given: CommandOptions): Promise<SimulateResult> {
-  const { arrivals, limiter: specs, wait: waitMs = 0 } = given;
-  if (arrivals !== undefined) {
-    const durationMs = given.duration ?? DEFAULT_DURATION_MS;
-    const seed = given.seed ?? someSeed();
-    const batches = arrivals.arrivals(durationMs * 1_000, randomNumbers(seed));
-    const simulated = await simulate(batches, specs, waitMs);
-    const source = {
-      text: arrivals.text,
-      seed: arrivals.isRandom ? seed : undefined,
-      file: undefined,
-    };
-    return { ...simulated, source, durationMs, waitMs };
-  }
-  // The caller made sure that there is one.
-  const path = given.file ?? '-';
-  const file = TimestampFile.open(path, { spread: given.spread });
-  const endUs = (given.duration ?? Number.POSITIVE_INFINITY) * 1_000;
-  const simulated = await simulate(file.arrivals(endUs), specs, waitMs);
-  if (simulated.count === 0) throw new Error(`no line of ${path} holds a timestamp that is known`);
-  const source = { text: path, seed: undefined, file: file.counts };
-  const durationMs = given.duration ?? simulated.lastUs / 1_000;
-  return { ...simulated, source, durationMs, waitMs };
 }
 
 function speed(durationMs: number, tookMs: number): string {

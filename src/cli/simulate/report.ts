@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { formatNumber, formatSpan } from '../load/format.ts';
 import { latencyBars } from '../report/latency-bars.ts';
 import { latencyLines } from '../report/latency-lines.ts';
 import type { Chart, LineChart, Page, Section } from '../report/page.ts';
@@ -55,18 +56,21 @@ function limiterSection(result: SimulateResult, one: LimiterResult): Section {
 }
 
 function ratesChart(result: SimulateResult, one: LimiterResult): LineChart {
-  const { slotSeconds, arrivals, admitted, bound } = ratesByTime(result, one);
+  const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
+  const slot = formatSpan(slotSeconds * 1_000);
   // The last step is as long as the others.
   const x = Array.from({ length: arrivals.length + 1 }, (_, slot) => slot * slotSeconds);
   const closed = (values: readonly number[]) => [...values, values.at(-1) ?? 0];
   return {
     kind: 'lines',
-    title: 'Rate by time',
+    title: `Rate by time, each ${slot}; the bound is ${formatNumber(bound)}/s in that time`,
     x,
     series: [
       { label: 'arrivals', colour: 'grey', values: closed(arrivals), look: 'area' },
       { label: 'admitted', colour: 'blue', values: closed(admitted), look: 'area' },
-      { label: 'bound', colour: 'red', values: x.map(() => bound), look: 'dashes' },
+      ...(isBoundNear
+        ? [{ label: 'bound', colour: 'red', values: x.map(() => bound), look: 'dashes' } as const]
+        : []),
     ],
     unit: '/s',
     logarithmic: false,

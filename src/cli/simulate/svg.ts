@@ -47,7 +47,7 @@ export function drawSvg(result: SimulateResult): string {
     const columns = columnsOf(result);
     const said = cellsOf(one, result)
       .map((cell, column) => `${columns[column]} ${cell.replaceAll(/ +/g, ' ')}`)
-      .filter((words) => !/ 0 0\.0 %$| -$/.test(words))
+      .filter((words) => !/^p99| 0 0\.0 %$| -$/.test(words))
       .join(', ');
     return panel(one.text, said, ratesByTime(result, one), HEAD + at * PANEL);
   });
@@ -64,7 +64,7 @@ ${panels.join('\n')}
 }
 
 function legend(): string {
-  const y = 22;
+  const y = 45;
   const x = RIGHT - 262;
   return `<rect class="arrivals" x="${x}" y="${y - 9}" width="14" height="10"/>
 <text x="${x + 20}" y="${y}">arrivals</text>
@@ -75,14 +75,11 @@ function legend(): string {
 }
 
 function panel(text: string, said: string, rates: RatesByTime, top: number): string {
-  const { slotSeconds, arrivals, admitted, bound } = rates;
+  const { slotSeconds, arrivals, admitted, bound, highest, isBoundNear } = rates;
   const seconds = arrivals.length * slotSeconds;
-  const highest = arrivals.concat(admitted).reduce((most, rate) => Math.max(most, rate), 0);
-  // A bound far above what came would press all else to the floor; it is told instead.
-  const isBoundShown = bound <= 2.5 * highest;
-  const step = niceStep(Math.max(highest, isBoundShown ? bound : 0) / 3.2);
-  const ceiling =
-    step * Math.max(1, Math.ceil((Math.max(highest, isBoundShown ? bound : 0) * 1.02) / step));
+  const ceilingLeast = Math.max(highest, isBoundNear ? bound : 0) * 1.02;
+  const step = niceStep(ceilingLeast / 4);
+  const ceiling = step * Math.max(1, Math.ceil(ceilingLeast / step));
   const base = top + BASE;
   const y = (rate: number) => rounded(base - ((BASE - TOP) * rate) / ceiling);
   const x = (second: number) => rounded(LEFT + ((RIGHT - LEFT) * second) / seconds);
@@ -102,7 +99,7 @@ ${timeAxis(seconds, x, base)}
 <path class="admitted" d="M${LEFT},${base}${outline(admitted)}V${base}Z"/>
 <path class="line" d="M${LEFT},${base}${outline(admitted)}"/>
 ${
-  isBoundShown
+  isBoundNear
     ? `<path class="bound" d="M${LEFT},${y(bound)}H${RIGHT}"><title>${escaped(most)}</title></path>`
     : `<text x="${RIGHT - 4}" y="${top + TOP + 12}" text-anchor="end">bound: ${escaped(most)}</text>`
 }`;

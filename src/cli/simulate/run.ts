@@ -1,0 +1,65 @@
+import type { LimiterSpec } from './limiter-specs.ts';
+import type { ArrivalPattern } from './patterns.ts';
+import { randomNumbers, someSeed } from './random.ts';
+import type { SimulateResult } from './result.ts';
+import { simulate } from './simulation.ts';
+import { TimestampFile } from './timestamp-file.ts';
+
+const DEFAULT_DURATION_MS = 60_000;
+
+/** What to simulate: a pattern of arrivals, or a file of timestamps. */
+export interface SimulateOptions {
+  readonly limiters: readonly LimiterSpec[];
+  readonly arrivals?: ArrivalPattern;
+  /** A path, or `-` for what is piped in. */
+  readonly file?: string;
+  /** Whether timestamps of one whole second are spread over it. */
+  readonly spread: boolean;
+  /** In milliseconds. Default: a minute, or the whole file. */
+  readonly duration?: number;
+  /** How long callers wait at most, in milliseconds. Default: not at all. */
+  readonly wait?: number;
+  /** Default: one drawn at random. */
+  readonly seed?: number;
+}
+
+/** @throws Error if the file can't be read or holds no timestamp. */
+export function runSimulation(options: SimulateOptions): Promise<SimulateResult> {
+  const { arrivals, file } = options;
+  if (arrivals !== undefined) return simulatePattern(arrivals, options);
+  if (file !== undefined) return simulateFile(file, options);
+  throw new TypeError('give arrivals, or a file with timestamps');
+}
+
+async function simulatePattern(
+  pattern: ArrivalPattern,
+  {
+    limiters,
+    duration: durationMs = DEFAULT_DURATION_MS,
+    wait: waitMs = 0,
+    ...rest
+  }: SimulateOptions,
+): Promise<SimulateResult> {
+  const seed = rest.seed ?? someSeed();
+  const batches = pattern.arrivals(durationMs * 1_000, randomNumbers(seed));
+  const simulated = await simulate(batches, limiters, waitMs);
+  const source = {
+    text: pattern.text,
+    seed: pattern.isRandom ? seed : undefined,
+    file: undefined,
+  };
+  return { ...simulated, source, durationMs, waitMs };
+}
+
+async function simulateFile(
+  path: string,
+  { limiters, duration, wait: waitMs = 0, spread }: SimulateOptions,
+): Promise<SimulateResult> {
+  const file = TimestampFile.open(path, { spread });
+  const endUs = (duration ?? Number.POSITIVE_INFINITY) * 1_000;
+  const simulated = await simulate(file.arrivals(endUs), limiters, waitMs);
+  if (simulated.count === 0) throw new Error(`no line of ${path} holds a timestamp that is known`);
+  const source = { text: path, seed: undefined, file: file.counts };
+  const durationMs = duration ?? simulated.lastUs / 1_000;
+  return { ...simulated, source, durationMs, waitMs };
+}

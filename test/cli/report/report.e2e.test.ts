@@ -1,0 +1,108 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LACKS_BROWSER, launchBrowser } from '../support/browser.ts';
+import { runCli } from '../support/run-cli.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'zerotime-report-'));
+const loadPage = join(folder, 'load.html');
+const simulatePage = join(folder, 'simulate.html');
+/** In its own words, and such that it would end the page's script if it were taken as it is. */
+const HOSTILE = 'http://127.0.0.1:9/?</script><script>alert(1)</script>';
+
+beforeAll(async () => {
+  await runCli(['load', '--rate=200', '--duration=1s', '--threads=2', `--report=${loadPage}`]);
+  const limiters = ['token-bucket rate=100 burst=20', 'sliding-log limit=100 intervalMs=1000'];
+  await runCli([
+    'simulate',
+    ...limiters.map((limiter) => `--limiter=${limiter}`),
+    ...['--arrivals=poisson rate=120', '--seed=1', '--wait=100ms', `--report=${simulatePage}`],
+  ]);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser.close());
+
+  /** Opens a page, and notes all that it says and asks for. */
+  async function open(path: string) {
+    const page = await browser.newPage({ viewport: { width: 1_000, height: 800 } });
+    const complaints: string[] = [];
+    const requests: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('dialog', (dialog) => complaints.push(dialog.message()));
+    page.on('request', (request) => requests.push(request.url()));
+    const url = pathToFileURL(path).href;
+    await page.goto(url);
+    await page.waitForLoadState('networkidle');
+    return { page, complaints, requests: requests.filter((other) => other !== url) };
+  }
+
+  it.each([
+    ['load', loadPage, 3],
+    ['simulate', simulatePage, 6],
+  ])(
+    'of %s draws its charts, says nothing on the console and asks for nothing',
+    async (_, path, count) => {
+      const { page, complaints, requests } = await open(path);
+      // Kinds of colour: a blank canvas has one, and grid and axes have few.
+      const colours = await page.locator('.chart canvas').evaluateAll((canvases) =>
+        canvases.map((canvas) => {
+          // biome-ignore lint/suspicious/noExplicitAny: the browser's types are not in scope here
+          const { width, height } = canvas as any;
+          // biome-ignore lint/suspicious/noExplicitAny: as above
+          const { data } = (canvas as any).getContext('2d').getImageData(0, 0, width, height);
+          const painted = new Map<string, number>();
+          for (let at = 0; at < data.length; at += 4) {
+            if (data[at + 3] < 40) continue;
+            const colour = [data[at] >> 5, data[at + 1] >> 5, data[at + 2] >> 5].join();
+            painted.set(colour, (painted.get(colour) ?? 0) + 1);
+          }
+          return [...painted.values()].filter((pixels) => pixels > 20).length;
+        }),
+      );
+      expect(colours.length).toBe(count);
+      for (const kinds of colours) expect(kinds).toBeGreaterThan(3);
+      expect(complaints).toEqual([]);
+      expect(requests).toEqual([]);
+      await page.close();
+    },
+  );
+
+  it('shows the values under the pointer', async () => {
+    const { page } = await open(simulatePage);
+    await page.locator('.chart .u-over').first().hover();
+    const legend = page.locator('.chart .u-legend').first();
+    await expect
+      .poll(() => legend.innerText())
+      .toMatch(/at\s*[\d.]+ s\s*arrivals\s*[\d.]+\/s\s*admitted\s*[\d.]+\/s/);
+    await page.close();
+  });
+
+  it('takes what it is told as text', async () => {
+    const path = join(folder, 'hostile.html');
+    await runCli(['load', HOSTILE, '--rate=20', '--duration=200ms', `--report=${path}`]);
+    const { page, complaints } = await open(path);
+    expect(await page.locator('h1').innerText()).toContain('http://127.0.0.1:9/?');
+    expect(await page.locator('.chart canvas').count()).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+});
+
+it('a report is one file, and no larger than 150 kB', () => {
+  for (const path of [loadPage, simulatePage]) {
+    const text = readFileSync(path, 'utf8');
+    expect(text).not.toMatch(/<(?:script|img|link)[^>]* (?:src|href)="(?!data:)/);
+    expect(text).not.toContain('sourceMappingURL');
+    expect(text.length).toBeLessThan(150_000);
+  }
+});

@@ -1,0 +1,98 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCli } from '../support/run-cli.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'zerotime-simulate-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const BUCKET = ['simulate', '--limiter', 'token-bucket rate=100 burst=1'];
+
+/** The parts that the tests read of what `--json` writes. */
+interface Json {
+  readonly arrivals: { readonly count: number; readonly seed: number | null };
+  readonly limiters: readonly {
+    readonly limiter: string;
+    readonly admittedAtOnce: number;
+    readonly refusedAtOnce: number;
+    readonly waitMs: { readonly max: number } | null;
+    readonly bounds: readonly { readonly held: boolean }[];
+  }[];
+}
+
+describe('zerotime simulate', () => {
+  it('shows, side by side, what becomes of the arrivals', async () => {
+    const json = join(folder, 'result.json');
+    const svg = join(folder, 'result.svg');
+    const { code, stdout, stderr } = await runCli([
+      ...BUCKET,
+      ...['--limiter', 'fixed-window limit=30 intervalMs=1000', '--arrivals', 'constant rate=200'],
+      ...['--duration', '10s', '--json', json, '--svg', svg],
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('2,000 in 10 s, 200/s');
+    expect(stdout).toMatch(/token-bucket rate=100 burst=1 +1,000 +50\.0 % +1,000 +50\.0 %\n/);
+    expect(stdout).toMatch(/fixed-window limit=30 intervalMs=1000 +300 +15\.0 % +1,700 +85\.0 %\n/);
+    expect(stderr).toMatch(/10 s simulated in .* times faster\n/);
+    const { arrivals, limiters }: Json = JSON.parse(readFileSync(json, 'utf8'));
+    expect(arrivals).toMatchObject({ count: 2_000, seed: null });
+    expect(limiters).toMatchObject([
+      { admittedAtOnce: 1_000, refusedAtOnce: 1_000, waitMs: null, bounds: [{ held: true }] },
+      { admittedAtOnce: 300, refusedAtOnce: 1_700, waitMs: null, bounds: [{ held: true }] },
+    ]);
+    const picture = readFileSync(svg, 'utf8');
+    expect(picture.match(/<path class="admitted"/g)?.length).toBe(2);
+    expect(picture).toContain('fixed-window limit=30 intervalMs=1000');
+  });
+
+  it('repeats a run by the seed that it prints', async () => {
+    const args = [...BUCKET, '--arrivals', 'poisson rate=120', '--duration', '5s'];
+    const first = await runCli(args);
+    const [, seed = ''] = /seed (\d+)/.exec(first.stdout) ?? [];
+    expect((await runCli([...args, '--seed', seed])).stdout).toBe(first.stdout);
+    const other = seed === '1' ? '2' : '1';
+    expect((await runCli([...args, '--seed', other])).stdout).not.toBe(first.stdout);
+  });
+
+  it('reads an access log, and says what it could not read', async () => {
+    const log = join(folder, 'access.log');
+    const line = (second: string) => `10.0.0.1 - - [01/Jan/2024:00:00:${second} +0000] "GET /"\n`;
+    writeFileSync(log, `${line('10').repeat(200)}no timestamp\n${line('11').repeat(100)}`);
+    const { code, stdout } = await runCli([...BUCKET, '--file', log, '--wait', '20ms']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('read as common log format, from 2024-01-01T00:00:10.000Z');
+    expect(stdout).toContain('1 lines without a timestamp left out');
+    expect(stdout).toMatch(/300 in 1\.99 s/);
+  });
+
+  it('fails if there is nothing to simulate', async () => {
+    const log = join(folder, 'empty.log');
+    writeFileSync(log, 'nothing\nof the kind\n');
+    const { code, stdout, stderr } = await runCli([...BUCKET, '--file', log]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('holds a timestamp that is known');
+  });
+
+  it('fails if the file is none', async () => {
+    const { code, stderr } = await runCli([...BUCKET, '--file', folder]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/error: EISDIR/);
+  });
+
+  it.each([
+    [['simulate', '-a', 'constant rate=1'], /required option '-l, --limiter <limiter>'/],
+    [BUCKET, /give --arrivals, or --file/],
+    [[...BUCKET, '-a', 'constant rate=1', '-f', '-'], /cannot be used with option/],
+    [[...BUCKET, '-a', 'constant'], /--arrivals <pattern>' argument 'constant' is invalid/],
+    [[...BUCKET, '-l', 'bucket'], /--limiter <limiter>' argument 'bucket' is invalid/],
+    [[...BUCKET, '-f', join(folder, 'missing')], /--file <path>'.*can be read/],
+    [[...BUCKET, '-a', 'constant rate=1', '--seed', '-1'], /--seed <number>'.*whole number/],
+    [[...BUCKET, '-a', 'constant rate=1', '--svg', folder], /--svg <file>'.*can be written/],
+    [[...BUCKET, '-a', 'constant rate=1', '--wait', 'long'], /--wait <time>'.*span of time/],
+  ])('%j ends with what is wrong', async (args, text) => {
+    const { code, stdout, stderr } = await runCli(args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(text);
+  });
+});
