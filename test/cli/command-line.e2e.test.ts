@@ -16,6 +16,7 @@ describe('the zerotime command', () => {
 
   it.each([
     [['--help'], /load \[options\] \[url\]/],
+    [['simulate', '--help'], /--limiter <limiter>(.|\n)*fixed-window limit=(.|\n)*Exit code: 0/],
     [['load', '--help'], /--rate <number>(.|\n)*Exit code: 0 if all is well/],
   ])('%j shows help', async (args, text) => {
     const { code, stdout } = await runCli(args);

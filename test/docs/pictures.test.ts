@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { draw } from '../../docs/pictures/draw.ts';
 import { play, SCENES } from '../../docs/pictures/scenes.ts';
+import { drawSimulation, SIMULATION } from '../../docs/pictures/simulation.ts';
 
 const IMAGES = new URL('../../docs/images/', import.meta.url);
 
@@ -19,11 +20,17 @@ test.each(SCENES)(
   },
 );
 
+test('the picture of a simulation is what the command draws (npm run docs:pictures)', async () => {
+  expect(await drawSimulation()).toBe(readFileSync(new URL(`${SIMULATION}.svg`, IMAGES), 'utf8'));
+});
+
 test('every picture is drawn, and shown on a page', () => {
   const choosing = shownOn('choosing.md');
   const measured = shownOn('performance.md');
+  const simulated = shownOn('simulate.md');
+  expect(simulated).toEqual([SIMULATION]);
   expect(choosing.sort()).toEqual(SCENES.map(({ name }) => name).sort());
   expect(readdirSync(IMAGES).sort()).toEqual(
-    [...choosing, ...measured].map((name) => `${name}.svg`).sort(),
+    [...choosing, ...measured, ...simulated].map((name) => `${name}.svg`).sort(),
   );
 });

@@ -1,13 +1,10 @@
 import { Int32Histogram } from 'hdr-histogram-js';
 import { FIRST_SLOT_US, MOST_SLOTS, widerSlot } from './slot-width.ts';
 
-/** A day, in microseconds. */
-const HIGHEST_US = 8.64e10;
-
+/** An hour, in microseconds. */
+const HIGHEST_US = 3.6e9;
 /** Two digits count: enough for a line on a chart. */
-function emptyHistogram(): Int32Histogram {
-  return new Int32Histogram(1, HIGHEST_US, 2);
-}
+const DIGITS = 2;
 
 /** The percentiles of one slot of time, in microseconds. */
 export interface SlotPercentiles {
@@ -29,6 +26,21 @@ export interface LatencyTimelineRecord {
 export class LatencyTimeline {
   #slotUs = FIRST_SLOT_US;
   #slots = new Map<number, Int32Histogram>();
+  /** The one that was recorded in last: as a rule, the next one too. */
+  #latest: { readonly slot: number; readonly histogram: Int32Histogram } | undefined;
+  readonly #highestUs: number;
+  readonly #digits: 2 | 3;
+
+  /** What is higher than `highestUs` counts as that; the less it is, the less memory is taken. */
+  constructor({ highestUs = HIGHEST_US, digits = DIGITS as 2 | 3 } = {}) {
+    // Of the library's own bounds, so that it takes any.
+    this.#highestUs = Math.max(2, Math.ceil(highestUs));
+    this.#digits = digits;
+  }
+
+  #emptyHistogram(): Int32Histogram {
+    return new Int32Histogram(1, this.#highestUs, this.#digits);
+  }
 
   record(atUs: number, latencyUs: number): void {
     this.#recordMany(Math.max(0, atUs), latencyUs, 1);
@@ -37,13 +49,24 @@ export class LatencyTimeline {
   #recordMany(atUs: number, latencyUs: number, count: number): void {
     while (atUs >= MOST_SLOTS * this.#slotUs) this.#widen();
     const slot = Math.floor(atUs / this.#slotUs);
-    let histogram = this.#slots.get(slot);
-    if (histogram === undefined) {
-      histogram = emptyHistogram();
-      this.#slots.set(slot, histogram);
-    }
-    const us = Math.min(Math.max(0, Math.round(latencyUs)), HIGHEST_US);
-    histogram.recordValueWithCount(us, count);
+    const us = Math.min(Math.max(0, Math.round(latencyUs)), this.#highestUs);
+    if (this.#latest?.slot !== slot) this.#latest = { slot, histogram: this.#histogramOf(slot) };
+    this.#latest.histogram.recordValueWithCount(us, count);
+  }
+
+  #histogramOf(slot: number): Int32Histogram {
+    const known = this.#slots.get(slot);
+    if (known !== undefined) return known;
+    const histogram = this.#emptyHistogram();
+    this.#slots.set(slot, histogram);
+    return histogram;
+  }
+
+  /** All slots together. */
+  total(): Int32Histogram {
+    const sum = this.#emptyHistogram();
+    for (const histogram of this.#slots.values()) sum.add(histogram);
+    return sum;
   }
 
   #widen(): void {
@@ -56,6 +79,7 @@ export class LatencyTimeline {
       else into.add(histogram);
     }
     this.#slots = slots;
+    this.#latest = undefined;
     this.#slotUs = wider;
   }
 

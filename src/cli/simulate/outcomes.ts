@@ -1,10 +1,7 @@
-import { Int32Histogram } from 'hdr-histogram-js';
+import type { Int32Histogram } from 'hdr-histogram-js';
 import { LatencyTimeline } from '../report/latency-timeline.ts';
 import { Timeline } from '../report/timeline.ts';
 import type { Bound } from './bounds.ts';
-
-/** A day, the longest wait that can be asked for, in microseconds. */
-const HIGHEST_US = 8.64e10;
 
 /** What became of the calls, in memory that does not grow with them. */
 export class Outcomes {
@@ -14,15 +11,16 @@ export class Outcomes {
   /** Waited, and were refused then. */
   gaveUp = 0;
   readonly admissions = new Timeline();
-  /** Waits of those admitted, in microseconds: nothing of them where nobody waits. */
-  readonly waits = new Int32Histogram(1, HIGHEST_US, 3);
-  readonly waitsByTime = new LatencyTimeline();
+  /** Waits of those admitted, by their arrival: nothing of them where nobody waits. */
+  readonly waitsByTime: LatencyTimeline;
   readonly bounds: readonly Bound[];
   readonly #doesWait: boolean;
 
-  constructor(bounds: readonly Bound[], doesWait: boolean) {
+  /** @param waitMs how long callers wait at most */
+  constructor(bounds: readonly Bound[], waitMs: number) {
     this.bounds = bounds;
-    this.#doesWait = doesWait;
+    this.#doesWait = waitMs > 0;
+    this.waitsByTime = new LatencyTimeline({ highestUs: waitMs * 1_000, digits: 3 });
   }
 
   /** To be called in the order of the instants admitted. */
@@ -32,9 +30,12 @@ export class Outcomes {
     const waitUs = admittedUs - arrivedUs;
     if (waitUs > 0) this.admittedLater += 1;
     else this.admittedAtOnce += 1;
-    if (!this.#doesWait) return;
-    this.waits.recordValue(Math.min(Math.round(waitUs), HIGHEST_US));
-    this.waitsByTime.record(arrivedUs, waitUs);
+    if (this.#doesWait) this.waitsByTime.record(arrivedUs, waitUs);
+  }
+
+  /** Waits of those admitted, in microseconds. */
+  get waits(): Int32Histogram {
+    return this.waitsByTime.total();
   }
 
   refuse(): void {

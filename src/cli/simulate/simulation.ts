@@ -29,7 +29,7 @@ interface Stand {
 function stand(spec: LimiterSpec, waitMs: number): Stand {
   const clock = new SimulatedClock();
   const limiter: Limiter = spec.create(clock);
-  const outcomes = new Outcomes(spec.bounds(), waitMs > 0);
+  const outcomes = new Outcomes(spec.bounds(), waitMs);
   return { text: spec.text, outcomes, callers: callersAt({ limiter, clock, outcomes }, waitMs) };
 }
 

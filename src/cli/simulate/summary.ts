@@ -64,12 +64,15 @@ function fileLines(file: NonNullable<SimulateResult['source']['file']>, paint: P
     format === undefined ? [] : [field('', paint.dim(`read as ${format}${since(startedUs)}`))];
   if (unreadable > 0) {
     lines.push(
-      field('', paint.bad(`${formatCount(unreadable)} lines without a timestamp left out`)),
+      field('', paint.bad(`lines without a timestamp, left out: ${formatCount(unreadable)}`)),
     );
   }
   if (late > 0) {
     lines.push(
-      field('', `${formatCount(late)} out of order, taken at the latest instant before them`),
+      field(
+        '',
+        `lines out of order, taken at the latest instant before them: ${formatCount(late)}`,
+      ),
     );
   }
   return lines;

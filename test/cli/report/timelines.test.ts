@@ -71,5 +71,8 @@ describe('a timeline of latencies', () => {
     const timeline = new LatencyTimeline();
     timeline.record(-5, -1);
     expect(timeline.percentiles()).toEqual([{ atUs: 0, p50: 0, p90: 0, p99: 0, max: 0 }]);
+    const low = new LatencyTimeline({ highestUs: 50, digits: 3 });
+    low.record(0, 51);
+    expect(low.total().maxValue).toBe(50);
   });
 });

@@ -62,7 +62,7 @@ describe('zerotime simulate', () => {
     const { code, stdout } = await runCli([...BUCKET, '--file', log, '--wait', '20ms']);
     expect(code).toBe(0);
     expect(stdout).toContain('read as common log format, from 2024-01-01T00:00:10.000Z');
-    expect(stdout).toContain('1 lines without a timestamp left out');
+    expect(stdout).toContain('lines without a timestamp, left out: 1');
     expect(stdout).toMatch(/300 in 1\.99 s/);
   });
 
