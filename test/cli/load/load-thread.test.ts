@@ -57,6 +57,7 @@ async function load(
     request: { method: 'GET', headers: [], body: undefined },
     timeoutMs: 1000,
     outstanding: 2,
+    latencyByTime: false,
     ...data,
   });
   expect(await ready).toEqual([{ type: 'ready' }]);
@@ -69,7 +70,7 @@ async function load(
       if (event.type === 'done') resolve(event.tally);
     });
   });
-  post({ type: 'go', bucket: bucket.handle, endUs });
+  post({ type: 'go', bucket: bucket.handle, startUs, endUs });
   if (stopMs !== undefined) post({ type: 'stop', endUs: startUs - 0.5 + stopMs * 1000 });
   return { admissions, tally: await told, startUs, endUs };
 }
