@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  FixedWindow,
+  LeakyBucket,
+  ManualClock,
+  RateLimitError,
+  Region,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
+  TokenBucket,
+} from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { SEED } from '../support/random.ts';
+
+const CLASSES = {
+  TokenBucket,
+  LeakyBucket,
+  FixedWindow,
+  SlidingWindow,
+  SlidingLog,
+  Sometimes,
+  KeyedTokenBucket,
+} as const;
+
+/** Anything at all, but for sizes that would be granted, and cost gigabytes. */
+const hostile = fc
+  .oneof(
+    fc.anything({
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withNullPrototype: true,
+      withTypedArray: true,
+    }),
+    fc.double(),
+    fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, -0, 5e-324, '5', null, Symbol('s')),
+    fc.func(fc.anything()),
+  )
+  .filter((value) => !(typeof value === 'number' && Number.isInteger(value) && value > 10_000));
+const good = fc.constantFrom(1, 2, 10, 1000);
+const option = fc.oneof({ weight: 3, arbitrary: good }, { weight: 1, arbitrary: hostile });
+const NAMES = [
+  ...['rate', 'burst', 'initial', 'quantum', 'fillIntervalMs', 'slack', 'limit', 'intervalMs'],
+  ...['slots', 'capacity', 'whenFull', 'first', 'every'],
+];
+const options = fc
+  .tuple(
+    fc.dictionary(fc.constantFrom(...NAMES), option, { maxKeys: NAMES.length }),
+    fc.dictionary(fc.constantFrom('clock', 'region', 'stats', 'kernel'), hostile, { maxKeys: 1 }),
+  )
+  .map((parts) => Object.assign({}, ...parts) as never);
+const anything = fc.oneof(
+  { weight: 4, arbitrary: options },
+  { weight: 1, arbitrary: hostile as fc.Arbitrary<never> },
+);
+
+test(`no options and no arguments do anything but work, or throw an error that says why (ZEROTIME_SEED=${SEED})`, () => {
+  let made = 0;
+  let refused = 0;
+  const isDocumented = (error: unknown) => {
+    expect([TypeError, RangeError, RateLimitError]).toContain((error as Error).constructor);
+    // V8's own messages of what went wrong inside speak of such.
+    expect((error as Error).message).not.toMatch(
+      /undefined \(reading|is not a function|BigInt because|not iterable|Cannot convert/,
+    );
+    refused++;
+  };
+  const name = fc.constantFrom(...(Object.keys(CLASSES) as (keyof typeof CLASSES)[]));
+  const property = fc.property(name, anything, hostile, (name, given, argument) => {
+    let limiter: ReturnType<(typeof CLASSES)[keyof typeof CLASSES]['create']>;
+    try {
+      limiter = CLASSES[name].create(given);
+    } catch (error) {
+      isDocumented(error);
+      return;
+    }
+    made++;
+    const n = argument as number;
+    const calls =
+      limiter instanceof Sometimes
+        ? [() => limiter.do(argument as () => void)]
+        : limiter instanceof KeyedTokenBucket
+          ? [
+              () => limiter.tryConsume(n),
+              () => limiter.decide('key', n),
+              () => limiter.waitSync('key', 1, argument as object),
+            ]
+          : [
+              () => limiter.tryConsume(n),
+              () => limiter.consumeOrDrain(n),
+              () => limiter.decide(n),
+              () => limiter.timeUntil(n),
+              () => limiter.waitSync(1e9, argument as object),
+            ];
+    for (const call of calls) {
+      try {
+        call();
+      } catch (error) {
+        isDocumented(error);
+      }
+    }
+  });
+  fc.assert(property, { seed: SEED, numRuns: 3000 });
+  expect(made).toBeGreaterThan(200);
+  expect(refused).toBeGreaterThan(1000);
+});
+
+test(`nor do those of regions and clocks (ZEROTIME_SEED=${SEED})`, () => {
+  const property = fc.property(hostile, hostile, (one, other) => {
+    for (const create of [Region.create, ManualClock.create] as ((options: never) => unknown)[]) {
+      for (const given of [one, { bytes: one, buffer: other }, { bytes: one }, { nowMs: one }]) {
+        try {
+          create(given as never);
+        } catch (error) {
+          expect([TypeError, RangeError]).toContain((error as Error).constructor);
+        }
+      }
+    }
+  });
+  fc.assert(property, { seed: SEED, numRuns: 500 });
+});
