@@ -1,10 +1,10 @@
 import { Behaviour, type Progress, READ, WRITE } from './behaviour.ts';
 import { Crew, type Run, stoppedBy } from './crew.ts';
 import type { Exploration, Scenario, Violation } from './exploration.ts';
+import { Position } from './position.ts';
 import { type Execution, type Returned, Specification } from './specification.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import type { SubjectModule } from './subject.ts';
-import { STOPS } from './turns.ts';
 
 /** An interleaving of so many steps goes on for ever. */
 const MAX_PATH = 500;
@@ -33,22 +33,9 @@ export class Explorer {
   readonly #specification: Specification;
   #runs = 0;
   #behaviours: readonly Behaviour[] = [];
-  /** The words that threads write. */
-  #words: readonly number[] = [];
-
-  // Where the search is.
-  #memory: Memory;
-  /** A number for what the words hold. */
-  #contents = 0;
-  #progress: Progress[] = [];
-  #begun: (Returned | undefined)[][] = [];
-  /** The same as text. */
-  #begunText: string[] = [];
-  #stopped = -1;
-  readonly #path: number[] = [];
+  #position: Position;
 
   // What it has seen.
-  readonly #contentsOf = new Map<string, number>();
   readonly #visited = new Map<string, bigint>();
   #steps = 0;
   #stops = 0;
@@ -59,7 +46,7 @@ export class Explorer {
     this.#scenario = scenario;
     this.#subject = subject;
     this.#crew = new Crew(scenario, subject.create(scenario.setup));
-    this.#memory = new Memory(this.#crew.initial);
+    this.#position = new Position(this.#crew.initial, [], []);
     this.#specification = new Specification(scenario.threads, subject, this.#crew.initial);
   }
 
@@ -130,17 +117,10 @@ export class Explorer {
         return behaviour;
       });
       this.#learn([]);
-      this.#words = this.#crew.words;
-      this.#contentsOf.clear();
     }
     for (const behaviour of this.#behaviours) behaviour.isSurprised = false;
-    this.#memory = new Memory(this.#crew.initial);
-    this.#contents = this.#nameContents();
-    this.#progress = this.#behaviours.map((behaviour) => behaviour.start);
-    this.#begun = threads.map(() => []);
-    this.#begunText = threads.map(() => '');
-    this.#stopped = -1;
-    this.#path.length = 0;
+    const start = this.#behaviours.map((behaviour) => behaviour.start);
+    this.#position = new Position(this.#crew.initial, this.#crew.words, start);
     this.#visited.clear();
     this.#steps = 0;
     this.#stops = 0;
@@ -159,52 +139,27 @@ export class Explorer {
     }
   }
 
-  #nameContents(): number {
-    const text = this.#memory.text(this.#words);
-    const known = this.#contentsOf.get(text);
-    if (known !== undefined) return known;
-    this.#contentsOf.set(text, this.#contentsOf.size);
-    return this.#contentsOf.size - 1;
-  }
-
-  #state(): string {
-    let state = `${this.#contents}`;
-    let thread = 0;
-    for (const progress of this.#progress) {
-      const isStopped = thread === this.#stopped;
-      // Of a thread that takes no more steps, only what it returned matters.
-      state +=
-        progress.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
-      state += this.#begunText[thread++];
-    }
-    return state;
-  }
-
-  #canGoOn(thread: number): boolean {
-    return thread !== this.#stopped && this.#progress[thread]?.isAtEnd === false;
-  }
-
   /** Goes on from here in every way; returns the number of interleavings. */
   #visit(): bigint {
-    const state = this.#state();
+    const { state, path, progress, stopped } = this.#position;
     const known = this.#visited.get(state);
     if (known !== undefined) return known;
-    const able = [...this.#progress.keys()].filter((thread) => this.#canGoOn(thread));
+    const { able } = this.#position;
     let interleavings = 0n;
     if (able.length === 0) {
       this.#check();
       interleavings = 1n;
     }
     const { longest = Number.POSITIVE_INFINITY } = this.#scenario;
-    if (able.some((thread) => (this.#progress[thread]?.age ?? 0) >= longest)) {
+    if (able.some((thread) => (progress[thread]?.age ?? 0) >= longest)) {
       this.#cuts++;
       return 0n;
     }
-    if (this.#path.length > MAX_PATH) throw new Error(`a thread spins: ${this.#path}`);
+    if (path.length > MAX_PATH) throw new Error(`a thread spins: ${path}`);
     const alone = able.find((thread) => this.#commutes(thread, able));
     for (const thread of alone === undefined ? able : [alone]) {
       interleavings += this.#go(thread);
-      if (this.#scenario.stops === true && this.#stopped < 0) interleavings += this.#stop(thread);
+      if (this.#scenario.stops === true && stopped < 0) interleavings += this.#stop(thread);
       if (this.#violation !== undefined) break;
     }
     this.#visited.set(state, interleavings);
@@ -213,10 +168,11 @@ export class Explorer {
 
   /** A thread's next step, and what comes after it. */
   #ahead(thread: number): { step: Step; before: Progress; after: Progress } {
-    const before = this.#progress[thread];
+    const { memory, path, progress } = this.#position;
+    const before = progress[thread];
     if (before?.step === undefined) throw new Error(`thread ${thread} has no step to take`);
-    const seen = this.#memory.seen(before.step);
-    if (before.after.get(seen)?.isKnown !== true) this.#learn([...this.#path, thread]);
+    const seen = memory.seen(before.step);
+    if (before.after.get(seen)?.isKnown !== true) this.#learn([...path, thread]);
     const after = before.after.get(seen);
     if (after === undefined) throw new Error('real threads saw something else');
     return { step: before.step, before, after };
@@ -226,10 +182,10 @@ export class Explorer {
   #commutes(thread: number, able: readonly number[]): boolean {
     const { step, before, after } = this.#ahead(thread);
     const ends = after.done > before.done;
-    const ways = this.#memory.changes(step) ? READ | WRITE : WRITE;
+    const ways = this.#position.memory.changes(step) ? READ | WRITE : WRITE;
     return able.every((other) => {
       if (other === thread) return true;
-      const progress = this.#progress[other];
+      const progress = this.#position.progress[other];
       if (progress === undefined || before.begins) return false;
       const willBegin =
         progress.begins || progress.done + 1 < (this.#scenario.threads[other]?.length ?? 0);
@@ -239,54 +195,22 @@ export class Explorer {
 
   #go(thread: number): bigint {
     const { step, before, after } = this.#ahead(thread);
-    const begun = this.#begun[thread] ?? [];
-    const word = wordOf(step.address);
-    const old = this.#memory.word(word);
-    const contents = this.#contents;
-
-    const text = this.#begunText[thread] ?? '';
-    if (before.begins) {
-      const returned = this.#progress.map(({ done }) => done);
-      begun[step.operation] = returned;
-      this.#begunText[thread] = `${text}/${returned}`;
-    }
-    if (this.#memory.changes(step)) {
-      this.#memory.take(step);
-      this.#contents = this.#nameContents();
-    }
-    this.#progress[thread] = after;
-    this.#path.push(thread);
     this.#steps++;
-    const interleavings = this.#visit();
-
-    this.#path.pop();
-    this.#progress[thread] = before;
-    this.#memory.setWord(word, old);
-    this.#contents = contents;
-    if (before.begins) {
-      begun.length = step.operation;
-      this.#begunText[thread] = text;
-    }
-    return interleavings;
+    return this.#position.go(thread, step, before, after, () => this.#visit());
   }
 
-  /** A thread is stopped for ever. That commutes with all that the others do. */
   #stop(thread: number): bigint {
-    this.#stopped = thread;
-    this.#path.push(thread + STOPS);
     this.#stops++;
-    const interleavings = this.#visit();
-    this.#path.pop();
-    this.#stopped = -1;
-    return interleavings;
+    return this.#position.stop(thread, () => this.#visit());
   }
 
   #check(): void {
-    const results = this.#progress.map((progress) => progress.results);
-    const begun = this.#begun.map((operations) => [...operations]);
-    const execution = { begun, results, observation: this.#observe(this.#memory) };
+    const { memory, path, progress } = this.#position;
+    const results = progress.map((one) => one.results);
+    const begun = this.#position.begun.map((operations) => [...operations]);
+    const execution = { begun, results, observation: this.#observe(memory) };
     if (this.#specification.explains(execution)) return;
-    this.#violation ??= { schedule: [...this.#path], execution };
+    this.#violation ??= { schedule: [...path], execution };
   }
 
   #observe(memory: Memory): unknown {

@@ -1,0 +1,102 @@
+import type { Progress } from './behaviour.ts';
+import type { Returned } from './specification.ts';
+import { Memory, type Step, wordOf } from './step.ts';
+import { STOPS } from './turns.ts';
+
+/** Where a search is: what the words hold, what each thread has done, and how it came to that. */
+export class Position {
+  readonly memory: Memory;
+  readonly progress: Progress[];
+  /** What had returned when each operation, by thread, took its first step. */
+  readonly begun: (Returned | undefined)[][];
+  /** The thread that was stopped for ever, or -1. */
+  stopped = -1;
+  /** The schedule so far. */
+  readonly path: number[] = [];
+  readonly #words: readonly number[];
+  /** {@link begun} as text. */
+  readonly #begunText: string[];
+  /** A number for what the words hold. */
+  #contents: number;
+  readonly #contentsOf = new Map<string, number>();
+
+  /** `words` are those that threads write. */
+  constructor(initial: Uint8Array, words: readonly number[], start: readonly Progress[]) {
+    this.memory = new Memory(initial);
+    this.progress = [...start];
+    this.begun = start.map(() => []);
+    this.#words = words;
+    this.#begunText = start.map(() => '');
+    this.#contents = this.#nameContents();
+  }
+
+  #nameContents(): number {
+    const text = this.memory.text(this.#words);
+    const known = this.#contentsOf.get(text);
+    if (known !== undefined) return known;
+    this.#contentsOf.set(text, this.#contentsOf.size);
+    return this.#contentsOf.size - 1;
+  }
+
+  /** All that what comes next depends on, as text. */
+  get state(): string {
+    let state = `${this.#contents}`;
+    let thread = 0;
+    for (const progress of this.progress) {
+      const isStopped = thread === this.stopped;
+      // Of a thread that takes no more steps, only what it returned matters.
+      state +=
+        progress.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
+      state += this.#begunText[thread++];
+    }
+    return state;
+  }
+
+  /** The threads that have a step to take. */
+  get able(): number[] {
+    return [...this.progress.keys()].filter(
+      (thread) => thread !== this.stopped && this.progress[thread]?.isAtEnd === false,
+    );
+  }
+
+  /** Lets a thread take its step, does `visit`, and takes the step back. */
+  go<T>(thread: number, step: Step, before: Progress, after: Progress, visit: () => T): T {
+    const begun = this.begun[thread] ?? [];
+    const word = wordOf(step.address);
+    const old = this.memory.word(word);
+    const contents = this.#contents;
+    const text = this.#begunText[thread] ?? '';
+    if (before.begins) {
+      const returned = this.progress.map(({ done }) => done);
+      begun[step.operation] = returned;
+      this.#begunText[thread] = `${text}/${returned}`;
+    }
+    if (this.memory.changes(step)) {
+      this.memory.take(step);
+      this.#contents = this.#nameContents();
+    }
+    this.progress[thread] = after;
+    this.path.push(thread);
+    const visited = visit();
+
+    this.path.pop();
+    this.progress[thread] = before;
+    this.memory.setWord(word, old);
+    this.#contents = contents;
+    if (before.begins) {
+      begun.length = step.operation;
+      this.#begunText[thread] = text;
+    }
+    return visited;
+  }
+
+  /** Stops a thread for ever, does `visit`, and takes that back. It commutes with all that others do. */
+  stop<T>(thread: number, visit: () => T): T {
+    this.stopped = thread;
+    this.path.push(thread + STOPS);
+    const visited = visit();
+    this.path.pop();
+    this.stopped = -1;
+    return visited;
+  }
+}
