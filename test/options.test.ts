@@ -55,6 +55,7 @@ const OPTIONS: readonly Bad[] = [
     TypeError,
     'give rate, or quantum',
   ],
+  [token({ rate: Number.POSITIVE_INFINITY, burst: 0 }), RangeError, 'burst must be'],
   [token({ quantum: 1, burst: 1 }), TypeError, 'fillIntervalMs must be a number at least 0.001'],
   [token({ fillIntervalMs: 1, burst: 1 }), TypeError, 'quantum must be an integer at least 1'],
   [token({ quantum: 1.5, fillIntervalMs: 1, burst: 1 }), RangeError, 'quantum must be an integer'],

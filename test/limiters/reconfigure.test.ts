@@ -112,7 +112,8 @@ describe('reconfigure', () => {
     const { clock, bucket } = drained({ rate: 10, burst: 100 });
     expect(() => bucket.reconfigure({ rate: 0 })).toThrow(RangeError);
     expect(() => bucket.reconfigure({ burst: -1 })).toThrow(RangeError);
-    expect(() => bucket.reconfigure({ quantum: 5 })).toThrow(TypeError);
+    expect(() => bucket.reconfigure({ quantum: 5 })).toThrow(/^fillIntervalMs must be/);
+    expect(() => bucket.reconfigure({ fillIntervalMs: 5 })).toThrow(/^quantum must be/);
     expect(() => bucket.reconfigure({ rate: 5, quantum: 5 })).toThrow(TypeError);
     clock.advance(1000);
     expect([bucket.rate, bucket.burst, bucket.balance()]).toEqual([10, 100, 10]);

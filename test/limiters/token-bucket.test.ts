@@ -111,6 +111,14 @@ describe('a token bucket', () => {
     expect(bucket.balance()).toBe(0);
   });
 
+  test.each(['wasm', 'atomics'] as const)('drains nothing in debt, with kernel %s', (kernel) => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock, kernel });
+    bucket.acquire(5);
+    expect(bucket.consumeOrDrain(5)).toBe(0);
+    expect(bucket.balance()).toBe(-5);
+  });
+
   test('admits 0 tokens even in debt, and takes nothing for them', async () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5, initial: 0 });
     bucket.acquire(5);

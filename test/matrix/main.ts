@@ -28,7 +28,7 @@ for (const major of MAJORS) {
     outcome = `${version.padEnd(10)} ${what} ${verdict}`;
     if (code !== 0) process.exitCode = 1;
   } catch (error) {
-    outcome = `v${major}  ${what} NOT RUN: ${(error as Error).message}`;
+    outcome = `${`v${major}`.padEnd(10)} ${what} NOT RUN: ${(error as Error).message},`;
     process.exitCode = 1;
   }
   const seconds = (performance.now() - start) / 1000;

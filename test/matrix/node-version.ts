@@ -32,10 +32,9 @@ async function fetchNode(major: number, folder: string): Promise<void> {
   try {
     await run('npm', ['install', '--prefix', folder, ...options, name], { cwd: folder });
   } catch (error) {
-    const said = (error as { readonly stderr?: string }).stderr?.trim();
-    throw new Error(`Node ${major} could not be fetched: npm install ${name}: ${said}`, {
-      cause: error,
-    });
+    const { stderr = '', message } = error as Error & { readonly stderr?: string };
+    const reason = /^npm error code (.+)$/m.exec(stderr)?.[1] ?? message;
+    throw new Error(`npm install ${name}, which brings it, failed: ${reason}`, { cause: error });
   }
 }
 

@@ -203,7 +203,7 @@ function collect({
   startedAt,
   threads,
   startUs,
-  endUs,
+  endUs: plannedEndUs,
   interrupted,
 }: Collected): LoadResult {
   const tally = new Tally();
@@ -211,6 +211,9 @@ function collect({
     if (thread.tally !== undefined) tally.add(thread.tally);
   }
   const admissions = mergeAdmissions(threads.flatMap((thread) => thread.logs));
+  // A thread that heard of an early end too late has gone on beyond it, and so has the run.
+  const lastUs = admissions.at(-1) ?? startUs;
+  const endUs = Math.max(plannedEndUs, lastUs + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const sent = threads.reduce((sum, { counters }) => sum + counters.sent, 0);
   return {

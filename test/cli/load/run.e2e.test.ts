@@ -73,6 +73,25 @@ describe('runLoad', () => {
     );
   });
 
+  it('counts what a thread admitted before it heard of an early end', async () => {
+    const loadWorker = worker(`
+      parentPort.on('message', ({ type, endUs }) => {
+        if (type !== 'stop') return;
+        const admissions = Float64Array.of(endUs + 1e4, endUs + 3e4);
+        const counters = { sent: 2, succeeded: 2, failed: 0 };
+        parentPort.postMessage({ type: 'report', admissions, counters, waiting: 0 });
+        process.exit();
+      });
+      parentPort.postMessage({ type: 'ready' });
+    `);
+    const stop = new AbortController();
+    const onProgress = () => stop.abort();
+    const options = { ...OPTIONS, threads: 1, durationMs: 60_000 };
+    const result = await runLoad(options, { stop: stop.signal, onProgress, loadWorker });
+    expect(result).toMatchObject({ interrupted: true, admitted: 2 });
+    expect(result.admittedPer100Ms.reduce((sum, count) => sum + count)).toBe(2);
+  });
+
   it('notices a limiter that lets too much through', async () => {
     // Two threads that were both given each slot of the schedule.
     const loadWorker = worker(`
