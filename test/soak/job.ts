@@ -1,7 +1,7 @@
 import type { LimiterHandle } from '../../src/index.ts';
 
 /** What a thread of the soak is to do. */
-export type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd';
+type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd';
 
 export interface SoakJob {
   readonly work: Work;

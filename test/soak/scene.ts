@@ -21,7 +21,7 @@ export interface Audit {
 }
 
 /** How far a round went. */
-export interface Round {
+interface Round {
   readonly ledger: Ledger;
   readonly admitted: readonly Admitted[];
 }
