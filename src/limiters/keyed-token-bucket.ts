@@ -91,7 +91,7 @@ export class KeyedTokenBucket {
     // A missing number fails the check that follows, with an error that names it.
     const schedule = continuous(rate, (burst ?? unlimited) as number);
     checkNumber('capacity', capacity, { min: 1, max: MAX_CAPACITY, integer: true });
-    if (!Object.hasOwn(WHEN_FULL, whenFull)) {
+    if (typeof whenFull !== 'string' || !Object.hasOwn(WHEN_FULL, whenFull)) {
       const choices = Object.keys(WHEN_FULL).join(', ');
       throw new RangeError(`whenFull must be one of ${choices}, got ${shown(whenFull)}`);
     }

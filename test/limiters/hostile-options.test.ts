@@ -121,3 +121,12 @@ test(`nor do those of regions and clocks (ZEROTIME_SEED=${SEED})`, () => {
   });
   fc.assert(property, { seed: SEED, numRuns: 500 });
 });
+
+test.each([Object.create(null), { toString: () => 'share' }, ['share']])(
+  'whenFull is one of its names, not %o',
+  (whenFull) => {
+    const make = () => KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 1, whenFull });
+    expect(make).toThrow(RangeError);
+    expect(make).toThrow('whenFull must be one of share, refuse, admit, got an');
+  },
+);
