@@ -2,7 +2,7 @@ import type { SimulationResult } from './simulation.ts';
 import type { TimestampCounts } from './timestamp-file.ts';
 
 /** Where the arrivals came from. */
-export interface ArrivalsSource {
+interface ArrivalsSource {
   /** The pattern, or the path of the file. */
   readonly text: string;
   /** Undefined where nothing was random. */
