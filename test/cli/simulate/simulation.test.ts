@@ -126,7 +126,7 @@ describe('simulated', () => {
     ['try', 0],
     ['wait', 400],
   ])(`no bound is exceeded, and none is lost (%s, seed ${SEED})`, async (_, waitMs) => {
-    const pattern = 'poisson rate=110 + bursts size=80 everyMs=3000 overMs=40';
+    const pattern = 'poisson rate=60 + bursts size=120 everyMs=3000 overMs=40';
     const { count, limiters } = await play(pattern, 120, ALL, { waitMs, seed: SEED });
     expect(limiters.length).toBe(ALL.length);
     for (const { text, outcomes } of limiters) {
