@@ -42,11 +42,13 @@ async function exploreAll(indices: readonly number[]): Promise<Figures[]> {
       execArgv: ['--max-old-space-size=4096'],
     });
     let exploring: string | undefined;
-    const ended = once(child, 'exit').then(() => {
-      if (exploring !== undefined) throw new Error(`exploring ${exploring} ended its process`);
+    const ended = once(child, 'exit').then(([code, signal]) => {
+      if (exploring === undefined) return;
+      throw new Error(`exploring ${exploring} ended its process: ${signal ?? code}`);
     });
     for (let index = queue.shift(); index !== undefined; index = queue.shift()) {
-      exploring = SCENARIOS[index]?.name;
+      const scenario = SCENARIOS[index];
+      exploring = scenario && title(scenario);
       const answered = new Promise<Figures>((resolve) => child.once('message', resolve));
       child.send(index);
       const answer = await Promise.race([answered, ended]);
