@@ -11,6 +11,7 @@ const { runLoad }: typeof import('../../../src/cli/load/run.ts') = await import(
 const OPTIONS: LoadOptions = {
   url: undefined,
   rate: 100,
+  ramp: undefined,
   burst: 1,
   threads: 2,
   connections: 2,
