@@ -39,6 +39,8 @@ export class Position {
   /** What the reservation wrote, in terms of the record. */
   #receipt: Receipt | undefined;
   #dueUs: number;
+  /** Whether it was due before a change, which then does not move it. */
+  #isPast = false;
 
   /** `dueUs` is the instant that was promised. */
   constructor(place: CellPlace, receipt: BucketReceipt, dueUs: number) {
@@ -51,6 +53,7 @@ export class Position {
 
   /** The instant, in microseconds, at which the tokens are there by the limit that is in force now. */
   dueUs(): number {
+    if (this.#isPast) return this.#dueUs;
     const live = liveRecord(this.#place);
     if (live.generation !== this.#record?.generation) this.#follow(live);
     return this.#dueUs;
@@ -72,16 +75,23 @@ export class Position {
     } else {
       for (const next of changes) {
         cost = this.#carryOver(next, cost);
-        this.#record = next;
+        if (this.#isPast) {
+          this.#receipt = undefined;
+          return;
+        }
       }
       const word = (this.#ticks << BigInt(INDEX_BITS)) | BigInt(live.index);
       this.#receipt = this.#receipt && { word, cost: cost << BigInt(INDEX_BITS) };
     }
-    const { schedule, originUs } = live;
+    this.#settleUnder(live);
+  }
+
+  #settleUnder(record: PlacedRecord): void {
+    const { schedule, originUs } = record;
     const fill = schedule.fillTicks || 1;
     this.#dueUs =
       originUs + (Math.ceil(Number(this.#ticks) / fill) * fill) / schedule.ticksPerMicro;
-    this.#record = live;
+    this.#record = record;
   }
 
   /** The records that came after this position's, in order; undefined if one was used again. */
@@ -98,14 +108,17 @@ export class Position {
   }
 
   /** Expresses the position, and returns the cost, in ticks of the next record. */
-  #carryOver(next: ConfigRecord, cost: bigint): bigint {
+  #carryOver(next: PlacedRecord, cost: bigint): bigint {
     const record = this.#record as ConfigRecord; // the one that these changes lead away from
     const offsetUs = offsetOf(next.schedule, next.generation);
     const nextTicks = BigInt(Math.round(offsetUs * next.schedule.ticksPerMicro));
     const ahead = this.#ticks - ticksAtEnd(record, next.schedule, next.originUs + offsetUs);
+    this.#isPast = ahead <= 0n;
+    if (this.#isPast) return 0n;
     // Rounded as the bucket's debt and tokens are: the wait up, what would be given back down.
-    const debt = -convert(ahead > 0n ? -ahead : 0n, record.schedule, next.schedule);
+    const debt = -convert(-ahead, record.schedule, next.schedule);
     this.#ticks = nextTicks + (debt < MOST_TICKS ? debt : MOST_TICKS);
+    this.#settleUnder(next);
     return convert(cost, record.schedule, next.schedule);
   }
 }

@@ -1,11 +1,15 @@
 import { LATER, type TokenKernel } from '../kernel/bucket-kernel.ts';
 import { checkObject, checkSpanMs, checkTokens } from '../options.ts';
-import type { Clock } from '../time/clock.ts';
+import type { Clock, SleepOptions } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
-import type { Line } from './line.ts';
 import { Reservation } from './reservation.ts';
 import { checkWait, exceeds, timedOut } from './waiting.ts';
+
+/** The latest instant that a wait may end at: that which was promised, or later by what is left of the timeout. */
+function deadlineOf({ atUs, waitMs }: Reservation, timeoutMs: number): number {
+  return atUs + (timeoutMs - waitMs) * 1000;
+}
 
 /** What `acquire` returns for a refusal. */
 export const REFUSED = -1;
@@ -93,9 +97,15 @@ export abstract class BucketCalls implements Limiter {
     const kernel = this.kernel;
     const nowUs = this.clock.now();
     const waitUs = kernel.acquire(nowUs, n, maxWaitMs * 1000);
-    if (waitUs >= 0) return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
+    if (waitUs >= 0) return this.reservation(nowUs, waitUs);
     if (waitUs === LATER) return undefined;
     throw exceeds(n, kernel.schedule().burst);
+  }
+
+  /** Of what this thread took last. @internal */
+  protected reservation(nowUs: number, waitUs: number): Reservation {
+    const kernel = this.kernel;
+    return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
   }
 
   /**
@@ -113,23 +123,43 @@ export abstract class BucketCalls implements Limiter {
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) throw timedOut(n, timeoutMs);
     if (reservation.waitMs === 0) return;
-    const line = this.line(reservation.atUs, timeoutMs - reservation.waitMs);
     try {
-      if (line === undefined) await this.clock.sleep(reservation.atUs, { strict, signal });
-      else if (!(await line.wait({ strict, signal }))) throw timedOut(n, timeoutMs);
+      if (
+        await this.sleepUntilDue(reservation, deadlineOf(reservation, timeoutMs), {
+          strict,
+          signal,
+        })
+      )
+        return;
     } catch (error) {
-      if (line === undefined) reservation.cancel();
-      else line.leave();
+      reservation.cancel();
       throw error;
     }
+    reservation.cancel();
+    throw timedOut(n, timeoutMs);
   }
 
   /**
-   * Where the latest reservation of this thread stands, if the limit can change; it may come later by
-   * `latenessMs`. @internal
+   * Sleeps until the tokens of a reservation are there; false if a change of the limit has moved that
+   * past the deadline. @internal
    */
-  protected line(_atUs: number, _latenessMs: number): Line | undefined {
-    return undefined;
+  protected async sleepUntilDue(
+    { atUs }: Reservation,
+    _deadlineUs: number,
+    options: SleepOptions,
+  ): Promise<boolean> {
+    await this.clock.sleep(atUs, options);
+    return true;
+  }
+
+  /** {@link sleepUntilDue}, blocking the thread. @internal */
+  protected sleepUntilDueSync(
+    { atUs }: Reservation,
+    _deadlineUs: number,
+    options: Pick<SleepOptions, 'strict'>,
+  ): boolean {
+    this.clock.sleepSync(atUs, options);
+    return true;
   }
 
   /**
@@ -144,13 +174,10 @@ export abstract class BucketCalls implements Limiter {
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;
     if (reservation.waitMs === 0) return true;
-    const line = this.line(reservation.atUs, timeoutMs - reservation.waitMs);
-    if (line === undefined) this.clock.sleepSync(reservation.atUs, { strict });
-    else if (!line.waitSync({ strict })) {
-      line.leave();
-      return false;
-    }
-    return true;
+    if (this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), { strict }))
+      return true;
+    reservation.cancel();
+    return false;
   }
 
   /**

@@ -7,9 +7,11 @@ import type { Schedule } from '../kernel/schedule.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
+import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
-import { Line } from './line.ts';
+import { sleepUntilDue, sleepUntilDueSync } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { Reservation } from './reservation.ts';
 
 /** What token bucket and leaky bucket have in common: everything but what the limit is called. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -64,8 +66,28 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /** @internal */
-  protected override line(atUs: number, latenessMs: number): Line {
-    const position = new Position(this.place, this.kernel.receipt(), atUs);
-    return new Line(this.clock, this.kernel, this.#changes, position, atUs + latenessMs * 1000);
+  protected override reservation(nowUs: number, waitUs: number): Reservation {
+    const kernel = this.kernel;
+    const receipt = kernel.receipt();
+    const position = waitUs > 0 ? new Position(this.place, receipt, nowUs + waitUs) : undefined;
+    return new Reservation(kernel, receipt, nowUs, waitUs, position);
+  }
+
+  /** @internal */
+  protected override sleepUntilDue(
+    reservation: Reservation,
+    deadlineUs: number,
+    options: SleepOptions,
+  ): Promise<boolean> {
+    return sleepUntilDue(this.clock, this.#changes, reservation, deadlineUs, options);
+  }
+
+  /** @internal */
+  protected override sleepUntilDueSync(
+    reservation: Reservation,
+    deadlineUs: number,
+    options: Pick<SleepOptions, 'strict'>,
+  ): boolean {
+    return sleepUntilDueSync(this.clock, this.#changes, reservation, deadlineUs, options);
   }
 }

@@ -114,9 +114,9 @@ export class TokenBucket extends Bucket<'token-bucket'> {
 
   /**
    * Changes the limit for all threads at once, without a lock: every call sees the old limit or the
-   * new one. Tokens are kept, up to the new burst, and so is debt, up to 4.4 years of it. Tokens
-   * promised before keep their instants, so the new limit admits beside them. What is left out stays
-   * as it is.
+   * new one. Tokens are kept, up to the new burst, and so is debt, up to 4.4 years of it. Calls that
+   * wait keep their places, in tokens: each wakes at the instant at which its tokens are there by the
+   * new limit. What is left out stays as it is.
    *
    * @throws RangeError, TypeError for an option out of its range, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.

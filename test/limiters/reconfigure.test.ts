@@ -28,12 +28,15 @@ describe('reconfigure', () => {
     expect(bucket.balance()).toBe(0);
   });
 
-  test('leaves a promise its instant', () => {
+  test('leaves what was promised, and moves the instant at which a reservation is due', () => {
     const { bucket } = drained({ rate: 10, burst: 100 });
     const reservation = bucket.reserve(30);
     bucket.reconfigure({ rate: 1000 });
     expect(reservation?.waitMs).toBe(3000);
     expect(reservation?.atUs).toBe(3_000_000);
+    expect(reservation?.dueUs).toBe(30_000);
+    expect(reservation?.cancel()).toBe(true);
+    expect(bucket.balance()).toBe(0);
   });
 
   test('caps tokens at the new burst, and a larger burst brings none', () => {

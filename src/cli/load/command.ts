@@ -13,10 +13,13 @@ import {
   parseDuration,
   parseHeader,
   parseMethod,
+  parseRamp,
   parseRate,
   parseThreads,
   parseUrl,
+  type Ramp,
 } from './options.ts';
+import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './result.ts';
 import { InterruptedError, runLoad } from './run.ts';
@@ -29,6 +32,9 @@ All threads share one limiter, so --rate is the rate of them all: it is met exac
 exceeded in any interval. Latency counts from the instant at which a request was due, so that a
 server that stalls cannot hide it by delaying the requests that follow. Requests that time out, or
 find no free connection until 250 ms after the end, count with the time that they waited.
+
+On a terminal the keys + and - change the rate by 10 % while it runs; so does --ramp, in small steps.
+Requests that are scheduled already move with it, and the guarantee is checked across all changes.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.
@@ -46,6 +52,7 @@ Examples:
 /** What commander makes of the command line. */
 interface CommandOptions {
   readonly rate: number;
+  readonly ramp?: Ramp;
   readonly threads: number;
   readonly connections?: number;
   readonly duration: number;
@@ -71,6 +78,13 @@ export function loadCommand(version: string): Command {
       option('-r, --rate <number>', 'requests per second, over all threads', parseRate).default(
         2_000,
       ),
+    )
+    .addOption(
+      option(
+        '--ramp <from:to:time>',
+        'go from one rate to another, such as 500:5000:10s',
+        parseRamp,
+      ).conflicts('rate'),
     )
     .addOption(
       option('-t, --threads <number>', 'threads that make the requests', parseThreads).default(4),
@@ -127,7 +141,8 @@ function loadOptions(
   }
   return {
     url,
-    rate,
+    rate: given.ramp?.to ?? rate,
+    ramp: given.ramp,
     burst,
     threads,
     connections,
@@ -148,6 +163,7 @@ async function load(
 ): Promise<number> {
   const { stdout, stderr } = process;
   let live: Live | undefined;
+  let keys: RateKeys | undefined;
   const interrupt = new Interrupt();
   try {
     const result = await runLoad(options, {
@@ -155,6 +171,9 @@ async function load(
       onStart: (url) => {
         stderr.write(`${headline(url, options)}\n`);
         live = liveOn(stderr, options.durationMs);
+      },
+      onSteerable: (steer) => {
+        keys = RateKeys.on(process.stdin, steer);
       },
       onProgress: (progress) => live?.update(progress),
     });
@@ -168,11 +187,13 @@ async function load(
     stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
     return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
   } finally {
+    keys?.dispose();
     interrupt.dispose();
   }
 }
 
-function headline(url: string, { rate, threads, durationMs }: LoadOptions): string {
+function headline(url: string, { rate, ramp, threads, durationMs }: LoadOptions): string {
+  const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
   const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
-  return `${url} at ${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}; Ctrl-C ends it`;
+  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}; ${process.stdin.isTTY ? '+ and - change the rate, ' : ''}Ctrl-C ends it`;
 }

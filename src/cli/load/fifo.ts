@@ -25,10 +25,9 @@ export class Fifo<T> {
     return item;
   }
 
-  /** Drops the items that `keep` refuses. */
-  filter(keep: (item: T) => boolean): void {
-    this.#compact();
-    this.#items = this.#items.filter(keep);
+  /** Looks at all items, the oldest first. */
+  forEach(look: (item: T) => void): void {
+    for (let at = this.#head; at < this.#items.length; at++) look(this.#items[at] as T); // in bounds
   }
 
   #compact(): void {

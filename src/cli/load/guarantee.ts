@@ -1,3 +1,5 @@
+import { type Flow, steadyFlow } from './rate-course.ts';
+
 /** A stretch of the log, and how much the guarantee allowed in it. */
 interface Interval {
   /** From its first admission to its last, both counted. */
@@ -58,21 +60,23 @@ export function toleranceInTokens(
  * minimum, so that all pairs are checked in one pass.
  *
  * @param instants microseconds, in ascending order
+ * Where the rate changed, `rate x t` is what flowed: each rate for its time.
+ *
  * @param rate tokens per second
  */
 export function checkGuarantee(
   instants: Float64Array,
-  rate: number,
+  rate: number | Flow,
   burst: number,
 ): GuaranteeVerdict {
+  const flow = typeof rate === 'number' ? steadyFlow(rate) : rate;
   const count = instants.length;
   const first = instants[0];
   const last = instants[count - 1];
   if (first === undefined || last === undefined) {
     return { held: true, intervals: 0, tightest: undefined, tolerance: 0 };
   }
-  const ratePerUs = rate / 1e6;
-  const tolerance = toleranceInTokens(last, count, ratePerUs, burst);
+  const tolerance = toleranceInTokens(last, count, flow.highest / 1e6, burst) + flow.blur;
 
   let previous = first;
   let least = Number.POSITIVE_INFINITY;
@@ -89,7 +93,7 @@ export function checkGuarantee(
     }
     previous = instant;
     // Instants on one clock are multiples of the same power of two, so this subtraction is exact.
-    const lead = index - ratePerUs * (instant - first);
+    const lead = index - flow.tokens(first, instant);
     least = Math.min(least, lead);
     if (lead < startLead - tolerance) {
       startLead = lead;
@@ -112,7 +116,7 @@ export function checkGuarantee(
       lengthUs,
       startsAfterUs: from - first,
       admitted: tightEnd - tightStart + 1,
-      allowed: burst + ratePerUs * lengthUs,
+      allowed: burst + flow.tokens(from, from + lengthUs),
     },
     tolerance,
   };

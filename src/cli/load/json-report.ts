@@ -39,6 +39,7 @@ function jsonReport(result: LoadResult, version: string): object {
     admitted,
     sent: result.sent,
     achievedRatePerSecond: result.achievedRate,
+    wantedRatePerSecond: result.wantedRate,
     guarantee: {
       held: guarantee.held,
       intervals: guarantee.intervals,

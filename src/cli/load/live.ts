@@ -10,10 +10,11 @@ export interface Live {
 
 const PLAIN_EVERY_MS = 1_000;
 
-function words({ rateNow, failed, waiting, finishing }: Progress): string {
+function words({ rateNow, rateWanted, failed, waiting, finishing }: Progress): string {
   const errors = `${formatCount(failed)} failed`;
   if (finishing) return `${errors}, waiting for ${formatCount(waiting)} requests`;
-  return rateNow === undefined ? 'starting' : `${formatRate(rateNow)} now, ${errors}`;
+  const wanted = rateWanted === undefined ? '' : ` of ${formatRate(rateWanted)} wanted`;
+  return rateNow === undefined ? 'starting' : `${formatRate(rateNow)} now${wanted}, ${errors}`;
 }
 
 /** A progress bar on a terminal. */

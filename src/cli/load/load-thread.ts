@@ -23,6 +23,7 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   let pacer: Pacer | undefined;
   port.on('message', (command: LoadCommand) => {
     if (command.type === 'stop') pacer?.stop(command.endUs);
+    else if (command.type === 'rate') pacer?.follow(command.outstanding);
     else pacer = startLoad(data, command, post, () => port.close());
   });
   rehearse(data.rehearsal, () => post({ type: 'ready' }));

@@ -31,6 +31,12 @@ export type LoadCommand =
       readonly startUs: number;
       readonly endUs: number;
     }
+  /** The rate of the bucket has changed. */
+  | {
+      readonly type: 'rate';
+      /** How many reservations the thread holds ahead from now on. */
+      readonly outstanding: number;
+    }
   /** Ends the run early. Requests that are due before `endUs` are still made. */
   | { readonly type: 'stop'; readonly endUs: number };
 

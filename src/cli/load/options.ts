@@ -6,8 +6,10 @@ import { InvalidArgumentError } from 'commander';
 export interface LoadOptions {
   /** Absolute http or https url; none for the embedded server. */
   readonly url: string | undefined;
-  /** Requests per second, over all threads. */
+  /** Requests per second, over all threads; what a ramp ends at. */
   readonly rate: number;
+  /** Goes from one rate to the other in so many milliseconds, and stays there. */
+  readonly ramp: Ramp | undefined;
   readonly burst: number;
   readonly threads: number;
   /** The most connections over all threads. */
@@ -21,10 +23,17 @@ export interface LoadOptions {
   readonly latencyByTime: boolean;
 }
 
+export interface Ramp {
+  readonly from: number;
+  readonly to: number;
+  readonly overMs: number;
+}
+
 export type Header = readonly [name: string, value: string];
 
 /** A schedule of more than one slot per microsecond would outrun the clock. */
-const MAX_RATE = 1e6;
+export const MAX_RATE = 1e6;
+export const MIN_RATE = 1e-3;
 const MAX_BURST = 1e6;
 const MAX_THREADS = 256;
 const MAX_CONNECTIONS = 65_536;
@@ -56,10 +65,19 @@ function invalid(wanted: string): InvalidArgumentError {
 /** A number of requests per second: `2000`, `0.5`, `1e4`. */
 export function parseRate(text: string): number {
   const rate = NUMBER.test(text) ? Number(text) : Number.NaN;
-  if (!(rate >= 1e-3 && rate <= MAX_RATE)) {
+  if (!(rate >= MIN_RATE && rate <= MAX_RATE)) {
     throw invalid('requests per second, from 0.001 to 1000000, such as 2000, 0.5 or 1e4');
   }
   return rate;
+}
+
+/** From a rate to another within a time: `500:5000:10s`. */
+export function parseRamp(text: string): Ramp {
+  const [from, to, over, ...rest] = text.split(':');
+  if (from === undefined || to === undefined || over === undefined || rest.length > 0) {
+    throw invalid('two rates and a time, such as 500:5000:10s');
+  }
+  return { from: parseRate(from), to: parseRate(to), overMs: parseDuration(over) };
 }
 
 function parseCount(text: string, max: number, example: number): number {

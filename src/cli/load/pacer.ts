@@ -1,8 +1,10 @@
+import type { Reservation } from '../../limiters/reservation.ts';
 import type { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Fifo } from './fifo.ts';
 
 /** What a pacer needs of a bucket. */
 type ReservingBucket = Pick<TokenBucket, 'reserve' | 'clock'>;
+type Due = Pick<Reservation, 'dueUs'>;
 
 export interface PacerOptions {
   readonly bucket: ReservingBucket;
@@ -36,18 +38,19 @@ export function reservationsAhead(rate: number, threads: number): number {
 }
 
 /**
- * Calls `onDue` for each reservation, at or after the instant that it names, never before.
+ * Calls `onDue` for each reservation, at or after the instant at which it is due, never before.
  *
  * It takes reservations ahead of time and waits for their instants, so the schedule comes from the
  * shared bucket alone: a late wake-up delays a request, but not the ones after it.
  */
 export class Pacer {
   readonly #options: PacerOptions;
-  /** The instants of the reservations held, in ascending order. */
-  readonly #pending = new Fifo<number>();
+  /** The reservations held, in the order of their instants, which a change of the rate keeps. */
+  readonly #pending = new Fifo<Due>();
+  /** The one that was made last: while it lies past the end, no further ones are needed. */
+  #latest: Due | undefined;
+  #outstanding: number;
   #endUs: number;
-  /** The bucket names no more instants before the end. */
-  #exhausted = false;
   #ended = false;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
@@ -55,6 +58,7 @@ export class Pacer {
   constructor(options: PacerOptions) {
     this.#options = options;
     this.#endUs = options.endUs;
+    this.#outstanding = options.outstanding;
   }
 
   start(): void {
@@ -69,7 +73,14 @@ export class Pacer {
   /** Moves the end forward. Requests that are due before it are still made. */
   stop(endUs: number): void {
     this.#endUs = Math.min(this.#endUs, endUs);
-    this.#pending.filter((dueUs) => dueUs < this.#endUs);
+    this.wake();
+  }
+
+  /** To be called when the rate has changed, with how many reservations to hold ahead from now on. */
+  follow(outstanding: number): void {
+    this.#outstanding = outstanding;
+    // Each looks where it is now, so that none misses too many changes.
+    this.#pending.forEach((due) => void due.dueUs);
     this.wake();
   }
 
@@ -80,27 +91,32 @@ export class Pacer {
     if (this.#ended) return;
 
     this.#issue();
-    const nextUs = this.#pending.peek();
-    if (nextUs !== undefined && this.#options.isIdle() && this.#sleepUntil(nextUs)) this.#issue();
+    if (this.#options.isIdle() && this.#sleepUntil(this.#nextUs())) this.#issue();
     this.#arm();
   };
 
+  /** The next instant at which there is something to do: that of a request, or the end. */
+  #nextUs(): number {
+    return Math.min(this.#pending.peek()?.dueUs ?? this.#endUs, this.#endUs);
+  }
+
   /** Issues what is due now, and reserves as many again. */
   #issue(): void {
-    const { bucket, outstanding, onDue } = this.#options;
+    const { bucket, onDue } = this.#options;
     // The time is read once: at rates beyond this thread's powers, requests come due as fast as
     // they are issued, and it would never return to the event loop.
     const nowUs = bucket.clock.now();
     for (;;) {
-      const dueUs = this.#pending.peek();
-      if (dueUs === undefined || dueUs > nowUs) break;
+      const dueUs = this.#pending.peek()?.dueUs;
+      if (dueUs === undefined || dueUs > nowUs || dueUs >= this.#endUs) break;
       this.#pending.shift();
       onDue(dueUs, nowUs);
     }
-    while (!this.#exhausted && this.#pending.length < outstanding) {
-      const reservation = bucket.reserve();
-      if (reservation === undefined || reservation.atUs >= this.#endUs) this.#exhausted = true;
-      else this.#pending.push(reservation.atUs);
+    while (this.#pending.length < this.#outstanding) {
+      if (this.#latest !== undefined && this.#latest.dueUs >= this.#endUs) break;
+      this.#latest = bucket.reserve();
+      if (this.#latest === undefined) break;
+      this.#pending.push(this.#latest);
     }
   }
 
@@ -118,8 +134,9 @@ export class Pacer {
   }
 
   #arm(): void {
-    const nextUs = this.#pending.peek();
-    if (nextUs === undefined) {
+    const nextUs = this.#nextUs();
+    // The rate may go up until then, so what is due after the end may come before it.
+    if (nextUs >= this.#endUs && this.#options.bucket.clock.now() >= this.#endUs) {
       this.#ended = true;
       this.#options.onEnd();
       return;

@@ -6,7 +6,7 @@ import type { LineChart, Page, Section } from '../report/page.ts';
 import { renderPage } from '../report/render.ts';
 import { formatCount, formatLatency, formatNumber, formatRate, formatSpan } from './format.ts';
 import type { LoadResult } from './result.ts';
-import { SPAN_ROWS } from './summary.ts';
+import { SPAN_ROWS, wantedText } from './summary.ts';
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 const MOST_POINTS = 300;
@@ -23,7 +23,7 @@ function reportPage(result: LoadResult, version: string): Page {
     title: `${options.method} ${url}`,
     facts: [
       ['Started', startedAt.toISOString()],
-      ['Wanted', `${formatNumber(options.rate)}/s`],
+      ['Wanted', wantedText(result).replace(' wanted', '')],
       ['Achieved', formatRate(achievedRate)],
       ['Requests', formatCount(sent)],
       ['Time', `${span}${interrupted ? ', ended early' : ''}`],
@@ -41,9 +41,10 @@ function reportPage(result: LoadResult, version: string): Page {
 }
 
 function rateSection(result: LoadResult): Section {
-  const { options, guarantee } = result;
+  const { options, guarantee, rateRange } = result;
   const { held, intervals, tightest } = guarantee;
-  const promise = `${formatNumber(options.burst)} + ${formatNumber(options.rate)} x t`;
+  const flow = rateRange ? 'each rate x its time' : `${formatNumber(options.rate)} x t`;
+  const promise = `${formatNumber(options.burst)} + ${flow}`;
   const text = held
     ? `Guarantee: in each of ${formatCount(intervals)} spans of t seconds at most ${promise} requests`
     : `Guarantee broken: in some span of t seconds more than ${promise} requests`;
@@ -60,7 +61,8 @@ function rateSection(result: LoadResult): Section {
 }
 
 /** What came due, by time. */
-function rateChart({ admittedPer100Ms: counts, options, elapsedMs }: LoadResult): LineChart {
+function rateChart(result: LoadResult): LineChart {
+  const { admittedPer100Ms: counts, options, elapsedMs, rateRange } = result;
   const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
   // A last slot that is cut short would look like a drop.
   const whole = Math.floor(Math.min(elapsedMs / 100 + 1e-6, counts.length) / width);
@@ -69,13 +71,20 @@ function rateChart({ admittedPer100Ms: counts, options, elapsedMs }: LoadResult)
     return (part.reduce((sum, count) => sum + count, 0) / width) * 10;
   });
   const x = Array.from({ length: whole + 1 }, (_, slot) => (slot * width) / 10);
+  const wanted = {
+    label: 'wanted',
+    colour: 'red',
+    values: x.map(() => options.rate),
+    look: 'dashes',
+  } as const;
   return {
     kind: 'lines',
     title: `Requests that came due, each ${formatSpan(width * 100)}`,
     x,
     series: [
       { label: 'requests', colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
-      { label: 'wanted', colour: 'red', values: x.map(() => options.rate), look: 'dashes' },
+      // A rate that moved is told by the requests themselves.
+      ...(rateRange ? [] : [wanted]),
     ],
     unit: '/s',
     logarithmic: false,

@@ -25,6 +25,10 @@ export interface LoadResult {
   readonly sent: number;
   /** Requests sent per second; 0 for a run of no length. */
   readonly achievedRate: number;
+  /** The rate that was asked for, on average where it was changed. */
+  readonly wantedRate: number;
+  /** The lowest and the highest rate that was asked for; undefined if it was never changed. */
+  readonly rateRange: readonly [number, number] | undefined;
   readonly admittedPer100Ms: readonly number[];
   readonly threads: readonly ThreadResult[];
   readonly tally: Tally;

@@ -4,8 +4,9 @@ import { countPerSlot, mergeAdmissions } from './admission-log.ts';
 import type { ServerListening } from './echo-server.ts';
 import { checkGuarantee } from './guarantee.ts';
 import type { Rehearsal } from './messages.ts';
-import type { LoadOptions } from './options.ts';
+import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
+import { RateCourse } from './rate-course.ts';
 import { RateMeter } from './rate-meter.ts';
 import type { LoadResult } from './result.ts';
 import { openSchedule, type Schedule } from './schedule.ts';
@@ -24,6 +25,8 @@ const STOP_LEAD_US = 20_000;
 /** On top of the timeout of the last request: a thread that takes longer has got stuck. */
 const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
+/** From one step of a ramp to the next. */
+const RAMP_STEP_MS = 100;
 /**
  * Slots are at least 1 us apart. The run begins half of that before its first slot and ends half of
  * that before the first slot beyond it, so that no rounding moves a slot across.
@@ -35,6 +38,8 @@ export interface Progress {
   readonly elapsedMs: number;
   /** Requests per second over the last second or so; undefined at the very start. */
   readonly rateNow: number | undefined;
+  /** The rate that is asked for now; undefined as long as it was never changed. */
+  readonly rateWanted: number | undefined;
   readonly admitted: number;
   readonly failed: number;
   /** Requests in flight or queued. */
@@ -48,6 +53,8 @@ export interface RunHooks {
   readonly stop: AbortSignal;
   readonly onStart?: (url: string) => void;
   readonly onProgress?: (progress: Progress) => void;
+  /** Is given what multiplies the rate by a factor from then on, within the rates that there can be. */
+  readonly onSteerable?: (steer: (factor: number) => void) => void;
   /** Another worker in place of the load thread's, for tests. */
   readonly loadWorker?: URL;
 }
@@ -80,7 +87,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
 
     hooks.onStart?.(url);
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
-    const schedule = openSchedule(options.rate, options.burst, leadMs);
+    const schedule = openSchedule(options.ramp?.from ?? options.rate, options.burst, leadMs);
     meter = new RateMeter(schedule.startUs - HALF_SLOT_US);
     const startedAt = new Date();
     const window = await drive(options, threads, schedule, meter, hooks);
@@ -138,20 +145,40 @@ interface RunWindow {
   readonly startUs: number;
   readonly endUs: number;
   readonly interrupted: boolean;
+  readonly course: RateCourse;
 }
 
 /** Starts all threads, and returns when the last of them is done. */
 async function drive(
-  { durationMs, timeoutMs }: LoadOptions,
+  { durationMs, timeoutMs, ramp }: LoadOptions,
   threads: readonly ThreadHandle[],
   { bucket, startUs: firstUs }: Schedule,
   meter: RateMeter,
-  { stop, onProgress }: RunHooks,
+  { stop, onProgress, onSteerable }: RunHooks,
 ): Promise<RunWindow> {
   const now = () => bucket.clock.now();
   const startUs = firstUs - HALF_SLOT_US;
   let endUs = startUs + durationMs * 1_000;
   let interrupted = false;
+
+  const course = new RateCourse(startUs, bucket.rate);
+  const setRate = (wanted: number) => {
+    const rate = Math.min(Math.max(wanted, MIN_RATE), MAX_RATE);
+    if (rate === course.rate) return;
+    const beforeUs = now();
+    bucket.reconfigure({ rate });
+    course.change(rate, beforeUs, now());
+    const outstanding = reservationsAhead(rate, threads.length);
+    for (const thread of threads) thread.post({ type: 'rate', outstanding });
+  };
+  onSteerable?.((factor) => setRate(course.rate * factor));
+  const climb = () => {
+    if (ramp === undefined) return;
+    const part = Math.min(1, Math.max(0, (now() - startUs) / (ramp.overMs * 1_000)));
+    setRate(ramp.from + (ramp.to - ramp.from) * part);
+    if (part === 1) clearInterval(ramping);
+  };
+  const ramping = ramp && setInterval(climb, RAMP_STEP_MS);
 
   const endEarly = () => {
     const earlyUs = Math.max(startUs, now() + STOP_LEAD_US);
@@ -165,6 +192,7 @@ async function drive(
     onProgress?.({
       elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
       rateNow: meter.rateAt(nowUs),
+      rateWanted: course.isSteady ? undefined : course.rate,
       admitted: meter.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
@@ -187,7 +215,8 @@ async function drive(
   );
   stop.removeEventListener('abort', endEarly);
   clearInterval(progress);
-  return { startUs, endUs, interrupted };
+  clearInterval(ramping);
+  return { startUs, endUs, interrupted, course };
 }
 
 interface Collected extends RunWindow {
@@ -205,6 +234,7 @@ function collect({
   startUs,
   endUs: plannedEndUs,
   interrupted,
+  course,
 }: Collected): LoadResult {
   const tally = new Tally();
   for (const thread of threads) {
@@ -224,6 +254,8 @@ function collect({
     elapsedMs,
     admitted: admissions.length,
     sent,
+    wantedRate: elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+    rateRange: course.isSteady ? undefined : course.range,
     achievedRate: elapsedMs === 0 ? 0 : sent / (elapsedMs / 1_000),
     admittedPer100Ms: countPerSlot(admissions, { startUs, endUs, slotUs: 100_000 }),
     threads: threads.map(({ logs, counters, crash }) => ({
@@ -232,6 +264,6 @@ function collect({
       crash,
     })),
     tally,
-    guarantee: checkGuarantee(admissions, options.rate, options.burst),
+    guarantee: checkGuarantee(admissions, course.isSteady ? course.rate : course, options.burst),
   };
 }

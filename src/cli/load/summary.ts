@@ -53,13 +53,13 @@ export function renderSummary(result: LoadResult, paint: Paint): string[] {
 }
 
 function rateLines(result: LoadResult, paint: Paint): string[] {
-  const { options, url, elapsedMs, sent, achievedRate, interrupted } = result;
-  const off = achievedRate / options.rate - 1;
+  const { options, url, elapsedMs, sent, achievedRate, wantedRate, interrupted } = result;
+  const off = achievedRate / wantedRate - 1;
   const met = Math.abs(off) <= RATE_TOLERANCE;
   const offText = `${off < 0 ? '-' : '+'}${(100 * Math.abs(off)).toFixed(2)} %`;
   const lines = [
     field('Target', `${paint.bold(url)}${options.url === undefined ? ' (embedded server)' : ''}`),
-    field('Rate', `${formatNumber(options.rate)}/s wanted`),
+    field('Rate', wantedText(result)),
     field(
       '',
       `${paint.bold(`${formatRate(achievedRate)} achieved`)}  ` +
@@ -73,9 +73,16 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
   return [...lines, ...shortfallLines(result, paint)];
 }
 
+/** What was asked for: one rate, or those between which it moved. */
+export function wantedText({ rateRange, wantedRate, options }: LoadResult): string {
+  if (rateRange === undefined) return `${formatNumber(options.rate)}/s wanted`;
+  const [lowest, highest] = rateRange.map(formatRate);
+  return `${formatRate(wantedRate)} wanted on average, from ${lowest} to ${highest}`;
+}
+
 /** Why the rate was missed, and what to do about it. */
 function shortfallLines(result: LoadResult, paint: Paint): string[] {
-  const { options, elapsedMs, admitted, sent, threads } = result;
+  const { wantedRate, elapsedMs, admitted, sent, threads } = result;
   // What a crashed thread had not reported is missing too, and is told elsewhere.
   if (threads.some(({ crash }) => crash !== undefined)) return [];
   const lines: string[] = [];
@@ -86,7 +93,7 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
       field('', 'the target is too slow for this rate, or --connections too few.'),
     );
   }
-  const slots = (options.rate * elapsedMs) / 1_000;
+  const slots = (wantedRate * elapsedMs) / 1_000;
   const lost = Math.floor(slots) - admitted;
   if (lost > slots * RATE_TOLERANCE) {
     lines.push(
@@ -98,22 +105,24 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
 }
 
 /** The admissions over time, where each bar is an equal number of tenths of a second. */
-function rateBars({ admittedPer100Ms: counts, options }: LoadResult): string {
+function rateBars({ admittedPer100Ms: counts, wantedRate, rateRange }: LoadResult): string {
   // A bar of a few requests would jump by the chance of where its slots fall.
-  const width = Math.max(Math.ceil(counts.length / SPARKLINE_WIDTH), Math.ceil(200 / options.rate));
+  const width = Math.max(Math.ceil(counts.length / SPARKLINE_WIDTH), Math.ceil(200 / wantedRate));
   const bars: number[] = [];
   for (let at = 0; at + width <= counts.length; at += width) {
     bars.push(counts.slice(at, at + width).reduce((sum, count) => sum + count, 0));
   }
   if (bars.length < 2) return '';
   // A rate that is met fills seven eighths, so that more than that can be seen too.
-  const line = sparkline(bars, (options.rate / 10) * width * (8 / 7));
+  const line = sparkline(bars, ((rateRange?.[1] ?? wantedRate) / 10) * width * (8 / 7));
   return `${line} each ${formatSpan(100 * width)}`;
 }
 
-function guaranteeLines({ guarantee, options }: LoadResult, paint: Paint): string[] {
+function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Paint): string[] {
   const { held, intervals, tightest } = guarantee;
-  const limit = `${formatNumber(options.burst)} + ${formatNumber(options.rate)} x t`;
+  const flow =
+    rateRange === undefined ? `${formatNumber(options.rate)} x t` : 'each rate x its time';
+  const limit = `${formatNumber(options.burst)} + ${flow}`;
   const lines = [
     field(
       'Guarantee',

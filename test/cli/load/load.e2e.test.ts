@@ -47,6 +47,20 @@ function expectConsistent(result: JsonResult): void {
 }
 
 describe('zerotime load', () => {
+  it('climbs from one rate to another, and keeps the guarantee all the way', async () => {
+    const args = ['--ramp', '200:1000:1s', '--duration', '1500ms'];
+    const { code, result, stdout, stderr } = await load(...args);
+    expectConsistent(result);
+    expect(code).toBe(0);
+    expect(stderr).toContain('200/s to 1,000/s for 1.5 s');
+    expect(stdout).toMatch(/wanted on average, from 200\/s to 1,000\/s/);
+    // What flows: 600 in the first second and 500 in the other half, less what the steps leave out.
+    expect(result.admitted).toBeLessThanOrEqual(1_101);
+    const lagMs = result.times.clientLag.ms?.['max'] ?? Number.NaN;
+    if (lagMs < 60) expect(result.admitted).toBeGreaterThan(950);
+    expect(result.admitted).toBeGreaterThan(300);
+  });
+
   it('meets the rate against its own server', async () => {
     const { code, result, stdout } = await load('--rate', '1000', '--duration', '1s');
     expectConsistent(result);

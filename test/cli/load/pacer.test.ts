@@ -11,6 +11,7 @@ const SLOT_MS = 1_000 / RATE;
 /** A pacer on a clock that is moved by hand, alone on a bucket with a token every 2 ms. */
 class Paced {
   readonly clock = ManualClock.create({ nowMs: 1_000 });
+  readonly bucket = TokenBucket.create({ rate: RATE, burst: 1, clock: this.clock });
   readonly pacer: Pacer;
   /** What came due since the last call of `at`, in ms from the start. */
   #due: number[] = [];
@@ -18,7 +19,7 @@ class Paced {
 
   constructor({ slots }: { slots: number }) {
     this.pacer = new Pacer({
-      bucket: TokenBucket.create({ rate: RATE, burst: 1, clock: this.clock }),
+      bucket: this.bucket,
       outstanding: reservationsAhead(RATE, 1),
       endUs: (1_000 + (slots - 0.5) * SLOT_MS) * 1_000,
       // Asleep, it would wait for a clock that only this thread can move.
@@ -49,6 +50,8 @@ describe('Pacer', () => {
     expect(await paced.at(4.5)).toEqual([4]);
     expect(paced.ended).toBe(false);
     expect(await paced.at(6)).toEqual([6]);
+    expect(paced.ended, 'the rate may still go up').toBe(false);
+    expect(await paced.at(7)).toEqual([]);
     expect(paced.ended).toBe(true);
     expect(await paced.at(100)).toEqual([]);
   });
@@ -67,6 +70,37 @@ describe('Pacer', () => {
     // 125 slots were reserved, up to that at 250 ms; at 401 ms new ones follow.
     expect(await paced.at(401)).toHaveLength(125);
     expect(await paced.at(405)).toEqual([401, 403, 405]);
+  });
+
+  it('follows a change of the rate at once, with what it has reserved', async () => {
+    const paced = new Paced({ slots: 1_000 });
+    expect(await paced.at(1)).toEqual([0]);
+    paced.bucket.reconfigure({ rate: 1000 }); // half a token is there
+    paced.pacer.follow(reservationsAhead(1000, 1));
+    expect(await paced.at(1.499)).toEqual([]);
+    expect(await paced.at(3.5)).toEqual([1.5, 2.5, 3.5]);
+    paced.bucket.reconfigure({ rate: 100 });
+    paced.pacer.follow(reservationsAhead(100, 1));
+    expect(await paced.at(13.499)).toEqual([]);
+    expect(await paced.at(33.5)).toEqual([13.5, 23.5, 33.5]);
+  });
+
+  it('leaves what was due before a change its instant, though it is issued late', async () => {
+    const paced = new Paced({ slots: 1_000 });
+    await paced.at(0);
+    paced.clock.set(1_000 + 5);
+    paced.bucket.reconfigure({ rate: 1000 }); // half a token is there
+    paced.pacer.follow(reservationsAhead(1000, 1));
+    expect(await paced.at(6.5)).toEqual([2, 4, 5.5, 6.5]);
+  });
+
+  it('makes what a higher rate brings before the end', async () => {
+    const paced = new Paced({ slots: 2 });
+    expect(await paced.at(0)).toEqual([0]);
+    paced.bucket.reconfigure({ rate: 1000 });
+    paced.pacer.follow(reservationsAhead(1000, 1));
+    expect(await paced.at(50)).toEqual([1, 2]);
+    expect(paced.ended).toBe(true);
   });
 
   it('ends early when it is told to, and makes what is due before', async () => {

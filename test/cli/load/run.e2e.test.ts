@@ -8,6 +8,7 @@ import { renderSummary } from '../../../src/cli/load/summary.ts';
 const OPTIONS: LoadOptions = {
   url: undefined,
   rate: 100,
+  ramp: undefined,
   burst: 1,
   threads: 2,
   connections: 2,

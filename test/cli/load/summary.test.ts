@@ -22,6 +22,7 @@ function resultOf(change: Partial<LoadResult> = {}): LoadResult {
     options: {
       url: 'http://example.com/',
       rate: RATE,
+      ramp: undefined,
       burst: 1,
       threads: 2,
       connections: 64,
@@ -39,6 +40,8 @@ function resultOf(change: Partial<LoadResult> = {}): LoadResult {
     admitted: RATE,
     sent: RATE,
     achievedRate: RATE,
+    wantedRate: RATE,
+    rateRange: undefined,
     admittedPer100Ms: new Array(10).fill(RATE / 10),
     threads: [1_200, 800].map((admitted) => ({
       admitted,
@@ -56,6 +59,12 @@ function summaryOf(change: Partial<LoadResult> = {}): string {
 }
 
 describe('renderSummary', () => {
+  it('tells of a rate that was changed: its mean, its range, and what flowed', () => {
+    const text = summaryOf({ wantedRate: RATE, rateRange: [500, 5_000] });
+    expect(text).toContain('2,000/s wanted on average, from 500/s to 5,000/s');
+    expect(text).toContain('at most 1 + each rate x its time requests');
+  });
+
   it('tells a run that went well', () => {
     expect(summaryOf()).toBe(`
   Target      http://example.com/

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
+import { RateCourse } from '../../../src/cli/load/rate-course.ts';
+
+/** 1,000/s for a second, 2,000/s for another, and then 500/s. */
+function course(): RateCourse {
+  const rates = new RateCourse(1e6, 1000);
+  rates.change(2000, 2e6, 2e6);
+  rates.change(500, 3e6, 3e6);
+  return rates;
+}
+
+describe('RateCourse', () => {
+  it('counts each rate for its time', () => {
+    const rates = course();
+    expect(rates.tokens(1e6, 2e6)).toBe(1000);
+    expect(rates.tokens(1.5e6, 2.5e6)).toBe(1500);
+    expect(rates.tokens(0, 4e6)).toBe(1000 + 1000 + 2000 + 500);
+    expect([rates.rate, rates.highest, rates.range, rates.blur]).toEqual([
+      500,
+      2000,
+      [500, 2000],
+      0,
+    ]);
+  });
+
+  it('counts the higher rate while a change comes into force, and says how much that may blur', () => {
+    const rates = new RateCourse(0, 1000);
+    rates.change(3000, 1000, 1500);
+    rates.change(1000, 3000, 3100);
+    expect(rates.tokens(1000, 1500)).toBeCloseTo(1.5, 9);
+    expect(rates.tokens(3000, 3100)).toBeCloseTo(0.3, 9);
+    expect(rates.blur).toBeCloseTo(1, 9);
+  });
+
+  it.each([
+    ['what flowed', [1999, 2000, 2000.5, 2001], true],
+    ['one request too many after the rate went up', [1999, 2000, 2000.5, 2000.9], false],
+    ['the higher rate after its time', [2999.5, 3000, 3000.5], false],
+    ['the lower rate after a change', [2999.5, 3000, 3002, 3004], true],
+  ])('%s is checked against the guarantee: held %s', (_, instantsMs, held) => {
+    const instants = Float64Array.from(instantsMs, (ms) => ms * 1000);
+    expect(checkGuarantee(instants, course(), 1).held).toBe(held);
+  });
+});

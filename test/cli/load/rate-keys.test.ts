@@ -1,0 +1,45 @@
+import { PassThrough } from 'node:stream';
+import type { ReadStream } from 'node:tty';
+import { expect, it, vi } from 'vitest';
+import { RateKeys } from '../../../src/cli/load/rate-keys.ts';
+
+/** A terminal's input without a terminal. */
+function terminal(isTTY: boolean) {
+  const modes: boolean[] = [];
+  const input = Object.assign(new PassThrough(), {
+    isTTY,
+    setRawMode: (raw: boolean) => modes.push(raw),
+  });
+  return { input, modes, stdin: input as unknown as ReadStream };
+}
+
+it('+ and - multiply the rate by a step and its reverse, and other keys do nothing', async () => {
+  const { input, modes, stdin } = terminal(true);
+  let rate = 1000;
+  const rates: number[] = [];
+  const keys = RateKeys.on(stdin, (factor) => {
+    rate *= factor;
+    rates.push(Math.round(rate));
+  });
+  for (const pressed of ['+', '=x\n', '-', '--']) input.write(pressed);
+  await vi.waitFor(() => expect(rates).toEqual([1100, 1210, 1100, 1000, 909]));
+  keys?.dispose();
+  expect(modes, 'raw, and as before again').toEqual([true, false]);
+  expect(input.listenerCount('data')).toBe(0);
+});
+
+it('Ctrl-C interrupts as ever, though a raw terminal makes no signal of it', async () => {
+  const { input, stdin } = terminal(true);
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  const keys = RateKeys.on(stdin, () => undefined);
+  input.write('\x03');
+  await vi.waitFor(() => expect(kill).toHaveBeenCalledWith(process.pid, 'SIGINT'));
+  keys?.dispose();
+  kill.mockRestore();
+});
+
+it('where there is no terminal nothing is read', () => {
+  const { input, modes, stdin } = terminal(false);
+  expect(RateKeys.on(stdin, () => undefined)).toBe(undefined);
+  expect([modes, input.listenerCount('data')]).toEqual([[], 0]);
+});
