@@ -1,6 +1,6 @@
 import type { CellPlace } from '../memory/cell.ts';
 import { INDEX_BITS } from '../memory/layout.ts';
-import type { BucketReceipt, Receipt } from './bucket-kernel.ts';
+import type { BucketReceipt } from './bucket-kernel.ts';
 import {
   type ConfigRecord,
   generationBefore,
@@ -36,8 +36,6 @@ export class Position {
   /** The record that the ticks are of; undefined if it was used again before it could be read. */
   #record: PlacedRecord | undefined;
   #ticks: bigint;
-  /** What the reservation wrote, in terms of the record. */
-  #receipt: Receipt | undefined;
   #dueUs: number;
   /** Whether it was due before a change, which then does not move it. */
   #isPast = false;
@@ -47,7 +45,6 @@ export class Position {
     this.#place = place;
     this.#record = recordOf(place, receipt.generation);
     this.#ticks = receipt.word >> BigInt(INDEX_BITS);
-    this.#receipt = receipt;
     this.#dueUs = dueUs;
   }
 
@@ -59,29 +56,17 @@ export class Position {
     return this.#dueUs;
   }
 
-  /** For `cancel`, as of the last look; undefined if it can't be told any more. */
-  get receipt(): Receipt | undefined {
-    return this.#receipt;
-  }
-
   #follow(live: LiveRecord): void {
     const changes = this.#changesUpTo(live);
-    let cost = (this.#receipt?.cost ?? 0n) >> BigInt(INDEX_BITS);
     if (changes === undefined) {
       // Whoever waits until the bucket's whole debt is paid, that of those behind included, is not
       // early.
       this.#ticks = live.word >> BigInt(INDEX_BITS);
-      this.#receipt = undefined;
     } else {
       for (const next of changes) {
-        cost = this.#carryOver(next, cost);
-        if (this.#isPast) {
-          this.#receipt = undefined;
-          return;
-        }
+        this.#carryOver(next);
+        if (this.#isPast) return;
       }
-      const word = (this.#ticks << BigInt(INDEX_BITS)) | BigInt(live.index);
-      this.#receipt = this.#receipt && { word, cost: cost << BigInt(INDEX_BITS) };
     }
     this.#settleUnder(live);
   }
@@ -107,19 +92,18 @@ export class Position {
     return undefined;
   }
 
-  /** Expresses the position, and returns the cost, in ticks of the next record. */
-  #carryOver(next: PlacedRecord, cost: bigint): bigint {
+  /** Expresses the position in ticks of the next record. */
+  #carryOver(next: PlacedRecord): void {
     const record = this.#record as ConfigRecord; // the one that these changes lead away from
     const offsetUs = offsetOf(next.schedule, next.generation);
     const nextTicks = BigInt(Math.round(offsetUs * next.schedule.ticksPerMicro));
     const ahead = this.#ticks - ticksAtEnd(record, next.schedule, next.originUs + offsetUs);
     this.#isPast = ahead <= 0n;
-    if (this.#isPast) return 0n;
-    // Rounded as the bucket's debt and tokens are: the wait up, what would be given back down.
+    if (this.#isPast) return;
+    // Rounded as the bucket's debt is: the wait up.
     const debt = -convert(-ahead, record.schedule, next.schedule);
     this.#ticks = nextTicks + (debt < MOST_TICKS ? debt : MOST_TICKS);
     this.#settleUnder(next);
-    return convert(cost, record.schedule, next.schedule);
   }
 }
 

@@ -38,13 +38,11 @@ export class Reservation implements Grant {
 
   /**
    * Gives the tokens back, and returns whether that was possible: only while no other call has
-   * taken tokens since. Later reservations stand on this one; to them its tokens lapse. Only the
-   * first call can return true.
+   * taken tokens since, and the limit has not changed. Later reservations stand on this one; to them
+   * its tokens lapse. Only the first call can return true.
    */
   cancel(): boolean {
-    if (this.#receipt === undefined) return false;
-    this.#position?.dueUs();
-    const receipt = this.#position === undefined ? this.#receipt : this.#position.receipt;
+    const receipt = this.#receipt;
     this.#receipt = undefined;
     return receipt !== undefined && this.#kernel.cancel(receipt);
   }

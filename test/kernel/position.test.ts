@@ -115,7 +115,6 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     scene.waiting(50);
     for (let i = 0; i < 9; i++) scene.change(continuous(i % 2 === 0 ? 20 : 10, 100));
     expect(position.dueUs()).toBe(scene.paidUs());
-    expect(position.receipt).toBe(undefined);
     scene.change(continuous(10, 100));
     expect(position.dueUs()).toBe(8_000_000);
   });
@@ -129,23 +128,6 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     scene.waiting(1);
     expect(Math.abs(position.dueUs() - promisedUs)).toBeLessThan(CLOSE_US);
     expect(before).toBeLessThan(0);
-  });
-
-  test('can be given back after changes, as long as it is the last', () => {
-    const scene = new Scene(open, continuous(10, 100));
-    const first = scene.waiting(30);
-    const second = scene.waiting(10);
-    scene.change(continuous(20, 100));
-    scene.change(continuous(1000, 100));
-    for (const [position, done, left] of [
-      [first, false, -40],
-      [second, true, -30],
-      [second, false, -30],
-    ] as const) {
-      position.dueUs();
-      expect(position.receipt && scene.kernel.cancel(position.receipt)).toBe(done);
-      expect(scene.kernel.balance(scene.nowUs)).toBe(left);
-    }
   });
 
   test('is where the kernel has the debt, whatever changes come', () => {
