@@ -81,7 +81,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBeCloseTo(0.08 - 10, 6);
   });
 
-  test('that is aborted after a change ends with its signal's reason, and its tokens lapse', async () => {
+  test('that is aborted after a change ends with the reason of its signal, and its tokens lapse', async () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const abort = new AbortController();
     const wait = bucket.wait(10, { signal: abort.signal });

@@ -1,4 +1,5 @@
 import { attach, type LimiterHandle, RateLimitError } from '../../src/index.ts';
+import { Cell } from '../support/cell.ts';
 import type { Random } from '../support/random.ts';
 import { BURST, HOLD, RATES, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
@@ -46,8 +47,15 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
     // What lies in stock is taken as well.
     ledger.end(me, 0, spent + lease.stock - before, taking, before);
   };
+  const cell = new Cell(bucket);
+  /** What has become of a wait that failed: if the limit has changed meanwhile, its tokens may have lapsed. */
+  const failed = (n: number, changes: number) => {
+    if (cell.sequence === changes) ledger.end(me, 0, 0, n);
+    else ledger.aborted(me, 0, n);
+  };
   const wait = (n: number) => {
     const abort = new AbortController();
+    const changes = cell.sequence;
     ledger.begin(me, 0, n);
     const settled = bucket.wait(n, { timeoutMs: 40, signal: abort.signal }).then(
       () => {
@@ -55,13 +63,20 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
         ledger.end(me, 0, n, n);
       },
       (error) => {
-        if (error instanceof RateLimitError) ledger.end(me, 0, 0, n);
+        if (error instanceof RateLimitError) failed(n, changes);
         else ledger.aborted(me, 0, n);
       },
     );
     waits.add(settled);
     void settled.then(() => waits.delete(settled));
     if (job.aborts && random.below(2) === 0) aborts.push(abort);
+  };
+  const waitSync = (n: number) => {
+    const changes = cell.sequence;
+    ledger.begin(me, 0, n);
+    if (!bucket.waitSync(n, { timeoutMs: 30 })) return failed(n, changes);
+    held += n;
+    ledger.end(me, 0, n, n);
   };
   const n = () => 1 + random.below(6);
   const step = () => {
@@ -95,9 +110,7 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
           undefined,
         );
       case 9:
-        return random.below(OFTEN) > 0
-          ? undefined
-          : take(tokens, () => (bucket.waitSync(tokens, { timeoutMs: 30 }) ? tokens : 0));
+        return random.below(OFTEN) > 0 ? undefined : waitSync(tokens);
       default:
         return random.below(OFTEN) > 0 ? undefined : wait(tokens);
     }
