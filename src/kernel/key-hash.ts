@@ -10,7 +10,7 @@ const SCRATCH_BYTES = 256;
 /**
  * Hashes keys under a table's seed. SipHash-2-4 is a keyed pseudorandom function: without the seed
  * nobody can craft keys that collide. The library does it, or a compiled function of our own that
- * reads the message where it was written: the library copies it, which takes longer than the hash.
+ * reads the message where it was written: the library copies it and the seed each time.
  */
 export class KeyHash {
   /** The hash of the last key that was read. */
