@@ -17,8 +17,13 @@ import {
   DAMAGED,
   fillAt,
   fillTicks,
+  forget,
   generationOf,
+  isKnown,
+  isLearnt,
   isStill,
+  knownGeneration,
+  learn,
   nearestTick,
   readRecord,
   ticksPerMicro,
@@ -40,7 +45,7 @@ let lastCost: i64 = 0;
 /** What the bucket held, in ticks. */
 let lastTicks: f64 = 0;
 let lostRaces: i32 = 0;
-/** Of the record that the last acquisition with a wait stood on. */
+/** Of the record that the last acquisition stood on. */
 let lastGeneration: i32 = 0;
 
 export function receiptWord(): i64 {
@@ -84,17 +89,24 @@ function look(cell: usize, word: i64, nowUs: f64): i32 {
   if (!readRecord(cell, word)) return isStill(cell, word) ? SENSELESS : CHANGED;
   tick = nearestTick(nowUs);
   if (!(tick <= UNTIL_RENEWAL)) {
-    const generation = generationOf(cell, word);
-    if (generation != renewed) {
-      renewed = generation;
-      if (tick == tick) renew(cell, word, nowUs);
-      return CHANGED;
-    }
-    // It could not be renewed yet; a record is never as old as this.
-    if (!(tick <= MAX_SPAN)) return isStill(cell, word) ? SENSELESS : CHANGED;
+    const outcome = renewOnce(cell, word, nowUs);
+    if (outcome != SEEN) return outcome;
   }
   nowTicks = fillAt(tick) as i64;
   return SEEN;
+}
+
+/** Renews the record of a word, under which the tick is late, or none at all. */
+function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
+  const generation = generationOf(cell, word);
+  if (generation != renewed) {
+    renewed = generation;
+    if (tick == tick) renew(cell, word, nowUs);
+    return CHANGED;
+  }
+  if (tick <= MAX_SPAN) return SEEN;
+  // It could not be renewed yet; a record is never as old as this.
+  return isStill(cell, word) ? SENSELESS : CHANGED;
 }
 
 /** What the bucket holds under a word that was looked at. */
@@ -104,49 +116,62 @@ function heldUnder(word: i64): i64 {
 
 export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
   begin();
-  let word = load64(cell + CELL_word);
+  // Once, and once more for each record that goes live meanwhile.
   while (true) {
-    const outcome = look(cell, word, nowUs);
-    if (outcome != SEEN) {
+    if (!isLearnt(cell) && !learn(cell)) return DAMAGED;
+    tick = nearestTick(nowUs);
+    if (!(tick <= UNTIL_RENEWAL)) {
+      const word = load64(cell + CELL_word);
+      const outcome = isKnown(cell, word) ? renewOnce(cell, word, nowUs) : CHANGED;
       if (outcome == SENSELESS) return DAMAGED;
-      word = load64(cell + CELL_word);
-      continue;
+      if (outcome == CHANGED) {
+        forget();
+        continue;
+      }
     }
+    nowTicks = fillAt(tick) as i64;
+    // All that follows from the record alone is computed before the word is loaded, because the
+    // shorter the time from load to exchange, the fewer races are lost.
     const cost = costOf(tokens);
     const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), MAX_SPAN);
-    const zeroTime = word >> INDEX_BITS;
-    const full = zeroTime < nowTicks - capTicks;
-    // The zero-time, seen from now.
-    const ahead = full ? -capTicks : zeroTime - nowTicks;
-    const due = (ahead + cost) as f64;
-    let wait = due;
-    if (fillTicks != 0 && due > 0) {
-      wait = ceil(due / fillTicks) * fillTicks - (tick - (nowTicks as f64));
-    }
-    if (cost == 0 || cost > capTicks || wait > maxWait) {
-      // Nothing is to be written. Right when the word was loaded, if it is still the same.
-      const again = load64(cell + CELL_word);
-      if (again == word) {
-        lastWord = word;
-        lastCost = cost;
-        lastTicks = 0 - (ahead as f64);
-        return cost == 0 ? 0 : cost > capTicks ? NEVER : LATER;
+    const costWord = cost << INDEX_BITS;
+    const fullTime = nowTicks - capTicks;
+    const sinceFill = tick - (nowTicks as f64);
+
+    let word = load64(cell + CELL_word);
+    while (isKnown(cell, word)) {
+      const zeroTime = word >> INDEX_BITS;
+      const full = zeroTime < fullTime;
+      // The zero-time, seen from now.
+      const ahead = full ? -capTicks : zeroTime - nowTicks;
+      const due = (ahead + cost) as f64;
+      let wait = due;
+      if (fillTicks != 0 && due > 0) wait = ceil(due / fillTicks) * fillTicks - sinceFill;
+      if (cost == 0 || cost > capTicks || wait > maxWait) {
+        // Nothing is to be written. Right when the word was loaded, if it is still the same.
+        const again = load64(cell + CELL_word);
+        if (again == word) {
+          lastWord = word;
+          lastCost = cost;
+          lastTicks = 0 - (ahead as f64);
+          return cost == 0 ? 0 : cost > capTicks ? NEVER : LATER;
+        }
+        word = again;
+        continue;
       }
-      word = again;
-      continue;
+      const next = full ? wordOf(fullTime + cost, word) : word + costWord;
+      const seen = exchange64(cell + CELL_word, word, next);
+      if (seen == word) {
+        lastWord = next;
+        lastCost = cost;
+        lastTicks = 0 - due;
+        lastGeneration = knownGeneration;
+        return wait > 0 ? wait / ticksPerMicro : 0;
+      }
+      lostRaces++;
+      word = seen;
     }
-    const next = full ? wordOf(nowTicks - capTicks + cost, word) : word + (cost << INDEX_BITS);
-    // Before the exchange: afterwards it may be another record's.
-    if (wait > 0) lastGeneration = generationOf(cell, word);
-    const seen = exchange64(cell + CELL_word, word, next);
-    if (seen == word) {
-      lastWord = next;
-      lastCost = cost;
-      lastTicks = 0 - due;
-      return wait > 0 ? wait / ticksPerMicro : 0;
-    }
-    lostRaces++;
-    word = seen;
+    forget();
   }
 }
 

@@ -29,6 +29,11 @@ export let capTicks: i64 = 0;
 export let fillTicks: f64 = 0;
 export let originUs: f64 = 0;
 
+/** The cell whose record was learnt; 0 if another record has been read since. */
+let knownCell: usize = 0;
+let knownIndex: i64 = 0;
+export let knownGeneration: i32 = 0;
+
 export function recordAt(cell: usize, index: usize): usize {
   return cell + RECORDS_AT + index * RECORD_BYTES;
 }
@@ -38,6 +43,7 @@ export function recordAt(cell: usize, index: usize): usize {
  * word names, so what was read is right if the word has not changed since it was loaded.
  */
 export function readRecord(cell: usize, word: i64): bool {
+  forget();
   const at = recordAt(cell, (word & INDEX_MASK) as usize);
   burst = readF64(at + RECORD_burst);
   ticksPerToken = readF64(at + RECORD_ticksPerToken);
@@ -53,6 +59,41 @@ export function readRecord(cell: usize, word: i64): bool {
     (capTicks as u64) <= (MAX_SPAN_TICKS as u64) &&
     isWhole(fillTicks)
   );
+}
+
+/**
+ * Reads the live record, and its generation before it, so that calls need not read it again; false
+ * if it makes no sense. It may be of two records until a word {@link isKnown}.
+ */
+export function learn(cell: usize): bool {
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const generation = generationOf(cell, word);
+    if (generation != 0 && readRecord(cell, word)) {
+      knownCell = cell;
+      knownIndex = word & INDEX_MASK;
+      knownGeneration = generation;
+      return true;
+    }
+    if (isStill(cell, word)) return false;
+  }
+}
+
+export function forget(): void {
+  knownCell = 0;
+}
+
+export function isLearnt(cell: usize): bool {
+  return cell == knownCell;
+}
+
+/**
+ * Whether a word names the record that was learnt. The generation is looked at after the word: who
+ * published the word had written its record before. So this is that record's generation, or a later
+ * one's, and then the word has changed since.
+ */
+export function isKnown(cell: usize, word: i64): bool {
+  return (word & INDEX_MASK) == knownIndex && generationOf(cell, word) == knownGeneration;
 }
 
 /** The rate and the generation of the record that a word names. */
