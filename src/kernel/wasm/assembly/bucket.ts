@@ -23,9 +23,11 @@ import {
   isLearnt,
   isStill,
   knownGeneration,
+  knownWord,
   learn,
   nearestTick,
   readRecord,
+  remember,
   ticksPerMicro,
   ticksPerToken,
   tokensOf,
@@ -138,7 +140,8 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
     const fullTime = nowTicks - capTicks;
     const sinceFill = tick - (nowTicks as f64);
 
-    let word = load64(cell + CELL_word);
+    let word = knownWord;
+    let guessed = true;
     while (isKnown(cell, word)) {
       const zeroTime = word >> INDEX_BITS;
       const full = zeroTime < fullTime;
@@ -151,6 +154,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
         // Nothing is to be written. Right when the word was loaded, if it is still the same.
         const again = load64(cell + CELL_word);
         if (again == word) {
+          remember(word);
           lastWord = word;
           lastCost = cost;
           lastTicks = 0 - (ahead as f64);
@@ -162,13 +166,15 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
       const next = full ? wordOf(fullTime + cost, word) : word + costWord;
       const seen = exchange64(cell + CELL_word, word, next);
       if (seen == word) {
+        remember(next);
         lastWord = next;
         lastCost = cost;
         lastTicks = 0 - due;
         lastGeneration = knownGeneration;
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
-      lostRaces++;
+      if (!guessed) lostRaces++;
+      guessed = false;
       word = seen;
     }
     forget();

@@ -32,6 +32,8 @@ export let originUs: f64 = 0;
 /** The cell whose record was learnt; 0 if another record has been read since. */
 let knownCell: usize = 0;
 let knownIndex: i64 = 0;
+/** The cell's word as this thread saw or left it last. */
+export let knownWord: i64 = 0;
 export let knownGeneration: i32 = 0;
 
 export function recordAt(cell: usize, index: usize): usize {
@@ -72,6 +74,7 @@ export function learn(cell: usize): bool {
     if (generation != 0 && readRecord(cell, word)) {
       knownCell = cell;
       knownIndex = word & INDEX_MASK;
+      knownWord = word;
       knownGeneration = generation;
       return true;
     }
@@ -81,6 +84,10 @@ export function learn(cell: usize): bool {
 
 export function forget(): void {
   knownCell = 0;
+}
+
+export function remember(word: i64): void {
+  knownWord = word;
 }
 
 export function isLearnt(cell: usize): bool {
