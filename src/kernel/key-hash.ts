@@ -2,7 +2,7 @@ import siphash24 from 'siphash24';
 import type { CellPlace } from '../memory/cell.ts';
 import { KEYED, SEED_BYTES } from '../memory/layout.ts';
 import { type Key, KeyMessage } from './key-message.ts';
-import { messageOf, openWasmSiphash } from './wasm/siphash.ts';
+import { hashOf, messageOf, openWasmSiphash } from './wasm/siphash.ts';
 
 /** Where there is no compiled hash, messages up to this long are written into one scratch buffer. */
 const SCRATCH_BYTES = 256;
@@ -13,10 +13,6 @@ const SCRATCH_BYTES = 256;
  * reads the message where it was written: the library copies it and the seed each time.
  */
 export class KeyHash {
-  /** The hash of the last key that was read. */
-  high = 0;
-  low = 0;
-
   readonly #seed: Uint8Array;
   readonly #seed0: number;
   readonly #seed1: number;
@@ -25,8 +21,9 @@ export class KeyHash {
   readonly #compiled = openWasmSiphash();
   readonly #scratch: Uint8Array;
   readonly #message: KeyMessage;
-  readonly #out = new Uint32Array(2);
-  readonly #outBytes = new Uint8Array(this.#out.buffer);
+  /** The low half of the last hash, and the high half. */
+  readonly #out: Uint32Array;
+  readonly #outBytes: Uint8Array;
   /** Views of the scratch buffer's first bytes, by length: a new view costs as much as the hash. */
   readonly #views: (Uint8Array | undefined)[] = [];
 
@@ -40,6 +37,18 @@ export class KeyHash {
     this.#seed3 = seed.getInt32(12, true);
     this.#scratch = this.#compiled ? messageOf(this.#compiled) : new Uint8Array(SCRATCH_BYTES);
     this.#message = new KeyMessage(this.#scratch);
+    this.#out = this.#compiled ? hashOf(this.#compiled) : new Uint32Array(2);
+    this.#outBytes = new Uint8Array(this.#out.buffer, this.#out.byteOffset, 8);
+  }
+
+  /** The high half of the hash of the key that this thread read last, for any table. */
+  get high(): number {
+    return this.#out[1] as number; // two elements
+  }
+
+  /** The low half. */
+  get low(): number {
+    return this.#out[0] as number; // two elements
   }
 
   /**
@@ -51,14 +60,10 @@ export class KeyHash {
     const length = this.#message.write(key);
     const compiled = this.#compiled;
     if (compiled !== undefined && this.#message.bytes === this.#scratch) {
-      const low = compiled.hash(length, this.#seed0, this.#seed1, this.#seed2, this.#seed3);
-      this.low = low >>> 0;
-      this.high = compiled.high() >>> 0;
+      compiled.hash(length, this.#seed0, this.#seed1, this.#seed2, this.#seed3);
       return;
     }
     siphash24(this.#view(length), this.#seed, this.#outBytes, true);
-    this.low = this.#out[0] as number; // two elements
-    this.high = this.#out[1] as number;
   }
 
   /** The bytes of the last message. */

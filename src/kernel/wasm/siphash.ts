@@ -2,13 +2,11 @@ import type { WasmMemory } from '../../memory/web-assembly.ts';
 import { LazyModule } from './lazy-module.ts';
 import { SIPHASH_BINARY } from './siphash-binary.ts';
 
-/** What the module of assembly/siphash.ts exports. The message stands at the start of its memory. */
+/** What the module of assembly/siphash.ts exports. The message stands at the start of its memory, the hash at the end. */
 interface WasmSiphash {
   readonly memory: WasmMemory;
-  /** The low half of the hash, under a seed of four 32-bit numbers. */
-  hash(length: number, seed0: number, seed1: number, seed2: number, seed3: number): number;
-  /** The high half of the last hash. */
-  high(): number;
+  /** Hashes the message under a seed of four 32-bit numbers. */
+  hash(length: number, seed0: number, seed1: number, seed2: number, seed3: number): void;
 }
 
 const lazy = new LazyModule<WasmSiphash>(SIPHASH_BINARY);
@@ -23,4 +21,9 @@ export function openWasmSiphash(): WasmSiphash | undefined {
 /** Where the message stands. Its last bytes are read eight at a time, so it ends before the memory does. */
 export function messageOf({ memory }: WasmSiphash): Uint8Array {
   return new Uint8Array(memory.buffer, 0, memory.buffer.byteLength - 8);
+}
+
+/** Where the last hash stands: its low half, then its high half. */
+export function hashOf({ memory }: WasmSiphash): Uint32Array {
+  return new Uint32Array(memory.buffer, memory.buffer.byteLength - 8, 2);
 }
