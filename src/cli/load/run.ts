@@ -53,7 +53,10 @@ export interface RunHooks {
   readonly stop: AbortSignal;
   readonly onStart?: (url: string) => void;
   readonly onProgress?: (progress: Progress) => void;
-  /** Is given what multiplies the rate by a factor from then on, within the rates that there can be. */
+  /**
+   * Is given, when the run has begun, what multiplies the rate by a factor from then on, within the
+   * rates that there can be.
+   */
   readonly onSteerable?: (steer: (factor: number) => void) => void;
   /** Another worker in place of the load thread's, for tests. */
   readonly loadWorker?: URL;
@@ -161,7 +164,7 @@ async function drive(
   let endUs = startUs + durationMs * 1_000;
   let interrupted = false;
 
-  const course = new RateCourse(startUs, bucket.rate);
+  const course = new RateCourse(now(), bucket.rate);
   const setRate = (wanted: number) => {
     const rate = Math.min(Math.max(wanted, MIN_RATE), MAX_RATE);
     if (rate === course.rate) return;
@@ -171,7 +174,11 @@ async function drive(
     const outstanding = reservationsAhead(rate, threads.length);
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
-  onSteerable?.((factor) => setRate(course.rate * factor));
+  // A change before the first request would move the start of the run.
+  const steerable = setTimeout(
+    () => onSteerable?.((factor) => setRate(course.rate * factor)),
+    Math.ceil((startUs - now()) / 1_000) + 1,
+  );
   const climb = () => {
     if (ramp === undefined) return;
     const part = Math.min(1, Math.max(0, (now() - startUs) / (ramp.overMs * 1_000)));
@@ -216,6 +223,7 @@ async function drive(
   stop.removeEventListener('abort', endEarly);
   clearInterval(progress);
   clearInterval(ramping);
+  clearTimeout(steerable);
   return { startUs, endUs, interrupted, course };
 }
 

@@ -112,4 +112,18 @@ describe('runLoad', () => {
       /BROKEN.*\n +worst of 210 spans: 20 in 90 ms, 10 allowed/,
     );
   });
+
+  it('keeps the guarantee where the rate is changed as soon as that is possible', async () => {
+    const result = await runLoad(
+      { ...OPTIONS, rate: 500, durationMs: 500 },
+      {
+        stop: never,
+        onSteerable: (steer) => {
+          for (let step = 0; step < 4; step++) steer(1.25);
+        },
+      },
+    );
+    expect(result.rateRange).toEqual([500, 500 * 1.25 ** 4]);
+    expect(result.guarantee.held).toBe(true);
+  });
 });
