@@ -33,9 +33,12 @@ it('a bound that was broken is told, and is exit code 2', async () => {
       ...one,
       outcomes: Object.create(one.outcomes, {
         bounds: {
-          value: one.outcomes.bounds.map((bound) =>
-            Object.create(bound, { held: { value: false } }),
-          ),
+          value: one.outcomes.bounds.map(({ promise, peak, allowed }) => ({
+            promise,
+            peak,
+            allowed,
+            held: false,
+          })),
         },
       }),
     })),
