@@ -3,18 +3,28 @@ import { defineConfig, type Plugin } from 'vitest/config';
 
 const SRC = fileURLToPath(new URL('src/', import.meta.url));
 
-/** Threads can't run TypeScript: those that sources under test start run what the build compiled. */
-const compiledWorkers: Plugin = {
-  name: 'compiled-workers',
+/**
+ * Threads and pages can't run TypeScript: those that sources under test start or write run what the
+ * build compiled.
+ */
+const compiledCode: Plugin = {
+  name: 'compiled-code',
   enforce: 'pre',
-  transform: (code, id) =>
-    id.startsWith(SRC) && code.includes('../workers/')
-      ? { code: code.replaceAll(/'((?:\.\.\/)+)workers\//g, "'$1dist/workers/"), map: null }
-      : undefined,
+  transform(code, id) {
+    if (!id.startsWith(SRC)) return undefined;
+    if (id.endsWith('/report/render.ts')) {
+      return {
+        code: code.replace("'./charts.js'", "'../../../dist/src/cli/report/charts.js'"),
+        map: null,
+      };
+    }
+    if (!code.includes('../workers/')) return undefined;
+    return { code: code.replaceAll(/'((?:\.\.\/)+)workers\//g, "'$1dist/workers/"), map: null };
+  },
 };
 
 export default defineConfig({
-  plugins: [compiledWorkers],
+  plugins: [compiledCode],
   test: {
     include: ['test/**/*.test.ts'],
     // A process for each file: a file that starts threads or leaves a clock running cannot reach

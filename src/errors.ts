@@ -19,7 +19,9 @@ export type RateLimitErrorCode =
  * - `ERR_QUEUE_FULL`: as many tasks wait as `maxQueue` of `zerotime/piscina` allows.
  */
 export class RateLimitError extends Error {
+  /** Tells the class where `instanceof` can't: from another thread, or another copy of the package. */
   override readonly name = 'RateLimitError';
+  /** What went wrong: one of those above. */
   readonly code: RateLimitErrorCode;
 
   constructor(code: RateLimitErrorCode, message: string) {
@@ -39,7 +41,9 @@ export type HandleErrorCode = 'ERR_HANDLE_INVALID' | 'ERR_REGION_INVALID' | 'ERR
  * - `ERR_REGION_DAMAGED`: the limiter's words make no sense: something else wrote over them.
  */
 export class HandleError extends Error {
+  /** Tells the class where `instanceof` can't: from another thread, or another copy of the package. */
   override readonly name = 'HandleError';
+  /** What is wrong: one of those above. */
   readonly code: HandleErrorCode;
 
   constructor(code: HandleErrorCode, message: string, options?: ErrorOptions) {

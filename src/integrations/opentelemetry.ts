@@ -5,6 +5,7 @@ import { shown } from '../options.ts';
 
 /** What {@link RateLimitingSampler} asks: a limiter, a lease, anything that says yes or no at once. */
 export interface SpanLimiter {
+  /** Takes a token for a span, or none: then the span is dropped. */
   tryConsume(): boolean;
   /** The rate in force, in spans per second: `sampler.param` and the description tell it. */
   readonly rate?: number;

@@ -26,6 +26,7 @@ export interface ThrottleStats {
   readonly waiting: number;
   /** Tasks that took their token and were given to the pool, and are not done. */
   readonly running: number;
+  /** Tasks that returned. */
   readonly completed: number;
   /** Tasks that threw, were aborted or lost their thread while they ran, or that the limiter can't grant. */
   readonly failed: number;
@@ -71,7 +72,9 @@ function reasonOf(signal: Signal): unknown {
 
 /** A piscina pool whose tasks start at the pace of a limiter. Made by {@link throttle}. */
 export class ThrottledPool<Task, Result> {
+  /** The pool that runs the tasks. What is given to it directly is not paced. */
   readonly pool: Piscina<Task, Result>;
+  /** What paces them; others may take from it as well. */
   readonly limiter: TaskLimiter;
   readonly #maxQueue: number;
   readonly #timeoutMs: number;

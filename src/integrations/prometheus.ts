@@ -7,10 +7,15 @@ import { checkObject, shown } from '../options.ts';
 
 /** A limiter that counts: any bucket, window or log made with `stats: true`. */
 export interface CountedLimiter {
+  /** The counters; the limiter is made with `stats: true`. */
   stats(): LimiterStats;
+  /** The most tokens that can be taken at once. */
   readonly limit: number;
+  /** In tokens per second; windows and logs have none. */
   readonly rate?: number;
+  /** Tokens that can be taken now. */
   available(): number;
+  /** The same, negative in debt; windows and logs have no debt. */
   balance?(): number;
 }
 

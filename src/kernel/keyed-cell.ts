@@ -26,6 +26,7 @@ const NONE_FORGOTTEN = -(2n ** 63n);
 
 /** What happens to a key that finds no place. The number is what the cell holds. */
 export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;
+/** A key that finds no place shares a bucket with all such keys, or its calls are refused, or admitted. */
 export type WhenFull = keyof typeof WHEN_FULL;
 
 /** What a new table of buckets is made of. */

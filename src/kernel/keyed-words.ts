@@ -14,8 +14,14 @@ export const BEATEN = -4;
 /** The low bits of a state word. A state of 0 says that the entry was never used. */
 export const TAG_BITS = 3;
 export const TAG_MASK = 2 ** TAG_BITS - 1;
-/** The entry is its key's; the other bits are the bucket's zero-time. */
+/**
+ * The bit that says that the entry is its key's. The rest of the tag is the end of its identity's
+ * version, so that an exchange that expects one owner's state fails on the next owner's; the other
+ * bits are the bucket's zero-time.
+ */
 export const LIVE = 1;
+/** Owners whose states can be told from each other. */
+export const OWNERS = 2 ** (TAG_BITS - 1);
 /** A thread is about to give the entry to a key; the other bits are its ticket. */
 export const TRANSIT = 2;
 /** The whole state of an entry that is nobody's, though its identity may still name a key. */
@@ -23,6 +29,16 @@ export const FREE = 4n;
 
 export function tagOf(state: bigint): number {
   return Number(BigInt.asUintN(TAG_BITS, state));
+}
+
+export function isLive(state: bigint): boolean {
+  return (tagOf(state) & LIVE) !== 0;
+}
+
+/** The state of an owner of this version, with the zero-time of another state. */
+export function stateOfOwner(version: number, state: bigint): bigint {
+  const tag = ((version << 1) & TAG_MASK) | LIVE;
+  return (state | BigInt(TAG_MASK)) - BigInt(TAG_MASK ^ tag);
 }
 
 /** The low half of an identity word: 12 bits of the fingerprint, then the version. */

@@ -11,8 +11,11 @@ export interface HeaderOptions {
 
 /** HTTP fields by name. `Retry-After` is there only when waiting helps. */
 export interface RateLimitHeaders {
+  /** What is left, and in how many seconds it is as good as new. */
   readonly RateLimit?: string;
+  /** The limit, and the seconds over which it counts. */
   readonly 'RateLimit-Policy'?: string;
+  /** Whole seconds after which a retry can succeed. */
   readonly 'Retry-After'?: string;
 }
 

@@ -13,8 +13,11 @@ export type SharedMemory = WasmMemory | SharedArrayBuffer;
 
 /** Sends a {@link Region} to another thread: by workerData, postMessage or structuredClone. */
 export interface RegionHandle {
+  /** What it is a handle of. */
   readonly zerotime: 'region';
+  /** Of the memory's layout: only the same version can attach to it. */
   readonly version: number;
+  /** The region's memory, which is shared and not copied. */
   readonly memory: SharedMemory;
 }
 

@@ -19,6 +19,7 @@ export interface BlockingSleepOptions extends Pick<SleepOptions, 'strict'> {
  * be a wall clock. A limiter's handle carries its clock, so that every thread reads the same one.
  */
 export interface Clock {
+  /** Which kind of clock it is; `allOf` wants limiters whose clocks have one name. */
   readonly name: string;
   /** The time in microseconds, fractions included. */
   now(): number;
@@ -34,5 +35,13 @@ export interface Clock {
 
 /** Attaches another thread to a clock: a part of a limiter's handle. */
 export type ClockHandle =
-  | { readonly name: 'system' }
-  | { readonly name: 'manual' | 'ticker'; readonly buffer: SharedArrayBuffer };
+  | {
+      /** The system's clock, of which there is one. */
+      readonly name: 'system';
+    }
+  | {
+      /** A clock in shared memory. */
+      readonly name: 'manual' | 'ticker';
+      /** Its memory, which is shared and not copied. */
+      readonly buffer: SharedArrayBuffer;
+    };

@@ -38,6 +38,7 @@ interface Sleeper {
  * ```
  */
 export class ManualClock implements Clock {
+  /** Its handle's name. */
   readonly name = 'manual';
   readonly #buffer: SharedArrayBuffer;
   readonly #nowBits: BigInt64Array;

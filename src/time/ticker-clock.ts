@@ -35,6 +35,7 @@ export interface TickerClockOptions {
  * ```
  */
 export class TickerClock implements Clock {
+  /** Its handle's name. */
   readonly name = 'ticker';
   readonly #cell: TickerCell;
   readonly #system: Clock;

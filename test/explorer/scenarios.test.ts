@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explore, subjectModule } from './explore.ts';
+import { explore } from './explore.ts';
 import { Explorer } from './explorer.ts';
 import { REGRESSIONS } from './regressions.ts';
 import { type Listed, SCENARIOS, title } from './scenarios.ts';
@@ -36,28 +36,4 @@ describe('schedules that were wrong once are right now, in both kernels:', () =>
     expect(explorer.replay(parseSchedule(schedule)).isExplained).toBe(true);
     explorer.close();
   });
-});
-
-describe('what is known to go wrong:', () => {
-  // See "Returning tokens" in docs/algorithms-keyed.md.
-  it.each(['atomics', 'wasm'] as const)(
-    'a cancel charges the key that reclaims the entry before the cancel looks at it again (%s)',
-    async (kernel) => {
-      const { violation } = await explore({
-        module: subjectModule('keyed'),
-        setup: 'refuse 1 3 4',
-        kernel,
-        threads: [
-          [['take', 3, 2]],
-          [
-            ['take', 1, 2],
-            ['cancel', 1],
-          ],
-        ],
-      });
-      expect(violation?.execution.results).toEqual([[0], [0, false]]);
-      // Key 1 has its tokens back; key 3 took two of three, and two more are gone.
-      expect(violation?.execution.observation).toEqual([3, 3, -1, 3]);
-    },
-  );
 });

@@ -209,6 +209,18 @@ function others(): Shared[] {
     },
     {
       ...keyed,
+      name: 'take and cancel, and reclaim',
+      setup: 'refuse 1 3 4',
+      threads: [[['take', 3, 2]], [take1, ['cancel', 1]]],
+    },
+    {
+      ...keyed,
+      name: 'take and give back, and reclaim',
+      setup: 'refuse 1 3 4',
+      threads: [[['take', 3, 2]], [take1, ['refund', 1, 2]]],
+    },
+    {
+      ...keyed,
       name: 'insert one key from two threads',
       setup: 'refuse 2',
       threads: [[take1], [take1]],

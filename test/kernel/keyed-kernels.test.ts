@@ -10,7 +10,14 @@ import { continuous } from '../../src/kernel/schedule.ts';
 import { KEYED_BINARY } from '../../src/kernel/wasm/keyed-binary.ts';
 import { hashOf, messageOf, openWasmSiphash } from '../../src/kernel/wasm/siphash.ts';
 import { SIPHASH_BINARY } from '../../src/kernel/wasm/siphash-binary.ts';
-import { CELL, type CellKind, KEYED, keyedBytes, SEED_BYTES } from '../../src/memory/layout.ts';
+import {
+  CELL,
+  type CellKind,
+  ENTRY,
+  KEYED,
+  keyedBytes,
+  SEED_BYTES,
+} from '../../src/memory/layout.ts';
 import { Random, SEED } from '../support/random.ts';
 
 const CALLS = 1_000_000;
@@ -147,7 +154,7 @@ test('the modules are smaller than 8 KiB', () => {
   }
 });
 
-test('a damaged entry is an error with either kernel', () => {
+test('a damaged entry is an error with either kernel, also one whose tag is not of its version', () => {
   for (const name of ['atomics', 'wasm'] as const) {
     const region = Region.create();
     const schedule = continuous(1, 1);
@@ -162,8 +169,13 @@ test('a damaged entry is an error with either kernel', () => {
     } as const;
     const place = createKeyedCell({ ...made, region });
     const kernel = openKeyed(place, () => 0, name);
-    region.i64.fill(7n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);
+    region.i64.fill(6n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);
     kernel.seek(1, 2);
+    expect(() => kernel.acquire(0, 1, 0)).toThrow(HandleError);
+    region.i64.fill(0n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);
+    kernel.acquire(0, 1, 0);
+    const { entry } = kernel.receipt() as Receipt & { entry: number };
+    region.i64[entry + ENTRY.state] = (region.i64[entry + ENTRY.state] ?? 0n) ^ 2n;
     expect(() => kernel.acquire(0, 1, 0)).toThrow(HandleError);
   }
 });

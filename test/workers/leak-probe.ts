@@ -25,6 +25,8 @@ export interface Leaked {
 }
 
 const BATCH = 1000;
+/** Threads. */
+const AT_A_TIME = 4;
 const forever = new AbortController().signal;
 setMaxListeners(0, forever);
 
@@ -89,16 +91,20 @@ async function limiters(count: number): Promise<void> {
   }
 }
 
-/** Threads that attach, take a token and end. */
+/** Threads that attach, take a token and end: a few at a time. */
 async function workers(count: number): Promise<void> {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1, burst: 1e6, clock, stats: true });
   const before = bucket.balance();
   const url = new URL('./attaching.js', import.meta.url);
-  for (let ended = 0; ended < count; ended++) {
-    const worker = new Worker(url, { workerData: bucket.handle });
-    await new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject));
-  }
+  let left = count;
+  const startOneByOne = async () => {
+    while (left-- > 0) {
+      const worker = new Worker(url, { workerData: bucket.handle });
+      await new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, startOneByOne));
   const taken = before - bucket.balance();
   if (taken !== count) throw new Error(`${count} threads took ${taken} tokens`);
 }

@@ -6,7 +6,7 @@ import { tokensOf, untilHeld } from '../config-record.ts';
 import { Counters } from '../counters.ts';
 import { WHEN_FULL } from '../keyed-cell.ts';
 import type { KeyedStats } from '../keyed-stats.ts';
-import { LIVE, NOWHERE, SHARED, TAG_BITS, tagOf } from '../keyed-words.ts';
+import { isLive, NOWHERE, SHARED, stateOfOwner, TAG_BITS } from '../keyed-words.ts';
 import { type Schedule, ticksOf } from '../schedule.ts';
 import { lower, type Owned } from './keyed-adjust.ts';
 import type { KeyedLoop } from './keyed-loop.ts';
@@ -101,10 +101,10 @@ export class KeyedBuckets implements TokenKernel {
       if (entry < 0) return;
       const version = table.versionOf(entry);
       const state = Atomics.load(this.#words, entry + ENTRY.state);
-      if (version === 0 || tagOf(state) !== LIVE) continue;
+      if (version === 0 || !isLive(state)) continue;
       const floor = this.#loop.stateAtFirstSight();
       if (state <= floor) return;
-      const to = state - amount > floor ? state - amount : floor;
+      const to = state - amount > floor ? state - amount : stateOfOwner(version, floor);
       if (lower(table, { entry, high: table.high, version }, state, to)) return;
     }
   }
@@ -153,7 +153,7 @@ export class KeyedBuckets implements TokenKernel {
       if (entry < 0) break;
       const version = table.versionOf(entry);
       const state = Atomics.load(this.#words, entry + ENTRY.state);
-      if (version === 0 || tagOf(state) !== LIVE || table.versionOf(entry) !== version) continue;
+      if (version === 0 || !isLive(state) || table.versionOf(entry) !== version) continue;
       return 0 - clock.ticksUntil(state > clock.floor ? state : clock.floor);
     }
     if (table.hasRoom(clock.floor)) return 0 - clock.ticksUntil(this.#loop.stateAtFirstSight());

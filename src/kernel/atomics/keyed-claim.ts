@@ -5,7 +5,7 @@ import {
   BEATEN,
   BLOCK_BITS,
   FREE,
-  LIVE,
+  isLive,
   NO_PLACE,
   PATIENCE,
   TAG_BITS,
@@ -67,11 +67,10 @@ export class KeyClaim {
     for (let probe = 1; probe <= window; probe++) {
       this.#table.saw(probe);
       const state = Atomics.load(this.#words, entry + ENTRY.state);
-      const tag = tagOf(state);
       if (state === 0n || state === FREE) return this.#claim(entry, state);
-      if (tag === LIVE) {
+      if (isLive(state)) {
         if (state <= floor) return this.#reclaim(entry, state, floor);
-      } else if (tag !== TRANSIT) {
+      } else if (tagOf(state) !== TRANSIT) {
         throw damagedEntry();
       } else if (held === NO_PLACE) {
         held = entry;
@@ -100,7 +99,7 @@ export class KeyClaim {
       this.lostRaces++;
       return BEATEN;
     }
-    if (tagOf(state) === LIVE) Atomics.add(this.#words, this.#reclaimedAt, 1n);
+    if (isLive(state)) Atomics.add(this.#words, this.#reclaimedAt, 1n);
     if (!this.#publish(entry)) return this.#takenOver();
     if (this.#isAlone(entry)) return entry;
     this.lostRaces++;
@@ -179,9 +178,9 @@ export class KeyClaim {
         const state = Atomics.load(this.#words, entry + ENTRY.state);
         // No entry is given out beyond one that was never used.
         if (state === 0n) return true;
-        const tag = tagOf(state);
-        if (this.#table.versionOf(entry) === 0 || (tag !== LIVE && tag !== TRANSIT)) break;
-        if (tag === LIVE || (isBefore && this.#isPatient())) {
+        const live = isLive(state);
+        if (this.#table.versionOf(entry) === 0 || (!live && tagOf(state) !== TRANSIT)) break;
+        if (live || (isBefore && this.#isPatient())) {
           this.leave(mine);
           return false;
         }

@@ -1,4 +1,4 @@
-import { FIRST_TICKS, LAST_TICKS, LIVE, TAG_BITS } from '../keyed-words.ts';
+import { FIRST_TICKS, LAST_TICKS, TAG_BITS, TAG_MASK } from '../keyed-words.ts';
 import type { Schedule } from '../schedule.ts';
 import { LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
 
@@ -38,9 +38,9 @@ export class KeyedClock {
     return LAST_TICKS - this.#ticks;
   }
 
-  /** The state of a bucket that is just full. */
+  /** The highest state of a bucket that is just full, whoever owns it. */
   get floor(): bigint {
-    return ((BigInt(this.#ticks) - this.#capTicks) << BigInt(TAG_BITS)) | BigInt(LIVE);
+    return ((BigInt(this.#ticks) - this.#capTicks) << BigInt(TAG_BITS)) | BigInt(TAG_MASK);
   }
 
   /** From now to a zero-time; negative for one that has passed. */

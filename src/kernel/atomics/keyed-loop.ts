@@ -2,10 +2,19 @@ import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
 import { LATER, NEVER } from '../bucket-kernel.ts';
 import { readTable, WHEN_FULL } from '../keyed-cell.ts';
-import { BEATEN, LIVE, NO_PLACE, NOWHERE, SHARED, TAG_BITS, TAG_MASK } from '../keyed-words.ts';
+import {
+  BEATEN,
+  LIVE,
+  NO_PLACE,
+  NOWHERE,
+  SHARED,
+  stateOfOwner,
+  TAG_BITS,
+  TAG_MASK,
+} from '../keyed-words.ts';
 import { MAX_SPAN_TICKS } from '../ticks.ts';
 import { AtomicsBucket } from './bucket.ts';
-import { KeyClaim } from './keyed-claim.ts';
+import { damagedEntry, KeyClaim } from './keyed-claim.ts';
 import { KeyedClock } from './keyed-clock.ts';
 import { KeyTable } from './keyed-table.ts';
 import { LiveLimit, LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
@@ -118,7 +127,8 @@ export class KeyedLoop {
       split[0] = state;
       const low = halves[LOW_HALF] as number; // one word
       const high = halves[HIGH_HALF] as number;
-      if ((low & TAG_MASK) !== LIVE) return BEATEN;
+      // Live, and of this version.
+      if (((low ^ (version << 1)) & TAG_MASK) !== LIVE) return this.#lost(entry, version, low);
       // The zero-time, seen from now.
       let aheadHigh = high - nowHigh;
       let aheadLow = (low >>> TAG_BITS) - nowLow;
@@ -140,7 +150,9 @@ export class KeyedLoop {
         state = again;
         continue;
       }
-      const next = full ? this.#fullAndCharged() : BigInt.asIntN(64, state + costWord);
+      const next = full
+        ? this.#fullAndCharged(low & TAG_MASK)
+        : BigInt.asIntN(64, state + costWord);
       const seen = Atomics.compareExchange(words, at, state, next);
       split[0] = seen;
       if (halves[LOW_HALF] === low && halves[HIGH_HALF] === high) {
@@ -162,13 +174,20 @@ export class KeyedLoop {
     }
   }
 
+  /** The state is not one of this version's owner. */
+  #lost(entry: number, version: number, state: number): number {
+    // While a live entry has one identity, its states are of that version.
+    if ((state & LIVE) !== 0 && this.table.versionOf(entry) === version) throw damagedEntry();
+    return BEATEN;
+  }
+
   /** The state of a bucket that was full until this call. */
-  #fullAndCharged(): bigint {
+  #fullAndCharged(tag: number): bigint {
     const { costHigh, costLow, capHigh, capLow } = this.limit;
     const { high, low } = this.clock;
     const sum = low - capLow + costLow;
     const carry = Math.floor(sum * PER_LOW_UNIT);
-    this.#halves[LOW_HALF] = ((sum - carry * LOW_UNIT) << TAG_BITS) | LIVE;
+    this.#halves[LOW_HALF] = ((sum - carry * LOW_UNIT) << TAG_BITS) | tag;
     this.#halves[HIGH_HALF] = high - capHigh + costHigh + carry;
     return this.#split[0] as bigint; // one word
   }
@@ -179,7 +198,7 @@ export class KeyedLoop {
     if (entry < 0) return entry;
     const version = this.table.versionOf(entry);
     const before = this.stateAtFirstSight();
-    const state = BigInt.asIntN(64, before + this.limit.costWord);
+    const state = stateOfOwner(version, BigInt.asIntN(64, before + this.limit.costWord));
     const due = this.clock.ticksUntil(state);
     if (due > maxWait) {
       this.claim.leave(entry);

@@ -3,10 +3,10 @@ import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
 import { readTable } from '../keyed-cell.ts';
 import {
   AT_FIRST_HOME,
+  isLive,
   LIVE,
   NO_PLACE,
-  TAG_MASK,
-  tagOf,
+  OWNERS,
   VERSION_BITS,
   VERSION_MASK,
   WINDOW,
@@ -90,7 +90,7 @@ export class KeyTable {
       const entryHigh = i32[half + HIGH_HALF] as number; // never out of bounds: the cell was checked
       const entryLow = i32[half + LOW_HALF] as number;
       if (entryHigh === high && (entryLow & ~VERSION_MASK) === low) {
-        if ((this.stateOf(entry) & TAG_MASK) === LIVE) {
+        if ((this.stateOf(entry) & LIVE) !== 0) {
           this.saw(probe);
           return entry;
         }
@@ -140,8 +140,8 @@ export class KeyTable {
   identityAfter(identity: bigint): bigint {
     this.#split[0] = identity;
     const version = ((this.#halves[LOW_HALF] as number) + 1) & VERSION_MASK;
-    // Never 0, so that no identity is 0.
-    this.#halves[LOW_HALF] = this.low | Math.max(version, 1);
+    // Never 0, so that no identity is 0; the end of it goes on counting.
+    this.#halves[LOW_HALF] = this.low | (version || OWNERS);
     this.#halves[HIGH_HALF] = this.high;
     return this.#split[0] as bigint; // one word
   }
@@ -151,7 +151,7 @@ export class KeyTable {
     let entry = this.home;
     for (let probe = 1; probe <= this.window; probe++) {
       const state = Atomics.load(this.words, entry + ENTRY.state);
-      if (tagOf(state) !== LIVE || state <= floor) return true;
+      if (!isLive(state) || state <= floor) return true;
       entry = this.next(entry, probe);
     }
     return false;
@@ -162,7 +162,7 @@ export class KeyTable {
     let count = 0;
     for (let entry = this.#start; entry < this.#end; entry += ENTRY.step) {
       const state = Atomics.load(this.words, entry + ENTRY.state);
-      if (state > floor && tagOf(state) === LIVE) count++;
+      if (state > floor && isLive(state)) count++;
     }
     return count;
   }

@@ -1,43 +1,21 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { loadCommand } from '../../../src/cli/load/command.ts';
+import { afterAll, expect, it } from 'vitest';
 import { readJsonResult } from '../support/json-result.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 import { deadUrl } from '../support/servers.ts';
 
-// The command in the process of the test: what it prints is caught, and signals are of our making.
+// The command in the process of the test, so signals are of our making.
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-command-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-afterEach(() => {
-  vi.restoreAllMocks();
-  process.exitCode = undefined;
-});
-
-/** Runs it; `onStderr` sees what it says while it runs. */
-async function load(args: readonly string[], onStderr?: (text: string) => void) {
-  const said = { stdout: '', stderr: '' };
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    said.stdout += text;
-    return true;
-  });
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    said.stderr += text;
-    onStderr?.(String(text));
-    return true;
-  });
-  await loadCommand('9.9.9').parseAsync(args, { from: 'user' });
-  const code = process.exitCode;
-  vi.restoreAllMocks();
-  return { ...said, code };
-}
 
 const BRIEF = ['--rate', '100', '--threads', '2', '--duration', '1200ms'];
 
 it('a load tells how it gets on, what came of it, and writes it all to a file', async () => {
   const path = join(folder, 'result.json');
-  const { stdout, stderr, code } = await load([...BRIEF, '--json', path]);
+  const { stdout, stderr, code } = await runInProcess(['load', ...BRIEF, '--json', path]);
   expect(code).toBe(0);
   expect(stderr).toMatch(/at 100\/s for 1\.2 s, by 2 threads that share one limiter; Ctrl-C ends/);
   expect(stderr).toMatch(/1 s +\d+ requests {2}/);
@@ -49,13 +27,22 @@ it('a load tells how it gets on, what came of it, and writes it all to a file', 
 
 it('a load of which no request succeeds exits with 1', async () => {
   const url = await deadUrl();
-  const { stdout, code } = await load([url, '--rate', '100', '--threads', '1', '-d', '100ms']);
+  const { stdout, code } = await runInProcess([
+    'load',
+    url,
+    '--rate',
+    '100',
+    '--threads',
+    '1',
+    '-d',
+    '100ms',
+  ]);
   expect(code).toBe(1);
   expect(stdout).toContain('connection refused');
 });
 
 it('an interrupt ends a load early, with a summary', async () => {
-  const { stdout, code } = await load(['--rate', '100', '-d', '1h'], (text) => {
+  const { stdout, code } = await runInProcess(['load', '--rate', '100', '-d', '1h'], (text) => {
     if (/1 s /.test(text)) process.emit('SIGINT');
   });
   expect(code).toBe(0);
@@ -63,7 +50,7 @@ it('an interrupt ends a load early, with a summary', async () => {
 });
 
 it('an interrupt before the first request is told, and exits with 130', async () => {
-  const loading = load(['--rate', '100', '-d', '1h']);
+  const loading = runInProcess(['load', '--rate', '100', '-d', '1h']);
   process.emit('SIGTERM');
   const { stdout, stderr, code } = await loading;
   expect(code).toBe(130);

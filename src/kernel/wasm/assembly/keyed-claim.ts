@@ -5,7 +5,6 @@ import {
   KEYED_forgotten,
   KEYED_reclaimed,
   KEYED_ticketBlocks,
-  LIVE,
   TAG_BITS,
   TRANSIT,
 } from './constants';
@@ -15,6 +14,7 @@ import {
   IDENTITY,
   identityAfter,
   identityOf,
+  isLive,
   isOfInterest,
   NONE,
   reach,
@@ -91,15 +91,14 @@ export function take(floor: i64): i32 {
   for (let probe = 1; probe <= reach; probe++) {
     saw(probe);
     const state = load64(entry + STATE);
-    const tag = tagOf(state);
     if (state == 0 || state == FREE) return claim(entry, state);
-    if (tag == LIVE) {
+    if (isLive(state)) {
       if (state <= floor) {
         // First, so that whoever sees that the bucket is gone can see how far it may have been charged.
         forget(state, floor);
         return claim(entry, state);
       }
-    } else if (tag != TRANSIT) {
+    } else if (tagOf(state) != TRANSIT) {
       return SENSELESS;
     } else if (held == NONE) {
       held = entry;
@@ -122,7 +121,7 @@ function claim(entry: usize, state: i64): i32 {
     lostRaces++;
     return BEATEN;
   }
-  if (tagOf(state) == LIVE) add64(cell + KEYED_reclaimed, 1);
+  if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
   if (!publish(entry)) return takenOver();
   if (isAlone(entry)) {
     taken = entry;
@@ -166,9 +165,9 @@ function isAlone(mine: usize): bool {
       const state = load64(entry + STATE);
       // No entry is given out beyond one that was never used.
       if (state == 0) return true;
-      const tag = tagOf(state);
-      if (identityOf(entry) == 0 || (tag != LIVE && tag != TRANSIT)) break;
-      if (tag == LIVE || (isBefore && isPatient())) {
+      const live = isLive(state);
+      if (identityOf(entry) == 0 || (!live && tagOf(state) != TRANSIT)) break;
+      if (live || (isBefore && isPatient())) {
         leave(mine);
         return false;
       }

@@ -6,7 +6,7 @@ import {
   ENTRY_step,
   KEYED_table,
   LIVE,
-  NO_PLACE,
+  OWNERS,
   TAG_MASK,
   VERSION_BITS,
   WINDOW,
@@ -79,6 +79,15 @@ export function tagOf(state: i64): i32 {
   return (state as i32) & TAG_MASK;
 }
 
+export function isLive(state: i64): bool {
+  return ((state as i32) & LIVE) != 0;
+}
+
+/** The tag of the states of the owner that has this identity. */
+export function tagOfOwner(identity: i64): i32 {
+  return (((identity as i32) << 1) & TAG_MASK) | LIVE;
+}
+
 /** The key's live entry, or NONE. It may overlook one that is being written; a claim will not. */
 export function find(): usize {
   let entry = home;
@@ -86,7 +95,7 @@ export function find(): usize {
     // Plain loads are enough to pass the entries of other keys.
     const identity = readI64(entry + IDENTITY);
     if ((identity & ~VERSION_MASK) == fingerprint) {
-      if (tagOf(load64(entry + STATE)) == LIVE) {
+      if (isLive(load64(entry + STATE))) {
         saw(probe);
         return entry;
       }
@@ -113,8 +122,11 @@ export function isOfInterest(entry: usize): bool {
   return identity == 0 || (identity & ~VERSION_MASK) == fingerprint;
 }
 
-/** What the key's next identity in place of `identity` is. Its version is never 0, so neither is it. */
+/**
+ * What the key's next identity in place of `identity` is. Its version is never 0, so neither is it;
+ * the end of the version goes on counting.
+ */
 export function identityAfter(identity: i64): i64 {
   const version = (identity + 1) & VERSION_MASK;
-  return fingerprint | max(version, 1);
+  return fingerprint | (version == 0 ? OWNERS : version);
 }

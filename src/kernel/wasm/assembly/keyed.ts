@@ -4,12 +4,12 @@ import {
   FIRST_TICKS,
   LAST_TICKS,
   LATER,
-  LIVE,
   MAX_SPAN_TICKS,
   NEVER,
   NO_PLACE,
   NOWHERE,
   TAG_BITS,
+  TAG_MASK,
 } from './constants';
 import {
   BEATEN,
@@ -28,12 +28,14 @@ import {
   find,
   forgetProbes,
   identityOf,
+  isLive,
   NONE,
   openTable,
   probes,
   seek,
   STATE,
   tagOf,
+  tagOfOwner,
 } from './keyed-table';
 
 // Charges the bucket of a key, or gives the key one, as keyed-loop.ts of the other kernel does. An
@@ -133,9 +135,13 @@ function setClock(nowUs: f64): void {
   nowTicks = min(max(ticks, FIRST_TICKS as f64), LAST_TICKS as f64) as i64;
 }
 
-/** The state of a bucket that is just full. */
+function stateOf(zeroTime: i64, tag: i32): i64 {
+  return (zeroTime << TAG_BITS) | (tag as i64);
+}
+
+/** The highest state of a bucket that is just full, whoever owns it. */
 function floorState(): i64 {
-  return ((nowTicks - capTicks) << TAG_BITS) | LIVE;
+  return stateOf(nowTicks - capTicks, TAG_MASK);
 }
 
 /** From now to a zero-time; negative for one that has passed. */
@@ -199,13 +205,17 @@ function note(entry: usize, identity: i64, word: i64, due: f64): void {
   lastTicks = 0 - due;
 }
 
-/** Charges the key's bucket: ticks to wait, LATER or AGAIN. */
+/** Charges the key's bucket: ticks to wait, LATER, AGAIN or DAMAGED. */
 function charge(entry: usize, maxWait: f64): f64 {
   const identity = identityOf(entry);
   if (identity == 0) return AGAIN;
+  const tag = tagOfOwner(identity);
   let state = load64(entry + STATE);
   while (true) {
-    if (tagOf(state) != LIVE) return AGAIN;
+    if (tagOf(state) != tag) {
+      // While a live entry has one identity, its states are of that version.
+      return isLive(state) && identityOf(entry) == identity ? DAMAGED : AGAIN;
+    }
     const zeroTime = state >> TAG_BITS;
     const full = zeroTime < nowTicks - capTicks;
     // The zero-time, seen from now.
@@ -222,7 +232,7 @@ function charge(entry: usize, maxWait: f64): f64 {
       state = again;
       continue;
     }
-    const next = (full ? floorState() : state) + (cost << TAG_BITS);
+    const next = stateOf(nowTicks + ahead + cost, tag);
     const seen = exchange64(entry + STATE, state, next);
     if (seen == state) {
       if (identityOf(entry) != identity) {
@@ -249,7 +259,7 @@ function insert(maxWait: f64): f64 {
   const entry = taken;
   const identity = identityOf(entry);
   const before = stateAtFirstSight();
-  const state = before + (cost << TAG_BITS);
+  const state = stateOf((before >> TAG_BITS) + cost, tagOfOwner(identity));
   const due = ticksUntil(state);
   if (due > maxWait) {
     leave(entry);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { runCli } from '../support/run-cli.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-simulate-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,7 +25,7 @@ describe('zerotime simulate', () => {
   it('shows, side by side, what becomes of the arrivals', async () => {
     const json = join(folder, 'result.json');
     const svg = join(folder, 'result.svg');
-    const { code, stdout, stderr } = await runCli([
+    const { code, stdout, stderr } = await runInProcess([
       ...BUCKET,
       ...['--limiter', 'fixed-window limit=30 intervalMs=1000', '--arrivals', 'constant rate=200'],
       ...['--duration', '10s', '--json', json, '--svg', svg],
@@ -48,34 +48,66 @@ describe('zerotime simulate', () => {
 
   it('repeats a run by the seed that it prints', async () => {
     const args = [...BUCKET, '--arrivals', 'poisson rate=120', '--duration', '5s'];
-    const first = await runCli(args);
+    const first = await runInProcess(args);
     const [, seed = ''] = /seed (\d+)/.exec(first.stdout) ?? [];
-    expect((await runCli([...args, '--seed', seed])).stdout).toBe(first.stdout);
+    expect((await runInProcess([...args, '--seed', seed])).stdout).toBe(first.stdout);
     const other = seed === '1' ? '2' : '1';
-    expect((await runCli([...args, '--seed', other])).stdout).not.toBe(first.stdout);
+    expect((await runInProcess([...args, '--seed', other])).stdout).not.toBe(first.stdout);
   });
 
   it('reads an access log, and says what it could not read', async () => {
     const log = join(folder, 'access.log');
     const line = (second: string) => `10.0.0.1 - - [01/Jan/2024:00:00:${second} +0000] "GET /"\n`;
     writeFileSync(log, `${line('10').repeat(200)}no timestamp\n${line('11').repeat(100)}`);
-    const { code, stdout } = await runCli([...BUCKET, '--file', log, '--wait', '20ms']);
+    const { code, stdout } = await runInProcess([...BUCKET, '--file', log, '--wait', '20ms']);
     expect(code).toBe(0);
     expect(stdout).toContain('read as common log format, from 2024-01-01T00:00:10.000Z');
     expect(stdout).toContain('lines without a timestamp, left out: 1');
     expect(stdout).toMatch(/300 in 1\.99 s/);
   });
 
+  it('takes lines that are out of order at the latest instant before them', async () => {
+    const log = join(folder, 'disordered.log');
+    writeFileSync(log, '10\n12\n11\n13\n');
+    const { stdout } = await runInProcess([...BUCKET, '--file', log, '--no-spread']);
+    expect(stdout).toContain('read as epoch seconds or milliseconds\n');
+    expect(stdout).toContain('lines out of order, taken at the latest instant before them: 1');
+    expect(stdout).toContain('4 in 3 s, 1.333/s');
+  });
+
+  it('tells how long those waited that were admitted, in the summary and on a page', async () => {
+    const report = join(folder, 'report.html');
+    const json = join(folder, 'waits.json');
+    const { stdout } = await runInProcess([
+      ...[
+        ...BUCKET,
+        '--limiter',
+        'leaky-bucket rate=1/minute',
+        '--arrivals',
+        'bursts size=3 everyMs=1000',
+      ],
+      ...['--duration', '10s', '--wait', '15ms', '--json', json, '--report', report],
+    ]);
+    // Of three at once, one is admitted, one waits 10 ms, and one would have to wait 20.
+    expect(stdout).toMatch(/rate=100 burst=1 +10 +33\.3 % +10 +33\.3 % +10 +33\.3 % .* 10\.0 ms\n/);
+    const { limiters }: Json = JSON.parse(readFileSync(json, 'utf8'));
+    expect(limiters.map(({ waitMs }) => waitMs?.max)).toEqual([10, 0]);
+    const page = readFileSync(report, 'utf8');
+    expect(page).toContain('<dt>Callers</dt><dd>wait, at most 15 ms</dd>');
+    expect(page.match(/<figcaption>/g)?.length).toBe(6);
+    expect(page).toContain('<figcaption>How many waited how long</figcaption>');
+  });
+
   it('fails if there is nothing to simulate', async () => {
     const log = join(folder, 'empty.log');
     writeFileSync(log, 'nothing\nof the kind\n');
-    const { code, stdout, stderr } = await runCli([...BUCKET, '--file', log]);
+    const { code, stdout, stderr } = await runInProcess([...BUCKET, '--file', log]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('holds a timestamp that is known');
   });
 
   it('fails if the file is none', async () => {
-    const { code, stderr } = await runCli([...BUCKET, '--file', folder]);
+    const { code, stderr } = await runInProcess([...BUCKET, '--file', folder]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/error: EISDIR/);
   });
@@ -91,7 +123,7 @@ describe('zerotime simulate', () => {
     [[...BUCKET, '-a', 'constant rate=1', '--svg', folder], /--svg <file>'.*can be written/],
     [[...BUCKET, '-a', 'constant rate=1', '--wait', 'long'], /--wait <time>'.*span of time/],
   ])('%j ends with what is wrong', async (args, text) => {
-    const { code, stdout, stderr } = await runCli(args);
+    const { code, stdout, stderr } = await runInProcess(args);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(text);
   });

@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
+
+// What runs in the page, with a uPlot that only notes what it is told. That the real one draws it is
+// for a real browser: report.e2e.test.ts.
+
+interface Axis {
+  stroke(): string;
+  readonly grid: { stroke(): string };
+  readonly ticks: { stroke(): string };
+  values(plot: unknown, ticks: readonly (number | null)[]): readonly string[];
+}
+interface Drawn {
+  readonly label: string;
+  readonly dash?: readonly number[];
+  readonly paths?: string;
+  stroke(): string;
+  fill?(): string;
+  value(plot: unknown, value: number | null): string;
+}
+interface Options {
+  readonly width: number;
+  readonly axes: readonly [x: Axis, y: Axis];
+  readonly series: readonly [at: Drawn, first: Drawn, ...rest: Drawn[]];
+  readonly scales: {
+    readonly y: {
+      readonly distr?: number;
+      range(plot: unknown, min: number, max: number): number[];
+    };
+  };
+}
+
+class Plot {
+  static readonly paths = { stepped: () => 'in steps', bars: () => 'as bars' };
+  readonly sizes: unknown[] = [];
+  redrawn = 0;
+  readonly options: Options;
+  readonly data: unknown;
+
+  constructor(options: Options, data: unknown) {
+    this.options = options;
+    this.data = data;
+    plots.push(this);
+  }
+
+  setSize(size: unknown): void {
+    this.sizes.push(size);
+  }
+
+  redraw(): void {
+    this.redrawn++;
+  }
+}
+
+let plots: Plot[] = [];
+let places: { clientWidth: number }[] = [];
+let scheme: { onchange: (() => void) | null };
+let resized: () => void;
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** What a page with these charts, and so many places for them, asks uPlot for. */
+async function drawn(charts: readonly Chart[], count = charts.length): Promise<Plot[]> {
+  plots = [];
+  places = Array.from({ length: count }, () => ({ clientWidth: 640 }));
+  scheme = { onchange: null };
+  const textContent = JSON.stringify(charts);
+  vi.stubGlobal('document', {
+    body: {},
+    getElementById: (id: string) => (id === 'charts' ? { textContent } : null),
+    querySelectorAll: (selector: string) => (selector === '.chart' ? places : []),
+  });
+  vi.stubGlobal('getComputedStyle', () => ({ getPropertyValue: (name: string) => ` ${name}! ` }));
+  vi.stubGlobal('matchMedia', () => scheme);
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      constructor(onResize: () => void) {
+        resized = onResize;
+      }
+      observe(): void {}
+    },
+  );
+  vi.stubGlobal('uPlot', Plot);
+  vi.resetModules();
+  await import('../../../src/cli/report/charts.ts');
+  return plots;
+}
+
+const LINES: LineChart = {
+  kind: 'lines',
+  title: 'rates',
+  x: [0, 1, 2],
+  series: [
+    { label: 'came', colour: 'grey', values: [1, null, 3], look: 'area' },
+    { label: 'bound', colour: 'red', values: [5, 5, 5], look: 'dashes' },
+    { label: 'p50', colour: 'blue', values: [1, 2, 3], look: 'line' },
+  ],
+  unit: '/s',
+  logarithmic: false,
+  steps: true,
+};
+
+async function optionsOf(chart: Chart): Promise<Options> {
+  const [plot] = await drawn([chart]);
+  if (plot === undefined) throw new Error('nothing was drawn');
+  return plot.options;
+}
+
+describe('a chart of lines', () => {
+  it('has its values by time, each line in the colour of the page and in its own look', async () => {
+    const [plot] = await drawn([LINES]);
+    expect(plot?.data).toEqual([LINES.x, ...LINES.series.map(({ values }) => values)]);
+    expect(plot?.options.width).toBe(640);
+    const [, ...series] = plot?.options.series ?? [];
+    expect(
+      series.map((one) => [one.label, one.stroke(), one.fill?.(), one.dash, one.paths]),
+    ).toEqual([
+      ['came', '--grey!', '--grey!40', undefined, 'in steps'],
+      ['bound', '--red!', undefined, [6, 4], 'in steps'],
+      ['p50', '--blue!', undefined, undefined, 'in steps'],
+    ]);
+    const [axis] = plot?.options.axes ?? [];
+    expect([axis?.stroke(), axis?.grid.stroke(), axis?.ticks.stroke()]).toEqual([
+      '--text!',
+      '--faint!',
+      '--faint!',
+    ]);
+  });
+
+  it('joins its points where it has no steps', async () => {
+    const { series } = await optionsOf({ ...LINES, steps: false });
+    expect(series[1].paths).toBeUndefined();
+  });
+
+  it.each([
+    [2, ['0 s', '0.5 s', '1.25 s']],
+    [120, ['0:00', '0:01', '0:01']],
+  ])('tells time that goes to %d s as %j', async (last, told) => {
+    const { axes, series } = await optionsOf({ ...LINES, x: [0, last] });
+    expect(axes[0].values(undefined, [0, 0.5, 1.25])).toEqual(told);
+    expect(series[0].value(undefined, 0.5)).toBe(told[1]);
+    expect(series[0].value(undefined, null)).toBe('');
+  });
+
+  it('tells long times as a clock does', async () => {
+    const { axes } = await optionsOf({ ...LINES, x: [0, 4_000] });
+    expect(axes[0].values(undefined, [90, 600, 3_605])).toEqual(['1:30', '10:00', '1:00:05']);
+  });
+
+  it('tells values with their unit, the larger the fewer digits', async () => {
+    const { axes, series } = await optionsOf(LINES);
+    expect(axes[1].values(undefined, [0.1234, 12.34, 1234.5, null])).toEqual([
+      '0.123/s',
+      '12.3/s',
+      '1,235/s',
+      '',
+    ]);
+    expect(series[1].value(undefined, 5)).toBe('5/s');
+    expect(series[1].value(undefined, null)).toBe('');
+  });
+
+  it('begins at 0 and ends above its highest value, unless it is logarithmic', async () => {
+    const { y } = (await optionsOf(LINES)).scales;
+    expect(y.range(undefined, 3, 100)).toEqual([0, 105]);
+    expect(y.range(undefined, 0, 0)).toEqual([0, 1]);
+    expect((await optionsOf({ ...LINES, logarithmic: true })).scales.y.distr).toBe(3);
+  });
+});
+
+it('a chart of bars names each of them, and what they count', async () => {
+  const labels = ['1 ms', '2 ms'];
+  const [plot] = await drawn([
+    { kind: 'bars', title: 'waits', labels, values: [3, 4_000], unit: 'calls' },
+  ]);
+  expect(plot?.data).toEqual([
+    [0, 1],
+    [3, 4_000],
+  ]);
+  if (plot === undefined) throw new Error('nothing was drawn');
+  const { axes, series, scales } = plot.options;
+  expect(axes[0].values(undefined, [0, 1, 2])).toEqual(['1 ms', '2 ms', '']);
+  expect(axes[1].values(undefined, [4_000])).toEqual(['4,000']);
+  expect(scales.y.range(undefined, 0, 100)).toEqual([0, 105]);
+  expect([0, null, 7].map((at) => series[0].value(undefined, at))).toEqual(['1 ms', '', '']);
+  expect([4_000, null].map((count) => series[1].value(undefined, count))).toEqual(['4,000', '']);
+  const { label, paths } = series[1];
+  expect([label, paths, series[1].stroke(), series[1].fill?.()]).toEqual([
+    'calls',
+    'as bars',
+    '--blue!',
+    '--blue!90',
+  ]);
+});
+
+it('a chart follows the size of its place, and the colours of the page', async () => {
+  const [plot] = await drawn([LINES]);
+  const [place] = places;
+  if (place === undefined || plot === undefined) throw new Error('nothing was drawn');
+  place.clientWidth = 320;
+  resized();
+  expect(plot.sizes).toEqual([{ width: 320, height: 260 }]);
+  scheme.onchange?.();
+  expect(plot.redrawn).toBe(1);
+});
+
+it('draws as many charts as there are places', async () => {
+  expect((await drawn([LINES, LINES], 1)).length).toBe(1);
+});

@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import { parseLimiter } from '../../../src/cli/simulate/limiter-specs.ts';
+import { parsePattern } from '../../../src/cli/simulate/patterns.ts';
+import { runSimulation } from '../../../src/cli/simulate/run.ts';
+import { drawSvg } from '../../../src/cli/simulate/svg.ts';
+
+async function picture(limiter: string, pattern: string, duration: number): Promise<string> {
+  const arrivals = parsePattern(pattern);
+  const limiters = [parseLimiter(limiter)];
+  return drawSvg(await runSimulation({ limiters, arrivals, duration, spread: true, seed: 7 }));
+}
+
+/** What stands under the axis of time. */
+function times(svg: string): string[] {
+  return [...svg.matchAll(/text-anchor="(?:start|middle|end)">([^<]*[a-z0])<\/text>/g)]
+    .map(([, text = '']) => text)
+    .filter((text) => !text.includes('/s'));
+}
+
+it.each([
+  [1_500, ['0', '500 ms', '1 s']],
+  [10_000, ['0', '2 s', '4 s', '6 s', '8 s', '10 s']],
+  [3_600_000, ['0', '10 min', '20 min', '30 min', '40 min', '50 min', '1 h']],
+])('the axis of %d ms has few labels that read well', async (duration, told) => {
+  expect(times(await picture('leaky-bucket rate=10', 'constant rate=10', duration))).toEqual(told);
+});
+
+it('the axis of many days has steps of whole days', async () => {
+  const svg = await picture('leaky-bucket rate=1', 'constant rate=0.001', 20 * 86_400_000);
+  expect(times(svg).length).toBeLessThan(10);
+  expect(times(svg)).toContain('72 h');
+});
+
+it('a bound that is near is a line; one far above what came is told', async () => {
+  const near = await picture('leaky-bucket rate=10', 'constant rate=10', 10_000);
+  expect(near).toMatch(/<path class="bound" d="M72,[\d.]+H740">/);
+  const far = await picture('leaky-bucket rate=1000', 'constant rate=10', 10_000);
+  expect(far).not.toMatch(/<path class="bound" d="M72/);
+  expect(far).toMatch(/>bound: [\d,.]+\/s in /);
+});
+
+it('a seed is told where arrivals are random, and text is no markup', async () => {
+  const svg = await picture('leaky-bucket rate=10', 'poisson rate=20', 2_000);
+  expect(svg).toContain('poisson rate=20, seed 7</text>');
+  expect(svg).not.toContain('NaN');
+  const arrivals = { ...parsePattern('constant rate=1'), text: 'a < b & c' };
+  const limiters = [parseLimiter('leaky-bucket rate=10')];
+  const odd = await runSimulation({ limiters, arrivals, duration: 2_000, spread: true });
+  expect(drawSvg(odd)).toContain('<title>a &lt; b &amp; c: arrivals');
+});
+
+it('nothing that came is a picture as well', async () => {
+  const svg = await picture('leaky-bucket rate=10', 'constant rate=0.01', 1_000);
+  expect(svg).not.toMatch(/NaN|Infinity/);
+});

@@ -1,0 +1,54 @@
+import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
+import type { LoadResult } from '../../../src/cli/load/result.ts';
+import { Tally } from '../../../src/cli/load/tally.ts';
+
+/** Requests per second of {@link resultOf}. */
+export const RATE = 2_000;
+
+/** A run of a second in which all went well, but for what `change` says. */
+export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
+  const admissions = Float64Array.from({ length: RATE }, (_, slot) => 1e9 + slot * 500);
+  const tally = new Tally();
+  tally.counters.sent = RATE;
+  for (const _ of admissions) {
+    tally.countStatus(200);
+    tally.latencyByTime.record(0, 450);
+    for (const span of ['latency', 'clientLag', 'queued', 'response'] as const) {
+      tally.record(span, 450);
+    }
+  }
+  return {
+    options: {
+      url: 'http://example.com/',
+      rate: RATE,
+      ramp: undefined,
+      burst: 1,
+      threads: 2,
+      connections: 64,
+      durationMs: 1_000,
+      timeoutMs: 5_000,
+      method: 'GET',
+      headers: [],
+      body: undefined,
+      latencyByTime: false,
+    },
+    url: 'http://example.com/',
+    startedAt: new Date(0),
+    interrupted: false,
+    elapsedMs: 1_000,
+    admitted: RATE,
+    sent: RATE,
+    achievedRate: RATE,
+    wantedRate: RATE,
+    rateRange: undefined,
+    admittedPer100Ms: new Array(10).fill(RATE / 10),
+    threads: [1_200, 800].map((admitted) => ({
+      admitted,
+      counters: { sent: admitted, succeeded: admitted, failed: 0 },
+      crash: undefined,
+    })),
+    tally,
+    guarantee: checkGuarantee(admissions, RATE, 1),
+    ...change,
+  };
+}

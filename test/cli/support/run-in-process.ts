@@ -1,0 +1,36 @@
+import { Command, CommanderError } from 'commander';
+import { vi } from 'vitest';
+import { loadCommand } from '../../../src/cli/load/command.ts';
+import { simulateCommand } from '../../../src/cli/simulate/command.ts';
+import type { CliRun } from './run-cli.ts';
+
+export const VERSION = '9.9.9';
+
+/** The command in the process of the test; what it prints is caught. `onStderr` sees it at once. */
+export async function runInProcess(
+  args: readonly string[],
+  onStderr?: (text: string) => void,
+): Promise<CliRun> {
+  const said = { stdout: '', stderr: '' };
+  const catching = (name: 'stdout' | 'stderr') =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      said[name] += text;
+      if (name === 'stderr') onStderr?.(String(text));
+      return true;
+    });
+  const spies = [catching('stdout'), catching('stderr')];
+  const commands = [loadCommand(VERSION), simulateCommand(VERSION)];
+  const program = new Command('zerotime');
+  for (const command of [program, ...commands]) command.exitOverride();
+  for (const command of commands) program.addCommand(command);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return { ...said, code: Number(process.exitCode ?? 0) };
+  } catch (error) {
+    if (error instanceof CommanderError) return { ...said, code: error.exitCode };
+    throw error;
+  } finally {
+    process.exitCode = undefined;
+    for (const spy of spies) spy.mockRestore();
+  }
+}
