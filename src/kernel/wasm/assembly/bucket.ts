@@ -23,6 +23,7 @@ import {
   isLearnt,
   isStill,
   knownGeneration,
+  knownUs,
   knownWord,
   learn,
   nearestTick,
@@ -37,6 +38,8 @@ import {
 // The operations on one bucket, as BucketKernel describes them. Where that throws, these return DAMAGED.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
+/** What is closer than this is counted as being at the same time. */
+const AT_ONCE_US: f64 = 1;
 const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
 
 // What the last operation left.
@@ -120,7 +123,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
   begin();
   // Once, and once more for each record that goes live meanwhile.
   while (true) {
-    if (!isLearnt(cell) && !learn(cell)) return DAMAGED;
+    if (!isLearnt(cell) && !learn(cell, nowUs)) return DAMAGED;
     tick = nearestTick(nowUs);
     if (!(tick <= UNTIL_RENEWAL)) {
       const word = load64(cell + CELL_word);
@@ -140,6 +143,8 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
     const fullTime = nowTicks - capTicks;
     const sinceFill = tick - (nowTicks as f64);
 
+    // A guess in place of a load: where another thread has changed the word, the exchange fails and
+    // finds it, and a bucket's line has come from that thread's processor once instead of twice.
     let word = knownWord;
     let guessed = true;
     while (isKnown(cell, word)) {
@@ -154,7 +159,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
         // Nothing is to be written. Right when the word was loaded, if it is still the same.
         const again = load64(cell + CELL_word);
         if (again == word) {
-          remember(word);
+          remember(word, nowUs);
           lastWord = word;
           lastCost = cost;
           lastTicks = 0 - (ahead as f64);
@@ -166,14 +171,16 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
       const next = full ? wordOf(fullTime + cost, word) : word + costWord;
       const seen = exchange64(cell + CELL_word, word, next);
       if (seen == word) {
-        remember(next);
+        remember(next, nowUs);
         lastWord = next;
         lastCost = cost;
         lastTicks = 0 - due;
         lastGeneration = knownGeneration;
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
-      if (!guessed) lostRaces++;
+      // A guess is as old as this thread's last call. If the word has changed since, that was a race
+      // only where it has changed just now.
+      if (!guessed || nowUs - knownUs < AT_ONCE_US) lostRaces++;
       guessed = false;
       word = seen;
     }
@@ -261,7 +268,9 @@ export function refund(cell: usize, nowUs: f64, tokens: f64): f64 {
 }
 
 export function cancel(cell: usize, word: i64, cost: i64): bool {
-  return exchange64(cell + CELL_word, word, word - cost) == word;
+  if (exchange64(cell + CELL_word, word, word - cost) != word) return false;
+  if (isLearnt(cell)) remember(word - cost, knownUs);
+  return true;
 }
 
 /** Tokens in the bucket, in debt less than 0. NaN instead of DAMAGED. */

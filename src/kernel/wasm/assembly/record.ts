@@ -32,8 +32,9 @@ export let originUs: f64 = 0;
 /** The cell whose record was learnt; 0 if another record has been read since. */
 let knownCell: usize = 0;
 let knownIndex: i64 = 0;
-/** The cell's word as this thread saw or left it last. */
+/** The cell's word as this thread saw or left it last, and when, by the limiter's clock. */
 export let knownWord: i64 = 0;
+export let knownUs: f64 = 0;
 export let knownGeneration: i32 = 0;
 
 export function recordAt(cell: usize, index: usize): usize {
@@ -67,14 +68,14 @@ export function readRecord(cell: usize, word: i64): bool {
  * Reads the live record, and its generation before it, so that calls need not read it again; false
  * if it makes no sense. It may be of two records until a word {@link isKnown}.
  */
-export function learn(cell: usize): bool {
+export function learn(cell: usize, nowUs: f64): bool {
   while (true) {
     const word = load64(cell + CELL_word);
     const generation = generationOf(cell, word);
     if (generation != 0 && readRecord(cell, word)) {
       knownCell = cell;
       knownIndex = word & INDEX_MASK;
-      knownWord = word;
+      remember(word, nowUs);
       knownGeneration = generation;
       return true;
     }
@@ -86,8 +87,9 @@ export function forget(): void {
   knownCell = 0;
 }
 
-export function remember(word: i64): void {
+export function remember(word: i64, nowUs: f64): void {
   knownWord = word;
+  knownUs = nowUs;
 }
 
 export function isLearnt(cell: usize): bool {
