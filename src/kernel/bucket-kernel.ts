@@ -14,7 +14,10 @@ export interface LimiterStats {
   readonly admitted: number;
   /** Calls that got nothing. */
   readonly refused: number;
-  /** Compare-and-exchange races lost to another thread: each cost its loser one more try. */
+  /**
+   * Compare-and-exchanges lost to another thread that changed the bucket at the same time, to a
+   * microsecond: each cost its loser one more try.
+   */
   readonly lostRaces: number;
 }
 
