@@ -70,6 +70,34 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(clock.nowMs).toBe(0);
   });
 
+  test.each([1, 2, 3])(
+    'is not over at its old instant, when the limit changes at look %d at the clock',
+    async (at) => {
+      const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
+      // Each attached limiter has a clock object of its own.
+      const now = bucket.clock.now.bind(bucket.clock);
+      let looks = 0;
+      bucket.clock.now = () => {
+        const nowUs = now();
+        if (++looks !== at) return nowUs;
+        clock.set(50);
+        other.reconfigure({ rate: 1 });
+        clock.set(300);
+        return at === 1 ? nowUs : now();
+      };
+      const over = ends(clock, [bucket.wait(2)]);
+      for (const ms of [301, 1549]) {
+        clock.set(ms);
+        await settle();
+      }
+      expect(looks).toBeGreaterThanOrEqual(at);
+      expect(over).toEqual([undefined]);
+      clock.set(3000);
+      await settle();
+      expect(over).toEqual([3000]);
+    },
+  );
+
   test('that would outlast its timeout by then ends at once, and its tokens lapse', async () => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const wait = bucket.wait(10, { timeoutMs: 1500 });
