@@ -109,6 +109,19 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBeCloseTo(0.08 - 10, 6);
   });
 
+  test('that blocks, and would outlast its timeout by then, ends at once, and its tokens lapse', () => {
+    const { bucket, other } = emptied({ rate: 10, burst: 100 });
+    const now = bucket.clock.now.bind(bucket.clock);
+    let looks = 0;
+    bucket.clock.now = () => {
+      // After the reservation, and before it sleeps.
+      if (++looks === 2) other.reconfigure({ rate: 5 });
+      return now();
+    };
+    expect(bucket.waitSync(10, { timeoutMs: 1500 })).toBe(false);
+    expect(bucket.balance()).toBe(-10);
+  });
+
   test('that is aborted after a change ends with the reason of its signal, and its tokens lapse', async () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const abort = new AbortController();
