@@ -2,7 +2,8 @@ import { checkTokens, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
-import { type Attempt, checkWait, retry, retrySync, TAKEN } from './waiting.ts';
+import { watch } from './moving-sleep.ts';
+import { type Attempt, checkWait, type Refusal, retry, retrySync } from './waiting.ts';
 
 /** Several limiters that must all agree. See {@link allOf}. */
 class CombinedLimiter implements Limiter {
@@ -77,16 +78,26 @@ class CombinedLimiter implements Limiter {
   }
 
   readonly #attempt: Attempt = (n) => {
-    if (this.take(n) !== undefined) return TAKEN;
+    if (this.take(n) !== undefined) return undefined;
     // If another thread came between question and taking, a retry can succeed at once.
-    return this.clock.now() + this.timeUntil(n) * 1000;
+    return this.#refusal(n);
   };
+
+  /** By the part that holds the call up longest: no change of another can bring its end forward. */
+  #refusal(n: number): Refusal {
+    const [slowest] = this.#parts
+      .map((part) => [part, part.timeUntil(n)] as const)
+      .reduce((most, next) => (next[1] > most[1] ? next : most));
+    const watched = slowest.changes && watch(slowest.changes);
+    return { retryAtUs: this.clock.now() + slowest.timeUntil(n) * 1000, watch: watched };
+  }
 }
 
 /**
  * Several limiters that must all admit a call: per second AND per minute. A call takes from all of
  * them or from none: one that refuses costs the others nothing. Waits take the longest of the
- * parts' waits, and then look again; callers are not served in the order in which they asked.
+ * parts' waits, and then look again; callers are not served in the order in which they asked. A
+ * change of the limit that a wait is held up by wakes it at its new instant.
  *
  * It asks all parts before it takes from the first. If another thread comes between, what was taken
  * goes back to the parts where nobody built on it yet, and lapses in the others: too little may be

@@ -18,13 +18,14 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** @internal */
   protected readonly kernel: BucketKernel;
   readonly #opened: OpenLimiter<Kind>;
-  readonly #changes: Changes;
+  /** @internal */
+  readonly changes: Changes;
 
   protected constructor(opened: OpenLimiter<Kind>) {
     super(opened.clock);
     this.#opened = opened;
     this.kernel = openBucket(opened.cell, opened.kernel);
-    this.#changes = new Changes(opened.cell);
+    this.changes = new Changes(opened.cell);
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
@@ -61,7 +62,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** Puts another limit in force. @internal */
   protected replaceSchedule(next: Schedule): void {
     this.kernel.reconfigure(this.clock.now(), next);
-    this.#changes.announce();
+    this.changes.announce();
     this.clock.rouse?.();
   }
 
@@ -79,7 +80,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     deadlineUs: number,
     options: SleepOptions,
   ): Promise<boolean> {
-    return sleepUntilDue(this.clock, this.#changes, reservation, deadlineUs, options);
+    return sleepUntilDue(this.clock, this.changes, reservation, deadlineUs, options);
   }
 
   /** @internal */
@@ -88,6 +89,6 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     deadlineUs: number,
     options: Pick<SleepOptions, 'strict'>,
   ): boolean {
-    return sleepUntilDueSync(this.clock, this.#changes, reservation, deadlineUs, options);
+    return sleepUntilDueSync(this.clock, this.changes, reservation, deadlineUs, options);
   }
 }

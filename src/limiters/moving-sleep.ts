@@ -8,6 +8,17 @@ import type { Reservation } from './reservation.ts';
 /** Why a sleep ends that a change ends. */
 const CHANGED = Symbol('the limit has changed');
 
+/** An alarm, and what sets it off. */
+export interface Watch {
+  readonly changes: Changes;
+  readonly alarm: Alarm;
+}
+
+/** To be asked for before one looks at the limit, so that no change in between is missed. */
+export function watch(changes: Changes): Watch {
+  return { changes, alarm: changes.alarm() };
+}
+
 /** Resolves with true when the tokens are there; with false, at once, if that has moved past the deadline. */
 export async function sleepUntilDue(
   clock: Clock,
@@ -17,21 +28,25 @@ export async function sleepUntilDue(
   options: SleepOptions,
 ): Promise<boolean> {
   for (;;) {
-    const alarm = changes.alarm();
+    const watched = watch(changes);
+    // The clock first: what is due then stays due, whatever change comes after.
+    const nowUs = clock.now();
     const { dueUs } = reservation;
-    if (dueUs <= clock.now()) return true;
+    if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
-    await sleepOrChange(clock, changes, dueUs, alarm, options);
+    await sleepOrChange(clock, dueUs, watched, options);
   }
 }
 
-async function sleepOrChange(
+/** Sleeps until an instant, or a change, if any is watched. */
+export async function sleepOrChange(
   clock: Clock,
-  changes: Changes,
   untilUs: number,
-  alarm: Alarm,
+  watched: Watch | undefined,
   { strict = false, signal }: SleepOptions,
 ): Promise<void> {
+  if (watched === undefined) return clock.sleep(untilUs, { strict, signal });
+  const { changes, alarm } = watched;
   const end = new AbortController();
   const onAbort = () => end.abort(signal?.reason);
   if (signal?.aborted) onAbort();
@@ -57,8 +72,9 @@ export function sleepUntilDueSync(
 ): boolean {
   for (;;) {
     const alarm = changes.alarm();
+    const nowUs = clock.now();
     const { dueUs } = reservation;
-    if (dueUs <= clock.now()) return true;
+    if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
     clock.sleepSync(dueUs, { strict, alarm });
   }

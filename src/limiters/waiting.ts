@@ -2,6 +2,7 @@ import { RateLimitError } from '../errors.ts';
 import { checkFlag, checkObject, checkSpanMs } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { WaitOptions } from './limiter.ts';
+import { sleepOrChange, type Watch } from './moving-sleep.ts';
 
 /** Wait options, checked and with their defaults. */
 export interface Wait {
@@ -34,25 +35,21 @@ export function exceeds(n: number, limit: number): RateLimitError {
   );
 }
 
-/** What an {@link Attempt} returns when it has its tokens. */
-export const TAKEN = Number.NEGATIVE_INFINITY;
+/** Why there were no tokens. */
+export interface Refusal {
+  /** When a retry can succeed at the earliest, in microseconds of the clock: Infinity for never. */
+  readonly retryAtUs: number;
+  /** Tells of a change that may bring that forward. */
+  readonly watch?: Watch | undefined;
+}
 
-/**
- * How a limiter that makes no promises for later takes its tokens: returns {@link TAKEN}, or the
- * clock's instant at which a retry can succeed at the earliest, in microseconds: Infinity for never.
- */
-export type Attempt = (n: number) => number;
+/** How a limiter that makes no promises for later takes its tokens: undefined when it has them. */
+export type Attempt = (n: number) => Refusal | undefined;
 
-/** The instant to try again; undefined if it lies past the deadline. */
-function attemptBy(
-  attempt: Attempt,
-  n: number,
-  limit: number,
-  deadlineUs: number,
-): number | undefined {
-  const retryAtUs = attempt(n);
-  if (retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, limit);
-  return retryAtUs > deadlineUs ? undefined : retryAtUs;
+function attemptOf(attempt: Attempt, n: number, limit: number): Refusal | undefined {
+  const refusal = attempt(n);
+  if (refusal?.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, limit);
+  return refusal;
 }
 
 /** Tries, sleeps until a retry can succeed at the earliest, and tries again. */
@@ -66,10 +63,11 @@ export async function retry(
   const deadlineUs = clock.now() + timeoutMs * 1000;
   for (;;) {
     signal?.throwIfAborted();
-    const retryAtUs = attemptBy(attempt, n, limit, deadlineUs);
-    if (retryAtUs === TAKEN) return;
-    if (retryAtUs === undefined) throw timedOut(n, timeoutMs);
-    await clock.sleep(retryAtUs, { strict, signal });
+    const refusal = attemptOf(attempt, n, limit);
+    if (refusal === undefined) return;
+    const { retryAtUs, watch } = refusal;
+    if (retryAtUs > deadlineUs) throw timedOut(n, timeoutMs);
+    await sleepOrChange(clock, retryAtUs, watch, { strict, signal });
   }
 }
 
@@ -83,9 +81,10 @@ export function retrySync(
 ): boolean {
   const deadlineUs = clock.now() + timeoutMs * 1000;
   for (;;) {
-    const retryAtUs = attemptBy(attempt, n, limit, deadlineUs);
-    if (retryAtUs === TAKEN) return true;
-    if (retryAtUs === undefined) return false;
-    clock.sleepSync(retryAtUs, { strict });
+    const refusal = attemptOf(attempt, n, limit);
+    if (refusal === undefined) return true;
+    const { retryAtUs, watch } = refusal;
+    if (retryAtUs > deadlineUs) return false;
+    clock.sleepSync(retryAtUs, { strict, alarm: watch?.alarm });
   }
 }

@@ -9,7 +9,7 @@ import { type Decision, decisionOf } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reading } from './reading.ts';
-import { type Attempt, checkWait, retry, retrySync, TAKEN } from './waiting.ts';
+import { type Attempt, checkWait, retry, retrySync } from './waiting.ts';
 
 /** Admissions are counted one by one here: whole tokens only. */
 function checkWhole(n: unknown): number {
@@ -37,7 +37,8 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     this.clock = opened.clock;
     const reading = new Reading(opened.clock);
     this.#reading = reading;
-    this.#attempt = (n) => (kernel.take(n, reading) ? TAKEN : reading.us + kernel.waitUs);
+    this.#attempt = (n) =>
+      kernel.take(n, reading) ? undefined : { retryAtUs: reading.us + kernel.waitUs };
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */

@@ -226,6 +226,22 @@ function others(): Shared[] {
       threads: [[take1], [take1]],
       longest: 40,
     },
+    ...['share', 'refuse'].flatMap((whenFull) => {
+      const last = { ...keyed, setup: `${whenFull} 1 3!` };
+      return [
+        {
+          ...last,
+          name: `insert one key from two threads into the last place, ${whenFull}`,
+          threads: [[take1], [take1]],
+          longest: 26,
+        },
+        {
+          ...last,
+          name: `look while the last place is taken, ${whenFull}`,
+          threads: [[take1], [['balance', 1]]] satisfies Operation[][],
+        },
+      ];
+    }),
     ...[
       ['at most once an interval', '0 0 100'],
       ['the first three', '3 0 0'],

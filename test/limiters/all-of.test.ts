@@ -1,3 +1,5 @@
+import { getEventListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   allOf,
@@ -7,6 +9,9 @@ import {
   per,
   TokenBucket,
 } from '../../src/index.ts';
+import { Crew } from '../support/crew.ts';
+import { Gate } from '../support/gate.ts';
+import type { SleepJob, Slept } from '../workers/sleeper.ts';
 
 function perSecondAndMinute() {
   const clock = ManualClock.create();
@@ -85,6 +90,73 @@ describe('allOf', () => {
     expect(slow.balance()).toBe(0);
     expect(both.waitSync(1, { timeoutMs: 499 })).toBe(false);
   });
+
+  /** A bucket that is empty, and holds the other up. */
+  function heldUp(rate: number) {
+    const clock = ManualClock.create();
+    const slow = TokenBucket.create({ rate, burst: 10, initial: 0, clock });
+    const quick = TokenBucket.create({ rate: 100, burst: 10, initial: 0, clock });
+    const both = allOf(quick, slow);
+    const settle = async (ms: number) => {
+      clock.set(ms);
+      for (let turn = 0; turn < 5; turn++) await setImmediate();
+    };
+    return { clock, slow, quick, both, settle };
+  }
+
+  it('wakes at its new instant when the limit that holds it up changes', async () => {
+    const { slow, both, clock, settle } = heldUp(1);
+    let endedMs: number | undefined;
+    const wait = both.wait(2).then(() => {
+      endedMs = clock.nowMs;
+    });
+    await settle(1000); // one token is missing
+    slow.reconfigure({ rate: 10 });
+    await settle(1000);
+    slow.reconfigure({ rate: 4 });
+    for (const ms of [1100, 1249]) await settle(ms);
+    expect(endedMs).toBeUndefined();
+    await settle(1250);
+    expect(endedMs).toBe(1250);
+    await wait;
+    expect(slow.balance()).toBe(0);
+  });
+
+  it('waits for the other from then on, when that is slower than the one that changes', async () => {
+    const { slow, quick, both, clock, settle } = heldUp(1);
+    const wait = both.wait(5).then(() => clock.nowMs);
+    await settle(10);
+    slow.reconfigure({ rate: Number.POSITIVE_INFINITY });
+    await settle(10); // of the quick one 4 are missing
+    quick.reconfigure({ rate: 50 });
+    for (const ms of [50, 89, 90]) await settle(ms);
+    expect(await wait).toBe(90);
+  });
+
+  it('fails at once when a change moves its end past its timeout, and leaves no listener', async () => {
+    const { slow, both, settle } = heldUp(1);
+    const { signal } = new AbortController();
+    const wait = both.wait(1, { timeoutMs: 1000, signal });
+    slow.reconfigure({ rate: 0.5 });
+    await expect(wait).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+    expect(getEventListeners(signal, 'abort').length).toBe(0);
+    await settle(2000);
+    expect(slow.balance()).toBe(1);
+  });
+
+  it.each(['wait', 'waitSync'] as const)(
+    '%s of another thread, which would last for years, ends when the rate goes up',
+    async (call) => {
+      const slow = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0 });
+      const quick = TokenBucket.create({ rate: 1000, burst: 10 });
+      const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
+      const job = { handle: quick.handle, also: slow.handle, call, waits: 2 };
+      const done = crew.run({ ...job, ended: new Gate().buffer });
+      slow.reconfigure({ rate: 1e6 });
+      await done;
+      expect(slow.balance()).toBeLessThanOrEqual(10);
+    },
+  );
 
   it('nests, and reports the tightest part', () => {
     const { clock, both } = perSecondAndMinute();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock, REFUSED, Region } from '../../src/index.ts';
+import { ManualClock, REFUSED, Region, systemClock } from '../../src/index.ts';
 import { type Key, KeyedTokenBucket, type KeyedTokenBucketOptions } from '../../src/keyed.ts';
 import { KEYED } from '../../src/memory/layout.ts';
 
@@ -130,6 +130,14 @@ describe('a key', () => {
     aborts.abort(new Error('enough'));
     await expect(waiting).rejects.toThrow('enough');
     expect([made.balance('a'), made.balance('b')]).toEqual([0, 4]);
+  });
+
+  test('blocks its thread until its tokens are there, and no shorter', () => {
+    const made = create({ rate: 500, burst: 1, clock: systemClock });
+    const beforeUs = systemClock.now();
+    made.tryConsume('a');
+    expect(made.waitSync('a')).toBe(true);
+    expect(systemClock.now() - beforeUs).toBeGreaterThanOrEqual(2000);
   });
 
   test('that asks for 0 tokens gets them, and no entry', () => {

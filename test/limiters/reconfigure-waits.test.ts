@@ -70,6 +70,34 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(clock.nowMs).toBe(0);
   });
 
+  test.each([1, 2, 3])(
+    'is not over at its old instant, when the limit changes at look %d at the clock',
+    async (at) => {
+      const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
+      // Each attached limiter has a clock object of its own.
+      const now = bucket.clock.now.bind(bucket.clock);
+      let looks = 0;
+      bucket.clock.now = () => {
+        const nowUs = now();
+        if (++looks !== at) return nowUs;
+        clock.set(50);
+        other.reconfigure({ rate: 1 });
+        clock.set(300);
+        return at === 1 ? nowUs : now();
+      };
+      const over = ends(clock, [bucket.wait(2)]);
+      for (const ms of [301, 1549]) {
+        clock.set(ms);
+        await settle();
+      }
+      expect(looks).toBeGreaterThanOrEqual(at);
+      expect(over).toEqual([undefined]);
+      clock.set(3000);
+      await settle();
+      expect(over).toEqual([3000]);
+    },
+  );
+
   test('that would outlast its timeout by then ends at once, and its tokens lapse', async () => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const wait = bucket.wait(10, { timeoutMs: 1500 });
@@ -79,6 +107,19 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     other.reconfigure({ rate: 5 });
     await expect(wait).rejects.toEqual(timedOut);
     expect(bucket.balance()).toBeCloseTo(0.08 - 10, 6);
+  });
+
+  test('that blocks, and would outlast its timeout by then, ends at once, and its tokens lapse', () => {
+    const { bucket, other } = emptied({ rate: 10, burst: 100 });
+    const now = bucket.clock.now.bind(bucket.clock);
+    let looks = 0;
+    bucket.clock.now = () => {
+      // After the reservation, and before it sleeps.
+      if (++looks === 2) other.reconfigure({ rate: 5 });
+      return now();
+    };
+    expect(bucket.waitSync(10, { timeoutMs: 1500 })).toBe(false);
+    expect(bucket.balance()).toBe(-10);
   });
 
   test('that is aborted after a change ends with the reason of its signal, and its tokens lapse', async () => {

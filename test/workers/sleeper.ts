@@ -1,10 +1,12 @@
-import { attach, type LimiterHandle } from '../../src/index.ts';
+import { allOf, attach, type LimiterHandle } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
 /** Waits for tokens, and tells when it got them. */
 export interface SleepJob {
   readonly handle: LimiterHandle<'token-bucket'>;
+  /** Must agree as well. */
+  readonly also?: LimiterHandle<'token-bucket'>;
   readonly call: 'wait' | 'waitSync';
   readonly waits: number;
   /** Arrived at after each wait. */
@@ -14,13 +16,14 @@ export interface SleepJob {
 /** The instants, in microseconds of the bucket's clock, at which the waits ended. */
 export type Slept = readonly number[];
 
-serve(async ({ handle, call, waits, ended }: SleepJob): Promise<Slept> => {
+serve(async ({ handle, also, call, waits, ended }: SleepJob): Promise<Slept> => {
   const bucket = attach(handle);
+  const limiter = also === undefined ? bucket : allOf(bucket, attach(also));
   const gate = new Gate(ended);
   const endedAt: number[] = [];
   for (let i = 0; i < waits; i++) {
-    if (call === 'wait') await bucket.wait();
-    else bucket.waitSync();
+    if (call === 'wait') await limiter.wait();
+    else limiter.waitSync();
     endedAt.push(bucket.clock.now());
     gate.arrive();
   }

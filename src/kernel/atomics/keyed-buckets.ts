@@ -150,13 +150,17 @@ export class KeyedBuckets implements TokenKernel {
     const clock = this.#loop.clock;
     for (;;) {
       const entry = table.find();
-      if (entry < 0) break;
+      if (entry < 0) {
+        if (table.hasRoom(clock.floor)) return 0 - clock.ticksUntil(this.#loop.stateAtFirstSight());
+        // What left no room may be the key's own by now.
+        if (table.find() < 0) break;
+        continue;
+      }
       const version = table.versionOf(entry);
       const state = Atomics.load(this.#words, entry + ENTRY.state);
       if (version === 0 || !isLive(state) || table.versionOf(entry) !== version) continue;
       return 0 - clock.ticksUntil(state > clock.floor ? state : clock.floor);
     }
-    if (table.hasRoom(clock.floor)) return 0 - clock.ticksUntil(this.#loop.stateAtFirstSight());
     if (this.#loop.whenFull !== WHEN_FULL.share) return this.#loop.ticksWithoutPlace();
     this.#loop.shared.acquire(nowUs, 0, 0);
     return this.#loop.shared.lastTicks;

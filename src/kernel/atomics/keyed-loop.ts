@@ -195,6 +195,8 @@ export class KeyedLoop {
   /** Gives the key a bucket and charges it: ticks to wait, `LATER`, `BEATEN` or `NO_PLACE`. */
   #insert(maxWait: number): number {
     const entry = this.claim.take(this.clock.floor);
+    // What left no place may be the key's own by now, from another thread.
+    if (entry === NO_PLACE && this.table.find() !== NO_PLACE) return BEATEN;
     if (entry < 0) return entry;
     const version = this.table.versionOf(entry);
     const before = this.stateAtFirstSight();

@@ -49,6 +49,17 @@ it('an interrupt ends a load early, with a summary', async () => {
   expect(stdout).toContain('Guarantee');
 });
 
+it('a ramp goes from one rate to the other, and the guarantee holds across it', async () => {
+  const args = ['load', '--ramp', '100:300:200ms', '-t', '1', '-d', '1h'];
+  const { stdout, stderr, code } = await runInProcess(args, (text) => {
+    if (text.includes(' of 300/s wanted')) process.emit('SIGINT');
+  });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/at 100\/s to 300\/s for 1 h, by 1 thread; Ctrl-C ends/);
+  expect(stdout).toMatch(/wanted on average, from 100\/s to 300\/s/);
+  expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ each rate x its time/);
+});
+
 it('an interrupt before the first request is told, and exits with 130', async () => {
   const loading = runInProcess(['load', '--rate', '100', '-d', '1h']);
   process.emit('SIGTERM');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PLAIN } from '../../../src/cli/load/format.ts';
-import type { LoadOptions } from '../../../src/cli/load/options.ts';
+import { type LoadOptions, MIN_RATE } from '../../../src/cli/load/options.ts';
 import { exitCode } from '../../../src/cli/load/result.ts';
 import { runLoad } from '../../../src/cli/load/run.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
@@ -125,5 +125,31 @@ describe('runLoad', () => {
     );
     expect(result.rateRange).toEqual([500, 500 * 1.25 ** 4]);
     expect(result.guarantee.held).toBe(true);
+  });
+
+  it('steers the rate while it runs, within the rates that there can be', async () => {
+    const stop = new AbortController();
+    let steer: (factor: number) => void = () => undefined;
+    const wanted = new Set<number | undefined>();
+    const result = await runLoad(
+      { ...OPTIONS, durationMs: 3.6e6 },
+      {
+        stop: stop.signal,
+        onSteerable: (given) => {
+          steer = given;
+        },
+        onProgress: ({ rateWanted }) => {
+          wanted.add(rateWanted);
+          // In turn: from 100/s to 200/s, as low as it goes, and the end.
+          if (rateWanted === undefined) steer(2);
+          else if (rateWanted === 200) steer(0);
+          else stop.abort();
+        },
+      },
+    );
+    expect([...wanted]).toEqual([undefined, 200, MIN_RATE]);
+    expect(result.rateRange).toEqual([MIN_RATE, 200]);
+    expect(result.guarantee.held).toBe(true);
+    expect(exitCode(result)).toBe(0);
   });
 });

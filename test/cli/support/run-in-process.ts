@@ -4,7 +4,7 @@ import { loadCommand } from '../../../src/cli/load/command.ts';
 import { simulateCommand } from '../../../src/cli/simulate/command.ts';
 import type { CliRun } from './run-cli.ts';
 
-export const VERSION = '9.9.9';
+const VERSION = '9.9.9';
 
 /** The command in the process of the test; what it prints is caught. `onStderr` sees it at once. */
 export async function runInProcess(

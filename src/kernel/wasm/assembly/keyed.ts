@@ -254,7 +254,8 @@ function charge(entry: usize, maxWait: f64): f64 {
 function insert(maxWait: f64): f64 {
   const outcome = takeEntry(floorState());
   if (outcome == BEATEN) return AGAIN;
-  if (outcome == FULL) return NO_PLACE;
+  // What left no place may be the key's own by now, from another thread.
+  if (outcome == FULL) return find() == NONE ? NO_PLACE : AGAIN;
   if (outcome == SENSELESS) return DAMAGED;
   const entry = taken;
   const identity = identityOf(entry);
