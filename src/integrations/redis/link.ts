@@ -83,7 +83,7 @@ export class Link {
   ): Promise<string[]> {
     for (;;) {
       const sentUs = systemClock.now();
-      this.#admit(sentUs, untilUs);
+      await this.#admit(sentUs, untilUs);
       const deadlineUs = Math.max(0, Math.floor(untilUs + this.#aheadUs));
       const answer = (await this.#answered(key, words(deadlineUs), sentUs, untilUs)).split(' ');
       if (answer[0] !== 'late') return answer;
@@ -92,9 +92,11 @@ export class Link {
   }
 
   /** One call at a time tries a server that does not answer. */
-  #admit(nowUs: number, untilUs: number): void {
+  async #admit(nowUs: number, untilUs: number): Promise<void> {
     if (this.#failure === undefined) return;
     if (nowUs < this.#pausedUntilUs) {
+      // Who calls over and over must not keep the answer from being read.
+      await new Promise((resolve) => setImmediate(resolve));
       throw unreachable('the server has not answered lately, and is not asked now', this.#failure);
     }
     this.#pausedUntilUs = untilUs;
