@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createClient } from 'redis';
 
 const { REDIS_URL = 'redis://127.0.0.1:6379', PROCESSES = '3', THREADS = '2' } = process.env;
-const { RATE = '1000', BURST = '50', SECONDS = '5' } = process.env;
-const limit = { key: `fleet-${process.pid}`, rate: Number(RATE), burst: Number(BURST) };
+const { KEY = 'fleet', RATE = '1000', BURST = '50', SECONDS = '5' } = process.env;
+const limit = { key: KEY, rate: Number(RATE), burst: Number(BURST) };
 
 const client = await createClient({ url: REDIS_URL }).connect();
 const serverSeconds = async () => {
