@@ -163,7 +163,7 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
         else if (chance === 1) {
           pair.clock.advance(random.below(40) * DAY_MS);
           await pair.balance(); // the one in memory then counts anew, as that on the server does
-        } else if (chance < 8) pair.clock.advance(random.below(4000) / 32);
+        } else if (chance < 8) pair.clock.advance(random.below(1000) / 8);
         const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
         await pair.step(random, random.below(60) / 4, maxWaitMs);
       }
