@@ -5,7 +5,9 @@ export type RateLimitErrorCode =
   | 'ERR_REGION_FULL'
   | 'ERR_RECONFIGURE_BUSY'
   | 'ERR_STATS_DISABLED'
-  | 'ERR_QUEUE_FULL';
+  | 'ERR_QUEUE_FULL'
+  | 'ERR_UNREACHABLE'
+  | 'ERR_KEY_INVALID';
 
 /**
  * A request that a limiter cannot grant, though it was well formed.
@@ -17,6 +19,9 @@ export type RateLimitErrorCode =
  *   threads that were terminated in the middle of one. The limit in force stays.
  * - `ERR_STATS_DISABLED`: `stats()` on a limiter that was created without `stats: true`.
  * - `ERR_QUEUE_FULL`: as many tasks wait as `maxQueue` of `zerotime/piscina` allows.
+ * - `ERR_UNREACHABLE`: the server of `zerotime/redis` has not answered in time. `cause` says why. The
+ *   call may have been carried out there; nothing was admitted for it.
+ * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds something that is no bucket's.
  */
 export class RateLimitError extends Error {
   /** Tells the class where `instanceof` can't: from another thread, or another copy of the package. */
@@ -24,8 +29,8 @@ export class RateLimitError extends Error {
   /** What went wrong: one of those above. */
   readonly code: RateLimitErrorCode;
 
-  constructor(code: RateLimitErrorCode, message: string) {
-    super(message);
+  constructor(code: RateLimitErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }

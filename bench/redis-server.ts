@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+export const INSTALL_REDIS = 'apt-get install redis-server';
+
+/** A server of the bench's own, on a socket of its folder, without persistence. */
+export class BenchRedis {
+  readonly path: string;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'zerotime-bench-'));
+  readonly #process: ChildProcess;
+
+  private constructor() {
+    this.path = join(this.#folder, 'redis.sock');
+    const options = ['--port', '0', '--unixsocket', this.path, '--dir', this.#folder];
+    this.#process = spawn('redis-server', [...options, '--save', '', '--appendonly', 'no'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+  }
+
+  /** Undefined where no redis-server is installed. */
+  static async start(): Promise<BenchRedis | undefined> {
+    const server = new BenchRedis();
+    const child = server.#process;
+    const isThere = await new Promise<boolean>((resolve) => {
+      child.once('error', () => resolve(false));
+      child.once('spawn', () => resolve(true));
+    });
+    if (!isThere) {
+      server.#remove();
+      return undefined;
+    }
+    for await (const line of createInterface(child.stdout as NodeJS.ReadableStream)) {
+      if (line.includes('eady to accept connections')) break;
+    }
+    child.stdout?.resume();
+    return server;
+  }
+
+  #remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async stop(): Promise<void> {
+    const exit = once(this.#process, 'exit');
+    this.#process.kill();
+    await exit;
+    this.#remove();
+  }
+}

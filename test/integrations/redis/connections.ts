@@ -1,0 +1,54 @@
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import type { BucketLimit } from '../../../src/index.ts';
+import { Link } from '../../../src/integrations/redis/link.ts';
+import { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
+import type { RedisClient } from '../../../src/integrations/redis.ts';
+import { scheduleOf } from '../../../src/limiters/limit.ts';
+
+/** A client of one of the two packages. */
+export interface Connection {
+  readonly client: RedisClient;
+  /** Sends one command, given as its words. */
+  send(...words: string[]): Promise<unknown>;
+  /** Cuts the connection, for good. */
+  end(): void;
+}
+
+async function withRedis(url: string): Promise<Connection> {
+  const client = createClient({ url });
+  // Until it is a bucket's, which listens by itself.
+  client.on('error', () => undefined);
+  await client.connect();
+  return {
+    client,
+    send: (...words) => client.sendCommand(words),
+    end: () => client.destroy(),
+  };
+}
+
+async function withIoRedis(url: string): Promise<Connection> {
+  const client = new Redis(url, { lazyConnect: true });
+  client.on('error', () => undefined);
+  await client.connect();
+  return {
+    client,
+    send: (word = '', ...words) => client.call(word, ...words),
+    end: () => client.disconnect(),
+  };
+}
+
+/** Both packages, by their names. */
+export const CONNECT = { redis: withRedis, ioredis: withIoRedis } as const;
+export const PACKAGES = Object.keys(CONNECT) as (keyof typeof CONNECT)[];
+
+/** A bucket on the server that goes by these times instead of the server's clock. */
+export function remote(
+  { client }: Connection,
+  limit: BucketLimit,
+  timeUs: () => number,
+  key = 'a',
+): RemoteBucket {
+  const link = Link.of(client);
+  return new RemoteBucket({ link, key, schedule: scheduleOf(limit), timeoutMs: 60_000, timeUs });
+}
