@@ -224,10 +224,12 @@ describe.each(LIMITER_CASES)(
     });
 
     it('counts calls, tokens and refusals over all that attached', () => {
-      const { limiter } = make();
+      const { clock, limiter } = make();
       if (limiter.stats === undefined) return expect(limiterCase.attach).toBeUndefined();
       const other = limiterCase.attach?.(limiter);
       limiter.tryConsume(2);
+      // At one instant two that are attached would be taken for two threads that race.
+      clock.advance(0.01);
       other?.tryConsume(LIMIT - 2);
       other?.tryConsume();
       limiter.decide(2);
