@@ -40,7 +40,7 @@ describe('the explorer', () => {
 
   it.each<[string, string, Operation[][], string]>([
     ['bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2 0*1 1*1'],
-    ['bucket', '1 3 2', [[['acquire', 1, 0]], [['reconfigure', 4, 8]]], '0*2 1*21 0*1 1*2'],
+    ['bucket', '1 3 2', [[['acquire', 1, 0]], [['reconfigure', 4, 8]]], '0*4 1*21 0*1 1*2'],
     ['window', 'fixed-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
     ['window', 'sliding-window 1', [[take], [take]], '0*2 1*2 0*1 1*1'],
     ['window', 'sliding-log 1', [[take], [take]], '0*4 1*4 0*1 1*1 0*5 1*1'],
