@@ -5,7 +5,8 @@ export type RateLimitErrorCode =
   | 'ERR_REGION_FULL'
   | 'ERR_RECONFIGURE_BUSY'
   | 'ERR_STATS_DISABLED'
-  | 'ERR_QUEUE_FULL';
+  | 'ERR_QUEUE_FULL'
+  | 'ERR_FLEET_CLOSED';
 
 /**
  * A request that a limiter cannot grant, though it was well formed.
@@ -17,6 +18,7 @@ export type RateLimitErrorCode =
  *   threads that were terminated in the middle of one. The limit in force stays.
  * - `ERR_STATS_DISABLED`: `stats()` on a limiter that was created without `stats: true`.
  * - `ERR_QUEUE_FULL`: as many tasks wait as `maxQueue` of `zerotime/piscina` allows.
+ * - `ERR_FLEET_CLOSED`: a wait on a fleet bucket of `zerotime/redis` that was closed.
  */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError';
