@@ -1,3 +1,4 @@
+import type { LimiterStats } from '../../kernel/bucket-kernel.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
@@ -51,6 +52,8 @@ export type FleetBucketOptions = WhenUnreachable & {
   readonly region?: Region;
   /** What works on the stock's memory, in all threads: see {@link SharedOptions.kernel}. */
   readonly kernel?: KernelName;
+  /** Whether to count what the threads do. Default false. */
+  readonly stats?: boolean;
   /** Numbers from 0 to 1 that spread the commands of many processes. Default `Math.random`. */
   readonly random?: () => number;
 };
@@ -67,6 +70,8 @@ export interface FleetStats {
   readonly failures: number;
   /** Whether the source answered last time. */
   readonly isReachable: boolean;
+  /** What all threads together have done with the stock; undefined without `stats: true`. */
+  readonly threads: LimiterStats | undefined;
 }
 
 function termsOf(options: FleetBucketOptions): BuyingTerms {
@@ -117,9 +122,17 @@ function shareOf(options: FleetBucketOptions): LocalShare | undefined {
 export class FleetBucket extends FleetSpender {
   readonly #buyer: Buyer;
   readonly #supply: Supply;
+  readonly #isCounted: boolean;
 
-  private constructor(stock: Stock, clock: Clock, supply: Supply, buyer: Buyer) {
+  private constructor(
+    stock: Stock,
+    clock: Clock,
+    supply: Supply,
+    buyer: Buyer,
+    isCounted: boolean,
+  ) {
     super(stock, clock);
+    this.#isCounted = isCounted;
     this.#supply = supply;
     this.#buyer = buyer;
   }
@@ -135,7 +148,7 @@ export class FleetBucket extends FleetSpender {
     const terms = termsOf(checkObject('options', options));
     const share = shareOf(options);
     const { source, random = Math.random } = options;
-    const { clock } = checkShared(options);
+    const { clock, stats } = checkShared(options);
     if (typeof source?.consumeOrDrain !== 'function') {
       throw new TypeError(`source must be a TokenSource, got ${shown(source)}`);
     }
@@ -144,14 +157,15 @@ export class FleetBucket extends FleetSpender {
     const buyer = new Buyer(stock, supply, terms, clock, random);
     buyer.start();
     await buyer.opened;
-    return new FleetBucket(stock, clock, supply, buyer);
+    return new FleetBucket(stock, clock, supply, buyer, stats);
   }
 
   /** What the buyer has done so far. */
   stats(): FleetStats {
     const { purchases, bought, givenBack } = this.#buyer;
     const { failures, isReachable } = this.#supply;
-    return { purchases, bought, givenBack, failures, isReachable };
+    const threads = this.#isCounted ? this.stock.bucket.stats() : undefined;
+    return { purchases, bought, givenBack, failures, isReachable, threads };
   }
 
   /**

@@ -45,6 +45,7 @@ export interface FleetHandle {
 export interface StockOptions {
   readonly region?: Region | undefined;
   readonly kernel?: KernelName | undefined;
+  readonly stats?: boolean | undefined;
 }
 
 /**
@@ -72,13 +73,14 @@ export class Stock {
   }
 
   /** An empty stock for `size` tokens at most. */
-  static create(size: number, { region, kernel }: StockOptions): Stock {
+  static create(size: number, { region, kernel, stats = false }: StockOptions): Stock {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({
       rate: RATE,
       burst: size,
       initial: 0,
       clock,
+      stats,
       ...(region && { region }),
       ...(kernel && { kernel }),
     });
@@ -117,14 +119,14 @@ export class Stock {
   /** Takes `n` tokens, or none. */
   take(n: number): boolean {
     if (this.bucket.tryConsume(n)) return this.#isServed();
-    this.runShort(n);
+    this.#runShort(n);
     return false;
   }
 
   /** Takes as many whole tokens as there are, at most `n`. */
   drain(n: number): number {
     const taken = this.bucket.consumeOrDrain(n);
-    if (taken < Math.floor(n)) this.runShort(n);
+    if (taken < Math.floor(n)) this.#runShort(1);
     return taken === 0 || this.#isServed() ? taken : 0;
   }
 
@@ -154,8 +156,8 @@ export class Stock {
     return buyer !== BUYER.gone;
   }
 
-  /** Lets the buyer know of a call that found too few tokens. */
-  runShort(n: number): void {
+  /** Lets the buyer know of a call that found too few tokens, if more of them are any use to it. */
+  #runShort(n: number): void {
     if (Atomics.load(this.#signals, WORDS.short) !== 0 || n > this.bucket.limit) return;
     if (Atomics.exchange(this.#signals, WORDS.short, 1) !== 0) return;
     this.#wake();
