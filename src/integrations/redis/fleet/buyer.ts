@@ -91,9 +91,9 @@ export class Buyer {
   }
 
   async #giveBack(tooOld: number): Promise<void> {
-    const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
-    if (tokens === 0) return;
     this.#command();
+    const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
+    if (tokens === 0) return; // spent just now
     this.#rule.giveBack(tokens);
     this.givenBack += await this.#supply.giveBack(tokens);
   }

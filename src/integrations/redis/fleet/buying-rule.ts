@@ -68,7 +68,7 @@ export class BuyingRule {
   deliver(nowUs: number, tokens: number, tripUs: number): void {
     this.#isShort = false;
     this.#tripUs = tripUs;
-    this.#add(nowUs, tokens);
+    if (tokens > 0) this.#lots.push({ atUs: nowUs, tokens });
     this.#expected += tokens;
   }
 
@@ -83,10 +83,8 @@ export class BuyingRule {
     const { stock, minStock, intervalUs, maxAgeUs } = this.#terms;
     const spent = this.#expected - held;
     this.#expected = held;
-    // Those who took tokens may return them.
-    if (spent < 0) this.#add(nowUs, -spent);
-    else this.#take(spent);
     this.#sample(nowUs, spent);
+    this.#reconcile(nowUs, Math.max(0, held));
 
     this.#isShort ||= isShort;
     const isAsked = spent > 0 || held < 0 || this.#isShort;
@@ -126,8 +124,11 @@ export class BuyingRule {
     this.#sampledUs = nowUs;
   }
 
-  #add(atUs: number, tokens: number): void {
-    if (tokens > 0) this.#lots.push({ atUs, tokens });
+  /** What is missing was spent; what is there beside was returned by those who had taken it. */
+  #reconcile(nowUs: number, held: number): void {
+    const more = held - this.#lots.reduce((sum, { tokens }) => sum + tokens, 0);
+    if (more > 0) this.#lots.push({ atUs: nowUs, tokens: more });
+    else this.#take(-more);
   }
 
   #take(tokens: number): void {
