@@ -6,6 +6,8 @@ export type RateLimitErrorCode =
   | 'ERR_RECONFIGURE_BUSY'
   | 'ERR_STATS_DISABLED'
   | 'ERR_QUEUE_FULL'
+  | 'ERR_UNREACHABLE'
+  | 'ERR_KEY_INVALID'
   | 'ERR_FLEET_CLOSED';
 
 /**
@@ -18,14 +20,17 @@ export type RateLimitErrorCode =
  *   threads that were terminated in the middle of one. The limit in force stays.
  * - `ERR_STATS_DISABLED`: `stats()` on a limiter that was created without `stats: true`.
  * - `ERR_QUEUE_FULL`: as many tasks wait as `maxQueue` of `zerotime/piscina` allows.
+ * - `ERR_UNREACHABLE`: the server of `zerotime/redis` has not answered in time. `cause` says why. The
+ *   call may have been carried out there; nothing was admitted for it.
+ * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds something that is no bucket's.
  * - `ERR_FLEET_CLOSED`: a wait on a fleet bucket of `zerotime/redis` that was closed.
  */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError';
   readonly code: RateLimitErrorCode;
 
-  constructor(code: RateLimitErrorCode, message: string) {
-    super(message);
+  constructor(code: RateLimitErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }

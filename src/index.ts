@@ -18,6 +18,7 @@ export {
 } from './limiters/headers.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export { Lease, type LeaseOptions } from './limiters/lease.ts';
+export type { BucketLimit, ContinuousLimit, LimitChange, QuantumLimit } from './limiters/limit.ts';
 export type { Grant, Limiter, WaitOptions } from './limiters/limiter.ts';
 export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
@@ -25,12 +26,7 @@ export type { Reservation } from './limiters/reservation.ts';
 export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
 export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
 export { Sometimes, type SometimesOptions } from './limiters/sometimes.ts';
-export {
-  type ContinuousLimit,
-  type QuantumLimit,
-  TokenBucket,
-  type TokenBucketOptions,
-} from './limiters/token-bucket.ts';
+export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
 export { WindowLimiter } from './limiters/window.ts';
 export type { KernelName } from './memory/handle.ts';
 export {

@@ -16,6 +16,7 @@ import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import { KeyBucket } from './key-bucket.ts';
+import type { ContinuousLimit } from './limit.ts';
 import type { WaitOptions } from './limiter.ts';
 import {
   checkShared,
@@ -26,7 +27,6 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import type { Reservation } from './reservation.ts';
-import type { ContinuousLimit } from './token-bucket.ts';
 
 /** Options of {@link KeyedTokenBucket.create}. */
 export interface KeyedTokenBucketOptions extends ContinuousLimit, SharedOptions {

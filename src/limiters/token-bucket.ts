@@ -1,51 +1,17 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket-cell.ts';
-import { continuous, perInterval, type Schedule } from '../kernel/schedule.ts';
 import { Tenure } from '../kernel/tenure.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import { LEASE_SIZE, Lease, type LeaseOptions } from './lease.ts';
+import { type BucketLimit, changedSchedule, type LimitChange, scheduleOf } from './limit.ts';
 import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
 
-/** Tokens that flow in continuously. */
-export interface ContinuousLimit {
-  /** Tokens per second: 1e-6 to 4e9, or Infinity for unlimited. See `per()`. */
-  readonly rate: number;
-  /**
-   * The most tokens that the bucket holds, and so the most that are admitted at one instant.
-   * Greater than 0; at most 4.4 years' worth of tokens. May be left out where the rate is Infinity.
-   */
-  readonly burst: number;
-}
-
-/** Tokens that come `quantum` at a time, every `fillIntervalMs`, from the limiter's creation on. */
-export interface QuantumLimit {
-  /** Whole tokens, 1 to 2^50. */
-  readonly quantum: number;
-  /** Milliseconds, 0.001 to 1e11. */
-  readonly fillIntervalMs: number;
-  /** The most tokens that the bucket holds. */
-  readonly burst: number;
-}
-
 /** Options of {@link TokenBucket.create}. */
-export type TokenBucketOptions = (ContinuousLimit | QuantumLimit) &
+export type TokenBucketOptions = BucketLimit &
   SharedOptions & {
     /** Tokens at the start: 0 to `burst`. Default: a full bucket. */
     readonly initial?: number;
   };
-
-function scheduleOf(limit: Partial<ContinuousLimit & QuantumLimit>): Schedule {
-  const { rate, quantum, fillIntervalMs, burst } = limit;
-  if (quantum === undefined && fillIntervalMs === undefined) {
-    const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
-    // A missing number fails the check that follows, with an error that names it.
-    return continuous(rate as number, (burst ?? unlimited) as number);
-  }
-  if (rate !== undefined) {
-    throw new TypeError('give rate, or quantum and fillIntervalMs, not both');
-  }
-  return perInterval(quantum as number, fillIntervalMs as number, burst as number);
-}
 
 /**
  * A token bucket that any number of threads share: `rate` tokens flow in every second, at most
@@ -121,18 +87,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws RangeError, TypeError for an option out of its range, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
-  reconfigure(limit: Partial<ContinuousLimit> | Partial<QuantumLimit>): void {
-    const given: Partial<ContinuousLimit & QuantumLimit> = checkObject('limit', limit);
-    const { rate, burst, fillTicks, ticksPerToken, ticksPerMicro } = this.schedule;
-    const inForce =
-      fillTicks === 0 || given.rate !== undefined
-        ? given.quantum === undefined && given.fillIntervalMs === undefined
-          ? { rate }
-          : {}
-        : {
-            quantum: fillTicks / ticksPerToken,
-            fillIntervalMs: fillTicks / ticksPerMicro / 1000,
-          };
-    this.replaceSchedule(scheduleOf({ ...inForce, burst, ...given }));
+  reconfigure(limit: LimitChange): void {
+    this.replaceSchedule(changedSchedule(this.schedule, checkObject('limit', limit)));
   }
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type FleetHandle, FleetSpender } from '../../src/integrations/redis/fleet/spender.ts';
+import { type FleetHandle, FleetSpender } from '../../src/integrations/redis.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 

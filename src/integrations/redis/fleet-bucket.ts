@@ -17,7 +17,7 @@ const MAX_STOCK = 1e9;
 const LEAST_AGE_INTERVALS = 10;
 
 /** What a process does while the source of its tokens is unreachable. */
-export type WhenUnreachable =
+export type FleetWhenUnreachable =
   | {
       /** Spends its stock, and then gets nothing. The default. */
       readonly whenUnreachable?: 'refuse';
@@ -32,7 +32,7 @@ export type WhenUnreachable =
     };
 
 /** Options of {@link FleetBucket.create}. */
-export type FleetBucketOptions = WhenUnreachable & {
+export type FleetBucketOptions = FleetWhenUnreachable & {
   /** Where the tokens come from: a `RedisTokenBucket`. */
   readonly source: TokenSource;
   /** The most tokens that this process holds: an integer from 1 to 1e9. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FleetBucketOptions } from '../../../src/integrations/redis/fleet-bucket.ts';
+import type { FleetBucketOptions } from '../../../src/integrations/redis.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;

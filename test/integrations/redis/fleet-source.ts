@@ -1,10 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ManualClock, TokenBucket } from '../../../src/index.ts';
-import {
-  FleetBucket,
-  type FleetBucketOptions,
-} from '../../../src/integrations/redis/fleet-bucket.ts';
-import type { TokenSource } from '../../../src/integrations/redis/token-source.ts';
+import type { TokenSource } from '../../../src/integrations/redis.ts';
+import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/redis.ts';
 
 const PATIENCE_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { HandleError, ManualClock, TokenBucket } from '../../../src/index.ts';
-import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis/fleet/spender.ts';
+import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { Crew } from '../../support/crew.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';
 import { Fleet, settle, until } from './fleet-source.ts';

@@ -7,8 +7,6 @@ import type { Clock } from '../../../time/clock.ts';
 import { systemClock } from '../../../time/system-clock.ts';
 import { type FleetHandle, Stock } from './stock.ts';
 
-export type { FleetHandle };
-
 function closed(): RateLimitError {
   return new RateLimitError('ERR_FLEET_CLOSED', 'the fleet bucket is closed');
 }

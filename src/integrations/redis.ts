@@ -1,0 +1,15 @@
+// An entry point of its own, `zerotime/redis`.
+export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
+export { FleetSpender } from './redis/fleet/spender.ts';
+export type { FleetHandle } from './redis/fleet/stock.ts';
+export {
+  FleetBucket,
+  type FleetBucketOptions,
+  type FleetStats,
+  type FleetWhenUnreachable,
+} from './redis/fleet-bucket.ts';
+export type { RedisOptions, WhenUnreachable } from './redis/redis-options.ts';
+export { RedisReservation } from './redis/redis-reservation.ts';
+export type { RedisStats } from './redis/redis-stats.ts';
+export { RedisTokenBucket, type RedisTokenBucketOptions } from './redis/redis-token-bucket.ts';
+export type { TokenSource } from './redis/token-source.ts';

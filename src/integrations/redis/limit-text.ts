@@ -1,0 +1,40 @@
+import { RateLimitError } from '../../errors.ts';
+import { isSound, type Schedule } from '../../kernel/schedule.ts';
+import { HALF } from './script.ts';
+
+const HALF_TICKS = BigInt(HALF);
+
+/** Ticks as the script reads them: high * 2^29 + low. */
+export function halvesOf(ticks: bigint): [string, string] {
+  const low = BigInt.asUintN(29, ticks);
+  return [String((ticks - low) / HALF_TICKS), String(low)];
+}
+
+/** Ticks as the script writes them. */
+export function ticksOfHalves(high: number, low: number): bigint {
+  return BigInt(high) * HALF_TICKS + BigInt(low);
+}
+
+/** A limit as it is stored, and compared: the same limit is the same text. */
+export function limitText(schedule: Schedule): string {
+  const { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks } = schedule;
+  return [ticksPerToken, ticksPerMicro, ...halvesOf(capTicks), fillTicks, rate, burst].join(' ');
+}
+
+/** @throws RateLimitError `ERR_KEY_INVALID` for a text that is no limit's. */
+export function readLimit(text: string): Schedule {
+  const [ticksPerToken, ticksPerMicro, high, low, fillTicks, rate, burst] = text
+    .split(' ')
+    .map(Number);
+  const cap = [high, low].every(Number.isSafeInteger) ? ticksOfHalves(high ?? 0, low ?? 0) : -1n;
+  const schedule: Schedule = {
+    rate: rate ?? Number.NaN,
+    burst: burst ?? Number.NaN,
+    ticksPerToken: ticksPerToken ?? Number.NaN,
+    ticksPerMicro: ticksPerMicro ?? Number.NaN,
+    capTicks: cap,
+    fillTicks: fillTicks ?? Number.NaN,
+  };
+  if (isSound(schedule)) return schedule;
+  throw new RateLimitError('ERR_KEY_INVALID', 'the key holds a limit that makes no sense');
+}

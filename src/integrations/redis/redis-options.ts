@@ -1,0 +1,92 @@
+import type { RateLimitError } from '../../errors.ts';
+import type { BucketLimit } from '../../limiters/limit.ts';
+import { scheduleOf } from '../../limiters/limit.ts';
+import { TokenBucket } from '../../limiters/token-bucket.ts';
+import { checkNumber, checkObject, shown } from '../../options.ts';
+import type { RedisClient } from './client.ts';
+import { Link } from './link.ts';
+import type { RemoteOptions } from './remote-bucket.ts';
+
+/** What calls come to while the server does not answer. */
+export type WhenUnreachable = 'refuse' | 'throw' | 'local';
+
+const CHOICES: readonly WhenUnreachable[] = ['refuse', 'throw', 'local'];
+const TIMEOUT = { min: 1, max: 600_000 } as const;
+
+/** Where a bucket lies, and what to do while it cannot be reached. */
+export interface RedisOptions {
+  /**
+   * A connected client of `redis` or `ioredis`, which stays the caller's: to be closed by him, and open
+   * to other uses. Errors of its connection are told by the calls; the bucket listens to the client's
+   * event `error`, so that they do not end the process.
+   */
+  readonly client: RedisClient;
+  /** Milliseconds to wait for the server's answer, 1 to 600,000. Default 1000. */
+  readonly timeoutMs?: number;
+  /**
+   * What calls come to while the server does not answer in time.
+   *
+   * - `'refuse'`, the default: they are refused; `wait` goes on to wait for the server.
+   * - `'throw'`: they reject with a RateLimitError `ERR_UNREACHABLE`.
+   * - `'local'`: this process admits by itself its part of the limit, rate / processes and
+   *   burst / processes, at least one token.
+   */
+  readonly whenUnreachable?: WhenUnreachable;
+  /** How many buckets share the limit, of this key on all machines: 1 to 1,000,000. Needed for `'local'`. */
+  readonly processes?: number;
+  /** For `'local'`: the bucket to use meanwhile, which the threads of a process can share. */
+  readonly localBucket?: TokenBucket;
+  /** Called when the server ceases to answer: once for each time. It must not throw. */
+  readonly onUnreachable?: (error: RateLimitError) => void;
+}
+
+/** The options, checked and with their defaults. */
+export interface RedisSettings extends Omit<RemoteOptions, 'key'> {
+  readonly whenUnreachable: WhenUnreachable;
+  /** Only looked at for `'local'`. */
+  readonly processes: number;
+  readonly localBucket: TokenBucket | undefined;
+  readonly onUnreachable: (error: RateLimitError) => void;
+}
+
+/** @throws TypeError, RangeError for an option out of its range, naming it. */
+export function checkRedisOptions(options: RedisOptions & BucketLimit): RedisSettings {
+  const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = checkObject('options', options);
+  const { processes, localBucket, onUnreachable = () => undefined } = options;
+  const schedule = scheduleOf(options);
+  checkNumber('timeoutMs', timeoutMs, TIMEOUT);
+  if (!CHOICES.includes(whenUnreachable)) {
+    throw new RangeError(
+      `whenUnreachable must be one of ${CHOICES.join(', ')}, got ${shown(whenUnreachable)}`,
+    );
+  }
+  if (processes !== undefined || (whenUnreachable === 'local' && localBucket === undefined)) {
+    checkNumber('processes', processes, { min: 1, max: 1_000_000, integer: true });
+  }
+  if (localBucket !== undefined && !(localBucket instanceof TokenBucket)) {
+    throw new TypeError(`localBucket must be a TokenBucket, got ${shown(localBucket)}`);
+  }
+  if (typeof onUnreachable !== 'function') {
+    throw new TypeError(`onUnreachable must be a function, got ${shown(onUnreachable)}`);
+  }
+  return {
+    link: Link.of(client),
+    schedule,
+    timeoutMs,
+    whenUnreachable,
+    processes: processes ?? 1,
+    localBucket,
+    onUnreachable,
+  };
+}
+
+/** @throws TypeError, RangeError for a name that is no text of 1 to 1024 characters. */
+export function checkName(what: string, name: unknown): string {
+  if (typeof name !== 'string') {
+    throw new TypeError(`${what} must be a string, got ${shown(name)}`);
+  }
+  if (name.length < 1 || name.length > 1024) {
+    throw new RangeError(`${what} must be of 1 to 1024 characters, got ${name.length}`);
+  }
+  return name;
+}

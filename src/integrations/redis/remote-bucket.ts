@@ -1,0 +1,219 @@
+import { LATER, NEVER, type Verdict } from '../../kernel/bucket-kernel.ts';
+import { ticksAt, tokensOf, untilHeld } from '../../kernel/config-record.ts';
+import { type Schedule, ticksOf } from '../../kernel/schedule.ts';
+import { MAX_SPAN_TICKS } from '../../kernel/ticks.ts';
+import { systemClock } from '../../time/system-clock.ts';
+import { halvesOf, limitText, readLimit, ticksOfHalves } from './limit-text.ts';
+import type { Link } from './link.ts';
+
+/** A bucket as it stood on the server when a call had been carried out. */
+interface Standing {
+  readonly outcome: string;
+  readonly schedule: Schedule;
+  readonly originUs: number;
+  /** The server's time, which does not run backwards. */
+  readonly nowUs: number;
+  /** In ticks since the origin. */
+  readonly zeroTime: bigint;
+  /** Counts the limits that the bucket has had. */
+  readonly generation: number;
+  /** Whole tokens that a drain got. */
+  readonly taken: number;
+}
+
+/** What an acquisition wrote, for `cancel`. */
+export interface RemoteReceipt {
+  readonly originUs: number;
+  readonly zeroTime: bigint;
+  readonly generation: number;
+  readonly cost: bigint;
+}
+
+/** The outcome of an acquisition. */
+export interface Acquired {
+  /** Microseconds to wait before acting, LATER or NEVER. */
+  readonly waitUs: number;
+  readonly burst: number;
+  readonly receipt: RemoteReceipt;
+}
+
+/** What the bucket holds, in ticks; negative in debt. */
+function heldTicks({ schedule, originUs, nowUs, zeroTime }: Standing): number {
+  const held = BigInt(ticksAt(schedule, originUs, nowUs)) - zeroTime;
+  return Number(held < schedule.capTicks ? held : schedule.capTicks);
+}
+
+function waitUsOf(standing: Standing): number {
+  if (standing.outcome === 'never') return NEVER;
+  if (standing.outcome === 'later') return LATER;
+  const { schedule, originUs, nowUs } = standing;
+  const { fillTicks, ticksPerMicro } = schedule;
+  const due = 0 - heldTicks(standing);
+  if (due <= 0) return 0;
+  if (fillTicks === 0) return due / ticksPerMicro;
+  const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
+  const sinceFill = ticks - Math.floor(ticks / fillTicks) * fillTicks;
+  return (Math.ceil(due / fillTicks) * fillTicks - sinceFill) / ticksPerMicro;
+}
+
+/** What a bucket on a server is made of. */
+export interface RemoteOptions {
+  readonly link: Link;
+  readonly key: string;
+  /** The limit where the key does not exist. */
+  readonly schedule: Schedule;
+  readonly timeoutMs: number;
+  /** The time, instead of the server's, in whole microseconds: for tests. */
+  readonly timeUs?: () => number;
+}
+
+/**
+ * The operations on a bucket that lies on a server, as in src/kernel. All that has to be divided or
+ * rounded is computed here, by the limit that the server last told of; if another one is in force
+ * there, the script does nothing but to tell it, and the call is made anew.
+ */
+export class RemoteBucket {
+  readonly #options: RemoteOptions;
+  readonly #ownText: string;
+  #schedule: Schedule;
+  #text: string;
+
+  constructor(options: RemoteOptions) {
+    this.#options = options;
+    this.#schedule = options.schedule;
+    this.#ownText = limitText(options.schedule);
+    this.#text = this.#ownText;
+  }
+
+  /** The limit in force, as the server last told. */
+  get schedule(): Schedule {
+    return this.#schedule;
+  }
+
+  #learn(text: string): void {
+    this.#schedule = text === this.#ownText ? this.#options.schedule : readLimit(text);
+    this.#text = text;
+  }
+
+  async #call(operation: string, words: (schedule: Schedule) => string[]): Promise<Standing> {
+    const { link, key, timeoutMs, timeUs } = this.#options;
+    const untilUs = systemClock.now() + timeoutMs * 1000;
+    for (;;) {
+      const schedule = this.#schedule;
+      const text = this.#text;
+      const own = text === this.#ownText ? '1' : '0';
+      const rest = words(schedule);
+      const answer = await link.ask(key, untilUs, (deadlineUs) => [
+        operation,
+        text,
+        own,
+        String(deadlineUs),
+        timeUs === undefined ? '' : String(timeUs()),
+        ...rest,
+      ]);
+      const [outcome = ''] = answer;
+      if (outcome === 'stale') this.#learn(answer.slice(2).join(' '));
+      else if (outcome === 'gone') this.#learn(this.#ownText);
+      else return this.#standing(outcome, schedule, answer.slice(2).map(Number));
+    }
+  }
+
+  #standing(outcome: string, schedule: Schedule, numbers: readonly number[]): Standing {
+    const [nowUs = 0, originUs = 0, high = 0, low = 0, generation = 0, taken = 0] = numbers;
+    const zeroTime = ticksOfHalves(high, low);
+    return { outcome, schedule, nowUs, originUs, zeroTime, generation, taken };
+  }
+
+  async #take(tokens: number, maxWaitUs: number): Promise<Standing> {
+    return this.#call('take', ({ ticksPerToken, ticksPerMicro }) => [
+      ...halvesOf(ticksOf(tokens, ticksPerToken, Math.ceil)),
+      String(Math.min(Math.round(maxWaitUs * ticksPerMicro), MAX_SPAN_TICKS)),
+    ]);
+  }
+
+  /** Takes nothing, but sees how things stand. */
+  #look(): Promise<Standing> {
+    return this.#take(0, 0);
+  }
+
+  async acquire(tokens: number, maxWaitUs: number): Promise<Acquired> {
+    const standing = await this.#take(tokens, maxWaitUs);
+    const { schedule, originUs, zeroTime, generation } = standing;
+    return {
+      // What costs nothing is there at once, even in debt.
+      waitUs: tokens === 0 || schedule.ticksPerToken === 0 ? 0 : waitUsOf(standing),
+      burst: schedule.burst,
+      receipt: {
+        originUs,
+        zeroTime,
+        generation,
+        cost: ticksOf(tokens, schedule.ticksPerToken, Math.ceil),
+      },
+    };
+  }
+
+  async decide(tokens: number): Promise<Verdict> {
+    const standing = await this.#take(tokens, 0);
+    const { schedule, nowUs, outcome } = standing;
+    const held = heldTicks(standing);
+    const wanted = Number(ticksOf(tokens, schedule.ticksPerToken, Math.ceil));
+    const allowed = outcome === 'ok';
+    return {
+      allowed,
+      burst: schedule.burst,
+      balance: tokensOf(schedule, held),
+      retryUs: allowed ? 0 : untilHeld(standing, nowUs, held, wanted),
+      fullUs: untilHeld(standing, nowUs, held, Number(schedule.capTicks)),
+    };
+  }
+
+  async drain(tokens: number): Promise<number> {
+    const { taken } = await this.#call('drain', ({ ticksPerToken, burst }) => {
+      const whole = Math.floor(tokens);
+      // There are never more than the burst, and so many can be counted.
+      const most = ticksPerToken === 0 ? whole : Math.min(whole, Math.floor(burst));
+      return [...halvesOf(ticksOf(most, ticksPerToken, Math.ceil)), String(most)];
+    });
+    return taken;
+  }
+
+  async refund(tokens: number): Promise<void> {
+    await this.#call('give', ({ ticksPerToken }) =>
+      halvesOf(ticksOf(Math.min(tokens, MAX_SPAN_TICKS), ticksPerToken, Math.floor)),
+    );
+  }
+
+  /** Takes an acquisition back if nothing was written since. */
+  async cancel({ originUs, zeroTime, generation, cost }: RemoteReceipt): Promise<boolean> {
+    const { outcome } = await this.#call('cancel', () => [
+      ...halvesOf(cost),
+      ...halvesOf(zeroTime),
+      String(originUs),
+      String(generation),
+    ]);
+    return outcome === 'ok';
+  }
+
+  async balance(): Promise<number> {
+    const standing = await this.#look();
+    return tokensOf(standing.schedule, heldTicks(standing));
+  }
+
+  async timeUntil(tokens: number): Promise<number> {
+    const standing = await this.#look();
+    const { schedule, nowUs } = standing;
+    const wanted = Number(ticksOf(tokens, schedule.ticksPerToken, Math.ceil));
+    return untilHeld(standing, nowUs, heldTicks(standing), wanted);
+  }
+
+  /** Puts the limit in force that `change` makes of the one before. */
+  async reconfigure(change: (schedule: Schedule) => Schedule): Promise<void> {
+    let next = this.#schedule;
+    await this.#call('change', (schedule) => {
+      next = change(schedule);
+      const text = limitText(next);
+      return ['0', '0', text, text === this.#ownText ? '0' : '1'];
+    });
+    this.#learn(limitText(next));
+  }
+}

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  type BucketLimit,
+  type LimitChange,
+  ManualClock,
+  REFUSED,
+  type Reservation,
+  TokenBucket,
+} from '../../../src/index.ts';
+import { Link } from '../../../src/integrations/redis/link.ts';
+import { RemoteBucket, type RemoteReceipt } from '../../../src/integrations/redis/remote-bucket.ts';
+import { LATER } from '../../../src/kernel/bucket-kernel.ts';
+import { decisionOf } from '../../../src/limiters/decision.ts';
+import { changedSchedule, scheduleOf } from '../../../src/limiters/limit.ts';
+import { Random, SEED } from '../../support/random.ts';
+import { CONNECT, type Connection, PACKAGES } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+const STEPS = 20_000;
+/** Steps under one limit. */
+const WALK = 100;
+const DAY_MS = 86_400e3;
+
+/** A bucket in memory and one on the server, side by side, at the same times. */
+class Pair {
+  readonly clock = ManualClock.create({ nowMs: 1_705_509_033_000 });
+  readonly #ours: TokenBucket;
+  readonly #theirs: RemoteBucket;
+  readonly #held: { ours: Reservation; theirs: RemoteReceipt }[] = [];
+
+  constructor(client: Connection, key: string, limit: BucketLimit) {
+    this.#ours = TokenBucket.create({ ...limit, clock: this.clock });
+    this.#theirs = new RemoteBucket({
+      link: Link.of(client.client),
+      key,
+      schedule: scheduleOf(limit),
+      timeoutMs: 60_000,
+      timeUs: () => this.clock.now(),
+    });
+  }
+
+  async reconfigure(change: LimitChange): Promise<void> {
+    this.#ours.reconfigure(change);
+    await this.#theirs.reconfigure((schedule) => changedSchedule(schedule, change));
+    expect(this.#theirs.schedule.rate).toBe(this.#ours.rate);
+    expect(this.#theirs.schedule.burst).toBe(this.#ours.burst);
+  }
+
+  async balance(): Promise<void> {
+    expect(await this.#theirs.balance(), 'balance').toBe(this.#ours.balance());
+  }
+
+  async step(random: Random, n: number, maxWaitMs: number): Promise<void> {
+    const ours = this.#ours;
+    const theirs = this.#theirs;
+    switch (random.below(8)) {
+      case 0:
+        expect((await theirs.acquire(n, 0)).waitUs === 0, `tryConsume(${n})`).toBe(
+          ours.tryConsume(n),
+        );
+        break;
+      case 1: {
+        const { waitUs } = await theirs.acquire(n, maxWaitMs * 1000);
+        const waitMs = ours.acquire(n, maxWaitMs);
+        expect(waitUs < 0 ? REFUSED : waitUs / 1000, `acquire(${n}, ${maxWaitMs})`).toBe(waitMs);
+        break;
+      }
+      case 2:
+        expect(await theirs.drain(n), `drain(${n})`).toBe(ours.consumeOrDrain(n));
+        break;
+      case 3:
+        ours.returnTokens(n);
+        await theirs.refund(n);
+        break;
+      case 4:
+        expect(decisionOf(await theirs.decide(n)), `decide(${n})`).toEqual(ours.decide(n));
+        break;
+      case 5: {
+        if (n > ours.burst) break;
+        const acquired = await theirs.acquire(n, maxWaitMs * 1000);
+        const promised = ours.reserve(n, { maxWaitMs });
+        expect(acquired.waitUs === LATER, `reserve(${n}, ${maxWaitMs})`).toBe(
+          promised === undefined,
+        );
+        if (promised !== undefined) this.#held.push({ ours: promised, theirs: acquired.receipt });
+        break;
+      }
+      case 6: {
+        const [held] = this.#held.splice(random.below(this.#held.length || 1), 1);
+        if (held === undefined) break;
+        expect(await theirs.cancel(held.theirs), 'cancel').toBe(held.ours.cancel());
+        break;
+      }
+      default:
+        expect(await theirs.timeUntil(n), `timeUntil(${n})`).toBe(ours.timeUntil(n) * 1000);
+    }
+    await this.balance();
+  }
+}
+
+const KINDRED = [1000, 2000, 4000, 8000] as const;
+const BURSTS = [1, 3, 12, 2.25, 0.5, 1000, 5e8] as const;
+
+function anyLimit(random: Random): BucketLimit {
+  const burst = random.pick(BURSTS);
+  if (random.below(2) === 0) return { rate: random.pick(KINDRED), burst };
+  const quantum = random.pick([1, 2, 4, 16]);
+  return { quantum, fillIntervalMs: random.pick([0.25, 1, 10, 250]), burst };
+}
+
+describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  afterAll(() => server?.stop());
+
+  test.each(PACKAGES)(`with %s answers as one in memory (ZEROTIME_SEED=${SEED})`, async (name) => {
+    const random = new Random(SEED);
+    const connection = await CONNECT[name](server.url);
+    for (let walk = 0; walk < STEPS / WALK / PACKAGES.length; walk++) {
+      const pair = new Pair(connection, `walk-${name}-${walk}`, anyLimit(random));
+      await pair.reconfigure({});
+      for (let i = 0; i < WALK; i++) {
+        const chance = random.below(20);
+        if (chance === 0) await pair.reconfigure(anyLimit(random));
+        else if (chance === 1) {
+          pair.clock.advance(random.below(40) * DAY_MS);
+          await pair.balance(); // the one in memory then counts anew, as that on the server does
+        } else if (chance < 8) pair.clock.advance(random.below(4000) / 32);
+        const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
+        await pair.step(random, random.below(60) / 4, maxWaitMs);
+      }
+    }
+    connection.end();
+  });
+});
