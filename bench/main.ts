@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { describeMachine } from './machine.ts';
+import { benchFleet } from './parts/fleet.ts';
 import { benchKeyed } from './parts/keyed.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
@@ -25,6 +26,7 @@ const PARTS = {
   piscina: benchPiscina,
   sampler: benchSampler,
   spans: benchSpans,
+  fleet: benchFleet,
 } as const;
 type Part = keyof typeof PARTS;
 const PART_NAMES = Object.keys(PARTS) as Part[];
@@ -41,6 +43,7 @@ Parts:
   piscina   how exactly a throttled pool keeps its rate
   sampler   what it costs to decide whether to keep a span
   spans     how many of a great many spans a limit lets through
+  fleet     processes that share one limit on a Redis server, and what a spend costs
 
 A peer that is not installed is left out, and the command that installs it is shown.
 `;
