@@ -54,10 +54,14 @@ export class FleetCrew {
     this.children = children;
   }
 
-  /** Starts so many; resolves when they are ready. */
-  static async start(processes: number, task: FleetProcessTask): Promise<FleetCrew> {
+  /** Starts so many; resolves when they are ready. `script` is the compiled workers/fleet-process. */
+  static async start(
+    processes: number,
+    task: FleetProcessTask,
+    script = SCRIPT,
+  ): Promise<FleetCrew> {
     const children = Array.from({ length: processes }, () =>
-      fork(SCRIPT, { serialization: 'advanced' }),
+      fork(script, { serialization: 'advanced' }),
     );
     for (const child of children) child.send(task);
     await Promise.all(children.map(messageOf));

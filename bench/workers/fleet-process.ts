@@ -22,12 +22,18 @@ export interface FleetProcessReport {
   readonly stats: FleetStats;
 }
 
+// Whoever started it is gone, or has its report.
+process.once('disconnect', () => process.exit());
 process.once('message', async (task: FleetProcessTask) => {
   const { url, key, rate, burst, stock, threads, perMs } = task;
   const client = createClient({ url });
   client.on('error', () => undefined);
   await client.connect();
-  const source = RedisTokenBucket.create({ client, key, rate, burst, whenUnreachable: 'throw' });
+  const whenUnreachable = 'throw';
+  // However busy the machine is.
+  const timeoutMs = 30_000;
+  const limit = { rate, burst };
+  const source = RedisTokenBucket.create({ client, key, ...limit, timeoutMs, whenUnreachable });
   const fleet = await FleetBucket.create({ source, stock });
   const workerData: FleetThreadTask = { handle: fleet.handle, perMs };
   const script = new URL('./fleet-thread.js', import.meta.url);
