@@ -6,6 +6,7 @@ import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
 import { benchPacing } from './parts/pacing.ts';
 import { benchPiscina } from './parts/piscina.ts';
+import { benchRedis } from './parts/redis.ts';
 import { benchSampler } from './parts/sampler.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
 import { benchSpans } from './parts/spans.ts';
@@ -24,6 +25,7 @@ const PARTS = {
   pacing: benchPacing,
   load: benchLoad,
   piscina: benchPiscina,
+  redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
   fleet: benchFleet,
@@ -41,6 +43,7 @@ Parts:
   pacing    how even a strict pace is
   load      zerotime load beside autocannon, on one server
   piscina   how exactly a throttled pool keeps its rate
+  redis     one limit on a Redis server, beside rate-limiter-flexible
   sampler   what it costs to decide whether to keep a span
   spans     how many of a great many spans a limit lets through
   fleet     processes that share one limit on a Redis server, and what a spend costs

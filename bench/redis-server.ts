@@ -1,47 +1,53 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
-/** A server of the bench's own, on the loopback interface. */
-export interface RedisServer {
-  readonly url: string;
-  stop(): void;
-}
-
-/** How it is installed where it is missing. */
 export const INSTALL_REDIS = 'apt-get install redis-server';
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
+/** A server of the bench's own, on a socket of its folder, without persistence. */
+export class BenchRedis {
+  readonly path: string;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'zerotime-bench-'));
+  readonly #process: ChildProcess;
 
-/** Starts a server in a folder of its own; undefined where none is installed. */
-export async function startRedis(): Promise<RedisServer | undefined> {
-  if (spawnSync('redis-server', ['--version']).status !== 0) return undefined;
-  const folder = mkdtempSync(join(tmpdir(), 'zerotime-bench-redis-'));
-  const port = await freePort();
-  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', ''];
-  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const stop = () => {
-    child.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  };
-  let printed = '';
-  await new Promise<void>((resolve, reject) => {
-    child.once('exit', () => reject(new Error(`redis-server ended: ${printed}`)));
-    child.stdout.on('data', (chunk: Buffer) => {
-      printed += chunk;
-      if (printed.includes('Ready to accept connections')) resolve();
+  private constructor() {
+    this.path = join(this.#folder, 'redis.sock');
+    const options = ['--port', '0', '--unixsocket', this.path, '--dir', this.#folder];
+    this.#process = spawn('redis-server', [...options, '--save', '', '--appendonly', 'no'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
-  });
-  return { url: `redis://127.0.0.1:${port}`, stop };
+  }
+
+  /** Undefined where no redis-server is installed. */
+  static async start(): Promise<BenchRedis | undefined> {
+    const server = new BenchRedis();
+    const child = server.#process;
+    const isThere = await new Promise<boolean>((resolve) => {
+      child.once('error', () => resolve(false));
+      child.once('spawn', () => resolve(true));
+    });
+    if (!isThere) {
+      server.#remove();
+      return undefined;
+    }
+    for await (const line of createInterface(child.stdout as NodeJS.ReadableStream)) {
+      if (line.includes('eady to accept connections')) break;
+    }
+    child.stdout?.resume();
+    return server;
+  }
+
+  #remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async stop(): Promise<void> {
+    const exit = once(this.#process, 'exit');
+    this.#process.kill();
+    await exit;
+    this.#remove();
+  }
 }

@@ -3,7 +3,7 @@ import { TokenBucket } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
 import { CallBench } from '../calls.ts';
 import { FleetCrew } from '../fleet.ts';
-import { INSTALL_REDIS, type RedisServer, startRedis } from '../redis-server.ts';
+import { BenchRedis, INSTALL_REDIS } from '../redis-server.ts';
 import type { AimRow, Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 import { mostBeyondRate, type Spend } from '../spend-log.ts';
@@ -33,10 +33,11 @@ function sumOf(spends: readonly Spend[], fromUs: number): number {
   return spends.reduce((sum, spend) => (spend.fromUs < fromUs ? sum : sum + spend.tokens), 0);
 }
 
-async function measureFleet({ url }: RedisServer, ms: number): Promise<Row[]> {
-  const client = await createClient({ url }).connect();
+async function measureFleet({ path }: BenchRedis, ms: number): Promise<Row[]> {
+  const connection = { socket: { path, tls: false } } as const;
+  const client = await createClient(connection).connect();
   const send = (...words: string[]) => client.sendCommand(words);
-  const task = { url, key: 'bench', rate: RATE, burst: BURST, stock: STOCK };
+  const task = { connection, key: 'bench', rate: RATE, burst: BURST, stock: STOCK };
   const crew = await FleetCrew.start(PROCESSES, { ...task, threads: THREADS, perMs: PER_MS });
   const callsBefore = await scriptCalls(send);
   const { stretch, spends } = await crew.spend(WARM_UP_MS + ms);
@@ -90,12 +91,12 @@ function aimsOf(fleet: readonly Row[], ratio: string): AimRow[] {
 
 /** Several processes with one limit on a server, and what a spend costs there. */
 export async function benchFleet({ loadMs, taskMs }: Settings): Promise<Section> {
-  const server = await startRedis();
+  const server = await BenchRedis.start();
   let fleet: Row[];
   try {
     fleet = server === undefined ? [] : await measureFleet(server, loadMs);
   } finally {
-    server?.stop();
+    await server?.stop();
   }
   const spends = await measureSpends(taskMs);
   const [local = Number.NaN, ours = Number.NaN] = spends.map(([, p50]) => Number(p50));

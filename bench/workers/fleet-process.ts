@@ -6,7 +6,10 @@ import type { FleetLog, FleetStretch, FleetThreadTask } from './fleet-thread.ts'
 
 /** One process of a fleet, with threads that spend its stock. */
 export interface FleetProcessTask {
-  readonly url: string;
+  /** Where the server is. */
+  readonly connection:
+    | { readonly url: string }
+    | { readonly socket: { readonly path: string; readonly tls: false } };
   readonly key: string;
   readonly rate: number;
   readonly burst: number;
@@ -25,8 +28,8 @@ export interface FleetProcessReport {
 // Whoever started it is gone, or has its report.
 process.once('disconnect', () => process.exit());
 process.once('message', async (task: FleetProcessTask) => {
-  const { url, key, rate, burst, stock, threads, perMs } = task;
-  const client = createClient({ url });
+  const { connection, key, rate, burst, stock, threads, perMs } = task;
+  const client = createClient(connection);
   client.on('error', () => undefined);
   await client.connect();
   const whenUnreachable = 'throw';

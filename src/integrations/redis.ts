@@ -8,6 +8,10 @@ export {
   type FleetStats,
   type FleetWhenUnreachable,
 } from './redis/fleet-bucket.ts';
+export {
+  RedisKeyedTokenBucket,
+  type RedisKeyedTokenBucketOptions,
+} from './redis/redis-keyed-token-bucket.ts';
 export type { RedisOptions, WhenUnreachable } from './redis/redis-options.ts';
 export { RedisReservation } from './redis/redis-reservation.ts';
 export type { RedisStats } from './redis/redis-stats.ts';

@@ -6,7 +6,9 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as zerotime from '../../src/index.ts';
+import * as redis from '../../src/integrations/redis.ts';
 import * as keyed from '../../src/keyed.ts';
+import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
 import { CHECKS, instrumented } from './instrument.ts';
 
@@ -17,6 +19,7 @@ const CHECKS_FILE = join(SCRATCH, 'checks.mjs');
 /** What the examples in comments use and do not say. */
 const SCENERY = `
 declare global {
+  const client: import('zerotime/redis').RedisClient;
   const limiter: import('zerotime').Limiter;
   const response: import('node:http').ServerResponse;
   const rows: unknown[];
@@ -67,6 +70,7 @@ function completed({ code }: Example): string {
   return [
     `import { ${used(zerotime).join(', ')} } from 'zerotime';`,
     `import { ${used(keyed).join(', ')} } from 'zerotime/keyed';`,
+    `import { ${used(redis).join(', ')} } from 'zerotime/redis';`,
     `import { ${workers.join(', ')} } from 'node:worker_threads';`,
     code,
     'export {};',
@@ -94,11 +98,16 @@ function complaints(files: ReadonlyMap<string, string>): string[] {
   });
 }
 
-beforeAll(() => {
+let server: RedisServer | undefined;
+beforeAll(async () => {
+  if (!LACKS_REDIS) server = await RedisServer.start();
   mkdirSync(SCRATCH, { recursive: true });
   writeFileSync(CHECKS_FILE, CHECKS);
 });
-afterAll(() => rmSync(SCRATCH, { recursive: true }));
+afterAll(async () => {
+  rmSync(SCRATCH, { recursive: true });
+  await server?.stop();
+});
 
 describe('the examples of the documentation', () => {
   test('are there, on each page that must have some', () => {
@@ -116,9 +125,12 @@ describe('the examples of the documentation', () => {
   test.each(examples.map((example) => ({ at: place(example), example })))(
     '$at does what it says',
     async ({ example }) => {
+      if (LACKS_REDIS && example.code.includes('REDIS_URL')) return;
       const file = fileOf(example, '.mjs');
       writeFileSync(file, instrumented(example, pathToFileURL(CHECKS_FILE).href));
-      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 30_000 });
+      const env = { ...process.env, REDIS_URL: server?.url };
+      const options = { env, timeout: 30_000 };
+      const { stdout } = await promisify(execFile)(process.execPath, [file], options);
       expect(stdout).toBe(example.output);
     },
   );

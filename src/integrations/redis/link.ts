@@ -69,7 +69,7 @@ export class Link {
   }
 
   /**
-   * Runs the script on a key, and returns the words of its answer. `words` is given the instant of the
+   * Runs the script on a key, and returns its answer. `words` is given the instant of the
    * server's clock at which the caller gives up: the script does nothing after it, even if the command
    * has lain in a queue, or is sent again.
    *
@@ -83,18 +83,20 @@ export class Link {
   ): Promise<string[]> {
     for (;;) {
       const sentUs = systemClock.now();
-      this.#admit(sentUs, untilUs);
+      await this.#admit(sentUs, untilUs);
       const deadlineUs = Math.max(0, Math.floor(untilUs + this.#aheadUs));
-      const answer = (await this.#answered(key, words(deadlineUs), sentUs, untilUs)).split(' ');
+      const answer = await this.#answered(key, words(deadlineUs), sentUs, untilUs);
       if (answer[0] !== 'late') return answer;
       if (systemClock.now() >= untilUs) throw unreachable('the call came too late to the server');
     }
   }
 
   /** One call at a time tries a server that does not answer. */
-  #admit(nowUs: number, untilUs: number): void {
+  async #admit(nowUs: number, untilUs: number): Promise<void> {
     if (this.#failure === undefined) return;
     if (nowUs < this.#pausedUntilUs) {
+      // Who calls over and over must not keep the answer from being read.
+      await new Promise((resolve) => setImmediate(resolve));
       throw unreachable('the server has not answered lately, and is not asked now', this.#failure);
     }
     this.#pausedUntilUs = untilUs;
@@ -105,7 +107,7 @@ export class Link {
     words: readonly string[],
     sentUs: number,
     untilUs: number,
-  ): Promise<string> {
+  ): Promise<string[]> {
     return new Promise((resolve, reject) => {
       const wasUp = this.isUp;
       let isOver = false;
@@ -120,11 +122,14 @@ export class Link {
       this.#run(key, words).then(
         (reply) => {
           clearTimeout(timer);
-          const answer = String(reply);
-          this.#succeed(Number(answer.split(' ')[1]), sentUs);
+          // Strings, numbers or bytes, as the client was told to read them.
+          const answer = Array.isArray(reply) ? reply.map(String) : [];
+          const serverUs = Number(answer[1]);
+          if (Number.isFinite(serverUs)) this.#succeed(serverUs, sentUs);
           if (isOver) return;
           isOver = true;
-          resolve(answer);
+          if (Number.isFinite(serverUs)) resolve(answer);
+          else reject(this.#failureOf(new Error('it answered something else'), wasUp));
         },
         (error: unknown) => {
           clearTimeout(timer);

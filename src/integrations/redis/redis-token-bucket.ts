@@ -38,7 +38,6 @@ export type RedisTokenBucketOptions = BucketLimit &
  *
  * @example
  * ```ts
- * const client = await createClient({ url: 'redis://127.0.0.1:6379' }).connect();
  * const bucket = RedisTokenBucket.create({ client, key: 'orders', rate: 100, burst: 10 });
  * if (await bucket.tryConsume()) serve();
  * await bucket.wait(5);

@@ -112,7 +112,7 @@ export class RemoteBucket {
         ...rest,
       ]);
       const [outcome = ''] = answer;
-      if (outcome === 'stale') this.#learn(answer.slice(2).join(' '));
+      if (outcome === 'stale') this.#learn(answer[2] ?? '');
       else if (outcome === 'gone') this.#learn(this.#ownText);
       else return this.#standing(outcome, schedule, answer.slice(2).map(Number));
     }

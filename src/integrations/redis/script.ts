@@ -24,18 +24,21 @@ export const NO_BUCKET = 'ZEROTIMENOBUCKET';
  *     5 the time in microseconds instead of the server's, for tests; otherwise empty
  *     6 and more: ticks, in two halves each, and what else the call needs
  *
- * Its answer, a line of words:
+ * Its answer, an array:
  *
- *     ok|later|never serverUs nowUs originUs high low generation [tokens taken]
- *     stale serverUs limit     nothing was done: another limit is in force
- *     gone serverUs            nothing was done: the limit that the caller reckons with is not stored
- *     late serverUs            nothing was done: the caller has given up
+ *     ok|later|never, serverUs, nowUs, originUs, high, low, generation, tokens taken
+ *     stale, serverUs, limit    nothing was done: another limit is in force
+ *     gone, serverUs            nothing was done: the limit that the caller reckons with is not stored
+ *     late, serverUs            nothing was done: the caller has given up
  */
 export const SCRIPT = `
 local HALF = ${HALF}
 local operation, mine, own, deadline, given = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local function text(number) return string.format('%.17g', number) end
+-- '%.17g' says any number exactly, and takes ten times as long.
+local function text(number)
+  return string.format(number == math.floor(number) and '%d' or '%.17g', number)
+end
 local function value(high, low) return high * HALF + low end
 local function round(number)
   local whole = math.floor(number)
@@ -89,7 +92,7 @@ if given ~= '' then
 else
   local time = redis.call('TIME')
   server = tonumber(time[1]) * 1000000 + tonumber(time[2])
-  if server > tonumber(deadline) then return 'late ' .. text(server) end
+  if server > tonumber(deadline) then return {'late', server} end
 end
 
 local stored = redis.call('GET', KEYS[1])
@@ -97,17 +100,17 @@ local limit = mine
 local seen, lag, generation, origin, kept = server, 0, 0, server, '0'
 local high, low
 if stored then
-  local words = {string.match(stored, '^${FORMAT} ' .. string.rep('(%S+) ', 7) .. '(.+)$')}
-  local theirs = words[8]
+  local a, b, c, d, e, f, g, theirs = string.match(stored,
+    '^${FORMAT} (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.+)$')
   if theirs == nil then
     return redis.error_reply('${NO_BUCKET} the key holds something else')
   end
-  if theirs ~= mine then return 'stale ' .. text(server) .. ' ' .. theirs end
-  seen, lag, generation = tonumber(words[1]), tonumber(words[2]), tonumber(words[3])
-  origin, high, low = tonumber(words[4]), tonumber(words[5]), tonumber(words[6])
-  kept = words[7]
+  if theirs ~= mine then return {'stale', server, theirs} end
+  seen, lag, generation = tonumber(a), tonumber(b), tonumber(c)
+  origin, high, low = tonumber(d), tonumber(e), tonumber(f)
+  kept = g
 elseif own ~= '1' then
-  return 'gone ' .. text(server)
+  return {'gone', server}
 end
 local bucket = readLimit(limit)
 if not stored then high, low = settle(-bucket.capHigh, -bucket.capLow) end
@@ -170,18 +173,16 @@ end
 local isStored = not (stepped and stored)
 local function store()
   isStored = true
-  local words = {
-    '${FORMAT}', text(now), text(lag), text(generation), text(origin), text(high), text(low), kept,
-    limit,
-  }
-  local line = table.concat(words, ' ')
+  -- All but the origin are whole.
+  local line = string.format('${FORMAT} %d %d %d %s %d %d %s %s',
+    now, lag, generation, text(origin), high, low, kept, limit)
   if given ~= '' or kept == '1' then
     redis.call('SET', KEYS[1], line)
   else
     -- A bucket that is full again says no more than none.
     local full = untilIn(value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow))
     local ms = math.ceil(full / bucket.perMicro / 1000) + 1
-    redis.call('SET', KEYS[1], line, 'PX', string.format('%.0f', ms))
+    redis.call('SET', KEYS[1], line, 'PX', string.format('%d', ms))
   end
 end
 local function move(toHigh, toLow)
@@ -190,7 +191,7 @@ local function move(toHigh, toLow)
   store()
 end
 
-local outcome, taken = 'ok', ''
+local outcome, taken = 'ok', 0
 local amountHigh, amountLow = tonumber(ARGV[6]), tonumber(ARGV[7])
 if operation == 'take' then
   local dueHigh, dueLow = aheadHigh + amountHigh, aheadLow + amountLow
@@ -208,13 +209,14 @@ elseif operation == 'drain' then
   local gone = 0
   if value(aheadHigh + amountHigh, aheadLow + amountLow) <= 0 then
     gone = most
+    taken = ARGV[8]
   elseif value(aheadHigh, aheadLow) < 0 then
     local heldHigh, heldLow = settle(-aheadHigh, -aheadLow)
     local wholeHigh, wholeLow = divide(heldHigh, heldLow, 1, bucket.perToken)
     gone = value(wholeHigh, wholeLow)
     amountHigh, amountLow = divide(wholeHigh, wholeLow, bucket.perToken, 1)
   end
-  taken = ' ' .. text(gone)
+  if gone < most then taken = gone end
   if gone > 0 and (amountHigh > 0 or amountLow > 0) then
     move(aheadHigh + amountHigh, aheadLow + amountLow)
   end
@@ -266,8 +268,7 @@ elseif operation == 'change' then
 end
 
 if not isStored then store() end
-return outcome .. ' ' .. text(server) .. ' ' .. text(now) .. ' ' .. text(origin) .. ' ' ..
-  text(high) .. ' ' .. text(low) .. ' ' .. text(generation) .. taken
+return {outcome, server, now, text(origin), high, low, generation, taken}
 `;
 
 /** What EVALSHA calls the script by. */

@@ -1,6 +1,10 @@
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
+import type { BucketLimit } from '../../../src/index.ts';
+import { Link } from '../../../src/integrations/redis/link.ts';
+import { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import type { RedisClient } from '../../../src/integrations/redis.ts';
+import { scheduleOf } from '../../../src/limiters/limit.ts';
 
 /** A client of one of the two packages. */
 export interface Connection {
@@ -37,3 +41,14 @@ async function withIoRedis(url: string): Promise<Connection> {
 /** Both packages, by their names. */
 export const CONNECT = { redis: withRedis, ioredis: withIoRedis } as const;
 export const PACKAGES = Object.keys(CONNECT) as (keyof typeof CONNECT)[];
+
+/** A bucket on the server that goes by these times instead of the server's clock. */
+export function remote(
+  { client }: Connection,
+  limit: BucketLimit,
+  timeUs: () => number,
+  key = 'a',
+): RemoteBucket {
+  const link = Link.of(client);
+  return new RemoteBucket({ link, key, schedule: scheduleOf(limit), timeoutMs: 60_000, timeUs });
+}

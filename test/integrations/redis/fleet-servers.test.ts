@@ -186,7 +186,7 @@ function checkRun({ stretch, spends, stats }: FleetRun): void {
 describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () => {
   test('spend each token that they bought once, and together no more than the bound', async () => {
     const { url } = await startServer();
-    const crew = await FleetCrew.start(PROCESSES, { ...TASK, url }, SCRIPT);
+    const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
     const run = await crew.spend(2000);
     expect(run.stats.length).toBe(PROCESSES);
     checkRun(run);
@@ -194,7 +194,7 @@ describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () 
 
   test('lose no more than the stock of one that is killed', async () => {
     const { url } = await startServer();
-    const crew = await FleetCrew.start(PROCESSES, { ...TASK, url }, SCRIPT);
+    const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
     const running = crew.spend(2000);
     await sleep(500);
     crew.children[0]?.kill('SIGKILL');

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
@@ -102,6 +102,8 @@ export class RedisServer {
   /** Its process no longer runs, but its connections stay open. */
   pause(): void {
     this.#process?.kill('SIGSTOP');
+    const state = `/proc/${this.#process?.pid}/stat`;
+    while (existsSync(state) && !readFileSync(state, 'latin1').includes(') T '));
   }
 
   resume(): void {

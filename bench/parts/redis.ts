@@ -1,0 +1,169 @@
+import { Redis } from 'ioredis';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { createClient } from 'redis';
+import { type RedisClient, RedisTokenBucket } from '../../src/integrations/redis.ts';
+import { consumePoints } from '../flexible.ts';
+import { versionOf } from '../peers/npm.ts';
+import { BenchRedis, INSTALL_REDIS } from '../redis-server.ts';
+import type { Section } from '../section.ts';
+import type { Settings } from '../settings.ts';
+import { median, ratios, shownSpread } from '../spread.ts';
+
+const TITLE = 'One limit on a Redis server';
+
+/** Calls under way at a time. */
+const CALLERS = [1, 64] as const;
+/** Never runs out while calls are counted. */
+const AMPLE = { rate: 1e6, burst: 1e9 };
+/** A second's worth: the shortest window that the peer counts in. */
+const PACED = { rate: 1000, burst: 1000 };
+const PACED_CALLERS = 8;
+
+type Take = () => Promise<boolean>;
+
+/** A limiter on a server, by the name of the client that it is on. */
+interface RedisPeer {
+  readonly name: string;
+  readonly open: (limit: typeof AMPLE, key: string) => Take;
+}
+
+function ours(client: RedisClient, limit: typeof AMPLE, key: string): Take {
+  const bucket = RedisTokenBucket.create({ client, key, ...limit });
+  return () => bucket.tryConsume();
+}
+
+function flexible(storeClient: Redis, { rate, burst }: typeof AMPLE, key: string): Take {
+  const limiter = new RateLimiterRedis({ storeClient, points: burst, duration: burst / rate });
+  return () => consumePoints(limiter, key);
+}
+
+interface Asked {
+  readonly calls: number;
+  readonly admitted: number;
+  readonly seconds: number;
+}
+
+/** So many callers ask, each one call after the other, for so long. */
+async function ask(take: Take, callers: number, ms: number): Promise<Asked> {
+  const begunMs = performance.now();
+  let calls = 0;
+  let admitted = 0;
+  const caller = async () => {
+    while (performance.now() - begunMs < ms) {
+      if (await take()) admitted++;
+      calls++;
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+  return { calls, admitted, seconds: (performance.now() - begunMs) / 1000 };
+}
+
+/** Calls of commands since the last reset: those that came over a connection, and all with those of scripts. */
+async function commandCounts(admin: Redis): Promise<{ sent: number; executed: number }> {
+  let sent = 0;
+  let executed = 0;
+  const stats = await admin.info('commandstats');
+  for (const [, name = '', calls] of stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)) {
+    if (name === 'info' || name.startsWith('config')) continue;
+    executed += Number(calls);
+    if (name.startsWith('eval')) sent += Number(calls);
+  }
+  return { sent, executed };
+}
+
+interface Figures {
+  /** By number of callers, a figure for each round. */
+  readonly callsPerSecond: ReadonlyMap<number, number[]>;
+  /** For each token. */
+  sent: number;
+  executed: number;
+  /** Of the tokens that flowed in and were admitted. */
+  errorPercent: number;
+}
+
+async function measure(
+  peers: readonly RedisPeer[],
+  admin: Redis,
+  { rounds, taskMs, pacingMs }: Settings,
+): Promise<ReadonlyMap<RedisPeer, Figures>> {
+  const figures = new Map<RedisPeer, Figures>();
+  for (const peer of peers) {
+    const callsPerSecond = new Map(CALLERS.map((callers) => [callers as number, [] as number[]]));
+    figures.set(peer, { callsPerSecond, sent: 0, executed: 0, errorPercent: 0 });
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const callers of CALLERS) {
+      for (const [peer, own] of figures) {
+        const take = peer.open(AMPLE, `ample ${peer.name}`);
+        await ask(take, callers, taskMs / 4); // warm up
+        await admin.config('RESETSTAT');
+        const { calls, admitted, seconds } = await ask(take, callers, taskMs);
+        if (calls !== admitted) throw new Error(`${peer.name}: admitted ${admitted} of ${calls}`);
+        const { sent, executed } = await commandCounts(admin);
+        own.callsPerSecond.get(callers)?.push(calls / seconds);
+        own.sent = sent / admitted;
+        own.executed = executed / admitted;
+      }
+    }
+  }
+  for (const [peer, own] of figures) {
+    const take = peer.open(PACED, `paced ${peer.name}`);
+    const { admitted, seconds } = await ask(take, PACED_CALLERS, 2 * pacingMs);
+    const flowed = PACED.rate * seconds;
+    own.errorPercent = (100 * (admitted - PACED.burst - flowed)) / flowed;
+  }
+  return figures;
+}
+
+/** One limit that many processes share, on a real server. */
+export async function benchRedis(settings: Settings): Promise<Section> {
+  const server = await BenchRedis.start();
+  if (server === undefined) {
+    const text = `Not measured: there is no redis-server. Install it: ${INSTALL_REDIS}`;
+    return { title: TITLE, text, head: ['peer'], rows: [] };
+  }
+  const io = new Redis(server.path);
+  const admin = new Redis(server.path);
+  const node = await createClient({ socket: { path: server.path, tls: false } }).connect();
+  const zerotime: RedisPeer = { name: 'zerotime, ioredis', open: (...how) => ours(io, ...how) };
+  const peers = [
+    zerotime,
+    { name: 'zerotime, redis', open: (...how: [typeof AMPLE, string]) => ours(node, ...how) },
+    {
+      name: 'rate-limiter-flexible, ioredis',
+      open: (...how: [typeof AMPLE, string]) => flexible(io, ...how),
+    },
+  ];
+  const figures = await measure(peers, admin, settings);
+  io.disconnect();
+  admin.disconnect();
+  node.destroy();
+  await server.stop();
+  const first = figures.get(zerotime);
+  return {
+    title: TITLE,
+    text: `\`tryConsume\` of \`RedisTokenBucket\`, and \`consume\` of \`RateLimiterRedis\`, from one thread, by the
+number of calls under way at a time; client and server share the processors. The ratio is that of the
+times of a call, round by round: above 1, zerotime is faster. Commands are those for each admitted token:
+sent to the server, and carried out there, those of the script included. The error is that of a limit of
+${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers ask all the time for ${(2 * settings.pacingMs) / 1000} s: what was admitted, less
+burst + rate x t, in percent of rate x t. Median (min..max) of ${settings.rounds} rounds.`,
+    head: ['callers', 'peer', 'peer / zerotime', 'calls/s', 'sent', 'carried out', 'error, %'],
+    rows: CALLERS.flatMap((callers) =>
+      [...figures].map(([peer, own]) => {
+        const rates = own.callsPerSecond.get(callers) ?? [];
+        const best = first?.callsPerSecond.get(callers) ?? [];
+        return [
+          `${callers}`,
+          peer.name,
+          peer === zerotime ? '' : shownSpread(ratios(best, rates)),
+          median(rates).toFixed(0),
+          own.sent.toFixed(2),
+          own.executed.toFixed(2),
+          own.errorPercent.toFixed(2),
+        ];
+      }),
+    ),
+    versions: [versionOf('rate-limiter-flexible'), versionOf('redis'), versionOf('ioredis')],
+  };
+}

@@ -1,0 +1,162 @@
+import type { Key } from '../../kernel/key-message.ts';
+import { MAX_CAPACITY } from '../../kernel/keyed-cell.ts';
+import type { Decision } from '../../limiters/decision.ts';
+import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
+import type { BucketLimit, LimitChange } from '../../limiters/limit.ts';
+import type { WaitOptions } from '../../limiters/limiter.ts';
+import { checkNumber, checkObject } from '../../options.ts';
+import { keyName } from './key-name.ts';
+import {
+  checkName,
+  checkRedisOptions,
+  type RedisOptions,
+  type RedisSettings,
+} from './redis-options.ts';
+import type { RedisReservation } from './redis-reservation.ts';
+import { type RedisStats, Tally } from './redis-stats.ts';
+import { RedisTokenBucket } from './redis-token-bucket.ts';
+
+/** Options of {@link RedisKeyedTokenBucket.create}. */
+export type RedisKeyedTokenBucketOptions = BucketLimit &
+  Omit<RedisOptions, 'localBucket'> & {
+    /** What the names of the keys' buckets on the server begin with, 1 to 1024 characters. */
+    readonly prefix: string;
+    /**
+     * For `whenUnreachable: 'local'`: keys that this process has room for meanwhile, at 32 bytes each;
+     * those that find none share one bucket. Default 10,000.
+     */
+    readonly localCapacity?: number;
+  };
+
+/**
+ * A token bucket for each key (a user, an address) on a Redis or Valkey server: one limit for each key
+ * over all processes that name the prefix. A key's bucket has a key of its own on the server, which
+ * expires when the bucket is full again; in a cluster they spread over all nodes.
+ *
+ * Keys are strings of at most 1024 characters, numbers or bigints; they are the same where `Map` would
+ * say so.
+ *
+ * @example
+ * ```ts
+ * const perUser = RedisKeyedTokenBucket.create({ client, prefix: 'users', rate: 10, burst: 20 });
+ * if (await perUser.tryConsume(user)) serve();
+ * const limiter = perUser.for(user); // the same methods, without the key
+ * ```
+ */
+export class RedisKeyedTokenBucket {
+  readonly prefix: string;
+  /** The rate of each key, in tokens per second, unless that of a key was changed. */
+  readonly rate: number;
+  /** The most tokens that a key's bucket holds, unless that of a key was changed. */
+  readonly burst: number;
+  readonly #settings: RedisSettings;
+  readonly #tally: Tally;
+  readonly #localCapacity: number;
+  #locals: KeyedTokenBucket | undefined;
+
+  private constructor(settings: RedisSettings, prefix: string, localCapacity: number) {
+    this.#settings = settings;
+    this.prefix = prefix;
+    this.rate = settings.schedule.rate;
+    this.burst = settings.schedule.burst;
+    this.#tally = new Tally(settings.onUnreachable);
+    this.#localCapacity = localCapacity;
+  }
+
+  /**
+   * Makes the buckets; nothing is sent yet.
+   *
+   * @throws RangeError, TypeError for an option out of its range, naming it.
+   */
+  static create(options: RedisKeyedTokenBucketOptions): RedisKeyedTokenBucket {
+    const { prefix, localCapacity = 10_000 } = checkObject('options', options);
+    checkNumber('localCapacity', localCapacity, { min: 1, max: MAX_CAPACITY, integer: true });
+    const settings = checkRedisOptions(options);
+    return new RedisKeyedTokenBucket(settings, checkName('prefix', prefix), localCapacity);
+  }
+
+  /** This process's part of the limit of each key. */
+  #local(): KeyedTokenBucket {
+    const { processes } = this.#settings;
+    this.#locals ??= KeyedTokenBucket.create({
+      rate: Math.max(1e-6, this.rate / processes),
+      burst: Math.max(1, this.burst / processes),
+      capacity: this.#localCapacity,
+    });
+    return this.#locals;
+  }
+
+  /**
+   * The bucket of one key, as a limiter of its own.
+   *
+   * @throws TypeError, RangeError for a key that is none; so does every other method, by rejecting.
+   */
+  for(key: Key): RedisTokenBucket {
+    const name = keyName(this.prefix, key);
+    return new RedisTokenBucket(this.#settings, name, this.#tally, () => this.#local().for(key));
+  }
+
+  /** {@link RedisTokenBucket.tryConsume} of the key's bucket. */
+  async tryConsume(key: Key, n?: number): Promise<boolean> {
+    return this.for(key).tryConsume(n);
+  }
+
+  /** {@link RedisTokenBucket.consumeOrDrain} of the key's bucket. */
+  async consumeOrDrain(key: Key, n: number): Promise<number> {
+    return this.for(key).consumeOrDrain(n);
+  }
+
+  /** {@link RedisTokenBucket.decide} of the key's bucket. */
+  async decide(key: Key, n?: number): Promise<Decision> {
+    return this.for(key).decide(n);
+  }
+
+  /** {@link RedisTokenBucket.acquire} of the key's bucket. */
+  async acquire(key: Key, n?: number, maxWaitMs?: number): Promise<number> {
+    return this.for(key).acquire(n, maxWaitMs);
+  }
+
+  /** {@link RedisTokenBucket.reserve} of the key's bucket. */
+  async reserve(
+    key: Key,
+    n?: number,
+    options?: { readonly maxWaitMs?: number },
+  ): Promise<RedisReservation | undefined> {
+    return this.for(key).reserve(n, options);
+  }
+
+  /** {@link RedisTokenBucket.wait} for the key's bucket. */
+  async wait(key: Key, n?: number, options?: WaitOptions): Promise<void> {
+    return this.for(key).wait(n, options);
+  }
+
+  /** {@link RedisTokenBucket.returnTokens} to the key's bucket. */
+  async returnTokens(key: Key, n: number): Promise<void> {
+    return this.for(key).returnTokens(n);
+  }
+
+  /** {@link RedisTokenBucket.available} of the key's bucket. */
+  async available(key: Key): Promise<number> {
+    return this.for(key).available();
+  }
+
+  /** {@link RedisTokenBucket.balance} of the key's bucket. */
+  async balance(key: Key): Promise<number> {
+    return this.for(key).balance();
+  }
+
+  /** {@link RedisTokenBucket.timeUntil} of the key's bucket. */
+  async timeUntil(key: Key, tokens: number): Promise<number> {
+    return this.for(key).timeUntil(tokens);
+  }
+
+  /** {@link RedisTokenBucket.reconfigure} of the key's bucket, alone. */
+  async reconfigure(key: Key, limit: LimitChange): Promise<void> {
+    return this.for(key).reconfigure(limit);
+  }
+
+  /** What the calls of this object and of those that it made came to. */
+  stats(): RedisStats {
+    return this.#tally.stats();
+  }
+}

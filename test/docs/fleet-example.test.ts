@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { ticksOfHalves } from '../../src/integrations/redis/limit-text.ts';
+import { RedisTokenBucket } from '../../src/integrations/redis.ts';
+import { scheduleOf } from '../../src/limiters/limit.ts';
+import { CONNECT } from '../integrations/redis/connections.ts';
+import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
+
+const FLEET = new URL('../../dist/docs/examples/fleet.js', import.meta.url).pathname;
+const RATE = 500;
+/** Half of it is eight seconds' worth: once that is gone, the bucket is not full before the test is over. */
+const BURST = 8000;
+
+describe.skipIf(LACKS_REDIS)('docs/examples/fleet.ts', () => {
+  test('three processes of two threads keep one limit, by the clock of the server', async () => {
+    const server = await RedisServer.start();
+    const { client, send, end } = await CONNECT.redis(server.url);
+    const zeroTime = async () => {
+      const words = String(await send('GET', 'fleet')).split(' ');
+      return ticksOfHalves(Number(words[5]), Number(words[6]));
+    };
+    const limit = { key: 'fleet', rate: RATE, burst: BURST };
+    await RedisTokenBucket.create({ client, ...limit }).tryConsume(BURST / 2);
+    const before = await zeroTime();
+    const settings = { REDIS_URL: server.url, RATE: `${RATE}`, BURST: `${BURST}`, SECONDS: '2' };
+    const env = { ...process.env, ...settings };
+    const { stdout } = await promisify(execFile)(process.execPath, [FLEET], { env });
+    const moved = (await zeroTime()) - before;
+    end();
+    await server.stop();
+    const [, processes, threads, seconds] = /(\d+) processes x (\d+) threads, ([\d.]+) s/.exec(
+      stdout,
+    ) as RegExpExecArray;
+    expect([processes, threads]).toEqual(['3', '2']);
+    const [, total, sum = ''] = /admitted (\d+), ([\d +]+); at most/.exec(
+      stdout,
+    ) as RegExpExecArray;
+    const parts = sum.split(' + ').map(Number);
+    expect(parts).toHaveLength(3);
+    const admitted = parts.reduce((all, part) => all + part, 0);
+    expect(admitted).toBe(Number(total));
+    expect(admitted).toBeLessThanOrEqual(BURST + RATE * Number(seconds) + RATE * 0.001);
+    // Not one more and not one less: so far has the bucket moved on.
+    expect(moved).toBe(BigInt(admitted) * BigInt(scheduleOf(limit).ticksPerToken));
+    expect(admitted).toBeGreaterThan(BURST / 10);
+  });
+});

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type NodeRedisClient, RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import { Random, SEED } from '../../support/random.ts';
+import { CONNECT, type Connection, remote } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+const HOUR_US = 3600e6;
+const NOW_US = 1_705_509_033_000_000;
+
+describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
+  let server: RedisServer;
+  let connection: Connection;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    connection = await CONNECT.redis(server.url);
+  });
+  beforeEach(async () => {
+    await connection.send('FLUSHALL');
+  });
+  afterAll(async () => {
+    connection?.end();
+    await server?.stop();
+  });
+
+  test('back, time stands still, and goes on from there', async () => {
+    let nowUs = NOW_US;
+    const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
+    expect(await bucket.drain(100)).toBe(10);
+    for (let i = 0; i < 5; i++) {
+      nowUs -= HOUR_US;
+      expect(await bucket.drain(100)).toBe(0);
+      nowUs += 500_000;
+      expect(await bucket.drain(100)).toBe(5);
+    }
+  });
+
+  test('forward, the bucket is full, and no fuller', async () => {
+    let nowUs = NOW_US;
+    const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
+    expect(await bucket.drain(100)).toBe(10);
+    nowUs += 9000 * HOUR_US;
+    expect(await bucket.drain(100)).toBe(10);
+    nowUs -= 9000 * HOUR_US;
+    expect(await bucket.drain(100)).toBe(0);
+    nowUs += 1e6;
+    expect(await bucket.drain(100)).toBe(10);
+  });
+
+  test(`over and over, no token comes of time that has not passed (ZEROTIME_SEED=${SEED})`, async () => {
+    const random = new Random(SEED);
+    let nowUs = NOW_US;
+    const [rate, burst] = [100, 7];
+    const bucket = remote(connection, { rate, burst }, () => nowUs);
+    let [admitted, forwardUs] = [0, 0];
+    for (let i = 0; i < 2000; i++) {
+      const step = Math.floor(random.logarithmic(1, HOUR_US));
+      if (random.below(2) === 0) nowUs -= step;
+      else {
+        const small = Math.floor(random.logarithmic(1, 1e6));
+        nowUs += small;
+        forwardUs += small;
+      }
+      if ((await bucket.acquire(1, 0)).waitUs === 0) admitted++;
+      expect(admitted).toBeLessThanOrEqual(burst + (rate * forwardUs) / 1e6);
+    }
+    expect(admitted).toBeGreaterThan(burst);
+    nowUs += (burst / rate) * 1e6;
+    expect(await bucket.balance()).toBe(burst);
+  });
+
+  test('back an hour, a bucket on that server goes on', async () => {
+    const { client } = connection;
+    const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 100, burst: 2 });
+    await bucket.consumeOrDrain(2);
+    // The same as a clock that was an hour ahead until now: what is stored was written then.
+    const words = String(await connection.send('GET', 'a')).split(' ');
+    const ahead = (word: number) => {
+      words[word] = String(Number(words[word]) + HOUR_US);
+    };
+    ahead(1); // the time that was seen
+    ahead(4); // the origin of the ticks
+    await connection.send('SET', 'a', words.join(' '));
+    await bucket.wait(1, { timeoutMs: 1000 });
+    await bucket.wait(2, { timeoutMs: 1000 });
+    const stored = String(await connection.send('GET', 'a')).split(' ');
+    expect(Number(stored[2])).toBeGreaterThan(HOUR_US - 60e6);
+  });
+
+  test('forward, calls are not taken for late for long', async () => {
+    const { client } = connection;
+    let wrong = 0;
+    const real = client as NodeRedisClient;
+    const behind: NodeRedisClient = {
+      evalSha: (sha, options) => {
+        const deadline = Number(options.arguments[3]);
+        if (deadline > 0 && wrong++ < 2) options.arguments[3] = String(deadline - HOUR_US);
+        return real.evalSha(sha, options);
+      },
+      eval: (script, options) => real.eval(script, options),
+      on: () => undefined,
+    };
+    const bucket = RedisTokenBucket.create({ client: behind, key: 'a', rate: 1, burst: 5 });
+    expect(await bucket.consumeOrDrain(100)).toBe(5);
+    expect(wrong).toBe(3);
+    expect(bucket.stats().unreachable).toBe(0);
+  });
+});

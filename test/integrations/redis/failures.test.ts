@@ -1,0 +1,236 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RateLimitError } from '../../../src/index.ts';
+import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
+import { CONNECT, type Connection, PACKAGES } from './connections.ts';
+import { LossyProxy } from './lossy-proxy.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+/** So slow that a test sees no token come. */
+const SLOW = 1e-3;
+const BURST = 10;
+/** Long, because the machine may be busy; it only ends a test that hangs. */
+const PATIENCE = { timeoutMs: 60_000 };
+
+const isScript = (chunk: Buffer) => /\r\neval(sha)?\r\n/i.test(chunk.toString('latin1'));
+
+describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
+  let server: RedisServer;
+  let proxy: LossyProxy;
+  let connection: Connection;
+  /** Past the proxy. */
+  let direct: Connection;
+  let told: RateLimitError[];
+
+  beforeEach(async () => {
+    server = await RedisServer.start();
+    proxy = await LossyProxy.to(server.port);
+    connection = await CONNECT[name](proxy.url);
+    direct = await CONNECT[name](server.url);
+    told = [];
+  });
+  afterEach(async () => {
+    connection.end();
+    direct.end();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  const create = (options: Partial<RedisTokenBucketOptions> = {}) =>
+    RedisTokenBucket.create({
+      client: connection.client,
+      key: 'a',
+      rate: SLOW,
+      burst: BURST,
+      timeoutMs: 200,
+      onUnreachable: (error) => told.push(error),
+      ...options,
+    });
+
+  /** Tokens left on the server, as one sees who reaches it. */
+  const left = async () => {
+    const { client } = direct;
+    return Math.floor(await create({ client, timeoutMs: 60_000 }).available());
+  };
+
+  /** Asks until it is refused, and returns what it got. */
+  const takeAll = async (bucket: RedisTokenBucket) => {
+    let admitted = 0;
+    while (await bucket.tryConsume()) admitted++;
+    return admitted;
+  };
+
+  test('a killed server refuses, and one that is started again serves', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    await server.kill();
+    expect(await bucket.tryConsume()).toBe(false);
+    expect(await bucket.consumeOrDrain(5)).toBe(0);
+    expect(await bucket.acquire()).toBe(-1);
+    expect(await bucket.reserve()).toBeUndefined();
+    expect(await bucket.returnTokens(1)).toBeUndefined();
+    expect(await bucket.decide()).toMatchObject({ allowed: false, limit: BURST, remaining: 0 });
+    await expect(bucket.balance()).rejects.toMatchObject({ code: 'ERR_UNREACHABLE' });
+    await expect(bucket.reconfigure({ rate: 1 })).rejects.toMatchObject({
+      code: 'ERR_UNREACHABLE',
+    });
+    await expect(bucket.wait(1, { timeoutMs: 50 })).rejects.toMatchObject({
+      code: 'ERR_UNREACHABLE',
+      cause: { code: 'ERR_UNREACHABLE' },
+    });
+    expect(told).toHaveLength(1);
+    const waiting = bucket.wait(1, PATIENCE);
+    await server.start();
+    await waiting;
+    // It lost its data: one more burst, and no more.
+    expect(await takeAll(bucket)).toBe(BURST - 1);
+    expect(bucket.stats()).toMatchObject({ admitted: 4 + BURST });
+    expect(bucket.stats().unreachable).toBeGreaterThan(8);
+  });
+
+  test('a wait for a server that is gone ends by its signal', async () => {
+    const bucket = create();
+    await server.kill();
+    const end = new AbortController();
+    const waiting = bucket.wait(1, { signal: end.signal });
+    await bucket.tryConsume();
+    end.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+  });
+
+  test('a paused server takes nothing for calls that have given up', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    server.pause();
+    const calls = Array.from({ length: 20 }, () => bucket.tryConsume());
+    expect(await Promise.all(calls)).not.toContain(true);
+    const waiting = bucket.wait(1, PATIENCE);
+    server.resume();
+    await waiting;
+    expect(await left()).toBe(BURST - 5);
+    expect(await takeAll(bucket)).toBe(BURST - 5);
+  });
+
+  test('a slow server takes nothing for calls that have given up', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    await direct.send('CLIENT', 'PAUSE', '600', 'ALL');
+    await expect(bucket.wait(1, { timeoutMs: 1 })).rejects.toMatchObject({
+      code: 'ERR_UNREACHABLE',
+    });
+    await bucket.wait(1, PATIENCE);
+    expect(await left()).toBe(BURST - 5);
+  });
+
+  test('an emptied data set is worth one more burst', async () => {
+    const bucket = create();
+    await bucket.reconfigure({ burst: BURST / 2 });
+    let admitted = await takeAll(bucket);
+    await direct.send('FLUSHALL');
+    admitted += await takeAll(bucket);
+    // The limit that was changed is lost with the rest.
+    expect(admitted).toBe(BURST / 2 + BURST);
+  });
+
+  test('a server that does not take writes refuses until it does', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    const primary = await RedisServer.start();
+    await direct.send('REPLICAOF', '127.0.0.1', String(primary.port));
+    expect(await bucket.tryConsume()).toBe(false);
+    expect(told).toHaveLength(1);
+    await direct.send('REPLICAOF', 'NO', 'ONE');
+    await bucket.wait(1, PATIENCE);
+    await primary.stop();
+  });
+
+  test('a connection cut within a command admits nothing for it', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    let cuts = 0;
+    proxy.request = (chunk) => (isScript(chunk) && cuts++ === 0 ? 'cut' : 'pass');
+    // ioredis sends it again by itself.
+    const isAdmitted = await bucket.tryConsume();
+    expect(cuts).toBeGreaterThan(0);
+    await bucket.wait(1, PATIENCE);
+    expect(await left()).toBe(BURST - 5 - (isAdmitted ? 1 : 0));
+  });
+
+  test('a connection cut before the answer admits at most what was taken', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    let cuts = 0;
+    let isAsked = false;
+    proxy.request = (chunk) => {
+      isAsked ||= isScript(chunk);
+      return 'pass';
+    };
+    proxy.reply = () => (isAsked && cuts++ === 0 ? 'cut' : 'pass');
+    const isAdmitted = await bucket.tryConsume();
+    expect(cuts).toBeGreaterThan(0);
+    await bucket.wait(1, PATIENCE);
+    const admitted = 5 + (isAdmitted ? 1 : 0);
+    // It was carried out, and nobody knows: once more where the client has sent it again.
+    expect(await left()).toBe(BURST - admitted - 1);
+  });
+
+  test('calls do not wait one by one for a server that is gone', async () => {
+    const bucket = create();
+    await bucket.tryConsume();
+    let asked = 0;
+    proxy.request = (chunk) => {
+      if (isScript(chunk)) asked++;
+      return 'swallow';
+    };
+    for (let i = 0; i < 1000; i++) expect(await bucket.tryConsume()).toBe(false);
+    expect(asked).toBeGreaterThan(0);
+    expect(asked).toBeLessThan(20);
+    expect(told).toHaveLength(1);
+  });
+
+  test('a flushed script is sent again', async () => {
+    const bucket = create();
+    expect(await bucket.tryConsume(4)).toBe(true);
+    await direct.send('SCRIPT', 'FLUSH');
+    expect(await bucket.tryConsume()).toBe(true);
+    expect(await left()).toBe(BURST - 5);
+    expect(told).toHaveLength(0);
+    const stats = String(await direct.send('INFO', 'commandstats'));
+    expect(stats).toMatch(/cmdstat_eval:calls=2,/);
+  });
+
+  test('calls reject where that was asked for', async () => {
+    const bucket = create({ whenUnreachable: 'throw' });
+    await server.kill();
+    const unreachable = { name: 'RateLimitError', code: 'ERR_UNREACHABLE' };
+    await expect(bucket.tryConsume()).rejects.toMatchObject(unreachable);
+    await expect(bucket.consumeOrDrain(5)).rejects.toMatchObject(unreachable);
+    await expect(bucket.wait()).rejects.toMatchObject(unreachable);
+    await expect(bucket.returnTokens(1)).rejects.toMatchObject(unreachable);
+    await server.start();
+    let admitted = 0;
+    while (admitted === 0) admitted = await bucket.consumeOrDrain(100).catch(() => 0);
+    expect(admitted).toBe(BURST);
+  });
+
+  test('each process admits its part where that was asked for', async () => {
+    const fleet = Array.from({ length: 3 }, () =>
+      create({ whenUnreachable: 'local', processes: 3, burst: 12 }),
+    );
+    const [first] = fleet;
+    await first?.reconfigure({ burst: 9 });
+    for (const bucket of fleet) expect(await bucket.tryConsume(2)).toBe(true);
+    await server.kill();
+    for (const bucket of fleet) expect(await takeAll(bucket)).toBe(3);
+    expect(await first?.available()).toBeLessThan(1);
+    expect(await first?.decide()).toMatchObject({ allowed: false, limit: 3 });
+    await first
+      ?.reconfigure({ burst: 1 })
+      .catch((error) => expect(error.code).toBe('ERR_UNREACHABLE'));
+    await expect(first?.wait(1, { timeoutMs: 1 })).rejects.toMatchObject({
+      code: 'ERR_RATE_LIMIT_TIMEOUT',
+    });
+    await server.start();
+    while ((await first?.decide(0))?.limit === 3);
+    expect(await takeAll(first as RedisTokenBucket)).toBe(12);
+  });
+});

@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  RedisKeyedTokenBucket,
+  type RedisKeyedTokenBucketOptions,
+} from '../../../src/integrations/redis.ts';
+import { CONNECT, type Connection } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+/** So slow that a test sees no token come. */
+const SLOW = 1e-3;
+
+describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
+  let server: RedisServer;
+  let connection: Connection;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  beforeEach(async () => {
+    connection = await CONNECT.redis(server.url);
+    await connection.send('FLUSHALL');
+  });
+  afterEach(() => connection.end());
+  afterAll(() => server?.stop());
+
+  const create = (options: Partial<RedisKeyedTokenBucketOptions> = {}) => {
+    const { client } = connection;
+    const good = { client, prefix: 'users', rate: SLOW, burst: 3, timeoutMs: 200 };
+    return RedisKeyedTokenBucket.create({ ...good, ...options });
+  };
+
+  test('are a bucket for each key, where Map would say that keys differ', async () => {
+    const perKey = create();
+    const keys = ['1', 1, 1n, '', 'a', '\ud800', '\ud801', '%d800', '{a}', '%007ba%007d', 0, 'NaN'];
+    for (const key of keys) expect(await perKey.consumeOrDrain(key, 10), String(key)).toBe(3);
+    for (const key of keys) expect(await perKey.tryConsume(key)).toBe(false);
+    expect(await perKey.tryConsume(-0)).toBe(false); // 0
+    expect(await perKey.tryConsume(Number.NaN)).toBe(true);
+    expect(await perKey.consumeOrDrain(Number.NaN, 10)).toBe(2);
+    expect(await connection.send('DBSIZE')).toBe(keys.length + 1);
+    const names = (await connection.send('KEYS', '*')) as string[];
+    // No key chooses its node of a cluster.
+    for (const name of names) expect(name).toMatch(/^users:[^{}]*$/);
+    expect(perKey.stats()).toMatchObject({ admitted: 3 * names.length, unreachable: 0 });
+  });
+
+  test('do all that a bucket does', async () => {
+    const perKey = create({ rate: 1 });
+    expect(await perKey.acquire('a', 3)).toBe(0);
+    expect((await perKey.decide('a')).allowed).toBe(false);
+    const reservation = await perKey.reserve('a', 2);
+    expect(await perKey.balance('a')).toBeLessThan(0);
+    expect(await reservation?.cancel()).toBe(true);
+    await perKey.returnTokens('a', 1);
+    expect(await perKey.available('a')).toBeGreaterThanOrEqual(1);
+    expect(await perKey.timeUntil('a', 4)).toBe(Number.POSITIVE_INFINITY);
+    await perKey.wait('a');
+    await perKey.reconfigure('a', { burst: 20 });
+    const one = perKey.for('a');
+    expect(await one.tryConsume(15)).toBe(false);
+    expect(one.burst).toBe(20);
+    expect(await perKey.for('b').consumeOrDrain(20)).toBe(3);
+  });
+
+  test('refuse what is no key', async () => {
+    const perKey = create();
+    expect(() => perKey.for({} as never)).toThrow(/key must be a string, a number or a bigint/);
+    await expect(perKey.tryConsume(undefined as never)).rejects.toThrow(TypeError);
+    await expect(perKey.tryConsume('x'.repeat(1025))).rejects.toThrow(/1 to 1024 characters/);
+    await expect(perKey.tryConsume(1n << 9999n)).rejects.toThrow(RangeError);
+    expect(() => create({ prefix: '' })).toThrow(/prefix must be of 1 to 1024 characters/);
+    expect(() => create({ localCapacity: 0 })).toThrow(/localCapacity must be an integer/);
+  });
+
+  test("admit this process's part of each key's limit while the server is gone", async () => {
+    const gone = await RedisServer.start();
+    const lost = await CONNECT.ioredis(gone.url);
+    const perKey = create({
+      client: lost.client,
+      burst: 6,
+      whenUnreachable: 'local',
+      processes: 3,
+    });
+    expect(await perKey.consumeOrDrain('a', 10)).toBe(6);
+    await gone.stop();
+    expect(await perKey.consumeOrDrain('a', 10)).toBe(2);
+    expect(await perKey.consumeOrDrain('b', 10)).toBe(2);
+    expect(await perKey.tryConsume('a')).toBe(false);
+    lost.end();
+  });
+});

@@ -1,0 +1,278 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { REFUSED, TokenBucket } from '../../../src/index.ts';
+import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
+import { changedSchedule } from '../../../src/limiters/limit.ts';
+import { CONNECT, type Connection, PACKAGES, remote } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+/** So slow that a test sees no token come. */
+const SLOW = 1e-3;
+
+describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  afterAll(() => server?.stop());
+
+  describe.each(PACKAGES)('with %s', (name) => {
+    let connection: Connection;
+    let other: Connection;
+    beforeEach(async () => {
+      [connection, other] = await Promise.all([
+        CONNECT[name](server.url),
+        CONNECT[name](server.url),
+      ]);
+      await connection.send('FLUSHALL');
+    });
+    afterEach(() => {
+      connection.end();
+      other.end();
+    });
+
+    /** As another process would make it: on a connection of its own. */
+    const create = (
+      options: Partial<RedisTokenBucketOptions> = {},
+      { client } = connection,
+    ): RedisTokenBucket =>
+      RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 10, ...options });
+
+    test('is one limit for all who name its key', async () => {
+      const [here, there] = [create(), create({}, other)];
+      const calls = Array.from({ length: 20 }, (_, i) => (i % 2 ? here : there).tryConsume());
+      expect((await Promise.all(calls)).filter(Boolean)).toHaveLength(10);
+      expect(await here.tryConsume()).toBe(false);
+      expect(await create({ key: 'b' }).tryConsume()).toBe(true);
+      const [ours, theirs] = [here.stats(), there.stats()];
+      expect([ours.calls, theirs.calls]).toEqual([11, 10]);
+      expect(ours.admitted + theirs.admitted).toBe(10);
+      expect(ours.refused + theirs.refused).toBe(11);
+    });
+
+    test('takes what there is, and takes back what was not used', async () => {
+      const bucket = create();
+      expect(await bucket.tryConsume(3.5)).toBe(true);
+      expect(await bucket.consumeOrDrain(100)).toBe(6);
+      expect(await bucket.consumeOrDrain(100)).toBe(0);
+      await bucket.returnTokens(4);
+      expect(await bucket.available()).toBeCloseTo(4.5, 2);
+      await bucket.returnTokens(100);
+      expect(await bucket.available()).toBe(10);
+    });
+
+    test('decides in the terms of HTTP headers, and says never', async () => {
+      const bucket = create({ rate: 1 });
+      expect(await bucket.decide(4)).toMatchObject({ allowed: true, limit: 10, remaining: 6 });
+      const refused = await bucket.decide(8);
+      expect(refused).toMatchObject({ allowed: false, remaining: 6 });
+      expect(refused.retryAfterMs).toBeGreaterThan(1000);
+      expect(refused.retryAfterMs).toBeLessThanOrEqual(2000);
+      expect((await bucket.decide(11)).retryAfterMs).toBe(Number.POSITIVE_INFINITY);
+      expect(await bucket.timeUntil(11)).toBe(Number.POSITIVE_INFINITY);
+      expect(await bucket.tryConsume(11)).toBe(false);
+    });
+
+    test('admits n = 0, also in debt, and takes nothing', async () => {
+      const bucket = create();
+      await bucket.acquire(10);
+      await bucket.acquire(10);
+      const balance = await bucket.balance();
+      expect(balance).toBeLessThan(-9);
+      expect(await bucket.tryConsume(0)).toBe(true);
+      expect(await bucket.acquire(0)).toBe(0);
+      expect(await bucket.available()).toBe(0);
+    });
+
+    test('lends, and refuses what would come too late', async () => {
+      const bucket = create({ rate: 100 });
+      expect(await bucket.acquire(10, 0)).toBe(0);
+      expect(await bucket.acquire(10, 10)).toBe(REFUSED);
+      const waitMs = await bucket.acquire(10);
+      expect(waitMs).toBeGreaterThan(50);
+      expect(waitMs).toBeLessThanOrEqual(100);
+      await expect(bucket.reserve(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+      expect(await bucket.reserve(10, { maxWaitMs: 1 })).toBeUndefined();
+    });
+
+    test('takes the latest reservation back, and no other', async () => {
+      const bucket = create({ rate: 1 });
+      const first = await bucket.reserve(10);
+      const second = await bucket.reserve(5);
+      expect(first?.waitMs).toBe(0);
+      expect(second?.waitMs).toBeGreaterThan(4000);
+      expect(await first?.cancel()).toBe(false);
+      expect(await second?.cancel()).toBe(true);
+      expect(await second?.cancel()).toBe(false);
+      expect(await bucket.balance()).toBeGreaterThanOrEqual(0);
+      const third = await bucket.reserve(5);
+      await bucket.reconfigure({ rate: 2 });
+      expect(await third?.cancel()).toBe(false);
+    });
+
+    test('makes callers wait in turn, by the clock of the server', async () => {
+      const bucket = create({ rate: 50, burst: 1 });
+      const begun = performance.now();
+      await Promise.all(Array.from({ length: 6 }, () => bucket.wait()));
+      expect(performance.now() - begun).toBeGreaterThanOrEqual(99);
+    });
+
+    test('fails a wait at once that would outlast its timeout', async () => {
+      const bucket = create();
+      await bucket.wait(10);
+      await expect(bucket.wait(1, { timeoutMs: 100 })).rejects.toMatchObject({
+        code: 'ERR_RATE_LIMIT_TIMEOUT',
+      });
+      await expect(bucket.wait(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+      expect(await bucket.balance()).toBeGreaterThanOrEqual(0);
+    });
+
+    test('ends a wait by its signal, and gives its tokens back', async () => {
+      const bucket = create({ rate: 1 });
+      await bucket.wait(10);
+      const end = new AbortController();
+      const waiting = bucket.wait(5, { signal: end.signal });
+      while ((await bucket.balance()) > -1); // until the server has heard of it
+      end.abort(new Error('enough'));
+      await expect(waiting).rejects.toThrow('enough');
+      while ((await bucket.balance()) < 0); // until it is taken back
+      await expect(bucket.wait(1, { signal: end.signal })).rejects.toThrow('enough');
+    });
+
+    test('gives back what an answer brings after the abort', async () => {
+      const bucket = create();
+      await bucket.tryConsume();
+      const end = new AbortController();
+      const waiting = bucket.wait(5, { signal: end.signal });
+      end.abort(new Error('enough'));
+      await expect(waiting).rejects.toThrow('enough');
+      while ((await bucket.balance()) < 9);
+    });
+
+    test('has the limit that any of its users puts in force', async () => {
+      const [here, there] = [create(), create({}, other)];
+      await here.tryConsume(4);
+      await here.reconfigure({ burst: 5 });
+      expect(await there.tryConsume(6)).toBe(false);
+      expect([there.burst, there.limit, there.rate]).toEqual([5, 5, SLOW]);
+      expect(await there.consumeOrDrain(10)).toBe(5);
+      await there.reconfigure({ quantum: 3, fillIntervalMs: 3_600_000, burst: 7 });
+      expect(await here.timeUntil(4)).toBeGreaterThan(3_600_000);
+      expect(here.burst).toBe(7);
+      await expect(here.reconfigure({ burst: 0 })).rejects.toThrow(RangeError);
+    });
+
+    test('keeps a limit that was changed for good, and no other', async () => {
+      const bucket = create({ rate: 1 });
+      await bucket.tryConsume();
+      const ttl = Number(await connection.send('PTTL', 'a'));
+      expect(ttl).toBeGreaterThan(900);
+      expect(ttl).toBeLessThanOrEqual(1001);
+      await bucket.reconfigure({ rate: 2 });
+      expect(await connection.send('PTTL', 'a')).toBe(-1);
+      await bucket.tryConsume();
+      expect(await connection.send('PTTL', 'a')).toBe(-1);
+      await bucket.reconfigure({ rate: 1 });
+      expect(await connection.send('PTTL', 'a')).toBeGreaterThan(0);
+    });
+
+    test('has no key while it is full', async () => {
+      const bucket = create({ rate: 1000 });
+      await bucket.tryConsume(10);
+      expect(await connection.send('EXISTS', 'a')).toBe(1);
+      while ((await connection.send('EXISTS', 'a')) === 1);
+      expect(await bucket.balance()).toBe(10);
+      await bucket.returnTokens(1);
+      expect(await connection.send('EXISTS', 'a')).toBe(0);
+    });
+
+    test('has the limit of the options again when its key is gone', async () => {
+      const bucket = create();
+      await bucket.reconfigure({ burst: 5 });
+      await connection.send('DEL', 'a');
+      expect(await bucket.consumeOrDrain(100)).toBe(10);
+      expect(bucket.burst).toBe(10);
+    });
+
+    test('goes by the limit that is stored, whatever the options of one who comes later', async () => {
+      await create().tryConsume();
+      const later = create({ burst: 100 }, other);
+      expect(await later.consumeOrDrain(100)).toBe(9);
+      expect(later.burst).toBe(10);
+    });
+
+    test('is unlimited, and becomes limited', async () => {
+      const bucket = create({ rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY });
+      expect(await bucket.tryConsume(1e300)).toBe(true);
+      expect(await bucket.consumeOrDrain(1e9)).toBe(1e9);
+      expect(await bucket.balance()).toBe(Number.POSITIVE_INFINITY);
+      await bucket.reconfigure({ rate: SLOW, burst: 3 });
+      expect(await bucket.consumeOrDrain(1e9)).toBe(3);
+      await bucket.reconfigure({ rate: Number.POSITIVE_INFINITY });
+      expect(await bucket.tryConsume(2)).toBe(true);
+    });
+
+    test('counts every token where a double cannot count the ticks', async () => {
+      // Three ticks to a token, so many that doubles count only each fourth.
+      const burst = Number.MAX_SAFE_INTEGER;
+      const timeUs = 1_705_509_033_000_000;
+      const bucket = remote(connection, { rate: 4096e6 / 3, burst }, () => timeUs);
+      expect((await bucket.acquire(1, 0)).waitUs).toBe(0);
+      expect((await bucket.acquire(burst, 0)).waitUs).toBeLessThan(0);
+      expect(await bucket.drain(burst)).toBe(burst - 1);
+      expect(await bucket.drain(1)).toBe(0);
+      await bucket.refund(1);
+      await bucket.reconfigure((limit) => changedSchedule(limit, { rate: 4096e6 / 5 }));
+      expect(await bucket.drain(2)).toBe(1);
+      await bucket.refund(burst);
+      expect((await bucket.acquire(burst, 0)).waitUs).toBe(0);
+      expect(await bucket.balance()).toBe(0);
+    });
+
+    test('leaves alone a key that holds something else', async () => {
+      const invalid = { code: 'ERR_KEY_INVALID' };
+      await connection.send('SET', 'a', 'mine');
+      await expect(create().tryConsume()).rejects.toMatchObject(invalid);
+      expect(await connection.send('GET', 'a')).toBe('mine');
+      await connection.send('DEL', 'a');
+      await connection.send('RPUSH', 'a', 'mine');
+      await expect(create().wait()).rejects.toMatchObject(invalid);
+      await connection.send('SET', 'a', 'zerotime1 0 0 0 0 0 0 0 not a limit');
+      await expect(create().tryConsume()).rejects.toMatchObject(invalid);
+      expect(await create({ key: 'b' }).tryConsume()).toBe(true);
+    });
+  });
+
+  test('names the option that is out of its range', () => {
+    const client = { evalSha: () => undefined, on: () => undefined } as never;
+    const good = { client, key: 'a', rate: 1, burst: 1 };
+    const local = TokenBucket.create({ rate: 1, burst: 1 });
+    const create = (bad: object) => () => RedisTokenBucket.create({ ...good, ...bad } as never);
+    expect(create({ client: {} })).toThrow(/client must be one of redis or ioredis, got an object/);
+    expect(create({ client: null })).toThrow(/client must be/);
+    expect(create({ key: 7 })).toThrow(/key must be a string, got 7/);
+    expect(create({ key: '' })).toThrow(/key must be of 1 to 1024 characters, got 0/);
+    expect(create({ rate: -1 })).toThrow(/rate must be/);
+    expect(create({ timeoutMs: 0 })).toThrow(/timeoutMs must be a number at least 1/);
+    expect(create({ whenUnreachable: 'no' })).toThrow(/whenUnreachable must be one of refuse/);
+    expect(create({ whenUnreachable: 'local' })).toThrow(/processes must be an integer/);
+    expect(create({ processes: 0.5 })).toThrow(/processes must be an integer/);
+    expect(create({ localBucket: {} })).toThrow(/localBucket must be a TokenBucket, got an object/);
+    expect(create({ onUnreachable: 1 })).toThrow(/onUnreachable must be a function, got 1/);
+    expect(create({ whenUnreachable: 'local', localBucket: local })).not.toThrow();
+    expect(() => RedisTokenBucket.create(null as never)).toThrow(/options must be an object/);
+  });
+
+  test('rejects what is no number of tokens', async () => {
+    const client = { evalSha: () => undefined, on: () => undefined } as never;
+    const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 1, burst: 1 });
+    await expect(bucket.tryConsume(-1)).rejects.toThrow(/n must be a number at least 0, got -1/);
+    await expect(bucket.consumeOrDrain(Number.NaN)).rejects.toThrow(RangeError);
+    await expect(bucket.decide('1' as never)).rejects.toThrow(TypeError);
+    await expect(bucket.acquire(1, -1)).rejects.toThrow(/maxWaitMs must be/);
+    await expect(bucket.reserve(1, 5 as never)).rejects.toThrow(/options must be an object/);
+    await expect(bucket.wait(1, { timeoutMs: -1 })).rejects.toThrow(/timeoutMs must be/);
+    await expect(bucket.returnTokens(-1)).rejects.toThrow(/n must be/);
+    await expect(bucket.timeUntil(-1)).rejects.toThrow(/tokens must be/);
+    await expect(bucket.reconfigure(1 as never)).rejects.toThrow(/limit must be an object/);
+  });
+});
