@@ -33,7 +33,10 @@ export type FleetWhenUnreachable =
 
 /** Options of {@link FleetBucket.create}. */
 export type FleetBucketOptions = FleetWhenUnreachable & {
-  /** Where the tokens come from: a `RedisTokenBucket`. */
+  /**
+   * Where the tokens come from: a `RedisTokenBucket`, made with `whenUnreachable: 'throw'`, so that
+   * it says when it cannot be reached.
+   */
   readonly source: TokenSource;
   /** The most tokens that this process holds: an integer from 1 to 1e9. */
   readonly stock: number;
@@ -113,7 +116,12 @@ function shareOf(options: FleetBucketOptions): LocalShare | undefined {
  *
  * @example
  * ```ts
- * const fleet = await FleetBucket.create({ source: bucket, stock: 2000 });
+ * import { createClient } from 'redis';
+ *
+ * const client = await createClient({ url: 'redis://127.0.0.1:6379' }).connect();
+ * const limit = { rate: 100_000, burst: 10_000 };
+ * const source = RedisTokenBucket.create({ client, key: 'hot', ...limit, whenUnreachable: 'throw' });
+ * const fleet = await FleetBucket.create({ source, stock: 4000 });
  * new Worker(url, { workerData: fleet.handle }); // there: FleetSpender.attach(workerData)
  * if (fleet.tryConsume()) serve();
  * await fleet.close(); // gives back what is left
