@@ -106,6 +106,47 @@ describe('a fleet bucket whose source is unreachable', () => {
     await process.close();
   });
 
+  test('asks a source that hangs once, and gives back what it answers too late to be spent', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { source } = fleet;
+    source.isDown = true;
+    const process = await fleet.join({ stock: 100 });
+    source.isDown = false;
+    source.isHeld = true;
+    for (let ms = 0; ms < 3000; ms += INTERVAL_MS) {
+      expect(process.tryConsume()).toBe(false);
+      await fleet.pass(INTERVAL_MS);
+    }
+    expect(source.asked.length).toBe(2);
+    source.answer();
+    await settle();
+    expect(process.stats().isReachable).toBe(true);
+    await process.close();
+    expect(source.returned).toEqual([1]);
+  });
+
+  test('asks again as soon after the second outage as after the first', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100 });
+    const failuresWithin = async (ms: number) => {
+      const before = process.stats().failures;
+      for (let passed = 0; passed < ms; passed += INTERVAL_MS) {
+        process.consumeOrDrain(1000);
+        await fleet.pass(INTERVAL_MS);
+      }
+      return process.stats().failures - before;
+    };
+    source.isDown = true;
+    const first = await failuresWithin(2000);
+    source.isDown = false;
+    expect(await failuresWithin(2000)).toBeLessThanOrEqual(1);
+    expect(process.stats().isReachable).toBe(true);
+    source.isDown = true;
+    expect(await failuresWithin(2000)).toBe(first);
+    await process.close();
+  });
+
   test('what cannot be given back lapses, and closing does not fail', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { source } = fleet;

@@ -139,8 +139,28 @@ describe('waiting for tokens of a fleet bucket', () => {
       expect(ms).toBeLessThan(100);
       await fleet.pass(1);
     }
-    process.returnTokens(0.1);
-    process.returnTokens(0.2);
+    await process.close();
+  });
+
+  test('fractions that are returned go to who waits for their sum', async () => {
+    const { process } = await starved();
+    const outcomes = new Outcomes();
+    outcomes.watch('one', process.wait(1));
+    // Their sum, in doubles, is less than 1.
+    for (let i = 0; i < 10; i++) process.returnTokens(0.1);
+    await until(() => outcomes.list.length === 1, 'the wait');
+    expect(process.available()).toBe(0);
+    await process.close();
+  });
+
+  test('the last in line takes its request with it', async () => {
+    const { process } = await starved();
+    const abort = new AbortController();
+    const wait = process.wait(50, { signal: abort.signal });
+    abort.abort('enough');
+    await expect(wait).rejects.toBe('enough');
+    process.returnTokens(1);
+    expect(process.tryConsume()).toBe(true);
     await process.close();
   });
 });

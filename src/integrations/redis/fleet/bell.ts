@@ -24,17 +24,15 @@ export class Bell {
 
   /** Resolves when it has rung since the last rest, or when the clock has reached `untilUs`. */
   async rest(clock: Clock, untilUs: number): Promise<void> {
-    if (Atomics.load(this.#words, this.#at) === this.#heard) {
-      const end = new AbortController();
-      const rung = new Promise<void>((resolve) => {
-        this.#wake = () => {
-          end.abort(RUNG);
-          resolve();
-        };
-      });
-      this.#watch();
-      await (untilUs === Number.POSITIVE_INFINITY ? rung : sleepOrEnd(clock, untilUs, end.signal));
-    }
+    const end = new AbortController();
+    const rung = new Promise<void>((resolve) => {
+      this.#wake = () => {
+        end.abort(RUNG);
+        resolve();
+      };
+    });
+    this.#watch();
+    await (untilUs === Number.POSITIVE_INFINITY ? rung : sleepOrEnd(clock, untilUs, end.signal));
     this.#heard = Atomics.load(this.#words, this.#at);
   }
 
