@@ -49,11 +49,11 @@ export type FleetBucketOptions = FleetWhenUnreachable & {
    * 10 times `intervalMs`, or Infinity. Default 50 times `intervalMs`.
    */
   readonly maxAgeMs?: number;
-  /** What the buyer goes by. Default: the system's monotonic clock. */
+  /** What the buyer and timeouts go by, in all threads. Default: the system's monotonic clock. */
   readonly clock?: Clock;
   /** Where to put the stock. Default: memory that all limiters of this thread share. */
   readonly region?: Region;
-  /** What works on the stock's memory, in all threads: see {@link SharedOptions.kernel}. */
+  /** What works on the stock's memory, in all threads: as for every limiter. */
   readonly kernel?: KernelName;
   /** Whether to count what the threads do. Default false. */
   readonly stats?: boolean;

@@ -114,6 +114,17 @@ describe("a fleet bucket's handle", () => {
     expect(spender.tryConsume()).toBe(false);
   });
 
+  test('carries the clock that timeouts go by', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1, initial: 0 });
+    const process = await fleet.join({ stock: 10 });
+    const spender = FleetSpender.attach(process.handle);
+    const wait = spender.wait(5, { timeoutMs: 1000 });
+    const failure = expect(wait).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+    await fleet.pass(1000);
+    await failure;
+    await process.close();
+  });
+
   test('that is none is refused', async () => {
     const fleet = new Fleet({ rate: 1, burst: 100 });
     const process = await fleet.join({ stock: 10 });
@@ -127,6 +138,8 @@ describe("a fleet bucket's handle", () => {
       { ...handle, signals: new SharedArrayBuffer(8) },
       { ...handle, signals: new ArrayBuffer(140) },
       { ...handle, bucket: undefined },
+      { ...handle, clock: undefined },
+      { ...handle, clock: { name: 'sundial' } },
       { ...handle, bucket: TokenBucket.create({ rate: 1, burst: 1 }).handle },
       { ...handle, bucket: { ...handle.bucket, clock: clock.handle, offset: 8 } },
     ];

@@ -2,9 +2,10 @@ import { RateLimitError } from '../../../errors.ts';
 import type { WaitOptions } from '../../../limiters/limiter.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
 import { checkWait, timedOut } from '../../../limiters/waiting.ts';
+import { readFields } from '../../../memory/read-fields.ts';
 import { checkTokens } from '../../../options.ts';
-import type { Clock } from '../../../time/clock.ts';
-import { systemClock } from '../../../time/system-clock.ts';
+import { attachClock } from '../../../time/attach-clock.ts';
+import type { Clock, ClockHandle } from '../../../time/clock.ts';
 import { type FleetHandle, Stock } from './stock.ts';
 
 function closed(): RateLimitError {
@@ -12,7 +13,7 @@ function closed(): RateLimitError {
 }
 
 /**
- * What any thread of a process can do with the process's stock of a {@link FleetBucket}. All of it is
+ * What any thread of a process can do with the process's stock of a `FleetBucket`. All of it is
  * done in shared memory; no call uses the network.
  *
  * A number of tokens `n` may have a fraction; 0 takes nothing; a negative, infinite or non-number
@@ -43,12 +44,14 @@ export class FleetSpender {
    * @throws HandleError if it is no fleet bucket's handle, or its memory is damaged.
    */
   static attach(handle: FleetHandle): FleetSpender {
-    return new FleetSpender(Stock.open(handle), systemClock);
+    const { clock } = readFields("a fleet bucket's handle", handle, 'clock');
+    // What it is, attachClock checks.
+    return new FleetSpender(Stock.open(handle), attachClock(clock as ClockHandle));
   }
 
   /** Attaches another thread of this process: send it there, and give it to `FleetSpender.attach`. */
   get handle(): FleetHandle {
-    return this.stock.handle;
+    return { ...this.stock.handle, clock: this.clock.handle };
   }
 
   /** The most tokens that the process holds, and so the most that can be taken at once. */

@@ -5,6 +5,7 @@ import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import { readFields } from '../../../memory/read-fields.ts';
 import { isShared, type Region } from '../../../memory/region.ts';
+import type { ClockHandle } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
 import { Bell } from './bell.ts';
 
@@ -39,6 +40,8 @@ export interface FleetHandle {
   readonly zerotime: 'fleet-bucket';
   readonly bucket: TokenBucket['handle'];
   readonly signals: SharedArrayBuffer;
+  /** What timeouts are measured by. */
+  readonly clock: ClockHandle;
 }
 
 /** Where a stock lies, and what works on it. */
@@ -103,7 +106,7 @@ export class Stock {
     return new Stock(bucket, clock, new Int32Array(signals));
   }
 
-  get handle(): FleetHandle {
+  get handle(): Omit<FleetHandle, 'clock'> {
     return {
       zerotime: 'fleet-bucket',
       bucket: this.bucket.handle,
