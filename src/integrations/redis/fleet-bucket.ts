@@ -9,6 +9,7 @@ import type { BuyingTerms } from './fleet/buying-rule.ts';
 import { FleetSpender } from './fleet/spender.ts';
 import { Stock } from './fleet/stock.ts';
 import { type LocalShare, Supply } from './fleet/supply.ts';
+import { RedisTokenBucket } from './redis-token-bucket.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** The largest stock: so many tokens are exact, whatever is spent of them. */
@@ -159,6 +160,12 @@ export class FleetBucket extends FleetSpender {
     const { clock, stats } = checkShared(options);
     if (typeof source?.consumeOrDrain !== 'function') {
       throw new TypeError(`source must be a TokenSource, got ${shown(source)}`);
+    }
+    if (source instanceof RedisTokenBucket && source.whenUnreachable !== 'throw') {
+      // Else it answers for the server, and the buyer would not know.
+      throw new RangeError(
+        `source must have whenUnreachable "throw", got ${shown(source.whenUnreachable)}`,
+      );
     }
     const stock = Stock.create(terms.stock, options);
     const supply = new Supply(source, clock, share);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FleetBucketOptions } from '../../../src/integrations/redis.ts';
+import { type FleetBucketOptions, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;
@@ -179,6 +179,22 @@ describe('a fleet bucket', () => {
       await expect(fleet.join({ stock: 10, ...options })).rejects.toThrow(message);
     }
     expect(fleet.source.asked).toEqual([]);
+  });
+
+  test('refuses a source that answers for a server that it cannot reach', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1 });
+    const evalSha = async () => {
+      throw new Error('unreachable');
+    };
+    const client = { evalSha, eval: evalSha, on: () => undefined };
+    const options = { client, key: 'fleet', rate: 1, burst: 1 };
+    await expect(
+      fleet.join({ stock: 1, source: RedisTokenBucket.create(options) }),
+    ).rejects.toThrow(/^source must have whenUnreachable "throw", got "refuse"$/);
+    const source = RedisTokenBucket.create({ ...options, whenUnreachable: 'throw' });
+    const process = await fleet.join({ stock: 1, source });
+    expect(process.stats()).toMatchObject({ failures: 1, isReachable: false });
+    await process.close();
   });
 
   test('throws for a number of tokens that is none', async () => {
