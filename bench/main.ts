@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { describeMachine } from './machine.ts';
+import { benchFleet } from './parts/fleet.ts';
 import { benchKeyed } from './parts/keyed.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
@@ -27,6 +28,7 @@ const PARTS = {
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
+  fleet: benchFleet,
 } as const;
 type Part = keyof typeof PARTS;
 const PART_NAMES = Object.keys(PARTS) as Part[];
@@ -44,6 +46,7 @@ Parts:
   redis     one limit on a Redis server, beside rate-limiter-flexible
   sampler   what it costs to decide whether to keep a span
   spans     how many of a great many spans a limit lets through
+  fleet     processes that share one limit on a Redis server, and what a spend costs
 
 A peer that is not installed is left out, and the command that installs it is shown.
 `;

@@ -7,7 +7,8 @@ export type RateLimitErrorCode =
   | 'ERR_STATS_DISABLED'
   | 'ERR_QUEUE_FULL'
   | 'ERR_UNREACHABLE'
-  | 'ERR_KEY_INVALID';
+  | 'ERR_KEY_INVALID'
+  | 'ERR_FLEET_CLOSED';
 
 /**
  * A request that a limiter cannot grant, though it was well formed.
@@ -22,6 +23,7 @@ export type RateLimitErrorCode =
  * - `ERR_UNREACHABLE`: the server of `zerotime/redis` has not answered in time. `cause` says why. The
  *   call may have been carried out there; nothing was admitted for it.
  * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds something that is no bucket's.
+ * - `ERR_FLEET_CLOSED`: a wait on a fleet bucket of `zerotime/redis` that was closed.
  */
 export class RateLimitError extends Error {
   /** Tells the class where `instanceof` can't: from another thread, or another copy of the package. */

@@ -1,5 +1,13 @@
 // An entry point of its own, `zerotime/redis`.
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
+export { FleetSpender } from './redis/fleet/spender.ts';
+export type { FleetHandle } from './redis/fleet/stock.ts';
+export {
+  FleetBucket,
+  type FleetBucketOptions,
+  type FleetStats,
+  type FleetWhenUnreachable,
+} from './redis/fleet-bucket.ts';
 export {
   RedisKeyedTokenBucket,
   type RedisKeyedTokenBucketOptions,

@@ -13,6 +13,7 @@ import {
   checkRedisOptions,
   type RedisOptions,
   type RedisSettings,
+  type WhenUnreachable,
 } from './redis-options.ts';
 import { RedisReservation } from './redis-reservation.ts';
 import { type RedisStats, Tally } from './redis-stats.ts';
@@ -76,6 +77,11 @@ export class RedisTokenBucket implements TokenSource {
     const share = new LocalShare(settings.processes, settings.localBucket);
     const tally = new Tally(settings.onUnreachable);
     return new RedisTokenBucket(settings, key, tally, ({ schedule }) => share.of(schedule));
+  }
+
+  /** What calls come to while the server does not answer. */
+  get whenUnreachable(): WhenUnreachable {
+    return this.#settings.whenUnreachable;
   }
 
   /** The rate in force, in tokens per second, as the server last told: at first that of the options. */

@@ -1,0 +1,121 @@
+import type { Clock } from '../../../time/clock.ts';
+import { BuyingRule, type BuyingTerms } from './buying-rule.ts';
+import type { Stock } from './stock.ts';
+import type { Supply } from './supply.ts';
+
+/** Commands are up to this part of the interval further apart, so that no process always comes just after another. */
+const SPREAD = 0.5;
+
+/** Fills the stock of a process, in the thread that made it. */
+export class Buyer {
+  readonly #stock: Stock;
+  readonly #supply: Supply;
+  readonly #terms: BuyingTerms;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #rule: BuyingRule;
+  #nextCommandUs: number;
+  #open: () => void = () => undefined;
+  /** Resolves after the first purchase. */
+  readonly opened = new Promise<void>((resolve) => {
+    this.#open = resolve;
+  });
+  #ended: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+  purchases = 0;
+  bought = 0;
+  givenBack = 0;
+
+  constructor(
+    stock: Stock,
+    supply: Supply,
+    terms: BuyingTerms,
+    clock: Clock,
+    random: () => number,
+  ) {
+    this.#stock = stock;
+    this.#supply = supply;
+    this.#terms = terms;
+    this.#clock = clock;
+    this.#random = random;
+    this.#nextCommandUs = clock.now();
+    this.#rule = new BuyingRule(terms, this.#nextCommandUs);
+  }
+
+  /** Buys until the stock is closed. */
+  start(): void {
+    this.#ended = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const stock = this.#stock;
+    while (!stock.isClosed) {
+      await this.#restUntil(this.#nextCommandUs);
+      if (stock.isClosed) return;
+      const isShort = stock.hearShort();
+      const held = stock.balance;
+      const plan = this.#rule.look(this.#clock.now(), held, isShort);
+      if (plan.buy > 0) await this.#buy(plan.buy);
+      else if (plan.lapse > 0) await this.#giveBack(plan.lapse);
+      else if (plan.isQuiet) await this.#sleep(held, plan.lapseAtUs);
+      else await stock.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
+      this.#open();
+    }
+  }
+
+  /** However often it is called meanwhile. */
+  async #restUntil(untilUs: number): Promise<void> {
+    while (this.#clock.now() < untilUs && !this.#stock.isClosed) {
+      await this.#stock.bell.rest(this.#clock, untilUs);
+    }
+  }
+
+  #command(): number {
+    const nowUs = this.#clock.now();
+    this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + SPREAD * this.#random());
+    return nowUs;
+  }
+
+  async #buy(wanted: number): Promise<void> {
+    const askedUs = this.#command();
+    const got = await this.#supply.take(wanted);
+    this.purchases++;
+    this.bought += got;
+    // Those who took tokens may have returned some meanwhile.
+    const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
+    const delivered = this.#stock.isClosed ? 0 : Math.min(got, room);
+    if (delivered > 0) this.#stock.deliver(delivered);
+    const nowUs = this.#clock.now();
+    this.#rule.deliver(nowUs, delivered, nowUs - askedUs);
+    if (delivered < got) this.givenBack += await this.#supply.giveBack(got - delivered);
+  }
+
+  async #giveBack(tooOld: number): Promise<void> {
+    this.#command();
+    const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
+    if (tokens === 0) return; // spent just now
+    this.#rule.giveBack(tokens);
+    this.givenBack += await this.#supply.giveBack(tokens);
+  }
+
+  /** Until somebody spends; `held` is what the stock held when it was looked at. */
+  async #sleep(held: number, lapseAtUs: number): Promise<void> {
+    const { bell } = this.#stock;
+    this.#stock.lieDown();
+    // Who spends from here on wakes it; who spent before did not, but shows here.
+    if (this.#stock.balance === held) await bell.rest(this.#clock, lapseAtUs);
+    this.#stock.getUp();
+  }
+
+  /** Ends it: gives back what is left. The stock is closed at once, and no call gets anything from it. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const left = this.#stock.close() + this.#supply.takeProbed();
+    await this.#ended;
+    if (left > 0) this.givenBack += await this.#supply.giveBack(left);
+  }
+}

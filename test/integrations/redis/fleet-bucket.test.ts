@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { type FleetBucketOptions, RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import { Fleet, settle, until } from './fleet-source.ts';
+
+const INTERVAL_MS = 20;
+
+describe('a fleet bucket', () => {
+  test('has its least stock when it is there, and spends it without asking', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const process = await fleet.join({ stock: 100, minStock: 7 });
+    expect(fleet.source.asked).toEqual([7]);
+    for (let i = 0; i < 7; i++) expect(process.tryConsume()).toBe(true);
+    expect(process.tryConsume()).toBe(false);
+    expect(fleet.source.asked).toEqual([7]);
+    await process.close();
+  });
+
+  test('buys what five intervals would take each time that it runs short, up to its stock', async () => {
+    const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
+    const process = await fleet.join({ stock: 100 });
+    for (const bought of [1, 5, 25, 100, 100]) {
+      expect(fleet.source.asked.at(-1)).toBe(bought);
+      expect(process.available()).toBe(bought);
+      expect(process.consumeOrDrain(1e6)).toBe(bought);
+      await fleet.pass(INTERVAL_MS);
+    }
+    await process.close();
+  });
+
+  test('refills before it runs dry, once it knows the demand', async () => {
+    const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
+    const process = await fleet.join({ stock: 10_000 });
+    let refused = 0;
+    for (let ms = 0; ms < 2000; ms++) {
+      for (let i = 0; i < 10; i++) if (!process.tryConsume() && ms >= 200) refused++;
+      await fleet.pass(1);
+    }
+    expect(refused).toBe(0);
+    const { purchases, bought } = process.stats();
+    // 10 a millisecond; five intervals' worth, from what is left of two.
+    expect(bought).toBeGreaterThanOrEqual(19_000);
+    expect(purchases).toBeLessThan(50);
+    await process.close();
+  });
+
+  test('never asks twice within its interval, however often it runs dry', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 10 });
+    const process = await fleet.join({ stock: 1000 });
+    let spent = 0;
+    for (let ms = 0; ms < 1000; ms++) {
+      for (let i = 0; i < 5; i++) if (process.tryConsume()) spent++;
+      await fleet.pass(1);
+    }
+    expect(fleet.source.asked.length).toBeLessThanOrEqual(1000 / INTERVAL_MS + 1);
+    // The bucket that it empties every 20 ms overflows at 10.
+    expect(spent).toBeGreaterThanOrEqual(10 * (1000 / INTERVAL_MS - 4));
+    await process.close();
+  });
+
+  test('gives back what lies unused for too long, but for its least stock', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const process = await fleet.join({ stock: 500, minStock: 100, maxAgeMs: 300 });
+    expect(process.consumeOrDrain(200)).toBe(100);
+    await fleet.pass(INTERVAL_MS);
+    expect(process.available()).toBe(500);
+    await fleet.pass(299);
+    expect(fleet.source.returned).toEqual([]);
+    await fleet.pass(1);
+    expect(fleet.source.returned).toEqual([400]);
+    expect(process.available()).toBe(100);
+    await fleet.pass(10_000);
+    expect(fleet.source.returned).toEqual([400]);
+    expect(fleet.source.asked).toEqual([100, 500]);
+    await process.close();
+    expect(fleet.source.bucket.available()).toBe(910.32);
+  });
+
+  test('does nothing while nobody asks, and wakes with the first who does', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const process = await fleet.join({ stock: 100, minStock: 10 });
+    for (let i = 0; i < 100; i++) await fleet.pass(INTERVAL_MS);
+    expect(fleet.source.asked).toEqual([10]);
+    expect(process.tryConsume()).toBe(true);
+    await until(() => fleet.source.asked.length === 2, 'a purchase');
+    expect(process.available()).toBe(10);
+    await process.close();
+  });
+
+  test('gives back all that is left when it is closed, and then grants nothing', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 60 });
+    expect(process.tryConsume(10)).toBe(true);
+    await process.close();
+    await process.close();
+    expect(source.bucket.available()).toBe(990);
+    expect(process.tryConsume()).toBe(false);
+    expect(process.consumeOrDrain(5)).toBe(0);
+    expect(process.available()).toBe(0);
+    await expect(process.wait()).rejects.toMatchObject({ code: 'ERR_FLEET_CLOSED' });
+    expect(process.stats()).toEqual({
+      purchases: 1,
+      bought: 60,
+      givenBack: 50,
+      failures: 0,
+      isReachable: true,
+      threads: undefined,
+    });
+  });
+
+  test('gives back a purchase that comes after it was closed', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100 });
+    source.isHeld = true;
+    expect(process.consumeOrDrain(5)).toBe(1);
+    await fleet.pass(INTERVAL_MS);
+    expect(source.bucket.available()).toBe(1000 - 5);
+    const closed = process.close();
+    source.answer();
+    await closed;
+    expect(source.bucket.available()).toBe(1000);
+  });
+
+  test('can be closed by await using, where the language has it', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const process = await fleet.join({ stock: 100, minStock: 60 });
+    await process[Symbol.asyncDispose]();
+    expect(fleet.source.returned).toEqual([60]);
+  });
+
+  test('takes what its threads return, and gives it back in time', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000, initial: 50 });
+    const process = await fleet.join({ stock: 100, minStock: 50 });
+    expect(process.tryConsume(50)).toBe(true);
+    await settle();
+    process.returnTokens(30);
+    expect(process.available()).toBe(30);
+    expect(process.tryConsume(30)).toBe(true);
+    process.returnTokens(1000);
+    expect(process.available()).toBe(100);
+    await process.close();
+  });
+
+  test('gives back what a purchase brings beyond the stock', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 100 });
+    source.isHeld = true;
+    expect(process.tryConsume(40)).toBe(true);
+    await until(() => source.asked.length === 1 && process.stats().purchases === 1, 'the first');
+    await fleet.pass(INTERVAL_MS);
+    expect(source.asked).toEqual([100, 40]);
+    process.returnTokens(25);
+    source.answer();
+    await until(() => source.returned.length === 1, 'a return');
+    expect(source.returned).toEqual([25]);
+    expect(process.available()).toBe(100);
+    source.isHeld = false;
+    await process.close();
+  });
+
+  test('is checked: each option that is out of its range is named', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1 });
+    const wrong: readonly [Partial<FleetBucketOptions> & object, RegExp][] = [
+      [{ stock: 0 }, /^stock must be an integer at least 1 and at most 1000000000, got 0$/],
+      [{ stock: 1.5 }, /^stock must be an integer/],
+      [{ minStock: 0 }, /^minStock must be/],
+      [{ minStock: 11 }, /^minStock must be an integer at least 1 and at most 10, got 11$/],
+      [{ intervalMs: 0.5 }, /^intervalMs must be/],
+      [{ maxAgeMs: 199 }, /^maxAgeMs must be a number at least 200, or Infinity, got 199$/],
+      [{ whenUnreachable: 'wait' as 'refuse' }, /^whenUnreachable must be "refuse" or "local"/],
+      [{ whenUnreachable: 'local', rate: 0, processes: 3 }, /^rate must be/],
+      [{ whenUnreachable: 'local', rate: 9, processes: 0.5 }, /^processes must be an integer/],
+      [{ source: {} as FleetBucketOptions['source'] }, /^source must be a TokenSource, got an/],
+      [{ clock: {} as typeof fleet.clock }, /^clock must be a Clock/],
+    ];
+    for (const [options, message] of wrong) {
+      await expect(fleet.join({ stock: 10, ...options })).rejects.toThrow(message);
+    }
+    expect(fleet.source.asked).toEqual([]);
+  });
+
+  test('refuses a source that answers for a server that it cannot reach', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1 });
+    const evalSha = async () => {
+      throw new Error('unreachable');
+    };
+    const client = { evalSha, eval: evalSha, on: () => undefined };
+    const options = { client, key: 'fleet', rate: 1, burst: 1 };
+    await expect(
+      fleet.join({ stock: 1, source: RedisTokenBucket.create(options) }),
+    ).rejects.toThrow(/^source must have whenUnreachable "throw", got "refuse"$/);
+    const source = RedisTokenBucket.create({ ...options, whenUnreachable: 'throw' });
+    const process = await fleet.join({ stock: 1, source });
+    expect(process.stats()).toMatchObject({ failures: 1, isReachable: false });
+    await process.close();
+  });
+
+  test('throws for a number of tokens that is none', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1 });
+    const process = await fleet.join({ stock: 10 });
+    expect(() => process.tryConsume(-1)).toThrow(/^n must be/);
+    expect(() => process.consumeOrDrain(Number.NaN)).toThrow(/^n must be/);
+    expect(() => process.returnTokens(Number.POSITIVE_INFINITY)).toThrow(/^n must be/);
+    await expect(process.wait('1' as unknown as number)).rejects.toThrow(/^n must be/);
+    expect(process.tryConsume(0)).toBe(true);
+    await process.close();
+  });
+});

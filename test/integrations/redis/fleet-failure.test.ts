@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { Fleet, settle } from './fleet-source.ts';
+
+const INTERVAL_MS = 20;
+
+describe('a fleet bucket whose source is unreachable', () => {
+  test('is made all the same, and starts when the source is there', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    fleet.source.isDown = true;
+    const process = await fleet.join({ stock: 100 });
+    expect(process.stats()).toMatchObject({ bought: 0, failures: 1, isReachable: false });
+    expect(process.tryConsume()).toBe(false);
+    fleet.source.isDown = false;
+    for (let ms = 0; process.available() === 0; ms += INTERVAL_MS) {
+      expect(ms).toBeLessThanOrEqual(2000);
+      await fleet.pass(INTERVAL_MS);
+      process.tryConsume(100);
+    }
+    expect(process.stats().isReachable).toBe(true);
+    await process.close();
+  });
+
+  test('spends its stock, and then refuses; asks again less and less often', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 50 });
+    source.isDown = true;
+    let spent = 0;
+    for (let ms = 0; ms < 10_000; ms += INTERVAL_MS) {
+      if (process.tryConsume(5)) spent += 5;
+      await fleet.pass(INTERVAL_MS);
+    }
+    expect(spent).toBe(50);
+    // After 50, 100, 200, 400, 800 ms, and then every second.
+    expect(source.asked.length).toBeGreaterThan(8);
+    expect(source.asked.length).toBeLessThanOrEqual(16);
+    await process.close();
+    expect(source.returned).toEqual([]);
+  });
+
+  test('with a local share it grants that, rate / processes, from the moment of the failure on', async () => {
+    const fleet = new Fleet({ rate: 3000, burst: 1000 });
+    const { source } = fleet;
+    const local = { whenUnreachable: 'local', rate: 3000, processes: 3 } as const;
+    const process = await fleet.join({ stock: 100, minStock: 50, ...local });
+    // What flows into the share while the source is there must not be found in it afterwards.
+    await fleet.pass(5000);
+    source.isDown = true;
+    expect(process.consumeOrDrain(1000)).toBe(50);
+    await settle();
+    const downMs = fleet.clock.nowMs;
+    let spent = 0;
+    for (let ms = 0; ms < 2000; ms++) {
+      await fleet.pass(1);
+      spent += process.consumeOrDrain(1000);
+      expect(spent).toBeLessThanOrEqual(fleet.clock.nowMs - downMs);
+    }
+    expect(spent).toBeGreaterThanOrEqual(2000 - 2 * INTERVAL_MS);
+    source.isDown = false;
+    for (let ms = 0; !process.stats().isReachable; ms += INTERVAL_MS) {
+      expect(ms).toBeLessThanOrEqual(2000);
+      process.consumeOrDrain(1000);
+      await fleet.pass(INTERVAL_MS);
+    }
+    await process.close();
+  });
+
+  test('of a purchase that fails, nothing is spent, though the source had taken it', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 10 });
+    const { consumeOrDrain } = source;
+    source.consumeOrDrain = async (n) => {
+      source.bucket.consumeOrDrain(n);
+      throw new Error('the connection was cut');
+    };
+    expect(process.consumeOrDrain(100)).toBe(10);
+    await fleet.pass(INTERVAL_MS);
+    expect(process.available()).toBe(0);
+    source.consumeOrDrain = consumeOrDrain;
+    for (let ms = 0; process.available() === 0; ms += INTERVAL_MS) {
+      expect(ms).toBeLessThanOrEqual(2000);
+      expect(process.tryConsume()).toBe(false);
+      await fleet.pass(INTERVAL_MS);
+    }
+    // All that is there or was spent came out of the source.
+    expect(10 + process.available()).toBeLessThan(1000 - source.bucket.available() + 2);
+    await process.close();
+  });
+
+  test('a source that throws instead of rejecting is unreachable too', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 10 });
+    source.consumeOrDrain = () => {
+      throw new Error('at once');
+    };
+    source.returnTokens = () => {
+      throw new Error('at once');
+    };
+    for (let ms = 0; ms < 500; ms += INTERVAL_MS) {
+      process.consumeOrDrain(100);
+      await fleet.pass(INTERVAL_MS);
+    }
+    expect(process.stats().failures).toBeGreaterThan(2);
+    await process.close();
+  });
+
+  test('asks a source that hangs once, and gives back what it answers too late to be spent', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { source } = fleet;
+    source.isDown = true;
+    const process = await fleet.join({ stock: 100 });
+    source.isDown = false;
+    source.isHeld = true;
+    for (let ms = 0; ms < 3000; ms += INTERVAL_MS) {
+      expect(process.tryConsume()).toBe(false);
+      await fleet.pass(INTERVAL_MS);
+    }
+    expect(source.asked.length).toBe(2);
+    source.answer();
+    await settle();
+    expect(process.stats().isReachable).toBe(true);
+    await process.close();
+    expect(source.returned).toEqual([1]);
+  });
+
+  test('asks again as soon after the second outage as after the first', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100 });
+    const failuresWithin = async (ms: number) => {
+      const before = process.stats().failures;
+      for (let passed = 0; passed < ms; passed += INTERVAL_MS) {
+        process.consumeOrDrain(1000);
+        await fleet.pass(INTERVAL_MS);
+      }
+      return process.stats().failures - before;
+    };
+    source.isDown = true;
+    const first = await failuresWithin(2000);
+    source.isDown = false;
+    expect(await failuresWithin(2000)).toBeLessThanOrEqual(1);
+    expect(process.stats().isReachable).toBe(true);
+    source.isDown = true;
+    expect(await failuresWithin(2000)).toBe(first);
+    await process.close();
+  });
+
+  test('what cannot be given back lapses, and closing does not fail', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 40 });
+    source.isDown = true;
+    await process.close();
+    expect(process.stats()).toMatchObject({ givenBack: 0, failures: 1 });
+    expect(process.tryConsume()).toBe(false);
+  });
+
+  test('a slow answer holds nothing up but the refill, and comes once', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { source } = fleet;
+    const process = await fleet.join({ stock: 100, minStock: 40 });
+    source.isHeld = true;
+    expect(process.tryConsume(15)).toBe(true);
+    await fleet.pass(INTERVAL_MS);
+    for (let i = 0; i < 10; i++) await fleet.pass(INTERVAL_MS);
+    expect(process.consumeOrDrain(1000)).toBe(25);
+    expect(source.asked.length).toBe(2);
+    source.answer();
+    source.isHeld = false;
+    await settle();
+    const bought = source.asked.slice(1).reduce((sum, n) => sum + n, 0);
+    expect(process.available()).toBe(bought);
+    await process.close();
+    expect(source.bucket.available()).toBeCloseTo(960 + fleet.clock.nowMs / 1000, 6);
+  });
+});

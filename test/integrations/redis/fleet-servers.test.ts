@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { FleetCrew, type FleetRun } from '../../../bench/fleet.ts';
+import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
+import { systemClock } from '../../../src/index.ts';
+import {
+  FleetBucket,
+  type FleetBucketOptions,
+  RedisTokenBucket,
+} from '../../../src/integrations/redis.ts';
+import { CONNECT, PACKAGES } from './connections.ts';
+import { until } from './fleet-source.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+const INTERVAL_MS = 20;
+const TIMEOUT_MS = 100;
+const LIMIT = { rate: 1000, burst: 200 };
+const STOCK = 100;
+
+async function startServer(): Promise<RedisServer> {
+  const server = await RedisServer.start();
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+/** A process on a real server, in this one. */
+async function join(
+  server: RedisServer,
+  client: keyof typeof CONNECT,
+  options: Partial<FleetBucketOptions> = {},
+) {
+  const connection = await CONNECT[client](server.url);
+  const source = RedisTokenBucket.create({
+    client: connection.client,
+    key: 'fleet',
+    ...LIMIT,
+    timeoutMs: TIMEOUT_MS,
+    whenUnreachable: 'throw',
+  });
+  const fleet = await FleetBucket.create({
+    source,
+    stock: STOCK,
+    ...options,
+  } as FleetBucketOptions);
+  onTestFinished(async () => {
+    await fleet.close();
+    connection.end();
+  });
+  return { fleet, source, connection };
+}
+
+/** Spends all it gets, until it is told to stop. */
+function spendOn(fleet: FleetBucket) {
+  const spends: Spend[] = [];
+  let isOver = false;
+  const ended = (async () => {
+    while (!isOver) {
+      const fromUs = systemClock.now();
+      const tokens = fleet.consumeOrDrain(STOCK);
+      if (tokens > 0) spends.push({ fromUs, toUs: systemClock.now(), tokens });
+      await sleep(1);
+    }
+  })();
+  const stop = async () => {
+    isOver = true;
+    await ended;
+  };
+  return { spends, stop };
+}
+
+function tokensOf(spends: readonly Spend[]): number {
+  return spends.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+/** Until more has been spent than was when this is called. */
+async function untilMore(spends: readonly Spend[]): Promise<void> {
+  const before = spends.length;
+  await until(() => spends.length > before + 5, 'it goes on');
+}
+
+describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
+  test.each(PACKAGES)('of a client of %s, buys and gives back', async (name) => {
+    const { fleet, source } = await join(await startServer(), name, { minStock: 50 });
+    expect(fleet.consumeOrDrain(30)).toBe(30);
+    await fleet.wait(60);
+    await fleet.close();
+    const { bought, givenBack } = fleet.stats();
+    expect(bought - givenBack).toBe(90);
+    // What it took is back, and what flowed in meanwhile.
+    expect(await source.available()).toBeGreaterThanOrEqual(LIMIT.burst - 90);
+  });
+
+  test('spends no more than burst + rate x t over a server that is killed and comes back empty', async () => {
+    const server = await startServer();
+    const { fleet } = await join(server, 'redis');
+    const { spends, stop } = spendOn(fleet);
+    await untilMore(spends);
+    await server.kill();
+    await until(() => !fleet.stats().isReachable, 'it notices');
+    await server.start();
+    await untilMore(spends);
+    await until(() => fleet.stats().isReachable, 'it is found again');
+    await stop();
+    // A server that has lost its data set begins with a full bucket.
+    const allowed = 2 * LIMIT.burst + STOCK;
+    expect(mostBeyondRate(spends, LIMIT.rate)).toBeLessThanOrEqual(allowed);
+    expect(tokensOf(spends)).toBeLessThanOrEqual(fleet.stats().bought);
+  });
+
+  test('while its server is paused it refuses, hangs no longer than the timeout, and goes on after it', async () => {
+    const server = await startServer();
+    const { fleet } = await join(server, 'ioredis');
+    const { spends, stop } = spendOn(fleet);
+    await untilMore(spends);
+    server.pause();
+    await until(() => fleet.stats().failures >= 2, 'it notices, and asks again');
+    expect(fleet.tryConsume(STOCK)).toBe(false);
+    await expect(fleet.wait(1, { timeoutMs: 10 })).rejects.toMatchObject({
+      code: 'ERR_RATE_LIMIT_TIMEOUT',
+    });
+    server.resume();
+    await untilMore(spends);
+    await stop();
+    const allowed = LIMIT.burst + STOCK;
+    expect(mostBeyondRate(spends, LIMIT.rate)).toBeLessThanOrEqual(allowed);
+  });
+
+  test('while its server is paused it grants its local share, and no more', async () => {
+    const server = await startServer();
+    const local = { whenUnreachable: 'local', rate: LIMIT.rate, processes: 4 } as const;
+    const { fleet } = await join(server, 'redis', local);
+    const { spends, stop } = spendOn(fleet);
+    await untilMore(spends);
+    server.pause();
+    await until(() => !fleet.stats().isReachable, 'it notices');
+    const from = spends.length;
+    await untilMore(spends);
+    const alone = spends.slice(from);
+    await until(() => fleet.stats().failures >= 3, 'it asks again');
+    server.resume();
+    await until(() => fleet.stats().isReachable, 'it is found again');
+    await stop();
+    const share = LIMIT.rate / 4;
+    expect(mostBeyondRate(alone, share)).toBeLessThanOrEqual(STOCK);
+    const allowed = LIMIT.burst + STOCK;
+    expect(mostBeyondRate(spends, LIMIT.rate + share)).toBeLessThanOrEqual(allowed);
+  });
+
+  test('buys on after its connection was cut and the scripts were forgotten', async () => {
+    const server = await startServer();
+    const { fleet } = await join(server, 'redis');
+    const other = await CONNECT.redis(server.url);
+    const { spends, stop } = spendOn(fleet);
+    for (let i = 0; i < 5; i++) {
+      await untilMore(spends);
+      await other.send('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await other.send('SCRIPT', 'FLUSH');
+    }
+    await untilMore(spends);
+    await stop();
+    other.end();
+    const allowed = LIMIT.burst + STOCK;
+    expect(mostBeyondRate(spends, LIMIT.rate)).toBeLessThanOrEqual(allowed);
+  });
+});
+
+/** Processes can't run TypeScript: as `npm run build` compiled it. */
+const SCRIPT = new URL('../../../dist/bench/workers/fleet-process.js', import.meta.url);
+const PROCESSES = 3;
+const TASK = { key: 'fleet', rate: 20_000, burst: 2000, stock: 1000, threads: 2, perMs: 7 };
+
+function checkRun({ stretch, spends, stats }: FleetRun): void {
+  const all = spends.flat();
+  const allowed = TASK.burst + PROCESSES * TASK.stock;
+  expect(mostBeyondRate(all, TASK.rate)).toBeLessThanOrEqual(allowed);
+  const ms = (stretch.endUs - stretch.startUs) / 1000;
+  for (const [i, { purchases, bought, givenBack, failures }] of stats.entries()) {
+    // It began before the stretch, as the processes were started one after another.
+    expect(tokensOf(spends[i] ?? [])).toBe(bought - givenBack);
+    expect(tokensOf(spends[i] ?? [])).toBeGreaterThan(0);
+    expect(purchases).toBeLessThanOrEqual(ms / INTERVAL_MS + 10);
+    expect(failures).toBe(0);
+  }
+}
+
+describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () => {
+  test('spend each token that they bought once, and together no more than the bound', async () => {
+    const { url } = await startServer();
+    const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
+    const run = await crew.spend(2000);
+    expect(run.stats.length).toBe(PROCESSES);
+    checkRun(run);
+  });
+
+  test('lose no more than the stock of one that is killed', async () => {
+    const { url } = await startServer();
+    const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
+    const running = crew.spend(2000);
+    await sleep(500);
+    crew.children[0]?.kill('SIGKILL');
+    const run = await running;
+    expect(run.stats.length).toBe(PROCESSES - 1);
+    checkRun(run);
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { Random } from '../../support/random.ts';
+import { type Level, simulate } from './fleet-simulation.ts';
+
+// What docs/fleets.md works out on paper for 1,000 machines; its figures are what this prints.
+const RATE = 1e6;
+const BURST = 1e5;
+const MACHINES = 1000;
+const SEED = 1;
+
+const FLEETS: readonly { readonly name: string; readonly levels: readonly Level[] }[] = [
+  { name: 'flat, 100 ms', levels: [{ processes: MACHINES, stock: 250, intervalMs: 100 }] },
+  { name: 'flat, 200 ms', levels: [{ processes: MACHINES, stock: 500, intervalMs: 200 }] },
+  {
+    name: '32 sellers',
+    levels: [
+      { processes: 32, stock: 4000, intervalMs: 20 },
+      { processes: MACHINES, stock: 200, intervalMs: 50 },
+    ],
+  },
+];
+
+/** What is worked out on paper. */
+function onPaper(levels: readonly Level[]) {
+  const top = levels[0] ?? { processes: 0, intervalMs: 1 };
+  return {
+    // The time from one command to the next is spread evenly over 1 to 1.5 intervals.
+    commands: (top.processes * 1000) / (1.25 * top.intervalMs),
+    outstanding: levels.reduce((sum, { processes, stock }) => sum + processes * stock, 0),
+  };
+}
+
+describe.each(FLEETS)('1,000 machines, $name', ({ name, levels }) => {
+  test.each([0.8, 1.5])('that ask for %d times the rate keep to the paper', async (load) => {
+    const simulation = { rate: RATE, burst: BURST, levels, demand: load * RATE, lengthMs: 3000 };
+    const simulated = await simulate(simulation, new Random(SEED));
+    const { share, served, commandsPerSecond, outstanding, beyondRate, fairness } = simulated;
+    const paper = onPaper(levels);
+    console.log(
+      `${name}, ${load} of the rate: spent ${(100 * share).toFixed(1)} % of the rate, ` +
+        `commands ${commandsPerSecond.toFixed(0)} of ${paper.commands} a second, ` +
+        `outstanding ${outstanding} of ${paper.outstanding}, ` +
+        `beyond rate x t ${beyondRate.toFixed(0)} of ${BURST + paper.outstanding}, ` +
+        `shares ${fairness.map((part) => part.toFixed(2)).join(' to ')}`,
+    );
+    expect(beyondRate).toBeLessThanOrEqual(BURST + paper.outstanding);
+    expect(outstanding).toBeLessThanOrEqual(paper.outstanding);
+    expect(commandsPerSecond).toBeLessThanOrEqual(1.05 * paper.commands);
+    expect(share).toBeGreaterThan(0.99 * Math.min(1, load));
+    if (load < 1) expect(served).toBeGreaterThan(0.99);
+    expect(fairness[0]).toBeGreaterThan(0);
+  });
+});

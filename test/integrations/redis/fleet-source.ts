@@ -1,0 +1,78 @@
+import { setImmediate } from 'node:timers/promises';
+import { ManualClock, TokenBucket } from '../../../src/index.ts';
+import type { TokenSource } from '../../../src/integrations/redis.ts';
+import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/redis.ts';
+
+const PATIENCE_MS = 60_000;
+
+/** A bucket behind promises, as a server would be, that answers as the test says. */
+export class ControlledSource implements TokenSource {
+  readonly bucket: TokenBucket;
+  /** What was asked for, in order. */
+  readonly asked: number[] = [];
+  /** What was given back, in order. */
+  readonly returned: number[] = [];
+  isDown = false;
+  /** Answers are held back until {@link answer}. */
+  isHeld = false;
+  #held: (() => void)[] = [];
+
+  constructor(bucket: TokenBucket) {
+    this.bucket = bucket;
+  }
+
+  async consumeOrDrain(n: number): Promise<number> {
+    this.asked.push(n);
+    if (this.isDown) throw new Error('unreachable');
+    const taken = this.bucket.consumeOrDrain(n);
+    if (this.isHeld) await new Promise<void>((resolve) => this.#held.push(resolve));
+    return taken;
+  }
+
+  async returnTokens(n: number): Promise<void> {
+    if (this.isDown) throw new Error('unreachable');
+    this.returned.push(n);
+    this.bucket.returnTokens(n);
+  }
+
+  /** Sends the answers that were held back. */
+  answer(): void {
+    for (const send of this.#held.splice(0)) send();
+  }
+}
+
+/** Resolves when `condition` holds. */
+export async function until(condition: () => boolean, what: string): Promise<void> {
+  const endMs = performance.now() + PATIENCE_MS;
+  while (!condition()) {
+    if (performance.now() > endMs) throw new Error(`never: ${what}`);
+    await setImmediate();
+  }
+}
+
+/** Lets everything happen that can without the time passing. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await setImmediate();
+}
+
+/** A source and processes that buy from it, on one clock that is moved by hand. */
+export class Fleet {
+  readonly clock = ManualClock.create();
+  readonly source: ControlledSource;
+
+  constructor(limit: { rate: number; burst: number; initial?: number }) {
+    this.source = new ControlledSource(TokenBucket.create({ ...limit, clock: this.clock }));
+  }
+
+  /** A process; it always takes the least time from one command to the next. */
+  join(options: Partial<FleetBucketOptions> & { readonly stock: number }): Promise<FleetBucket> {
+    const { source, clock } = this;
+    return FleetBucket.create({ source, clock, random: () => 0, ...options } as FleetBucketOptions);
+  }
+
+  /** Time passes, and what is due by then happens. */
+  async pass(ms: number): Promise<void> {
+    this.clock.advance(ms);
+    await settle();
+  }
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { RateLimitError } from '../../../src/index.ts';
+import { Fleet, settle, until } from './fleet-source.ts';
+
+/** A process on a source that has nothing yet. */
+async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }, stock = 100) {
+  const fleet = new Fleet(limit);
+  const process = await fleet.join({ stock });
+  return { fleet, process };
+}
+
+/** What became of waits, in the order in which it did. */
+class Outcomes {
+  readonly list: string[] = [];
+
+  watch(name: string, wait: Promise<void>): void {
+    wait.then(
+      () => this.list.push(name),
+      (reason: unknown) =>
+        this.list.push(`${name}: ${reason instanceof RateLimitError ? reason.code : reason}`),
+    );
+  }
+}
+
+describe('waiting for tokens of a fleet bucket', () => {
+  test('those who wait are served in their order, and before those who come later', async () => {
+    const { fleet, process } = await starved();
+    const outcomes = new Outcomes();
+    outcomes.watch('ten', process.wait(10));
+    outcomes.watch('one', process.wait());
+    await fleet.pass(8);
+    await fleet.pass(12);
+    await until(() => outcomes.list.length === 2, 'both');
+    expect(outcomes.list).toEqual(['ten', 'one']);
+    expect(process.tryConsume(100)).toBe(false);
+    await process.close();
+  });
+
+  test('nobody overtakes a large request', async () => {
+    const { fleet, process } = await starved({ rate: 1000, burst: 10, initial: 0 });
+    const outcomes = new Outcomes();
+    outcomes.watch('fifty', process.wait(50));
+    let taken = 0;
+    for (let ms = 0; outcomes.list.length === 0; ms++) {
+      expect(ms).toBeLessThan(200);
+      if (process.tryConsume()) taken++;
+      await fleet.pass(1);
+    }
+    expect(taken).toBe(0);
+    await process.close();
+  });
+
+  test('what the waits get is what was bought, to the token', async () => {
+    const { fleet, process } = await starved();
+    const outcomes = new Outcomes();
+    for (let i = 0; i < 300; i++) outcomes.watch('', process.wait(1 + (i % 3)));
+    for (let ms = 0; outcomes.list.length < 300; ms++) {
+      expect(ms).toBeLessThan(1200);
+      await fleet.pass(1);
+    }
+    const { bought } = process.stats();
+    expect(bought - process.available()).toBe(600);
+    await process.close();
+    expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 600);
+  });
+
+  test('a wait that times out fails then, and its tokens go to those behind it', async () => {
+    const { fleet, process } = await starved();
+    fleet.source.isDown = true;
+    const outcomes = new Outcomes();
+    outcomes.watch('first', process.wait(10, { timeoutMs: 50 }));
+    outcomes.watch('second', process.wait(10));
+    await fleet.pass(49);
+    expect(outcomes.list).toEqual([]);
+    await fleet.pass(1);
+    expect(outcomes.list).toEqual(['first: ERR_RATE_LIMIT_TIMEOUT']);
+    fleet.source.isDown = false;
+    for (let ms = 0; outcomes.list.length < 2; ms += 10) {
+      expect(ms).toBeLessThan(2000);
+      await fleet.pass(10);
+    }
+    const { bought } = process.stats();
+    await settle();
+    expect(bought - process.available()).toBe(10);
+    await process.close();
+    expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 10);
+  });
+
+  test('an abort ends a wait with its reason, and loses no token', async () => {
+    const { fleet, process } = await starved();
+    const outcomes = new Outcomes();
+    const aborts = Array.from({ length: 5 }, () => new AbortController());
+    for (const [i, { signal }] of aborts.entries()) {
+      outcomes.watch(`wait ${i}`, process.wait(4, { signal }));
+    }
+    for (const i of [1, 4, 2]) aborts[i]?.abort(`enough of ${i}`);
+    await settle();
+    expect(outcomes.list).toEqual([1, 4, 2].map((i) => `wait ${i}: enough of ${i}`));
+    for (let ms = 0; ms < 60; ms++) await fleet.pass(1);
+    expect(outcomes.list.slice(3)).toEqual(['wait 0', 'wait 3']);
+    expect(process.stats().bought - process.available()).toBe(8);
+    await process.close();
+    expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 8);
+  });
+
+  test('a signal that is aborted already takes nothing', async () => {
+    const { process } = await starved();
+    await expect(process.wait(1, { signal: AbortSignal.abort('no') })).rejects.toBe('no');
+    process.returnTokens(1);
+    expect(process.available()).toBe(1);
+    await process.close();
+  });
+
+  test('what can never be had is refused at once', async () => {
+    const { process } = await starved();
+    await expect(process.wait(101)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    expect(process.tryConsume(101)).toBe(false);
+    await process.close();
+  });
+
+  test('all who wait are turned away when the bucket is closed', async () => {
+    const { process } = await starved();
+    const outcomes = new Outcomes();
+    const abort = new AbortController();
+    outcomes.watch('first', process.wait(10, { signal: abort.signal }));
+    outcomes.watch('second', process.wait(1));
+    abort.abort('enough');
+    await process.close();
+    await until(() => outcomes.list.length === 2, 'both');
+    expect(outcomes.list).toEqual(['first: enough', 'second: ERR_FLEET_CLOSED']);
+    expect(process.tryConsume()).toBe(false);
+  });
+
+  test('whole tokens go to those who wait for fractions', async () => {
+    const { fleet, process } = await starved();
+    const outcomes = new Outcomes();
+    for (let i = 0; i < 10; i++) outcomes.watch('tenth', process.wait(0.1));
+    for (let ms = 0; outcomes.list.length < 10; ms++) {
+      expect(ms).toBeLessThan(100);
+      await fleet.pass(1);
+    }
+    await process.close();
+  });
+
+  test('fractions that are returned go to who waits for their sum', async () => {
+    const { process } = await starved();
+    const outcomes = new Outcomes();
+    outcomes.watch('one', process.wait(1));
+    // Their sum, in doubles, is less than 1.
+    for (let i = 0; i < 10; i++) process.returnTokens(0.1);
+    await until(() => outcomes.list.length === 1, 'the wait');
+    expect(process.available()).toBe(0);
+    await process.close();
+  });
+
+  test('the last in line takes its request with it', async () => {
+    const { process } = await starved();
+    const abort = new AbortController();
+    const wait = process.wait(50, { signal: abort.signal });
+    abort.abort('enough');
+    await expect(wait).rejects.toBe('enough');
+    process.returnTokens(1);
+    expect(process.tryConsume()).toBe(true);
+    await process.close();
+  });
+});
