@@ -32,9 +32,11 @@ export class FleetReservations {
 
   constructor(options: FleetReservationsOptions) {
     this.#options = options;
-    const leadMs = (options.startUs - systemClock.now()) / 1_000;
-    const timer = setTimeout(() => this.#order(), Math.max(0, leadMs));
-    this.#end.signal.addEventListener('abort', () => clearTimeout(timer));
+    const { signal } = this.#end;
+    systemClock.sleep(options.startUs, { signal }).then(
+      () => this.#order(),
+      () => undefined, // it was closed
+    );
   }
 
   /** The one that is due next; undefined if none is there yet. */
