@@ -147,7 +147,8 @@ number of calls under way at a time; client and server share the processors. The
 times of a call, round by round: above 1, zerotime is faster. Commands are those for each admitted token:
 sent to the server, and carried out there, those of the script included. The error is that of a limit of
 ${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers ask all the time for ${(2 * settings.pacingMs) / 1000} s: what was admitted, less
-burst + rate x t, in percent of rate x t. Median (min..max) of ${settings.rounds} rounds.`,
+burst + rate x t, in percent of rate x t. A fixed window has no burst beside its rate, which counts as
+such an error; nor does it hold the limit in every interval. Median (min..max) of ${settings.rounds} rounds.`,
     head: ['callers', 'peer', 'peer / zerotime', 'calls/s', 'sent', 'carried out', 'error, %'],
     rows: CALLERS.flatMap((callers) =>
       [...figures].map(([peer, own]) => {

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander';
 import { parseOutputPath } from '../output-path.ts';
+import type { FleetOptions } from './fleet.ts';
 import { formatNumber, formatSpan, paintFor } from './format.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
@@ -15,6 +16,8 @@ import {
   parseMethod,
   parseRamp,
   parseRate,
+  parseRedisKey,
+  parseRedisUrl,
   parseThreads,
   parseUrl,
   type Ramp,
@@ -36,6 +39,10 @@ find no free connection until 250 ms after the end, count with the time that the
 On a terminal the keys + and - change the rate by 10 % while it runs; so does --ramp, in small steps.
 Requests that are scheduled already move with it, and the guarantee is checked across all changes.
 
+With --redis several processes, on any machines, share --rate through a Redis server: give all the same
+--rate and --burst. Needs the package redis. Each request costs a command there. What a process has
+ordered ahead and not sent when it ends, up to 100 ms of the rate, is sent by nobody.
+
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.
 
@@ -46,6 +53,7 @@ before the first request, or twice.
 Examples:
   zerotime load                                      2,000/s for 10 s against a server of its own
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
+  zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;
 
@@ -63,6 +71,8 @@ interface CommandOptions {
   readonly timeout: number;
   readonly json?: string;
   readonly report?: string;
+  readonly redis?: string;
+  readonly redisKey?: string;
 }
 
 function option<T>(flags: string, description: string, parse: (text: string) => T): Option {
@@ -117,6 +127,20 @@ export function loadCommand(version: string): Command {
         '5s',
       ),
     )
+    .addOption(
+      option(
+        '--redis <url>',
+        'share the rate with all processes that name this Redis server and key',
+        parseRedisUrl,
+      ).conflicts('ramp'),
+    )
+    .addOption(
+      option(
+        '--redis-key <name>',
+        "key of the limit on the Redis server (default: of the target's origin)",
+        parseRedisKey,
+      ),
+    )
     .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
     .option('--report <file>', 'write a page with charts, which needs no network', parseOutputPath)
     .addHelpText('after', NOTES)
@@ -139,8 +163,12 @@ function loadOptions(
         `got ${connections}`,
     );
   }
+  if (given.redis !== undefined && url === undefined) {
+    command.error('error: --redis needs the url of a target, which all processes share');
+  }
   return {
     url,
+    fleet: fleetOptions(url, given),
     rate: given.ramp?.to ?? rate,
     ramp: given.ramp,
     burst,
@@ -153,6 +181,13 @@ function loadOptions(
     body,
     latencyByTime: given.report !== undefined,
   };
+}
+
+function fleetOptions(url = '', given: CommandOptions): FleetOptions | undefined {
+  const { redis, redisKey, rate, burst } = given;
+  if (redis === undefined) return undefined;
+  const key = redisKey ?? `zerotime-load:${new URL(url).origin}`;
+  return { url: redis, key, rate, burst };
 }
 
 /** Runs, shows and writes; returns the exit code. */
@@ -192,8 +227,11 @@ async function load(
   }
 }
 
-function headline(url: string, { rate, ramp, threads, durationMs }: LoadOptions): string {
+function headline(url: string, options: LoadOptions): string {
+  const { rate, ramp, threads, durationMs, fleet } = options;
   const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
   const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
-  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}; ${process.stdin.isTTY ? '+ and - change the rate, ' : ''}Ctrl-C ends it`;
+  const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
+  const keys = process.stdin.isTTY && fleet === undefined ? '+ and - change the rate, ' : '';
+  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
 }

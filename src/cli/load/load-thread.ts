@@ -2,6 +2,8 @@ import type { MessagePort } from 'node:worker_threads';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { AdmissionLog } from './admission-log.ts';
 import { requestTemplate } from './connection.ts';
+import { type Fleet, joinFleet } from './fleet.ts';
+import { FleetReservations } from './fleet-reservations.ts';
 import type { LoadCommand, LoadEvent, LoadThreadData, Rehearsal } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { Sender } from './sender.ts';
@@ -16,17 +18,25 @@ const REPORT_MS = 250;
  */
 const QUEUE_DRAIN_MS = 250;
 
+/** Commands to the server of a fleet that a thread has under way at a time. */
+const MOST_ORDERED = 64;
+
 /** One of the threads that make the load: the whole life of it. */
 export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   const post = (event: LoadEvent, transfer: ArrayBuffer[] = []) =>
     port.postMessage(event, transfer);
   let pacer: Pacer | undefined;
+  let fleet: Fleet | undefined;
   port.on('message', (command: LoadCommand) => {
     if (command.type === 'stop') pacer?.stop(command.endUs);
     else if (command.type === 'rate') pacer?.follow(command.outstanding);
-    else pacer = startLoad(data, command, post, () => port.close());
+    else pacer = startLoad(data, command, fleet, post, () => port.close());
   });
-  rehearse(data.rehearsal, () => post({ type: 'ready' }));
+  rehearse(data.rehearsal, async () => {
+    // Should it fail, then this thread does.
+    fleet = data.fleet && (await joinFleet(data.fleet));
+    post({ type: 'ready' });
+  });
 }
 
 /**
@@ -63,11 +73,23 @@ function rehearse({ url, requests }: Rehearsal, onDone: () => void): void {
 
 function startLoad(
   { url, connections, request, timeoutMs, outstanding, latencyByTime }: LoadThreadData,
-  { bucket: handle, startUs, endUs }: LoadCommand & { type: 'go' },
+  { bucket: handle, aheadUs = 0, startUs, endUs }: LoadCommand & { type: 'go' },
+  fleet: Fleet | undefined,
   post: (event: LoadEvent, transfer?: ArrayBuffer[]) => void,
   onDone: () => void,
 ): Pacer {
-  const bucket = TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
+  const reservations =
+    fleet &&
+    new FleetReservations({
+      fleet,
+      aheadUs,
+      stock: Math.min(outstanding, MOST_ORDERED),
+      startUs,
+      endUs,
+      onBought: () => pacer.wake(),
+    });
+  const bucket =
+    reservations ?? TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
   const target = new URL(url);
   const tally = new Tally(latencyByTime ? startUs : undefined);
   const log = new AdmissionLog();
@@ -118,6 +140,8 @@ function startLoad(
     finished = true;
     clearInterval(reports);
     clearTimeout(drain);
+    reservations?.close();
+    fleet?.close();
     sender.close();
     const admissions = log.take();
     post({ type: 'done', admissions, tally: tally.toRecord() }, [admissions.buffer]);

@@ -1,3 +1,4 @@
+import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions } from './options.ts';
 import type { Counters, TallyRecord } from './tally.ts';
 
@@ -20,6 +21,8 @@ export interface LoadThreadData {
   readonly outstanding: number;
   /** Whether to keep the latencies by time, too. */
   readonly latencyByTime: boolean;
+  /** Where the limit lies, if not in the bucket of this process. */
+  readonly fleet?: FleetOptions | undefined;
 }
 
 /** From the main thread to a load thread. */
@@ -28,6 +31,8 @@ export type LoadCommand =
       readonly type: 'go';
       /** The handle of the bucket that all threads share. */
       readonly bucket: unknown;
+      /** How far the clock of the fleet's server is ahead of ours. */
+      readonly aheadUs?: number | undefined;
       readonly startUs: number;
       readonly endUs: number;
     }

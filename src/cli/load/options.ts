@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { InvalidArgumentError } from 'commander';
+import type { FleetOptions } from './fleet.ts';
 
 /** Everything that a run depends on, as plain data: it is sent to the threads. */
 export interface LoadOptions {
@@ -21,6 +22,8 @@ export interface LoadOptions {
   readonly body: Uint8Array | undefined;
   /** Whether to keep the latencies by time, for a report. */
   readonly latencyByTime: boolean;
+  /** The limit that other processes keep too; then `rate` and `burst` are those of all together. */
+  readonly fleet?: FleetOptions | undefined;
 }
 
 export interface Ramp {
@@ -122,6 +125,21 @@ export function parseUrl(text: string): string {
     throw invalid(`${wanted}, without a user name (use --header 'Authorization: Basic ...')`);
   }
   return url.href;
+}
+
+/** The url of a Redis server. */
+export function parseRedisUrl(text: string): string {
+  const protocol = URL.canParse(text) ? new URL(text).protocol : '';
+  if (protocol !== 'redis:' && protocol !== 'rediss:') {
+    throw invalid('the url of a Redis server, such as redis://localhost:6379');
+  }
+  return text;
+}
+
+/** The key of a limit on a Redis server. */
+export function parseRedisKey(text: string): string {
+  if (text.length < 1 || text.length > 1024) throw invalid('a key of 1 to 1024 characters');
+  return text;
 }
 
 /** An HTTP method. Only CONNECT is refused: it asks for a tunnel, and no response ends it. */

@@ -3,8 +3,11 @@ import type { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Fifo } from './fifo.ts';
 
 /** What a pacer needs of a bucket. */
-type ReservingBucket = Pick<TokenBucket, 'reserve' | 'clock'>;
 type Due = Pick<Reservation, 'dueUs'>;
+interface ReservingBucket extends Pick<TokenBucket, 'clock'> {
+  /** Undefined if there is none yet; then `wake` is called when there is. */
+  reserve(): Due | undefined;
+}
 
 export interface PacerOptions {
   readonly bucket: ReservingBucket;
@@ -33,8 +36,12 @@ const LOOKAHEAD_MS = 250;
 const TIMER_SLACK_US = 1_000;
 
 /** The number of reservations that one of `threads` holds ahead: the same for all, at least one. */
-export function reservationsAhead(rate: number, threads: number): number {
-  return Math.max(1, Math.ceil((rate * LOOKAHEAD_MS) / 1_000 / threads));
+export function reservationsAhead(
+  rate: number,
+  threads: number,
+  aheadMs: number = LOOKAHEAD_MS,
+): number {
+  return Math.max(1, Math.ceil((rate * aheadMs) / 1_000 / threads));
 }
 
 /**

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { countPerSlot, mergeAdmissions } from './admission-log.ts';
 import type { ServerListening } from './echo-server.ts';
+import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGuarantee } from './guarantee.ts';
 import type { Rehearsal } from './messages.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
@@ -24,6 +25,11 @@ const LEAD_MS_PER_THREAD = 2;
 const STOP_LEAD_US = 20_000;
 /** On top of the timeout of the last request: a thread that takes longer has got stuck. */
 const STUCK_US = 5e6;
+/**
+ * How far each process of a fleet reserves ahead, as if the rate were its own: what all have reserved is
+ * what the next one to start waits for.
+ */
+const FLEET_AHEAD_MS = 50;
 const PROGRESS_MS = 250;
 /** From one step of a ramp to the next. */
 const RAMP_STEP_MS = 100;
@@ -74,6 +80,8 @@ export class InterruptedError extends Error {
  * @throws InterruptedError if it was stopped before its first request
  */
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
+  // First: the server's message would not wait for it.
+  const fleet = options.fleet && (await joinFleet(options.fleet));
   const server = new Worker(ECHO_SERVER);
   let threads: ThreadHandle[] = [];
   let meter: RateMeter | undefined;
@@ -93,9 +101,11 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     const schedule = openSchedule(options.ramp?.from ?? options.rate, options.burst, leadMs);
     meter = new RateMeter(schedule.startUs - HALF_SLOT_US);
     const startedAt = new Date();
-    const window = await drive(options, threads, schedule, meter, hooks);
+    const aheadUs = fleet && (await measureAhead(fleet));
+    const window = await drive(options, threads, schedule, aheadUs, meter, hooks);
     return collect({ options, url, startedAt, threads, ...window });
   } finally {
+    fleet?.close();
     await Promise.all([server.terminate(), ...threads.map((thread) => thread.giveUp())]);
   }
 }
@@ -112,13 +122,23 @@ async function embeddedUrl(server: Worker): Promise<string> {
 }
 
 function startThreads(
-  { rate, threads, connections, timeoutMs, method, headers, body, latencyByTime }: LoadOptions,
+  {
+    rate,
+    threads,
+    connections,
+    timeoutMs,
+    method,
+    headers,
+    body,
+    latencyByTime,
+    fleet,
+  }: LoadOptions,
   url: string,
   rehearsal: Rehearsal,
   code: URL,
   onAdmissions: (admissions: Float64Array) => void,
 ): ThreadHandle[] {
-  const outstanding = reservationsAhead(rate, threads);
+  const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
   const request = { method, headers, body };
   return Array.from({ length: threads }, (_, index) => {
     const share = Math.floor(((index + 1) * connections) / threads);
@@ -131,6 +151,7 @@ function startThreads(
       timeoutMs,
       outstanding,
       latencyByTime,
+      fleet,
     };
     return new ThreadHandle(code, data, onAdmissions);
   });
@@ -156,6 +177,7 @@ async function drive(
   { durationMs, timeoutMs, ramp }: LoadOptions,
   threads: readonly ThreadHandle[],
   { bucket, startUs: firstUs }: Schedule,
+  aheadUs: number | undefined,
   meter: RateMeter,
   { stop, onProgress, onSteerable }: RunHooks,
 ): Promise<RunWindow> {
@@ -174,9 +196,12 @@ async function drive(
     const outstanding = reservationsAhead(rate, threads.length);
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
-  // A change before the first request would move the start of the run.
+  // A change before the first request would move the start of the run. The rate of a fleet is not this
+  // process's to change.
   const steerable = setTimeout(
-    () => onSteerable?.((factor) => setRate(course.rate * factor)),
+    () => {
+      if (aheadUs === undefined) onSteerable?.((factor) => setRate(course.rate * factor));
+    },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
   const climb = () => {
@@ -210,7 +235,9 @@ async function drive(
     }
   };
 
-  for (const thread of threads) thread.post({ type: 'go', bucket: bucket.handle, startUs, endUs });
+  for (const thread of threads) {
+    thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs });
+  }
   const progress = setInterval(report, PROGRESS_MS);
   stop.addEventListener('abort', endEarly, { once: true });
   await Promise.all(

@@ -34,6 +34,8 @@ export interface Acquired {
   /** Microseconds to wait before acting, LATER or NEVER. */
   readonly waitUs: number;
   readonly burst: number;
+  /** The server's time, which does not run backwards. */
+  readonly nowUs: number;
   readonly receipt: RemoteReceipt;
 }
 
@@ -143,6 +145,7 @@ export class RemoteBucket {
       // What costs nothing is there at once, even in debt.
       waitUs: tokens === 0 || schedule.ticksPerToken === 0 ? 0 : waitUsOf(standing),
       burst: schedule.burst,
+      nowUs: standing.nowUs,
       receipt: {
         originUs,
         zeroTime,

@@ -12,6 +12,8 @@ import {
   parseMethod,
   parseRamp,
   parseRate,
+  parseRedisKey,
+  parseRedisUrl,
   parseThreads,
   parseUrl,
 } from '../../../src/cli/load/options.ts';
@@ -35,6 +37,9 @@ const ACCEPTED: [(text: string) => unknown, string, unknown][] = [
   [parseDuration, '24h', 86_400_000],
   [parseUrl, 'http://localhost:8080', 'http://localhost:8080/'],
   [parseUrl, 'https://example.com/a?b=c', 'https://example.com/a?b=c'],
+  [parseRedisUrl, 'redis://localhost:6379/1', 'redis://localhost:6379/1'],
+  [parseRedisUrl, 'rediss://localhost', 'rediss://localhost'],
+  [parseRedisKey, 'a', 'a'],
   [parseMethod, 'get', 'GET'],
   [parseMethod, 'PURGE', 'PURGE'],
   [parseHeader, 'Accept: a:b', [['Accept', 'a:b']]],
@@ -54,6 +59,9 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
   ...['0', '', '10x', '-1s', '25h', '1 s', 's'].map(
     (text): [typeof parseDuration, string, RegExp] => [parseDuration, text, /10s, 500ms, 2m or 1h/],
   ),
+  [parseRedisUrl, 'localhost:6379', /such as redis:/],
+  [parseRedisUrl, 'http://localhost', /such as redis:/],
+  [parseRedisKey, '', /key of 1 to 1024 characters/],
   [parseUrl, 'localhost:8080', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'example.com', /absolute url, such as http:/],
   [parseUrl, 'ftp://example.com', /start with http:\/\/ or https:\/\//],

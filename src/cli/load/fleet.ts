@@ -1,0 +1,67 @@
+import { Link } from '../../integrations/redis/link.ts';
+import { RemoteBucket } from '../../integrations/redis/remote-bucket.ts';
+import { scheduleOf } from '../../limiters/limit.ts';
+import { systemClock } from '../../time/system-clock.ts';
+
+/** Where the limit lies that several processes keep together. Plain data: it is sent to the threads. */
+export interface FleetOptions {
+  /** Of a Redis or Valkey server. */
+  readonly url: string;
+  readonly key: string;
+  readonly rate: number;
+  readonly burst: number;
+}
+
+const ANSWER_MS = 1_000;
+/** Answers of which the one that came soonest tells what the server's clock shows. */
+const LOOKS = 16;
+
+/** A connection to the limit of a fleet. */
+export interface Fleet {
+  readonly link: Link;
+  readonly bucket: RemoteBucket;
+  close(): void;
+}
+
+/** @throws Error if there is no client, or no server */
+export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promise<Fleet> {
+  const { createClient } = await import('redis').catch((cause: unknown) => {
+    throw new Error('--redis needs the package redis: npm install redis', { cause });
+  });
+  const client = createClient({ url, socket: { connectTimeout: ANSWER_MS } });
+  const link = Link.of(client);
+  const schedule = scheduleOf({ rate, burst });
+  const bucket = new RemoteBucket({ link, key, schedule, timeoutMs: ANSWER_MS });
+  try {
+    // The client tries on and on; whether there is a server shows by the first answer.
+    client.connect().catch(() => undefined);
+    await bucket.balance();
+  } catch (cause) {
+    client.destroy();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`the Redis server at ${new URL(url).host}: ${reason}`, { cause });
+  }
+  const inForce = bucket.schedule;
+  if (inForce.rate !== rate || inForce.burst !== burst) {
+    client.destroy();
+    throw new Error(
+      `${key} is limited to ${inForce.rate}/s, burst ${inForce.burst}, by another process now; ` +
+        'give the same --rate and --burst, or another --redis-key',
+    );
+  }
+  return { link, bucket, close: () => client.destroy() };
+}
+
+/**
+ * How far the server's clock is ahead of ours, at least: an instant of it that is moved back by this has
+ * come on the server when it comes here. All threads use the same number, or their schedules would not
+ * fit together.
+ */
+export async function measureAhead({ bucket }: Pick<Fleet, 'bucket'>): Promise<number> {
+  let aheadUs = Number.NEGATIVE_INFINITY;
+  for (let look = 0; look < LOOKS; look++) {
+    const { nowUs } = await bucket.acquire(0, 0);
+    aheadUs = Math.max(aheadUs, nowUs - systemClock.now());
+  }
+  return aheadUs;
+}

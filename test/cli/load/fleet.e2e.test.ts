@@ -1,0 +1,90 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { joinFleet } from '../../../src/cli/load/fleet.ts';
+import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import { CONNECT, type Connection } from '../../integrations/redis/connections.ts';
+import { LACKS_REDIS, RedisServer } from '../../integrations/redis/server.ts';
+import { runCli } from '../support/run-cli.ts';
+import { httpServer, type TestServer } from '../support/servers.ts';
+
+const RATE = 300;
+const SECONDS = 2;
+const PROCESSES = 3;
+
+describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
+  let redis: RedisServer;
+  let target: TestServer;
+  let connection: Connection;
+  let requests = 0;
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+    connection = await CONNECT.redis(redis.url);
+    target = await httpServer((_, response) => {
+      requests++;
+      response.end();
+    });
+  });
+  afterAll(async () => {
+    connection?.end();
+    await target?.kill();
+    await redis?.stop();
+  });
+
+  const load = (...args: string[]) =>
+    runCli(['load', target.url, '--rate', `${RATE}`, '--duration', `${SECONDS}`, ...args]);
+
+  test('drives one target from several processes at one rate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-'));
+    const serverUs = async () => {
+      const [seconds, micros] = (await connection.send('TIME')) as string[];
+      return Number(seconds) * 1e6 + Number(micros);
+    };
+    const begunUs = await serverUs();
+    const files = Array.from({ length: PROCESSES }, (_, i) => join(folder, `${i}.json`));
+    const runs = await Promise.all(
+      files.map((file) => load('--redis', redis.url, '--threads', '2', '--json', file)),
+    );
+    const passedUs = (await serverUs()) - begunUs;
+    for (const { code, stderr } of runs) {
+      expect(code, stderr).toBe(0);
+      expect(stderr).toContain(`shared under zerotime-load:${target.url.slice(0, -1)}`);
+    }
+    const sent = files.map((file) => JSON.parse(readFileSync(file, 'utf8')).requests.sent);
+    rmSync(folder, { recursive: true });
+    const total = sent.reduce((sum: number, count: number) => sum + count, 0);
+    expect(Math.min(...sent)).toBeGreaterThan(0);
+    expect(total).toBe(requests);
+    expect(total).toBeLessThanOrEqual(1 + (RATE * passedUs) / 1e6);
+    // Each was bought on the server, whose limit other tests are about.
+    const stats = String(await connection.send('INFO', 'commandstats'));
+    const [, bought] = /cmdstat_evalsha:calls=(\d+)/.exec(stats) ?? [];
+    expect(total).toBeLessThanOrEqual(Number(bought));
+  });
+
+  test('says what is wrong with the server, the limit or the command line', async () => {
+    const { client } = connection;
+    const other = RedisTokenBucket.create({ client, key: 'taken', rate: 1e-3, burst: 7 });
+    await other.tryConsume();
+    const [gone, taken, alone] = await Promise.all([
+      load('--redis', 'redis://127.0.0.1:1'),
+      load('--redis', redis.url, '--redis-key', 'taken'),
+      runCli(['load', '--redis', redis.url]),
+    ]);
+    expect(gone.stderr).toMatch(/error: the Redis server at 127\.0\.0\.1:1: /);
+    expect(taken.stderr).toContain('taken is limited to 0.001/s, burst 7, by another process now');
+    expect(alone.stderr).toContain('--redis needs the url of a target');
+    expect([gone.code, taken.code, alone.code]).toEqual([1, 1, 1]);
+  });
+});
+
+test('zerotime load --redis says what to install', async () => {
+  vi.doMock('redis', () => {
+    throw new Error('not there');
+  });
+  await expect(
+    joinFleet({ url: 'redis://127.0.0.1:1', key: 'a', rate: 1, burst: 1 }),
+  ).rejects.toThrow('npm install redis');
+  vi.doUnmock('redis');
+});
