@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
+import type { Progress } from './drive.ts';
 import { formatCount, formatRate, formatSpan } from './format.ts';
-import type { Progress } from './run.ts';
 
 /** Shows how a run gets on. */
 export interface Live {
