@@ -29,5 +29,3 @@ export const HALF_FULL: Load = {
 export const EMPTY: Load = { name: 'deny', rate: 1e-3, burst: 1, initial: 0, admits: false };
 
 export const LOADS: readonly Load[] = [FULL_BUCKET, HALF_FULL, EMPTY];
-
-export const THREADS: readonly number[] = [1, 2, 4];

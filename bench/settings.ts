@@ -1,7 +1,13 @@
+import { HALF_FULL, LOADS, type Load } from './loads.ts';
+
 /** How long the bench measures what. */
 export interface Settings {
   /** Rounds of what is measured beside peers; every round measures all of them in turn. */
   readonly rounds: number;
+  /** What threads ask of one shared bucket, */
+  readonly loads: readonly Load[];
+  /** and how many of them. */
+  readonly threadCounts: readonly number[];
   /** A thread calls for so long before it is measured, so that its code is compiled. */
   readonly warmUpMs: number;
   /** and for so long while it is. */
@@ -22,6 +28,8 @@ export interface Settings {
 
 export const FULL: Settings = {
   rounds: 5,
+  loads: LOADS,
+  threadCounts: [1, 2, 4],
   warmUpMs: 500,
   measureMs: 400,
   taskMs: 500,
@@ -35,6 +43,8 @@ export const FULL: Settings = {
 /** Too short to trust the figures, long enough to see that everything still runs. */
 export const SHORT: Settings = {
   rounds: 1,
+  loads: [HALF_FULL],
+  threadCounts: [1, 2],
   warmUpMs: 20,
   measureMs: 10,
   taskMs: 20,

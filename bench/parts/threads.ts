@@ -1,5 +1,5 @@
 import { CALL_AIMS, type CallAim } from '../aims.ts';
-import { LOADS, type Load, THREADS } from '../loads.ts';
+import type { Load } from '../loads.ts';
 import { cpp } from '../peers/cpp.ts';
 import { flexibleCluster } from '../peers/flexible-cluster.ts';
 import { goJuju, goRate } from '../peers/go.ts';
@@ -121,10 +121,10 @@ function aimRow(figures: readonly Figures[], aim: CallAim): AimRow {
 /** One bucket, several threads: what a call costs, beside what it costs the peers. */
 export async function benchThreads(settings: Settings): Promise<Section> {
   const { ready, missing, versions } = await preparePeers();
-  const { warmUpMs, measureMs, rounds } = settings;
+  const { loads, threadCounts, warmUpMs, measureMs, rounds } = settings;
   const figures: Figures[] = [];
-  for (const load of LOADS) {
-    for (const threads of THREADS) {
+  for (const load of loads) {
+    for (const threads of threadCounts) {
       const able = ready.filter((peer) => threads <= peer.mostThreads);
       figures.push(...(await measureRounds(able, { load, threads, warmUpMs, measureMs }, rounds)));
     }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { CALL_AIMS } from '../../bench/aims.ts';
-import { LOADS, THREADS } from '../../bench/loads.ts';
+
 import { PEERS } from '../../bench/parts/threads.ts';
+import { FULL } from '../../bench/settings.ts';
 import { VARIANTS } from '../../bench/variants.ts';
 
 test('every peer and every variant has a name of its own', () => {
@@ -14,8 +15,8 @@ test.each(CALL_AIMS)(
   'the aim of $variant beside $peer ($load.name, $threads threads) is about what is measured',
   ({ variant, peer, load, threads, atMost, timesFaster }) => {
     expect(VARIANTS.map(({ name }) => name)).toContain(variant);
-    expect(LOADS).toContain(load);
-    expect(THREADS).toContain(threads);
+    expect(FULL.loads).toContain(load);
+    expect(FULL.threadCounts).toContain(threads);
     const measured = PEERS.find(({ name }) => name === peer);
     expect(measured?.mostThreads).toBeGreaterThanOrEqual(threads);
     expect([atMost, timesFaster].filter((bound) => bound !== undefined)).toHaveLength(1);

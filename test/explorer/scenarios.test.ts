@@ -8,7 +8,7 @@ import { parseSchedule } from './schedule-text.ts';
 /** All but those that take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
-  return isPair || (subject !== 'bucket' && subject !== 'sliding-log');
+  return isPair || !['bucket', 'sliding-log', 'sliding-window'].includes(subject);
 }
 
 describe('in every interleaving, with a thread stopped before any step, each operation happens at one instant:', () => {

@@ -13,16 +13,17 @@ const MOST_STEPS = 100_000;
 /** Threads spend one stock until the buyer has bought often and they have got into each other's way. */
 async function contend(call: FleetSpendJob['call'], n: number) {
   const isKept = call !== 'take and return';
-  // What is returned to a full stock lapses: where it is returned, the stock is never full.
+  // What comes back to a full stock lapses, be it returned or given up: then the stock is never full.
+  const comesBack = !isKept || call === 'wait';
   const fleet = new Fleet({ rate: 1e6, burst: 100_000, initial: 1000 });
-  const process = await fleet.join({ stock: isKept ? 5000 : 1e9, stats: true });
+  const process = await fleet.join({ stock: comesBack ? 1e9 : 5000, stats: true });
   const crew = await Crew.start<FleetSpendJob, FleetSpent>('fleet-spender', THREADS);
   const stop = new SharedArrayBuffer(4);
   const served = new SharedArrayBuffer(4);
   const spent = crew.run({ handle: process.handle, call, n, stop, served });
   const races = () => process.stats().threads?.lostRaces ?? 0;
   const isServed = () => !isKept || new Int32Array(served)[0] === THREADS;
-  const leastPurchases = isKept ? LEAST_PURCHASES : 2;
+  const leastPurchases = comesBack ? 2 : LEAST_PURCHASES;
   for (
     let steps = 0;
     process.stats().purchases < leastPurchases || races() === 0 || !isServed();
