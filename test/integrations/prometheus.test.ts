@@ -5,6 +5,7 @@ import { FixedWindow, LeakyBucket, ManualClock, TokenBucket } from '../../src/in
 import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { compiled } from '../support/crew.ts';
+import { EXEC_ARGV } from '../support/throttled.ts';
 
 /** The lines of a scrape that show values, without those that explain them. */
 async function scraped(register: Registry): Promise<string[]> {
@@ -71,6 +72,7 @@ it('shows the counts of all threads', async () => {
   metrics.add('pool', bucket);
   const pool = new Piscina({
     filename: compiled('piscina-task').href,
+    execArgv: EXEC_ARGV,
     minThreads: 4,
     maxThreads: 4,
     workerData: { bucket: bucket.handle },

@@ -4,8 +4,10 @@ import { type LimiterHandle, ManualClock, TokenBucket } from '../../src/index.ts
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import {
+  type Instants,
   linearization,
   type Operation,
+  orWhenFound,
   overlaps,
   type SequentialModel,
 } from '../support/linearization.ts';
@@ -52,6 +54,7 @@ interface Subject {
   readonly call: fc.Arbitrary<RecordedCall>;
   readonly handle: () => LimiterHandle;
   readonly model: () => SequentialModel<RecordedCall>;
+  readonly instants?: Instants<RecordedCall>;
 }
 
 const LIMIT = { rate: 1000, burst: 5 };
@@ -69,12 +72,13 @@ const SUBJECTS: readonly Subject[] = [
     call: ofWindow,
     handle: () => create({ limit: 4, intervalMs: 2, slots: 4, clock: ManualClock.create() }).handle,
     model: () => new WindowModel(reference(WINDOW), WINDOW.limit),
+    ...(kind === 'sliding-log' && { instants: orWhenFound }),
   })),
 ];
 
 describe.each(SUBJECTS)(
   'what three threads do to a $name at once',
-  ({ name, call, handle, model }) => {
+  ({ name, call, handle, model, instants }) => {
     test.each(KERNEL_MIXES)(
       `could have been done one after the other, $mix (ZEROTIME_SEED=${SEED})`,
       async ({ kernels, mix }) => {
@@ -96,7 +100,7 @@ describe.each(SUBJECTS)(
             const history = recorded.flatMap((ofThread) => ofThread[index] ?? []);
             counts.checked++;
             if (overlaps(history)) counts.overlapped++;
-            if (linearization(history, model) === undefined) {
+            if (linearization(history, model, instants) === undefined) {
               const inTime = history.sort((a, b) => a.invoked - b.invoked);
               expect.fail(
                 `no order explains\n${inTime.map((one) => JSON.stringify(one)).join('\n')}`,
@@ -132,4 +136,27 @@ test('a history that no order explains is told from one that some order does', (
   // The refusal had returned before tokens were taken.
   const early = [operation(0, 'false', 0, 1), operation(1, 'true', 2, 3)];
   expect(linearization(early, newModel)).toBe(undefined);
+});
+
+test('what another thread wrote for a slow one counts from when it was found', () => {
+  const operation = (
+    thread: number,
+    call: 'consumeOrDrain' | 'look',
+    answer: string,
+    nowUs: number,
+    [invoked, returned]: [number, number],
+  ) => ({ thread, call: { call, n: 4 } as const, nowUs, answer, invoked, returned });
+  const log = WINDOW_KINDS.find(({ kind }) => kind === 'sliding-log');
+  if (log === undefined) throw new Error('there is no log');
+  const newModel = () => new WindowModel(log.reference(WINDOW), WINDOW.limit);
+  const history = (found: [number, number]) => [
+    operation(0, 'consumeOrDrain', '4', 0, [0, 3]),
+    operation(1, 'look', '0', 1000, found),
+    // Taken at 0, all would have come back.
+    operation(2, 'look', '0', 2000, [6, 7]),
+  ];
+  expect(linearization(history([1, 2]), newModel)).toBe(undefined);
+  expect(linearization(history([1, 2]), newModel, orWhenFound)?.[0]?.nowUs).toBe(1000);
+  // It had written them itself by then.
+  expect(linearization(history([4, 5]), newModel, orWhenFound)).toBe(undefined);
 });

@@ -1,12 +1,14 @@
 import { Piscina } from 'piscina';
 import { expect, it } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { EXEC_ARGV } from '../support/throttled.ts';
 
 it('is one limit over the tasks of a piscina pool, by handle through workerData', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1000, burst: 500, clock });
   const pool = new Piscina({
     filename: new URL('../../dist/test/workers/piscina-task.js', import.meta.url).href,
+    execArgv: EXEC_ARGV,
     minThreads: 4,
     maxThreads: 4,
     workerData: { bucket: bucket.handle },

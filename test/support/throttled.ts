@@ -17,6 +17,15 @@ export interface Scene {
   readonly paced: ThrottledPool<ThrottledTask, Started>;
 }
 
+const REQUIRE_FLAG = '--experimental-require-module';
+/**
+ * For the threads of a pool. On Node 20 and 22 one that is terminated while it requires an ES module
+ * takes the whole process with it, and a pool requires its tasks first. So they are imported.
+ */
+export const EXEC_ARGV: string[] = process.allowedNodeEnvironmentFlags.has(REQUIRE_FLAG)
+  ? [REQUIRE_FLAG.replace('--', '--no-')]
+  : [];
+
 interface SceneOptions extends ThrottleOptions {
   readonly rate?: number;
   readonly burst?: number;
@@ -31,6 +40,7 @@ export function throttledScene(options: SceneOptions = {}): Scene {
   const bucket = TokenBucket.create({ rate, burst, clock });
   const pool = new Piscina<ThrottledTask, Started>({
     filename: compiled('throttled-task').href,
+    execArgv: EXEC_ARGV,
     minThreads,
     maxThreads: 4,
     idleTimeout,

@@ -3,15 +3,21 @@ import { SCRIPT, SCRIPT_SHA } from './script.ts';
 
 /** A client of the `redis` package: `createClient`, `createClientPool` or `createCluster`. */
 export interface NodeRedisClient {
+  /** Runs a script that the server has. */
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  /** Runs a script. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  /** Connections that break are told so. */
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** A client of the `ioredis` package: `Redis` or `Cluster`. */
 export interface IoRedisClient {
+  /** Runs a script that the server has. */
   evalsha(sha: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
+  /** Runs a script. */
   eval(script: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
+  /** Connections that break are told so. */
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 

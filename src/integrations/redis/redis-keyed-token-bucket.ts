@@ -44,6 +44,7 @@ export type RedisKeyedTokenBucketOptions = BucketLimit &
  * ```
  */
 export class RedisKeyedTokenBucket {
+  /** What the names of the keys' buckets on the server begin with. */
   readonly prefix: string;
   /** The rate of each key, in tokens per second, unless that of a key was changed. */
   readonly rate: number;

@@ -37,8 +37,11 @@ const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
 
 /** Attaches another thread to the stock of its process. */
 export interface FleetHandle {
+  /** What it is a handle of. */
   readonly zerotime: 'fleet-bucket';
+  /** Where the tokens are. */
   readonly bucket: TokenBucket['handle'];
+  /** By which threads wake the buyer. */
   readonly signals: SharedArrayBuffer;
   /** What timeouts are measured by. */
   readonly clock: ClockHandle;
