@@ -23,7 +23,7 @@ async function contend(call: FleetSpendJob['call'], n: number) {
   const spent = crew.run({ handle: process.handle, call, n, stop, served });
   const races = () => process.stats().threads?.lostRaces ?? 0;
   const isServed = () => !isKept || new Int32Array(served)[0] === THREADS;
-  const leastPurchases = comesBack ? 2 : LEAST_PURCHASES;
+  const leastPurchases = isKept ? LEAST_PURCHASES : 2;
   for (
     let steps = 0;
     process.stats().purchases < leastPurchases || races() === 0 || !isServed();

@@ -166,6 +166,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
           return cost == 0 ? 0 : cost > capTicks ? NEVER : LATER;
         }
         word = again;
+        guessed = false;
         continue;
       }
       const next = full ? wordOf(fullTime + cost, word) : word + costWord;
