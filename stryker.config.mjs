@@ -13,7 +13,7 @@ export default {
   coverageAnalysis: 'perTest',
   // A constant of the module is evaluated before any test: all tests would have to run on it.
   ignoreStatic: true,
-  concurrency: 1,
+  concurrency: 2,
   timeoutMS: 5_000,
   incremental: true,
   incrementalFile: 'reports/mutants.json',

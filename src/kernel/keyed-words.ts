@@ -24,6 +24,8 @@ export const LIVE = 1;
 export const OWNERS = 2 ** (TAG_BITS - 1);
 /** A thread is about to give the entry to a key; the other bits are its ticket. */
 export const TRANSIT = 2;
+/** As in transit, and the identity is the key's: any thread may finish what that one began. */
+export const NAMED = 6;
 /** The whole state of an entry that is nobody's, though its identity may still name a key. */
 export const FREE = 4n;
 
@@ -33,6 +35,11 @@ export function tagOf(state: bigint): number {
 
 export function isLive(state: bigint): boolean {
   return (tagOf(state) & LIVE) !== 0;
+}
+
+/** Whether an entry is in transit, named or not. */
+export function isHeld(state: bigint): boolean {
+  return tagOf(state) === TRANSIT || tagOf(state) === NAMED;
 }
 
 /** The state of an owner of this version, with the zero-time of another state. */
@@ -52,8 +59,9 @@ export const NOWHERE = -2;
 /** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
 export const BLOCK_BITS = 20;
 /**
- * How often a call looks again before it takes an entry from a thread that does not finish. Far
- * longer than a claim takes, so that only threads that sleep or were terminated lose theirs.
+ * How often a call for which only an entry in transit is left looks again before it takes that from
+ * a thread that does not finish. Far longer than a claim takes, so that only threads that sleep or
+ * were terminated lose theirs.
  */
 export const PATIENCE = 200;
 

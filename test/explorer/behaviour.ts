@@ -13,8 +13,8 @@ export const WRITE = 2;
 export class Progress {
   readonly id: number;
   readonly parent: Progress | undefined;
-  #step: Step | undefined;
-  #age = 0;
+  /** The step that comes next; undefined at the end of the thread, or where it is not known yet. */
+  step: Step | undefined;
   isAtEnd = false;
   #results: readonly unknown[] = [];
   #outcome = '[]';
@@ -27,17 +27,6 @@ export class Progress {
   constructor(id: number, parent?: Progress) {
     this.id = id;
     this.parent = parent;
-  }
-
-  /** The step that comes next; undefined at the end of the thread, or where it is not known yet. */
-  get step(): Step | undefined {
-    return this.#step;
-  }
-
-  goOn(step: Step): void {
-    this.#step = step;
-    const { parent } = this;
-    this.#age = parent?.step?.operation === step.operation ? parent.age + 1 : 0;
   }
 
   /** What the operations returned that are done. */
@@ -63,11 +52,6 @@ export class Progress {
   /** Whether the next step is the first of its operation. */
   get begins(): boolean {
     return this.step !== undefined && this.step.operation !== this.parent?.step?.operation;
-  }
-
-  /** Steps of the operation under way that were taken. */
-  get age(): number {
-    return this.#age;
   }
 
   /** Operations that are done. */
@@ -128,7 +112,7 @@ export class Behaviour {
       throw new Error('a thread is not deterministic');
     }
     if (progress.isAtEnd) throw new Error('a thread is not deterministic');
-    progress.goOn(step);
+    progress.step = step;
     progress.results = results.slice(0, step.operation);
     const ways = step.kind === 'load' ? READ : step.kind === 'store' ? WRITE : READ | WRITE;
     const word = wordOf(step.address);

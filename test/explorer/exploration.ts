@@ -1,5 +1,4 @@
 import type { ExploredKernel } from './explored-kernel.ts';
-import type { Execution } from './specification.ts';
 import type { Operation } from './subject.ts';
 
 /** What is explored: which memory, and what each thread does on it. */
@@ -14,10 +13,25 @@ export interface Scenario {
   /** Whether a thread, any one of them, may be stopped for ever before any of its steps. */
   readonly stops?: boolean;
   /**
-   * For operations that can go on for ever while others go on for ever: only interleavings in which
-   * none takes more steps than this.
+   * What an operation, by name, may do in place of what it does: that of another name, with the same
+   * arguments. Only where another thread's operation overlaps it.
    */
-  readonly longest?: number;
+  readonly instead?: Readonly<Record<string, string>>;
+}
+
+/** How many operations of each thread had returned. */
+export type Returned = readonly number[];
+
+/** What one interleaving did. */
+export interface Execution {
+  /**
+   * What had returned when each operation, by thread, took its first step; undefined for one that
+   * took none.
+   */
+  readonly begun: readonly (readonly (Returned | undefined)[])[];
+  /** Of the operations that returned, by thread. */
+  readonly results: readonly (readonly unknown[])[];
+  readonly observation: unknown;
 }
 
 /** An interleaving whose outcome no sequential order explains. */
@@ -39,7 +53,5 @@ export interface Exploration {
   readonly stops: number;
   /** Interleavings that real threads ran. The others are made of steps that were seen in those. */
   readonly runs: number;
-  /** How often an operation was not followed beyond its {@link Scenario.longest} step. */
-  readonly cuts: number;
   readonly violation: Violation | undefined;
 }

@@ -46,7 +46,7 @@ describe('the explorer', () => {
     ['window', 'sliding-log 1', [[take], [take]], '0*4 1*4 0*1 1*1 0*5 1*1'],
     ['sometimes', '0 0 100', [[['isDue', 100]], [['isDue', 100]]], '0*2 1*2 0*1 1*1'],
     ['keyed', 'refuse 2 1', [[['take', 1, 1]], [['take', 1, 3]]], '0*3 1*3 0*1 1*1'],
-    ['keyed', 'refuse 2', [[['take', 1, 2]], [['take', 2, 2]]], '0*5 1*5 0*10 1*10'],
+    ['keyed', 'refuse 2', [[['take', 1, 2]], [['take', 2, 2]]], '0*5 1*5 0*12 1*12'],
     ['lease', '2', [[['spend', 1]], [['spend', 2]]], '0*4 1*4 0*1 1*1'],
   ])(
     'sees into a compiled %s (%s), where its compare-and-exchange is a load and a store',

@@ -1,8 +1,8 @@
 import { Behaviour, type Progress, READ, WRITE } from './behaviour.ts';
 import { Crew, type Run, stoppedBy } from './crew.ts';
-import type { Exploration, Scenario, Violation } from './exploration.ts';
+import type { Execution, Exploration, Returned, Scenario, Violation } from './exploration.ts';
 import { Position } from './position.ts';
-import { type Execution, type Returned, Specification } from './specification.ts';
+import { Specification } from './specification.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import type { SubjectModule } from './subject.ts';
 
@@ -39,7 +39,6 @@ export class Explorer {
   readonly #visited = new Map<string, bigint>();
   #steps = 0;
   #stops = 0;
-  #cuts = 0;
   #violation: Violation | undefined;
 
   private constructor(scenario: Scenario, subject: SubjectModule) {
@@ -47,7 +46,7 @@ export class Explorer {
     this.#subject = subject;
     this.#crew = new Crew(scenario, subject.create(scenario.setup));
     this.#position = new Position(this.#crew.initial, [], []);
-    this.#specification = new Specification(scenario.threads, subject, this.#crew.initial);
+    this.#specification = new Specification(scenario, subject, this.#crew.initial);
   }
 
   static async open(scenario: Scenario): Promise<Explorer> {
@@ -79,7 +78,6 @@ export class Explorer {
       steps: this.#steps,
       stops: this.#stops,
       runs: this.#runs,
-      cuts: this.#cuts,
       violation: this.#violation,
     };
   }
@@ -124,7 +122,6 @@ export class Explorer {
     this.#visited.clear();
     this.#steps = 0;
     this.#stops = 0;
-    this.#cuts = 0;
   }
 
   /** Lets real threads run an interleaving that begins in this way. */
@@ -141,7 +138,7 @@ export class Explorer {
 
   /** Goes on from here in every way; returns the number of interleavings. */
   #visit(): bigint {
-    const { state, path, progress, stopped } = this.#position;
+    const { state, path, stopped } = this.#position;
     const known = this.#visited.get(state);
     if (known !== undefined) return known;
     const { able } = this.#position;
@@ -149,11 +146,6 @@ export class Explorer {
     if (able.length === 0) {
       this.#check();
       interleavings = 1n;
-    }
-    const { longest = Number.POSITIVE_INFINITY } = this.#scenario;
-    if (able.some((thread) => (progress[thread]?.age ?? 0) >= longest)) {
-      this.#cuts++;
-      return 0n;
     }
     if (path.length > MAX_PATH) throw new Error(`a thread spins: ${path}`);
     const alone = able.find((thread) => this.#commutes(thread, able));

@@ -2,6 +2,7 @@ import { KeyedBuckets } from '../../src/kernel/atomics/keyed-buckets.ts';
 import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
 import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
 import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
+import { NO_PLACE } from '../../src/kernel/keyed-words.ts';
 import { continuous } from '../../src/kernel/schedule.ts';
 import { WasmKeyedLoop } from '../../src/kernel/wasm/keyed-loop.ts';
 import type { WasmKeyed } from '../../src/kernel/wasm/keyed-module.ts';
@@ -43,17 +44,28 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): KeyedBuckets {
+function open(
+  buffer: SharedArrayBuffer,
+  kernel: ExploredKernel = 'atomics',
+  Loop = KeyedLoop,
+): KeyedBuckets {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
   const readClock = () => NOW_US;
   if (kernel === 'atomics') {
-    return new KeyedBuckets(place, new KeyedLoop(place, readClock, LOOKS), kernel);
+    return new KeyedBuckets(place, new Loop(place, readClock, LOOKS), kernel);
   }
   const compiled = compiledKernel<WasmKeyed>('keyed', kernel, buffer, { keyed: { readClock } });
   return new KeyedBuckets(place, new WasmKeyedLoop(place, readClock, compiled, LOOKS), 'wasm');
+}
+
+/** Finds a place for no key. */
+class Placeless extends KeyedLoop {
+  protected override takeOwn(): number {
+    return NO_PLACE;
+  }
 }
 
 /** All keys have the same home, so that they are in each other's way. */
@@ -74,6 +86,11 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           const waitUs = buckets.acquire(NOW_US + b, a, 0);
           if (waitUs === 0) receipt = buckets.receipt();
           return waitUs;
+        }
+        case 'take without a place': {
+          const placeless = open(buffer, 'atomics', Placeless);
+          seek(placeless, key);
+          return placeless.acquire(NOW_US + b, a, 0);
         }
         case 'drain':
           return buckets.drain(NOW_US, a);

@@ -1,5 +1,5 @@
 import type { Progress } from './behaviour.ts';
-import type { Returned } from './specification.ts';
+import type { Returned } from './exploration.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import { STOPS } from './turns.ts';
 

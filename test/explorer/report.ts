@@ -15,7 +15,6 @@ export interface Figures {
   readonly steps: number;
   readonly stops: number;
   readonly runs: number;
-  readonly cuts: number;
   readonly seconds: number;
   /** The schedule. */
   readonly violation: string | undefined;
@@ -26,7 +25,7 @@ export function figuresOf(
   { violation, interleavings, ...exploration }: Exploration,
   seconds: number,
 ): Figures {
-  const { steps, stops, runs, cuts } = exploration;
+  const { steps, stops, runs } = exploration;
   return {
     kernel,
     subject,
@@ -36,7 +35,6 @@ export function figuresOf(
     steps,
     stops,
     runs,
-    cuts,
     seconds,
     violation: violation && scheduleText(violation.schedule),
   };
@@ -46,9 +44,8 @@ function count(value: number): string {
   return value < 1e9 ? `${value}` : value.toExponential(1).replace('e+', 'e');
 }
 
-function verdict({ violation, cuts }: Pick<Figures, 'violation' | 'cuts'>): string {
-  if (violation !== undefined) return `VIOLATION ${violation}`;
-  return cuts === 0 ? 'holds' : `holds; ${cuts} cut`;
+function verdict({ violation }: Pick<Figures, 'violation'>): string {
+  return violation === undefined ? 'holds' : `VIOLATION ${violation}`;
 }
 
 const NUMBERS = ['interleavings', 'steps', 'stops', 'runs'] as const;
@@ -85,7 +82,7 @@ export function summaryTable(
     const key = `${one.kernel}|${one.subject}|${one.shape}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
-  const sum = (group: readonly Figures[], field: (typeof NUMBERS)[number] | 'cuts' | 'seconds') =>
+  const sum = (group: readonly Figures[], field: (typeof NUMBERS)[number] | 'seconds') =>
     group.reduce((total, one) => total + one[field], 0);
   const row = (key: readonly string[], group: readonly Figures[]) => [
     ...key,
@@ -93,7 +90,6 @@ export function summaryTable(
     ...NUMBERS.map((name) => count(sum(group, name))),
     sum(group, 'seconds').toFixed(1),
     verdict({
-      cuts: sum(group, 'cuts'),
       violation: group.find(({ violation }) => violation !== undefined)?.violation,
     }),
   ];

@@ -8,7 +8,9 @@ import { parseSchedule } from './schedule-text.ts';
 /** All but those that take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
-  return isPair || !['bucket', 'sliding-log', 'sliding-window'].includes(subject);
+  return (
+    isPair || !['bucket', 'sliding-log', 'sliding-window', 'keyed, reclaimed'].includes(subject)
+  );
 }
 
 describe('in every interleaving, with a thread stopped before any step, each operation happens at one instant:', () => {

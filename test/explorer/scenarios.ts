@@ -224,16 +224,37 @@ function others(): Shared[] {
       name: 'insert one key from two threads',
       setup: 'refuse 2',
       threads: [[take1], [take1]],
-      longest: 40,
+    },
+    {
+      ...keyed,
+      name: 'insert one key, twice on two threads',
+      setup: 'refuse 2',
+      threads: [
+        [take1, take1],
+        [take1, take1],
+      ],
+    },
+    {
+      ...keyed,
+      subject: 'keyed, reclaimed',
+      name: 'insert one key, beside one that goes',
+      setup: 'refuse 2 3',
+      threads: [[take1], [take1, ['take', 3, 2]]],
     },
     ...['share', 'refuse'].flatMap((whenFull) => {
-      const last = { ...keyed, setup: `${whenFull} 1 3!` };
+      // A call that another takes the last place from may be served as one that finds none.
+      const instead = { take: 'take without a place' };
+      const last = { ...keyed, setup: `${whenFull} 1 3!`, instead };
       return [
         {
           ...last,
           name: `insert one key from two threads into the last place, ${whenFull}`,
           threads: [[take1], [take1]],
-          longest: 26,
+        },
+        {
+          ...last,
+          name: `insert two keys into the last place, ${whenFull}`,
+          threads: [[take1], [take2]],
         },
         {
           ...last,

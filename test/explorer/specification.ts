@@ -1,20 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Execution, Scenario } from './exploration.ts';
 import type { Operation, SubjectModule } from './subject.ts';
-
-/** How many operations of each thread had returned. */
-export type Returned = readonly number[];
-
-/** What one interleaving did. */
-export interface Execution {
-  /**
-   * What had returned when each operation, by thread, took its first step; undefined for one that
-   * took none.
-   */
-  readonly begun: readonly (readonly (Returned | undefined)[])[];
-  /** Of the operations that returned, by thread. */
-  readonly results: readonly (readonly unknown[])[];
-  readonly observation: unknown;
-}
 
 /** An operation, by its thread and its place there. */
 type Place = readonly [thread: number, operation: number];
@@ -22,6 +8,8 @@ type Place = readonly [thread: number, operation: number];
 /** What the operations do one after the other, in one order. */
 interface Outcome {
   readonly order: readonly Place[];
+  /** Those of them that did what they may do instead. */
+  readonly instead: readonly Place[];
   readonly results: ReadonlyMap<string, unknown>;
   readonly observation: unknown;
 }
@@ -36,36 +24,54 @@ function* orders(lengths: readonly number[], done: readonly number[]): Generator
   }
 }
 
+/** Every selection of these. */
+function* selections<T>([first, ...others]: readonly T[]): Generator<T[]> {
+  if (first === undefined) return yield [];
+  for (const rest of selections(others)) {
+    yield rest;
+    yield [first, ...rest];
+  }
+}
+
 /**
  * Whether an interleaving is linearizable: some order of its operations, one after the other, gives
  * the same results and leaves the same behind, and has no operation before one that had returned
  * when it began (Herlihy and Wing, 1990). The subject itself, run by one thread with the `atomics`
  * kernel, says what an order gives; that it is right by itself is for other tests.
  *
- * An operation that never returned may have happened or not.
+ * An operation that never returned may have happened or not. One that another thread's overlapped may
+ * have done what the scenario names instead.
  */
 export class Specification {
   readonly #outcomes: readonly Outcome[];
 
   constructor(
-    threads: readonly (readonly Operation[])[],
+    { threads, instead = {} }: Pick<Scenario, 'threads' | 'instead'>,
     subject: SubjectModule,
     initial: Uint8Array,
   ) {
+    const operationAt = ([thread, operation]: Place): Operation => {
+      const found = threads[thread]?.[operation];
+      if (found === undefined) throw new Error(`thread ${thread} has no operation ${operation}`);
+      return found;
+    };
     const lengths = threads.map((operations) => operations.length);
     const none = lengths.map(() => 0);
-    this.#outcomes = [...orders(lengths, none)].map((order) => {
+    const run = (order: readonly Place[], exceptions: readonly Place[]): Outcome => {
       const buffer = new SharedArrayBuffer(initial.byteLength);
       new Uint8Array(buffer).set(initial);
       const subjects = threads.map(() => subject.attach(buffer));
       const results = new Map<string, unknown>();
-      for (const [thread, operation] of order) {
-        const what = threads[thread]?.[operation];
-        if (what !== undefined) {
-          results.set(`${thread}/${operation}`, subjects[thread]?.run(what) ?? null);
-        }
+      for (const place of order) {
+        const [name, ...args] = operationAt(place);
+        const taken = exceptions.includes(place) ? (instead[name] ?? name) : name;
+        results.set(place.join('/'), subjects[place[0]]?.run([taken, ...args]) ?? null);
       }
-      return { order, results, observation: subject.observe(buffer) };
+      return { order, instead: exceptions, results, observation: subject.observe(buffer) };
+    };
+    this.#outcomes = [...orders(lengths, none)].flatMap((order) => {
+      const optional = order.filter((place) => operationAt(place)[0] in instead);
+      return [...selections(optional)].map((exceptions) => run(order, exceptions));
     });
   }
 
@@ -74,7 +80,22 @@ export class Specification {
   }
 }
 
-function explains({ order, results, observation }: Outcome, execution: Execution): boolean {
+/** Whether some thread was at another operation at the same time. */
+function isOverlapped([thread, operation]: Place, { begun }: Execution): boolean {
+  const before = begun[thread]?.[operation];
+  return begun.some((operations, other) =>
+    operations.some(
+      (returned, at) =>
+        other !== thread &&
+        returned !== undefined &&
+        at >= (before?.[other] ?? 0) &&
+        operation >= (returned[thread] ?? 0),
+    ),
+  );
+}
+
+function explains(outcome: Outcome, execution: Execution): boolean {
+  const { order, instead, results, observation } = outcome;
   if (!isDeepStrictEqual(observation, execution.observation)) return false;
   for (const [thread, returned] of execution.results.entries()) {
     for (const [operation, result] of returned.entries()) {
@@ -82,6 +103,7 @@ function explains({ order, results, observation }: Outcome, execution: Execution
       if (!results.has(place) || !isDeepStrictEqual(results.get(place), result)) return false;
     }
   }
+  if (instead.some((place) => !isOverlapped(place, execution))) return false;
   const begun = ([thread, operation]: Place) => execution.begun[thread]?.[operation];
   const hasReturned = ([thread, operation]: Place) =>
     operation < (execution.results[thread]?.length ?? 0);

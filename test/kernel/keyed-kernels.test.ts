@@ -169,7 +169,7 @@ test('a damaged entry is an error with either kernel, also one whose tag is not 
     } as const;
     const place = createKeyedCell({ ...made, region });
     const kernel = openKeyed(place, () => 0, name);
-    region.i64.fill(6n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);
+    region.i64.fill(8n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);
     kernel.seek(1, 2);
     expect(() => kernel.acquire(0, 1, 0)).toThrow(HandleError);
     region.i64.fill(0n, (place.offset + KEYED.table) >> 3, (place.offset + keyedBytes(8)) >> 3);

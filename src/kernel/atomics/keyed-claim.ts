@@ -5,7 +5,9 @@ import {
   BEATEN,
   BLOCK_BITS,
   FREE,
+  isHeld,
   isLive,
+  NAMED,
   NO_PLACE,
   PATIENCE,
   TAG_BITS,
@@ -19,10 +21,11 @@ export function damagedEntry(): HandleError {
 }
 
 /**
- * Makes entries a key's, in four steps: take (the entry is in transit, under a ticket that nobody
- * else ever has), publish (write the identity), look for rivals, commit. Only a commit admits, and
- * it fails if the ticket is no longer there. docs/algorithms-keyed.md proves that no key ever has
- * two live entries.
+ * Makes entries a key's, in five steps: take (the entry is in transit, under a ticket that nobody
+ * else ever has), publish (write the identity), name (say so in the state), look for rivals, commit.
+ * Only a commit admits, and it fails if the ticket is no longer there. What is named can be finished
+ * by any thread. docs/algorithms-keyed.md proves that no key ever has two live entries, and that
+ * some thread always gets on.
  */
 export class KeyClaim {
   /** Races lost since {@link begin}. */
@@ -35,6 +38,10 @@ export class KeyClaim {
   readonly #reclaimedAt: number;
   readonly #looks: number;
   #patience = 0;
+  /** Not once this call has done so, or has lost an entry: two could do it in turns for ever. */
+  #mayTakeOver = true;
+  /** The state of the entry that this thread holds. */
+  #held = 0n;
   #ticket = 0n;
   #ticketsLeft = 0;
 
@@ -52,11 +59,12 @@ export class KeyClaim {
   begin(): void {
     this.lostRaces = 0;
     this.#patience = this.#looks;
+    this.#mayTakeOver = true;
   }
 
   /**
-   * Takes an entry for the table's key, which has none, as far as was seen. The entry is in transit
-   * then, until {@link commit} or {@link leave}. Returns `NO_PLACE`, or `BEATEN` to look again.
+   * Takes an entry for the table's key, which has none, as far as was seen. The entry is named then,
+   * until {@link commit} or {@link leave}. Returns `NO_PLACE`, or `BEATEN` to look again.
    *
    * @param floor the state of a bucket that is just full
    */
@@ -70,8 +78,10 @@ export class KeyClaim {
       if (state === 0n || state === FREE) return this.#claim(entry, state);
       if (isLive(state)) {
         if (state <= floor) return this.#reclaim(entry, state, floor);
-      } else if (tagOf(state) !== TRANSIT) {
+      } else if (!isHeld(state)) {
         throw damagedEntry();
+      } else if (tagOf(state) === NAMED && this.#table.versionOf(entry) !== 0) {
+        return this.#adopt(entry, state);
       } else if (held === NO_PLACE) {
         held = entry;
       }
@@ -86,29 +96,48 @@ export class KeyClaim {
     return this.#claim(entry, state);
   }
 
+  /** Another thread gives the entry to this very key: whichever commits first, the key has it. */
+  #adopt(entry: number, state: bigint): number {
+    this.#held = state;
+    return this.#settle(entry);
+  }
+
   /** The entry's thread sleeps or was terminated: without its ticket it can't commit. */
   #takeOver(entry: number): number {
-    if (this.#isPatient()) return BEATEN;
+    if (this.#patience-- > 0) return BEATEN;
+    if (!this.#mayTakeOver) return NO_PLACE;
     const state = Atomics.load(this.#words, entry + ENTRY.state);
-    return tagOf(state) === TRANSIT ? this.#claim(entry, state) : BEATEN;
+    if (!isHeld(state)) return BEATEN;
+    this.#mayTakeOver = false;
+    return this.#claim(entry, state);
   }
 
   #claim(entry: number, state: bigint): number {
     const ticket = this.#nextTicket();
-    if (Atomics.compareExchange(this.#words, entry + ENTRY.state, state, ticket) !== state) {
+    if (!this.#exchange(entry, state, ticket)) {
       this.lostRaces++;
       return BEATEN;
     }
+    this.#held = ticket;
     if (isLive(state)) Atomics.add(this.#words, this.#reclaimedAt, 1n);
-    if (!this.#publish(entry)) return this.#takenOver();
+    if (!this.#publish(entry) || !this.#name(entry)) return this.#overtaken();
+    return this.#settle(entry);
+  }
+
+  #settle(entry: number): number {
     if (this.#isAlone(entry)) return entry;
     this.lostRaces++;
     return BEATEN;
   }
 
+  #exchange(entry: number, from: bigint, to: bigint): boolean {
+    return Atomics.compareExchange(this.#words, entry + ENTRY.state, from, to) === from;
+  }
+
   /** This thread is slow itself: it gives the others all the time that they gave it. */
-  #takenOver(): number {
+  #overtaken(): number {
     this.lostRaces++;
+    this.#mayTakeOver = false;
     this.#patience = this.#looks;
     return BEATEN;
   }
@@ -124,11 +153,6 @@ export class KeyClaim {
     }
     this.#ticketsLeft--;
     return this.#ticket;
-  }
-
-  /** Whether to wait once more for another thread. */
-  #isPatient(): boolean {
-    return this.#patience-- > 0;
   }
 
   #forget(state: bigint, floor: bigint): void {
@@ -156,16 +180,24 @@ export class KeyClaim {
       const identity = Atomics.load(this.#words, entry + ENTRY.identity);
       // Looked at after the identity: whoever holds the entry next changes the identity before it
       // commits, and then this exchange fails.
-      if (Atomics.load(this.#words, entry + ENTRY.state) !== this.#ticket) return false;
+      if (Atomics.load(this.#words, entry + ENTRY.state) !== this.#held) return false;
       const next = this.#table.identityAfter(identity);
       const at = entry + ENTRY.identity;
       if (Atomics.compareExchange(this.#words, at, identity, next) === identity) return true;
     }
   }
 
+  /** Tells the other threads whose the entry is going to be; false if another has taken it over. */
+  #name(entry: number): boolean {
+    const ticket = this.#held;
+    this.#held = ticket | BigInt(NAMED);
+    return this.#exchange(entry, ticket, this.#held);
+  }
+
   /**
-   * Looks for another entry of the key. Of two threads that publish the same key, the later one sees
-   * the other's entry; where both do, the one that comes first in the window wins. Leaves the entry if it has lost.
+   * Looks for another entry of the key. Of two threads that name the same key, the later one sees
+   * the other's entry; where both do, the one that comes first in the window wins. Leaves the entry
+   * if it has lost.
    */
   #isAlone(mine: number): boolean {
     const { window, home } = this.#table;
@@ -179,13 +211,13 @@ export class KeyClaim {
         // No entry is given out beyond one that was never used.
         if (state === 0n) return true;
         const live = isLive(state);
-        if (this.#table.versionOf(entry) === 0 || (!live && tagOf(state) !== TRANSIT)) break;
-        if (live || (isBefore && this.#isPatient())) {
+        if (this.#table.versionOf(entry) === 0 || (!live && tagOf(state) !== NAMED)) break;
+        if (live || isBefore) {
           this.leave(mine);
           return false;
         }
         // If the exchange fails the other has committed or given up: look at it again.
-        if (Atomics.compareExchange(this.#words, entry + ENTRY.state, state, FREE) === state) break;
+        if (this.#exchange(entry, state, FREE)) break;
       }
       entry = this.#table.next(entry, probe);
     }
@@ -194,14 +226,13 @@ export class KeyClaim {
 
   /** Makes the entry taken last the key's own, in its first state; false if it was taken over. */
   commit(entry: number, state: bigint): boolean {
-    const at = entry + ENTRY.state;
-    if (Atomics.compareExchange(this.#words, at, this.#ticket, state) === this.#ticket) return true;
-    this.#takenOver();
+    if (this.#exchange(entry, this.#held, state)) return true;
+    this.#overtaken();
     return false;
   }
 
   /** Gives the entry taken last to anybody. */
   leave(entry: number): void {
-    Atomics.compareExchange(this.#words, entry + ENTRY.state, this.#ticket, FREE);
+    this.#exchange(entry, this.#held, FREE);
   }
 }

@@ -5,6 +5,7 @@ import {
   KEYED_forgotten,
   KEYED_reclaimed,
   KEYED_ticketBlocks,
+  NAMED,
   TAG_BITS,
   TRANSIT,
 } from './constants';
@@ -23,8 +24,8 @@ import {
   tagOf,
 } from './keyed-table';
 
-// Makes entries a key's, as keyed-claim.ts of the other kernel does: take, publish, look for rivals,
-// commit. Only a commit admits, and it fails if the ticket is no longer there.
+// Makes entries a key's, as keyed-claim.ts of the other kernel does: take, publish, name, look for
+// rivals, commit. Only a commit admits, and it fails if the ticket is no longer there.
 
 // What becomes of an attempt to take an entry.
 export const TAKEN = 0;
@@ -35,6 +36,10 @@ export const SENSELESS = 3;
 let cell: usize = 0;
 let looks: i32 = 0;
 let patience: i32 = 0;
+/** Not once this call has done so, or has lost an entry: two could do it in turns for ever. */
+let mayTakeOver: bool = true;
+/** The state of the entry that this thread holds. */
+let held: i64 = 0;
 let ticket: i64 = 0;
 let ticketsLeft: i32 = 0;
 
@@ -52,11 +57,16 @@ export function openClaims(table: usize, most: i32): void {
 export function beginClaims(): void {
   lostRaces = 0;
   patience = looks;
+  mayTakeOver = true;
 }
 
-/** Whether to wait once more for another thread. */
-function isPatient(): bool {
-  return patience-- > 0;
+/** Whether an entry is in transit, named or not. */
+function isHeld(state: i64): bool {
+  return tagOf(state) == TRANSIT || tagOf(state) == NAMED;
+}
+
+function exchangeState(entry: usize, from: i64, to: i64): bool {
+  return exchange64(entry + STATE, from, to) == from;
 }
 
 /** No bucket that was ever forgotten had a higher state than this. */
@@ -87,7 +97,7 @@ function nextTicket(): i64 {
 /** Takes an entry for the key, which has none, as far as was seen. `floor`: a bucket just full. */
 export function take(floor: i64): i32 {
   let entry = home;
-  let held: usize = NONE;
+  let inTransit: usize = NONE;
   for (let probe = 1; probe <= reach; probe++) {
     saw(probe);
     const state = load64(entry + STATE);
@@ -98,31 +108,47 @@ export function take(floor: i64): i32 {
         forget(state, floor);
         return claim(entry, state);
       }
-    } else if (tagOf(state) != TRANSIT) {
+    } else if (!isHeld(state)) {
       return SENSELESS;
-    } else if (held == NONE) {
-      held = entry;
+    } else if (tagOf(state) == NAMED && identityOf(entry) != 0) {
+      return adopt(entry, state);
+    } else if (inTransit == NONE) {
+      inTransit = entry;
     }
     entry = after(entry, probe);
   }
-  return held == NONE ? FULL : takeOver(held);
+  return inTransit == NONE ? FULL : takeOver(inTransit);
+}
+
+/** Another thread gives the entry to this very key: whichever commits first, the key has it. */
+function adopt(entry: usize, state: i64): i32 {
+  held = state;
+  return settle(entry);
 }
 
 /** The entry's thread sleeps or was terminated: without its ticket it can't commit. */
 function takeOver(entry: usize): i32 {
-  if (isPatient()) return BEATEN;
+  if (patience-- > 0) return BEATEN;
+  if (!mayTakeOver) return FULL;
   const state = load64(entry + STATE);
-  return tagOf(state) == TRANSIT ? claim(entry, state) : BEATEN;
+  if (!isHeld(state)) return BEATEN;
+  mayTakeOver = false;
+  return claim(entry, state);
 }
 
 function claim(entry: usize, state: i64): i32 {
   const mine = nextTicket();
-  if (exchange64(entry + STATE, state, mine) != state) {
+  if (!exchangeState(entry, state, mine)) {
     lostRaces++;
     return BEATEN;
   }
+  held = mine;
   if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
-  if (!publish(entry)) return takenOver();
+  if (!publish(entry) || !name(entry)) return overtaken();
+  return settle(entry);
+}
+
+function settle(entry: usize): i32 {
   if (isAlone(entry)) {
     taken = entry;
     return TAKEN;
@@ -132,8 +158,9 @@ function claim(entry: usize, state: i64): i32 {
 }
 
 /** This thread is slow itself: it gives the others all the time that they gave it. */
-function takenOver(): i32 {
+function overtaken(): i32 {
   lostRaces++;
+  mayTakeOver = false;
   patience = looks;
   return BEATEN;
 }
@@ -144,16 +171,23 @@ function publish(entry: usize): bool {
     const identity = load64(entry + IDENTITY);
     // Looked at after the identity: whoever holds the entry next changes the identity before it
     // commits, and then this exchange fails.
-    if (load64(entry + STATE) != ticket) return false;
+    if (load64(entry + STATE) != held) return false;
     const next = identityAfter(identity);
     if (exchange64(entry + IDENTITY, identity, next) == identity) return true;
   }
 }
 
+/** Tells the other threads whose the entry is going to be; false if another has taken it over. */
+function name(entry: usize): bool {
+  const mine = held;
+  held = mine | NAMED;
+  return exchangeState(entry, mine, held);
+}
+
 /**
- * Looks for another entry of the key. Of two threads that publish the same key, the later one sees
- * the other's entry; where both do, the one that comes first in the window wins. Leaves the entry if
- * it has lost.
+ * Looks for another entry of the key. Of two threads that name the same key, the later one sees the
+ * other's entry; where both do, the one that comes first in the window wins. Leaves the entry if it
+ * has lost.
  */
 function isAlone(mine: usize): bool {
   let isBefore = true;
@@ -166,13 +200,13 @@ function isAlone(mine: usize): bool {
       // No entry is given out beyond one that was never used.
       if (state == 0) return true;
       const live = isLive(state);
-      if (identityOf(entry) == 0 || (!live && tagOf(state) != TRANSIT)) break;
-      if (live || (isBefore && isPatient())) {
+      if (identityOf(entry) == 0 || (!live && tagOf(state) != NAMED)) break;
+      if (live || isBefore) {
         leave(mine);
         return false;
       }
       // If the exchange fails the other has committed or given up: look at it again.
-      if (exchange64(entry + STATE, state, FREE) == state) break;
+      if (exchangeState(entry, state, FREE)) break;
     }
     entry = after(entry, probe);
   }
@@ -181,12 +215,12 @@ function isAlone(mine: usize): bool {
 
 /** Makes the entry taken last the key's own, in its first state; false if it was taken over. */
 export function commit(entry: usize, state: i64): bool {
-  if (exchange64(entry + STATE, ticket, state) == ticket) return true;
-  takenOver();
+  if (exchangeState(entry, held, state)) return true;
+  overtaken();
   return false;
 }
 
 /** Gives the entry taken last to anybody. */
 export function leave(entry: usize): void {
-  exchange64(entry + STATE, ticket, FREE);
+  exchangeState(entry, held, FREE);
 }
