@@ -1,5 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
+/** Of tests that start threads, or are about what is compiled. */
+const THREADED = [
+  'four threads',
+  'attaches a thread',
+  'a thread that is held',
+  'Unicode strings',
+  'against the spender',
+  'concurrent borrowers',
+  'compiled SipHash',
+  'compiled kernel is the default',
+  'smaller than 8 KiB',
+];
+
 // The tests of `npm run test:mutants`. A mutant that survives has run all of those that reach it, so
 // they are fast: none starts threads, which run what the build compiled and not what was mutated.
 export default defineConfig({
@@ -7,19 +20,25 @@ export default defineConfig({
     // With a fresh module graph for each file, a mutant takes twice as long.
     isolate: false,
     include: [
-      'test/kernel/{claims,counters,keyed-adoption,keyed-preemption,renewal,schedule,tenure}.test.ts',
+      'test/explorer/nested.test.ts',
+      'test/kernel/{configurations,kernels,keyed-interleavings,keyed-kernels,position}.test.ts',
+      'test/kernel/{claims,counters,keyed-adoption,keyed-preemption,lost-races,renewal,schedule,tenure}.test.ts',
       'test/kernel/{window-kernels,window-preemption}.test.ts',
       'test/limiters/{all-of,cancel,contract,fixed-window,headers,keyed-handle}.test.ts',
       'test/limiters/{keyed-token-bucket,leaky-bucket,lease,reconfigure,sliding-log}.test.ts',
       'test/limiters/{sliding-window,sometimes,systems-go,token-bucket,wait}.test.ts',
-      'test/limiters/{window-clocks,window-waits}.test.ts',
+      'test/limiters/{borrow,keyed-reference,numbers,reference,systems-folly-taf}.test.ts',
+      'test/limiters/{window-clocks,window-references,window-waits}.test.ts',
       'test/memory/handle.test.ts',
       'test/options.test.ts',
     ],
-    testNamePattern:
-      /^(?!.*(four threads|attaches a thread|a thread that is held|Unicode strings|against the spender))/,
+    testNamePattern: new RegExp(`^(?!.*(${THREADED.join('|')}))`),
     testTimeout: 120_000,
-    // The compiled kernels would answer in the place of what is mutated.
-    env: { ZEROTIME_KERNEL: 'atomics' },
+    env: {
+      // The compiled kernels would answer in the place of what is mutated.
+      ZEROTIME_KERNEL: 'atomics',
+      ZEROTIME_SEED: '1',
+      ZEROTIME_SHARE: '0.05',
+    },
   },
 });

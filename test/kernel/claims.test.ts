@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { Cell } from '../support/cell.ts';
 
+const YEAR_MS = 365.25 * 86_400_000;
 const BUSY = expect.objectContaining({ name: 'RateLimitError', code: 'ERR_RECONFIGURE_BUSY' });
 
 function made() {
@@ -25,6 +26,17 @@ describe('a reconfiguration', () => {
     cell.claims = 0xff & ~(1 << 5);
     bucket.reconfigure({ rate: 5 });
     expect([bucket.rate, bucket.burst]).toEqual([5, 10]);
+  });
+
+  test('of whose records none was ever set free ends after years, in an error that says why', () => {
+    const { clock, bucket, cell } = made();
+    cell.claims = 0xff;
+    clock.set(4 * YEAR_MS);
+    expect(bucket.consumeOrDrain(99)).toBe(10);
+    clock.set(5 * YEAR_MS);
+    expect(() => bucket.tryConsume()).toThrow(BUSY);
+    cell.claims = 1;
+    expect(bucket.consumeOrDrain(99)).toBe(10);
   });
 
   test('frees the record before it, so that there may be any number', () => {

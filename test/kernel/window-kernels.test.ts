@@ -22,10 +22,10 @@ import {
 } from '../../src/kernel/window-limit.ts';
 import { clockTicks, logEpochTicks } from '../../src/kernel/window-time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
-import { Random, SEED } from '../support/random.ts';
+import { Random, SEED, SHARE } from '../support/random.ts';
 import { compiled, same, Twins } from '../support/twins.ts';
 
-const CALLS = 250_000;
+const CALLS = 250_000 * SHARE;
 const CALLS_OF_A_LIMITER = 500;
 const YEAR_US = 365.25 * 86_400e6;
 
@@ -226,7 +226,7 @@ class WindowTwins extends Twins<WindowKernel> {
 const KINDS: readonly WindowKind[] = ['fixed-window', 'sliding-window', 'sliding-log'];
 
 test.each(KINDS)(
-  `250,000 random calls on a %s leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`,
+  `${CALLS} random calls on a %s leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`,
   (kind) => {
     const random = new Random(SEED);
     for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_LIMITER) {
@@ -243,7 +243,7 @@ test.each(KINDS)(
   },
 );
 
-test(`250,000 random calls of a Sometimes leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`, () => {
+test(`${CALLS} random calls of a Sometimes leave the same words and get the same answers from both kernels (ZEROTIME_SEED=${SEED})`, () => {
   const random = new Random(SEED);
   const number = () => random.pick([0, 0, 1, 2, random.below(20), 2 ** 29 - 1]);
   for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_LIMITER) {

@@ -48,6 +48,25 @@ describe('reconfigure', () => {
     expect(bucket.burst).toBe(50);
   });
 
+  test('keeps no more than the old burst, however long the bucket had idled', () => {
+    const { clock, bucket } = drained({ rate: 10, burst: 3 });
+    clock.advance(3_600_000);
+    bucket.reconfigure({ burst: 50 });
+    expect(bucket.balance()).toBe(3);
+  });
+
+  test('to a limit at which a debt would last for centuries leaves one of years', () => {
+    const { clock, bucket } = drained({ rate: 1e6, burst: 1e6 });
+    for (let i = 0; i < 1000; i++) bucket.acquire(1e6);
+    // 1e9 tokens at one in eleven days.
+    bucket.reconfigure({ rate: 1e-6, burst: 1 });
+    const years = bucket.timeUntil(1) / (365.25 * 86_400_000);
+    // 2^59 ticks of the debt, and a token's time.
+    expect(years).toBeCloseTo(4.46 + 0.03, 2);
+    clock.advance(1);
+    expect(bucket.tryConsume()).toBe(false);
+  });
+
   test('leaves what is left out as it is', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 10, burst: 100, clock });
@@ -140,6 +159,22 @@ describe('reconfigure', () => {
       }
     });
     fc.assert(property, { seed: SEED, numRuns: 1000 });
+  });
+
+  test('to another interval begins the fills anew', () => {
+    const clock = ManualClock.create();
+    const every = { quantum: 5, fillIntervalMs: 100 };
+    const bucket = TokenBucket.create({ ...every, burst: 100, initial: 0, clock });
+    clock.advance(130);
+    bucket.reconfigure({ fillIntervalMs: 200 });
+    expect(bucket.timeUntil(6)).toBe(200);
+    clock.advance(150);
+    // A microsecond in a day is another interval; a part in a billion is a rounding.
+    bucket.reconfigure({ fillIntervalMs: 200 * (1 + 1e-6) });
+    expect(bucket.timeUntil(6)).toBeCloseTo(200, 3);
+    clock.advance(50);
+    bucket.reconfigure({ fillIntervalMs: 200 * (1 + 1e-6) * (1 + 1e-13) });
+    expect(bucket.timeUntil(6)).toBeCloseTo(150, 3);
   });
 
   test('loses less than a tick of a token each time', () => {

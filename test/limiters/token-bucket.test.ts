@@ -119,6 +119,31 @@ describe('a token bucket', () => {
     expect(bucket.balance()).toBe(-5);
   });
 
+  test.each(['wasm', 'atomics'] as const)(
+    'says what is left of a bucket that had idled, with kernel %s',
+    (kernel) => {
+      const clock = ManualClock.create();
+      const bucket = TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock, kernel });
+      clock.advance(3_600_000);
+      expect(bucket.decide(2)).toMatchObject({ allowed: true, remaining: 3, resetMs: 200 });
+      expect(bucket.decide(4)).toMatchObject({ allowed: false, remaining: 3, retryAfterMs: 100 });
+    },
+  );
+
+  test('counts no refusal where no whole token was asked for', () => {
+    const bucket = TokenBucket.create({
+      rate: 10,
+      burst: 5,
+      stats: true,
+      clock: ManualClock.create(),
+    });
+    expect(bucket.consumeOrDrain(0.5)).toBe(0);
+    expect(bucket.stats()).toMatchObject({ calls: 1, admitted: 0, refused: 0 });
+    expect(bucket.consumeOrDrain(9)).toBe(5);
+    expect(bucket.consumeOrDrain(1)).toBe(0);
+    expect(bucket.stats()).toMatchObject({ calls: 3, admitted: 5, refused: 1 });
+  });
+
   test('admits 0 tokens even in debt, and takes nothing for them', async () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5, initial: 0 });
     bucket.acquire(5);

@@ -6,6 +6,9 @@ import { randomInt } from 'node:crypto';
  */
 export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
 
+/** How many of the random calls are made: fewer where mutants of a source are tested one by one. */
+export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 1);
+
 /** Numbers that follow from their seed alone (mulberry32), the same in every thread. */
 export class Random {
   readonly seed: number;

@@ -93,7 +93,8 @@ export class AtomicsBucket implements BucketKernel {
       // shorter the time from load to exchange, the fewer races are lost.
       const fullLow = nowLow - capLow + costLow;
       const carry = Math.floor(fullLow * PER_LOW_UNIT);
-      halves[2 + LOW_HALF] = ((fullLow - carry * LOW_UNIT) << INDEX_BITS) | index;
+      // The shift leaves 29 bits of it.
+      halves[2 + LOW_HALF] = (fullLow << INDEX_BITS) | index;
       halves[2 + HIGH_HALF] = nowHigh - capHigh + costHigh + carry;
 
       let word = Atomics.load(words, wordAt);

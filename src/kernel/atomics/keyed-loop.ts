@@ -187,7 +187,8 @@ export class KeyedLoop {
     const { high, low } = this.clock;
     const sum = low - capLow + costLow;
     const carry = Math.floor(sum * PER_LOW_UNIT);
-    this.#halves[LOW_HALF] = ((sum - carry * LOW_UNIT) << TAG_BITS) | tag;
+    // The shift leaves 29 bits of it.
+    this.#halves[LOW_HALF] = (sum << TAG_BITS) | tag;
     this.#halves[HIGH_HALF] = high - capHigh + costHigh + carry;
     return this.#split[0] as bigint; // one word
   }

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Preemption } from '../support/preemption.ts';
+import * as bucket from './bucket-subject.ts';
+import type { Execution, Returned } from './exploration.ts';
+import * as keyed from './keyed-subject.ts';
+import * as lease from './lease-subject.ts';
+import { type Listed, SCENARIOS } from './scenarios.ts';
+import * as sometimes from './sometimes-subject.ts';
+import { Specification } from './specification.ts';
+import type { SubjectModule } from './subject.ts';
+import * as window from './window-subject.ts';
+
+// A small part of what the explorer does, without threads: all that one thread does happens between
+// two steps of the other. Here sources are run, not what the build made of them, so that mutants of
+// them can be told.
+
+const MODULES: Readonly<Record<string, SubjectModule>> = {
+  bucket,
+  keyed,
+  lease,
+  sometimes,
+  window,
+};
+const PAIRS = SCENARIOS.filter(
+  ({ kernel, threads }) => kernel === 'atomics' && threads.length === 2,
+);
+const SUBJECTS = [...new Set(PAIRS.map(({ subject }) => subject))];
+
+let preemption: Preemption;
+beforeAll(() => {
+  preemption = new Preemption();
+});
+afterAll(() => {
+  preemption.restore();
+});
+
+function moduleOf({ module }: Listed): SubjectModule {
+  const found = Object.entries(MODULES).find(([name]) =>
+    module.href.endsWith(`/${name}-subject.js`),
+  );
+  if (found === undefined) throw new Error(`${module} is not known here`);
+  return found[1];
+}
+
+/** One thread runs; before its `at`-th step the other does all that it has to do. */
+function run(scenario: Listed, initial: Uint8Array, outer: number, at: number): Execution {
+  const { attach, observe } = moduleOf(scenario);
+  const buffer = new SharedArrayBuffer(initial.byteLength);
+  new Uint8Array(buffer).set(initial);
+  const subjects = scenario.threads.map(() => attach(buffer));
+  const begun: Returned[][] = scenario.threads.map(() => []);
+  const results: unknown[][] = scenario.threads.map(() => []);
+  const go = (thread: number) => {
+    for (const operation of scenario.threads[thread] ?? []) {
+      begun[thread]?.push(results.map(({ length }) => length));
+      results[thread]?.push(subjects[thread]?.run(operation) ?? null);
+    }
+  };
+  preemption.call(
+    () => go(outer),
+    at,
+    () => go(1 - outer),
+  );
+  return { begun, results, observation: observe(buffer) };
+}
+
+it.each(SUBJECTS)(
+  '%s: a thread that does all it has to do between two steps of another',
+  (name) => {
+    preemption.stalls = 0;
+    for (const scenario of PAIRS.filter(({ subject }) => subject === name)) {
+      const subject = moduleOf(scenario);
+      const initial = new Uint8Array(subject.create(scenario.setup)).slice();
+      const specification = new Specification(scenario, subject, initial);
+      for (const outer of scenario.threads.keys()) {
+        for (let at = 1; ; at++) {
+          const before = preemption.stalls;
+          const execution = run(scenario, initial, outer, at);
+          if (preemption.stalls === before) break;
+          if (specification.explains(execution)) continue;
+          expect({ name: scenario.name, outer, at, ...execution }).toBe('what one order does');
+        }
+      }
+    }
+    expect(preemption.stalls).toBeGreaterThan(5);
+  },
+);
