@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { type KernelName, ManualClock, TokenBucket } from '../../src/index.ts';
 import { Cell } from '../support/cell.ts';
 
 const YEAR_MS = 365.25 * 86_400_000;
 const BUSY = expect.objectContaining({ name: 'RateLimitError', code: 'ERR_RECONFIGURE_BUSY' });
 
-function made() {
+function made(kernel?: KernelName) {
   const clock = ManualClock.create();
-  const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
+  const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock, ...(kernel && { kernel }) });
   return { clock, bucket, cell: new Cell(bucket) };
 }
 
@@ -28,16 +28,20 @@ describe('a reconfiguration', () => {
     expect([bucket.rate, bucket.burst]).toEqual([5, 10]);
   });
 
-  test('of whose records none was ever set free ends after years, in an error that says why', () => {
-    const { clock, bucket, cell } = made();
-    cell.claims = 0xff;
-    clock.set(4 * YEAR_MS);
-    expect(bucket.consumeOrDrain(99)).toBe(10);
-    clock.set(5 * YEAR_MS);
-    expect(() => bucket.tryConsume()).toThrow(BUSY);
-    cell.claims = 1;
-    expect(bucket.consumeOrDrain(99)).toBe(10);
-  });
+  test.each(['wasm', 'atomics'] as const)(
+    'where all stay claimed for years ends in an error that says so, with kernel %s',
+    (kernel) => {
+      const { clock, bucket, cell } = made(kernel);
+      cell.claims = 0xff;
+      clock.set(4 * YEAR_MS);
+      expect(bucket.consumeOrDrain(99)).toBe(10);
+      clock.set(5 * YEAR_MS);
+      expect(() => bucket.tryConsume()).toThrow(BUSY);
+      expect(() => bucket.balance()).toThrow(BUSY);
+      cell.claims = 1;
+      expect(bucket.consumeOrDrain(99)).toBe(10);
+    },
+  );
 
   test('frees the record before it, so that there may be any number', () => {
     const { bucket, cell } = made();

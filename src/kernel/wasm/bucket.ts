@@ -11,6 +11,7 @@ import {
 import { liveRecord, noRecordFree, ticksAt } from '../config-record.ts';
 import { Counters } from '../counters.ts';
 import type { Schedule } from '../schedule.ts';
+import { MAX_SPAN_TICKS } from '../ticks.ts';
 import type { WasmKernel } from './module.ts';
 
 /** What `reconfigure` returns; any other number says that the cell makes no sense. */
@@ -113,10 +114,10 @@ export class WasmBucket implements BucketKernel {
     return this.#counters?.sum();
   }
 
-  /** Says what makes no sense: the cell, the clock, or a limiter whose record was not renewed for years. */
+  /** Says what is wrong: the cell, the clock, or that the record could not be renewed for years. */
   #damaged(nowUs: number): never {
     const { schedule, originUs } = liveRecord(this.#place);
-    ticksAt(schedule, originUs, nowUs);
+    if (ticksAt(schedule, originUs, nowUs) > MAX_SPAN_TICKS) throw noRecordFree();
     throw new HandleError('ERR_REGION_DAMAGED', "the limiter's origin makes no sense");
   }
 }
