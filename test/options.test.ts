@@ -1,19 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import {
+  FixedWindow,
   LeakyBucket,
   ManualClock,
   per,
   RateLimitError,
   Region,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
   systemClock,
   TokenBucket,
 } from '../src/index.ts';
+import { KeyedTokenBucket } from '../src/keyed.ts';
 
 type Bad = readonly [call: () => unknown, type: typeof TypeError, message: string];
 
 const token = (options: object | null) => () => TokenBucket.create(options as never);
 const leaky = (options: object | null) => () => LeakyBucket.create(options as never);
 const bucket = () => TokenBucket.create({ rate: 10, burst: 5, clock: ManualClock.create() });
+const leakyMade = () => LeakyBucket.create({ rate: 10, clock: ManualClock.create() });
 const ANY_RATE = 'rate must be a number at least 0.000001 and at most 4000000000, or Infinity';
 
 const OPTIONS: readonly Bad[] = [
@@ -81,6 +87,37 @@ const OPTIONS: readonly Bad[] = [
   [leaky({ rate: 10, slack: Infinity }), RangeError, 'slack must be a number at least 0'],
 ];
 
+const WINDOW = { limit: 5, intervalMs: 1000 };
+const KEYED = { rate: 10, burst: 5, capacity: 10 };
+
+const OTHERS: readonly Bad[] = [
+  [() => FixedWindow.create(null as never), TypeError, 'options must be an object, got null'],
+  [() => SlidingWindow.create(null as never), TypeError, 'options must be an object, got null'],
+  [() => SlidingLog.create(null as never), TypeError, 'options must be an object, got null'],
+  [() => Sometimes.create(null as never), TypeError, 'options must be an object, got null'],
+  [() => KeyedTokenBucket.create(null as never), TypeError, 'options must be an object, got null'],
+  [
+    () => KeyedTokenBucket.create({ ...KEYED, whenFull: 'wait' as never }),
+    RangeError,
+    'whenFull must be one of share, refuse, admit, got "wait"',
+  ],
+  [
+    () => KeyedTokenBucket.create({ ...KEYED, whenFull: ['share'] as never }),
+    RangeError,
+    'whenFull must be one of share, refuse, admit, got an array',
+  ],
+  [token({ rate: 10, burst: 5, kernel: 'asm' }), RangeError, 'kernel must be "wasm" or "atomics"'],
+  [() => FixedWindow.create(WINDOW).tryConsume(1.5), RangeError, 'n must be an integer at least 0'],
+  [() => FixedWindow.create(WINDOW).tryConsume('1' as never), TypeError, 'n must be an integer'],
+  [() => FixedWindow.create(WINDOW).tryConsume(-1), RangeError, 'n must be an integer at least 0'],
+  [
+    () => FixedWindow.create(WINDOW).waitSync(1, { signal: null } as never),
+    TypeError,
+    'signal must be an AbortSignal',
+  ],
+  [() => leakyMade().reconfigure(null as never), TypeError, 'limit must be an object, got null'],
+];
+
 const TOKENS = [
   ['1', TypeError, 'must be a number at least 0, got "1"'],
   [null, TypeError, 'must be a number at least 0, got null'],
@@ -121,7 +158,7 @@ const ARGUMENTS: readonly Bad[] = [
 ];
 
 describe('an argument that is none is refused by an error that names it, its bounds and its value', () => {
-  test.each([...OPTIONS, ...ARGUMENTS].map((bad) => ({ bad, message: bad[2] })))(
+  test.each([...OPTIONS, ...OTHERS, ...ARGUMENTS].map((bad) => ({ bad, message: bad[2] })))(
     '$message',
     (row) => {
       const [call, type, message] = row.bad;
@@ -185,5 +222,10 @@ describe('the bounds themselves are allowed', () => {
 
 test('stats of a limiter that keeps none are an error with a code', () => {
   expect(() => bucket().stats()).toThrow(RateLimitError);
-  expect(() => bucket().stats()).toThrow(expect.objectContaining({ code: 'ERR_STATS_DISABLED' }));
+  const disabled = expect.objectContaining({
+    code: 'ERR_STATS_DISABLED',
+    message: 'create the limiter with stats: true',
+  });
+  expect(() => bucket().stats()).toThrow(disabled);
+  expect(() => FixedWindow.create(WINDOW).stats()).toThrow(disabled);
 });

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import {
+  allOf,
+  FixedWindow,
+  type Limiter,
+  ManualClock,
+  SlidingLog,
+  SlidingWindow,
+  TokenBucket,
+} from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+
+// Time passes as the test says: whoever blocks the thread is woken by it, on time or early.
+
+/** The next sleeps on a clock do these things; the others last until their end. */
+function sleepsOn(clock: ManualClock, ...early: (() => void)[]) {
+  return vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => {
+    const wake = early.shift();
+    if (wake === undefined) clock.set(untilUs / 1000);
+    else wake();
+  });
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+/** All come to have room for 2 after 200 ms. */
+const EMPTIED: Readonly<Record<string, (clock: ManualClock) => Limiter>> = {
+  TokenBucket: (clock) => TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock }),
+  KeyedTokenBucket(clock) {
+    const table = KeyedTokenBucket.create({ rate: 10, burst: 5, capacity: 4, clock });
+    const key = table.for('key');
+    key.tryConsume(5);
+    return key;
+  },
+  FixedWindow(clock) {
+    const window = FixedWindow.create({ limit: 2, intervalMs: 200, clock });
+    window.tryConsume(2);
+    return window;
+  },
+  SlidingWindow(clock) {
+    const window = SlidingWindow.create({ limit: 2, intervalMs: 200, clock });
+    window.tryConsume(2);
+    return window;
+  },
+  SlidingLog(clock) {
+    const log = SlidingLog.create({ limit: 2, intervalMs: 200, clock });
+    log.tryConsume(2);
+    return log;
+  },
+  allOf(clock) {
+    return allOf(TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock }));
+  },
+};
+
+describe.each(Object.entries(EMPTIED))('a blocking wait on %s', (_, make) => {
+  it('is over when the tokens are there, and not before', () => {
+    const clock = ManualClock.create();
+    const limiter = make(clock);
+    const untilMs = limiter.timeUntil(2);
+    const sleep = sleepsOn(clock);
+    expect(limiter.waitSync(2)).toBe(true);
+    expect(clock.nowMs).toBe(untilMs);
+    expect(sleep).toHaveBeenCalledExactlyOnceWith(
+      untilMs * 1000,
+      expect.objectContaining({ strict: false }),
+    );
+    expect(limiter.tryConsume(2)).toBe(false);
+  });
+
+  it('is strict where that is asked for', () => {
+    const clock = ManualClock.create();
+    const limiter = make(clock);
+    const sleep = sleepsOn(clock);
+    expect(limiter.waitSync(2, { strict: true })).toBe(true);
+    expect(sleep.mock.lastCall?.[1]).toMatchObject({ strict: true });
+  });
+
+  it('lasts as long as its timeout, and no longer', () => {
+    const clock = ManualClock.create();
+    const limiter = make(clock);
+    const timeoutMs = limiter.timeUntil(2);
+    const sleep = sleepsOn(clock);
+    expect(limiter.waitSync(2, { timeoutMs: timeoutMs - 0.01 })).toBe(false);
+    expect(sleep).not.toHaveBeenCalled();
+    expect(limiter.waitSync(2, { timeoutMs })).toBe(true);
+  });
+
+  it('sleeps not at all for tokens that are there', () => {
+    const clock = ManualClock.create();
+    const limiter = make(clock);
+    clock.advance(limiter.timeUntil(2));
+    const sleep = sleepsOn(clock);
+    expect(limiter.waitSync(2)).toBe(true);
+    expect(limiter.waitSync(0)).toBe(true);
+    expect(sleep).not.toHaveBeenCalled();
+  });
+});
+
+describe('a blocking wait on a bucket', () => {
+  const emptied = (clock: ManualClock) =>
+    TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock });
+
+  it('that is woken early goes on to its instant', () => {
+    const clock = ManualClock.create();
+    const bucket = emptied(clock);
+    const sleep = sleepsOn(clock, () => clock.set(50));
+    expect(bucket.waitSync(2)).toBe(true);
+    expect(clock.nowMs).toBe(200);
+    expect(sleep).toHaveBeenCalledTimes(2);
+  });
+
+  it('ends at its new instant where the limit changes, even if that is the last of its timeout', () => {
+    const clock = ManualClock.create();
+    const bucket = emptied(clock);
+    sleepsOn(clock, () => bucket.reconfigure({ rate: 2 }));
+    expect(bucket.waitSync(2, { timeoutMs: 1000 })).toBe(true);
+    expect(clock.nowMs).toBe(1000);
+  });
+
+  it('ends at once where that is past its timeout', () => {
+    const clock = ManualClock.create();
+    const bucket = emptied(clock);
+    sleepsOn(clock, () => bucket.reconfigure({ rate: 2 }));
+    expect(bucket.waitSync(2, { timeoutMs: 999 })).toBe(false);
+    expect(clock.nowMs).toBe(0);
+  });
+});
