@@ -59,6 +59,17 @@ describe('allOf', () => {
     expect(first.balance()).toBe(5);
   });
 
+  it('gives back what parts of parts gave', () => {
+    const { clock, perSecond, perMinute, both } = perSecondAndMinute();
+    const late: Limiter = Object.create(perSecond, {
+      clock: { value: clock },
+      timeUntil: { value: () => 0 },
+      take: { value: () => undefined },
+    });
+    expect(allOf(both, late).tryConsume(3)).toBe(false);
+    expect([perSecond.balance(), perMinute.balance()]).toEqual([10, 100]);
+  });
+
   it('lets tokens lapse that a later reservation stands on, rather than mint', () => {
     const clock = ManualClock.create();
     const first = TokenBucket.create({ rate: 1, burst: 5, clock });

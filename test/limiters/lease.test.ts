@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ContinuousLimit, type Lease, ManualClock, TokenBucket } from '../../src/index.ts';
 import type { TokenKernel } from '../../src/kernel/bucket-kernel.ts';
+import { KILLED, Preemption } from '../support/preemption.ts';
 import { Random, SEED } from '../support/random.ts';
 import { Rational } from '../support/rational.ts';
 
@@ -48,6 +49,12 @@ describe('a lease', () => {
     vi.spyOn(kernel, 'balance').mockReturnValueOnce(100);
     expect(lease.tryConsume()).toBe(true);
     expect([lease.stock, bucket.available()]).toEqual([0, 2]);
+  });
+
+  test('asks once for what is not there', () => {
+    const { bucket, lease } = leased({ rate: 10, burst: 5, initial: 0 }, 4);
+    expect(lease.tryConsume()).toBe(false);
+    expect(bucket.stats()).toMatchObject({ calls: 1, refused: 1 });
   });
 
   test('spends every token that comes, and not one more', () => {
@@ -221,6 +228,24 @@ describe('a lease does not outlive a reconfiguration:', () => {
     expect(bucket.tryConsume(1300)).toBe(true);
     expect(spendAll(lease)).toBe(63);
   });
+
+  test('nor a change that its thread did not live to make', () => {
+    const preemption = new Preemption();
+    onTestFinished(() => preemption.restore());
+    let deaths = 0;
+    for (let at = 1; at <= 16; at++) {
+      const { bucket, lease } = leased({ rate: 10, burst: 100 }, 64);
+      lease.tryConsume();
+      const change = () => bucket.reconfigure({ rate: 5 });
+      if (preemption.call(change, at, () => undefined, true) !== KILLED) break;
+      if (bucket.rate !== 10) continue;
+      deaths++;
+      const { stock } = lease;
+      expect(lease.tryConsume()).toBe(true);
+      expect([lease.stock, bucket.stats().calls]).toEqual([stock - 1, 1]);
+    }
+    expect(deaths).toBeGreaterThan(3);
+  });
 });
 
 describe('a wait on a lease', () => {
@@ -228,7 +253,9 @@ describe('a wait on a lease', () => {
     const { lease, bucket } = leased({ rate: 10, burst: 10 }, 8);
     await lease.wait();
     expect(lease.stock).toBe(4);
-    await lease.wait(9);
+    await lease.wait(2);
+    expect([lease.stock, bucket.stats().calls]).toEqual([2, 1]);
+    await lease.wait(7);
     expect([lease.stock, bucket.balance()]).toEqual([0, 0]);
   });
 

@@ -122,6 +122,25 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBe(-10);
   });
 
+  test('whose timeout ends at its new instant is served', async () => {
+    const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
+    const wait = bucket.wait(10, { timeoutMs: 2000 });
+    other.reconfigure({ rate: 5 });
+    await settle();
+    clock.set(2000);
+    await wait;
+    expect(bucket.balance()).toBe(0);
+  });
+
+  test('that is aborted together with a change ends with the reason of its signal', async () => {
+    const { bucket, other } = emptied({ rate: 10, burst: 100 });
+    const abort = new AbortController();
+    const wait = bucket.wait(10, { signal: abort.signal });
+    other.reconfigure({ rate: 20 });
+    abort.abort(new Error('enough'));
+    await expect(wait).rejects.toThrow('enough');
+  });
+
   test('that is aborted after a change ends with the reason of its signal, and its tokens lapse', async () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const abort = new AbortController();
