@@ -6,6 +6,7 @@ import type { WaitOptions } from '../../limiters/limiter.ts';
 import { checkWait, exceeds, timedOut } from '../../limiters/waiting.ts';
 import { checkObject, checkSpanMs, checkTokens } from '../../options.ts';
 import { systemClock } from '../../time/system-clock.ts';
+import { Answers } from './answers.ts';
 import { isUnreachable } from './link.ts';
 import { LocalShare } from './local-share.ts';
 import {
@@ -19,7 +20,7 @@ import { RedisReservation } from './redis-reservation.ts';
 import { type RedisStats, Tally } from './redis-stats.ts';
 import { type Acquired, RemoteBucket, type RemoteReceipt } from './remote-bucket.ts';
 import type { TokenSource } from './token-source.ts';
-import { orAborted, untilRetry } from './waiting.ts';
+import { orAborted } from './waiting.ts';
 
 /** Options of {@link RedisTokenBucket.create}. */
 export type RedisTokenBucketOptions = BucketLimit &
@@ -50,6 +51,7 @@ export class RedisTokenBucket implements TokenSource {
   readonly #settings: RedisSettings;
   readonly #remote: RemoteBucket;
   readonly #tally: Tally;
+  readonly #answers: Answers;
   readonly #local: () => BucketCalls;
 
   /** @internal */
@@ -63,6 +65,7 @@ export class RedisTokenBucket implements TokenSource {
     this.#settings = settings;
     this.#remote = new RemoteBucket({ ...settings, key });
     this.#tally = tally;
+    this.#answers = new Answers(settings, tally);
     this.#local = () => local(this.#remote);
   }
 
@@ -104,26 +107,10 @@ export class RedisTokenBucket implements TokenSource {
     return this.#tally.stats();
   }
 
-  /** Asks the server; `without` answers where it does not. */
-  async #ask<T>(ask: () => Promise<T>, without: { refuse?: () => T; local?: () => T }): Promise<T> {
-    try {
-      const answer = await ask();
-      this.#tally.answered();
-      return answer;
-    } catch (error) {
-      if (!isUnreachable(error)) throw error;
-      this.#tally.unanswered(error);
-      const { whenUnreachable } = this.#settings;
-      const instead = whenUnreachable === 'throw' ? undefined : without[whenUnreachable];
-      if (instead === undefined) throw error;
-      return instead();
-    }
-  }
-
   /** Resolves with whether `n` tokens were taken, now or not at all. */
   async tryConsume(n = 1): Promise<boolean> {
     checkTokens('n', n);
-    const isAdmitted = await this.#ask(
+    const isAdmitted = await this.#answers.ask(
       async () => (await this.#remote.acquire(n, 0)).waitUs === 0,
       { refuse: () => false, local: () => this.#local().tryConsume(n) },
     );
@@ -134,7 +121,7 @@ export class RedisTokenBucket implements TokenSource {
   /** Takes as many whole tokens as there are, at most `n`, and resolves with how many. */
   async consumeOrDrain(n: number): Promise<number> {
     checkTokens('n', n);
-    const taken = await this.#ask(() => this.#remote.drain(n), {
+    const taken = await this.#answers.ask(() => this.#remote.drain(n), {
       refuse: () => 0,
       local: () => this.#local().consumeOrDrain(n),
     });
@@ -148,7 +135,7 @@ export class RedisTokenBucket implements TokenSource {
    */
   async decide(n = 1): Promise<Decision> {
     checkTokens('n', n);
-    const decision = await this.#ask(async () => decisionOf(await this.#remote.decide(n)), {
+    const decision = await this.#answers.ask(async () => decisionOf(await this.#remote.decide(n)), {
       refuse: () => this.#refusal(),
       local: () => this.#local().decide(n),
     });
@@ -170,7 +157,7 @@ export class RedisTokenBucket implements TokenSource {
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     checkTokens('n', n);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    const waitMs = await this.#ask(
+    const waitMs = await this.#answers.ask(
       async () => {
         const { waitUs } = await this.#remote.acquire(n, maxWaitMs * 1000);
         return waitUs < 0 ? REFUSED : waitUs / 1000;
@@ -194,7 +181,7 @@ export class RedisTokenBucket implements TokenSource {
     checkTokens('n', n);
     const { maxWaitMs = Number.POSITIVE_INFINITY } = checkObject('options', options);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    const reservation = await this.#ask(
+    const reservation = await this.#answers.ask(
       async () => {
         const acquired = await this.#remote.acquire(n, maxWaitMs * 1000);
         if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
@@ -245,7 +232,11 @@ export class RedisTokenBucket implements TokenSource {
     signal?.throwIfAborted();
     const deadlineUs = systemClock.now() + timeoutMs * 1000;
     try {
-      const acquired = await this.#acquireBy(n, deadlineUs, signal);
+      const acquire = () => {
+        const asked = this.#remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
+        return orAborted(asked, signal, ({ receipt }) => this.#cancel(receipt));
+      };
+      const acquired = await this.#answers.insist(acquire, deadlineUs, signal);
       if (acquired === undefined) {
         const leftMs = Math.max(0, (deadlineUs - systemClock.now()) / 1000);
         await this.#local().wait(n, { timeoutMs: leftMs, strict, ...(signal && { signal }) });
@@ -259,30 +250,6 @@ export class RedisTokenBucket implements TokenSource {
       throw error;
     }
     this.#tally.count(n, false);
-  }
-
-  /** Until the server answers; undefined where this process's own part is to be asked. */
-  async #acquireBy(
-    n: number,
-    deadlineUs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Acquired | undefined> {
-    const { whenUnreachable, link } = this.#settings;
-    for (;;) {
-      try {
-        const maxWaitUs = Math.max(0, deadlineUs - systemClock.now());
-        const asked = this.#remote.acquire(n, maxWaitUs);
-        const acquired = await orAborted(asked, signal, ({ receipt }) => this.#cancel(receipt));
-        this.#tally.answered();
-        return acquired;
-      } catch (error) {
-        if (!isUnreachable(error)) throw error;
-        this.#tally.unanswered(error);
-        if (whenUnreachable === 'local') return undefined;
-        if (whenUnreachable === 'throw') throw error;
-        await untilRetry(link, deadlineUs, signal, error);
-      }
-    }
   }
 
   async #sleep(
@@ -306,7 +273,7 @@ export class RedisTokenBucket implements TokenSource {
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
     const lapse = () => undefined;
-    await this.#ask(() => this.#remote.refund(n), { refuse: lapse, local: lapse });
+    await this.#answers.ask(() => this.#remote.refund(n), { refuse: lapse, local: lapse });
   }
 
   /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */
@@ -320,7 +287,9 @@ export class RedisTokenBucket implements TokenSource {
    * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, but for `'local'`.
    */
   async balance(): Promise<number> {
-    return this.#ask(() => this.#remote.balance(), { local: () => this.#local().balance() });
+    return this.#answers.ask(() => this.#remote.balance(), {
+      local: () => this.#local().balance(),
+    });
   }
 
   /**
@@ -331,7 +300,7 @@ export class RedisTokenBucket implements TokenSource {
    */
   async timeUntil(tokens: number): Promise<number> {
     checkTokens('tokens', tokens);
-    return this.#ask(async () => (await this.#remote.timeUntil(tokens)) / 1000, {
+    return this.#answers.ask(async () => (await this.#remote.timeUntil(tokens)) / 1000, {
       local: () => this.#local().timeUntil(tokens),
     });
   }
@@ -348,6 +317,9 @@ export class RedisTokenBucket implements TokenSource {
    */
   async reconfigure(limit: LimitChange): Promise<void> {
     checkObject('limit', limit);
-    await this.#ask(() => this.#remote.reconfigure((now) => changedSchedule(now, limit)), {});
+    await this.#answers.ask(
+      () => this.#remote.reconfigure((now) => changedSchedule(now, limit)),
+      {},
+    );
   }
 }
