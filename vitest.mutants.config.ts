@@ -28,7 +28,7 @@ export default defineConfig({
     setupFiles: ['test/support/short-properties.ts'],
     include: [
       'test/explorer/nested.test.ts',
-      'test/kernel/{configurations,kernels,keyed-kernels,position}.test.ts',
+      'test/kernel/{configurations,kernels,key-hash,keyed-kernels,position}.test.ts',
       'test/kernel/{claims,counters,keyed-preemption,lost-races,renewal,schedule,tenure}.test.ts',
       'test/kernel/window-kernels.test.ts',
       'test/limiters/{all-of,cancel,contract,fixed-window,headers,keyed-handle}.test.ts',

@@ -69,7 +69,7 @@ export class KeyHash {
   /** The bytes of the last message. */
   #view(length: number): Uint8Array {
     const { bytes } = this.#message;
-    if (bytes !== this.#scratch) return bytes;
+    if (bytes !== this.#scratch) return bytes.subarray(0, length);
     const view = this.#views[length] ?? this.#scratch.subarray(0, length);
     this.#views[length] = view;
     return view;
