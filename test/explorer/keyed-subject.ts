@@ -26,7 +26,7 @@ const LOOKS = 1;
  */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
-  const region = Region.create({ buffer: new SharedArrayBuffer(1024) });
+  const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
   createKeyedCell({
     kind: 'keyed-token-bucket',
     schedule: SCHEDULE,

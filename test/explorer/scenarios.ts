@@ -241,6 +241,13 @@ function others(): Shared[] {
       setup: 'refuse 2 3',
       threads: [[take1], [take1, ['take', 3, 2]]],
     },
+    {
+      ...keyed,
+      // The halves of a window are the same 32 entries then, and 30 of them are taken.
+      name: 'insert one key from two threads, where the window comes by each entry twice',
+      setup: `refuse 33 ${Array.from({ length: 30 }, (_, i) => `${i + 3}!`).join(' ')}`,
+      threads: [[take1], [take1]],
+    },
     ...['share', 'refuse'].flatMap((whenFull) => {
       // A call that another takes the last place from may be served as one that finds none.
       const instead = { take: 'take without a place' };

@@ -10,6 +10,8 @@ interface Outcome {
   readonly order: readonly Place[];
   /** Those of them that did what they may do instead. */
   readonly instead: readonly Place[];
+  /** Those that may, and did not, or never returned. */
+  readonly rivals: readonly Place[];
   readonly results: ReadonlyMap<string, unknown>;
   readonly observation: unknown;
 }
@@ -39,8 +41,8 @@ function* selections<T>([first, ...others]: readonly T[]): Generator<T[]> {
  * when it began (Herlihy and Wing, 1990). The subject itself, run by one thread with the `atomics`
  * kernel, says what an order gives; that it is right by itself is for other tests.
  *
- * An operation that never returned may have happened or not. One that another thread's overlapped may
- * have done what the scenario names instead.
+ * An operation that never returned may have happened or not. One may have done what the scenario names
+ * instead, where another thread's overlapped it that might have, too, but did not.
  */
 export class Specification {
   readonly #outcomes: readonly Outcome[];
@@ -57,6 +59,9 @@ export class Specification {
     };
     const lengths = threads.map((operations) => operations.length);
     const none = lengths.map(() => 0);
+    const optional = threads.flatMap((operations, thread) =>
+      operations.flatMap(([name], at): Place[] => (name in instead ? [[thread, at]] : [])),
+    );
     const run = (order: readonly Place[], exceptions: readonly Place[]): Outcome => {
       const buffer = new SharedArrayBuffer(initial.byteLength);
       new Uint8Array(buffer).set(initial);
@@ -64,14 +69,15 @@ export class Specification {
       const results = new Map<string, unknown>();
       for (const place of order) {
         const [name, ...args] = operationAt(place);
-        const taken = exceptions.includes(place) ? (instead[name] ?? name) : name;
+        const taken = exceptions.some(isSame(place)) ? (instead[name] ?? name) : name;
         results.set(place.join('/'), subjects[place[0]]?.run([taken, ...args]) ?? null);
       }
-      return { order, instead: exceptions, results, observation: subject.observe(buffer) };
+      const rivals = optional.filter((place) => !exceptions.includes(place));
+      return { order, instead: exceptions, rivals, results, observation: subject.observe(buffer) };
     };
     this.#outcomes = [...orders(lengths, none)].flatMap((order) => {
-      const optional = order.filter((place) => operationAt(place)[0] in instead);
-      return [...selections(optional)].map((exceptions) => run(order, exceptions));
+      const happened = optional.filter((place) => order.some(isSame(place)));
+      return [...selections(happened)].map((exceptions) => run(order, exceptions));
     });
   }
 
@@ -80,22 +86,20 @@ export class Specification {
   }
 }
 
-/** Whether some thread was at another operation at the same time. */
-function isOverlapped([thread, operation]: Place, { begun }: Execution): boolean {
+function isSame([thread, operation]: Place): (other: Place) => boolean {
+  return ([otherThread, at]) => thread === otherThread && operation === at;
+}
+
+/** Whether two threads were at two operations at the same time. */
+function overlap([thread, operation]: Place, [other, at]: Place, { begun }: Execution): boolean {
   const before = begun[thread]?.[operation];
-  return begun.some((operations, other) =>
-    operations.some(
-      (returned, at) =>
-        other !== thread &&
-        returned !== undefined &&
-        at >= (before?.[other] ?? 0) &&
-        operation >= (returned[thread] ?? 0),
-    ),
-  );
+  const after = begun[other]?.[at];
+  if (thread === other || before === undefined || after === undefined) return false;
+  return at >= (before[other] ?? 0) && operation >= (after[thread] ?? 0);
 }
 
 function explains(outcome: Outcome, execution: Execution): boolean {
-  const { order, instead, results, observation } = outcome;
+  const { order, instead, rivals, results, observation } = outcome;
   if (!isDeepStrictEqual(observation, execution.observation)) return false;
   for (const [thread, returned] of execution.results.entries()) {
     for (const [operation, result] of returned.entries()) {
@@ -103,7 +107,8 @@ function explains(outcome: Outcome, execution: Execution): boolean {
       if (!results.has(place) || !isDeepStrictEqual(results.get(place), result)) return false;
     }
   }
-  if (instead.some((place) => !isOverlapped(place, execution))) return false;
+  const isExcused = (place: Place) => rivals.some((rival) => overlap(place, rival, execution));
+  if (!instead.every(isExcused)) return false;
   const begun = ([thread, operation]: Place) => execution.begun[thread]?.[operation];
   const hasReturned = ([thread, operation]: Place) =>
     operation < (execution.results[thread]?.length ?? 0);

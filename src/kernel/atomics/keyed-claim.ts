@@ -37,6 +37,8 @@ export class KeyClaim {
   readonly #blocksAt: number;
   readonly #reclaimedAt: number;
   readonly #looks: number;
+  /** The state of an entry in transit that this call waits for, and the looks that are left. */
+  #awaited = 0n;
   #patience = 0;
   /** Not once this call has done so, or has lost an entry: two could do it in turns for ever. */
   #mayTakeOver = true;
@@ -58,7 +60,7 @@ export class KeyClaim {
   /** Starts a call. */
   begin(): void {
     this.lostRaces = 0;
-    this.#patience = this.#looks;
+    this.#awaited = 0n;
     this.#mayTakeOver = true;
   }
 
@@ -72,6 +74,7 @@ export class KeyClaim {
     const { window, home } = this.#table;
     let entry = home;
     let held = NO_PLACE;
+    let heldBy = 0n;
     for (let probe = 1; probe <= window; probe++) {
       this.#table.saw(probe);
       const state = Atomics.load(this.#words, entry + ENTRY.state);
@@ -84,10 +87,11 @@ export class KeyClaim {
         return this.#adopt(entry, state);
       } else if (held === NO_PLACE) {
         held = entry;
+        heldBy = state;
       }
       entry = this.#table.next(entry, probe);
     }
-    return held === NO_PLACE ? NO_PLACE : this.#takeOver(held);
+    return held === NO_PLACE ? NO_PLACE : this.#takeOver(held, heldBy);
   }
 
   #reclaim(entry: number, state: bigint, floor: bigint): number {
@@ -102,14 +106,14 @@ export class KeyClaim {
     return this.#settle(entry);
   }
 
-  /** The entry's thread sleeps or was terminated: without its ticket it can't commit. */
-  #takeOver(entry: number): number {
+  /** After many looks: the entry's thread sleeps or was terminated. Without its ticket it can't commit. */
+  #takeOver(entry: number, state: bigint): number {
+    if (state !== this.#awaited) {
+      this.#awaited = state;
+      this.#patience = this.#looks;
+    }
     if (this.#patience-- > 0) return BEATEN;
-    if (!this.#mayTakeOver) return NO_PLACE;
-    const state = Atomics.load(this.#words, entry + ENTRY.state);
-    if (!isHeld(state)) return BEATEN;
-    this.#mayTakeOver = false;
-    return this.#claim(entry, state);
+    return this.#mayTakeOver ? this.#claim(entry, state) : NO_PLACE;
   }
 
   #claim(entry: number, state: bigint): number {
@@ -120,6 +124,7 @@ export class KeyClaim {
     }
     this.#held = ticket;
     if (isLive(state)) Atomics.add(this.#words, this.#reclaimedAt, 1n);
+    else if (isHeld(state)) this.#mayTakeOver = false;
     if (!this.#publish(entry) || !this.#name(entry)) return this.#overtaken();
     return this.#settle(entry);
   }
@@ -134,11 +139,10 @@ export class KeyClaim {
     return Atomics.compareExchange(this.#words, entry + ENTRY.state, from, to) === from;
   }
 
-  /** This thread is slow itself: it gives the others all the time that they gave it. */
+  /** Another thread has taken this one's entry, or freed it, or was the first to finish it. */
   #overtaken(): number {
     this.lostRaces++;
     this.#mayTakeOver = false;
-    this.#patience = this.#looks;
     return BEATEN;
   }
 
@@ -197,7 +201,8 @@ export class KeyClaim {
   /**
    * Looks for another entry of the key. Of two threads that name the same key, the later one sees
    * the other's entry; where both do, the one that comes first in the window wins. Leaves the entry
-   * if it has lost.
+   * if it has lost. An entry that the window comes by again is not judged twice: it would come after
+   * this one then.
    */
   #isAlone(mine: number): boolean {
     const { window, home } = this.#table;
@@ -206,7 +211,8 @@ export class KeyClaim {
     for (let probe = 1; probe <= window; probe++) {
       this.#table.saw(probe);
       if (entry === mine) isBefore = false;
-      while (entry !== mine && this.#table.isOfInterest(entry)) {
+      const isNew = entry !== mine && !this.#table.isRepeated(entry, probe);
+      while (isNew && this.#table.isOfInterest(entry)) {
         const state = Atomics.load(this.#words, entry + ENTRY.state);
         // No entry is given out beyond one that was never used.
         if (state === 0n) return true;

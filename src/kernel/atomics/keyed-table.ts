@@ -71,6 +71,13 @@ export class KeyTable {
     return next === this.#end ? this.#start : next;
   }
 
+  /** Whether the window came by its `probe`-th entry before: its halves may overlap. */
+  isRepeated(entry: number, probe: number): boolean {
+    if (probe <= this.#lastAtHome) return false;
+    const ahead = entry - this.home;
+    return (ahead < 0 ? ahead + this.#end - this.#start : ahead) < AT_FIRST_HOME * ENTRY.step;
+  }
+
   /** Notes that so many entries of the window were looked at. */
   saw(probe: number): void {
     if (probe > this.probes) this.probes = probe;

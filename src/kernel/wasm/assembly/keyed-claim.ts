@@ -16,6 +16,7 @@ import {
   identityAfter,
   identityOf,
   isLive,
+  isRepeated,
   isOfInterest,
   NONE,
   reach,
@@ -35,6 +36,8 @@ export const SENSELESS = 3;
 
 let cell: usize = 0;
 let looks: i32 = 0;
+/** The state of an entry in transit that this call waits for, and the looks that are left. */
+let awaited: i64 = 0;
 let patience: i32 = 0;
 /** Not once this call has done so, or has lost an entry: two could do it in turns for ever. */
 let mayTakeOver: bool = true;
@@ -56,7 +59,7 @@ export function openClaims(table: usize, most: i32): void {
 
 export function beginClaims(): void {
   lostRaces = 0;
-  patience = looks;
+  awaited = 0;
   mayTakeOver = true;
 }
 
@@ -98,6 +101,7 @@ function nextTicket(): i64 {
 export function take(floor: i64): i32 {
   let entry = home;
   let inTransit: usize = NONE;
+  let heldBy: i64 = 0;
   for (let probe = 1; probe <= reach; probe++) {
     saw(probe);
     const state = load64(entry + STATE);
@@ -114,10 +118,11 @@ export function take(floor: i64): i32 {
       return adopt(entry, state);
     } else if (inTransit == NONE) {
       inTransit = entry;
+      heldBy = state;
     }
     entry = after(entry, probe);
   }
-  return inTransit == NONE ? FULL : takeOver(inTransit);
+  return inTransit == NONE ? FULL : takeOver(inTransit, heldBy);
 }
 
 /** Another thread gives the entry to this very key: whichever commits first, the key has it. */
@@ -126,14 +131,14 @@ function adopt(entry: usize, state: i64): i32 {
   return settle(entry);
 }
 
-/** The entry's thread sleeps or was terminated: without its ticket it can't commit. */
-function takeOver(entry: usize): i32 {
+/** After many looks: the entry's thread sleeps or was terminated. Without its ticket it can't commit. */
+function takeOver(entry: usize, state: i64): i32 {
+  if (state != awaited) {
+    awaited = state;
+    patience = looks;
+  }
   if (patience-- > 0) return BEATEN;
-  if (!mayTakeOver) return FULL;
-  const state = load64(entry + STATE);
-  if (!isHeld(state)) return BEATEN;
-  mayTakeOver = false;
-  return claim(entry, state);
+  return mayTakeOver ? claim(entry, state) : FULL;
 }
 
 function claim(entry: usize, state: i64): i32 {
@@ -144,6 +149,7 @@ function claim(entry: usize, state: i64): i32 {
   }
   held = mine;
   if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
+  else if (isHeld(state)) mayTakeOver = false;
   if (!publish(entry) || !name(entry)) return overtaken();
   return settle(entry);
 }
@@ -157,11 +163,10 @@ function settle(entry: usize): i32 {
   return BEATEN;
 }
 
-/** This thread is slow itself: it gives the others all the time that they gave it. */
+/** Another thread has taken this one's entry, or freed it, or was the first to finish it. */
 function overtaken(): i32 {
   lostRaces++;
   mayTakeOver = false;
-  patience = looks;
   return BEATEN;
 }
 
@@ -187,7 +192,8 @@ function name(entry: usize): bool {
 /**
  * Looks for another entry of the key. Of two threads that name the same key, the later one sees the
  * other's entry; where both do, the one that comes first in the window wins. Leaves the entry if it
- * has lost.
+ * has lost. An entry that the window comes by again is not judged twice: it would come after this one
+ * then.
  */
 function isAlone(mine: usize): bool {
   let isBefore = true;
@@ -195,7 +201,8 @@ function isAlone(mine: usize): bool {
   for (let probe = 1; probe <= reach; probe++) {
     saw(probe);
     if (entry == mine) isBefore = false;
-    while (entry != mine && isOfInterest(entry)) {
+    const isNew = entry != mine && !isRepeated(entry, probe);
+    while (isNew && isOfInterest(entry)) {
       const state = load64(entry + STATE);
       // No entry is given out beyond one that was never used.
       if (state == 0) return true;

@@ -65,6 +65,13 @@ export function after(entry: usize, probe: i32): usize {
   return next == end ? start : next;
 }
 
+/** Whether the window came by its `probe`-th entry before: its halves may overlap. */
+export function isRepeated(entry: usize, probe: i32): bool {
+  if (probe <= lastAtHome) return false;
+  const ahead = entry < home ? entry + (end - start) - home : entry - home;
+  return ahead < (AT_FIRST_HOME as usize) * ENTRY_BYTES;
+}
+
 /** Starts a call. */
 export function forgetProbes(): void {
   probes = 0;
