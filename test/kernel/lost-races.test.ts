@@ -32,6 +32,12 @@ function counting<L extends Omit<Counting, 'lostRaces'> & Parameters<typeof lost
   };
 }
 
+const ofKey = (table: KeyedTokenBucket): Counting => ({
+  tryConsume: (n) => table.tryConsume('key', n),
+  consumeOrDrain: (n) => table.consumeOrDrain('key', n),
+  lostRaces: () => lostRaces(table),
+});
+
 /** A limiter as two threads have it. */
 const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
   TokenBucket() {
@@ -54,11 +60,10 @@ const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
     const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
     made.tryConsume('key', 0.5);
     made.returnTokens('key', 0.5);
-    const ofKey = (table: KeyedTokenBucket): Counting => ({
-      tryConsume: (n) => table.tryConsume('key', n),
-      consumeOrDrain: (n) => table.consumeOrDrain('key', n),
-      lostRaces: () => lostRaces(table),
-    });
+    return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
+  },
+  'KeyedTokenBucket, of a new key'() {
+    const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
     return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
   },
 };

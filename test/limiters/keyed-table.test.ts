@@ -96,6 +96,18 @@ describe('keys that find no place', () => {
     expect(made.stats()).toMatchObject({ reclaimed: 1 });
   });
 
+  test('are those of a full window, until one of its buckets is full again', () => {
+    const { made, clock } = full('refuse');
+    expect([made.balance('x'), made.timeUntil('x', 1)]).toEqual([0, 1000]);
+    clock.advance(1999);
+    expect(made.balance('x')).toBe(0);
+    made.returnTokens('held 2', 0.001);
+    expect([made.balance('x'), made.stats().entries]).toEqual([2, 1]);
+    expect(made.consumeOrDrain('x', 0.5)).toBe(0);
+    expect(made.tryConsume('x', 2)).toBe(true);
+    expect(made.stats()).toMatchObject({ entries: 2, reclaimed: 1 });
+  });
+
   test('are refused', async () => {
     const { made } = full('refuse');
     expect(made.tryConsume('x')).toBe(false);

@@ -125,8 +125,8 @@ export class KeyClaim {
     this.#held = ticket;
     if (isLive(state)) Atomics.add(this.#words, this.#reclaimedAt, 1n);
     else if (isHeld(state)) this.#mayTakeOver = false;
-    if (!this.#publish(entry) || !this.#name(entry)) return this.#overtaken();
-    return this.#settle(entry);
+    this.#publish(entry);
+    return this.#name(entry) ? this.#settle(entry) : this.#overtaken();
   }
 
   #settle(entry: number): number {
@@ -178,16 +178,16 @@ export class KeyClaim {
     return Number(Atomics.load(this.#words, this.#reclaimedAt));
   }
 
-  /** Writes the key into the entry taken; false if another thread has taken it over. */
-  #publish(entry: number): boolean {
+  /** Writes the key into the entry taken, unless another thread has taken it over. */
+  #publish(entry: number): void {
     for (;;) {
       const identity = Atomics.load(this.#words, entry + ENTRY.identity);
       // Looked at after the identity: whoever holds the entry next changes the identity before it
       // commits, and then this exchange fails.
-      if (Atomics.load(this.#words, entry + ENTRY.state) !== this.#held) return false;
+      if (Atomics.load(this.#words, entry + ENTRY.state) !== this.#held) return;
       const next = this.#table.identityAfter(identity);
       const at = entry + ENTRY.identity;
-      if (Atomics.compareExchange(this.#words, at, identity, next) === identity) return true;
+      if (Atomics.compareExchange(this.#words, at, identity, next) === identity) return;
     }
   }
 

@@ -26,6 +26,8 @@ export class WasmKeyedLoop extends KeyedLoop {
 
   override beginTake(): void {
     this.#begins = 1;
+    this.lostRaces = 0;
+    this.table.probes = 0;
   }
 
   protected override takeOwn(
@@ -49,6 +51,8 @@ export class WasmKeyedLoop extends KeyedLoop {
   }
 
   override recall(): void {
+    // Where less than a token is drained, nothing was asked of the kernel.
+    if (this.#begins !== 0) return;
     const kernel = this.#kernel;
     if (this.#tokens !== this.limit.tokens) this.limit.price(this.#tokens);
     this.lostRaces = kernel.racesLost();

@@ -150,8 +150,8 @@ function claim(entry: usize, state: i64): i32 {
   held = mine;
   if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
   else if (isHeld(state)) mayTakeOver = false;
-  if (!publish(entry) || !name(entry)) return overtaken();
-  return settle(entry);
+  publish(entry);
+  return name(entry) ? settle(entry) : overtaken();
 }
 
 function settle(entry: usize): i32 {
@@ -170,15 +170,15 @@ function overtaken(): i32 {
   return BEATEN;
 }
 
-/** Writes the key into the entry taken; false if another thread has taken it over. */
-function publish(entry: usize): bool {
+/** Writes the key into the entry taken, unless another thread has taken it over. */
+function publish(entry: usize): void {
   while (true) {
     const identity = load64(entry + IDENTITY);
     // Looked at after the identity: whoever holds the entry next changes the identity before it
     // commits, and then this exchange fails.
-    if (load64(entry + STATE) != held) return false;
+    if (load64(entry + STATE) != held) return;
     const next = identityAfter(identity);
-    if (exchange64(entry + IDENTITY, identity, next) == identity) return true;
+    if (exchange64(entry + IDENTITY, identity, next) == identity) return;
   }
 }
 
