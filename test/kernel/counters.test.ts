@@ -1,7 +1,12 @@
-import { describe, expect, test } from 'vitest';
-import { attach, ManualClock, TokenBucket } from '../../src/index.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { attach, ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { Counters } from '../../src/kernel/counters.ts';
+import { createKeyedCell } from '../../src/kernel/keyed-cell.ts';
+import { continuous } from '../../src/kernel/schedule.ts';
+import { COUNTER } from '../../src/memory/layout.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
+import { Preemption } from '../support/preemption.ts';
 import { Random, SEED } from '../support/random.ts';
 import type { HammerJob } from '../workers/hammer.ts';
 
@@ -75,6 +80,62 @@ describe('stats', () => {
       if (attached[random.below(100)]?.tryConsume(n)) admitted += n;
     }
     expect(bucket.stats()).toEqual({ calls: 5000, admitted, refused: 0, lostRaces: 0 });
+  });
+
+  test('of two that share a stripe add up, wherever one of them is stalled', () => {
+    const preemption = new Preemption();
+    onTestFinished(() => preemption.restore());
+    for (let at = 1; ; at++) {
+      const before = preemption.stalls;
+      const { bucket } = counted();
+      for (let i = 1; i < OWN_STRIPES; i++) attach(bucket.handle);
+      const [one, other] = [attach(bucket.handle), attach(bucket.handle)];
+      preemption.call(
+        () => one.tryConsume(1),
+        at,
+        () => other.tryConsume(2),
+      );
+      if (preemption.stalls === before) break;
+      expect(bucket.stats()).toMatchObject({ calls: 2, admitted: 3, refused: 0 });
+    }
+    expect(preemption.stalls).toBeGreaterThan(5);
+  });
+
+  test('of the most that anybody saw keep the most, wherever one is stalled', () => {
+    const preemption = new Preemption();
+    onTestFinished(() => preemption.restore());
+    const place = createKeyedCell({
+      kind: 'keyed-token-bucket',
+      schedule: continuous(1, 1),
+      nowUs: 0,
+      capacity: 1,
+      whenFull: 'share',
+      stats: true,
+      region: Region.create(),
+    });
+    const open = () => Counters.open(place) as Counters;
+    const first = open();
+    expect(first.max(COUNTER.longestProbe)).toBe(0);
+    for (const [probes, most] of [
+      [5, 5],
+      [3, 5],
+      [5, 5],
+    ] as const) {
+      first.raise(COUNTER.longestProbe, probes);
+      expect(first.max(COUNTER.longestProbe)).toBe(most);
+    }
+    for (let i = 1; i < OWN_STRIPES; i++) open();
+    const [one, other] = [open(), open()];
+    // A load and an exchange.
+    for (let at = 1, most = 6; at <= 2; at++, most += 2) {
+      preemption.call(
+        () => one.raise(COUNTER.longestProbe, most),
+        at,
+        () => other.raise(COUNTER.longestProbe, most + 1),
+      );
+      expect(first.max(COUNTER.longestProbe)).toBe(most + 1);
+    }
+    expect(preemption.stalls).toBe(2);
   });
 
   test('of four threads that share a stripe add up exactly', async () => {

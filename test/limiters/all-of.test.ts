@@ -3,10 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import {
   allOf,
+  FixedWindow,
   LeakyBucket,
   type Limiter,
   ManualClock,
   per,
+  SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
@@ -57,6 +59,19 @@ describe('allOf', () => {
     });
     expect(allOf(first, late).tryConsume(3)).toBe(false);
     expect(first.balance()).toBe(5);
+  });
+
+  it.each([FixedWindow, SlidingWindow])('gives back what a window gave', (Window) => {
+    const clock = ManualClock.create();
+    const window = Window.create({ limit: 5, intervalMs: 1000, clock });
+    const late: Limiter = Object.create(window, {
+      clock: { value: clock },
+      timeUntil: { value: () => 0 },
+      take: { value: () => undefined },
+    });
+    expect(allOf(window, late).tryConsume(3)).toBe(false);
+    expect(allOf(window, late).tryConsume(0)).toBe(false);
+    expect(window.available()).toBe(5);
   });
 
   it('gives back what parts of parts gave', () => {

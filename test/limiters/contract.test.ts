@@ -233,7 +233,10 @@ describe.each(LIMITER_CASES)(
       other?.tryConsume(LIMIT - 2);
       other?.tryConsume();
       limiter.decide(2);
-      expect(limiter.stats()).toEqual({ calls: 4, admitted: LIMIT, refused: 2, lostRaces: 0 });
+      limiter.consumeOrDrain?.(1);
+      limiter.consumeOrDrain?.(0);
+      expect(limiter.timeUntil(0)).toBe(0);
+      expect(limiter.stats()).toEqual({ calls: 6, admitted: LIMIT, refused: 3, lostRaces: 0 });
       expect(other?.stats?.()).toEqual(limiter.stats());
     });
   },
