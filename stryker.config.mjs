@@ -14,11 +14,11 @@ export default {
   // A constant of the module is evaluated before any test: all tests would have to run on it.
   ignoreStatic: true,
   concurrency: 2,
-  timeoutMS: 5_000,
+  timeoutMS: 2_000,
   incremental: true,
   incrementalFile: 'reports/mutants.json',
   reporters: ['clear-text', 'progress-append-only'],
-  clearTextReporter: { logTests: false, allowColor: false },
+  clearTextReporter: { logTests: false, reportTests: false, allowColor: false },
   thresholds: { high: 95, low: 90, break: 85 },
   ignorePatterns: ['coverage', 'docs', 'bench', 'biome.json'],
 };
