@@ -109,6 +109,5 @@ export class Position {
 
 /** The same tokens in ticks of another schedule, rounded towards fewer tokens, also in debt. */
 function convert(ticks: bigint, from: Schedule, to: Schedule): bigint {
-  if (from.ticksPerToken === 0) return 0n;
   return floorDivide(ticks * BigInt(to.ticksPerToken), BigInt(from.ticksPerToken));
 }

@@ -65,7 +65,7 @@ const limits = fc.oneof(
   fc.double({ min: 0.01, max: 1e6, noNaN: true }).map((rate) => continuous(rate, 1000)),
   fc.constantFrom(1, 10, 1000).map((rate) => continuous(rate, 1000)),
   fc
-    .tuple(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.1, 1, 7, 250, 1000))
+    .tuple(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.1, 1 / 3, 0.7, 1, 7, 250, 1000))
     .map(([quantum, fillIntervalMs]) => perInterval(quantum, fillIntervalMs, 1000)),
 );
 
@@ -117,6 +117,14 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     expect(position.dueUs()).toBe(scene.paidUs());
     scene.change(continuous(10, 100));
     expect(position.dueUs()).toBe(8_000_000);
+  });
+
+  test('is never later than the bucket may be in debt', () => {
+    const scene = new Scene(open, continuous(1e6, 1e9));
+    const position = scene.waiting(1e9);
+    scene.change(continuous(1e-6, 1));
+    expect(position.dueUs() / (365.25 * DAY_US)).toBeCloseTo(4.46, 2);
+    expect(position.dueUs()).toBeCloseTo(scene.paidUs(), 0);
   });
 
   test('is not moved by the renewal of a record', () => {
