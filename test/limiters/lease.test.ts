@@ -255,7 +255,9 @@ describe('a wait on a lease', () => {
     expect(lease.stock).toBe(4);
     await lease.wait(2);
     expect([lease.stock, bucket.stats().calls]).toEqual([2, 1]);
-    await lease.wait(7);
+    expect(lease.waitSync()).toBe(true);
+    expect([lease.stock, bucket.stats().calls]).toEqual([1, 1]);
+    await lease.wait(6);
     expect([lease.stock, bucket.balance()]).toEqual([0, 0]);
   });
 
