@@ -62,6 +62,11 @@ const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
     made.returnTokens('key', 0.5);
     return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
   },
+  'KeyedTokenBucket, of a key without a place'() {
+    const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
+    for (const other of ['one', 'another']) made.acquire(other, LIMIT);
+    return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
+  },
   'KeyedTokenBucket, of a new key'() {
     const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
     return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
