@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { attach, HandleError, ManualClock, Sometimes } from '../../src/index.ts';
+import { attach, HandleError, ManualClock, Region, Sometimes } from '../../src/index.ts';
+import { SOMETIMES } from '../../src/memory/layout.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
@@ -123,11 +124,49 @@ describe('Sometimes', () => {
     [{ first: -1 }, RangeError, /^first must be an integer at least 0 and at most .*, got -1$/],
     [{ every: 1.5 }, RangeError, /^every must be an integer .*, got 1.5$/],
     [{ every: '2' as never }, TypeError, /^every must be an integer .*, got "2"$/],
+    [{ first: 2 ** 29 }, RangeError, /^first must be .* at most 536870911, got 536870912$/],
+    [{ intervalMs: -1 }, RangeError, /^intervalMs must be .*, got -1$/],
+    [{ intervalMs: '1' as never }, TypeError, /^intervalMs must be .*, got "1"$/],
     [{ intervalMs: Number.POSITIVE_INFINITY }, RangeError, /^intervalMs must be .*, got Infinity$/],
   ])('names what is wrong with %o', (options, error, message) => {
     expect(() => Sometimes.create(options)).toThrow(error);
     expect(() => Sometimes.create(options)).toThrow(message);
   });
+
+  it('has one interval wherever it is attached', () => {
+    const clock = ManualClock.create();
+    clock.set(1e9);
+    const made = Sometimes.create({ intervalMs: 100, clock });
+    const other = Sometimes.attach(made.handle);
+    expect([made.isDue(), other.isDue()]).toEqual([true, false]);
+    clock.advance(99.9);
+    expect(other.isDue()).toBe(false);
+    clock.advance(0.1);
+    expect([other.isDue(), made.isDue()]).toEqual([true, false]);
+  });
+
+  it.each(Object.entries(SOMETIMES))(
+    'is damaged where its %s is not what it may be',
+    (_, field) => {
+      const region = Region.create();
+      const { handle } = Sometimes.create({ first: 3, every: 2, intervalMs: 100, region });
+      for (const wrong of [Number.NaN, 0.1, Number.NEGATIVE_INFINITY]) {
+        const at = (handle.offset + field) / 8;
+        const right = region.f64[at] ?? 0;
+        if (wrong === 0.1 && field === SOMETIMES.intervalMs) continue;
+        region.f64[at] = wrong;
+        expect(() => Sometimes.attach(handle)).toThrow(
+          expect.objectContaining({
+            code: 'ERR_REGION_DAMAGED',
+            message: 'the configuration makes no sense',
+            cause: expect.any(Error),
+          }),
+        );
+        region.f64[at] = right;
+      }
+      expect(Sometimes.attach(handle).isDue()).toBe(true);
+    },
+  );
 
   it('does nothing for what is no function, and counts no call', () => {
     const sometimes = Sometimes.create({});
