@@ -71,7 +71,7 @@ it.each(SUBJECTS)(
     for (const scenario of PAIRS.filter(({ subject }) => subject === name)) {
       const subject = moduleOf(scenario);
       const initial = new Uint8Array(subject.create(scenario.setup)).slice();
-      // No call of these need give way to another for good.
+      // What the scenario excuses needs more turns than these.
       const { threads } = scenario;
       const specification = new Specification({ threads }, subject, initial);
       for (const outer of scenario.threads.keys()) {

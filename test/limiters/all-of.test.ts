@@ -22,6 +22,15 @@ function perSecondAndMinute() {
   return { clock, perSecond, perMinute, both: allOf(perMinute, perSecond) };
 }
 
+/** As where another thread takes all, after the question and before the taking. */
+function emptiedBetween(limiter: Limiter, clock: ManualClock): Limiter {
+  return Object.create(limiter, {
+    clock: { value: clock },
+    timeUntil: { value: () => 0 },
+    take: { value: () => undefined },
+  });
+}
+
 describe('allOf', () => {
   it('costs the first nothing when the second refuses, a thousand times over', () => {
     const { clock, perSecond, perMinute, both } = perSecondAndMinute();
@@ -51,12 +60,7 @@ describe('allOf', () => {
     const clock = ManualClock.create();
     const first = TokenBucket.create({ rate: 1, burst: 5, clock });
     const second = TokenBucket.create({ rate: 1, burst: 5, clock });
-    // Stands for the other thread: it comes after the question and before the taking.
-    const late: Limiter = Object.create(second, {
-      clock: { value: clock },
-      timeUntil: { value: () => 0 },
-      take: { value: () => undefined },
-    });
+    const late = emptiedBetween(second, clock);
     expect(allOf(first, late).tryConsume(3)).toBe(false);
     expect(first.balance()).toBe(5);
   });
@@ -64,11 +68,7 @@ describe('allOf', () => {
   it.each([FixedWindow, SlidingWindow])('gives back what a window gave', (Window) => {
     const clock = ManualClock.create();
     const window = Window.create({ limit: 5, intervalMs: 1000, clock });
-    const late: Limiter = Object.create(window, {
-      clock: { value: clock },
-      timeUntil: { value: () => 0 },
-      take: { value: () => undefined },
-    });
+    const late = emptiedBetween(window, clock);
     expect(allOf(window, late).tryConsume(3)).toBe(false);
     expect(allOf(window, late).tryConsume(0)).toBe(false);
     expect(window.available()).toBe(5);
@@ -76,11 +76,7 @@ describe('allOf', () => {
 
   it('gives back what parts of parts gave', () => {
     const { clock, perSecond, perMinute, both } = perSecondAndMinute();
-    const late: Limiter = Object.create(perSecond, {
-      clock: { value: clock },
-      timeUntil: { value: () => 0 },
-      take: { value: () => undefined },
-    });
+    const late = emptiedBetween(perSecond, clock);
     expect(allOf(both, late).tryConsume(3)).toBe(false);
     expect([perSecond.balance(), perMinute.balance()]).toEqual([10, 100]);
   });

@@ -169,7 +169,7 @@ describe('reconfigure', () => {
     bucket.reconfigure({ fillIntervalMs: 200 });
     expect(bucket.timeUntil(6)).toBe(200);
     clock.advance(150);
-    // A microsecond in a day is another interval; a part in a billion is a rounding.
+    // A part in a million makes another interval; one in ten trillion is a rounding.
     bucket.reconfigure({ fillIntervalMs: 200 * (1 + 1e-6) });
     expect(bucket.timeUntil(6)).toBeCloseTo(200, 3);
     clock.advance(50);
