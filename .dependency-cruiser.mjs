@@ -18,7 +18,7 @@ if (!allExtensions.some(({ extension, available }) => extension === '.ts' && ava
 const BASE = '^src/(errors|options)\\.ts$';
 const MEMORY = '^src/memory/';
 const KERNEL = '^src/kernel/';
-const KEY_HASH = '^src/kernel/key-hash\\.ts$';
+const KEY_HASH = '^src/kernel/keyed/hash\\.ts$';
 const SIPHASH = '^node_modules/siphash24/';
 const TIME = '^src/time/';
 const TICKER_THREAD = '^src/time/ticker-thread\\.ts$';
@@ -105,7 +105,7 @@ export default {
     tsPreCompilationDeps: true,
     detectProcessBuiltinModuleCalls: true,
     // Compiled by another compiler, which fails by itself if an import does not resolve.
-    exclude: { path: '^src/kernel/wasm/(assembly/|compile\\.mjs$)' },
+    exclude: { path: '^src/kernel/(engine/|build/compile\\.mjs$)' },
     doNotFollow: { path: ['node_modules', DIST] },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

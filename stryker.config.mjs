@@ -1,5 +1,5 @@
 // Mutation testing, `npm run test:mutants`: Stryker changes the sources one small step at a time, and
-// the fast tests must notice. Part of it: `npm run test:mutants -- --mutate src/kernel/schedule.ts`.
+// the fast tests must notice. Part of it: `npm run test:mutants -- --mutate src/kernel/bucket/schedule.ts`.
 
 export default {
   mutate: [

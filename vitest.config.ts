@@ -41,9 +41,9 @@ export default defineConfig({
       include: ['src/**/*.ts'],
       exclude: [
         // WebAssembly as base64, made by the build.
-        'src/kernel/wasm/*binary.ts',
+        'src/kernel/build/*-binary.ts',
         // AssemblyScript: what runs is WebAssembly, whose steps V8 does not count.
-        'src/kernel/wasm/assembly/**',
+        'src/kernel/engine/**',
       ],
       reporter: ['text'],
       reportOnFailure: true,

@@ -4,7 +4,7 @@ export {
   RateLimitError,
   type RateLimitErrorCode,
 } from './errors.ts';
-export type { LimiterStats } from './kernel/bucket-kernel.ts';
+export type { LimiterStats } from './kernel/bucket/kernel.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';

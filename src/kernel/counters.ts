@@ -1,6 +1,6 @@
 import type { CellPlace } from '../memory/cell.ts';
 import { CELL, COUNTER, OWN_STRIPES, STRIPE_BYTES, STRIPE_COUNT } from '../memory/layout.ts';
-import type { LimiterStats } from './bucket-kernel.ts';
+import type { LimiterStats } from './bucket/kernel.ts';
 
 /** Float64 index of a stripe. */
 function stripeAt({ offset, bytes }: CellPlace, stripe: number): number {

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { AtomicsBucket } from './atomics/bucket.ts';
-import type { BucketKernel } from './bucket-kernel.ts';
+import type { BucketKernel } from './bucket/kernel.ts';
 import { WasmBucket } from './wasm/bucket.ts';
 import { wantsWasm } from './wasm/choose.ts';
 import { openWasmKernel } from './wasm/module.ts';

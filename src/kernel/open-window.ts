@@ -10,7 +10,7 @@ import { openWasmKernel, type WasmKernel } from './wasm/module.ts';
 import { WasmSlidingLog } from './wasm/sliding-log.ts';
 import { WasmSlidingWindow } from './wasm/sliding-window.ts';
 import { WasmSometimes } from './wasm/sometimes.ts';
-import type { SometimesKernel, WindowKernel } from './window-kernel.ts';
+import type { SometimesKernel, WindowKernel } from './window/kernel.ts';
 
 /** The compiled kernel, unless the other was asked for or it must be. */
 function choose({ region }: CellPlace, asked: KernelName | undefined): WasmKernel | undefined {

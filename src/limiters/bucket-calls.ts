@@ -1,4 +1,4 @@
-import { LATER, type TokenKernel } from '../kernel/bucket-kernel.ts';
+import { LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
 import { checkObject, checkSpanMs, checkTokens } from '../options.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';

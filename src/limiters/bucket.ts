@@ -1,9 +1,9 @@
 import { RateLimitError } from '../errors.ts';
-import type { BucketKernel, LimiterStats } from '../kernel/bucket-kernel.ts';
-import { Changes } from '../kernel/changes.ts';
+import { Changes } from '../kernel/bucket/changes.ts';
+import type { BucketKernel, LimiterStats } from '../kernel/bucket/kernel.ts';
+import { Position } from '../kernel/bucket/position.ts';
+import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { openBucket } from '../kernel/open-bucket.ts';
-import { Position } from '../kernel/position.ts';
-import type { Schedule } from '../kernel/schedule.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';

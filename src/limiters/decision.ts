@@ -1,4 +1,4 @@
-import type { Verdict } from '../kernel/bucket-kernel.ts';
+import type { Verdict } from '../kernel/bucket/kernel.ts';
 
 /** What a limiter answered, in the terms of HTTP rate-limit headers. */
 export interface Decision {

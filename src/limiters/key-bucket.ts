@@ -1,5 +1,5 @@
 import type { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
-import type { TokenKernel } from '../kernel/bucket-kernel.ts';
+import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { Clock } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 

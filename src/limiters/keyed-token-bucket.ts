@@ -1,16 +1,16 @@
 import type { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
-import { KeyHash } from '../kernel/key-hash.ts';
-import type { Key } from '../kernel/key-message.ts';
+import { continuous } from '../kernel/bucket/schedule.ts';
 import {
   createKeyedCell,
   MAX_CAPACITY,
   openKeyedCell,
   WHEN_FULL,
   type WhenFull,
-} from '../kernel/keyed-cell.ts';
-import type { KeyedStats } from '../kernel/keyed-stats.ts';
+} from '../kernel/keyed/cell.ts';
+import { KeyHash } from '../kernel/keyed/hash.ts';
+import type { Key } from '../kernel/keyed/message.ts';
+import type { KeyedStats } from '../kernel/keyed/stats.ts';
 import { openKeyed } from '../kernel/open-keyed.ts';
-import { continuous } from '../kernel/schedule.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';

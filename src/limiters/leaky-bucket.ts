@@ -1,5 +1,5 @@
-import { createBucketCell, openBucketCell } from '../kernel/bucket-cell.ts';
-import { continuous, type Schedule } from '../kernel/schedule.ts';
+import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
+import { continuous, type Schedule } from '../kernel/bucket/schedule.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';

@@ -1,4 +1,4 @@
-import { continuous, perInterval, type Schedule } from '../kernel/schedule.ts';
+import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
 
 /** Tokens that flow in continuously. */
 export interface ContinuousLimit {

@@ -1,4 +1,4 @@
-import type { Changes } from '../kernel/changes.ts';
+import type { Changes } from '../kernel/bucket/changes.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 

@@ -1,4 +1,4 @@
-import type { Changes } from '../kernel/changes.ts';
+import type { Changes } from '../kernel/bucket/changes.ts';
 import type { Alarm } from '../memory/alarm.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
 import type { Reservation } from './reservation.ts';

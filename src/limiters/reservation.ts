@@ -1,5 +1,5 @@
-import type { Receipt, TokenKernel } from '../kernel/bucket-kernel.ts';
-import type { Position } from '../kernel/position.ts';
+import type { Receipt, TokenKernel } from '../kernel/bucket/kernel.ts';
+import type { Position } from '../kernel/bucket/position.ts';
 import type { Grant } from './limiter.ts';
 
 /** Tokens promised for an instant. Act at that instant or later, or give them back. */

@@ -1,7 +1,7 @@
 import { openSlidingWindow } from '../kernel/open-window.ts';
-import { createWindowCell, openWindowCell, readWindow } from '../kernel/window-cell.ts';
-import { checkWindowLimit, firstSlotWord } from '../kernel/window-limit.ts';
-import { clockTicks } from '../kernel/window-time.ts';
+import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
+import { checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
+import { clockTicks } from '../kernel/window/time.ts';
 import { checkObject } from '../options.ts';
 import {
   checkShared,

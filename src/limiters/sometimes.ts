@@ -1,10 +1,10 @@
 import { openSometimes } from '../kernel/open-window.ts';
+import type { SometimesKernel } from '../kernel/window/kernel.ts';
 import {
   checkOccasions,
   createSometimesCell,
   openSometimesCell,
-} from '../kernel/sometimes-cell.ts';
-import type { SometimesKernel } from '../kernel/window-kernel.ts';
+} from '../kernel/window/sometimes-cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';

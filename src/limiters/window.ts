@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
-import type { LimiterStats } from '../kernel/bucket-kernel.ts';
-import type { WindowKernel } from '../kernel/window-kernel.ts';
+import type { LimiterStats } from '../kernel/bucket/kernel.ts';
+import type { WindowKernel } from '../kernel/window/kernel.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';

@@ -1,7 +1,7 @@
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
-import { createBucketCell, openBucketCell } from '../../src/kernel/bucket-cell.ts';
-import type { BucketKernel, Receipt } from '../../src/kernel/bucket-kernel.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
+import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
+import type { BucketKernel, Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';

@@ -1,9 +1,9 @@
 import { KeyedBuckets } from '../../src/kernel/atomics/keyed-buckets.ts';
 import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
-import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
-import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
-import { NO_PLACE } from '../../src/kernel/keyed-words.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
+import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed/cell.ts';
+import { NO_PLACE } from '../../src/kernel/keyed/words.ts';
 import { WasmKeyedLoop } from '../../src/kernel/wasm/keyed-loop.ts';
 import type { WasmKeyed } from '../../src/kernel/wasm/keyed-module.ts';
 import { nonceOf } from '../../src/memory/cell.ts';

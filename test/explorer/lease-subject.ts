@@ -1,9 +1,9 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
-import { openBucketCell } from '../../src/kernel/bucket-cell.ts';
-import type { BucketKernel } from '../../src/kernel/bucket-kernel.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
-import { Tenure } from '../../src/kernel/tenure.ts';
+import { openBucketCell } from '../../src/kernel/bucket/cell.ts';
+import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { Tenure } from '../../src/kernel/bucket/tenure.ts';
 import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
 import { Lease } from '../../src/limiters/lease.ts';

@@ -1,8 +1,8 @@
 import { Region, Sometimes } from '../../src/index.ts';
 import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
-import { openSometimesCell } from '../../src/kernel/sometimes-cell.ts';
 import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
-import type { ClockReader, SometimesKernel } from '../../src/kernel/window-kernel.ts';
+import type { ClockReader, SometimesKernel } from '../../src/kernel/window/kernel.ts';
+import { openSometimesCell } from '../../src/kernel/window/sometimes-cell.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../src/kernel/bucket-kernel.ts';
+import type { Verdict } from '../../src/kernel/bucket/kernel.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 
 /** One operation of a thread: a name that the subject knows, and its arguments. */

@@ -2,14 +2,14 @@ import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../
 import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
 import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
 import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
-import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
+import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { WasmFixedWindow } from '../../src/kernel/wasm/fixed-window.ts';
 import type { WasmKernel } from '../../src/kernel/wasm/module.ts';
 import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
 import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
-import { openWindowCell } from '../../src/kernel/window-cell.ts';
-import type { WindowKernel } from '../../src/kernel/window-kernel.ts';
-import type { WindowKind } from '../../src/kernel/window-limit.ts';
+import { openWindowCell } from '../../src/kernel/window/cell.ts';
+import type { WindowKernel } from '../../src/kernel/window/kernel.ts';
+import type { WindowKind } from '../../src/kernel/window/limit.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { createKeyedCell, openKeyedCell, readTable } from '../../src/kernel/keyed-cell.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { createKeyedCell, openKeyedCell, readTable } from '../../src/kernel/keyed/cell.ts';
+import { createWindowCell, openWindowCell, readWindow } from '../../src/kernel/window/cell.ts';
+import { firstSlotWord } from '../../src/kernel/window/limit.ts';
 import {
   createSometimesCell,
   openSometimesCell,
   readOccasions,
-} from '../../src/kernel/sometimes-cell.ts';
-import { createWindowCell, openWindowCell, readWindow } from '../../src/kernel/window-cell.ts';
-import { firstSlotWord } from '../../src/kernel/window-limit.ts';
+} from '../../src/kernel/window/sometimes-cell.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { Region } from '../../src/memory/region.ts';
 

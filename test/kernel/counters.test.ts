@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { attach, ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { Counters } from '../../src/kernel/counters.ts';
-import { createKeyedCell } from '../../src/kernel/keyed-cell.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
+import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { COUNTER } from '../../src/memory/layout.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { Region, TokenBucket } from '../../src/index.ts';
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
-import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
-import type { BucketKernel, Receipt } from '../../src/kernel/bucket-kernel.ts';
-import { continuous, perInterval, type Schedule } from '../../src/kernel/schedule.ts';
-import { BINARY } from '../../src/kernel/wasm/binary.ts';
+import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
+import type { BucketKernel, Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import { BINARY } from '../../src/kernel/build/core-binary.ts';
 import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
 import { compiled, same, Twins } from '../support/twins.ts';

@@ -1,8 +1,8 @@
 import siphash24 from 'siphash24';
 import { describe, expect, it, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { KeyHash } from '../../src/kernel/key-hash.ts';
-import { type Key, KeyMessage } from '../../src/kernel/key-message.ts';
+import { KeyHash } from '../../src/kernel/keyed/hash.ts';
+import { type Key, KeyMessage } from '../../src/kernel/keyed/message.ts';
 import * as compiled from '../../src/kernel/wasm/siphash.ts';
 import { KEYED } from '../../src/memory/layout.ts';
 import { Random, SEED } from '../support/random.ts';

@@ -2,14 +2,14 @@ import siphash24 from 'siphash24';
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { KeyedBuckets } from '../../src/kernel/atomics/keyed-buckets.ts';
-import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
-import { createKeyedCell, type WhenFull } from '../../src/kernel/keyed-cell.ts';
-import { NOWHERE } from '../../src/kernel/keyed-words.ts';
+import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { KEYED_BINARY } from '../../src/kernel/build/keyed-binary.ts';
+import { SIPHASH_BINARY } from '../../src/kernel/build/siphash-binary.ts';
+import { createKeyedCell, type WhenFull } from '../../src/kernel/keyed/cell.ts';
+import { NOWHERE } from '../../src/kernel/keyed/words.ts';
 import { openKeyed } from '../../src/kernel/open-keyed.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
-import { KEYED_BINARY } from '../../src/kernel/wasm/keyed-binary.ts';
 import { hashOf, messageOf, openWasmSiphash } from '../../src/kernel/wasm/siphash.ts';
-import { SIPHASH_BINARY } from '../../src/kernel/wasm/siphash-binary.ts';
 import {
   CELL,
   type CellKind,

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
-import { originOf, ticksAt } from '../../src/kernel/config-record.ts';
+import { originOf, ticksAt } from '../../src/kernel/bucket/record.ts';
 import {
   continuous,
   isSound,
   perInterval,
   type Schedule,
   ticksOf,
-} from '../../src/kernel/schedule.ts';
-import { MAX_SPAN_TICKS } from '../../src/kernel/ticks.ts';
+} from '../../src/kernel/bucket/schedule.ts';
+import { MAX_SPAN_TICKS } from '../../src/kernel/bucket/ticks.ts';
 import { Random, SEED } from '../support/random.ts';
 
 const RUNS = { seed: SEED, numRuns: 1000 };

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
-import { createBucketCell } from '../../src/kernel/bucket-cell.ts';
-import { endTenure } from '../../src/kernel/config-record.ts';
-import { continuous } from '../../src/kernel/schedule.ts';
-import { Tenure } from '../../src/kernel/tenure.ts';
+import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { endTenure } from '../../src/kernel/bucket/record.ts';
+import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { Tenure } from '../../src/kernel/bucket/tenure.ts';
 
 function made() {
   const region = Region.create();

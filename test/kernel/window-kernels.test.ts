@@ -4,14 +4,13 @@ import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
 import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
 import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
 import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
-import type { Receipt } from '../../src/kernel/bucket-kernel.ts';
-import { createSometimesCell } from '../../src/kernel/sometimes-cell.ts';
+import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { WasmFixedWindow } from '../../src/kernel/wasm/fixed-window.ts';
 import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
 import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
 import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
-import { createWindowCell } from '../../src/kernel/window-cell.ts';
-import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window-kernel.ts';
+import { createWindowCell } from '../../src/kernel/window/cell.ts';
+import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
 import {
   checkWindowLimit,
   countBitsOf,
@@ -19,8 +18,9 @@ import {
   lowBitsOf,
   type WindowKind,
   type WindowLimit,
-} from '../../src/kernel/window-limit.ts';
-import { clockTicks, logEpochTicks } from '../../src/kernel/window-time.ts';
+} from '../../src/kernel/window/limit.ts';
+import { createSometimesCell } from '../../src/kernel/window/sometimes-cell.ts';
+import { clockTicks, logEpochTicks } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
 import { compiled, same, Twins } from '../support/twins.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ContinuousLimit, type Lease, ManualClock, TokenBucket } from '../../src/index.ts';
-import type { TokenKernel } from '../../src/kernel/bucket-kernel.ts';
+import type { TokenKernel } from '../../src/kernel/bucket/kernel.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
 import { Random, SEED } from '../support/random.ts';
 import { Rational } from '../support/rational.ts';

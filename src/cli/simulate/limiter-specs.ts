@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { countBitsOf } from '../../kernel/window-limit.ts';
+import { countBitsOf } from '../../kernel/window/limit.ts';
 import { allOf } from '../../limiters/all-of.ts';
 import { FixedWindow } from '../../limiters/fixed-window.ts';
 import { LeakyBucket } from '../../limiters/leaky-bucket.ts';

@@ -1,4 +1,4 @@
-import type { LimiterStats } from '../../kernel/bucket-kernel.ts';
+import type { LimiterStats } from '../../kernel/bucket/kernel.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';

@@ -1,4 +1,4 @@
-import type { Key } from '../../kernel/key-message.ts';
+import type { Key } from '../../kernel/keyed/message.ts';
 import { shown } from '../../options.ts';
 import { checkName } from './redis-options.ts';
 

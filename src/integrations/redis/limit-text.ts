@@ -1,5 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
-import { isSound, type Schedule } from '../../kernel/schedule.ts';
+import { isSound, type Schedule } from '../../kernel/bucket/schedule.ts';
 import { HALF } from './script.ts';
 
 const HALF_TICKS = BigInt(HALF);

@@ -1,4 +1,4 @@
-import type { Schedule } from '../../kernel/schedule.ts';
+import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 
 /**

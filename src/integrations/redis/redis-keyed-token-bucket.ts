@@ -1,5 +1,5 @@
-import type { Key } from '../../kernel/key-message.ts';
-import { MAX_CAPACITY } from '../../kernel/keyed-cell.ts';
+import { MAX_CAPACITY } from '../../kernel/keyed/cell.ts';
+import type { Key } from '../../kernel/keyed/message.ts';
 import type { Decision } from '../../limiters/decision.ts';
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { BucketLimit, LimitChange } from '../../limiters/limit.ts';

@@ -1,4 +1,4 @@
-import { LATER, NEVER } from '../../kernel/bucket-kernel.ts';
+import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
 import { type Decision, decisionOf } from '../../limiters/decision.ts';
 import { type BucketLimit, changedSchedule, type LimitChange } from '../../limiters/limit.ts';

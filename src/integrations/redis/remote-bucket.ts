@@ -1,7 +1,7 @@
-import { LATER, NEVER, type Verdict } from '../../kernel/bucket-kernel.ts';
-import { ticksAt, tokensOf, untilHeld } from '../../kernel/config-record.ts';
-import { type Schedule, ticksOf } from '../../kernel/schedule.ts';
-import { MAX_SPAN_TICKS } from '../../kernel/ticks.ts';
+import { LATER, NEVER, type Verdict } from '../../kernel/bucket/kernel.ts';
+import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
+import { type Schedule, ticksOf } from '../../kernel/bucket/schedule.ts';
+import { MAX_SPAN_TICKS } from '../../kernel/bucket/ticks.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { halvesOf, limitText, readLimit, ticksOfHalves } from './limit-text.ts';
 import type { Link } from './link.ts';

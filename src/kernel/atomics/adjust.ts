@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { INDEX_BITS } from '../../memory/layout.ts';
-import { exchangeZeroTime, type LiveRecord, ticksAt } from '../config-record.ts';
-import { ticksOf } from '../schedule.ts';
+import { exchangeZeroTime, type LiveRecord, ticksAt } from '../bucket/record.ts';
+import { ticksOf } from '../bucket/schedule.ts';
 
 // Changes off the hot path, in BigInt. Each takes the word and record that were seen, and does
 // nothing if the word has changed since.

@@ -9,11 +9,11 @@ import {
   NEVER,
   type Receipt,
   type Verdict,
-} from '../bucket-kernel.ts';
-import { type LiveRecord, liveRecord, ticksAt, tokensOf, untilHeld } from '../config-record.ts';
+} from '../bucket/kernel.ts';
+import { type LiveRecord, liveRecord, ticksAt, tokensOf, untilHeld } from '../bucket/record.ts';
+import { type Schedule, ticksOf } from '../bucket/schedule.ts';
+import { MAX_SPAN_TICKS, RENEW_TICKS } from '../bucket/ticks.ts';
 import { Counters } from '../counters.ts';
-import { type Schedule, ticksOf } from '../schedule.ts';
-import { MAX_SPAN_TICKS, RENEW_TICKS } from '../ticks.ts';
 import { giveBack, takeWhole } from './adjust.ts';
 import { LiveLimit, LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
 import { reconfigure, renew } from './reconfigure.ts';

@@ -1,11 +1,11 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF } from '../../memory/layout.ts';
-import type { Receipt } from '../bucket-kernel.ts';
-import { readWindow } from '../window-cell.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { countBitsOf, fixedWindowUnits, lowBitsOf } from '../window-limit.ts';
-import { WindowOperations } from '../window-operations.ts';
-import { WindowTime } from '../window-time.ts';
+import type { Receipt } from '../bucket/kernel.ts';
+import { readWindow } from '../window/cell.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { countBitsOf, fixedWindowUnits, lowBitsOf } from '../window/limit.ts';
+import { WindowOperations } from '../window/operations.ts';
+import { WindowTime } from '../window/time.ts';
 
 /** What `#startOfNext` says while the window goes on. */
 const GOES_ON = -1;

@@ -13,7 +13,7 @@ import {
   TAG_BITS,
   TRANSIT,
   tagOf,
-} from '../keyed-words.ts';
+} from '../keyed/words.ts';
 import type { KeyTable } from './keyed-table.ts';
 
 export function damagedEntry(): HandleError {

@@ -1,5 +1,5 @@
-import { FIRST_TICKS, LAST_TICKS, TAG_BITS, TAG_MASK } from '../keyed-words.ts';
-import type { Schedule } from '../schedule.ts';
+import type { Schedule } from '../bucket/schedule.ts';
+import { FIRST_TICKS, LAST_TICKS, TAG_BITS, TAG_MASK } from '../keyed/words.ts';
 import { LOW_UNIT, PER_LOW_UNIT } from './live-limit.ts';
 
 /**

@@ -1,7 +1,8 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
-import { LATER, NEVER } from '../bucket-kernel.ts';
-import { readTable, WHEN_FULL } from '../keyed-cell.ts';
+import { LATER, NEVER } from '../bucket/kernel.ts';
+import { MAX_SPAN_TICKS } from '../bucket/ticks.ts';
+import { readTable, WHEN_FULL } from '../keyed/cell.ts';
 import {
   BEATEN,
   LIVE,
@@ -11,8 +12,7 @@ import {
   stateOfOwner,
   TAG_BITS,
   TAG_MASK,
-} from '../keyed-words.ts';
-import { MAX_SPAN_TICKS } from '../ticks.ts';
+} from '../keyed/words.ts';
 import { AtomicsBucket } from './bucket.ts';
 import { damagedEntry, KeyClaim } from './keyed-claim.ts';
 import { KeyedClock } from './keyed-clock.ts';

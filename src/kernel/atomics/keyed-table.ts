@@ -1,6 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { ENTRY, HIGH_HALF, KEYED, LOW_HALF } from '../../memory/layout.ts';
-import { readTable } from '../keyed-cell.ts';
+import { readTable } from '../keyed/cell.ts';
 import {
   AT_FIRST_HOME,
   isLive,
@@ -10,7 +10,7 @@ import {
   VERSION_BITS,
   VERSION_MASK,
   WINDOW,
-} from '../keyed-words.ts';
+} from '../keyed/words.ts';
 
 /**
  * Finds a key's entry. Entries are named by the Int64 index of their identity word. How an entry

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { HIGH_HALF, INDEX_BITS, LOW_HALF, RECORD, recordOffset } from '../../memory/layout.ts';
-import { type ConfigRecord, liveRecord } from '../config-record.ts';
-import { type Schedule, ticksOf } from '../schedule.ts';
+import { type ConfigRecord, liveRecord } from '../bucket/record.ts';
+import { type Schedule, ticksOf } from '../bucket/schedule.ts';
 
 /** A word's low half has so many bits of time; its high half counts units of this many ticks. */
 export const LOW_UNIT = 2 ** (32 - INDEX_BITS);

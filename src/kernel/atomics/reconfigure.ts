@@ -12,9 +12,9 @@ import {
   originOf,
   ticksAt,
   writeRecord,
-} from '../config-record.ts';
-import { floorDivide, type Schedule } from '../schedule.ts';
-import { CLAIM_ATTEMPTS, MAX_SPAN_TICKS, SAME_INTERVAL } from '../ticks.ts';
+} from '../bucket/record.ts';
+import { floorDivide, type Schedule } from '../bucket/schedule.ts';
+import { CLAIM_ATTEMPTS, MAX_SPAN_TICKS, SAME_INTERVAL } from '../bucket/ticks.ts';
 
 /** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
 function claimRecord(place: CellPlace, attempts: number): number {

@@ -1,10 +1,10 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF, WINDOW } from '../../memory/layout.ts';
-import { damagedWord, readWindow } from '../window-cell.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { countBitsOf } from '../window-limit.ts';
-import { WindowOperations } from '../window-operations.ts';
-import { intervalTicksOf, WindowTime } from '../window-time.ts';
+import { damagedWord, readWindow } from '../window/cell.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { countBitsOf } from '../window/limit.ts';
+import { WindowOperations } from '../window/operations.ts';
+import { intervalTicksOf, WindowTime } from '../window/time.ts';
 import { type HeadHalves, LogRing } from './log-ring.ts';
 
 /**

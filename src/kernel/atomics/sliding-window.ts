@@ -1,11 +1,11 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL, HIGH_HALF, LOW_HALF, WINDOW } from '../../memory/layout.ts';
-import { readWindow } from '../window-cell.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { countBitsOf, lowBitsOf, slotTicksOf } from '../window-limit.ts';
-import { WindowOperations } from '../window-operations.ts';
-import { FIRST_SLOT } from '../window-ticks.ts';
-import { WindowTime } from '../window-time.ts';
+import { readWindow } from '../window/cell.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { countBitsOf, lowBitsOf, slotTicksOf } from '../window/limit.ts';
+import { WindowOperations } from '../window/operations.ts';
+import { FIRST_SLOT } from '../window/ticks.ts';
+import { WindowTime } from '../window/time.ts';
 
 /**
  * A window of slots. The word (the head) holds the current slot's number and count; a ring holds

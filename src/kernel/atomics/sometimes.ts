@@ -1,8 +1,13 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { CELL } from '../../memory/layout.ts';
-import { callBitsOf, type Occasions, occasionUnits, readOccasions } from '../sometimes-cell.ts';
-import type { ClockReader, SometimesKernel } from '../window-kernel.ts';
-import { WindowTime } from '../window-time.ts';
+import type { ClockReader, SometimesKernel } from '../window/kernel.ts';
+import {
+  callBitsOf,
+  type Occasions,
+  occasionUnits,
+  readOccasions,
+} from '../window/sometimes-cell.ts';
+import { WindowTime } from '../window/time.ts';
 import { PackedWord } from './packed-word.ts';
 
 /**

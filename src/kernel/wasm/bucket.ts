@@ -7,11 +7,11 @@ import {
   NEVER,
   type Receipt,
   type Verdict,
-} from '../bucket-kernel.ts';
-import { liveRecord, noRecordFree, ticksAt } from '../config-record.ts';
+} from '../bucket/kernel.ts';
+import { liveRecord, noRecordFree, ticksAt } from '../bucket/record.ts';
+import type { Schedule } from '../bucket/schedule.ts';
+import { MAX_SPAN_TICKS } from '../bucket/ticks.ts';
 import { Counters } from '../counters.ts';
-import type { Schedule } from '../schedule.ts';
-import { MAX_SPAN_TICKS } from '../ticks.ts';
 import type { WasmKernel } from './module.ts';
 
 /** What `reconfigure` returns; any other number says that the cell makes no sense. */

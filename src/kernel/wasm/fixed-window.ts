@@ -1,8 +1,8 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import type { Receipt } from '../bucket-kernel.ts';
-import { readWindow } from '../window-cell.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { countBitsOf, fixedWindowUnits } from '../window-limit.ts';
+import type { Receipt } from '../bucket/kernel.ts';
+import { readWindow } from '../window/cell.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { countBitsOf, fixedWindowUnits } from '../window/limit.ts';
 import { WasmWindow, type WasmWindows } from './window.ts';
 
 /** The compiled kernel of fixed windows. */

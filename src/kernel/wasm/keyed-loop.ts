@@ -1,8 +1,8 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { damagedEntry } from '../atomics/keyed-claim.ts';
 import { KeyedLoop } from '../atomics/keyed-loop.ts';
-import { readTable } from '../keyed-cell.ts';
-import { NO_PLACE, NOWHERE, PATIENCE } from '../keyed-words.ts';
+import { readTable } from '../keyed/cell.ts';
+import { NO_PLACE, NOWHERE, PATIENCE } from '../keyed/words.ts';
 import type { WasmKeyed } from './keyed-module.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Region } from '../../memory/region.ts';
-import { KEYED_BINARY } from './keyed-binary.ts';
+import { KEYED_BINARY } from '../build/keyed-binary.ts';
 import { LazyModule } from './lazy-module.ts';
 
 /** What the module of assembly/keyed.ts exports. An instance serves one table of one thread. */

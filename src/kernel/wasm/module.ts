@@ -1,5 +1,5 @@
 import type { Region } from '../../memory/region.ts';
-import { BINARY } from './binary.ts';
+import { BINARY } from '../build/core-binary.ts';
 import { LazyModule } from './lazy-module.ts';
 import type { WasmWindows } from './window.ts';
 

@@ -1,6 +1,6 @@
 import type { WasmMemory } from '../../memory/web-assembly.ts';
+import { SIPHASH_BINARY } from '../build/siphash-binary.ts';
 import { LazyModule } from './lazy-module.ts';
-import { SIPHASH_BINARY } from './siphash-binary.ts';
 
 /** What the module of assembly/siphash.ts exports. The message stands at the start of its memory, the hash at the end. */
 interface WasmSiphash {

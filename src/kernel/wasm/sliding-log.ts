@@ -1,9 +1,9 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { damagedWord, readWindow } from '../window-cell.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { countBitsOf } from '../window-limit.ts';
-import { intervalTicksOf } from '../window-time.ts';
-import { WINDOW_OUTCOME } from './outcome.ts';
+import { damagedWord, readWindow } from '../window/cell.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { countBitsOf } from '../window/limit.ts';
+import { WINDOW_OUTCOME } from '../window/outcome.ts';
+import { intervalTicksOf } from '../window/time.ts';
 import { WasmWindow, type WasmWindows } from './window.ts';
 
 /** The compiled kernel of sliding logs. */

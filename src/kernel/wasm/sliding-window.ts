@@ -1,8 +1,8 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { readWindow } from '../window-cell.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { countBitsOf, slotTicksOf } from '../window-limit.ts';
-import { WINDOW_OUTCOME } from './outcome.ts';
+import { readWindow } from '../window/cell.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { countBitsOf, slotTicksOf } from '../window/limit.ts';
+import { WINDOW_OUTCOME } from '../window/outcome.ts';
 import { WasmWindow, type WasmWindows } from './window.ts';
 
 /** The compiled kernel of sliding windows. */

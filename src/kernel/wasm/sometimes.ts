@@ -1,6 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { callBitsOf, occasionUnits, readOccasions } from '../sometimes-cell.ts';
-import type { ClockReader, SometimesKernel } from '../window-kernel.ts';
+import type { ClockReader, SometimesKernel } from '../window/kernel.ts';
+import { callBitsOf, occasionUnits, readOccasions } from '../window/sometimes-cell.ts';
 import { SeenWord, type WasmWindows } from './window.ts';
 
 /** The compiled kernel of `Sometimes`. */

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import type { Receipt } from '../bucket-kernel.ts';
-import type { ClockReader } from '../window-kernel.ts';
-import { WindowOperations } from '../window-operations.ts';
+import type { Receipt } from '../bucket/kernel.ts';
+import type { ClockReader } from '../window/kernel.ts';
+import { WindowOperations } from '../window/operations.ts';
 
 /**
  * What the module exports for windows and logs. The clock is the user's own code: it may throw, or

@@ -8,8 +8,8 @@ import {
   TokenBucket,
 } from '../../../src/index.ts';
 import type { RemoteBucket, RemoteReceipt } from '../../../src/integrations/redis/remote-bucket.ts';
-import { LATER } from '../../../src/kernel/bucket-kernel.ts';
-import { MAX_SPAN_TICKS } from '../../../src/kernel/ticks.ts';
+import { LATER } from '../../../src/kernel/bucket/kernel.ts';
+import { MAX_SPAN_TICKS } from '../../../src/kernel/bucket/ticks.ts';
 import { decisionOf } from '../../../src/limiters/decision.ts';
 import { changedSchedule } from '../../../src/limiters/limit.ts';
 import { Random, SEED } from '../../support/random.ts';

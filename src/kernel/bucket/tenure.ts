@@ -1,6 +1,6 @@
-import type { CellPlace } from '../memory/cell.ts';
-import { RECORD, recordOffset } from '../memory/layout.ts';
-import { liveRecord } from './config-record.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { RECORD, recordOffset } from '../../memory/layout.ts';
+import { liveRecord } from './record.ts';
 
 /**
  * Watches a limit without touching the bucket's word, whose cache line goes to whoever takes tokens.

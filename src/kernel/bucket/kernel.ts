@@ -1,4 +1,4 @@
-import type { KernelName } from '../memory/handle.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import type { Schedule } from './schedule.ts';
 
 /** A refusal that time mends: the tokens will be there, but not within the wait allowed. */

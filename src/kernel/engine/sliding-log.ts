@@ -1,5 +1,10 @@
 import { exchange64, load64 } from './atomics';
-import { CELL_word, WINDOW_OUTCOME_again, WINDOW_OUTCOME_damaged, WINDOW_ring } from './constants';
+import {
+  CELL_word,
+  WINDOW_OUTCOME_again,
+  WINDOW_OUTCOME_damaged,
+  WINDOW_ring,
+} from './constants';
 import {
   beginRaces,
   joined,

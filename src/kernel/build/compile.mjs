@@ -1,4 +1,4 @@
-// Compiles the kernel in assembly/ to WebAssembly and writes it into binary.ts, as text, so that it
+// Compiles the kernel in engine/ to WebAssembly and writes it into core-binary.ts, as text, so that it
 // loads at once and with no file access. Runs before everything else of a build.
 //
 // What touches shared memory is compiled once more for the explorer in test/explorer, which is not
@@ -11,11 +11,11 @@ import ts from 'typescript';
 /** Plain constants that both kernels are built with. These files import nothing. */
 const SHARED = [
   '../../memory/layout.ts',
-  '../ticks.ts',
-  '../window-ticks.ts',
-  '../bucket-kernel.ts',
-  '../keyed-words.ts',
-  'outcome.ts',
+  '../bucket/ticks.ts',
+  '../window/ticks.ts',
+  '../bucket/kernel.ts',
+  '../keyed/words.ts',
+  '../window/outcome.ts',
 ];
 
 /** The memory of the limiter. */
@@ -66,7 +66,7 @@ async function generateConstants() {
 
 /** A module of its own for each entry point, so that nobody loads what they do not use. */
 const MODULES = [
-  { source: 'index', constant: 'BINARY', target: 'binary.ts', memory: SHARED_MEMORY },
+  { source: 'index', constant: 'BINARY', target: 'core-binary.ts', memory: SHARED_MEMORY },
   { source: 'keyed', constant: 'KEYED_BINARY', target: 'keyed-binary.ts', memory: SHARED_MEMORY },
   {
     source: 'siphash',
@@ -80,7 +80,7 @@ const MODULES = [
 const EXPLORED = ['index', 'keyed'];
 const EXPLORED_FOLDER = here('../../../dist/test/explorer/');
 /** The files of all functions that touch shared memory. */
-const ACCESSES = ['assembly/atomics.ts', 'assembly/plain.ts'];
+const ACCESSES = ['engine/atomics.ts', 'engine/plain.ts'];
 
 /** Declares functions instead of defining them: then they are imported. */
 function declared(source) {
@@ -88,8 +88,8 @@ function declared(source) {
 }
 
 async function readSource(name, isExplored) {
-  if (name === 'assembly/constants.ts') return constants;
-  const source = await readFile(here(name), 'utf8').catch(() => null);
+  if (name === 'engine/constants.ts') return constants;
+  const source = await readFile(here(`../${name}`), 'utf8').catch(() => null);
   return isExplored && ACCESSES.includes(name) ? declared(source) : source;
 }
 
@@ -97,7 +97,7 @@ async function compile(source, memory, isExplored = false) {
   let binary;
   const { error, stderr } = await asc.main(
     [
-      `assembly/${source}.ts`,
+      `engine/${source}.ts`,
       ...['--outFile', 'kernel.wasm', '-O3', '--converge', '--noAssert', '--runtime', 'stub'],
       ...memory,
     ],
@@ -109,7 +109,7 @@ async function compile(source, memory, isExplored = false) {
       listFiles: () => [],
     },
   );
-  if (error !== null) throw new Error(`assembly/${source}.ts does not compile:\n${stderr}`);
+  if (error !== null) throw new Error(`engine/${source}.ts does not compile:\n${stderr}`);
   return binary;
 }
 
@@ -118,7 +118,7 @@ for (const { source, constant, target, memory } of MODULES) {
   const binary = await compile(source, memory);
   await writeFile(
     here(target),
-    `/** assembly/${source}.ts, compiled: ${binary.length} bytes. Written by compile.mjs. */\n` +
+    `/** engine/${source}.ts, compiled: ${binary.length} bytes. Written by compile.mjs. */\n` +
       `export const ${constant} =\n  '${Buffer.from(binary).toString('base64')}';\n`,
   );
 }

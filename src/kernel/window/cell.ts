@@ -1,15 +1,15 @@
-import { HandleError } from '../errors.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
-import { Configurations } from '../memory/configurations.ts';
-import { CELL, WINDOW, windowBytes } from '../memory/layout.ts';
-import type { Region } from '../memory/region.ts';
+import { HandleError } from '../../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { Configurations } from '../../memory/configurations.ts';
+import { CELL, WINDOW, windowBytes } from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
 import {
   checkWindowLimit,
   isWindowWord,
   ringEntries,
   type WindowKind,
   type WindowLimit,
-} from './window-limit.ts';
+} from './limit.ts';
 
 /** What a new window or log is made of. */
 export interface NewWindow {

@@ -1,7 +1,7 @@
-import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
-import { BUCKET, BUCKET_BYTES, CELL, type CellKind, INDEX_BITS } from '../memory/layout.ts';
-import type { Region } from '../memory/region.ts';
-import { liveRecord, nextGeneration, originOf, ticksAt, writeRecord } from './config-record.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { BUCKET, BUCKET_BYTES, CELL, type CellKind, INDEX_BITS } from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
+import { liveRecord, nextGeneration, originOf, ticksAt, writeRecord } from './record.ts';
 import { type Schedule, ticksOf } from './schedule.ts';
 
 /** What a new bucket is made of. */

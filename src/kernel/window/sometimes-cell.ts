@@ -1,11 +1,11 @@
-import { HandleError } from '../errors.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
-import { Configurations } from '../memory/configurations.ts';
-import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../memory/layout.ts';
-import type { Region } from '../memory/region.ts';
-import { checkNumber } from '../options.ts';
-import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './window-limit.ts';
-import { clockTicks, type TimeUnits, unitsOf } from './window-time.ts';
+import { HandleError } from '../../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { Configurations } from '../../memory/configurations.ts';
+import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
+import { checkNumber } from '../../options.ts';
+import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
+import { clockTicks, type TimeUnits, unitsOf } from './time.ts';
 
 /** On which calls to act; 0 leaves a condition out. */
 export interface Occasions {

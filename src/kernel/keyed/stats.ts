@@ -1,4 +1,4 @@
-import type { LimiterStats } from './bucket-kernel.ts';
+import type { LimiterStats } from '../bucket/kernel.ts';
 
 /** Counts of a table of buckets, over all threads. */
 export interface KeyedStats extends Partial<LimiterStats> {

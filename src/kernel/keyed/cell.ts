@@ -1,6 +1,6 @@
-import { HandleError } from '../errors.ts';
-import { allocateCell, type CellPlace, openCell, publishCell } from '../memory/cell.ts';
-import { Configurations } from '../memory/configurations.ts';
+import { HandleError } from '../../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { Configurations } from '../../memory/configurations.ts';
 import {
   type CellKind,
   KEYED,
@@ -9,11 +9,11 @@ import {
   SEED_BYTES,
   STRIPE_BYTES,
   STRIPE_COUNT,
-} from '../memory/layout.ts';
-import { Region } from '../memory/region.ts';
-import { layBucket } from './bucket-cell.ts';
-import { liveRecord } from './config-record.ts';
-import type { Schedule } from './schedule.ts';
+} from '../../memory/layout.ts';
+import { Region } from '../../memory/region.ts';
+import { layBucket } from '../bucket/cell.ts';
+import { liveRecord } from '../bucket/record.ts';
+import type { Schedule } from '../bucket/schedule.ts';
 
 /** Entries for each key that the table is to hold: half full, a probe is short. */
 const ENTRIES_PER_KEY = 2;

@@ -1,9 +1,9 @@
-import type { CellPlace } from '../memory/cell.ts';
-import type { KernelName } from '../memory/handle.ts';
-import { CELL } from '../memory/layout.ts';
-import type { LimiterStats, Receipt, Verdict } from './bucket-kernel.ts';
-import { Counters } from './counters.ts';
-import type { ClockReader, WindowKernel } from './window-kernel.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { CELL } from '../../memory/layout.ts';
+import type { LimiterStats, Receipt, Verdict } from '../bucket/kernel.ts';
+import { Counters } from '../counters.ts';
+import type { ClockReader, WindowKernel } from './kernel.ts';
 
 /**
  * What the kernels of windows and logs have in common: each has one loop, `attempt`, and all

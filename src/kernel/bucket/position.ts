@@ -1,6 +1,6 @@
-import type { CellPlace } from '../memory/cell.ts';
-import { INDEX_BITS } from '../memory/layout.ts';
-import type { BucketReceipt } from './bucket-kernel.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { INDEX_BITS } from '../../memory/layout.ts';
+import type { BucketReceipt } from './kernel.ts';
 import {
   type ConfigRecord,
   generationBefore,
@@ -10,7 +10,7 @@ import {
   type PlacedRecord,
   recordOf,
   ticksAt,
-} from './config-record.ts';
+} from './record.ts';
 import { floorDivide, type Schedule } from './schedule.ts';
 import { MAX_SPAN_TICKS, SAME_INTERVAL } from './ticks.ts';
 

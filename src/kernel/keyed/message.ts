@@ -1,4 +1,4 @@
-import { shown } from '../options.ts';
+import { shown } from '../../options.ts';
 
 /**
  * Names a bucket: a user, an address. Keys are the same when `Map` would say so: `'1'`, `1` and `1n`

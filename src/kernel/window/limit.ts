@@ -1,6 +1,6 @@
-import { checkNumber } from '../options.ts';
-import { FIRST_SLOT } from './window-ticks.ts';
-import { intervalTicksOf, MAX_TICKS, type TimeUnits, unitsOf } from './window-time.ts';
+import { checkNumber } from '../../options.ts';
+import { FIRST_SLOT } from './ticks.ts';
+import { intervalTicksOf, MAX_TICKS, type TimeUnits, unitsOf } from './time.ts';
 
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';

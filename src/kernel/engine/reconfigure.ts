@@ -130,7 +130,7 @@ function writeRecord(cell: usize, index: i32, generation: i32): void {
   store32(at + RECORD_generation, generation);
 }
 
-/** Says that another record may take this one's place from now on: see src/kernel/tenure.ts. */
+/** Says that another record may take this one's place from now on: see src/kernel/bucket/tenure.ts. */
 function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }

@@ -1,4 +1,4 @@
-import { checkNumber } from '../options.ts';
+import { checkNumber } from '../../options.ts';
 import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from './ticks.ts';
 
 const MICROS_PER_SECOND = 1e6;

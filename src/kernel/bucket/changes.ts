@@ -1,6 +1,6 @@
-import type { Alarm } from '../memory/alarm.ts';
-import type { CellPlace } from '../memory/cell.ts';
-import { BUCKET } from '../memory/layout.ts';
+import type { Alarm } from '../../memory/alarm.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { BUCKET } from '../../memory/layout.ts';
 
 /**
  * How long one wait for the next change lasts. It can't be taken back, and holds the cell's memory:

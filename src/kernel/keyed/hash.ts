@@ -1,8 +1,8 @@
 import siphash24 from 'siphash24';
-import type { CellPlace } from '../memory/cell.ts';
-import { KEYED, SEED_BYTES } from '../memory/layout.ts';
-import { type Key, KeyMessage } from './key-message.ts';
-import { hashOf, messageOf, openWasmSiphash } from './wasm/siphash.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import { KEYED, SEED_BYTES } from '../../memory/layout.ts';
+import { hashOf, messageOf, openWasmSiphash } from '../wasm/siphash.ts';
+import { type Key, KeyMessage } from './message.ts';
 
 /** Where there is no compiled hash, messages up to this long are written into one scratch buffer. */
 const SCRATCH_BYTES = 256;

@@ -1,5 +1,5 @@
-import type { KernelName } from '../memory/handle.ts';
-import type { LimiterStats, Receipt, Verdict } from './bucket-kernel.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import type { LimiterStats, Receipt, Verdict } from '../bucket/kernel.ts';
 
 /**
  * Reads the limiter's clock, for a kernel that needs the time. What was read last is a field,

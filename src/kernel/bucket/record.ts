@@ -1,6 +1,13 @@
-import { HandleError, RateLimitError } from '../errors.ts';
-import type { CellPlace } from '../memory/cell.ts';
-import { BUCKET, CELL, INDEX_BITS, RECORD, RECORD_COUNT, recordOffset } from '../memory/layout.ts';
+import { HandleError, RateLimitError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import {
+  BUCKET,
+  CELL,
+  INDEX_BITS,
+  RECORD,
+  RECORD_COUNT,
+  recordOffset,
+} from '../../memory/layout.ts';
 import { isSound, type Schedule } from './schedule.ts';
 import { MAX_ORIGIN_TICKS, ORIGIN_PLACES, ORIGIN_STEP_US } from './ticks.ts';
 
@@ -86,7 +93,7 @@ export function writeRecord(place: CellPlace, index: number, record: ConfigRecor
   Atomics.store(i32, (at + RECORD.generation) >> 2, record.generation);
 }
 
-/** Says that another record may take this one's place from now on: see src/kernel/tenure.ts. */
+/** Says that another record may take this one's place from now on: see src/kernel/bucket/tenure.ts. */
 export function endTenure({ region, offset }: CellPlace, index: number): void {
   Atomics.store(region.i32, (recordOffset(offset, index) + RECORD.tenure) >> 2, 0);
 }
