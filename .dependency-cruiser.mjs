@@ -105,7 +105,7 @@ export default {
     tsPreCompilationDeps: true,
     detectProcessBuiltinModuleCalls: true,
     // Compiled by another compiler, which fails by itself if an import does not resolve.
-    exclude: { path: '^src/kernel/(engine/|build/compile\\.mjs$)' },
+    exclude: { path: '^src/kernel/(engine/|build/.*\\.mjs$)' },
     doNotFollow: { path: ['node_modules', DIST] },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

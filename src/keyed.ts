@@ -1,7 +1,7 @@
 // An entry point of its own, `zerotime/keyed`, because keys are hashed by a library.
 
-export type { WhenFull } from './kernel/keyed/cell.ts';
+export type { KeyedStats } from './kernel/keyed/host.ts';
 export type { Key } from './kernel/keyed/message.ts';
-export type { KeyedStats } from './kernel/keyed/stats.ts';
+export type { WhenFull } from './kernel/keyed/words.ts';
 export type { KeyBucket } from './limiters/key-bucket.ts';
 export { KeyedTokenBucket, type KeyedTokenBucketOptions } from './limiters/keyed-token-bucket.ts';

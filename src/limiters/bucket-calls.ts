@@ -187,7 +187,7 @@ export abstract class BucketCalls implements Limiter {
    */
   returnTokens(n: number): void {
     checkTokens('n', n);
-    this.kernel.refund(this.clock.now(), n);
+    this.kernel.returnTokens(this.clock.now(), n);
   }
 
   /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */

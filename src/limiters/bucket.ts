@@ -3,7 +3,7 @@ import { Changes } from '../kernel/bucket/changes.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket/kernel.ts';
 import { Position } from '../kernel/bucket/position.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
-import { openBucket } from '../kernel/open-bucket.ts';
+import { openBucket } from '../kernel/core.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';

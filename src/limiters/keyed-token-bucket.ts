@@ -1,16 +1,9 @@
-import type { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
 import { continuous } from '../kernel/bucket/schedule.ts';
-import {
-  createKeyedCell,
-  MAX_CAPACITY,
-  openKeyedCell,
-  WHEN_FULL,
-  type WhenFull,
-} from '../kernel/keyed/cell.ts';
+import { createKeyedCell, MAX_CAPACITY, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { KeyHash } from '../kernel/keyed/hash.ts';
+import { type HostedKeyed, type KeyedStats, openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
-import type { KeyedStats } from '../kernel/keyed/stats.ts';
-import { openKeyed } from '../kernel/open-keyed.ts';
+import { WHEN_FULL, type WhenFull } from '../kernel/keyed/words.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
@@ -66,7 +59,7 @@ export class KeyedTokenBucket {
   /** The clock that every thread of this limiter reads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #kernel: KeyedBuckets;
+  readonly #kernel: HostedKeyed;
   readonly #hash: KeyHash;
   /** Turned from key to key, so that a call allocates nothing. */
   readonly #turned: KeyBucket;
@@ -97,7 +90,16 @@ export class KeyedTokenBucket {
     }
     const { clock, region, stats, kernel } = checkShared(options);
     const nowUs = clock.now();
-    const table = { kind: KIND, schedule, nowUs, capacity, whenFull, stats, region } as const;
+    const table = {
+      kind: KIND,
+      schedule,
+      nowUs,
+      capacity,
+      whenFull,
+      stats,
+      region,
+      kernel,
+    } as const;
     return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(table), clock, kernel });
   }
 

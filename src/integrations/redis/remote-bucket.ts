@@ -1,4 +1,4 @@
-import { LATER, NEVER, type Verdict } from '../../kernel/bucket/kernel.ts';
+import { LATER, NEVER, type Outcome } from '../../kernel/bucket/kernel.ts';
 import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import { type Schedule, ticksOf } from '../../kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/bucket/ticks.ts';
@@ -155,7 +155,7 @@ export class RemoteBucket {
     };
   }
 
-  async decide(tokens: number): Promise<Verdict> {
+  async decide(tokens: number): Promise<Outcome> {
     const standing = await this.#take(tokens, 0);
     const { schedule, nowUs, outcome } = standing;
     const held = heldTicks(standing);

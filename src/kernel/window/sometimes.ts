@@ -1,9 +1,13 @@
 import { HandleError } from '../../errors.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
 import { Configurations } from '../../memory/configurations.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
+import type { Opened } from '../open.ts';
+import { SeenWord, type WindowEngine } from './host.ts';
+import type { ClockReader, SometimesKernel } from './kernel.ts';
 import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
 import { clockTicks, type TimeUnits, unitsOf } from './time.ts';
 
@@ -91,4 +95,59 @@ function readConfiguration({ region, offset }: CellPlace): Configuration {
     intervalMs: float(SOMETIMES.intervalMs),
     originTicks: float(SOMETIMES.originTicks),
   };
+}
+
+/** A `Sometimes` on the engine. */
+export class HostedSometimes implements SometimesKernel {
+  readonly name: KernelName;
+  readonly #engine: WindowEngine;
+  readonly #cell: number;
+  readonly #seen: SeenWord;
+  readonly #first: number;
+  readonly #every: number;
+  readonly #bits: number;
+  readonly #unitTicks: number;
+  readonly #intervalUnits: number;
+  readonly #originTicks: number;
+
+  constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
+    const { originTicks, ...occasions } = readOccasions(place);
+    this.name = name;
+    this.#engine = engine;
+    this.#cell = place.offset;
+    this.#seen = new SeenWord(engine, place.offset);
+    this.#first = occasions.first;
+    this.#every = occasions.every;
+    this.#bits = callBitsOf(occasions);
+    const { unitTicks, intervalUnits } = occasionUnits(occasions);
+    this.#unitTicks = unitTicks;
+    this.#intervalUnits = intervalUnits;
+    this.#originTicks = originTicks;
+  }
+
+  isDue(clock: ClockReader): boolean {
+    if (this.#intervalUnits === 0) {
+      return this.#engine.sometimesDue(this.#cell, this.#first, this.#every, this.#bits) !== 0;
+    }
+    for (;;) {
+      const due = this.#attempt(clock);
+      if (due >= 0) return due !== 0;
+    }
+  }
+
+  #attempt(clock: ClockReader): number {
+    this.#seen.lookThenRead(clock);
+    return this.#engine.sometimesDueAt(
+      this.#cell,
+      this.#first,
+      this.#every,
+      this.#bits,
+      this.#unitTicks,
+      this.#intervalUnits,
+      this.#originTicks,
+      this.#seen.low,
+      this.#seen.high,
+      clock.us,
+    );
+  }
 }

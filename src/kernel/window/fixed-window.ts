@@ -1,20 +1,20 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import type { Receipt } from '../bucket/kernel.ts';
-import { readWindow } from '../window/cell.ts';
-import type { ClockReader } from '../window/kernel.ts';
-import { countBitsOf, fixedWindowUnits } from '../window/limit.ts';
-import { WasmWindow, type WasmWindows } from './window.ts';
+import type { Opened } from '../open.ts';
+import { readWindow } from './cell.ts';
+import { HostedWindow, type WindowEngine } from './host.ts';
+import type { ClockReader } from './kernel.ts';
+import { countBitsOf, fixedWindowUnits } from './limit.ts';
 
 /** The compiled kernel of fixed windows. */
-export class WasmFixedWindow extends WasmWindow {
+export class HostedFixedWindow extends HostedWindow {
   readonly #bits: number;
   readonly #unitTicks: number;
   readonly #intervalUnits: number;
   readonly #originTicks: number;
 
-  constructor(kernel: WasmWindows, place: CellPlace) {
+  constructor(opened: Opened<WindowEngine>, place: CellPlace) {
     const window = readWindow(place);
-    super(kernel, place, window.limit);
+    super(opened, place, window.limit);
     this.#bits = countBitsOf(window.limit);
     const { unitTicks, intervalUnits } = fixedWindowUnits(window);
     this.#unitTicks = unitTicks;
@@ -30,7 +30,7 @@ export class WasmFixedWindow extends WasmWindow {
   ): number {
     for (;;) {
       if (!survey) {
-        const taken = this.kernel.fixedTake(this.cell, this.limit, this.#bits, most);
+        const taken = this.engine.fixedTake(this.cell, this.limit, this.#bits, most);
         this.countRaces();
         if (taken >= 0) return this.conclude(taken, least, survey);
       }
@@ -44,7 +44,7 @@ export class WasmFixedWindow extends WasmWindow {
   #takeAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
     const { seen } = this;
     seen.lookThenRead(clock);
-    return this.kernel.fixedTakeAt(
+    return this.engine.fixedTakeAt(
       this.cell,
       this.limit,
       this.#bits,
@@ -60,7 +60,8 @@ export class WasmFixedWindow extends WasmWindow {
     );
   }
 
-  override cancel(receipt: Receipt): boolean {
-    return this.cancelMarked(receipt, 2n ** BigInt(this.#bits));
+  /** The mark that a cancellation leaves in the word. */
+  protected override get mark(): number {
+    return 2 ** this.#bits;
   }
 }

@@ -1,12 +1,13 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { readWindow } from '../window/cell.ts';
-import type { ClockReader } from '../window/kernel.ts';
-import { countBitsOf, slotTicksOf } from '../window/limit.ts';
-import { WINDOW_OUTCOME } from '../window/outcome.ts';
-import { WasmWindow, type WasmWindows } from './window.ts';
+import type { Opened } from '../open.ts';
+import { readWindow } from './cell.ts';
+import { HostedWindow, type WindowEngine } from './host.ts';
+import type { ClockReader } from './kernel.ts';
+import { countBitsOf, slotTicksOf } from './limit.ts';
+import { WINDOW_OUTCOME } from './ticks.ts';
 
 /** The compiled kernel of sliding windows. */
-export class WasmSlidingWindow extends WasmWindow {
+export class HostedSlidingWindow extends HostedWindow {
   readonly #bits: number;
   readonly #slots: number;
   readonly #slotTicks: number;
@@ -16,9 +17,9 @@ export class WasmSlidingWindow extends WasmWindow {
   #keptFor = 0;
   #kept = 0;
 
-  constructor(kernel: WasmWindows, place: CellPlace) {
+  constructor(opened: Opened<WindowEngine>, place: CellPlace) {
     const window = readWindow(place);
-    super(kernel, place, window.limit);
+    super(opened, place, window.limit);
     this.#bits = countBitsOf(window.limit);
     this.#slots = window.slots;
     this.#slotTicks = slotTicksOf(window);
@@ -31,10 +32,10 @@ export class WasmSlidingWindow extends WasmWindow {
     clock: ClockReader,
     survey: boolean,
   ): number {
-    const { kernel, cell, seen } = this;
+    const { engine, cell, seen } = this;
     seen.lookThenRead(clock);
     for (;;) {
-      const taken = kernel.slidingTakeAt(
+      const taken = engine.slidingTakeAt(
         cell,
         this.limit,
         this.#bits,
@@ -53,8 +54,8 @@ export class WasmSlidingWindow extends WasmWindow {
       this.countRaces();
       if (taken >= 0) return this.conclude(taken, least, survey);
       if (taken === WINDOW_OUTCOME.newSlot) {
-        this.#keptFor = kernel.slidingAddUp(cell, this.#bits, this.#slots, seen.low, seen.high);
-        this.#kept = kernel.slidingKept();
+        this.#keptFor = engine.slidingAddUp(cell, this.#bits, this.#slots, seen.low, seen.high);
+        this.#kept = engine.slidingKept();
       } else {
         seen.lookThenRead(clock);
       }

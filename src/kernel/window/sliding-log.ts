@@ -1,20 +1,21 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { damagedWord, readWindow } from '../window/cell.ts';
-import type { ClockReader } from '../window/kernel.ts';
-import { countBitsOf } from '../window/limit.ts';
-import { WINDOW_OUTCOME } from '../window/outcome.ts';
-import { intervalTicksOf } from '../window/time.ts';
-import { WasmWindow, type WasmWindows } from './window.ts';
+import type { Opened } from '../open.ts';
+import { damagedWord, readWindow } from './cell.ts';
+import { HostedWindow, type WindowEngine } from './host.ts';
+import type { ClockReader } from './kernel.ts';
+import { countBitsOf } from './limit.ts';
+import { WINDOW_OUTCOME } from './ticks.ts';
+import { intervalTicksOf } from './time.ts';
 
 /** The compiled kernel of sliding logs. */
-export class WasmSlidingLog extends WasmWindow {
+export class HostedSlidingLog extends HostedWindow {
   readonly #bits: number;
   readonly #intervalTicks: number;
   readonly #originTicks: number;
 
-  constructor(kernel: WasmWindows, place: CellPlace) {
+  constructor(opened: Opened<WindowEngine>, place: CellPlace) {
     const { limit, intervalMs, originTicks } = readWindow(place);
-    super(kernel, place, limit);
+    super(opened, place, limit);
     this.#bits = countBitsOf(limit);
     this.#intervalTicks = intervalTicksOf(intervalMs);
     this.#originTicks = originTicks;
@@ -26,10 +27,10 @@ export class WasmSlidingLog extends WasmWindow {
     clock: ClockReader,
     survey: boolean,
   ): number {
-    const { kernel, seen } = this;
+    const { engine, seen } = this;
     for (;;) {
       seen.lookThenRead(clock);
-      const taken = kernel.logTakeAt(
+      const taken = engine.logTakeAt(
         this.cell,
         this.limit,
         this.#bits,
