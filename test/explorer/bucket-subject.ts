@@ -9,6 +9,8 @@ import { Region } from '../../src/memory/region.ts';
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
+export { reference } from './bucket-reference.ts';
+
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;
 const OTHER_RECORDS = RECORD_COUNT - 1;

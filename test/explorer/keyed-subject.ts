@@ -3,7 +3,6 @@ import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed/cell.ts';
-import { NO_PLACE } from '../../src/kernel/keyed/words.ts';
 import { WasmKeyedLoop } from '../../src/kernel/wasm/keyed-loop.ts';
 import type { WasmKeyed } from '../../src/kernel/wasm/keyed-module.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
@@ -11,6 +10,8 @@ import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
+
+export { reference } from './keyed-reference.ts';
 
 /** Long after the table's creation. */
 const NOW_US = 10_000_000;
@@ -44,28 +45,17 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(
-  buffer: SharedArrayBuffer,
-  kernel: ExploredKernel = 'atomics',
-  Loop = KeyedLoop,
-): KeyedBuckets {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): KeyedBuckets {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
   const readClock = () => NOW_US;
   if (kernel === 'atomics') {
-    return new KeyedBuckets(place, new Loop(place, readClock, LOOKS), kernel);
+    return new KeyedBuckets(place, new KeyedLoop(place, readClock, LOOKS), kernel);
   }
   const compiled = compiledKernel<WasmKeyed>('keyed', kernel, buffer, { keyed: { readClock } });
   return new KeyedBuckets(place, new WasmKeyedLoop(place, readClock, compiled, LOOKS), 'wasm');
-}
-
-/** Finds a place for no key. */
-class Placeless extends KeyedLoop {
-  protected override takeOwn(): number {
-    return NO_PLACE;
-  }
 }
 
 /** All keys have the same home, so that they are in each other's way. */
@@ -86,11 +76,6 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           const waitUs = buckets.acquire(NOW_US + b, a, 0);
           if (waitUs === 0) receipt = buckets.receipt();
           return waitUs;
-        }
-        case 'take without a place': {
-          const placeless = open(buffer, 'atomics', Placeless);
-          seek(placeless, key);
-          return placeless.acquire(NOW_US + b, a, 0);
         }
         case 'drain':
           return buckets.drain(NOW_US, a);

@@ -12,6 +12,8 @@ import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import type { Operation, Subject } from './subject.ts';
 
+export { reference } from './lease-reference.ts';
+
 /** `setup` is `burst initial`; time stands still. */
 export function create(setup: string): SharedArrayBuffer {
   const [burst = 1, initial = burst] = setup.split(' ').map(Number);

@@ -72,8 +72,8 @@ it.each(SUBJECTS)(
       const subject = moduleOf(scenario);
       const initial = new Uint8Array(subject.create(scenario.setup)).slice();
       // What the scenario excuses needs more turns than these.
-      const { threads } = scenario;
-      const specification = new Specification({ threads }, subject, initial);
+      const { setup, threads } = scenario;
+      const specification = new Specification({ setup, threads }, subject);
       for (const outer of scenario.threads.keys()) {
         for (let at = 1; ; at++) {
           const before = preemption.stalls;

@@ -7,7 +7,10 @@ import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { OBSERVED_MS } from './sometimes-reference.ts';
 import type { Operation, Subject } from './subject.ts';
+
+export { reference } from './sometimes-reference.ts';
 
 /** `setup` is `first every intervalMs`; the clock stands an interval after the last occasion. */
 export function create(setup: string): SharedArrayBuffer {
@@ -40,6 +43,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
   return { run: ([, ms = 0]: Operation) => sometimes.isDue(at(ms)) };
 }
 
+/** Whether the next calls are due. */
 export function observe(buffer: SharedArrayBuffer): unknown {
-  return [...new Int32Array(buffer)];
+  const sometimes = open(buffer);
+  return OBSERVED_MS.map((ms) => sometimes.isDue(at(ms)));
 }

@@ -15,6 +15,8 @@ import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.t
 import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
+export { reference } from './window-reference.ts';
+
 const CREATED_MS = 1000;
 const INTERVAL_MS = 100;
 const BYTES = 1024;
