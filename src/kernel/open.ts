@@ -55,8 +55,9 @@ export class EngineModule<Engine> {
   }
 
   /** Opens an instance of a module that has a memory of its own. */
-  openAlone(): Engine {
-    return this.#instance({}) ?? this.#javascript({});
+  openAlone(wanted: KernelName): Engine {
+    const engine = wanted === 'wasm' ? this.#instance({}) : undefined;
+    return engine ?? this.#javascript({});
   }
 
   #javascript(imports: object): Engine {

@@ -1,12 +1,11 @@
-import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel, Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
-import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 export { reference } from './bucket-reference.ts';
@@ -37,9 +36,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Bu
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openBucketCell(region, offset, 'token-bucket', nonce);
-  return kernel === 'atomics'
-    ? new AtomicsBucket(place)
-    : new WasmBucket(compiledKernel('index', kernel, buffer), place);
+  return new HostedBucket(exploredEngine<BucketEngine>('core', kernel, region), place);
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
@@ -58,7 +55,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         case 'drain':
           return bucket.drain(at(b), a);
         case 'refund':
-          return bucket.refund(at(b), a) ?? null;
+          return bucket.returnTokens(at(b), a) ?? null;
         case 'cancel':
           return receipt === undefined ? null : bucket.cancel(receipt);
         case 'balance':

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../src/kernel/bucket/kernel.ts';
+import type { Outcome } from '../../src/kernel/bucket/kernel.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 
 /** One operation of a thread: a name that the subject knows, and its arguments. */
@@ -11,7 +11,7 @@ export interface Subject {
 }
 
 /** What a decision says, in a form that survives JSON, as Infinity does not. */
-export function verdict({ allowed, balance, retryUs, fullUs }: Omit<Verdict, 'burst'>): unknown {
+export function verdict({ allowed, balance, retryUs, fullUs }: Omit<Outcome, 'burst'>): unknown {
   return [allowed, balance, `${retryUs}`, `${fullUs}`];
 }
 

@@ -80,7 +80,7 @@ describe('a schedule', () => {
       const origin = 1e9 - offsetOf(schedule, generation);
       expect(origin % 10_000).toBe(0);
       origins.add(origin);
-      origins.add(originOf(continuous(5, 10), 1e9 + 0.5, generation));
+      origins.add(1e9 + 0.5 - offsetOf(continuous(5, 10), generation));
     }
     expect(origins.size).toBe(2000);
   });

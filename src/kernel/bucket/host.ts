@@ -179,9 +179,6 @@ export class HostedBucket implements BucketKernel {
         `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
       );
     }
-    throw new HandleError(
-      'ERR_REGION_DAMAGED',
-      "the limiter's configuration or its clock makes no sense",
-    );
+    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
   }
 }

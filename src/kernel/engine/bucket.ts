@@ -23,7 +23,7 @@ import {
 } from './limit';
 import { leaveOutcome } from './outcome';
 import { beginRaces, loseRace } from './races';
-import { leaveReceipt } from './receipt';
+import { leaveCost, leaveGeneration, leaveWord } from './receipt';
 import {
   forget,
   generationOf,
@@ -144,7 +144,8 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
           remember(word, nowUs);
           lastCost = cost;
           lastTicks = (nowTicks - zeroTime) as f64;
-          leaveReceipt(word, 0, 0);
+          leaveWord(word);
+          leaveCost(0);
           return wait;
         }
         word = again;
@@ -157,7 +158,9 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
         remember(next, nowUs);
         lastCost = cost;
         lastTicks = (nowTicks - zeroTime - cost) as f64;
-        leaveReceipt(next, cost << INDEX_BITS, knownGeneration);
+        leaveWord(next);
+        leaveCost(cost << INDEX_BITS);
+        leaveGeneration(knownGeneration);
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
       // A guess may be as old as this thread's last call: it lost a race only if that was just now.
@@ -198,10 +201,12 @@ export function decide(cell: usize, nowUs: f64, tokens: f64): f64 {
 }
 
 export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
-  begin();
   const most = floor(tokens);
-  while (true) {
-    if (!settle(cell, nowUs)) return failed;
+  const wait = acquire(cell, nowUs, most, 0);
+  if (wait == 0) return most;
+  if (wait == failed) return wait;
+  // Not all of them are there.
+  while (settle(cell, nowUs)) {
     const word = settled;
     if (ticksPerToken == 0) return most;
     const held = heldUnder(word);
@@ -211,6 +216,7 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
     if (exchange64(cell + CELL_word, word, next) == word) return taken;
     loseRace();
   }
+  return failed;
 }
 
 /** Returns 0, or why it failed. */

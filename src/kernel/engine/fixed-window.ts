@@ -1,7 +1,7 @@
 import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again } from './constants';
 import { beginRaces, loseRace } from './races';
-import { leaveReceipt } from './receipt';
+import { leaveWord } from './receipt';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './word';
 
@@ -40,7 +40,7 @@ export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 
   while (countAndMark(word, bits) <= limit - tokens) {
     const seen = tokens == 0 ? word : exchange64(cell + CELL_word, word, word + tokens);
     if (seen == word) {
-      leaveReceipt(word + tokens, tokens, 0);
+      leaveWord(word + tokens);
       return tokens;
     }
     loseRace();
@@ -90,7 +90,7 @@ export function fixedTakeAt(
   } else if (survey && load64(cell + CELL_word) != word) {
     return AGAIN;
   }
-  leaveReceipt(next, taken, 0);
+  leaveWord(next);
   if (survey || taken < least) {
     const start = startOf(next, bits);
     const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);

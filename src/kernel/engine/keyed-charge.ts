@@ -6,7 +6,7 @@ import { floorState, nowTicks, stateAtFirstSight, stateOf, zeroTimeOf } from './
 import { find, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './keyed-table';
 import { capTicks } from './limit';
 import { loseRace } from './races';
-import { leaveReceipt } from './receipt';
+import { leaveCost, leaveWord } from './receipt';
 
 // Charges the bucket of a key, or gives the key one.
 
@@ -44,7 +44,8 @@ function leaveCharge(entry: usize, identity: i64, word: i64, cost: i64, held: i6
   chargedEntry = entry;
   chargedIdentity = identity;
   heldTicks = held as f64;
-  leaveReceipt(word, cost << TAG_BITS, 0);
+  leaveWord(word);
+  leaveCost(cost << TAG_BITS);
 }
 
 function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {

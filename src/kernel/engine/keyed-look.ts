@@ -15,7 +15,8 @@ export function look(): bool {
     if (entry == NONE) {
       seenState = ANY;
       if (hasRoom(floorState())) {
-        leaveHeld((nowTicks - zeroTimeOf(stateAtFirstSight())) as f64);
+        const zeroTime = zeroTimeOf(stateAtFirstSight());
+        leaveHeld((nowTicks - zeroTime) as f64);
         return true;
       }
       // Another thread may have given the last place to this very key.

@@ -59,7 +59,7 @@ import {
 } from './limit';
 import { leaveOutcome } from './outcome';
 import { beginRaces } from './races';
-import { leaveReceipt } from './receipt';
+import { leaveCost, leaveWord } from './receipt';
 import { isStill, readRecord } from './record';
 import { joined } from './word';
 
@@ -138,7 +138,8 @@ export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs:
 
 function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
   forgetCharge();
-  leaveReceipt(0, cost << TAG_BITS, 0);
+  leaveWord(0);
+  leaveCost(cost << TAG_BITS);
   if (cost == 0) return 0;
   const span = min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
   const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), span);
@@ -163,12 +164,18 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   const most = min(floor(tokens), floor(burst));
   if (ticksPerToken == 0) return most;
   while (most > 0) {
-    const hasPlace = look();
-    if (!hasPlace && withoutPlace() == NO_PLACE) return NO_PLACE;
-    const taken = wholeTokens(heldTicks as i64, ticksPerToken, most);
-    if (taken == 0 || !hasPlace) return taken;
-    // Only from the state that was seen, so that these are all the tokens there are.
-    const wait = chargeKey(costOf(taken), 0, seenState);
+    let taken: f64 = 0;
+    let wait: f64 = NO_PLACE;
+    if (look()) {
+      taken = wholeTokens(heldTicks as i64, ticksPerToken, most);
+      if (taken == 0) return 0;
+      // Only from the state that was seen, so that these are all the tokens there are.
+      wait = chargeKey(costOf(taken), 0, seenState);
+    }
+    if (wait == NO_PLACE) {
+      if (withoutPlace() == NO_PLACE) return NO_PLACE;
+      return wholeTokens(heldTicks as i64, ticksPerToken, most);
+    }
     if (wait == 0) return taken;
     if (wait == DAMAGED) return DAMAGED;
   }

@@ -1,15 +1,21 @@
 import { highOf } from './word';
 
-// What identifies the last admission, for its cancellation: the word that it wrote, what it added to
-// the word, and for a bucket the generation of its limit.
+// Identifies the last admission, for its cancellation: the word that it wrote, what it added to the
+// word (a window's host knows that), and for a bucket the generation of its limit.
 
 let word: i64 = 0;
 let cost: i64 = 0;
 let generation: i32 = 0;
 
-export function leaveReceipt(written: i64, added: i64, record: i32): void {
+export function leaveWord(written: i64): void {
   word = written;
+}
+
+export function leaveCost(added: i64): void {
   cost = added;
+}
+
+export function leaveGeneration(record: i32): void {
   generation = record;
 }
 

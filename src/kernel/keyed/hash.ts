@@ -1,4 +1,5 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import { KEYED, SEED_BYTES } from '../../memory/layout.ts';
 import * as build from '../build/siphash.ts';
 import { EngineModule } from '../open.ts';
@@ -22,20 +23,14 @@ interface SipHash {
 const siphash = new EngineModule<SipHash>(build);
 const HASH_BYTES = 8;
 
-/** One for each thread. */
-let instance: { engine: SipHash; scratch: Uint8Array; out: Uint32Array } | undefined;
+/** One for each target and thread. */
+const instances = new Map<KernelName, SipHash>();
 
-function openSipHash(): typeof instance & {} {
-  if (instance !== undefined) return instance;
-  const engine = siphash.openAlone();
-  const { buffer } = engine.memory;
-  const end = buffer.byteLength - HASH_BYTES;
-  instance = {
-    engine,
-    scratch: new Uint8Array(buffer, 0, end),
-    out: new Uint32Array(buffer, end, 2),
-  };
-  return instance;
+/** SipHash-2-4 of this thread. */
+export function openSipHash(wanted: KernelName): SipHash {
+  const engine = instances.get(wanted) ?? siphash.openAlone(wanted);
+  instances.set(wanted, engine);
+  return engine;
 }
 
 /**
@@ -50,7 +45,7 @@ export class KeyHash {
   readonly #out: Uint32Array;
   readonly #message: KeyMessage;
 
-  constructor({ region, offset }: CellPlace) {
+  constructor({ region, offset }: CellPlace, wanted: KernelName = 'wasm') {
     // A copy, since it is read anew for each key.
     const seed = new DataView(
       new Uint8Array(region.buffer, offset + KEYED.seed, SEED_BYTES).slice().buffer,
@@ -61,11 +56,12 @@ export class KeyHash {
       seed.getInt32(8, true),
       seed.getInt32(12, true),
     ];
-    const { engine, scratch, out } = openSipHash();
-    this.#engine = engine;
-    this.#scratch = scratch;
-    this.#out = out;
-    this.#message = new KeyMessage(scratch);
+    this.#engine = openSipHash(wanted);
+    const { buffer } = this.#engine.memory;
+    const end = buffer.byteLength - HASH_BYTES;
+    this.#scratch = new Uint8Array(buffer, 0, end);
+    this.#out = new Uint32Array(buffer, end, 2);
+    this.#message = new KeyMessage(this.#scratch);
   }
 
   /** The high half of the hash of the key that this thread read last, for any table. */

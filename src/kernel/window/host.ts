@@ -1,6 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { type EngineResults, readReceipt } from '../bucket/host.ts';
+import type { EngineResults } from '../bucket/host.ts';
 import type { LimiterStats, Outcome, Receipt } from '../bucket/kernel.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
@@ -184,7 +184,10 @@ export abstract class HostedWindow implements WindowKernel {
 
   receipt(): Receipt {
     // Of a call for no tokens the engine knows nothing.
-    return this.#taken === 0 ? NOTHING : readReceipt(this.engine);
+    if (this.#taken === 0) return NOTHING;
+    const { engine } = this;
+    const [low, high] = [engine.receiptLow(), engine.receiptHigh()];
+    return { low, high, costLow: this.#taken, costHigh: 0 };
   }
 
   cancel({ low, high, costLow }: Receipt): boolean {
