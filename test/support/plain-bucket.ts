@@ -16,20 +16,20 @@ export class PlainKernel implements TokenKernel {
     this.#limit = limit;
   }
 
-  /** The one loop. Takes as many of the ticks held as `costOf` says; 0 writes nothing. */
+  /** The one loop. Takes as many of the ticks held as `costOf` says; for 0 it writes nothing. */
   #take(nowUs: number, costOf: (held: bigint) => bigint) {
     const now = BigInt(Math.round(nowUs * this.#limit.ticksPerMicro));
     for (;;) {
       const zeroTime = Atomics.load(this.#word, 0);
       const held = least(now - zeroTime, this.#limit.capTicks); // negative in debt
       const cost = costOf(held);
-      const word = cost === 0n ? zeroTime : now - held + cost;
-      if (this.#replace(zeroTime, word)) return { held, cost, word };
+      if (cost === 0n) return { held, cost, word: zeroTime };
+      const word = now - held + cost;
+      if (this.#exchange(zeroTime, word)) return { held, cost, word };
       this.lostRaces++; // another thread changed the word in between: decide again
     }
   }
-  #replace(expected: bigint, next: bigint) {
-    if (next === expected) return Atomics.load(this.#word, 0) === expected; // nothing to write
+  #exchange(expected: bigint, next: bigint) {
     return Atomics.compareExchange(this.#word, 0, expected, next) === expected;
   }
 
@@ -54,7 +54,7 @@ export class PlainKernel implements TokenKernel {
     this.#take(nowUs, (held) => -least(given, this.#limit.capTicks - held));
   }
   receipt = () => this.#last;
-  cancel = ({ word, cost }: Receipt) => this.#replace(word, word - cost);
+  cancel = ({ word, cost }: Receipt) => this.#exchange(word, word - cost);
   schedule = () => this.#limit;
   balance = (nowUs: number) => this.#tokens(this.#take(nowUs, () => 0n).held);
   timeUntil = (nowUs: number, n: number) => this.#until(this.#take(nowUs, () => 0n).held, n);
