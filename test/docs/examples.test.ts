@@ -33,9 +33,9 @@ export {};
 
 const pages = ['README.md', ...filesIn('docs', '.md')];
 const shown = pages.flatMap((page) => examplesOf(page, read(page)));
-/** Those that begin with a comment that names their file are files of docs/examples. */
+/** Those that begin with a comment that names their file show that file. */
 const listings = shown.flatMap((example) => {
-  const [, path] = /^\/\/ (docs\/examples\/[\w-]+\.ts):/.exec(example.code) ?? [];
+  const [, path] = /^\/\/ ((?:docs\/examples|test\/support)\/[\w-]+\.ts):/.exec(example.code) ?? [];
   return path === undefined ? [] : [{ path, example }];
 });
 const examples = shown.filter((example) =>
@@ -136,8 +136,9 @@ describe('the examples of the documentation', () => {
   );
 });
 
-test('the files of docs/examples are shown as they are, each on a page', () => {
-  expect(listings.map(({ path }) => path).sort()).toEqual(filesIn('docs/examples', '.ts'));
+test('the files of docs/examples and the algorithm are shown as they are, each on a page', () => {
+  const files = [...filesIn('docs/examples', '.ts'), 'test/support/plain-bucket.ts'];
+  expect(listings.map(({ path }) => path).sort()).toEqual(files);
   for (const { path, example } of listings) expect(`${example.code}\n`).toBe(read(path));
 });
 

@@ -1,12 +1,13 @@
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
 import { type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
-import type { BucketKernel, Receipt } from '../../src/kernel/bucket/kernel.ts';
+import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
-import { type Operation, type Subject, verdict } from './subject.ts';
+import type { Operation, Subject } from './subject.ts';
+import { tokenOperations } from './token-operations.ts';
 
 export { reference } from './bucket-reference.ts';
 
@@ -41,35 +42,12 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Bu
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const bucket = open(buffer, kernel);
-  let receipt: Receipt | undefined;
-  const at = (afterUs: number) => NOW_US + afterUs;
+  const tokens = tokenOperations(bucket, NOW_US);
   return {
-    run([name, a = 0, b = 0, c = 0]: Operation): unknown {
-      switch (name) {
-        // acquire tokens maxWaitUs afterUs
-        case 'acquire': {
-          const waitUs = bucket.acquire(at(c), a, b);
-          if (waitUs >= 0) receipt = bucket.receipt();
-          return waitUs;
-        }
-        case 'drain':
-          return bucket.drain(at(b), a);
-        case 'refund':
-          return bucket.returnTokens(at(b), a) ?? null;
-        case 'cancel':
-          return receipt === undefined ? null : bucket.cancel(receipt);
-        case 'balance':
-          return bucket.balance(at(a));
-        case 'decide':
-          return verdict(bucket.decide(at(b), a));
-        case 'timeUntil':
-          return `${bucket.timeUntil(at(b), a)}`; // Infinity does not survive JSON
-        // reconfigure rate burst
-        case 'reconfigure':
-          return bucket.reconfigure(at(c), continuous(a, b)) ?? null;
-        default:
-          throw new Error(`no operation ${name}`);
-      }
+    run(operation: Operation): unknown {
+      const [name, rate = 0, burst = 0, afterUs = 0] = operation;
+      if (name !== 'reconfigure') return tokens.run(operation);
+      return bucket.reconfigure(NOW_US + afterUs, continuous(rate, burst)) ?? null;
     },
   };
 }

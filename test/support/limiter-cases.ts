@@ -13,6 +13,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { PlainBucket } from './plain-limiter.ts';
 
 /** What the contract suite asks of a limiter beside the interface, where the class has it. */
 interface ContractLimiter extends Limiter {
@@ -26,7 +27,7 @@ interface ContractLimiter extends Limiter {
 export interface LimiterCase {
   readonly name: string;
   /** What works on its memory. */
-  readonly kernel: KernelName;
+  readonly kernel: KernelName | 'plain';
   readonly create: (clock: ManualClock) => ContractLimiter;
   /** Attaches a copy as another thread would; undefined for what has no handle. */
   readonly attach?: (limiter: ContractLimiter) => ContractLimiter;
@@ -130,9 +131,24 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
 
 const KERNELS: readonly KernelName[] = ['wasm', 'atomics'];
 
-export const LIMITER_CASES: readonly LimiterCase[] = KERNELS.flatMap((kernel) =>
-  casesOf(kernel).map((limiterCase) => ({ ...limiterCase, kernel })),
-);
+/** The algorithm on a page, under the same contract. */
+const PLAIN: LimiterCase = {
+  name: 'PlainBucket',
+  kernel: 'plain',
+  create: (clock) => PlainBucket.create({ rate: 10, burst: LIMIT, clock }),
+  attach: (limiter) => {
+    if (!(limiter instanceof PlainBucket)) throw new TypeError('not a PlainBucket');
+    return PlainBucket.attach(limiter.memory, { rate: 10, burst: LIMIT, clock: limiter.clock });
+  },
+  refillMs: 500,
+};
+
+export const LIMITER_CASES: readonly LimiterCase[] = [
+  ...KERNELS.flatMap((kernel) =>
+    casesOf(kernel).map((limiterCase) => ({ ...limiterCase, kernel })),
+  ),
+  PLAIN,
+];
 
 /** A clock that stands somewhere a clock may stand. */
 export function someClock(): ManualClock {

@@ -11,7 +11,7 @@ import {
   type LimiterStats,
   NEVER,
   type Outcome,
-  type Receipt,
+  type WordReceipt,
 } from './kernel.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
@@ -63,7 +63,7 @@ export interface BucketEngine extends EngineResults {
   receiptGeneration(): number;
 }
 
-export function readReceipt(engine: EngineResults): Receipt {
+export function readReceipt(engine: EngineResults): WordReceipt {
   return {
     low: engine.receiptLow(),
     high: engine.receiptHigh(),
@@ -129,7 +129,7 @@ export class HostedBucket implements BucketKernel {
     return { ...readReceipt(this.#engine), generation: this.#engine.receiptGeneration() };
   }
 
-  cancel({ low, high, costLow, costHigh }: Receipt): boolean {
+  cancel({ low, high, costLow, costHigh }: WordReceipt): boolean {
     return this.#engine.cancel(this.#cell, low, high, costLow, costHigh) !== 0;
   }
 

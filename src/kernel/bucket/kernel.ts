@@ -75,8 +75,11 @@ export interface Outcome {
   readonly fullUs: number;
 }
 
+/** Identifies an acquisition to the kernel that made it. */
+export type Receipt = object;
+
 /** The word that an acquisition wrote, and what it added to the word, both in halves of 32 bits. */
-export interface Receipt {
+export interface WordReceipt {
   readonly low: number;
   readonly high: number;
   readonly costLow: number;
@@ -84,7 +87,7 @@ export interface Receipt {
 }
 
 /** The receipt of a bucket with a word of its own. */
-export interface BucketReceipt extends Receipt {
+export interface BucketReceipt extends WordReceipt {
   /** Of the limit that the acquisition was made under. */
   readonly generation: number;
 }

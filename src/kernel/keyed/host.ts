@@ -9,6 +9,7 @@ import {
   type Outcome,
   type Receipt,
   type TokenKernel,
+  type WordReceipt,
 } from '../bucket/kernel.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
@@ -60,7 +61,7 @@ export interface KeyedStats extends Partial<LimiterStats> {
 }
 
 /** What was charged, and for whom. */
-interface KeyedReceipt extends Receipt {
+interface KeyedReceipt extends WordReceipt {
   /** Undefined for the bucket that keys without a place share. */
   readonly entry: number | undefined;
   readonly hashHigh: number;
@@ -160,8 +161,9 @@ export class HostedKeyed implements TokenKernel {
   }
 
   cancel(receipt: Receipt): boolean {
-    const { entry, hashHigh, version, low, high, costLow, costHigh } = receipt as KeyedReceipt; // its own
-    if (entry === undefined) return this.#shared.cancel(receipt);
+    const own = receipt as KeyedReceipt; // this kernel gives no others
+    const { entry, hashHigh, version, low, high, costLow, costHigh } = own;
+    if (entry === undefined) return this.#shared.cancel(own);
     return this.#engine.cancel(entry, hashHigh, version, low, high, costLow, costHigh) !== 0;
   }
 

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { EngineResults } from '../bucket/host.ts';
-import type { LimiterStats, Outcome, Receipt } from '../bucket/kernel.ts';
+import type { LimiterStats, Outcome, WordReceipt } from '../bucket/kernel.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import type { ClockReader, WindowKernel } from './kernel.ts';
@@ -112,7 +112,7 @@ export class SeenWord {
 }
 
 /** The receipt of a call that took nothing. */
-const NOTHING: Receipt = { low: 0, high: 0, costLow: 0, costHigh: 0 };
+const NOTHING: WordReceipt = { low: 0, high: 0, costLow: 0, costHigh: 0 };
 
 /** A window or a log on the engine: its one loop is `attempt`, and all operations are made of it. */
 export abstract class HostedWindow implements WindowKernel {
@@ -182,7 +182,7 @@ export abstract class HostedWindow implements WindowKernel {
     return { allowed, burst: this.limit, balance: this.#balance, retryUs, fullUs: this.#fullUs };
   }
 
-  receipt(): Receipt {
+  receipt(): WordReceipt {
     // Of a call for no tokens the engine knows nothing.
     if (this.#taken === 0) return NOTHING;
     const { engine } = this;
@@ -190,7 +190,7 @@ export abstract class HostedWindow implements WindowKernel {
     return { low, high, costLow: this.#taken, costHigh: 0 };
   }
 
-  cancel({ low, high, costLow }: Receipt): boolean {
+  cancel({ low, high, costLow }: WordReceipt): boolean {
     return this.engine.windowCancel(this.cell, low, high, costLow, this.mark) !== 0;
   }
 
