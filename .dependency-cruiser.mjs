@@ -64,7 +64,7 @@ export default {
       ...importsOnly('time', TIME, [BASE, MEMORY, TIME]),
       from: { path: TIME, pathNot: TICKER_THREAD },
     },
-    importsOnly('ticker-thread', TICKER_THREAD, [TIME, '^(node:)?worker_threads$']),
+    importsOnly('ticker-thread', TICKER_THREAD, [MEMORY, TIME, '^(node:)?worker_threads$']),
     importsOnly('limiters', LIMITERS, CORE),
     importsOnly('index', INDEX, CORE),
     importsOnly('keyed', KEYED, CORE),

@@ -1,17 +1,12 @@
 import { HandleError } from '../errors.ts';
 import { isOff } from '../memory/alarm.ts';
+import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { readFields } from '../memory/read-fields.ts';
 import { isShared } from '../memory/region.ts';
+import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 
-/**
- *     0 │ now f64, microseconds │ 8 │ moves i32 │
- *
- * `moves` counts the changes of `now` and is what sleepers wait on.
- */
-const BYTES = 16;
-const MOVES = 2;
 /** Only holds the event loop alive; it does nothing when it fires. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
@@ -41,18 +36,17 @@ export class ManualClock implements Clock {
   /** Its handle's name. */
   readonly name = 'manual';
   readonly #buffer: SharedArrayBuffer;
-  readonly #nowBits: BigInt64Array;
-  readonly #moves: Int32Array;
-  readonly #float = new Float64Array(1);
-  readonly #bits = new BigInt64Array(this.#float.buffer);
+  readonly #now: BigInt64Array<SharedArrayBuffer>;
+  /** One element: counts the changes of the time. Sleepers wait on it. */
+  readonly #moves: Int32Array<SharedArrayBuffer>;
   readonly #sleepers = new Set<Sleeper>();
   #watching = false;
   #keepAlive: ReturnType<typeof setInterval> | undefined;
 
   private constructor(buffer: SharedArrayBuffer) {
     this.#buffer = buffer;
-    this.#nowBits = new BigInt64Array(buffer);
-    this.#moves = new Int32Array(buffer);
+    this.#now = new BigInt64Array(buffer, MANUAL_CLOCK.now, 1);
+    this.#moves = new Int32Array(buffer, MANUAL_CLOCK.moves, 1);
   }
 
   /**
@@ -62,7 +56,7 @@ export class ManualClock implements Clock {
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkObject('options', options);
-    const clock = new ManualClock(new SharedArrayBuffer(BYTES));
+    const clock = new ManualClock(new SharedArrayBuffer(MANUAL_CLOCK_BYTES));
     clock.set(nowMs);
     return clock;
   }
@@ -77,7 +71,7 @@ export class ManualClock implements Clock {
     if (name !== 'manual') {
       throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
     }
-    if (!isShared(buffer) || buffer.byteLength !== BYTES) {
+    if (!isShared(buffer) || buffer.byteLength !== MANUAL_CLOCK_BYTES) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no manual clock's memory");
     }
     return new ManualClock(buffer);
@@ -88,8 +82,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    this.#bits[0] = Atomics.load(this.#nowBits, 0);
-    return this.#float[0] as number; // never out of bounds
+    return loadDouble(this.#now, 0);
   }
 
   /** The time in milliseconds. */
@@ -104,19 +97,14 @@ export class ManualClock implements Clock {
    */
   advance(ms: number): void {
     checkNumber('ms', ms, { min: 0, max: MAX_MS });
-    for (;;) {
-      const before = Atomics.load(this.#nowBits, 0);
-      this.#bits[0] = before;
-      this.#float[0] = (this.#float[0] as number) + ms * 1000; // never out of bounds
-      if (Atomics.compareExchange(this.#nowBits, 0, before, this.#bits[0]) === before) break;
-    }
+    addDouble(this.#now, 0, ms * 1000);
     this.#moved();
   }
 
   /** Sets the clock to `ms` milliseconds, forwards or backwards. */
   set(ms: number): void {
-    this.#float[0] = checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS }) * 1000;
-    Atomics.store(this.#nowBits, 0, this.#bits[0] as bigint); // the same eight bytes
+    checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS });
+    storeDouble(this.#now, 0, ms * 1000);
     this.#moved();
   }
 
@@ -126,8 +114,8 @@ export class ManualClock implements Clock {
   }
 
   #moved(): void {
-    Atomics.add(this.#moves, MOVES, 1);
-    Atomics.notify(this.#moves, MOVES);
+    Atomics.add(this.#moves, 0, 1);
+    Atomics.notify(this.#moves, 0);
   }
 
   sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
@@ -163,7 +151,7 @@ export class ManualClock implements Clock {
   /** One `waitAsync` at a time serves all sleepers of this thread; it can't be taken back. */
   #watch(): void {
     if (this.#watching) return;
-    const moves = Atomics.load(this.#moves, MOVES);
+    const moves = Atomics.load(this.#moves, 0);
     const nowUs = this.now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
@@ -177,7 +165,7 @@ export class ManualClock implements Clock {
       this.#watching = false;
       this.#watch();
     };
-    const moved = Atomics.waitAsync(this.#moves, MOVES, moves);
+    const moved = Atomics.waitAsync(this.#moves, 0, moves);
     if (moved.async) moved.value.then(lookAgain);
     else queueMicrotask(lookAgain);
   }
@@ -190,9 +178,9 @@ export class ManualClock implements Clock {
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
     for (;;) {
-      const moves = Atomics.load(this.#moves, MOVES);
+      const moves = Atomics.load(this.#moves, 0);
       if (this.now() >= untilUs || isOff(alarm)) return;
-      Atomics.wait(this.#moves, MOVES, moves);
+      Atomics.wait(this.#moves, 0, moves);
     }
   }
 }

@@ -51,7 +51,11 @@ export function sleep(
 }
 
 /** Never goes off: a wait on it always ends by its timeout. */
-const silence: Alarm = { words: new Int32Array(new SharedArrayBuffer(4)), at: 0, value: 0 };
+const silence: Alarm = {
+  words: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  at: 0,
+  value: 0,
+};
 
 /** Blocks until `now()` reaches `untilUs`, or the alarm goes off. A strict sleep spins through the last 0.2 ms. */
 export function sleepSync(

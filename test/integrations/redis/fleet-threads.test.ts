@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { HandleError, ManualClock, TokenBucket } from '../../../src/index.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
+import { FLEET_STOCK_BYTES } from '../../../src/memory/layout.ts';
 import { Crew } from '../../support/crew.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
@@ -137,7 +138,7 @@ describe("a fleet bucket's handle", () => {
       handle.bucket,
       { ...handle, zerotime: 'token-bucket' },
       { ...handle, signals: new SharedArrayBuffer(8) },
-      { ...handle, signals: new ArrayBuffer(140) },
+      { ...handle, signals: new ArrayBuffer(FLEET_STOCK_BYTES) },
       { ...handle, bucket: undefined },
       { ...handle, clock: undefined },
       { ...handle, clock: { name: 'sundial' } },
