@@ -1,11 +1,13 @@
 import { HandleError } from '../errors.ts';
 import { isOff } from '../memory/alarm.ts';
+import { Bell } from '../memory/bell.ts';
 import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { readFields } from '../memory/read-fields.ts';
 import { isShared } from '../memory/region.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
+import { onAbort } from './on-abort.ts';
 
 /** Only holds the event loop alive; it does nothing when it fires. */
 const KEEP_ALIVE_MS = 2 ** 30;
@@ -37,16 +39,16 @@ export class ManualClock implements Clock {
   readonly name = 'manual';
   readonly #buffer: SharedArrayBuffer;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
-  /** One element: counts the changes of the time. Sleepers wait on it. */
-  readonly #moves: Int32Array<SharedArrayBuffer>;
+  /** Rings when the time has changed. */
+  readonly #moves: Bell;
   readonly #sleepers = new Set<Sleeper>();
-  #watching = false;
+  #cancelLook: (() => void) | undefined;
   #keepAlive: ReturnType<typeof setInterval> | undefined;
 
   private constructor(buffer: SharedArrayBuffer) {
     this.#buffer = buffer;
     this.#now = new BigInt64Array(buffer, MANUAL_CLOCK.now, 1);
-    this.#moves = new Int32Array(buffer, MANUAL_CLOCK.moves, 1);
+    this.#moves = new Bell(new Int32Array(buffer, MANUAL_CLOCK.moves, 1), 0);
   }
 
   /**
@@ -98,89 +100,72 @@ export class ManualClock implements Clock {
   advance(ms: number): void {
     checkNumber('ms', ms, { min: 0, max: MAX_MS });
     addDouble(this.#now, 0, ms * 1000);
-    this.#moved();
+    this.#moves.ring();
   }
 
   /** Sets the clock to `ms` milliseconds, forwards or backwards. */
   set(ms: number): void {
     checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS });
     storeDouble(this.#now, 0, ms * 1000);
-    this.#moved();
+    this.#moves.ring();
   }
 
   /** A blocked thread sleeps on the clock's moves alone, so this counts as one. @internal */
   rouse(): void {
-    this.#moved();
+    this.#moves.ring();
   }
 
-  #moved(): void {
-    Atomics.add(this.#moves, 0, 1);
-    Atomics.notify(this.#moves, 0);
+  async sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    // A look under way comes only when the clock moves.
+    if (this.now() < untilUs) await this.#reached(untilUs, signal);
   }
 
-  sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+  #reached(untilUs: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      // The watch under way, if there is one, looks at its sleepers only once the clock moves.
-      if (this.now() >= untilUs) {
-        resolve();
-        return;
-      }
-      const sleeper: Sleeper = {
-        untilUs,
-        wake: () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        },
-      };
-      const onAbort = () => {
+      const unlink = onAbort(signal, (reason) => {
         this.#sleepers.delete(sleeper);
-        this.#rest();
-        reject(signal?.reason);
+        this.#restIfAlone();
+        reject(reason);
+      });
+      const wake = () => {
+        unlink();
+        resolve();
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const sleeper: Sleeper = { untilUs, wake };
       this.#sleepers.add(sleeper);
       this.#keepAlive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
-      this.#watch();
+      if (this.#cancelLook === undefined) this.#look();
     });
   }
 
-  /** One `waitAsync` at a time serves all sleepers of this thread; it can't be taken back. */
-  #watch(): void {
-    if (this.#watching) return;
-    const moves = Atomics.load(this.#moves, 0);
+  /** Wakes the sleepers whose instant has come, and looks again when the clock moves. */
+  #look(): void {
+    // Before the time is read, so that no move in between is missed.
+    const alarm = this.#moves.alarm();
     const nowUs = this.now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
       this.#sleepers.delete(sleeper);
       sleeper.wake();
     }
-    this.#rest();
-    if (this.#sleepers.size === 0) return;
-    this.#watching = true;
-    const lookAgain = () => {
-      this.#watching = false;
-      this.#watch();
-    };
-    const moved = Atomics.waitAsync(this.#moves, 0, moves);
-    if (moved.async) moved.value.then(lookAgain);
-    else queueMicrotask(lookAgain);
+    this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
+    this.#restIfAlone();
   }
 
-  #rest(): void {
+  #restIfAlone(): void {
     if (this.#sleepers.size > 0) return;
+    this.#cancelLook?.();
+    this.#cancelLook = undefined;
     clearInterval(this.#keepAlive);
     this.#keepAlive = undefined;
   }
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
     for (;;) {
-      const moves = Atomics.load(this.#moves, 0);
+      const { words, at, value } = this.#moves.alarm();
       if (this.now() >= untilUs || isOff(alarm)) return;
-      Atomics.wait(this.#moves, 0, moves);
+      Atomics.wait(words, at, value);
     }
   }
 }

@@ -8,7 +8,7 @@ import { readFields } from '../../../memory/read-fields.ts';
 import { isShared, type Region } from '../../../memory/region.ts';
 import type { ClockHandle } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
-import { Bell } from './bell.ts';
+import { BuyerBell } from './buyer-bell.ts';
 
 /** Int32 indices of the signals. */
 const BUYER_AT = FLEET_STOCK.buyer >> 2;
@@ -58,7 +58,7 @@ export interface StockOptions {
 export class Stock {
   readonly bucket: TokenBucket;
   /** Wakes the buyer. */
-  readonly bell: Bell;
+  readonly bell: BuyerBell;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
 
@@ -69,7 +69,7 @@ export class Stock {
   ) {
     this.bucket = bucket;
     this.#clock = clock;
-    this.bell = new Bell(signals, RINGS_AT);
+    this.bell = new BuyerBell(signals, RINGS_AT);
     this.#signals = signals;
   }
 
