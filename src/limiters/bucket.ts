@@ -29,6 +29,11 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     this.changes = changesOf(opened.cell);
   }
 
+  /** @internal */
+  protected seek(): BucketKernel {
+    return this.kernel;
+  }
+
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
   get handle(): LimiterHandle<Kind> {
     return handleOf(this.#opened);

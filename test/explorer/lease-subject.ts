@@ -37,6 +37,10 @@ class LeasedBucket extends BucketCalls {
         : new WasmBucket(compiledKernel('index', kernel, buffer), this.#place);
   }
 
+  protected seek(): BucketKernel {
+    return this.kernel;
+  }
+
   lease(size: number): Lease {
     return new Lease(this, this.kernel, new Tenure(this.#place), size);
   }
