@@ -28,7 +28,7 @@
  *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
  *
  *     fixed window:    with C = the bits of `limit`
- *     word       │ start of the window: 63 - C bits │ given back: 1 bit │ count: C bits │
+ *     word       │ start of the window: 63 - C bits │ returned: 1 bit │ count: C bits │
  *
  *     sliding window:
  *     word       │ slot number: 63 - C bits │ sealed: 1 bit │ count: C bits │
@@ -50,8 +50,9 @@
  *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
  *     line 11+   │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
  *
- *     identity   │ fingerprint: 44 bits │ version: 20 bits │      0: never used
+ *     identity   │ fingerprint: 44 bits │ version: 20 bits │
  *     state      │ zero-time, ticks since originUs, or a ticket: 61 bits │ tag: 3 bits │
+ *     tag        │ the last 2 bits of the version │ 1: live │      or 2: in transit, 6: named, 4: free
  *
  * With `stats: true`, 65 counter stripes follow a cell of any kind:
  *
