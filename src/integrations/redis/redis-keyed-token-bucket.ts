@@ -12,7 +12,7 @@ import {
   type RedisSettings,
 } from './redis-options.ts';
 import type { RedisReservation } from './redis-reservation.ts';
-import { type RedisStats, Tally } from './redis-stats.ts';
+import { CallCounts, type RedisStats } from './redis-stats.ts';
 import { RedisTokenBucket } from './redis-token-bucket.ts';
 
 /** Options of {@link RedisKeyedTokenBucket.create}. */
@@ -56,7 +56,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   /** The most tokens that a key's bucket holds, unless that of a key was changed. */
   readonly burst: number;
   readonly #settings: RedisSettings;
-  readonly #tally: Tally;
+  readonly #counts: CallCounts;
   readonly #localCapacity: number;
   #locals: KeyedTokenBucket | undefined;
 
@@ -66,7 +66,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     this.prefix = prefix;
     this.rate = settings.schedule.rate;
     this.burst = settings.schedule.burst;
-    this.#tally = new Tally(settings.onUnreachable);
+    this.#counts = new CallCounts(settings.onUnreachable);
     this.#localCapacity = localCapacity;
   }
 
@@ -100,7 +100,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
    */
   for(key: Key): RedisTokenBucket {
     const name = keyName(this.prefix, key);
-    return new RedisTokenBucket(this.#settings, name, this.#tally, () => this.#local().for(key));
+    return new RedisTokenBucket(this.#settings, name, this.#counts, () => this.#local().for(key));
   }
 
   /** @internal */
@@ -122,6 +122,6 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
 
   /** What the calls of this object and of those that it made came to. */
   stats(): RedisStats {
-    return this.#tally.stats();
+    return this.#counts.stats();
   }
 }

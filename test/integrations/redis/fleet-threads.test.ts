@@ -46,8 +46,8 @@ describe('threads that spend one stock', () => {
   ] as const)('get by %s(%d) what was bought, each token once', async (call, n) => {
     const { process, spent } = await contend(call, n);
     const sum = (await spent).reduce((total, tokens) => total + tokens, 0);
-    const { bought, givenBack } = process.stats();
-    expect(sum).toBe(bought - givenBack - process.available());
+    const { bought, returned } = process.stats();
+    expect(sum).toBe(bought - returned - process.available());
     await process.close();
   });
 
@@ -64,8 +64,8 @@ describe('threads that spend one stock', () => {
     const sum = (await sums).reduce((total, tokens) => total + tokens, 0);
     // The tokens of the last to give up come when their turn does.
     const left = () => {
-      const { bought, givenBack } = process.stats();
-      return bought - givenBack - process.available();
+      const { bought, returned } = process.stats();
+      return bought - returned - process.available();
     };
     await until(() => {
       fleet.clock.advance(1);
