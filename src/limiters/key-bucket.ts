@@ -26,8 +26,8 @@ export class KeyBucket extends BucketCalls {
     return this;
   }
 
-  /** All keys of a thread have one kernel, so it is turned to this key before every use. @internal */
-  protected get kernel(): TokenKernel {
+  /** All keys of a thread share one kernel, which has to seek this key's entry first. @internal */
+  protected seek(): TokenKernel {
     this.#buckets.seek(this.#high, this.#low);
     return this.#buckets;
   }

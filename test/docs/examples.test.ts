@@ -7,7 +7,6 @@ import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as zerotime from '../../src/index.ts';
 import * as redis from '../../src/integrations/redis.ts';
-import * as keyed from '../../src/keyed.ts';
 import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
 import { CHECKS, instrumented } from './instrument.ts';
@@ -69,7 +68,6 @@ function completed({ code }: Example): string {
   const workers = ['Worker', 'workerData'].filter((name) => code.includes(name));
   return [
     `import { ${used(zerotime).join(', ')} } from 'zerotime';`,
-    `import { ${used(keyed).join(', ')} } from 'zerotime/keyed';`,
     `import { ${used(redis).join(', ')} } from 'zerotime/redis';`,
     `import { ${workers.join(', ')} } from 'node:worker_threads';`,
     code,

@@ -79,7 +79,7 @@ export function reference(setup: string): Reference {
         return verdict({ allowed, balance, retryUs, fullUs: (BURST - balance) * TOKEN_US });
       },
       // What was taken without a place lapses: the key's own bucket is full.
-      refund: (key = 1, n = 1) => own.giveBack(key, 0, n),
+      refund: (key = 1, n = 1) => own.returnTokens(key, 0, n),
       cancel() {
         if (receipt === undefined) return null;
         const { bucket, n, zeroUs } = receipt;

@@ -36,6 +36,10 @@ class LeasedBucket extends BucketCalls {
     this.kernel = new HostedBucket(opened, this.#place);
   }
 
+  protected seek(): BucketKernel {
+    return this.kernel;
+  }
+
   lease(size: number): Lease {
     return new Lease(this, this.kernel, new Tenure(this.#place), size);
   }

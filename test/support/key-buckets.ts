@@ -55,7 +55,7 @@ export class KeyBuckets<Key> {
     return [...this.#zeroUs.keys()].filter((key) => this.balance(key, nowUs) < this.#burst).length;
   }
 
-  giveBack(key: Key, nowUs: number, n: number): void {
+  returnTokens(key: Key, nowUs: number, n: number): void {
     const full = nowUs - this.#burst * this.#tokenUs;
     this.#zeroUs.set(key, Math.max(this.#zero(key, nowUs) - n * this.#tokenUs, full));
   }

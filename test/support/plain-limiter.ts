@@ -11,13 +11,17 @@ interface PlainOptions {
 
 /** A limiter on the kernel that docs/algorithm.md shows. */
 export class PlainBucket extends BucketCalls {
-  protected readonly kernel: PlainKernel;
+  readonly #kernel: PlainKernel;
   readonly memory: SharedArrayBuffer;
 
   private constructor(memory: SharedArrayBuffer, schedule: Schedule, clock: Clock) {
     super(clock);
     this.memory = memory;
-    this.kernel = new PlainKernel(memory, schedule);
+    this.#kernel = new PlainKernel(memory, schedule);
+  }
+
+  protected override seek(): PlainKernel {
+    return this.#kernel;
   }
 
   /** Makes a full bucket. */
@@ -36,6 +40,6 @@ export class PlainBucket extends BucketCalls {
 
   /** Exchanges that this thread lost to another one. */
   get lostRaces(): number {
-    return this.kernel.lostRaces;
+    return this.#kernel.lostRaces;
   }
 }

@@ -1,6 +1,6 @@
 import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions } from './options.ts';
-import type { Counters, TallyRecord } from './tally.ts';
+import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** What a thread warms up with, before the run. */
 export interface Rehearsal {
@@ -53,7 +53,7 @@ export type LoadEvent =
       readonly type: 'report';
       /** The instants admitted since the last report. */
       readonly admissions: Float64Array;
-      readonly counters: Counters;
+      readonly counters: RequestCounts;
       readonly waiting: number;
     }
   /** The last message: every request has ended. */

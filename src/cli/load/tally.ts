@@ -26,7 +26,7 @@ export interface ErrorCount {
 }
 
 /** The numbers that change while a thread runs. */
-export interface Counters {
+export interface RequestCounts {
   sent: number;
   /** Responses with a status below 400. */
   succeeded: number;
@@ -36,7 +36,7 @@ export interface Counters {
 
 /** A {@link Tally} as plain data, to be sent to another thread. */
 export interface TallyRecord {
-  readonly counters: Counters;
+  readonly counters: RequestCounts;
   readonly statusCodes: readonly (readonly [status: number, count: number])[];
   readonly errors: readonly ErrorCount[];
   /** Histograms of microseconds, in HdrHistogram's own compressed form. */
@@ -59,7 +59,7 @@ function emptyHistogram(): Histogram {
 
 /** What became of the requests: of one thread, or of several after {@link Tally.add}. */
 export class Tally {
-  readonly counters: Counters = { sent: 0, succeeded: 0, failed: 0 };
+  readonly counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly statusCodes = new Map<number, number>();
   readonly errors = new Map<ErrorKind, ErrorCount>();
   readonly histograms: Readonly<Record<Span, Histogram>> = {

@@ -73,7 +73,7 @@ export class BuyingRule {
   }
 
   /** Tokens were given back. */
-  giveBack(tokens: number): void {
+  returnTokens(tokens: number): void {
     this.#take(tokens);
     this.#expected -= tokens;
   }

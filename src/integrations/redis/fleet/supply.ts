@@ -1,3 +1,4 @@
+import type { ContinuousLimit } from '../../../limiters/limit.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
@@ -6,12 +7,6 @@ import type { TokenSource } from '../token-source.ts';
 const RETRY_US = 50_000;
 /** up to this. */
 const MOST_RETRY_US = 1_000_000;
-
-/** A share of the rate, for while the source is unreachable. */
-export interface LocalShare {
-  readonly rate: number;
-  readonly burst: number;
-}
 
 /** Where a buyer gets its tokens: from the source, or, while that is unreachable, from its own share of the rate. */
 export class Supply {
@@ -27,7 +22,7 @@ export class Supply {
   /** Commands that the source did not answer in time. */
   failures = 0;
 
-  constructor(source: TokenSource, clock: Clock, share: LocalShare | undefined) {
+  constructor(source: TokenSource, clock: Clock, share: ContinuousLimit | undefined) {
     this.#source = source;
     this.#clock = clock;
     this.#local = share && TokenBucket.create({ ...share, initial: 0, clock });
@@ -57,7 +52,7 @@ export class Supply {
   }
 
   /** Gives tokens back, and returns how many: none if the source is unreachable; then they lapse. Never rejects. */
-  async giveBack(n: number): Promise<number> {
+  async returnTokens(n: number): Promise<number> {
     if (!this.#isReachable) return 0;
     try {
       await this.#source.returnTokens(n);

@@ -1,7 +1,7 @@
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 
 /** A bucket that names its first instant at a known time, in the near future. */
-export interface Schedule {
+export interface ArrivalPlan {
   readonly bucket: TokenBucket;
   /** The instant of the first request. */
   readonly startUs: number;
@@ -14,7 +14,7 @@ export interface Schedule {
  *
  * To that end the bucket starts in debt: tokens that would have come until then are taken already.
  */
-export function openSchedule(rate: number, burst: number, leadMs: number): Schedule {
+export function planArrivals(rate: number, burst: number, leadMs: number): ArrivalPlan {
   const flowing = (rate * leadMs) / 1_000;
   let debt = Math.floor(flowing);
   const bucket = TokenBucket.create({ rate, burst, initial: 1 - (flowing - debt) });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { openSchedule } from '../../../src/cli/load/schedule.ts';
+import { planArrivals } from '../../../src/cli/load/arrival-plan.ts';
 
-describe('openSchedule', () => {
+describe('planArrivals', () => {
   it.each([
     [2_000, 1, 100],
     [2_000, 50, 100],
@@ -12,7 +12,7 @@ describe('openSchedule', () => {
   ])(
     'at %d/s and burst %d, opens in %d ms with one token, then keeps the rate',
     (rate, burst, leadMs) => {
-      const { bucket, startUs } = openSchedule(rate, burst, leadMs);
+      const { bucket, startUs } = planArrivals(rate, burst, leadMs);
       // All that has passed since it was opened lies between these two.
       const beforeUs = bucket.clock.now();
       expect(startUs - beforeUs).toBeLessThanOrEqual(leadMs * 1_000);
