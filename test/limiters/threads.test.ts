@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
@@ -12,6 +12,21 @@ const CHECKED_MOVES = 12;
 /** After those, moves made at full speed until a race was lost. */
 const MOVES_OF_A_LEG = 250;
 const MOST_LEGS = 5_000;
+
+// One crew for all tests: starting threads takes longer than what they do here.
+const crew = Crew.launch<HammerJob, void>('hammer', THREADS);
+beforeAll(() => crew.ready());
+afterAll(() => crew.end());
+
+/** Gives all threads the job; the board stops them at the end of the test, even of one that fails. */
+function hammer(board: Board, job: Omit<HammerJob, 'board'>): Promise<void[]> {
+  const done = crew.run({ ...job, board: board.buffer });
+  onTestFinished(async () => {
+    board.stop();
+    await done;
+  });
+  return done;
+}
 
 /**
  * What had flowed in after each move of the clock, in tokens: thirds of a burst, so that no move overfills the
@@ -45,10 +60,8 @@ describe.each([0.001, 1 / 3, 1, 1000, 3e6, 1e9])('at %f tokens a second', (rate)
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate, burst, clock, stats: true });
       const board = Board.for(THREADS);
-      const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
       const { handle } = bucket;
-      const job = { handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 } as const;
-      const done = crew.run(job);
+      const done = hammer(board, { handle, kernels, call: 'tryConsume', n: 1 });
 
       const walkTo = (...moves: number[]) => {
         board.walk(...moves.map((move) => (inflowAfter(move, burst) / rate) * 1000));
@@ -80,8 +93,7 @@ describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
     // 9 and 3/4 tokens come with each move, so that never as many are there as are asked for at most.
     const bucket = TokenBucket.create({ rate: 1000, burst: 1000, initial: 0, clock, stats: true });
     const board = Board.for(THREADS);
-    const crew = await Crew.start<HammerJob, void>('hammer', THREADS);
-    const done = crew.run({ handle: bucket.handle, board: board.buffer, kernels, call, n });
+    const done = hammer(board, { handle: bucket.handle, kernels, call, n });
     let moves = 0;
     do {
       board.walk(...Array.from({ length: MOVES_OF_A_LEG }, () => ++moves * 9.75));
