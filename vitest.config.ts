@@ -54,6 +54,8 @@ export default defineConfig({
           // Most of these files are done sooner than a process has started.
           isolate: false,
           restoreMocks: true,
+          // By default a processor is left idle: half of two.
+          maxWorkers: '100%',
           sequence: { groupOrder: 0 },
         },
       },

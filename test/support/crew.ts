@@ -20,24 +20,15 @@ export class Crew<Job, Result> {
 
   /** Starts the threads, and ends them with the test. */
   static async start<Job, Result>(script: string, size: number): Promise<Crew<Job, Result>> {
-    const crew = Crew.launch<Job, Result>(script, size);
-    onTestFinished(() => crew.end());
-    await crew.ready();
-    return crew;
-  }
-
-  /** For several tests: ends with {@link end}. */
-  static launch<Job, Result>(script: string, size: number): Crew<Job, Result> {
-    const start = (me: number) => new Worker(compiled(script), { workerData: { me } });
-    return new Crew(Array.from({ length: size }, (_, me) => start(me)));
-  }
-
-  async ready(): Promise<void> {
-    await Promise.all(this.workers.map((worker) => once(worker, 'message')));
-  }
-
-  async end(): Promise<void> {
-    await Promise.all(this.workers.map((worker) => worker.terminate()));
+    const workers = Array.from(
+      { length: size },
+      (_, me) => new Worker(compiled(script), { workerData: { me } }),
+    );
+    onTestFinished(async () => {
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    });
+    await Promise.all(workers.map((worker) => once(worker, 'message')));
+    return new Crew(workers);
   }
 
   /** Gives every thread the job; resolves with what they answer, in their order. */
