@@ -23,16 +23,54 @@ const compiledCode: Plugin = {
   },
 };
 
+/**
+ * Tests that measure intervals, or whose threads need the processors for themselves to get into each
+ * other's way.
+ */
+const ONE_BY_ONE = [
+  'test/cli/load/{command,fleet.e2e,load-thread,load.e2e,run.e2e}.test.ts',
+  'test/integrations/{opentelemetry,piscina,prometheus}.test.ts',
+  'test/integrations/redis/{clock-steps,failures,fleet-servers,fleet-threads}.test.ts',
+  'test/integrations/redis/redis-token-bucket.test.ts',
+  'test/kernel/window-threads.test.ts',
+  'test/limiters/{allocation,keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
+  'test/limiters/{reconfigure-waits,threads,wait-threads}.test.ts',
+  'test/time/{manual-clock,ticker-thread}.test.ts',
+];
+const ALL = ['test/**/*.test.ts'];
+
 export default defineConfig({
   plugins: [compiledCode],
   test: {
-    include: ['test/**/*.test.ts'],
-    // A process for each file: a file that starts threads or leaves a clock running cannot reach
-    // the next one, and the tests own worker_threads for themselves.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'side by side',
+          include: ALL,
+          exclude: ONE_BY_ONE,
+          // Most of these files are done sooner than a process has started.
+          isolate: false,
+          restoreMocks: true,
+          // By default a processor is left idle: half of two.
+          maxWorkers: '100%',
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'one by one',
+          include: ONE_BY_ONE,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+    // Processes, and one for each file of the tests of threads: those own worker_threads for
+    // themselves, and threads or clocks left running cannot reach the next file.
     pool: 'forks',
-    // The tests start threads of their own and measure intervals; files side by side would
-    // measure each other.
-    fileParallelism: false,
+    maxConcurrency: 4,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     reporters: ['default'],

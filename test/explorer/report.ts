@@ -16,12 +16,14 @@ export interface Figures {
   readonly stops: number;
   readonly runs: number;
   readonly seconds: number;
+  /** Whether it explored anything, and stopped threads where the scenario says so. */
+  readonly isWhole: boolean;
   /** The schedule. */
   readonly violation: string | undefined;
 }
 
 export function figuresOf(
-  { kernel, subject, name, threads }: Listed,
+  { kernel, subject, name, threads, ...scenario }: Listed,
   { violation, interleavings, ...exploration }: Exploration,
   seconds: number,
 ): Figures {
@@ -36,6 +38,8 @@ export function figuresOf(
     stops,
     runs,
     seconds,
+    // Operations that write nothing take no steps.
+    isWhole: interleavings > 0n && stops > 0 === (steps > 0 && scenario.stops === true),
     violation: violation && scheduleText(violation.schedule),
   };
 }
@@ -44,8 +48,15 @@ function count(value: number): string {
   return value < 1e9 ? `${value}` : value.toExponential(1).replace('e+', 'e');
 }
 
-function verdict({ violation }: Pick<Figures, 'violation'>): string {
-  return violation === undefined ? 'holds' : `VIOLATION ${violation}`;
+function verdict(group: readonly Figures[]): string {
+  const violation = group.find((one) => one.violation !== undefined)?.violation;
+  if (violation !== undefined) return `VIOLATION ${violation}`;
+  return group.every(({ isWhole }) => isWhole) ? 'holds' : 'NOT EXPLORED';
+}
+
+/** Whether every scenario was explored to its end and none was violated. */
+export function allHold(figures: readonly Figures[]): boolean {
+  return verdict(figures) === 'holds';
 }
 
 const NUMBERS = ['interleavings', 'steps', 'stops', 'runs'] as const;
@@ -53,7 +64,7 @@ const HEAD = ['interleavings', 'steps', 'kills', 'real runs', 'seconds', 'verdic
 const numbers = (figures: Figures) => [
   ...NUMBERS.map((name) => count(figures[name])),
   figures.seconds.toFixed(1),
-  verdict(figures),
+  verdict([figures]),
 ];
 
 /** A line for each scenario. */
@@ -89,9 +100,7 @@ export function summaryTable(
     `${group.length}`,
     ...NUMBERS.map((name) => count(sum(group, name))),
     sum(group, 'seconds').toFixed(1),
-    verdict({
-      violation: group.find(({ violation }) => violation !== undefined)?.violation,
-    }),
+    verdict(group),
   ];
   const rows = [...groups].map(([key, group]) => row(key.split('|'), group));
   const head = ['kernel', 'subject', 'threads x operations', 'scenarios', ...HEAD];

@@ -5,6 +5,9 @@ import { REGRESSIONS } from './regressions.ts';
 import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
+/** One in so many is explored here, an odd number as kernels take turns; `npm run explore` explores all. */
+const SAMPLE = 13;
+
 /** All but those that take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
@@ -14,9 +17,9 @@ function isQuick({ subject, threads }: Listed): boolean {
 }
 
 describe('in every interleaving, with a thread stopped before any step, each operation happens at one instant:', () => {
-  const quick = SCENARIOS.filter(isQuick);
+  const sample = SCENARIOS.filter(isQuick).filter((_, index) => index % SAMPLE === 0);
 
-  it.each(quick.map((one): [string, Listed] => [title(one), one]))('%s', async (_, scenario) => {
+  it.each(sample.map((one): [string, Listed] => [title(one), one]))('%s', async (_, scenario) => {
     const { violation, interleavings, steps, stops } = await explore(scenario);
     expect(violation).toBeUndefined();
     expect(interleavings).toBeGreaterThan(0n);

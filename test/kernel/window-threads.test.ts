@@ -3,6 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ManualClock, systemClock } from '../../src/index.ts';
 import { handleFor, KERNEL_MIXES, type KernelMix } from '../support/kernels.ts';
+import { part } from '../support/random.ts';
 import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
 import { type Admission, brokenLog, brokenSlots } from '../support/window-promises.ts';
 import { Gate, nextMessage, startThread } from '../support/window-threads.ts';
@@ -119,7 +120,7 @@ describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
       const limit = 100_000;
       const maxTokens = 8;
       const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock });
-      for (let round = 0; round < 10; round++) {
+      for (let round = 0; round < part(10, 3); round++) {
         const calls = traffic(limiter, kernels);
         await calls.prepare({ maxTokens, stepUs: 0 });
         calls.start();

@@ -10,6 +10,7 @@ import {
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { RUSH, type Rush } from '../support/key-rush.ts';
 import { keyName, newCounts, newSignals, raise, SIGNAL } from '../support/key-traffic.ts';
+import { part } from '../support/random.ts';
 
 const THREADS = 4;
 const started: Worker[] = [];
@@ -130,20 +131,21 @@ test.each([
   },
 );
 
-test('a hundred threads terminated at random leave a table in which the others go on', async () => {
-  const kills = 100;
+const KILLS = part(100, 20);
+
+test(`${KILLS} threads terminated at random leave a table in which the others go on`, async () => {
   const batchSize = 10;
   const clock = ManualClock.create();
   const capacity = 60;
   const made = create({ rate: 1000, burst: 2, capacity, clock, whenFull: 'refuse' });
   const keys = 500;
   const given = newCounts(keys);
-  const signals = newSignals(kills + 1);
+  const signals = newSignals(KILLS + 1);
   raise(signals, SIGNAL.go);
   const data = { handle: made.handle, given, signals, draw: 'even' } as const;
   const survivor = await start('key-traffic', { ...data, me: 0 });
   const called = (thread: number) => Atomics.load(signals, SIGNAL.calls + thread);
-  for (let killed = 0; killed < kills; killed += batchSize) {
+  for (let killed = 0; killed < KILLS; killed += batchSize) {
     const batch = Array.from({ length: batchSize }, (_, i) => killed + i + 1);
     const victims = await Promise.all(batch.map((me) => start('key-traffic', { ...data, me })));
     const before = called(0);

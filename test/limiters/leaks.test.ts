@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { compiled } from '../support/crew.ts';
+import { part } from '../support/random.ts';
 import type { Leaked } from '../workers/leak-probe.ts';
 
-const FULL = process.env['ZEROTIME_FULL'] === '1';
 const run = promisify(execFile);
 const MIB = 2 ** 20;
 
@@ -19,9 +19,9 @@ async function leaked(kind: string, count: number): Promise<Leaked> {
 
 // Half as many again must cost nothing: what a cache or a pool keeps, it keeps after the first half.
 test.each([
-  { kind: 'waits', count: FULL ? 1_000_000 : 100_000 },
-  { kind: 'limiters', count: FULL ? 100_000 : 10_000 },
-  { kind: 'workers', count: FULL ? 1000 : 60 },
+  { kind: 'waits', count: part(100_000) },
+  { kind: 'limiters', count: part(10_000) },
+  { kind: 'workers', count: part(100, 20) },
 ])(
   '$count $kind leave nothing behind',
   async ({ kind, count }) => {

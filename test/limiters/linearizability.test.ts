@@ -11,7 +11,7 @@ import {
   overlaps,
   type SequentialModel,
 } from '../support/linearization.ts';
-import { SEED } from '../support/random.ts';
+import { part, SEED } from '../support/random.ts';
 import { BucketModel, type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
@@ -19,7 +19,7 @@ import type { RecordJob } from '../workers/recorder.ts';
 const THREADS = 3;
 /** Histories that threads record in one go, and how often they do. */
 const HISTORIES = 100;
-const RUNS = process.env['ZEROTIME_FULL'] === '1' ? 50 : 5;
+const RUNS = part(5);
 
 const n = fc.integer({ min: 1, max: 4 });
 // In windows and slots of whole steps of the clock, a reading belongs to one of them.

@@ -6,8 +6,16 @@ import { randomInt } from 'node:crypto';
  */
 export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
 
-/** How many of the random calls are made: fewer where mutants of a source are tested one by one. */
-export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 1);
+/**
+ * The share of repeated and random work that is done: a tenth in `npm test`, all of it in
+ * `npm run test:all`. Set ZEROTIME_SHARE for another.
+ */
+export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 0.1);
+
+/** The share of `count` repetitions, and `least` at least. */
+export function part(count: number, least = 1): number {
+  return Math.max(least, Math.round(count * SHARE));
+}
 
 /** Numbers that follow from their seed alone (mulberry32), the same in every thread. */
 export class Random {

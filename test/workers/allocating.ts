@@ -24,7 +24,10 @@ export interface AllocatingJob {
     | 'a sliding log refuses'
     | 'a Sometimes counts'
     | 'an object';
+  /** In so many at most. */
   readonly calls: number;
+  /** Looks no further once a call allocates less. */
+  readonly enough: number;
 }
 
 /** Between two looks at the heap: so few that what they allocate is not collected in between. */
@@ -48,9 +51,9 @@ function grownBy(calls: number, call: () => unknown): number {
  * Bytes a call, in the stretch with the fewest: the optimizing compiler, which keeps temporary
  * numbers out of the heap, comes when it has time.
  */
-function bytesPerCall(calls: number, call: () => unknown): number {
+function bytesPerCall({ calls, enough }: AllocatingJob, call: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
-  for (let made = 0; made < calls; made += STRETCH) {
+  for (let made = 0; made < calls && least >= enough; made += STRETCH) {
     least = Math.min(least, grownBy(STRETCH, call) / STRETCH);
   }
   return least;
@@ -123,10 +126,10 @@ function tries(limiter: Limiter): () => boolean {
   return () => limiter.tryConsume();
 }
 
-serve(({ call, calls }: AllocatingJob): number => {
+serve((job: AllocatingJob): number => {
   // A loop that has called many functions calls each as it was compiled by itself. Into a loop that
   // knows only one, as much of it is inlined as there is room for, and the rest passes its numbers
   // through the heap.
   for (let i = 0; i < 8; i++) grownBy(BATCH, new Function(`return ${i}`) as () => number);
-  return bytesPerCall(calls, callOf(call));
+  return bytesPerCall(job, callOf(job.call));
 });

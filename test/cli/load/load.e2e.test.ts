@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { errorCount, type JsonResult, readJsonResult } from '../support/json-result.ts';
 import { Cli, type CliRun, runCli } from '../support/run-cli.ts';
 import { deadUrl, httpServer, type TestServer, tcpServer } from '../support/servers.ts';
@@ -11,16 +11,19 @@ import { deadUrl, httpServer, type TestServer, tcpServer } from '../support/serv
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-'));
 const servers: TestServer[] = [];
 
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.kill()));
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.kill()));
+  rmSync(folder, { recursive: true });
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 async function kept(starting: Promise<TestServer>): Promise<TestServer> {
   const server = await starting;
   servers.push(server);
   return server;
 }
+
+/** Where one thread shows as much as several: starting each takes longer than the load does. */
+const ALONE = ['--threads', '1'];
 
 let runs = 0;
 
@@ -45,6 +48,8 @@ function expectConsistent(result: JsonResult): void {
   expect(result.times.clientLag.count).toBe(admitted);
   expect(result.times.queued.count).toBe(admitted);
 }
+
+// Side by side run those that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load', () => {
   it('climbs from one rate to another, and keeps the guarantee all the way', async () => {
@@ -79,7 +84,7 @@ describe('zerotime load', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  it('keeps one rate over more threads than requests per second', async () => {
+  it.concurrent('keeps one rate over more threads than requests per second', async () => {
     const { code, result } = await load('--rate', '1', '--threads', '8', '--duration', '2s');
     expectConsistent(result);
     expect(code).toBe(0);
@@ -87,15 +92,15 @@ describe('zerotime load', () => {
     expect(result.admitted).toBeLessThanOrEqual(2);
   });
 
-  it('writes histograms that other tools can read', async () => {
-    const { result } = await load('--rate', '200', '--duration', '500ms');
+  it.concurrent('writes histograms that other tools can read', async () => {
+    const { result } = await load('--rate', '200', '--duration', '500ms', ...ALONE);
     const { latency } = result.times;
     const histogram = decodeFromCompressedBase64(latency.hdrHistogram);
     expect(histogram.totalCount).toBe(latency.count);
     expect(histogram.getValueAtPercentile(50) / 1_000).toBe(latency.ms?.['p50']);
   });
 
-  it('sends method, headers and body as they are given', async () => {
+  it.concurrent('sends method, headers and body as they are given', async () => {
     const seen = new Set<string>();
     const server = await kept(
       httpServer((request, response) => {
@@ -110,16 +115,33 @@ describe('zerotime load', () => {
         });
       }),
     );
-    const args = ['--rate', '50', '--duration', '200ms', '-H', 'X-A: 1', '--header', 'x-b: 2'];
+    const args = [
+      '--rate',
+      '50',
+      '--duration',
+      '200ms',
+      '-H',
+      'X-A: 1',
+      '--header',
+      'x-b: 2',
+      ...ALONE,
+    ];
     const { code, result } = await load(`${server.url}path?q=1`, ...args, '--body', 'hello');
     expect(code).toBe(0);
     expect(result.statusCodes).toEqual({ 204: result.admitted });
     expect([...seen]).toEqual([`POST|/path?q=1|1|2|${new URL(server.url).host}|hello`]);
   });
 
-  it('counts responses from 400 on as failed, and says so by its exit code', async () => {
+  it.concurrent('counts responses from 400 on as failed, and says so by its exit code', async () => {
     const server = await kept(httpServer((_request, response) => response.writeHead(503).end()));
-    const { code, result, stdout } = await load(server.url, '--rate', '100', '--duration', '500ms');
+    const { code, result, stdout } = await load(
+      server.url,
+      '--rate',
+      '100',
+      '--duration',
+      '500ms',
+      ...ALONE,
+    );
     expectConsistent(result);
     expect(code).toBe(1);
     expect(result.statusCodes).toEqual({ 503: result.admitted });
@@ -127,11 +149,18 @@ describe('zerotime load', () => {
     expect(stdout).toMatch(/503 Service Unavailable +\d+ +100\.0 %/);
   });
 
-  it('takes a redirect for a success and does not follow it', async () => {
+  it.concurrent('takes a redirect for a success and does not follow it', async () => {
     const server = await kept(
       httpServer((_request, response) => response.writeHead(302, { location: '/else' }).end()),
     );
-    const { code, result } = await load(server.url, '--rate', '20', '--duration', '500ms');
+    const { code, result } = await load(
+      server.url,
+      '--rate',
+      '20',
+      '--duration',
+      '500ms',
+      ...ALONE,
+    );
     expect(code).toBe(0);
     expect(result.statusCodes).toEqual({ 302: result.admitted });
   });
@@ -178,35 +207,6 @@ describe('zerotime load, latency', () => {
 });
 
 describe('zerotime load, failures', () => {
-  it('times out, requests that are queued as well, when a server never answers', async () => {
-    const server = await kept(httpServer(() => undefined));
-    const args = ['--rate', '100', '--duration', '1s', '--timeout', '200ms', '-t', '2', '-c', '4'];
-    const { code, result, stdout } = await load(server.url, ...args);
-    expectConsistent(result);
-    expect(code).toBe(1);
-    const timedOut = errorCount(result, 'timed out');
-    expect(timedOut).toBe(result.sent);
-    // Four connections, 200 ms each, for 1 s and the time that the queue is given after it.
-    expect(timedOut).toBeGreaterThan(0);
-    expect(timedOut).toBeLessThanOrEqual(4 * 8);
-    expect(errorCount(result, 'unsent')).toBe(result.admitted - timedOut);
-    // Neither may make the latency look better than it was.
-    expect(result.times.latency.count).toBe(result.admitted);
-    expect(result.times.latency.ms?.['max']).toBeGreaterThan(400);
-    expect(stdout).toMatch(/Includes requests without a response/);
-    expect(stdout).toMatch(/found no free connection in time/);
-  });
-
-  it('times out while it is still connecting', async () => {
-    // It accepts and then says nothing, so that the TLS handshake never ends.
-    const server = await kept(tcpServer(() => undefined));
-    const args = ['--rate', '50', '--duration', '400ms', '--timeout', '100ms', '-t', '1'];
-    const { code, result } = await load(server.url.replace('http:', 'https:'), ...args);
-    expectConsistent(result);
-    expect(code).toBe(1);
-    expect(errorCount(result, 'timed out')).toBe(result.admitted);
-  });
-
   it('counts refused connections, at the full rate, when nothing listens', async () => {
     const url = await deadUrl();
     // A queue for each connection: undici fails an assertion if a request follows at once upon
@@ -237,7 +237,36 @@ describe('zerotime load, failures', () => {
     expect(errorCount(result, 'connection refused')).toBeGreaterThan(0);
   });
 
-  it.each([
+  it.concurrent('times out, requests that are queued as well, when a server never answers', async () => {
+    const server = await kept(httpServer(() => undefined));
+    const args = ['--rate', '100', '--duration', '1s', '--timeout', '200ms', '-t', '2', '-c', '4'];
+    const { code, result, stdout } = await load(server.url, ...args);
+    expectConsistent(result);
+    expect(code).toBe(1);
+    const timedOut = errorCount(result, 'timed out');
+    expect(timedOut).toBe(result.sent);
+    // Four connections, 200 ms each, for 1 s and the time that the queue is given after it.
+    expect(timedOut).toBeGreaterThan(0);
+    expect(timedOut).toBeLessThanOrEqual(4 * 8);
+    expect(errorCount(result, 'unsent')).toBe(result.admitted - timedOut);
+    // Neither may make the latency look better than it was.
+    expect(result.times.latency.count).toBe(result.admitted);
+    expect(result.times.latency.ms?.['max']).toBeGreaterThan(400);
+    expect(stdout).toMatch(/Includes requests without a response/);
+    expect(stdout).toMatch(/found no free connection in time/);
+  });
+
+  it.concurrent('times out while it is still connecting', async () => {
+    // It accepts and then says nothing, so that the TLS handshake never ends.
+    const server = await kept(tcpServer(() => undefined));
+    const args = ['--rate', '50', '--duration', '400ms', '--timeout', '100ms', '-t', '1'];
+    const { code, result } = await load(server.url.replace('http:', 'https:'), ...args);
+    expectConsistent(result);
+    expect(code).toBe(1);
+    expect(errorCount(result, 'timed out')).toBe(result.admitted);
+  });
+
+  it.concurrent.each([
     ['connection reset', (socket: Socket) => socket.resetAndDestroy()],
     ['connection closed', (socket: Socket) => socket.end()],
     ['bad response', (socket: Socket) => socket.write('this is not HTTP\r\n\r\n')],
@@ -247,21 +276,28 @@ describe('zerotime load, failures', () => {
     ],
   ])('counts each as %s when the server says nothing sensible', async (kind, onData) => {
     const server = await kept(tcpServer(onData));
-    const { code, result } = await load(server.url, '--rate', '100', '--duration', '500ms');
+    const { code, result } = await load(
+      server.url,
+      '--rate',
+      '100',
+      '--duration',
+      '500ms',
+      ...ALONE,
+    );
     expectConsistent(result);
     expect(code).toBe(1);
     expect(result.errors.map((error) => error.kind)).toEqual([kind]);
     expect(errorCount(result, kind)).toBe(result.admitted);
   });
 
-  it('times out a response that never comes to its end', async () => {
+  it.concurrent('times out a response that never comes to its end', async () => {
     const server = await kept(
       httpServer((_request, response) => {
         const drip = setInterval(() => response.write('drip'), 20);
         response.on('close', () => clearInterval(drip));
       }),
     );
-    const args = ['--rate', '50', '--duration', '400ms', '--timeout', '150ms'];
+    const args = ['--rate', '50', '--duration', '400ms', '--timeout', '150ms', ...ALONE];
     const { code, result } = await load(server.url, ...args);
     expectConsistent(result);
     expect(code).toBe(1);
@@ -270,7 +306,7 @@ describe('zerotime load, failures', () => {
 });
 
 describe('zerotime load, interrupted', () => {
-  it('ends with the summary so far', async () => {
+  it.concurrent('ends with the summary so far', async () => {
     const path = join(folder, 'interrupted.json');
     const cli = new Cli(['load', '--rate', '500', '--duration', '60s', '--json', path]);
     let interrupted = false;
@@ -290,7 +326,7 @@ describe('zerotime load, interrupted', () => {
     expect(stdout).toMatch(/ended early/);
   });
 
-  it('ends at once when it is interrupted again', async () => {
+  it.concurrent('ends at once when it is interrupted again', async () => {
     const server = await kept(httpServer(() => undefined));
     const args = ['--rate', '100', '--duration', '60s', '--timeout', '60s', '-c', '4'];
     const cli = new Cli(['load', server.url, ...args]);

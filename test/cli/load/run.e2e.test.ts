@@ -28,7 +28,7 @@ function worker(code: string): URL {
 
 const never = new AbortController().signal;
 
-describe('runLoad', () => {
+describe.concurrent('runLoad', () => {
   it('reports a thread that crashes, with what it had told by then, and ends the run', async () => {
     const loadWorker = worker(`
       parentPort.once('message', ({ endUs }) => {
@@ -53,7 +53,7 @@ describe('runLoad', () => {
 
   it('does not wait for ever for a thread that has got stuck', async () => {
     const loadWorker = worker(`
-      parentPort.once('message', () => { for (;;); });
+      parentPort.once('message', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
       parentPort.postMessage({ type: 'ready' });
     `);
     const result = await runLoad({ ...OPTIONS, threads: 1 }, { stop: never, loadWorker });

@@ -4,11 +4,12 @@ import { HandleError, ManualClock, TokenBucket } from '../../../src/index.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_STOCK_BYTES } from '../../../src/memory/layout.ts';
 import { Crew } from '../../support/crew.ts';
+import { part } from '../../support/random.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
 
 const THREADS = 4;
-const LEAST_PURCHASES = 100;
+const LEAST_PURCHASES = part(100, 20);
 const MOST_STEPS = 100_000;
 
 /** Threads spend one stock until the buyer has bought often and they have got into each other's way. */
