@@ -1,0 +1,82 @@
+// Compiles the engine with all of its mutants in it, twice: to run them, and to trace what is reached.
+
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { misfits } from '../../dist/test/mutants/misfits.js';
+import { Transformation } from '../../dist/test/mutants/transform.js';
+import { compile, SHARED_MEMORY } from '../../src/kernel/build/compile.mjs';
+
+const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
+const FOLDER = new URL('../../dist/mutants/', import.meta.url);
+const MODULES = ['core', 'keyed', 'siphash'];
+const ACCESSES = 'engine/accesses.ts';
+
+/** Which mutant is there is a constant of the instance. */
+const SWITCH = `
+  @external("mutants", "active") declare const active: i32;
+  @inline export function __is(number: i32): bool { return active == number; }
+  @inline export function __saw(number: i32, value: bool): bool { return value; }
+`;
+const TRACED_SWITCH = `
+  @external("mutants", "reached") declare function reached(number: i32): void;
+  @external("mutants", "saw") declare function saw(number: i32, value: bool): void;
+  export function __is(number: i32): bool { reached(number); return false; }
+  export function __saw(number: i32, value: bool): bool { saw(number, value); return value; }
+`;
+/** A loop that never ends traps, and another thread can go on between any two accesses. */
+const COUNTERS = `
+  export let fuel: i32 = 0;
+  export function __burn(): void { if (--fuel < 0) unreachable(); }
+  @external("mutants", "stopped") declare function stopped(): void;
+  export let steps: i32 = 0;
+  export let stopAt: i32 = -1;
+  export function __step(): void { if (++steps == stopAt) stopped(); }
+`;
+const withCounters = (source) =>
+  `export * from './${source}';\nexport { fuel, steps, stopAt } from './switch';\n`;
+
+/** Of a million attempts to find a record free, a few are enough. */
+function fewer(text) {
+  return text?.replace(/CLAIM_ATTEMPTS = \d+/, 'CLAIM_ATTEMPTS = 50') ?? null;
+}
+
+async function transformAll(dropped, isTraced) {
+  const transformation = new Transformation(dropped, isTraced, (file) => file === ACCESSES);
+  const texts = new Map();
+  for (const name of (await readdir(ENGINE)).sort()) {
+    const file = `engine/${name}`;
+    texts.set(file, transformation.transform(file, await readFile(new URL(name, ENGINE), 'utf8')));
+  }
+  return { transformation, texts };
+}
+
+/** Compiles what fits; adds the mutants that don't to `dropped`. */
+async function build(source, dropped, isTraced) {
+  while (true) {
+    const { texts } = await transformAll(dropped, isTraced);
+    texts.set('engine/switch.ts', (isTraced ? TRACED_SWITCH : SWITCH) + COUNTERS);
+    texts.set('engine/mutated.ts', withCounters(source));
+    try {
+      return await compile('mutated', SHARED_MEMORY, (text, name) => texts.get(name) ?? fewer(text));
+    } catch (error) {
+      const found = misfits(error.message, texts);
+      if (found.length === 0) throw error;
+      for (const number of found) dropped.add(number);
+    }
+  }
+}
+
+const dropped = new Set();
+await mkdir(FOLDER, { recursive: true });
+for (const isTraced of [false, true]) {
+  for (const module of MODULES) {
+    const binary = await build(module, dropped, isTraced);
+    const name = isTraced ? `${module}-traced` : module;
+    await writeFile(new URL(`${name}.wasm`, FOLDER), binary);
+    console.log(name, binary.length);
+  }
+}
+const { transformation } = await transformAll(dropped, true);
+const { mutants, branches } = transformation;
+const list = { mutants, branches, dropped: [...dropped] };
+console.log(mutants.length, branches.length, dropped.size);
+await writeFile(new URL('list.json', FOLDER), JSON.stringify(list));

@@ -1,0 +1,198 @@
+import { createBucketCell } from '../../../src/kernel/bucket/cell.ts';
+import { type BucketEngine, HostedBucket } from '../../../src/kernel/bucket/host.ts';
+import type { BucketReceipt } from '../../../src/kernel/bucket/kernel.ts';
+import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
+import { TICKS_PER_MICRO } from '../../../src/kernel/bucket/ticks.ts';
+import type { CellPlace } from '../../../src/memory/cell.ts';
+import { BUCKET, BUCKET_BYTES, CELL, RECORD, RECORD_COUNT, recordOffset } from '../../../src/memory/layout.ts';
+import type { Random } from '../../support/random.ts';
+import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
+import type { Recorder } from '../recorder.ts';
+
+const YEAR_US = 365.25 * 86_400e6;
+
+function randomSchedule(random: Random): Schedule {
+  try {
+    const burst = random.pick([1, 0.5, 10, 1e6, random.logarithmic(0.1, 1e9)]);
+    if (random.below(3) === 0) {
+      const quantum = Math.ceil(random.logarithmic(1, 1e6));
+      return perInterval(quantum, random.logarithmic(0.01, 1e6), burst);
+    }
+    const rate = random.pick([1, 1000, 4e9, Infinity, random.logarithmic(1e-6, 4e9)]);
+    return continuous(rate, rate === Infinity ? random.pick([burst, Infinity]) : burst);
+  } catch {
+    return randomSchedule(random); // out of the range of some option
+  }
+}
+
+/** A bucket, what its threads got of it, and the time. */
+class BucketScene {
+  readonly #random: Random;
+  readonly #place: CellPlace;
+  readonly #receipts: BucketReceipt[] = [];
+  #schedule: Schedule;
+  #nowUs: number;
+
+  constructor(recorder: Recorder, random: Random) {
+    this.#random = random;
+    this.#schedule = randomSchedule(random);
+    this.#nowUs = random.pick([0, 1e6, random.logarithmic(1, 60 * YEAR_US)]);
+    const { burst } = this.#schedule;
+    const initial = random.pick([0, burst === Infinity ? 0 : Math.min(burst, 1e9)]);
+    const made = { schedule: this.#schedule, nowUs: this.#nowUs, initial, kernel: undefined };
+    const region = regionOf(recorder);
+    const kind = 'token-bucket';
+    this.#place = createBucketCell({ ...made, kind, region, stats: false });
+    this.#layAgain(recorder, initial);
+    if (random.below(3) === 0) this.#leaveClaims();
+  }
+
+  get place(): CellPlace {
+    return this.#place;
+  }
+
+  /** The cell was laid down by an engine that nobody listened to. */
+  #layAgain(recorder: Recorder, initial: number): void {
+    const { region, offset } = this.#place;
+    const { i32 } = region;
+    const kind = i32[(offset + CELL.kind) >> 2] ?? 0;
+    i32.fill(0, offset >> 2, (offset + BUCKET_BYTES) >> 2);
+    i32[(offset + CELL.kind) >> 2] = kind;
+    const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = this.#schedule;
+    const engine = recorder.engine('core', 0) as unknown as BucketEngine;
+    const numbers = [rate, burst, ticksPerToken, ticksPerMicro, fillTicks, initial] as const;
+    engine.createBucket(offset, this.#nowUs, ...numbers);
+  }
+
+  /** Records of which threads took hold that were terminated, and a count that runs over. */
+  #leaveClaims(): void {
+    const { region, offset } = this.#place;
+    const claims = this.#random.pick([0xff, 0xfd, this.#random.below(256)]) | 1;
+    region.i32[(offset + BUCKET.claims) >> 2] = claims;
+    region.i32[(offset + BUCKET.sequence) >> 2] = this.#random.pick([-2, 2 ** 31 - 2, 1008]);
+  }
+
+  #tokens(): number {
+    const random = this.#random;
+    const { burst } = this.#schedule;
+    const most = Math.min(burst, 1e6);
+    return random.pick([
+      0,
+      1,
+      1,
+      random.below(Math.ceil(most) + 2),
+      random.logarithmic(most / 1000, most * 2),
+      burst === Infinity ? 1e300 : burst,
+      random.logarithmic(1, 1e300),
+    ]);
+  }
+
+  /** Mostly a few tokens' worth of time; now and then a step back, a month, a year. */
+  #pass(): number {
+    const random = this.#random;
+    const tokenUs = Math.min(1e6 / this.#schedule.rate, YEAR_US) + 0.01;
+    this.#nowUs += random.pick([
+      0,
+      0,
+      0.5,
+      random.logarithmic(0.1, 3) * tokenUs,
+      random.logarithmic(0.01, 1e4),
+    ]);
+    if (random.below(100) === 0) this.#nowUs -= random.logarithmic(1, 1e9);
+    if (random.below(200) === 0) this.#nowUs += random.logarithmic(1e9, YEAR_US);
+    if (random.below(500) === 0) return random.pick([Number.NaN, Infinity, -Infinity, 1e300]);
+    return this.#nowUs;
+  }
+
+  next(): Step<HostedBucket> {
+    const random = this.#random;
+    const nowUs = this.#pass();
+    const n = this.#tokens();
+    const maxWaitUs = random.pick([0, 0, Infinity, random.logarithmic(0.1, 1e12)]);
+    switch (random.below(14)) {
+      case 0:
+        return (bucket) => bucket.decide(nowUs, n);
+      case 1:
+        return (bucket) => bucket.drain(nowUs, n);
+      case 2:
+        return (bucket) => bucket.returnTokens(nowUs, n);
+      case 3:
+        return (bucket) => bucket.timeUntil(nowUs, n);
+      case 4:
+        return (bucket) => bucket.balance(nowUs);
+      case 5: {
+        const receipt = this.#receipts.at(-1 - random.below(3));
+        return (bucket) => {
+          if (receipt !== undefined) bucket.cancel(receipt);
+        };
+      }
+      case 6:
+        return this.#change(nowUs);
+      default:
+        return (bucket) => {
+          bucket.acquire(nowUs, n, maxWaitUs);
+          bucket.lostRaces;
+          this.#receipts.push(bucket.receipt());
+        };
+    }
+  }
+
+  /** Another limit, some other number in the live record, or nonsense in it for a call. */
+  #change(nowUs: number): Step<HostedBucket> {
+    const random = this.#random;
+    if (random.below(8) === 0) return this.#damage(nowUs);
+    if (random.below(2) === 0) return () => undefined;
+    const { rate, fillTicks, ticksPerMicro } = this.#schedule;
+    const next =
+      fillTicks !== 0 && random.below(2) === 0
+        ? perInterval(1 + random.below(10), fillTicks / ticksPerMicro / 1000, 1e3)
+        : randomSchedule(random);
+    return (bucket) => {
+      bucket.reconfigure(nowUs, next);
+      if (rate !== next.rate) this.#schedule = next;
+    };
+  }
+
+  #damage(nowUs: number): Step<HostedBucket> {
+    const random = this.#random;
+    const { region, offset } = this.#place;
+    const index = random.below(RECORD_COUNT);
+    const record = recordOffset(offset, index);
+    const floats = [RECORD.burst, RECORD.ticksPerToken, RECORD.ticksPerMicro] as const;
+    const at = (record + random.pick([...floats, RECORD.fillTicks, RECORD.originUs])) >> 3;
+    const most = 2 * TICKS_PER_MICRO;
+    const value = random.pick([Number.NaN, 0, -1, 0.5, 2 ** 53, most, most + 1, Infinity]);
+    const capTicks = random.pick([2n ** 59n, 2n ** 59n + 1n, -1n, 0n]);
+    const which = random.below(8);
+    const act = this.#random.pick<Step<HostedBucket>>([
+      (bucket) => bucket.acquire(nowUs, 1, 0),
+      (bucket) => bucket.balance(nowUs),
+      (bucket) => bucket.timeUntil(nowUs, 1),
+      (bucket) => bucket.drain(nowUs, 1),
+      (bucket) => bucket.returnTokens(nowUs, 1),
+      (bucket) => bucket.reconfigure(nowUs, this.#schedule),
+    ]);
+    return (bucket) => {
+      const before = region.i32.slice(record >> 2, (record + 64) >> 2);
+      if (which === 0) region.i64[(record + RECORD.capTicks) >> 3] = capTicks;
+      else if (which === 1) region.i32[(record + RECORD.generation) >> 2] = 0;
+      else region.f64[at] = value;
+      try {
+        act(bucket);
+        act(bucket);
+      } finally {
+        region.i32.set(before, record >> 2);
+      }
+    };
+  }
+}
+
+/** Random calls of a bucket. */
+export function bucketScene(recorder: Recorder, random: Random, calls: number): void {
+  const scene = new BucketScene(recorder, random);
+  const open = (thread: number) => {
+    const engine = recorder.engine('core', thread) as unknown as BucketEngine;
+    return new HostedBucket({ engine, name: 'wasm' }, scene.place);
+  };
+  new Rehearsal(recorder, random, open).run(calls, () => scene.next());
+}

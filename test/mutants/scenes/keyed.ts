@@ -1,0 +1,92 @@
+import type { BucketEngine } from '../../../src/kernel/bucket/host.ts';
+import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
+import { continuous } from '../../../src/kernel/bucket/schedule.ts';
+import { createKeyedCell, type WhenFull } from '../../../src/kernel/keyed/cell.ts';
+import { HostedKeyed, type KeyedEngine } from '../../../src/kernel/keyed/host.ts';
+import { ENTRY, KEYED } from '../../../src/memory/layout.ts';
+import type { Random } from '../../support/random.ts';
+import type { Recorder } from '../recorder.ts';
+import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
+
+/** Keys as halves of their hashes, many of them in each other's way. */
+function randomKeys(random: Random, count: number): readonly (readonly [number, number])[] {
+  return Array.from({ length: count }, () => [
+    random.pick([random.bits(), 7, 0xffff_0000]),
+    random.pick([random.bits(), (random.bits() & 0xfff0_0003) >>> 0, 5]),
+  ]);
+}
+
+/** Random calls of a table of buckets. */
+export function keyedScene(recorder: Recorder, random: Random, calls: number): void {
+  const capacity = random.pick([1, 1, 2, 4, 20, 32, 40, 200]);
+  const burst = random.pick([1, 5, 0.5, 1000, 3]);
+  const rate = random.pick([1, 1000, random.logarithmic(1e-3, 1e6)]);
+  const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
+  let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
+  const schedule = continuous(random.below(20) === 0 ? Infinity : rate, burst);
+  const place = createKeyedCell({
+    ...{ kind: 'keyed-token-bucket', schedule, nowUs, capacity, whenFull },
+    ...{ stats: true, region: regionOf(recorder), kernel: undefined },
+  });
+  const keys = randomKeys(random, random.pick([3, 3 * capacity, 3 * capacity]));
+  const receipts: Receipt[] = [];
+  const { region, offset } = place;
+
+  const damage = (): Step<HostedKeyed> => {
+    const entry = random.below(2 * capacity);
+    const at = ((offset + KEYED.table) >> 3) + 2 * entry;
+    const word = at + random.pick([ENTRY.identity, ENTRY.state]);
+    const bits = random.pick([1n, 2n, 4n, 6n, 8n, 7n]);
+    return (buckets) => {
+      const before = region.i64[word] ?? 0n;
+      region.i64[word] = before ^ bits;
+      try {
+        buckets.acquire(nowUs, 1, 0);
+      } finally {
+        region.i64[word] = before;
+      }
+    };
+  };
+
+  const next = (): Step<HostedKeyed> => {
+    // Mostly about a token's worth of time; now and then a step back, or an hour.
+    nowUs += random.pick([0, 0, 1e6 / rate / capacity, random.logarithmic(0.01, 10)]);
+    if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
+    if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 1e13);
+    const at = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
+    const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
+    const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
+    const maxWaitUs = random.pick([0, 0, Infinity, random.logarithmic(1, 1e9)]);
+    const way = random.below(14);
+    const act = ((): Step<HostedKeyed> => {
+      if (way === 0) return (buckets) => buckets.drain(at, n);
+      if (way === 1) return (buckets) => buckets.returnTokens(at, n);
+      if (way === 2) return (buckets) => buckets.balance(at);
+      if (way === 3) return (buckets) => buckets.timeUntil(at, n);
+      if (way === 4) return (buckets) => buckets.decide(at, n);
+      if (way === 5) {
+        const receipt = receipts.at(-1 - random.below(3));
+        return (buckets) => {
+          if (receipt !== undefined) buckets.cancel(receipt);
+        };
+      }
+      if (way === 6 && random.below(4) === 0) return (buckets) => buckets.stats(at);
+      if (way === 6 && random.below(4) === 0) return damage();
+      return (buckets) => {
+        if (buckets.acquire(at, n, maxWaitUs) >= 0) receipts.push(buckets.receipt());
+      };
+    })();
+    return (buckets) => {
+      buckets.seek(high, low);
+      act(buckets);
+    };
+  };
+
+  const open = (thread: number) => {
+    const engine = recorder.engine('keyed', thread, () => nowUs) as unknown as KeyedEngine;
+    const core = recorder.engine('core', thread) as unknown as BucketEngine;
+    const name = 'wasm';
+    return new HostedKeyed({ engine, name }, { engine: core, name }, place, random.below(3));
+  };
+  new Rehearsal(recorder, random, open).run(calls, next);
+}
