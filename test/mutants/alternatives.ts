@@ -121,7 +121,12 @@ function operand(node: ts.Expression): string {
   return isCompound || ts.isConditionalExpression(node) ? `(${node.getText()})` : node.getText();
 }
 
-function ofBinary({ left, operatorToken, right }: ts.BinaryExpression): readonly string[] {
+function ofBinary(
+  { left, operatorToken, right }: ts.BinaryExpression,
+  zeros: ReadonlySet<string>,
+): readonly string[] {
+  // Nothing is added, so nothing can be subtracted instead.
+  if (operatorToken.kind === Kind.PlusToken && zeros.has(right.getText())) return [];
   const operators = SWAPPED.get(operatorToken.kind) ?? [];
   return operators.map((operator) => `${operand(left)} ${operator} ${operand(right)}`);
 }
@@ -146,21 +151,23 @@ function ofCall(node: ts.CallExpression): readonly string[] {
   ];
 }
 
-function changed(node: ts.Node): readonly string[] {
+function changed(node: ts.Node, zeros: ReadonlySet<string>): readonly string[] {
   if (ts.isNumericLiteral(node)) return isBare(node) ? [] : ofNumber(node);
   if (ts.isPrefixUnaryExpression(node)) return ofPrefix(node);
   if (ts.isPostfixUnaryExpression(node)) return ofPostfix(node);
-  if (ts.isBinaryExpression(node)) return ofBinary(node);
+  if (ts.isBinaryExpression(node)) return ofBinary(node, zeros);
   return ts.isCallExpression(node) ? ofCall(node) : [];
 }
 
-/** What to put in place of an expression. */
-export function alternatives(node: ts.Node): readonly string[] {
-  return [...changed(node), ...(isBoolean(node) ? answers(node) : [])];
+/** What to put in place of an expression. `zeros` are names of constants that are 0. */
+export function alternatives(node: ts.Node, zeros: ReadonlySet<string>): readonly string[] {
+  return [...changed(node, zeros), ...(isBoolean(node) ? answers(node) : [])];
 }
 
 /** Whether a statement can be left out: it does something and declares nothing. */
 export function isRemovable(node: ts.Node): boolean {
   if (ts.isReturnStatement(node)) return node.expression === undefined;
-  return ts.isExpressionStatement(node) || ts.isBreakStatement(node) || ts.isContinueStatement(node);
+  return (
+    ts.isExpressionStatement(node) || ts.isBreakStatement(node) || ts.isContinueStatement(node)
+  );
 }

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { misfits } from '../../dist/test/mutants/misfits.js';
 import { Transformation } from '../../dist/test/mutants/transform.js';
 import { compile, SHARED_MEMORY } from '../../src/kernel/build/compile.mjs';
+import { constantsSource } from '../../src/kernel/build/constants.mjs';
 
 const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
 const FOLDER = new URL('../../dist/mutants/', import.meta.url);
@@ -34,13 +35,31 @@ const COUNTERS = `
 const withCounters = (source) =>
   `export * from './${source}';\nexport { fuel, steps, stopAt } from './switch';\n`;
 
-/** Of a million attempts to find a record free, a few are enough. */
-function fewer(text) {
-  return text?.replace(/CLAIM_ATTEMPTS = \d+/, 'CLAIM_ATTEMPTS = 50') ?? null;
+/** Smaller, so that short scenes come to the ends of things: probes, tickets, versions, attempts. */
+const SMALLER = {
+  AT_FIRST_HOME: 4,
+  PROBES: 8,
+  BLOCK_BITS: 2,
+  VERSION_BITS: 3,
+  CLAIM_ATTEMPTS: 50,
+};
+const CONSTANT = /^export const (\w+) = (.*);$/gm;
+
+function smaller(text) {
+  return text.replace(CONSTANT, (line, name, value) =>
+    name in SMALLER ? line.replace(value, SMALLER[name]) : line,
+  );
 }
 
+/** Constants that are 0: to add one or to subtract it is the same. */
+const zeros = new Set(
+  [...(await constantsSource()).matchAll(CONSTANT)].flatMap(([, name, value]) =>
+    Number(value) === 0 ? [name] : [],
+  ),
+);
+
 async function transformAll(dropped, isTraced) {
-  const transformation = new Transformation(dropped, isTraced, (file) => file === ACCESSES);
+  const transformation = new Transformation({ dropped, isTraced, zeros, stepped: ACCESSES });
   const texts = new Map();
   for (const name of (await readdir(ENGINE)).sort()) {
     const file = `engine/${name}`;
@@ -56,7 +75,11 @@ async function build(source, dropped, isTraced) {
     texts.set('engine/switch.ts', (isTraced ? TRACED_SWITCH : SWITCH) + COUNTERS);
     texts.set('engine/mutated.ts', withCounters(source));
     try {
-      return await compile('mutated', SHARED_MEMORY, (text, name) => texts.get(name) ?? fewer(text));
+      return await compile(
+        'mutated',
+        SHARED_MEMORY,
+        (text, name) => texts.get(name) ?? (text && smaller(text)),
+      );
     } catch (error) {
       const found = misfits(error.message, texts);
       if (found.length === 0) throw error;

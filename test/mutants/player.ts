@@ -1,6 +1,6 @@
 import type { WasmMemory } from '../../src/memory/web-assembly.ts';
 import { Instance, type ModuleName, newMemory, type Surroundings } from './engine.ts';
-import { Death } from './recorder.ts';
+import { Death, WATCHED_BYTES } from './recorder.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
 /** Stands for the answer of a call that trapped, or in which the thread died. */
@@ -15,6 +15,8 @@ export class Player {
   readonly #memory: WasmMemory;
   readonly #words: Int32Array;
   readonly bytes: Uint8Array;
+  /** The part of the memory in which the cells are. */
+  readonly watched: Uint8Array;
   readonly #instances = new Map<string, Instance>();
   readonly #open: { readonly call: Call; readings: number }[] = [];
   /** Of all calls that ended since the last {@link play} began: answers, and then accesses. */
@@ -33,10 +35,12 @@ export class Player {
     this.#trace = trace;
     this.#memory = memory;
     this.bytes = new Uint8Array(memory.buffer);
+    this.watched = this.bytes.subarray(0, WATCHED_BYTES);
     this.#words = new Int32Array(memory.buffer);
   }
 
   begin({ initial }: Scene): void {
+    this.bytes.fill(0);
     this.bytes.set(initial);
     this.#instances.clear();
     this.#open.length = 0;

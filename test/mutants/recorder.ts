@@ -2,6 +2,9 @@ import type { WasmMemory } from '../../src/memory/web-assembly.ts';
 import { Instance, type ModuleName, NONE } from './engine.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
+/** Where all cells of a scene lie: hosts write nowhere else. */
+export const WATCHED_BYTES = 8192;
+
 /** Thrown into a call whose thread dies. */
 export class Death extends Error {}
 
@@ -30,7 +33,7 @@ export class Recorder {
     this.#modules = modules;
     this.memory = memory;
     this.#bytes = new Uint8Array(memory.buffer);
-    this.#words = new Int32Array(memory.buffer);
+    this.#words = new Int32Array(memory.buffer, 0, WATCHED_BYTES >> 2);
     this.#seen = new Int32Array(this.#words.length);
   }
 
@@ -81,7 +84,7 @@ export class Recorder {
     args: readonly unknown[],
   ): unknown {
     if (this.#initial === undefined) {
-      this.#initial = this.#bytes.slice();
+      this.#initial = this.#bytes.slice(0, WATCHED_BYTES);
       this.#seen.set(this.#words);
     }
     const stop = this.#stop;
@@ -119,7 +122,7 @@ export class Recorder {
   /** What something else than the engine has written since. */
   #pokes(): readonly Poke[] {
     const seen = new Uint8Array(this.#seen.buffer);
-    if (Buffer.compare(seen, this.#bytes) === 0) return [];
+    if (Buffer.compare(seen, this.#bytes.subarray(0, WATCHED_BYTES)) === 0) return [];
     const pokes: Poke[] = [];
     for (const [index, value] of this.#words.entries()) {
       if (value !== this.#seen[index]) pokes.push([index, value]);

@@ -5,6 +5,13 @@ import { Death, type Recorder } from './recorder.ts';
 
 /** Threads at once. */
 const THREADS = 3;
+
+/** How often something comes between, and whether threads die of it: one time in so many. */
+export interface Turmoil {
+  readonly stops: number;
+  readonly deaths: number;
+}
+const USUAL: Turmoil = { stops: 3, deaths: 10 };
 /** No call makes many more accesses than this; where there are fewer, nothing is stopped. */
 const ACCESSES = 24;
 
@@ -22,10 +29,12 @@ export class Rehearsal<Host> {
   readonly #recorder: Recorder;
   readonly #random: Random;
   readonly #open: Open<Host>;
+  readonly #turmoil: Turmoil;
   readonly #hosts: Host[];
   #born: number;
 
-  constructor(recorder: Recorder, random: Random, open: Open<Host>) {
+  constructor(recorder: Recorder, random: Random, open: Open<Host>, turmoil = USUAL) {
+    this.#turmoil = turmoil;
     this.#recorder = recorder;
     this.#random = random;
     this.#open = open;
@@ -38,7 +47,7 @@ export class Rehearsal<Host> {
     const random = this.#random;
     for (let call = 0; call < calls; call++) {
       const thread = random.below(THREADS);
-      if (random.below(3) === 0) this.#stop(thread, next, 1);
+      if (random.below(this.#turmoil.stops) === 0) this.#stop(thread, next, 1);
       this.#go(thread, next());
       this.#recorder.goOn();
     }
@@ -48,11 +57,12 @@ export class Rehearsal<Host> {
     const random = this.#random;
     const at = 1 + Math.floor(random.logarithmic(1, ACCESSES));
     const others = Array.from({ length: 1 + random.below(2) }, () => next());
-    const dies = random.below(10) === 0;
+    const dies = random.below(this.#turmoil.deaths) === 0;
     const other = (thread + depth) % THREADS;
     const meanwhile = () => {
       for (const step of others) {
-        if (depth < THREADS - 1 && random.below(3) === 0) this.#stop(thread, next, depth + 1);
+        if (depth < THREADS - 1 && random.below(this.#turmoil.stops) === 0)
+          this.#stop(thread, next, depth + 1);
         this.#go(other, step);
         this.#recorder.goOn();
       }

@@ -30,34 +30,28 @@ export const SWITCH = './switch';
 
 const REMOVED = '(removed)';
 
-/** Where a mutant's text stands, for those that do not compile. */
-export interface Span {
-  readonly number: number;
-  readonly file: string;
-  readonly start: number;
-  readonly end: number;
+export interface TransformationOptions {
+  /** Numbers of mutants to leave out. */
+  readonly dropped: ReadonlySet<number>;
+  /** Whether branches are told as well. */
+  readonly isTraced: boolean;
+  /** Names of constants that are 0. */
+  readonly zeros: ReadonlySet<string>;
+  /** The file whose functions are the steps at which a call can stop. */
+  readonly stepped: string;
 }
 
 export class Transformation {
   readonly mutants: Mutant[] = [];
   readonly branches: Branch[] = [];
-  readonly #dropped: ReadonlySet<number>;
-  readonly #isTraced: boolean;
-  readonly #isStepped: (file: string) => boolean;
+  readonly #options: TransformationOptions;
   readonly #seen = new Map<string, number>();
   #file = '';
   #within = 'module';
   #source: ts.SourceFile;
 
-  /** `dropped` are numbers of mutants to leave out. With `isTraced`, branches are told as well. */
-  constructor(
-    dropped: ReadonlySet<number>,
-    isTraced: boolean,
-    isStepped: (file: string) => boolean,
-  ) {
-    this.#dropped = dropped;
-    this.#isTraced = isTraced;
-    this.#isStepped = isStepped;
+  constructor(options: TransformationOptions) {
+    this.#options = options;
     this.#source = ts.createSourceFile('', '', ts.ScriptTarget.ESNext);
   }
 
@@ -82,7 +76,7 @@ export class Transformation {
     if (isRemovable(node)) return this.#removable(node);
     // The statement offers what its expression could be.
     const isOwn = !ts.isExpressionStatement(node.parent);
-    const numbers = isOwn ? this.#noted(node, alternatives(node)) : [];
+    const numbers = isOwn ? this.#noted(node, alternatives(node, this.#options.zeros)) : [];
     const inner = this.#condition(node, this.#children(node));
     if (numbers.length === 0) return inner;
     return `(${numbers.map(([number, text]) => `__is(${number}) ? (${text}) : `).join('')}(${inner}))`;
@@ -103,15 +97,15 @@ export class Transformation {
 
   #body(node: ts.Node): string {
     if (!ts.isFunctionDeclaration(node.parent)) return `{ __burn(); ${this.#emit(node)} }`;
-    const step = this.#isStepped(this.#file) ? '__step(); ' : '';
+    const step = this.#file === this.#options.stepped ? '__step(); ' : '';
     const number = this.#branch(node.parent, `${this.#within}()`);
-    const entered = this.#isTraced ? `__saw(${number}, true); ` : '';
+    const entered = this.#options.isTraced ? `__saw(${number}, true); ` : '';
     return `{ ${entered}${step}${this.#emit(node).slice(1)}`;
   }
 
   #removable(node: ts.Node): string {
     const expression = ts.isExpressionStatement(node) ? node.expression : undefined;
-    const others = expression === undefined ? [] : alternatives(expression);
+    const others = expression === undefined ? [] : alternatives(expression, this.#options.zeros);
     const numbers = this.#noted(node, [REMOVED, ...others]);
     const ways = numbers.map(([number, text]) => `if (__is(${number})) { ${bodyOf(text)} } else `);
     return `{ ${ways.join('')}${this.#children(node)} }`;
@@ -120,7 +114,7 @@ export class Transformation {
   #condition(node: ts.Node, text: string): string {
     if (!isCondition(node)) return text;
     const number = this.#branch(node, node.getText());
-    return this.#isTraced ? `__saw(${number}, (${text}) ? true : false)` : text;
+    return this.#options.isTraced ? `__saw(${number}, (${text}) ? true : false)` : text;
   }
 
   #branch(node: ts.Node, text: string): number {
@@ -146,7 +140,7 @@ export class Transformation {
       this.mutants.push({ number, ...this.#placeOf(node), original, mutated, occurrence });
       return [number, text];
     });
-    return noted.filter(([number]) => !this.#dropped.has(number));
+    return noted.filter(([number]) => !this.#options.dropped.has(number));
   }
 }
 
@@ -165,11 +159,18 @@ function isBody(node: ts.Node): boolean {
   return ts.isFunctionDeclaration(parent) && parent.body === node;
 }
 
+/** Whether a node is the first value of a variable of the module, which calls set before they read it. */
+function isInitial({ parent }: ts.Node): boolean {
+  if (!ts.isVariableDeclarationList(parent)) return false;
+  return (parent.flags & ts.NodeFlags.Let) !== 0 && ts.isSourceFile(parent.parent.parent);
+}
+
 /** What has no value at run time. */
 function isUntouched(node: ts.Node): boolean {
   if (ts.isTypeNode(node) || ts.isDecorator(node)) return true;
   if (ts.isBinaryExpression(node.parent) && node.parent.operatorToken === node) return true;
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return true;
+  if (isInitial(node)) return true;
   const modifiers = ts.canHaveModifiers(node) ? ts.getModifiers(node) : undefined;
   return modifiers?.some(({ kind }) => kind === ts.SyntaxKind.DeclareKeyword) ?? false;
 }

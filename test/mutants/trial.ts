@@ -33,10 +33,10 @@ export class Trial {
       original.play(call);
       player.play(call);
       if (!isSame(original.answers, player.answers)) return 'answer';
-      if (Buffer.compare(original.bytes, player.bytes) !== 0) return 'memory';
+      if (Buffer.compare(original.watched, player.watched) !== 0) return 'memory';
       if (!isSame(original.steps, player.steps)) return 'accesses';
     }
-    return 'survived';
+    return Buffer.compare(original.bytes, player.bytes) === 0 ? 'survived' : 'memory';
   }
 }
 

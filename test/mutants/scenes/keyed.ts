@@ -1,34 +1,58 @@
 import type { BucketEngine } from '../../../src/kernel/bucket/host.ts';
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../../src/kernel/bucket/schedule.ts';
-import { createKeyedCell, type WhenFull } from '../../../src/kernel/keyed/cell.ts';
+import { createKeyedCell } from '../../../src/kernel/keyed/cell.ts';
 import { HostedKeyed, type KeyedEngine } from '../../../src/kernel/keyed/host.ts';
+import type { WhenFull } from '../../../src/kernel/keyed/words.ts';
 import { ENTRY, KEYED } from '../../../src/memory/layout.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
-/** Keys as halves of their hashes, many of them in each other's way. */
-function randomKeys(random: Random, count: number): readonly (readonly [number, number])[] {
-  return Array.from({ length: count }, () => [
-    random.pick([random.bits(), 7, 0xffff_0000]),
-    random.pick([random.bits(), (random.bits() & 0xfff0_0003) >>> 0, 5]),
-  ]);
+/** What a table is like. */
+export interface Crowd {
+  /** Keys that have one home, or that are anywhere. */
+  readonly homes: 'one' | 'any';
+  /** How many keys there are for each that the table is made for. */
+  readonly share: number;
+  /** Buckets are full again at once, or never. */
+  readonly fill: 'soon' | 'late' | 'any';
+}
+
+/** Keys as halves of their hashes. */
+function randomKeys(
+  random: Random,
+  count: number,
+  { homes }: Crowd,
+): (readonly [number, number])[] {
+  const near = () => random.pick([5, 5, 0xffff_fff0]);
+  return Array.from({ length: count }, (_, key) =>
+    homes === 'one'
+      ? [random.pick([7 + key, random.bits()]), near()]
+      : [
+          random.pick([random.bits(), 7, 0xffff_0000]),
+          random.pick([random.bits(), (random.bits() & 0xfff0_0003) >>> 0, 5]),
+        ],
+  );
 }
 
 /** Random calls of a table of buckets. */
-export function keyedScene(recorder: Recorder, random: Random, calls: number): void {
-  const capacity = random.pick([1, 1, 2, 4, 20, 32, 40, 200]);
+export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, calls: number): void {
+  const capacity = random.pick([1, 1, 2, 4, 5, 8, 20]);
   const burst = random.pick([1, 5, 0.5, 1000, 3]);
-  const rate = random.pick([1, 1000, random.logarithmic(1e-3, 1e6)]);
+  const rate = {
+    soon: 1e6,
+    late: 1e-3,
+    any: random.pick([1, 1000, random.logarithmic(1e-3, 1e6)]),
+  }[crowd.fill];
   const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
   let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
   const schedule = continuous(random.below(20) === 0 ? Infinity : rate, burst);
   const place = createKeyedCell({
     ...{ kind: 'keyed-token-bucket', schedule, nowUs, capacity, whenFull },
-    ...{ stats: true, region: regionOf(recorder), kernel: undefined },
+    ...{ stats: false, region: regionOf(recorder), kernel: undefined },
   });
-  const keys = randomKeys(random, random.pick([3, 3 * capacity, 3 * capacity]));
+  const keys = randomKeys(random, Math.ceil(crowd.share * capacity) + 2, crowd);
   const receipts: Receipt[] = [];
   const { region, offset } = place;
 
@@ -48,9 +72,10 @@ export function keyedScene(recorder: Recorder, random: Random, calls: number): v
     };
   };
 
-  const next = (): Step<HostedKeyed> => {
+  const next = (): Step<ReturnType<typeof open>> => {
     // Mostly about a token's worth of time; now and then a step back, or an hour.
-    nowUs += random.pick([0, 0, 1e6 / rate / capacity, random.logarithmic(0.01, 10)]);
+    const usual = crowd.fill === 'soon' ? (burst * 1e6) / rate : 1e6 / rate / capacity;
+    nowUs += random.pick([0, 0, usual, random.logarithmic(0.01, 10)]);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 1e13);
     const at = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
@@ -76,9 +101,11 @@ export function keyedScene(recorder: Recorder, random: Random, calls: number): v
         if (buckets.acquire(at, n, maxWaitUs) >= 0) receipts.push(buckets.receipt());
       };
     })();
-    return (buckets) => {
+    return ({ buckets, engine }) => {
       buckets.seek(high, low);
       act(buckets);
+      engine.lostRaces();
+      engine.longestProbe();
     };
   };
 
@@ -86,7 +113,12 @@ export function keyedScene(recorder: Recorder, random: Random, calls: number): v
     const engine = recorder.engine('keyed', thread, () => nowUs) as unknown as KeyedEngine;
     const core = recorder.engine('core', thread) as unknown as BucketEngine;
     const name = 'wasm';
-    return new HostedKeyed({ engine, name }, { engine: core, name }, place, random.below(3));
+    const opened = { engine: core, name } as const;
+    const buckets = new HostedKeyed({ engine, name }, opened, place, random.below(3));
+    return { engine, buckets };
   };
-  new Rehearsal(recorder, random, open).run(calls, next);
+  new Rehearsal(recorder, random, open, { stops: 2, deaths: crowd.fill === 'soon' ? 3 : 10 }).run(
+    calls,
+    next,
+  );
 }

@@ -102,7 +102,7 @@ export function windowScene(
   const word = firstWord(kind, limit.limit, random);
   const place = createWindowCell({
     ...{ kind, limit, originTicks: origin, word },
-    ...{ stats: true, region: regionOf(recorder) },
+    ...{ stats: random.below(3) === 0, region: regionOf(recorder) },
   });
   const receipts: Receipt[] = [];
   const tokens = () =>
@@ -150,9 +150,17 @@ export function windowScene(
   };
   const open = (thread: number) => {
     const engine = recorder.engine('core', thread) as unknown as WindowEngine;
-    return new HOSTS[kind]({ engine, name: 'wasm' }, place);
+    return { engine, window: new HOSTS[kind]({ engine, name: 'wasm' }, place) };
   };
-  new Rehearsal<HostedWindow>(recorder, random, open).run(calls, next);
+  const nextWithRaces = (): Step<ReturnType<typeof open>> => {
+    const step = next();
+    return ({ engine, window }) => {
+      step(window);
+      engine.lostRaces();
+    };
+  };
+  const turmoil = { stops: 3, deaths: kind === 'sliding-log' ? 3 : 8 };
+  new Rehearsal(recorder, random, open, turmoil).run(calls, nextWithRaces);
 }
 
 /** Random calls of a `Sometimes`. */
