@@ -1,4 +1,4 @@
-// Compiles the engine with all of its mutants in it, twice: to run them, and to trace what is reached.
+// Compiles the engine three times: as it is, with all of its mutants in it, and to trace what is reached.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { misfits } from '../../dist/test/mutants/misfits.js';
@@ -51,13 +51,17 @@ function smaller(text) {
   );
 }
 
+const constants = [...(await constantsSource()).matchAll(CONSTANT)];
+for (const name of Object.keys(SMALLER)) {
+  if (!constants.some(([, other]) => other === name))
+    throw new Error(`no constant is named ${name}`);
+}
 /** Constants that are 0: to add one or to subtract it is the same. */
 const zeros = new Set(
-  [...(await constantsSource()).matchAll(CONSTANT)].flatMap(([, name, value]) =>
-    Number(value) === 0 ? [name] : [],
-  ),
+  constants.filter(([, , value]) => Number(value) === 0).map(([, name]) => name),
 );
 
+/** Every file of the engine; `dropped` says whether to leave a mutant out. */
 async function transformAll(dropped, isTraced) {
   const transformation = new Transformation({ dropped, isTraced, zeros, stepped: ACCESSES });
   const texts = new Map();
@@ -68,38 +72,34 @@ async function transformAll(dropped, isTraced) {
   return { transformation, texts };
 }
 
-/** Compiles what fits; adds the mutants that don't to `dropped`. */
-async function build(source, dropped, isTraced) {
+/** Compiles what fits; adds the mutants that don't to `misfitting`. */
+async function build(source, variant, misfitting) {
+  const isTraced = variant === 'traced';
   while (true) {
+    const dropped = (number) => variant === 'plain' || misfitting.has(number);
     const { texts } = await transformAll(dropped, isTraced);
     texts.set('engine/switch.ts', (isTraced ? TRACED_SWITCH : SWITCH) + COUNTERS);
     texts.set('engine/mutated.ts', withCounters(source));
+    const rewrite = (text, name) => texts.get(name) ?? (text && smaller(text));
     try {
-      return await compile(
-        'mutated',
-        SHARED_MEMORY,
-        (text, name) => texts.get(name) ?? (text && smaller(text)),
-      );
+      return await compile('mutated', SHARED_MEMORY, rewrite);
     } catch (error) {
       const found = misfits(error.message, texts);
       if (found.length === 0) throw error;
-      for (const number of found) dropped.add(number);
+      for (const number of found) misfitting.add(number);
     }
   }
 }
 
-const dropped = new Set();
+const misfitting = new Set();
 await mkdir(FOLDER, { recursive: true });
-for (const isTraced of [false, true]) {
+for (const variant of ['plain', 'mutated', 'traced']) {
   for (const module of MODULES) {
-    const binary = await build(module, dropped, isTraced);
-    const name = isTraced ? `${module}-traced` : module;
-    await writeFile(new URL(`${name}.wasm`, FOLDER), binary);
-    console.log(name, binary.length);
+    const binary = await build(module, variant, misfitting);
+    await writeFile(new URL(`${module}-${variant}.wasm`, FOLDER), binary);
   }
 }
-const { transformation } = await transformAll(dropped, true);
+const { transformation } = await transformAll((number) => misfitting.has(number), true);
 const { mutants, branches } = transformation;
-const list = { mutants, branches, dropped: [...dropped] };
-console.log(mutants.length, branches.length, dropped.size);
+const list = { mutants, branches, dropped: [...misfitting] };
 await writeFile(new URL('list.json', FOLDER), JSON.stringify(list));

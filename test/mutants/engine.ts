@@ -70,11 +70,13 @@ export class Instance {
   }
 }
 
-/** The modules as they were built. */
-export function loadModules(isTraced: boolean): ReadonlyMap<ModuleName, object> {
+export type Modules = ReadonlyMap<ModuleName, object>;
+
+/** The engine as it is, with its mutants in it, or telling what is reached. */
+export function loadModules(variant: 'plain' | 'mutated' | 'traced'): Modules {
   const load = (name: ModuleName): [ModuleName, object] => {
     if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
-    const file = compiled(`mutants/${name}${isTraced ? '-traced' : ''}.wasm`);
+    const file = compiled(`mutants/${name}-${variant}.wasm`);
     return [name, new webAssembly.Module(readFileSync(file))];
   };
   return new Map(MODULES.map(load));

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { compiled } from '../explorer/compiled.ts';
-import { loadModules } from './engine.ts';
+import { loadModules, NONE } from './engine.ts';
 import { keyOf, readList } from './list.ts';
 import { type Findings, gapsOf, type Judgements, page, type Tried } from './report.ts';
 import type { Scene } from './scene.ts';
@@ -59,15 +59,19 @@ function countCalls(scenes: readonly Scene[]): number {
 
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
 const { mutants, branches } = readList();
-const scenes = recordScenes(loadModules(false), SEED);
+const scenes = recordScenes(loadModules('plain'), SEED);
 const traced = trace(scenes);
 const chosen = mutants.filter((mutant) => isChosen(mutant, only));
 const scenesOf = ({ number }: Mutant) => traced.scenesOf.get(number) ?? [];
+// Without a mutant the transformed engine must be the engine.
+const control = [NONE, [...scenes.keys()]] as const;
 const verdicts = await tryAll({
   scenes,
-  mutants: chosen.map((mutant) => [mutant.number, scenesOf(mutant)]),
+  mutants: [control, ...chosen.map((mutant) => [mutant.number, scenesOf(mutant)] as const)],
   taken: new Int32Array(new SharedArrayBuffer(4)),
 });
+if (verdicts.get(NONE)?.fate !== 'survived')
+  throw new Error('the transformation changes the engine');
 const tried = chosen.map((mutant): Tried => {
   const verdict = verdicts.get(mutant.number);
   if (verdict === undefined) throw new Error(`mutant ${mutant.number} was not tried`);

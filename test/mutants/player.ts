@@ -1,5 +1,5 @@
 import type { WasmMemory } from '../../src/memory/web-assembly.ts';
-import { Instance, type ModuleName, newMemory, type Surroundings } from './engine.ts';
+import { Instance, type Modules, newMemory, type Surroundings } from './engine.ts';
 import { Death, WATCHED_BYTES } from './recorder.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
@@ -9,7 +9,7 @@ const DEAD = Symbol('dead');
 
 /** Does what was done in a scene, on a memory of its own. */
 export class Player {
-  readonly #modules: ReadonlyMap<ModuleName, object>;
+  readonly #modules: Modules;
   readonly #active: number;
   readonly #trace: Pick<Surroundings, 'reached' | 'saw'>;
   readonly #memory: WasmMemory;
@@ -25,7 +25,7 @@ export class Player {
   isEndless = false;
 
   constructor(
-    modules: ReadonlyMap<ModuleName, object>,
+    modules: Modules,
     active: number,
     memory = newMemory(),
     trace: Pick<Surroundings, 'reached' | 'saw'> = {},

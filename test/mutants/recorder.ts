@@ -1,5 +1,5 @@
 import type { WasmMemory } from '../../src/memory/web-assembly.ts';
-import { Instance, type ModuleName, NONE } from './engine.ts';
+import { Instance, type ModuleName, type Modules, NONE } from './engine.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
 /** Where all cells of a scene lie: hosts write nowhere else. */
@@ -18,7 +18,7 @@ interface Stop {
 /** Notes what hosts do with the engine, and what they write themselves. */
 export class Recorder {
   readonly memory: WasmMemory;
-  readonly #modules: ReadonlyMap<ModuleName, object>;
+  readonly #modules: Modules;
   readonly #bytes: Uint8Array;
   readonly #words: Int32Array;
   /** The words as the engine left them. */
@@ -29,7 +29,7 @@ export class Recorder {
   /** The calls that are under way, the innermost last. */
   readonly #open: Call[] = [];
 
-  constructor(modules: ReadonlyMap<ModuleName, object>, memory: WasmMemory) {
+  constructor(modules: Modules, memory: WasmMemory) {
     this.#modules = modules;
     this.memory = memory;
     this.#bytes = new Uint8Array(memory.buffer);

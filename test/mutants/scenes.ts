@@ -1,5 +1,5 @@
 import { Random } from '../support/random.ts';
-import { type ModuleName, newMemory } from './engine.ts';
+import { type Modules, newMemory } from './engine.ts';
 import { Recorder } from './recorder.ts';
 import type { Scene } from './scene.ts';
 import { bucketScene } from './scenes/bucket.ts';
@@ -47,7 +47,7 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
 };
 
 /** All scenes, the same ones for the same seed. */
-export function recordScenes(modules: ReadonlyMap<ModuleName, object>, seed: number): Scene[] {
+export function recordScenes(modules: Modules, seed: number): Scene[] {
   const recorder = new Recorder(modules, newMemory());
   return Object.entries(KINDS).flatMap(([kind, [scenes, calls, play]]) =>
     Array.from({ length: scenes }, (_, i): Scene => {

@@ -12,7 +12,7 @@ export interface Trace {
 
 /** Plays the scenes with an engine that tells where it comes by. */
 export function trace(scenes: readonly Scene[]): Trace {
-  const modules = loadModules(true);
+  const modules = loadModules('traced');
   const memory = newMemory();
   const scenesOf = new Map<number, number[]>();
   const ways = new Set<number>();

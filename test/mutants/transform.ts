@@ -26,13 +26,13 @@ export interface Branch {
 }
 
 /** What the transformed sources import. */
-export const SWITCH = './switch';
+const SWITCH = './switch';
 
 const REMOVED = '(removed)';
 
 export interface TransformationOptions {
-  /** Numbers of mutants to leave out. */
-  readonly dropped: ReadonlySet<number>;
+  /** Whether to leave a mutant out. */
+  readonly dropped: (number: number) => boolean;
   /** Whether branches are told as well. */
   readonly isTraced: boolean;
   /** Names of constants that are 0. */
@@ -140,7 +140,7 @@ export class Transformation {
       this.mutants.push({ number, ...this.#placeOf(node), original, mutated, occurrence });
       return [number, text];
     });
-    return noted.filter(([number]) => !this.#options.dropped.has(number));
+    return noted.filter(([number]) => !this.#options.dropped(number));
   }
 }
 

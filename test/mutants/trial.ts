@@ -1,4 +1,4 @@
-import { type ModuleName, NONE, newMemory } from './engine.ts';
+import { type Modules, NONE, newMemory } from './engine.ts';
 import { Player } from './player.ts';
 import type { Scene } from './scene.ts';
 
@@ -7,17 +7,17 @@ export type Fate = 'answer' | 'memory' | 'accesses' | 'endless' | 'survived';
 
 /** Plays scenes with a mutant and with the engine itself, side by side. */
 export class Trial {
-  readonly #modules: ReadonlyMap<ModuleName, object>;
+  readonly #mutated: Modules;
   readonly #memory = newMemory();
   readonly #original: Player;
 
-  constructor(modules: ReadonlyMap<ModuleName, object>) {
-    this.#modules = modules;
-    this.#original = new Player(modules, NONE);
+  constructor(plain: Modules, mutated: Modules) {
+    this.#mutated = mutated;
+    this.#original = new Player(plain, NONE);
   }
 
   fateOf(mutant: number, scenes: Iterable<Scene>): Fate {
-    const player = new Player(this.#modules, mutant, this.#memory);
+    const player = new Player(this.#mutated, mutant, this.#memory);
     for (const scene of scenes) {
       const fate = this.#fateIn(scene, player);
       if (fate !== 'survived') return player.isEndless ? 'endless' : fate;

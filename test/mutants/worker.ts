@@ -19,7 +19,7 @@ export interface Verdict {
 }
 
 const { scenes, mutants, taken } = workerData as Work; // of main.ts
-const trial = new Trial(loadModules(false));
+const trial = new Trial(loadModules('plain'), loadModules('mutated'));
 while (true) {
   const next = mutants[Atomics.add(taken, 0, 1)];
   if (next === undefined) break;

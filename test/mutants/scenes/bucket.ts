@@ -1,7 +1,7 @@
 import { createBucketCell } from '../../../src/kernel/bucket/cell.ts';
 import { type BucketEngine, HostedBucket } from '../../../src/kernel/bucket/host.ts';
 import type { BucketReceipt } from '../../../src/kernel/bucket/kernel.ts';
-import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
+import { perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import { TICKS_PER_MICRO } from '../../../src/kernel/bucket/ticks.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
 import {
@@ -16,33 +16,9 @@ import type { Region } from '../../../src/memory/region.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
+import { extremeSchedule, randomSchedule } from './schedules.ts';
 
 const YEAR_US = 365.25 * 86_400e6;
-
-function randomSchedule(random: Random): Schedule {
-  try {
-    const burst = random.pick([1, 0.5, 10, 1e6, random.logarithmic(0.1, 1e9)]);
-    if (random.below(3) === 0) {
-      const quantum = Math.ceil(random.logarithmic(1, 1e6));
-      return perInterval(quantum, random.logarithmic(0.01, 1e6), burst);
-    }
-    const rate = random.pick([1, 1000, 4e9, Infinity, random.logarithmic(1e-6, 4e9)]);
-    return continuous(rate, rate === Infinity ? random.pick([burst, Infinity]) : burst);
-  } catch {
-    return randomSchedule(random); // out of the range of some option
-  }
-}
-
-/** Takes years to fill, or a microsecond. */
-function extremeSchedule(random: Random): Schedule {
-  try {
-    const rate = random.pick([4e9, 1, 1e-3, 1e-6, random.logarithmic(1e-6, 4e9)]);
-    const years = random.pick([4, 4.3, 1, 1e-6]);
-    return continuous(rate, Math.max(random.pick([0.001, 1, 10]), rate * years * 31_557_600));
-  } catch {
-    return extremeSchedule(random);
-  }
-}
 
 /** What happens more often than usual. */
 export interface Mood {
@@ -145,7 +121,7 @@ class BucketScene {
     const random = this.#random;
     const nowUs = this.#pass();
     const n = this.#tokens();
-    const maxWaitUs = random.pick([0, 0, 0.6, Infinity, random.logarithmic(0.1, 1e12)]);
+    const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(0.1, 1e12)]);
     if (random.below(this.#mood.damage) === 0) return this.#damage(nowUs);
     if (random.below(this.#mood.changes) === 0) return this.#change(nowUs);
     switch (random.below(13)) {

@@ -77,11 +77,11 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
     const usual = crowd.fill === 'soon' ? (burst * 1e6) / rate : 1e6 / rate / capacity;
     nowUs += random.pick([0, 0, usual, random.logarithmic(0.01, 10)]);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
-    if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 1e13);
+    if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 2e14);
     const at = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
     const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
     const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
-    const maxWaitUs = random.pick([0, 0, Infinity, random.logarithmic(1, 1e9)]);
+    const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(1, 1e9)]);
     const way = random.below(14);
     const act = ((): Step<HostedKeyed> => {
       if (way === 0) return (buckets) => buckets.drain(at, n);
