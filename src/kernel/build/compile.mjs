@@ -43,7 +43,7 @@ async function readSource(name, memory) {
   return memory === NO_MEMORY && name === ACCESSES ? declared(source) : source;
 }
 
-/** The binary of `engine/NAME.ts`. `rewrite(source, name)` may change what the compiler reads. */
+/** The binary of `engine/NAME.ts`. `rewrite(source, name)` may change what the compiler reads; null is no file. */
 export async function compile(entry, memory, rewrite = (source) => source) {
   let binary;
   const { error, stderr } = await asc.main(
@@ -53,10 +53,7 @@ export async function compile(entry, memory, rewrite = (source) => source) {
       ...memory,
     ],
     {
-      readFile: async (name) => {
-        const source = await readSource(name, memory);
-        return source === null ? null : rewrite(source, name);
-      },
+      readFile: async (name) => rewrite(await readSource(name, memory), name),
       writeFile: (name, contents) => {
         if (name === 'engine.wasm') binary = contents;
       },

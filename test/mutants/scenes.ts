@@ -1,0 +1,60 @@
+import { Random } from '../support/random.ts';
+import { type Modules, newMemory } from './engine.ts';
+import { Recorder } from './recorder.ts';
+import type { Scene } from './scene.ts';
+import { bucketScene } from './scenes/bucket.ts';
+import { keyedScene } from './scenes/keyed.ts';
+import { siphashScene } from './scenes/siphash.ts';
+import { sometimesScene, windowScene } from './scenes/window.ts';
+
+type Play = (recorder: Recorder, random: Random, calls: number) => void;
+
+/** How many of each kind there are, of how many calls. */
+const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, play: Play]>> = {
+  bucket: [60, 60, (...all) => bucketScene({ changes: 24, damage: 100, isExtreme: false }, ...all)],
+  'changing bucket': [
+    40,
+    40,
+    (...all) => bucketScene({ changes: 4, damage: 60, isExtreme: false }, ...all),
+  ],
+  'extreme bucket': [
+    60,
+    50,
+    (...all) => bucketScene({ changes: 3, damage: 200, isExtreme: true }, ...all),
+  ],
+  'damaged bucket': [
+    30,
+    40,
+    (...all) => bucketScene({ changes: 6, damage: 3, isExtreme: false }, ...all),
+  ],
+  'fixed window': [40, 60, (...all) => windowScene('fixed-window', ...all)],
+  'sliding window': [50, 60, (...all) => windowScene('sliding-window', ...all)],
+  'sliding log': [60, 60, (...all) => windowScene('sliding-log', ...all)],
+  sometimes: [30, 50, sometimesScene],
+  keyed: [60, 80, (...all) => keyedScene({ homes: 'any', share: 3, fill: 'any' }, ...all)],
+  'crowded keyed': [
+    40,
+    80,
+    (...all) => keyedScene({ homes: 'one', share: 3, fill: 'late' }, ...all),
+  ],
+  'rushed keyed': [
+    120,
+    120,
+    (...all) => keyedScene({ homes: 'one', share: 0.5, fill: 'soon' }, ...all),
+  ],
+  siphash: [40, 1, siphashScene],
+  'siphash in parts': [40, 2, siphashScene],
+};
+
+/** All scenes, the same ones for the same seed. */
+export function recordScenes(modules: Modules, seed: number): Scene[] {
+  const recorder = new Recorder(modules, newMemory());
+  return Object.entries(KINDS).flatMap(([kind, [scenes, calls, play]]) =>
+    Array.from({ length: scenes }, (_, i): Scene => {
+      play(recorder, new Random(seed + i), calls);
+      const scene = recorder.scene(`${kind} ${i}`);
+      if (scene === undefined) throw new Error(`${kind} ${i} calls nothing`);
+      return scene;
+    }),
+  );
+}
