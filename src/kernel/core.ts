@@ -3,7 +3,7 @@ import type { KernelName } from '../memory/handle.ts';
 import type { Region } from '../memory/region.ts';
 import { type BucketEngine, HostedBucket } from './bucket/host.ts';
 import type { BucketKernel } from './bucket/kernel.ts';
-import * as build from './build/core.ts';
+import { core as build } from './build/modules.ts';
 import { EngineModule, type Opened, wantedKernel } from './open.ts';
 import { HostedFixedWindow } from './window/fixed-window.ts';
 import type { WindowEngine } from './window/host.ts';

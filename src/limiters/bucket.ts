@@ -1,4 +1,4 @@
-import { changesOf } from '../kernel/bucket/changes.ts';
+import { changesOf } from '../kernel/bucket/cell.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket/kernel.ts';
 import { Position } from '../kernel/bucket/position.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';

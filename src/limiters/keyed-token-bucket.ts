@@ -1,9 +1,9 @@
 import { continuous } from '../kernel/bucket/schedule.ts';
+import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
 import { createKeyedCell, MAX_CAPACITY, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { KeyHash } from '../kernel/keyed/hash.ts';
 import { type HostedKeyed, type KeyedStats, openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
-import { WHEN_FULL, type WhenFull } from '../kernel/keyed/words.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';

@@ -1,5 +1,5 @@
 import type { TokenKernel } from '../kernel/bucket/kernel.ts';
-import type { Tenure } from '../kernel/bucket/tenure.ts';
+import type { Tenure } from '../kernel/bucket/record.ts';
 import { checkTokens } from '../options.ts';
 import type { BucketCalls } from './bucket-calls.ts';
 import type { WaitOptions } from './limiter.ts';

@@ -1,5 +1,5 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
-import { Tenure } from '../kernel/bucket/tenure.ts';
+import { Tenure } from '../kernel/bucket/record.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import { LEASE_SIZE, Lease, type LeaseOptions } from './lease.ts';

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { accessesTo } from '../../src/kernel/accesses.ts';
-import * as core from '../../src/kernel/build/core.ts';
-import * as keyed from '../../src/kernel/build/keyed.ts';
+import { core, keyed } from '../../src/kernel/build/modules.ts';
 import type { Imports, Opened } from '../../src/kernel/open.ts';
 import type { KernelName } from '../../src/memory/handle.ts';
 import type { Region } from '../../src/memory/region.ts';

@@ -1,9 +1,9 @@
 import type { BucketEngine } from '../../src/kernel/bucket/host.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import type { WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { HostedKeyed, type KeyedEngine } from '../../src/kernel/keyed/host.ts';
-import type { WhenFull } from '../../src/kernel/keyed/words.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';

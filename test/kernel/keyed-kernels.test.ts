@@ -2,11 +2,10 @@ import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import * as keyed from '../../src/kernel/build/keyed.ts';
-import * as siphash from '../../src/kernel/build/siphash.ts';
+import { keyed, siphash } from '../../src/kernel/build/modules.ts';
+import type { WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { type HostedKeyed, openKeyed } from '../../src/kernel/keyed/host.ts';
-import type { WhenFull } from '../../src/kernel/keyed/words.ts';
 import {
   CELL,
   type CellKind,

@@ -9,7 +9,7 @@ import {
   type Schedule,
   ticksOf,
 } from '../../src/kernel/bucket/schedule.ts';
-import { MAX_SPAN_TICKS } from '../../src/kernel/bucket/ticks.ts';
+import { MAX_SPAN_TICKS } from '../../src/kernel/constants.ts';
 import { Random, SEED } from '../support/random.ts';
 
 const RUNS = { seed: SEED, numRuns: 1000 };

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { Tenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { Tenure } from '../../src/kernel/bucket/tenure.ts';
 import { openBucket } from '../../src/kernel/core.ts';
 import { RECORD, recordOffset } from '../../src/memory/layout.ts';
 

@@ -3,8 +3,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { misfits } from '../../dist/test/mutants/misfits.js';
 import { Transformation } from '../../dist/test/mutants/transform.js';
-import { compile, SHARED_MEMORY } from '../../src/kernel/build/compile.mjs';
-import { constantsSource } from '../../src/kernel/build/constants.mjs';
+import { compile, constantsSource, SHARED_MEMORY } from '../../src/kernel/build/compile.mjs';
 
 const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
 const FOLDER = new URL('../../dist/mutants/', import.meta.url);

@@ -1,7 +1,7 @@
 import { LATER, NEVER, type Outcome } from '../../kernel/bucket/kernel.ts';
 import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import { type Schedule, ticksOf } from '../../kernel/bucket/schedule.ts';
-import { MAX_SPAN_TICKS } from '../../kernel/bucket/ticks.ts';
+import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { halvesOf, limitText, readLimit, ticksOfHalves } from './limit-text.ts';
 import type { Link } from './link.ts';

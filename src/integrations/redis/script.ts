@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { RENEW_TICKS, SAME_INTERVAL } from '../../kernel/bucket/ticks.ts';
+import { RENEW_TICKS, SAME_INTERVAL } from '../../kernel/constants.ts';
 
 // The loop of src/kernel on a Redis server, which runs one script at a time, so that none is needed.
 //

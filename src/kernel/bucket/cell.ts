@@ -1,6 +1,7 @@
+import { Bell } from '../../memory/bell.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
+import { BUCKET, BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { openCore } from '../core.ts';
 import { liveRecord } from './record.ts';
@@ -62,4 +63,12 @@ export function openBucketCell(
   const place = openCell(region, offset, kind, nonce, BUCKET_BYTES);
   liveRecord(place);
   return place;
+}
+
+/** How long a wait may keep the cell's memory alive after the last sleeper has left. */
+const LONGEST_WAIT_MS = 1000;
+
+/** Rings when another limit is in force. */
+export function changesOf({ region, offset }: CellPlace): Bell {
+  return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, LONGEST_WAIT_MS);
 }

@@ -1,5 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import { INDEX_BITS } from '../../memory/layout.ts';
+import { MAX_SPAN_TICKS, SAME_INTERVAL } from '../constants.ts';
 import type { BucketReceipt } from './kernel.ts';
 import {
   type ConfigRecord,
@@ -12,7 +13,6 @@ import {
   ticksAt,
 } from './record.ts';
 import { floorDivide, type Schedule } from './schedule.ts';
-import { MAX_SPAN_TICKS, SAME_INTERVAL } from './ticks.ts';
 
 const MOST_TICKS = BigInt(MAX_SPAN_TICKS);
 

@@ -8,8 +8,8 @@ import {
   RECORD_COUNT,
   recordOffset,
 } from '../../memory/layout.ts';
+import { MAX_ORIGIN_TICKS, ORIGIN_PLACES, ORIGIN_STEP_US } from '../constants.ts';
 import { isSound, type Schedule } from './schedule.ts';
-import { MAX_ORIGIN_TICKS, ORIGIN_PLACES, ORIGIN_STEP_US } from './ticks.ts';
 
 /** A configuration record: a schedule, and the clock's instant from which the word counts ticks. */
 export interface ConfigRecord {
@@ -137,4 +137,40 @@ export function generationBefore(
   // It is written only after the generation, so it was this record's if that still stands.
   const at = (recordOffset(offset, index) + RECORD.generation) >> 2;
   return Atomics.load(region.i32, at) === generation ? before : undefined;
+}
+
+/**
+ * Watches a limit without touching the bucket's word, whose cache line goes to whoever takes tokens.
+ * A record carries its generation a second time, as its tenure, which a reconfiguration clears before
+ * it puts another record in force. So while the tenure is there, the limit is in force; records are
+ * only read, and so stay in every core's cache.
+ */
+export class Tenure {
+  readonly #place: CellPlace;
+  readonly #i32: Int32Array<SharedArrayBuffer>;
+  #at = 0;
+  #generation = 0;
+
+  constructor(place: CellPlace) {
+    this.#place = place;
+    this.#i32 = place.region.i32;
+    this.renew();
+  }
+
+  /** Watches the limit that is in force now. */
+  renew(): void {
+    const { index, generation } = liveRecord(this.#place);
+    this.#at = (recordOffset(this.#place.offset, index) + RECORD.tenure) >> 2;
+    this.#generation = generation;
+  }
+
+  /** Whether the limit is certainly in force. */
+  get holds(): boolean {
+    return this.#i32[this.#at] === this.#generation;
+  }
+
+  /** Whether it is in force, though a reconfiguration has begun, and may never end. */
+  get endures(): boolean {
+    return liveRecord(this.#place).generation === this.#generation;
+  }
 }

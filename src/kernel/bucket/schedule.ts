@@ -1,5 +1,5 @@
 import { checkNumber } from '../../options.ts';
-import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from './ticks.ts';
+import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from '../constants.ts';
 
 const MICROS_PER_SECOND = 1e6;
 /** A tick of a quantum bucket may be coarser, so that one long interval stays an exact double. */

@@ -16,15 +16,15 @@ const MODULES = [
 ];
 
 await mkdir(EXPLORED, { recursive: true });
+let text = '// @ts-nocheck: written by build.mjs.\n';
 for (const { entry, memory } of MODULES) {
   const binary = await compile(entry, memory);
   const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
-  await writeFile(
-    new URL(`${entry}.ts`, import.meta.url),
-    '// @ts-nocheck\n' +
-      `/** engine/${entry}.ts, compiled by build.mjs: ${binary.length} bytes. */\n` +
-      `export const wasm: string =\n  '${Buffer.from(binary).toString('base64')}';\n\n` +
-      `/** The same as JavaScript. */\n${await javascriptOf(imported)}`,
-  );
+  text +=
+    `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
+    `export const ${entry}: { readonly wasm: string; readonly instantiate: (imports: object) => unknown } = {\n` +
+    `  wasm: '${Buffer.from(binary).toString('base64')}',\n` +
+    `  instantiate: ${await javascriptOf(imported)},\n};\n`;
   if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, EXPLORED), imported);
 }
+await writeFile(new URL('modules.ts', import.meta.url), text);

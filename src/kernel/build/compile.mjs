@@ -1,4 +1,5 @@
-// Compiles the AssemblyScript in engine/ to WebAssembly, and that to JavaScript.
+// Compiles the AssemblyScript in engine/ to WebAssembly, and that to JavaScript. AssemblyScript cannot
+// import TypeScript objects, so it gets every number that it shares with the hosts as a constant.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import asc from 'assemblyscript/asc';
 import { transform } from 'esbuild';
-import { constantsSource } from './constants.mjs';
+import ts from 'typescript';
 
 const CONSTANTS = 'engine/constants.ts';
 /** All functions that touch shared memory. */
@@ -29,6 +30,47 @@ export const OWN_MEMORY = [
   ...['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'],
   ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
 ];
+
+/** Files of plain constants. They import nothing at run time. */
+const SHARED = ['../../memory/layout.ts', '../constants.ts', '../bucket/kernel.ts'];
+
+async function load(path) {
+  const source = await readFile(new URL(path, import.meta.url), 'utf8');
+  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
+  const { outputText } = ts.transpileModule(source, { compilerOptions });
+  return import(`data:text/javascript,${encodeURIComponent(outputText)}`);
+}
+
+/** Every number among the exports; those of a record as RECORD_field. */
+function numbersOf(exports) {
+  return Object.entries(exports).flatMap(([name, value]) => {
+    if (typeof value === 'number' || typeof value === 'bigint') return [[name, value]];
+    if (typeof value !== 'object') return [];
+    return Object.entries(value).map(([field, number]) => [`${name}_${field}`, number]);
+  });
+}
+
+/** The source of engine/constants.ts, which is no file. */
+export async function constantsSource() {
+  const modules = await Promise.all(SHARED.map(load));
+  const { recordOffset } = modules[0];
+  const records = {
+    RECORDS_AT: recordOffset(0, 0),
+    RECORD_BYTES: recordOffset(0, 1) - recordOffset(0, 0),
+  };
+  const numbers = [...modules, records].flatMap(numbersOf).filter(([name]) => /^\w+$/.test(name));
+  return constantLines(numbers).join('');
+}
+
+/** One line for each. Two constants of one name would silently be one of them. */
+export function constantLines(numbers) {
+  const names = new Set();
+  return numbers.map(([name, value]) => {
+    if (names.has(name)) throw new Error(`two constants of the engine are named ${name}`);
+    names.add(name);
+    return `export const ${name} = ${Number.isInteger(value) ? BigInt(value) : value};\n`;
+  });
+}
 
 /** Declares functions instead of defining them: then they are imported. */
 function declared(source) {
@@ -78,8 +120,8 @@ async function wasm2js(binary) {
 }
 
 /**
- * A binary as a module that exports the function `instantiate` from imports to exports. An i64 is two
- * numbers there: the high half of a result is left for `env.getTempRet0`.
+ * A binary as the JavaScript expression of a function from imports to exports. An i64 is two numbers
+ * there: the high half of a result is left for `env.getTempRet0`.
  */
 export async function javascriptOf(binary) {
   const module = await wasm2js(binary);
@@ -87,6 +129,6 @@ export async function javascriptOf(binary) {
   if (body === undefined) throw new Error('wasm2js has changed the form of its output');
   const hasMemory = /HEAP\w+\[/.test(body);
   const lean = hasMemory ? body : body.replace(/^ var (buffer|HEAP\w+) = .*\n/gm, '');
-  const { code } = await transform(`export const instantiate = ${lean}`, { minify: true });
-  return code;
+  const { code } = await transform(`(${lean})`, { minify: true });
+  return code.trim().replace(/;$/, '');
 }

@@ -63,3 +63,13 @@ export function ticksDown(tokens: f64, ticksPerToken: f64): i64 {
   const whole = floor(tokens);
   return (whole as i64) * (ticksPerToken as i64) + (floor((tokens - whole) * ticksPerToken) as i64);
 }
+
+// Words that cross to the host in halves: an i64 would be a BigInt there, which costs an allocation.
+
+export function joined(low: i32, high: i32): i64 {
+  return ((high as i64) << 32) | (low as u32 as i64);
+}
+
+export function highOf(word: i64): i32 {
+  return (word >> 32) as i32;
+}

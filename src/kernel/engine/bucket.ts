@@ -1,5 +1,5 @@
 import { exchange64, load64 } from './accesses';
-import { round, ticksDown } from './arithmetic';
+import { joined, round, ticksDown } from './arithmetic';
 import {
   BUSY,
   CELL_word,
@@ -21,9 +21,14 @@ import {
   tokensOf,
   untilHeld,
 } from './limit';
-import { leaveOutcome } from './outcome';
-import { beginRaces, loseRace } from './races';
-import { leaveCost, leaveGeneration, leaveWord } from './receipt';
+import {
+  beginRaces,
+  leaveCost,
+  leaveGeneration,
+  leaveOutcome,
+  leaveWord,
+  loseRace,
+} from './results';
 import {
   forget,
   generationOf,
@@ -38,7 +43,6 @@ import {
   remember,
 } from './record';
 import { renew } from './reconfigure';
-import { joined } from './word';
 
 // The operations on one bucket, as TokenKernel describes them. Where that throws, they return DAMAGED
 // or BUSY.
@@ -101,11 +105,6 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   // For years no record was free.
   if (tick == tick) failed = BUSY;
   return SENSELESS;
-}
-
-/** What the bucket holds under a word that was looked at. */
-function heldUnder(word: i64): i64 {
-  return nowTicks - floored(word >> INDEX_BITS, nowTicks, capTicks);
 }
 
 export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
@@ -177,8 +176,9 @@ function wordOf(zeroTime: i64, word: i64): i64 {
   return (zeroTime << INDEX_BITS) | (word & INDEX_MASK);
 }
 
-/** The word that {@link settle} found. */
+// What {@link settle} found: the word, and what the bucket holds.
 let settled: i64 = 0;
+let held: i64 = 0;
 
 /** Loads the word and reads its record, both at one instant; false if they make no sense. */
 function settle(cell: usize, nowUs: f64): bool {
@@ -188,7 +188,8 @@ function settle(cell: usize, nowUs: f64): bool {
     if (outcome == SENSELESS) return false;
     if (outcome == SEEN && isStill(cell, word)) {
       settled = word;
-      lastTicks = heldUnder(word) as f64;
+      held = nowTicks - floored(word >> INDEX_BITS, nowTicks, capTicks);
+      lastTicks = held as f64;
       return true;
     }
   }
@@ -209,7 +210,6 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
   while (settle(cell, nowUs)) {
     const word = settled;
     if (ticksPerToken == 0) return most;
-    const held = heldUnder(word);
     const taken = wholeTokens(held, ticksPerToken, most);
     if (taken == 0) return 0;
     const next = wordOf(nowTicks - held + costOf(taken), word);
@@ -225,8 +225,8 @@ export function returnTokens(cell: usize, nowUs: f64, tokens: f64): f64 {
   while (true) {
     if (!settle(cell, nowUs)) return failed;
     const word = settled;
-    const held = min(capTicks, heldUnder(word) + ticksDown(tokens, ticksPerToken));
-    if (exchange64(cell + CELL_word, word, wordOf(nowTicks - held, word)) == word) return 0;
+    const next = min(capTicks, held + ticksDown(tokens, ticksPerToken));
+    if (exchange64(cell + CELL_word, word, wordOf(nowTicks - next, word)) == word) return 0;
   }
 }
 

@@ -11,15 +11,18 @@ export {
   timeUntil,
 } from './bucket';
 export { fixedTake, fixedTakeAt } from './fixed-window';
-export { outcomeBalance, outcomeBurst, outcomeFullUs, outcomeRetryUs } from './outcome';
-export { lostRaces } from './races';
 export {
+  lostRaces,
+  outcomeBalance,
+  outcomeBurst,
+  outcomeFullUs,
+  outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
   receiptGeneration,
   receiptHigh,
   receiptLow,
-} from './receipt';
+} from './results';
 export { createBucket, reconfigure } from './reconfigure';
 export { logTakeAt } from './sliding-log';
 export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';

@@ -1,9 +1,8 @@
 import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again } from './constants';
-import { beginRaces, loseRace } from './races';
-import { leaveWord } from './receipt';
+import { beginRaces, leaveWord, loseRace } from './results';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
-import { joined } from './word';
+import { joined } from './arithmetic';
 
 // Fixed windows in one word: the start of the window and its count change together, in one
 // exchange, so there is no second store that a stalled thread could do late.

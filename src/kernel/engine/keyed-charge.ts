@@ -3,10 +3,9 @@ import { DAMAGED, LATER, NEVER, NO_PLACE, TAG_BITS } from './constants';
 import { decision } from './decision';
 import { BEATEN, commit, leave, NO_ROOM, SENSELESS, take as takeEntry, taken } from './keyed-claim';
 import { floorState, nowTicks, stateAtFirstSight, stateOf, zeroTimeOf } from './keyed-state';
-import { find, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './keyed-table';
+import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './keyed-table';
 import { capTicks } from './limit';
-import { loseRace } from './races';
-import { leaveCost, leaveWord } from './receipt';
+import { leaveCost, leaveWord, loseRace } from './results';
 
 // Charges the bucket of a key, or gives the key one.
 
@@ -17,10 +16,20 @@ export const ANY: i64 = 0;
 
 // What the last charge left.
 /** The entry, or NONE. */
-export let chargedEntry: usize = NONE;
-export let chargedIdentity: i64 = 0;
+let chargedEntry: usize = NONE;
+let chargedIdentity: i64 = 0;
 /** What the bucket held, in ticks. */
 export let heldTicks: f64 = 0;
+
+/** Where the last admission was charged: an Int64 index in the region, or 0 for no entry. */
+export function receiptEntry(): i32 {
+  return (chargedEntry >> 3) as i32;
+}
+
+/** The low half of the identity of that entry. */
+export function receiptVersion(): i32 {
+  return chargedIdentity as i32;
+}
 
 export function forgetCharge(): void {
   chargedEntry = NONE;
@@ -107,4 +116,33 @@ function insert(cost: i64, maxWait: f64): f64 {
   if (!commit(entry, state)) return AGAIN;
   leaveCharge(entry, identity, state, cost, nowTicks - zeroTime - cost);
   return wait;
+}
+
+/** The state that the last look found; ANY if the key has no bucket yet. */
+export let seenState: i64 = ANY;
+
+/**
+ * Finds what the key's bucket holds, without giving the key one; false if there is no place for it.
+ */
+export function look(): bool {
+  while (true) {
+    const entry = find();
+    if (entry == NONE) {
+      seenState = ANY;
+      if (hasRoom(floorState())) {
+        const zeroTime = zeroTimeOf(stateAtFirstSight());
+        leaveHeld((nowTicks - zeroTime) as f64);
+        return true;
+      }
+      // Another thread may have given the last place to this very key.
+      if (find() == NONE) return false;
+      continue;
+    }
+    const identity = identityOf(entry);
+    const state = load64(entry + STATE);
+    if (identity == 0 || !isLive(state) || identityOf(entry) != identity) continue;
+    seenState = state;
+    leaveHeld((nowTicks - zeroTimeOf(state)) as f64);
+    return true;
+  }
 }

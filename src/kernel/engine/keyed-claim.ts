@@ -16,15 +16,15 @@ import {
   identityAfter,
   identityOf,
   isLive,
-  isRepeated,
   isOfInterest,
+  isRepeated,
   NONE,
   reach,
   saw,
   STATE,
   tagOf,
 } from './keyed-table';
-import { loseRace } from './races';
+import { loseRace } from './results';
 
 // Makes entries a key's, in five steps: take (the entry is in transit, under a ticket that is never
 // used again), publish (write the identity), name (say so in the state), look for rivals, commit. Only a

@@ -1,5 +1,5 @@
 import { add64, exchange64, load64 } from './accesses';
-import { round, ticksDown } from './arithmetic';
+import { joined, round, ticksDown } from './arithmetic';
 import {
   CELL_word,
   DAMAGED,
@@ -16,15 +16,14 @@ import {
 import { wholeTokens } from './decision';
 import {
   ANY,
-  chargedEntry,
-  chargedIdentity,
   chargeKey,
   forgetCharge,
   heldTicks,
   leaveHeld,
+  look,
+  seenState,
 } from './keyed-charge';
 import { beginClaims, openClaims } from './keyed-claim';
-import { look, seenState } from './keyed-look';
 import {
   floorState,
   instantUs,
@@ -57,18 +56,23 @@ import {
   tokensOf,
   untilHeld,
 } from './limit';
-import { leaveOutcome } from './outcome';
-import { beginRaces } from './races';
-import { leaveCost, leaveWord } from './receipt';
+import { beginRaces, leaveCost, leaveOutcome, leaveWord } from './results';
 import { isStill, readRecord } from './record';
-import { joined } from './word';
 
 // The operations on the buckets of a table. An instance serves one table of one thread. A key is given
 // as the halves of its hash. NO_PLACE is for the caller, who has the bucket that such keys share.
 
-export { outcomeBalance, outcomeBurst, outcomeFullUs, outcomeRetryUs } from './outcome';
-export { lostRaces } from './races';
-export { receiptCostHigh, receiptCostLow, receiptHigh, receiptLow } from './receipt';
+export {
+  lostRaces,
+  outcomeBalance,
+  outcomeBurst,
+  outcomeFullUs,
+  outcomeRetryUs,
+  receiptCostHigh,
+  receiptCostLow,
+  receiptHigh,
+  receiptLow,
+} from './results';
 
 let table: usize = 0;
 let whenFull: i32 = 0;
@@ -86,16 +90,6 @@ export function open(cell: usize, entries: i32, full: i32, originUs: f64, patien
     countFrom(originUs);
     return isSound;
   }
-}
-
-/** Where the last admission was charged: an Int64 index in the region, or 0 for no entry. */
-export function receiptEntry(): i32 {
-  return (chargedEntry >> 3) as i32;
-}
-
-/** The low half of the identity of that entry. */
-export function receiptVersion(): i32 {
-  return chargedIdentity as i32;
 }
 
 /** The most entries that the last call looked at. */

@@ -58,7 +58,7 @@ function readLive(cell: usize): i64 {
   }
 }
 
-/** Says that another record may take this one's place from now on: see src/kernel/bucket/tenure.ts. */
+/** Says that another record may take this one's place from now on: see src/kernel/bucket/record.ts. */
 function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }

@@ -1,8 +1,8 @@
 import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again, WINDOW_OUTCOME_damaged, WINDOW_ring } from './constants';
-import { beginRaces, loseRace } from './races';
+import { beginRaces, loseRace } from './results';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
-import { joined } from './word';
+import { joined } from './arithmetic';
 
 // The times of the last `limit` admissions in a ring, and a word (the head) that says where the
 // oldest of them is. The next n admissions take the places of the n oldest:

@@ -6,10 +6,9 @@ import {
   WINDOW_OUTCOME_newSlot,
   WINDOW_ring,
 } from './constants';
-import { beginRaces, loseRace } from './races';
-import { leaveWord } from './receipt';
+import { beginRaces, leaveWord, loseRace } from './results';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
-import { joined } from './word';
+import { joined } from './arithmetic';
 
 // A window of slots. The word (the head) holds the current slot's number and count; a ring holds
 // the slots before. The next slot opens in three steps, which any thread can go on with:

@@ -1,7 +1,7 @@
 import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again } from './constants';
 import { ticksAt } from './window';
-import { joined } from './word';
+import { joined } from './arithmetic';
 
 // The instant of the last occasion and the calls so far in ONE word, so that they change together:
 // of several threads that find the interval over, one acts.

@@ -1,7 +1,6 @@
-import { round } from './arithmetic';
+import { highOf, joined, round } from './arithmetic';
 import { exchange64, load64 } from './accesses';
 import { CELL_word, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
-import { highOf, joined } from './word';
 
 // What windows and logs have in common. Their numbers come from the caller, who has checked them:
 // what lies in memory may have changed since. Counts are at most the limit, which is below 2^30.

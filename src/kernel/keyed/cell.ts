@@ -15,7 +15,7 @@ import { Region } from '../../memory/region.ts';
 import { layBucket } from '../bucket/cell.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { WHEN_FULL, type WhenFull } from './words.ts';
+import { WHEN_FULL, type WhenFull } from '../constants.ts';
 
 /** Entries for each key that the table is to hold: half full, a probe is short. */
 const ENTRIES_PER_KEY = 2;

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { KEYED, SEED_BYTES } from '../../memory/layout.ts';
-import * as build from '../build/siphash.ts';
+import { siphash as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
 import { type Key, KeyMessage } from './message.ts';
 

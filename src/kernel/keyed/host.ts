@@ -13,12 +13,12 @@ import {
 } from '../bucket/kernel.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import * as build from '../build/keyed.ts';
+import { keyed as build } from '../build/modules.ts';
+import { NO_PLACE, PATIENCE } from '../constants.ts';
 import { openCore } from '../core.ts';
 import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
-import { NO_PLACE, PATIENCE } from './words.ts';
 
 /** What engine/keyed.ts exports. An instance serves one table of one thread. */
 export interface KeyedEngine extends EngineResults {

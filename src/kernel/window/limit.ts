@@ -1,5 +1,5 @@
 import { checkNumber } from '../../options.ts';
-import { FIRST_SLOT } from './ticks.ts';
+import { FIRST_SLOT } from '../constants.ts';
 import { intervalTicksOf, MAX_TICKS, type TimeUnits, unitsOf } from './time.ts';
 
 /** The kinds of limiter that count admissions in a window of time. */

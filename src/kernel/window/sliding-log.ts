@@ -1,10 +1,10 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import { WINDOW_OUTCOME } from '../constants.ts';
 import type { Opened } from '../open.ts';
 import { damagedWord, readWindow } from './cell.ts';
 import { HostedWindow, type WindowEngine } from './host.ts';
 import type { ClockReader } from './kernel.ts';
 import { countBitsOf } from './limit.ts';
-import { WINDOW_OUTCOME } from './ticks.ts';
 import { intervalTicksOf } from './time.ts';
 
 /** The compiled kernel of sliding logs. */

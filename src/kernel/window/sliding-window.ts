@@ -1,10 +1,10 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import { WINDOW_OUTCOME } from '../constants.ts';
 import type { Opened } from '../open.ts';
 import { readWindow } from './cell.ts';
 import { HostedWindow, type WindowEngine } from './host.ts';
 import type { ClockReader } from './kernel.ts';
 import { countBitsOf, slotTicksOf } from './limit.ts';
-import { WINDOW_OUTCOME } from './ticks.ts';
 
 /** The compiled kernel of sliding windows. */
 export class HostedSlidingWindow extends HostedWindow {

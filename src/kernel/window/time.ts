@@ -1,4 +1,4 @@
-import { LAST_TICK, WINDOW_TICKS_PER_MICRO as TICKS_PER_MICRO } from './ticks.ts';
+import { LAST_TICK, WINDOW_TICKS_PER_MICRO as TICKS_PER_MICRO } from '../constants.ts';
 
 const MICROS_PER_TICK = 1 / TICKS_PER_MICRO;
 /** What a product of two doubles may be too large by: 1.1 ms are 17,600 ticks, not 17,601. */

@@ -9,7 +9,7 @@ import {
 } from '../../../src/index.ts';
 import type { RemoteBucket, RemoteReceipt } from '../../../src/integrations/redis/remote-bucket.ts';
 import { LATER } from '../../../src/kernel/bucket/kernel.ts';
-import { MAX_SPAN_TICKS } from '../../../src/kernel/bucket/ticks.ts';
+import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { decisionOf } from '../../../src/limiters/decision.ts';
 import { changedSchedule } from '../../../src/limiters/limit.ts';
 import { part, Random, SEED } from '../../support/random.ts';

@@ -2,7 +2,7 @@ import { createBucketCell } from '../../../src/kernel/bucket/cell.ts';
 import { type BucketEngine, HostedBucket } from '../../../src/kernel/bucket/host.ts';
 import type { BucketReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
-import { TICKS_PER_MICRO } from '../../../src/kernel/bucket/ticks.ts';
+import { TICKS_PER_MICRO } from '../../../src/kernel/constants.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
 import {
   BUCKET,

@@ -1,9 +1,9 @@
 import type { BucketEngine } from '../../../src/kernel/bucket/host.ts';
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../../src/kernel/bucket/schedule.ts';
+import type { WhenFull } from '../../../src/kernel/constants.ts';
 import { createKeyedCell } from '../../../src/kernel/keyed/cell.ts';
 import { HostedKeyed, type KeyedEngine } from '../../../src/kernel/keyed/host.ts';
-import type { WhenFull } from '../../../src/kernel/keyed/words.ts';
 import { ENTRY, KEYED } from '../../../src/memory/layout.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';

@@ -1,5 +1,5 @@
 import { HandleError } from '../../../errors.ts';
-import { TICKS_PER_MICRO } from '../../../kernel/bucket/ticks.ts';
+import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { KernelName } from '../../../memory/handle.ts';

@@ -1,4 +1,50 @@
-// Plain constants of a table of buckets: the compiled kernel is built with them too.
+// Constants that the engine and its hosts share; build/compile.mjs writes them for the engine. This file
+// imports nothing.
+
+// Buckets: the fixed-point time domain.
+
+/** Ticks per microsecond that a schedule aims at. */
+export const TICKS_PER_MICRO = 4096;
+/** How long a bucket may take to fill: 2^59 ticks, 4.4 years. The word holds twice that, both ways. */
+export const MAX_SPAN_TICKS = 2 ** 59;
+/** Past this many ticks since its origin (12 days) a record is renewed, so that `now` is exact. */
+export const RENEW_TICKS = 2 ** 52;
+
+/** Origins of records are spread over this many places, */
+export const ORIGIN_PLACES = 1009;
+/** this far apart; */
+export const ORIGIN_STEP_US = 991;
+/** a quantum bucket's lie on its grid of fills, at most this far back. */
+export const MAX_ORIGIN_TICKS = 2 ** 40;
+
+/** Intervals that differ by less are the same one: each was divided from ticks, and so rounded. */
+export const SAME_INTERVAL = 2 ** -40;
+/** A claim takes microseconds; looking so often outlasts a claimant that has lost its time slice. */
+export const CLAIM_ATTEMPTS = 1_000_000;
+
+// Windows and logs.
+
+/** Ticks per microsecond: a power of two, so that a tick is an exact double for 17.8 years. */
+export const WINDOW_TICKS_PER_MICRO = 16;
+/**
+ * Where time ends, and with the sign turned, where it begins: 17.8 years, less what rounding up to
+ * the largest unit could add. Beyond it a number of a window or a slot would not fit into its word.
+ */
+export const LAST_TICK = 2 ** 53 - 2 ** 21;
+/** Slots are numbered from here, because 0 marks a place in the ring that was never written. */
+export const FIRST_SLOT = 1;
+
+/** What the engine's windows and logs return in place of a number of tokens. */
+export const WINDOW_OUTCOME = {
+  /** The word has changed: look at it, read the clock and call again. */
+  again: -1,
+  /** The slots that are kept must be added up first. */
+  newSlot: -2,
+  /** The word makes no sense. */
+  damaged: -3,
+} as const;
+
+// Keyed tables.
 
 /** The entries of a key's window: no call looks at more. */
 export const PROBES = 64;

@@ -1,0 +1,88 @@
+import { burst, capTicks, tokensOf, untilHeld } from './limit';
+import { highOf } from './arithmetic';
+
+// The results of the last call that do not fit into the number it returns.
+
+// Races that a call has lost: exchanges that failed because another thread changed the word.
+
+let lost: i32 = 0;
+
+export function beginRaces(): void {
+  lost = 0;
+}
+
+export function loseRace(): void {
+  lost++;
+}
+
+export function lostRaces(): i32 {
+  return lost;
+}
+
+// Identifies the last admission, for its cancellation: the word that it wrote, what it added to the
+// word (a window's host knows that), and for a bucket the generation of its limit.
+
+let word: i64 = 0;
+let cost: i64 = 0;
+let generation: i32 = 0;
+
+export function leaveWord(written: i64): void {
+  word = written;
+}
+
+export function leaveCost(added: i64): void {
+  cost = added;
+}
+
+export function leaveGeneration(record: i32): void {
+  generation = record;
+}
+
+export function receiptLow(): i32 {
+  return word as i32;
+}
+
+export function receiptHigh(): i32 {
+  return highOf(word);
+}
+
+export function receiptCostLow(): i32 {
+  return cost as i32;
+}
+
+export function receiptCostHigh(): i32 {
+  return highOf(cost);
+}
+
+export function receiptGeneration(): i32 {
+  return generation;
+}
+
+// The state of a bucket right after a decision.
+
+let balance: f64 = 0;
+let retry: f64 = 0;
+let full: f64 = 0;
+
+/** `held` and `cost` are in ticks. */
+export function leaveOutcome(nowUs: f64, held: f64, cost: f64, isAdmitted: bool): void {
+  balance = tokensOf(held);
+  retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
+  full = untilHeld(nowUs, held, capTicks as f64);
+}
+
+export function outcomeBurst(): f64 {
+  return burst;
+}
+
+export function outcomeBalance(): f64 {
+  return balance;
+}
+
+export function outcomeRetryUs(): f64 {
+  return retry;
+}
+
+export function outcomeFullUs(): f64 {
+  return full;
+}
