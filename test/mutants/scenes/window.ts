@@ -1,4 +1,4 @@
-import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
+import type { WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { createWindowCell } from '../../../src/kernel/window/cell.ts';
 import { HostedFixedWindow } from '../../../src/kernel/window/fixed-window.ts';
 import type { HostedWindow, WindowEngine } from '../../../src/kernel/window/host.ts';
@@ -104,7 +104,7 @@ export function windowScene(
     ...{ kind, limit, originTicks: origin, word },
     ...{ stats: random.below(3) === 0, region: regionOf(recorder) },
   });
-  const receipts: Receipt[] = [];
+  const receipts: WordReceipt[] = [];
   const tokens = () =>
     random.pick([
       ...([0, 1, 1, 1 + random.below(3)] as const),
