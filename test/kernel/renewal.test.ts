@@ -97,4 +97,27 @@ describe('a record that is 12 days old is renewed', () => {
     expect(bucket.balance()).toBe(0.5);
     expect(cell.sequence).toBe(2);
   });
+
+  const LIMITS = [
+    { rate: 10, burst: 5 },
+    { quantum: 5, fillIntervalMs: 100, burst: 5 },
+  ];
+
+  test.each(LIMITS)('a clock that jumps beyond all ticks is survived or named: %o', (limit) => {
+    for (const kernel of ['wasm', 'atomics'] as const) {
+      for (const us of [Number.POSITIVE_INFINITY, Number.NaN, 1e300, 1e18, -1e300, -Infinity]) {
+        const clock = ManualClock.create();
+        const bucket = TokenBucket.create({ ...limit, clock, kernel });
+        clock.now = () => us;
+        if (us === Infinity || Number.isNaN(us)) {
+          const error = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
+          expect(() => bucket.consumeOrDrain(9), `${us}`).toThrow(error);
+          expect(() => bucket.balance(), `${us}`).toThrow(error);
+        } else {
+          expect(bucket.consumeOrDrain(9), `${us}`).toBe(us > 0 ? 5 : 0);
+          expect(bucket.tryConsume(), `${us}`).toBe(false);
+        }
+      }
+    }
+  });
 });

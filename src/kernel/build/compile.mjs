@@ -129,6 +129,6 @@ export async function javascriptOf(binary) {
   if (body === undefined) throw new Error('wasm2js has changed the form of its output');
   const hasMemory = /HEAP\w+\[/.test(body);
   const lean = hasMemory ? body : body.replace(/^ var (buffer|HEAP\w+) = .*\n/gm, '');
-  const { code } = await transform(`(${lean})`, { minify: true });
-  return code.trim().replace(/;$/, '');
+  const { code } = await transform(`export const engine = ${lean}`, { minify: true });
+  return code.replace(/^export const engine=/, '').replace(/;\s*$/, '');
 }

@@ -102,8 +102,8 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   }
   if (tick <= MAX_SPAN) return SEEN;
   if (!isStill(cell, word)) return CHANGED;
-  // For years no record was free.
-  if (tick == tick) failed = BUSY;
+  // For years no record was free, or the clock says nothing.
+  if (isFinite(tick)) failed = BUSY;
   return SENSELESS;
 }
 
@@ -155,7 +155,6 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
       const seen = exchange64(cell + CELL_word, word, next);
       if (seen == word) {
         remember(next, nowUs);
-        lastCost = cost;
         lastTicks = (nowTicks - zeroTime - cost) as f64;
         leaveWord(next);
         leaveCost(cost << INDEX_BITS);

@@ -5,7 +5,7 @@ import { BEATEN, commit, leave, NO_ROOM, SENSELESS, take as takeEntry, taken } f
 import { floorState, nowTicks, stateAtFirstSight, stateOf, zeroTimeOf } from './keyed-state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './keyed-table';
 import { capTicks } from './limit';
-import { leaveCost, leaveWord, loseRace } from './results';
+import { leaveWord, loseRace } from './results';
 
 // Charges the bucket of a key, or gives the key one.
 
@@ -49,12 +49,11 @@ export function chargeKey(cost: i64, maxWait: f64, only: i64): f64 {
   }
 }
 
-function leaveCharge(entry: usize, identity: i64, word: i64, cost: i64, held: i64): void {
+function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
   chargedEntry = entry;
   chargedIdentity = identity;
   heldTicks = held as f64;
   leaveWord(word);
-  leaveCost(cost << TAG_BITS);
 }
 
 function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
@@ -89,7 +88,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
         loseRace();
         return AGAIN;
       }
-      leaveCharge(entry, identity, next, cost, nowTicks - zeroTime - cost);
+      leaveCharge(entry, identity, next, nowTicks - zeroTime - cost);
       return wait;
     }
     loseRace();
@@ -114,7 +113,7 @@ function insert(cost: i64, maxWait: f64): f64 {
   }
   const state = stateOf(zeroTime + cost, tagOfOwner(identity));
   if (!commit(entry, state)) return AGAIN;
-  leaveCharge(entry, identity, state, cost, nowTicks - zeroTime - cost);
+  leaveCharge(entry, identity, state, nowTicks - zeroTime - cost);
   return wait;
 }
 

@@ -20,7 +20,7 @@ export let capTicks: i64 = 0;
 export let fillTicks: f64 = 0;
 export let originUs: f64 = 0;
 
-/** Beyond these, both ways, ticks would not fit into a word: a clock that far off is stuck there. */
+/** Beyond these, both ways, ticks would not fit into a word. */
 const FURTHEST: f64 = 4 * (MAX_SPAN_TICKS as f64);
 
 /** Reads the limit of a record; false if its numbers make no sense. */
@@ -46,9 +46,14 @@ export function countFrom(us: f64): void {
   originUs = us;
 }
 
-/** The tick nearest to an instant of the clock; NaN if there is none. */
+/** The tick nearest to an instant of the clock; NaN if there is none. Far in the past the clock stands. */
 export function nearestTick(nowUs: f64): f64 {
-  return min(max(round((nowUs - originUs) * ticksPerMicro), -FURTHEST), FURTHEST);
+  return max(round((nowUs - originUs) * ticksPerMicro), -FURTHEST);
+}
+
+/** The tick from which a bucket counts at an instant, also in a far future. */
+export function countedTick(nowUs: f64): i64 {
+  return min(fillAt(nearestTick(nowUs)), FURTHEST) as i64;
 }
 
 /** The tick from which a bucket counts: the last fill of a quantum bucket. */

@@ -16,9 +16,8 @@ import {
 import {
   burst,
   capTicks,
-  fillAt,
+  countedTick,
   fillTicks,
-  nearestTick,
   originUs,
   ticksPerMicro,
   ticksPerToken,
@@ -65,7 +64,7 @@ function endTenure(cell: usize, word: i64): void {
 
 /** What the bucket holds, in ticks of the record that was read; more than its capacity if it has idled. */
 function heldTicks(word: i64, nowUs: f64): i64 {
-  return (fillAt(nearestTick(nowUs)) as i64) - (word >> INDEX_BITS);
+  return countedTick(nowUs) - (word >> INDEX_BITS);
 }
 
 /** The tokens of the old bucket, in ticks of the next one. */
