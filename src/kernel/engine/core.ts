@@ -32,6 +32,7 @@ export {
   windowFullUs,
   windowLeft,
   windowLook,
-  windowLookHigh,
+  windowSeenHigh,
+  windowSeenLow,
   windowWaitUs,
 } from './window';

@@ -1,7 +1,7 @@
 import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again } from './constants';
 import { beginRaces, leaveWord, loseRace } from './results';
-import { leaveSurvey, leaveWait, ticksAt, until } from './window';
+import { leaveSeen, leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './arithmetic';
 
 // Fixed windows in one word: the start of the window and its count change together, in one
@@ -32,7 +32,7 @@ function startOf(word: i64, bits: i32): f64 {
   return ((word as u64) >> (bits + 1)) as f64;
 }
 
-/** Takes `tokens` if the clock has no say: there is room, and nothing was given back. */
+/** Takes `tokens` if the clock has no say: there is room, and nothing was returned. Or leaves the word. */
 export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 {
   beginRaces();
   let word = load64(cell + CELL_word);
@@ -45,6 +45,7 @@ export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 
     loseRace();
     word = seen;
   }
+  leaveSeen(word);
   return AGAIN;
 }
 
@@ -69,12 +70,14 @@ export function fixedTakeAt(
   beginRaces();
   const word = joined(low, high);
   const units = ticksAt(nowUs, originTicks) / unitTicks;
+  let start = startOf(word, bits);
   let taken = most;
   let next = word + most;
   if (countAndMark(word, bits) > limit - most) {
-    if (floor(units) - startOf(word, bits) >= intervalUnits) {
+    if (floor(units) - start >= intervalUnits) {
       // Up here and down above: a window measured in whole units is never too short.
-      next = ((ceil(units) as i64) << (bits + 1)) | most;
+      start = ceil(units);
+      next = ((start as i64) << (bits + 1)) | most;
     } else {
       const room = limit - countOf(word, bits);
       taken = room >= least || most == 0 ? min(room, most) : 0;
@@ -91,7 +94,6 @@ export function fixedTakeAt(
   }
   leaveWord(next);
   if (survey || taken < least) {
-    const start = startOf(next, bits);
     const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
     leaveWait(untilEnd);
     const counted = floor(units) - start >= intervalUnits ? 0 : countOf(next, bits);

@@ -62,6 +62,7 @@ import { isStill, readRecord } from './record';
 // The operations on the buckets of a table. An instance serves one table of one thread. A key is given
 // as the halves of its hash. NO_PLACE is for the caller, who has the bucket that such keys share.
 
+export { receiptEntry, receiptVersion } from './keyed-charge';
 export {
   lostRaces,
   outcomeBalance,

@@ -44,21 +44,25 @@ function slotOf(word: i64, bits: i32): u64 {
   return (word as u64) >> (bits + 1);
 }
 
+/** The word of its slot in which nothing was admitted: cheaper to compare than the slot's number. */
+function baseOf(word: i64, bits: i32): i64 {
+  return word & (-(2 << bits) as i64);
+}
+
 /** A slot's index in the ring. Slots stay below 2^53, where this is exact, and faster than a division. */
-function indexOf(slot: u64, slots: i32): i32 {
-  const number = slot as i64 as f64;
-  return (number - floor(number / slots) * slots) as i32;
+function indexOf(slot: f64, slots: i32): i32 {
+  return (slot - floor(slot / slots) * slots) as i32;
 }
 
 function placeAt(cell: usize, index: i32): usize {
   return cell + WINDOW_ring + (index as usize) * 8;
 }
 
-/** The count of the slot so many before the head's, whose index is given. */
-function keptAt(cell: usize, bits: i32, slots: i32, slot: u64, index: i32, age: i32): i32 {
+/** The count of the slot `age` slots before the head's, whose base and index are given. */
+function keptAt(cell: usize, bits: i32, slots: i32, base: i64, index: i32, age: i32): i32 {
   const kept = load64(placeAt(cell, index < age ? index - age + slots : index - age));
-  // A slot in which nobody came was never kept: an older one still has its place.
-  return slotOf(kept, bits) == slot - age ? countOf(kept, bits) : 0;
+  // A slot without admissions was never kept: an older one still has its place.
+  return baseOf(kept, bits) == base - ((age as i64) << (bits + 1)) ? countOf(kept, bits) : 0;
 }
 
 let sum: f64 = 0;
@@ -70,12 +74,14 @@ export function slidingKept(): f64 {
 
 /** Adds up the slots that count beside a head's, and returns the head's slot. */
 export function slidingAddUp(cell: usize, bits: i32, slots: i32, low: i32, high: i32): f64 {
-  const slot = slotOf(joined(low, high), bits);
+  const word = joined(low, high);
+  const base = baseOf(word, bits);
+  const slot = slotOf(word, bits) as i64 as f64;
   const index = indexOf(slot, slots);
-  let kept: i64 = 0;
-  for (let age = 1; age < slots; age++) kept += keptAt(cell, bits, slots, slot, index, age);
-  sum = kept as f64;
-  return slot as f64;
+  let kept: f64 = 0;
+  for (let age = 1; age < slots; age++) kept += keptAt(cell, bits, slots, base, index, age);
+  sum = kept;
+  return slot;
 }
 
 /** Does what is missing of the three steps. None of them is done twice. */
@@ -86,7 +92,7 @@ function openNext(cell: usize, bits: i32, slots: i32, word: i64, nowSlot: i64): 
     return;
   }
   const slot = slotOf(word, bits);
-  const place = placeAt(cell, indexOf(slot, slots));
+  const place = placeAt(cell, indexOf(slot as i64 as f64, slots));
   const kept = load64(place);
   if (slotOf(kept, bits) < slot) exchange64(place, kept, sealed);
   // Who sealed the slot saw a later one, even if the clock has stepped back since.
@@ -116,37 +122,28 @@ export function slidingTakeAt(
 ): i32 {
   beginRaces();
   let word = joined(low, high);
-  const slot = slotOf(word, bits);
+  const base = baseOf(word, bits);
+  const slot = slotOf(word, bits) as i64 as f64;
   const ticks = ticksAt(nowUs, originTicks);
-  const isOver = ticks >= ((slot + 1 - FIRST_SLOT) as f64) * slotTicks;
-  while (slotOf(word, bits) == slot) {
+  const isOver = ticks >= (slot + 1 - FIRST_SLOT) * slotTicks;
+  while (baseOf(word, bits) == base) {
     if (isOver || (word & sealOf(bits)) != 0) {
       openNext(cell, bits, slots, word, (floor(ticks / slotTicks) as i64) + FIRST_SLOT);
       word = load64(cell + CELL_word);
       continue;
     }
-    if ((slot as f64) != keptFor) return NEW_SLOT;
+    if (slot != keptFor) return NEW_SLOT;
     const count = countOf(word, bits);
     const room = ((limit - count) as f64) - kept;
     const taken = room >= (most as f64) ? most : room >= (least as f64) ? (room as i32) : 0;
     // What is read of the ring belongs to the head if that is still the same afterwards.
-    if (taken < least)
-      leaveWait(
-        untilRoom(
-          cell,
-          limit,
-          bits,
-          slots,
-          slotTicks,
-          originTicks,
-          slot,
-          nowUs,
-          least,
-          kept + count,
-        ),
-      );
+    if (taken < least) {
+      const age =
+        kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, base, slot, limit - least - count, kept);
+      leaveWait(untilGone(slots, slotTicks, originTicks, slot, age, nowUs));
+    }
     if (survey) {
-      const age = taken + count > 0 ? 0 : newestAge(cell, bits, slots, slot);
+      const age = taken + count > 0 ? 0 : newestAge(cell, bits, slots, base, slot);
       const fullUs = age == slots ? 0 : untilGone(slots, slotTicks, originTicks, slot, age, nowUs);
       leaveSurvey(max<f64>(0, room - taken) as i32, fullUs);
     }
@@ -167,40 +164,37 @@ function untilGone(
   slots: i32,
   slotTicks: f64,
   originTicks: f64,
-  slot: u64,
+  slot: f64,
   age: i32,
   nowUs: f64,
 ): f64 {
-  return until(((slot as f64) - age + slots - FIRST_SLOT) * slotTicks, nowUs, originTicks);
+  return until((slot - age + slots - FIRST_SLOT) * slotTicks, nowUs, originTicks);
 }
 
-/** Until enough of the oldest slots have dropped out. */
-function untilRoom(
+/** The age of the slot that must drop out, with all older ones, until at most `most` of `kept` are left. */
+function ageThatLeaves(
   cell: usize,
-  limit: i32,
   bits: i32,
   slots: i32,
-  slotTicks: f64,
-  originTicks: f64,
-  slot: u64,
-  nowUs: f64,
-  tokens: i32,
-  held: f64,
-): f64 {
+  base: i64,
+  slot: f64,
+  most: i32,
+  kept: f64,
+): i32 {
   const index = indexOf(slot, slots);
-  let rest = held;
+  let rest = kept;
   let age = slots - 1;
   for (; age > 0; age--) {
-    rest -= keptAt(cell, bits, slots, slot, index, age);
-    if (rest + tokens <= limit) break;
+    rest -= keptAt(cell, bits, slots, base, index, age);
+    if (rest <= most) break;
   }
-  return untilGone(slots, slotTicks, originTicks, slot, age, nowUs);
+  return age;
 }
 
 /** The age of the newest slot before the head's that holds anything, or `slots`. */
-function newestAge(cell: usize, bits: i32, slots: i32, slot: u64): i32 {
+function newestAge(cell: usize, bits: i32, slots: i32, base: i64, slot: f64): i32 {
   const index = indexOf(slot, slots);
   let age = 1;
-  while (age < slots && keptAt(cell, bits, slots, slot, index, age) == 0) age++;
+  while (age < slots && keptAt(cell, bits, slots, base, index, age) == 0) age++;
   return age;
 }

@@ -36,17 +36,23 @@ export function leaveSurvey(count: i32, us: f64): void {
   full = us;
 }
 
-let seenHigh: i32 = 0;
+/** The word that the clock has to be read after. */
+let seen: i64 = 0;
 
-/** Loads the word and returns its low half; the high half is left. */
-export function windowLook(cell: usize): i32 {
-  const word = load64(cell + CELL_word);
-  seenHigh = highOf(word);
-  return word as i32;
+export function leaveSeen(word: i64): void {
+  seen = word;
 }
 
-export function windowLookHigh(): i32 {
-  return seenHigh;
+export function windowLook(cell: usize): void {
+  seen = load64(cell + CELL_word);
+}
+
+export function windowSeenLow(): i32 {
+  return seen as i32;
+}
+
+export function windowSeenHigh(): i32 {
+  return highOf(seen);
 }
 
 /**

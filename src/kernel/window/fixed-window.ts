@@ -28,22 +28,25 @@ export class HostedFixedWindow extends HostedWindow {
     clock: ClockReader,
     survey: boolean,
   ): number {
+    const { engine, seen } = this;
     for (;;) {
-      if (!survey) {
-        const taken = this.engine.fixedTake(this.cell, this.limit, this.#bits, most);
+      if (survey) {
+        seen.lookThenRead(clock);
+      } else {
+        const taken = engine.fixedTake(this.cell, this.limit, this.#bits, most);
         this.countRaces();
         if (taken >= 0) return this.conclude(taken, least, survey);
+        seen.thenRead(clock);
       }
-      const taken = this.#takeAt(least, most, clock, survey);
+      const taken = this.#takeAt(least, most, clock.us, survey);
       this.countRaces();
       if (taken >= 0) return this.conclude(taken, least, survey);
     }
   }
 
   /** Where the clock has a say. */
-  #takeAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
+  #takeAt(least: number, most: number, nowUs: number, survey: boolean): number {
     const { seen } = this;
-    seen.lookThenRead(clock);
     return this.engine.fixedTakeAt(
       this.cell,
       this.limit,
@@ -53,7 +56,7 @@ export class HostedFixedWindow extends HostedWindow {
       this.#originTicks,
       seen.low,
       seen.high,
-      clock.us,
+      nowUs,
       least,
       most,
       survey,

@@ -76,9 +76,11 @@ export interface WindowEngine extends EngineResults {
     nowUs: number,
   ): number;
 
-  /** Loads a word and returns its low half. */
-  windowLook(cell: number): number;
-  windowLookHigh(): number;
+  /** Loads the word to read the clock after. */
+  windowLook(cell: number): void;
+  /** The halves of that word, or of the one that {@link fixedTake} found. */
+  windowSeenLow(): number;
+  windowSeenHigh(): number;
 
   windowCancel(cell: number, low: number, high: number, cost: number, mark: number): number;
 
@@ -102,8 +104,14 @@ export class SeenWord {
 
   /** Looks at the word, then reads the clock. */
   lookThenRead(clock: ClockReader): void {
-    const low = this.#engine.windowLook(this.#cell);
-    const high = this.#engine.windowLookHigh();
+    this.#engine.windowLook(this.#cell);
+    this.thenRead(clock);
+  }
+
+  /** Reads the clock after a word that the engine has seen. */
+  thenRead(clock: ClockReader): void {
+    const low = this.#engine.windowSeenLow();
+    const high = this.#engine.windowSeenHigh();
     clock.read();
     // After the clock, which may have called this limiter.
     this.low = low;
