@@ -24,8 +24,8 @@ const compiledCode: Plugin = {
 };
 
 /**
- * Tests that measure intervals, or whose threads need the processors for themselves to get into each
- * other's way.
+ * Tests that measure intervals, count what a process holds, or whose threads need the processors for
+ * themselves to get into each other's way.
  */
 const ONE_BY_ONE = [
   'test/cli/load/{command,fleet.e2e,load-thread,load.e2e,run.e2e}.test.ts',
@@ -35,6 +35,7 @@ const ONE_BY_ONE = [
   'test/kernel/window-threads.test.ts',
   'test/limiters/{allocation,keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
   'test/limiters/{reconfigure-waits,threads,wait-threads}.test.ts',
+  'test/memory/{handle,handle-travel,region}.test.ts',
   'test/time/{manual-clock,ticker-thread}.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
