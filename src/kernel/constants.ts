@@ -79,7 +79,6 @@ export const FREE = 4n;
 
 /** The low half of an identity word: 12 bits of the fingerprint, then the version. */
 export const VERSION_BITS = 20;
-export const VERSION_MASK = 2 ** VERSION_BITS - 1;
 
 /** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
 export const BLOCK_BITS = 20;

@@ -65,7 +65,7 @@ export class EngineModule<Engine> {
   }
 
   #instance(imports: Imports): Engine | undefined {
-    this.#compiled ??= this.#compile();
+    if (this.#compiled === undefined) this.#compiled = this.#compile();
     if (webAssembly === undefined || this.#compiled === null) return undefined;
     try {
       const { exports } = new webAssembly.Instance(this.#compiled, imports);

@@ -13,7 +13,7 @@ export type Access = (
   perform: () => Value,
 ) => Value;
 
-/** The functions of Atomics, as plain functions: a compiled kernel can import them too. */
+/** The functions of Atomics, as plain functions: the WebAssembly target can import them too. */
 export type SteppedAtomics = Readonly<
   Record<Kind, (view: View, index: number, ...operands: Value[]) => Value>
 >;

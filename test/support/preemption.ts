@@ -23,7 +23,7 @@ interface Frame {
  * others can see of a call.
  *
  * Only calls in JavaScript can be stalled so: limiters that are made and attached meanwhile work with
- * the Atomics kernel, unless they ask for the other. {@link check} says whether one does.
+ * the JavaScript target, unless they ask for the other. {@link check} says whether one does.
  */
 export class Preemption {
   readonly #originals = {

@@ -125,7 +125,7 @@ async function wasm2js(binary) {
  */
 export async function javascriptOf(binary) {
   const module = await wasm2js(binary);
-  const [body] = /^function asmFunc[^]*?^}$/m.exec(module) ?? [];
+  const [body] = /^function asmFunc[\s\S]*?^}$/m.exec(module) ?? [];
   if (body === undefined) throw new Error('wasm2js has changed the form of its output');
   const hasMemory = /HEAP\w+\[/.test(body);
   const lean = hasMemory ? body : body.replace(/^ var (buffer|HEAP\w+) = .*\n/gm, '');

@@ -3,8 +3,6 @@ import { LATER, NEVER } from './constants';
 // What a bucket decides, with neither clock nor memory. Times and costs are in ticks.
 
 /** The zero-time from which to count: idling for longer than a full bucket takes adds nothing. */
-// @ts-ignore: a decorator of AssemblyScript's
-@inline
 export function floored(zeroTime: i64, now: i64, cap: i64): i64 {
   return max(zeroTime, now - cap);
 }
@@ -14,8 +12,6 @@ export function floored(zeroTime: i64, now: i64, cap: i64): i64 {
  * bucket cannot hold so much. Tokens of a quantum bucket arrive with its next fills; `sinceFill` is
  * the time since the last one.
  */
-// @ts-ignore: a decorator of AssemblyScript's
-@inline
 export function decision(
   zeroTime: i64,
   now: i64,

@@ -87,7 +87,7 @@ export function gridOf(nowUs: f64): f64 {
   return originUs + fillAt(nearestTick(nowUs)) / ticksPerMicro;
 }
 
-/** The origin of the new record: another for each generation, as `originOf` in config-record.ts. */
+/** The origin of the new record: another for each generation. */
 function originOf(gridUs: f64, generation: i32): f64 {
   if (newFillTicks == 0) return (gridUs - (generation % ORIGIN_PLACES) * ORIGIN_STEP_US) as f64;
   const places = min(ORIGIN_PLACES as f64, max(1, floor((MAX_ORIGIN_TICKS as f64) / newFillTicks)));

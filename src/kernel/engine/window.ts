@@ -65,7 +65,10 @@ export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: 
   return exchange64(cell + CELL_word, word, (word - cost) | (mark as i64)) == word;
 }
 
-/** The tick nearest to an instant of the clock. */
+/**
+ * The tick nearest to an instant of the clock. This is the only rounding: it puts the end of an interval at
+ * the very instant at which it is due.
+ */
 export function ticksAt(nowUs: f64, originTicks: f64): f64 {
   const ticks = round(nowUs * TICKS_PER_MICRO) - originTicks;
   // NaN is a clock that has stepped back as far as can be.

@@ -5,7 +5,7 @@ import { HostedWindow, type WindowEngine } from './host.ts';
 import type { ClockReader } from './kernel.ts';
 import { countBitsOf, fixedWindowUnits } from './limit.ts';
 
-/** The compiled kernel of fixed windows. */
+/** A fixed window on the engine. */
 export class HostedFixedWindow extends HostedWindow {
   readonly #bits: number;
   readonly #unitTicks: number;

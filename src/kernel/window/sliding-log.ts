@@ -7,7 +7,7 @@ import type { ClockReader } from './kernel.ts';
 import { countBitsOf } from './limit.ts';
 import { intervalTicksOf } from './time.ts';
 
-/** The compiled kernel of sliding logs. */
+/** A sliding log on the engine. */
 export class HostedSlidingLog extends HostedWindow {
   readonly #bits: number;
   readonly #intervalTicks: number;

@@ -6,7 +6,7 @@ import { HostedWindow, type WindowEngine } from './host.ts';
 import type { ClockReader } from './kernel.ts';
 import { countBitsOf, slotTicksOf } from './limit.ts';
 
-/** The compiled kernel of sliding windows. */
+/** A sliding window on the engine. */
 export class HostedSlidingWindow extends HostedWindow {
   readonly #bits: number;
   readonly #slots: number;

@@ -34,12 +34,12 @@ function maxCalls({ first, every }: Occasions): number {
 }
 
 /** The bits of the word that count calls. */
-export function callBitsOf(occasions: Occasions): number {
+function callBitsOf(occasions: Occasions): number {
   return 32 - Math.clz32(maxCalls(occasions));
 }
 
 /** How the instant of the last occasion is counted: it gets what bits the calls leave. */
-export function occasionUnits(occasions: Occasions): TimeUnits {
+function occasionUnits(occasions: Occasions): TimeUnits {
   return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
 }
 

@@ -1,6 +1,5 @@
-import { LAST_TICK, WINDOW_TICKS_PER_MICRO as TICKS_PER_MICRO } from '../constants.ts';
+import { WINDOW_TICKS_PER_MICRO as TICKS_PER_MICRO } from '../constants.ts';
 
-const MICROS_PER_TICK = 1 / TICKS_PER_MICRO;
 /** What a product of two doubles may be too large by: 1.1 ms are 17,600 ticks, not 17,601. */
 const PRODUCT_ERROR = 1e-6;
 
@@ -36,28 +35,4 @@ export function clockTicks(nowUs: number): number {
  */
 export function logEpochTicks(intervalMs: number): number {
   return intervalTicksOf(intervalMs) + 2 ** 50;
-}
-
-/**
- * The time as windows and logs count it: whole ticks of 1/16 microsecond from an origin of the
- * limiter's own. All of it is exact, but for one rounding of the clock to the nearest tick, which
- * puts an interval's end at the very instant at which it is due.
- */
-export class WindowTime {
-  readonly #originTicks: number;
-
-  constructor(originTicks: number) {
-    this.#originTicks = originTicks;
-  }
-
-  /** The tick nearest to an instant of the clock. NaN is one that has stepped back as far as can be. */
-  ticks(nowUs: number): number {
-    const ticks = Math.round(nowUs * TICKS_PER_MICRO) - this.#originTicks;
-    return ticks > -LAST_TICK ? Math.min(ticks, LAST_TICK) : -LAST_TICK;
-  }
-
-  /** Microseconds from `nowUs` until a tick. */
-  until(tick: number, nowUs: number): number {
-    return (this.#originTicks + tick) * MICROS_PER_TICK - nowUs;
-  }
 }
