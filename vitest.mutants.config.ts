@@ -14,7 +14,7 @@ const LEFT_OUT = [
   'blocked by a ticker clock',
   'compiled SipHash',
   'compiled kernel is the default',
-  'smaller than',
+  'smaller than 8 KiB',
   'million',
   'a table of 1,000,000',
   'a flood',

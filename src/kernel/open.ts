@@ -39,8 +39,21 @@ export class EngineModule<Engine> {
   /** Compiled when first needed, at most once in a thread; null where it can't be. */
   #compiled: object | null | undefined;
 
+  /** By memory and target. */
+  readonly #instances = new WeakMap<object, Map<KernelName, Opened<Engine>>>();
+
   constructor(build: Build) {
     this.#build = build;
+  }
+
+  /** The instance for all limiters of a region: it has room for what one call leaves. */
+  openShared(region: Region, asked: KernelName | undefined): Opened<Engine> {
+    const wanted = wantedKernel(asked);
+    const known = this.#instances.get(region.memory) ?? new Map<KernelName, Opened<Engine>>();
+    this.#instances.set(region.memory, known);
+    const opened = known.get(wanted) ?? this.open(region, wanted);
+    known.set(wanted, opened);
+    return opened;
   }
 
   /** Opens an instance on a region's memory. */

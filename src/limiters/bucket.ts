@@ -1,8 +1,8 @@
 import { changesOf } from '../kernel/bucket/cell.ts';
+import { openBucket } from '../kernel/bucket/host.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket/kernel.ts';
 import { Position } from '../kernel/bucket/position.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
-import { openBucket } from '../kernel/core.ts';
 import type { Bell } from '../memory/bell.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';

@@ -1,6 +1,6 @@
-import { openWindow } from '../kernel/core.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
 import { checkWindowLimit } from '../kernel/window/limit.ts';
+import { openSlidingLog } from '../kernel/window/sliding-log.ts';
 import { clockTicks, logEpochTicks } from '../kernel/window/time.ts';
 import { checkObject } from '../options.ts';
 import {
@@ -43,7 +43,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   readonly intervalMs: number;
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
-    super(opened, openWindow('sliding-log', opened.cell, opened.kernel));
+    super(opened, openSlidingLog(opened.cell, opened.kernel));
     this.intervalMs = readWindow(opened.cell).intervalMs;
   }
 

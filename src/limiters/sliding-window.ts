@@ -1,6 +1,6 @@
-import { openWindow } from '../kernel/core.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
 import { checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
+import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkObject } from '../options.ts';
 import {
@@ -56,7 +56,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   readonly slots: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
-    super(opened, openWindow('sliding-window', opened.cell, opened.kernel));
+    super(opened, openSlidingWindow(opened.cell, opened.kernel));
     const { intervalMs, slots } = readWindow(opened.cell);
     this.intervalMs = intervalMs;
     this.slots = slots;

@@ -1,8 +1,8 @@
-import { openSometimes } from '../kernel/core.ts';
 import type { SometimesKernel } from '../kernel/window/kernel.ts';
 import {
   checkOccasions,
   createSometimesCell,
+  openSometimes,
   openSometimesCell,
 } from '../kernel/window/sometimes.ts';
 import type { KernelName } from '../memory/handle.ts';

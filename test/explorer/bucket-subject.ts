@@ -37,7 +37,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Bu
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openBucketCell(region, offset, 'token-bucket', nonce);
-  return new HostedBucket(exploredEngine<BucketEngine>('core', kernel, region), place);
+  return new HostedBucket(exploredEngine<BucketEngine>('buckets', kernel, region), place);
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {

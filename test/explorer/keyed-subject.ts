@@ -52,7 +52,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Ho
   const imports = { 'keyed-state': { readClock: () => NOW_US } };
   return new HostedKeyed(
     exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
-    exploredEngine<BucketEngine>('core', kernel, region),
+    exploredEngine<BucketEngine>('buckets', kernel, region),
     place,
     LOOKS,
   );

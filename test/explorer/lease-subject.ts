@@ -32,7 +32,7 @@ class LeasedBucket extends BucketCalls {
     const offset = REGION_HEADER_BYTES;
     const nonce = nonceOf({ region, offset, bytes: 0 });
     this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
-    const opened = exploredEngine<BucketEngine>('core', kernel, region);
+    const opened = exploredEngine<BucketEngine>('buckets', kernel, region);
     this.kernel = new HostedBucket(opened, this.#place);
   }
 

@@ -31,7 +31,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): So
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openSometimesCell(region, offset, 'sometimes', nonce);
-  return new HostedSometimes(exploredEngine<WindowEngine>('core', kernel, region), place);
+  return new HostedSometimes(exploredEngine<WindowEngine>('window', kernel, region), place);
 }
 
 /** Each operation is `['isDue', milliseconds]`. */

@@ -49,7 +49,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Wi
   const number = region.i32[(offset + CELL.kind) >> 2];
   const kind = Object.entries(CELL_KINDS).find(([, n]) => n === number)?.[0] as WindowKind;
   const place = openWindowCell(region, offset, kind, nonceOf({ region, offset, bytes: 0 }));
-  return new WINDOWS[kind](exploredEngine<WindowEngine>('core', kernel, region), place);
+  return new WINDOWS[kind](exploredEngine<WindowEngine>('window', kernel, region), place);
 }
 
 /** Operations are `[name, number]`, of tokens or milliseconds. The clock is read step by step too. */

@@ -1,15 +1,20 @@
 import { expect, test } from 'vitest';
-import { constantLines, constantsSource } from '../../src/kernel/build/compile.mjs';
+
+interface Compile {
+  constantLines(numbers: readonly (readonly [string, number])[]): string[];
+  constantsSource(): Promise<string>;
+}
+const module = new URL('../../src/kernel/build/compile.mjs', import.meta.url).href;
+const { constantLines, constantsSource } = (await import(module)) as Compile;
 
 test('no two constants of the engine have one name', async () => {
-  const names = [...(await constantsSource()).matchAll(/^export const (\w+) =/gm)].map(
-    ([, name]) => name,
-  );
+  const found = [...(await constantsSource()).matchAll(/^export const (\w+) =/gm)];
+  const names = found.map(([, name]) => name);
   expect(names.length).toBeGreaterThan(80);
   expect(new Set(names).size).toBe(names.length);
-  const twice: [string, number][] = [
+  const twice = [
     ['RECORD_rate', 8],
     ['RECORD_rate', 16],
-  ];
+  ] as const;
   expect(() => constantLines(twice)).toThrow('two constants of the engine are named RECORD_rate');
 });

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { openBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { Position } from '../../src/kernel/bucket/position.ts';
 import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { openBucket } from '../../src/kernel/core.ts';
 import type { CellPlace } from '../../src/memory/cell.ts';
 import { SEED } from '../support/random.ts';
 

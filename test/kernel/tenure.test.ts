@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { openBucket } from '../../src/kernel/bucket/host.ts';
 import { Tenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { openBucket } from '../../src/kernel/core.ts';
 import { RECORD, recordOffset } from '../../src/memory/layout.ts';
 
 function made() {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { openSometimes, openWindow } from '../../src/kernel/core.ts';
 import { createWindowCell } from '../../src/kernel/window/cell.ts';
+import { openFixedWindow } from '../../src/kernel/window/fixed-window.ts';
 import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
 import {
   checkWindowLimit,
@@ -12,7 +12,9 @@ import {
   type WindowKind,
   type WindowLimit,
 } from '../../src/kernel/window/limit.ts';
-import { createSometimesCell } from '../../src/kernel/window/sometimes.ts';
+import { openSlidingLog } from '../../src/kernel/window/sliding-log.ts';
+import { openSlidingWindow } from '../../src/kernel/window/sliding-window.ts';
+import { createSometimesCell, openSometimes } from '../../src/kernel/window/sometimes.ts';
 import { clockTicks, logEpochTicks } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
@@ -87,6 +89,12 @@ function firstWord(kind: WindowKind, limit: number, random: Random): bigint {
   return random.pick([0n, BigInt.asIntN(64, (lowLap << (32n + bits)) | (highLap << bits))]);
 }
 
+const OPEN = {
+  'fixed-window': openFixedWindow,
+  'sliding-window': openSlidingWindow,
+  'sliding-log': openSlidingLog,
+};
+
 /** The same window or log twice. */
 class WindowTwins extends Twins<WindowKernel> {
   readonly #kind: WindowKind;
@@ -106,7 +114,7 @@ class WindowTwins extends Twins<WindowKernel> {
         stats: false,
         region: Region.create(),
       });
-    super(cell, (place, kernel) => openWindow(kind, place, kernel));
+    super(cell, OPEN[kind]);
     this.#kind = kind;
     this.#limit = limit;
     this.#random = random;

@@ -4,7 +4,7 @@ import { compiled } from '../explorer/compiled.ts';
 
 // Instances of the engine with all of its mutants in it.
 
-const MODULES = ['core', 'keyed', 'siphash'] as const;
+const MODULES = ['buckets', 'window', 'keyed', 'siphash'] as const;
 export type ModuleName = (typeof MODULES)[number];
 
 /** No mutant has this number. */

@@ -114,7 +114,7 @@ describe('the packed file', () => {
     }
   });
 
-  test('has a core of less than 52 KiB: what the main entry point loads, without types', async () => {
+  test('has a core of less than 60 KiB: what the main entry point loads, without types', async () => {
     const core = await filesBehind('zerotime');
     expect(core.length).toBeGreaterThan(40);
     expect(core.filter((file) => /src\/(cli|integrations)/.test(file))).toEqual([]);
@@ -122,7 +122,7 @@ describe('the packed file', () => {
     console.info(
       `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(installed.packedBytes / KIB).toFixed(1)} KiB`,
     );
-    expect(bytes).toBeLessThan(52 * KIB);
+    expect(bytes).toBeLessThan(60 * KIB);
   });
 });
 
@@ -211,7 +211,7 @@ describe('a bundle', () => {
     expect(
       kept.filter((path) => /window|log|leaky|sometimes|keyed|siphash|cli|integrations/.test(path)),
     ).toEqual([]);
-    expect(kept).toContain('dist/src/kernel/atomics/bucket.js');
+    expect(kept).toContain('dist/src/kernel/bucket/host.js');
     console.info(`minified: ${((output?.bytes ?? 0) / KIB).toFixed(1)} KiB`);
     expect(await run(join(installed.folder, 'one.js'))).toBe('1\n');
   });

@@ -3,7 +3,7 @@ import { allocateCell, type CellPlace, openCell, publishCell } from '../../memor
 import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET, BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { openCore } from '../core.ts';
+import { openBuckets } from './host.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -36,7 +36,7 @@ export function layBucket(
 ): void {
   const { schedule, nowUs, initial, kernel } = bucket;
   const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = schedule;
-  const { engine } = openCore(place.region, kernel);
+  const { engine } = openBuckets(place.region, kernel);
   engine.createBucket(
     place.offset,
     nowUs,

@@ -2,8 +2,10 @@ import { HandleError, RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { RECORD_COUNT } from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
+import { buckets as build } from '../build/modules.ts';
 import { Counters } from '../counters.ts';
-import type { Opened } from '../open.ts';
+import { EngineModule, type Opened } from '../open.ts';
 import {
   BUSY,
   type BucketKernel,
@@ -181,4 +183,15 @@ export class HostedBucket implements BucketKernel {
     }
     throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
   }
+}
+
+const buckets = new EngineModule<BucketEngine>(build);
+
+/** The engine for the buckets of a region. */
+export function openBuckets(region: Region, asked: KernelName | undefined): Opened<BucketEngine> {
+  return buckets.openShared(region, asked);
+}
+
+export function openBucket(place: CellPlace, asked: KernelName | undefined): BucketKernel {
+  return new HostedBucket(openBuckets(place.region, asked), place);
 }

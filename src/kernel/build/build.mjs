@@ -10,7 +10,8 @@ const EXPLORED = new URL('../../../dist/test/explorer/', import.meta.url);
 
 /** A module for each entry point of the engine, so that nobody loads what they do not use. */
 const MODULES = [
-  { entry: 'core', memory: SHARED_MEMORY },
+  { entry: 'buckets', memory: SHARED_MEMORY },
+  { entry: 'window', memory: SHARED_MEMORY },
   { entry: 'keyed', memory: SHARED_MEMORY },
   { entry: 'siphash', memory: OWN_MEMORY },
 ];

@@ -2,6 +2,13 @@ import { highOf, joined, round } from './arithmetic';
 import { exchange64, load64 } from './accesses';
 import { CELL_word, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
 
+// The module for windows, logs and Sometimes also exports:
+export { fixedTake, fixedTakeAt } from './fixed-window';
+export { lostRaces, receiptHigh, receiptLow } from './results';
+export { logTakeAt } from './sliding-log';
+export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
+export { sometimesDue, sometimesDueAt } from './sometimes';
+
 // What windows and logs have in common. Their numbers come from the caller, who has checked them:
 // what lies in memory may have changed since. Counts are at most the limit, which is below 2^30.
 

@@ -2,7 +2,13 @@ import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER } from '../../memory/layout.ts';
-import { type EngineResults, HostedBucket, readOutcome, readReceipt } from '../bucket/host.ts';
+import {
+  type EngineResults,
+  HostedBucket,
+  openBuckets,
+  readOutcome,
+  readReceipt,
+} from '../bucket/host.ts';
 import {
   DAMAGED,
   type LimiterStats,
@@ -15,7 +21,6 @@ import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { openCore } from '../core.ts';
 import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
@@ -78,7 +83,7 @@ export function openKeyed(
 ): HostedKeyed {
   const imports = { 'keyed-state': { readClock } };
   const opened = keyed.open(place.region, wantedKernel(asked), imports);
-  return new HostedKeyed(opened, openCore(place.region, asked), place);
+  return new HostedKeyed(opened, openBuckets(place.region, asked), place);
 }
 
 /** {@link seek} turns to a key; every other operation is on that key's bucket. */

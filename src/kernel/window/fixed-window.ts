@@ -1,8 +1,9 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import type { Opened } from '../open.ts';
 import { readWindow } from './cell.ts';
-import { HostedWindow, type WindowEngine } from './host.ts';
-import type { ClockReader } from './kernel.ts';
+import { HostedWindow, openWindows, type WindowEngine } from './host.ts';
+import type { ClockReader, WindowKernel } from './kernel.ts';
 import { countBitsOf, fixedWindowUnits } from './limit.ts';
 
 /** A fixed window on the engine. */
@@ -67,4 +68,8 @@ export class HostedFixedWindow extends HostedWindow {
   protected override get mark(): number {
     return 2 ** this.#bits;
   }
+}
+
+export function openFixedWindow(place: CellPlace, asked: KernelName | undefined): WindowKernel {
+  return new HostedFixedWindow(openWindows(place.region, asked), place);
 }

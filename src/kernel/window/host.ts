@@ -1,9 +1,11 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
+import type { Region } from '../../memory/region.ts';
 import type { EngineResults } from '../bucket/host.ts';
 import type { LimiterStats, Outcome, WordReceipt } from '../bucket/kernel.ts';
+import { window as build } from '../build/modules.ts';
 import { Counters } from '../counters.ts';
-import type { Opened } from '../open.ts';
+import { EngineModule, type Opened } from '../open.ts';
 import type { ClockReader, WindowKernel } from './kernel.ts';
 
 /**
@@ -12,7 +14,8 @@ import type { ClockReader, WindowKernel } from './kernel.ts';
  * then the clock is read, then both are passed on, the word in halves. What a limiter was made with is
  * passed on too: its memory may have changed since it was checked.
  */
-export interface WindowEngine extends EngineResults {
+export interface WindowEngine
+  extends Pick<EngineResults, 'lostRaces' | 'receiptLow' | 'receiptHigh'> {
   fixedTake(cell: number, limit: number, bits: number, tokens: number): number;
   fixedTakeAt(
     cell: number,
@@ -193,8 +196,7 @@ export abstract class HostedWindow implements WindowKernel {
   receipt(): WordReceipt {
     // Of a call for no tokens the engine knows nothing.
     if (this.#taken === 0) return NOTHING;
-    const { engine } = this;
-    const [low, high] = [engine.receiptLow(), engine.receiptHigh()];
+    const [low, high] = [this.engine.receiptLow(), this.engine.receiptHigh()];
     return { low, high, costLow: this.#taken, costHigh: 0 };
   }
 
@@ -238,4 +240,11 @@ export abstract class HostedWindow implements WindowKernel {
     }
     return taken;
   }
+}
+
+const windows = new EngineModule<WindowEngine>(build);
+
+/** The engine for the windows, logs and Sometimes of a region. */
+export function openWindows(region: Region, asked: KernelName | undefined): Opened<WindowEngine> {
+  return windows.openShared(region, asked);
 }

@@ -1,9 +1,10 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import { WINDOW_OUTCOME } from '../constants.ts';
 import type { Opened } from '../open.ts';
 import { damagedWord, readWindow } from './cell.ts';
-import { HostedWindow, type WindowEngine } from './host.ts';
-import type { ClockReader } from './kernel.ts';
+import { HostedWindow, openWindows, type WindowEngine } from './host.ts';
+import type { ClockReader, WindowKernel } from './kernel.ts';
 import { countBitsOf } from './limit.ts';
 import { intervalTicksOf } from './time.ts';
 
@@ -53,4 +54,8 @@ export class HostedSlidingLog extends HostedWindow {
   override cancel(): boolean {
     return false;
   }
+}
+
+export function openSlidingLog(place: CellPlace, asked: KernelName | undefined): WindowKernel {
+  return new HostedSlidingLog(openWindows(place.region, asked), place);
 }

@@ -1,9 +1,10 @@
 import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import { WINDOW_OUTCOME } from '../constants.ts';
 import type { Opened } from '../open.ts';
 import { readWindow } from './cell.ts';
-import { HostedWindow, type WindowEngine } from './host.ts';
-import type { ClockReader } from './kernel.ts';
+import { HostedWindow, openWindows, type WindowEngine } from './host.ts';
+import type { ClockReader, WindowKernel } from './kernel.ts';
 import { countBitsOf, slotTicksOf } from './limit.ts';
 
 /** A sliding window on the engine. */
@@ -61,4 +62,8 @@ export class HostedSlidingWindow extends HostedWindow {
       }
     }
   }
+}
+
+export function openSlidingWindow(place: CellPlace, asked: KernelName | undefined): WindowKernel {
+  return new HostedSlidingWindow(openWindows(place.region, asked), place);
 }

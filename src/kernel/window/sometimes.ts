@@ -6,7 +6,7 @@ import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import type { Opened } from '../open.ts';
-import { SeenWord, type WindowEngine } from './host.ts';
+import { openWindows, SeenWord, type WindowEngine } from './host.ts';
 import type { ClockReader, SometimesKernel } from './kernel.ts';
 import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
 import { clockTicks, type TimeUnits, unitsOf } from './time.ts';
@@ -150,4 +150,8 @@ export class HostedSometimes implements SometimesKernel {
       clock.us,
     );
   }
+}
+
+export function openSometimes(place: CellPlace, asked: KernelName | undefined): SometimesKernel {
+  return new HostedSometimes(openWindows(place.region, asked), place);
 }

@@ -69,7 +69,7 @@ class BucketScene {
     i32.fill(0, offset >> 2, (offset + BUCKET_BYTES) >> 2);
     i32[(offset + CELL.kind) >> 2] = kind;
     const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = this.#schedule;
-    const engine = recorder.engine('core', 0) as unknown as BucketEngine;
+    const engine = recorder.engine('buckets', 0) as unknown as BucketEngine;
     const numbers = [rate, burst, ticksPerToken, ticksPerMicro, fillTicks, initial] as const;
     engine.createBucket(offset, this.#nowUs, ...numbers);
   }
@@ -219,7 +219,7 @@ export function bucketScene(mood: Mood, recorder: Recorder, random: Random, call
     () => new BucketScene(recorder, region, random, mood),
   );
   const open = (thread: number) => {
-    const engine = recorder.engine('core', thread) as unknown as BucketEngine;
+    const engine = recorder.engine('buckets', thread) as unknown as BucketEngine;
     return scenes.map(({ place }) => new HostedBucket({ engine, name: 'wasm' }, place));
   };
   const next = (): Step<HostedBucket[]> => {

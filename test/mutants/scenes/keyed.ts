@@ -111,7 +111,7 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
 
   const open = (thread: number) => {
     const engine = recorder.engine('keyed', thread, () => nowUs) as unknown as KeyedEngine;
-    const core = recorder.engine('core', thread) as unknown as BucketEngine;
+    const core = recorder.engine('buckets', thread) as unknown as BucketEngine;
     const name = 'wasm';
     const opened = { engine: core, name } as const;
     const buckets = new HostedKeyed({ engine, name }, opened, place, random.below(3));

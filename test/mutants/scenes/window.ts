@@ -149,7 +149,7 @@ export function windowScene(
     }
   };
   const open = (thread: number) => {
-    const engine = recorder.engine('core', thread) as unknown as WindowEngine;
+    const engine = recorder.engine('window', thread) as unknown as WindowEngine;
     return { engine, window: new HOSTS[kind]({ engine, name: 'wasm' }, place) };
   };
   const nextWithRaces = (): Step<ReturnType<typeof open>> => {
@@ -171,7 +171,7 @@ export function sometimesScene(recorder: Recorder, random: Random, calls: number
   const occasions = { first: number(), every: number(), intervalMs };
   const place = createSometimesCell(occasions, time.us, regionOf(recorder));
   const open = (thread: number) => {
-    const engine = recorder.engine('core', thread) as unknown as WindowEngine;
+    const engine = recorder.engine('window', thread) as unknown as WindowEngine;
     return new HostedSometimes({ engine, name: 'wasm' }, place);
   };
   new Rehearsal(recorder, random, open).run(calls, () => {

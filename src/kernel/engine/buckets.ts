@@ -1,0 +1,25 @@
+// What the module for buckets exports.
+
+export {
+  acquire,
+  balance,
+  cancel,
+  decide,
+  drain,
+  failure,
+  returnTokens,
+  timeUntil,
+} from './bucket';
+export {
+  lostRaces,
+  outcomeBalance,
+  outcomeBurst,
+  outcomeFullUs,
+  outcomeRetryUs,
+  receiptCostHigh,
+  receiptCostLow,
+  receiptGeneration,
+  receiptHigh,
+  receiptLow,
+} from './results';
+export { createBucket, reconfigure } from './reconfigure';
