@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { loadCommand } from './load/command.ts';
 import { simulateCommand } from './simulate/command.ts';
 
-// From dist/src/cli, where this runs.
+// Relative to dist/src/cli, where this runs.
 const MANIFEST = new URL('../../../package.json', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
 

@@ -57,7 +57,7 @@ Examples:
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;
 
-/** What commander makes of the command line. */
+/** The options as parsed by commander. */
 interface CommandOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
@@ -190,7 +190,7 @@ function fleetOptions(url = '', given: CommandOptions): FleetOptions | undefined
   return { url: redis, key, rate, burst };
 }
 
-/** Runs, shows and writes; returns the exit code. */
+/** Runs the load and prints and writes its result; returns the exit code. */
 async function load(
   options: LoadOptions,
   { json, report }: Pick<CommandOptions, 'json' | 'report'>,

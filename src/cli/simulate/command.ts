@@ -41,7 +41,7 @@ Examples:
     -f access.log --wait 2s --svg limits.svg --report limits.html
 `;
 
-/** What commander makes of the command line. */
+/** The options as parsed by commander. */
 interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
   readonly limiter: LimiterSpec[];
   readonly json?: string;
@@ -89,7 +89,7 @@ export function simulateCommand(version: string): Command {
     });
 }
 
-/** Simulates, shows and writes; returns the exit code. */
+/** Runs the simulation and prints and writes its result; returns the exit code. */
 async function run(given: CommandOptions, version: string): Promise<number> {
   const { stdout, stderr } = process;
   try {
