@@ -1,14 +1,14 @@
 /**
- * What the window limiters do, told slowly: arrays and sums, time in whole microseconds, one caller
- * at a time.
+ * Slow and obvious references of the window limiters: arrays and sums, time in whole microseconds,
+ * one caller at a time.
  */
 export interface WindowReference {
-  /** Takes as many as there are, at most `most`; none if there are fewer than `least`. */
+  /** Takes as many as are available, up to `most`; none if fewer than `least`. */
   attempt(least: number, most: number, nowUs: number): number;
   available(nowUs: number): number;
   /** Microseconds until `n` can be taken. */
   retryUs(n: number, nowUs: number): number;
-  /** Microseconds until nothing is held any more. */
+  /** Microseconds until all of the limit is available again. */
   resetUs(nowUs: number): number;
 }
 
@@ -71,7 +71,7 @@ export class SlidingWindowReference implements WindowReference {
     this.#slotUs = options.intervalUs / options.slots;
   }
 
-  /** The limiter's time never goes back. */
+  /** The limiter's time never runs backwards. */
   #slotAt(nowUs: number): number {
     this.#latestUs = Math.max(this.#latestUs, nowUs);
     return Math.floor(this.#latestUs / this.#slotUs);
@@ -108,7 +108,7 @@ export class SlidingWindowReference implements WindowReference {
 
 export class SlidingLogReference implements WindowReference {
   readonly #options: ReferenceLimit;
-  /** Ascending, for an admission is never logged before the one that came before it. */
+  /** Ascending, because an admission is never logged at an earlier time than the previous one. */
   readonly #admitted: number[] = [];
 
   constructor(options: ReferenceLimit) {
@@ -132,7 +132,7 @@ export class SlidingLogReference implements WindowReference {
   retryUs(n: number, nowUs: number): number {
     if (n <= this.available(nowUs)) return 0;
     const { limit, intervalUs } = this.#options;
-    // With this one over, limit - n are left.
+    // Once this one has expired, limit - n are left.
     const last = this.#admitted.at(-(limit - n) - 1);
     return (last ?? Number.NaN) + intervalUs - nowUs;
   }
