@@ -24,7 +24,7 @@ async function kept(starting: Promise<TestServer>): Promise<TestServer> {
 
 let runs = 0;
 
-/** Runs `zerotime load` with these arguments to its end. */
+/** Runs `zerotime load` with these arguments until it exits. */
 async function load(...args: string[]): Promise<CliRun & { result: JsonResult }> {
   runs += 1;
   const path = join(folder, `${runs}.json`);
@@ -32,7 +32,7 @@ async function load(...args: string[]): Promise<CliRun & { result: JsonResult }>
   return { ...run, result: readJsonResult(path) };
 }
 
-/** What must be true of every run, however its requests fared. */
+/** Checks that hold for every run, whatever happened to its requests. */
 function expectConsistent(result: JsonResult): void {
   const { admitted, sent, requests, statusCodes, errors, threads } = result;
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
@@ -47,43 +47,44 @@ function expectConsistent(result: JsonResult): void {
 }
 
 describe('zerotime load', () => {
-  it('climbs from one rate to another, and keeps the guarantee all the way', async () => {
+  it('climbs from one rate to another within the guarantee', async () => {
     const args = ['--ramp', '200:1000:1s', '--duration', '1500ms'];
     const { code, result, stdout, stderr } = await load(...args);
     expectConsistent(result);
     expect(code).toBe(0);
     expect(stderr).toContain('200/s to 1,000/s for 1.5 s');
     expect(stdout).toMatch(/wanted on average, from 200\/s to 1,000\/s/);
-    // What flows: 600 in the first second and 500 in the other half, less what the steps leave out.
+    // The inflow is 600 in the first second and 500 in the last half, less what the steps leave
+    // out.
     expect(result.admitted).toBeLessThanOrEqual(1_101);
     const lagMs = result.times.clientLag.ms?.['max'] ?? Number.NaN;
     if (lagMs < 60) expect(result.admitted).toBeGreaterThan(950);
     expect(result.admitted).toBeGreaterThan(300);
   });
 
-  it('meets the rate against its own server', async () => {
+  it('meets the rate on its embedded server', async () => {
     const { code, result, stdout } = await load('--rate', '1000', '--duration', '1s');
     expectConsistent(result);
     expect(code).toBe(0);
     expect(result.target.embeddedServer).toBe(true);
     expect(result.admitted).toBeLessThanOrEqual(1_000);
-    // A slot is lost only if a thread comes too late for all that it had reserved, which is 62 ms
-    // of the schedule for each thread: the machine was busy with something else.
+    // A slot is lost only if a thread wakes later than all that it reserved, which is 62 ms of the
+    // schedule per thread: then the machine was busy.
     const lagMs = result.times.clientLag.ms?.['max'] ?? Number.NaN;
     if (lagMs < 60) expect(result.admitted).toBe(1_000);
     expect(Object.keys(result.statusCodes)).toEqual(['200']);
     expect(result.admittedPer100Ms).toHaveLength(10);
     expect(stdout).toMatch(/1,000\/s wanted/);
     expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ 1,000 x t requests/);
-    // Not a terminal: no escape sequences.
+    // No escape sequences, because the output is not a terminal.
     expect(stdout).not.toContain('\u001b');
   });
 
-  it('keeps one rate over more threads than requests per second', async () => {
+  it('keeps one rate with more threads than requests per second', async () => {
     const { code, result } = await load('--rate', '1', '--threads', '8', '--duration', '2s');
     expectConsistent(result);
     expect(code).toBe(0);
-    // By schedule it is 2: fewer only if all threads came a second late.
+    // The schedule has 2: fewer would mean that all threads were a second late.
     expect(result.admitted).toBeLessThanOrEqual(2);
   });
 
@@ -95,7 +96,7 @@ describe('zerotime load', () => {
     expect(histogram.getValueAtPercentile(50) / 1_000).toBe(latency.ms?.['p50']);
   });
 
-  it('sends method, headers and body as they are given', async () => {
+  it('sends the given method, headers and body', async () => {
     const seen = new Set<string>();
     const server = await kept(
       httpServer((request, response) => {
@@ -117,7 +118,7 @@ describe('zerotime load', () => {
     expect([...seen]).toEqual([`POST|/path?q=1|1|2|${new URL(server.url).host}|hello`]);
   });
 
-  it('counts responses from 400 on as failed, and says so by its exit code', async () => {
+  it('counts responses from 400 on as failed, and exits accordingly', async () => {
     const server = await kept(httpServer((_request, response) => response.writeHead(503).end()));
     const { code, result, stdout } = await load(server.url, '--rate', '100', '--duration', '500ms');
     expectConsistent(result);
@@ -127,7 +128,7 @@ describe('zerotime load', () => {
     expect(stdout).toMatch(/503 Service Unavailable +\d+ +100\.0 %/);
   });
 
-  it('takes a redirect for a success and does not follow it', async () => {
+  it('counts a redirect as success and does not follow it', async () => {
     const server = await kept(
       httpServer((_request, response) => response.writeHead(302, { location: '/else' }).end()),
     );
@@ -138,7 +139,7 @@ describe('zerotime load', () => {
 });
 
 describe('zerotime load, latency', () => {
-  it('does not let a server that stalls hide it', async () => {
+  it('shows the stall of a server', async () => {
     const STALL_MS = 500;
     let stalled: Promise<void> | undefined;
     const server = await kept(
@@ -148,24 +149,24 @@ describe('zerotime load, latency', () => {
         response.end();
       }),
     );
-    // One connection: a client that waits for its turn would send one slow request, and no more.
+    // One connection: a client that waited for each response would send only one slow request.
     const args = ['--rate', '200', '--duration', '1500ms', '--threads', '1', '--connections', '1'];
     const { code, result } = await load(server.url, ...args);
     expectConsistent(result);
     expect(code).toBe(0);
-    // The stall begins with the first request, hence ends no sooner than at 500 ms: those that are
-    // due in the first 400 ms wait for 100 ms at least, but for timers that fire 1 ms early.
+    // The stall starts with the first request and so ends at 500 ms or later. Requests due in the
+    // first 400 ms therefore wait at least 100 ms, less the 1 ms by which timers may fire early.
     const early = result.admittedPer100Ms.slice(0, 4).reduce((sum, count) => sum + count, 0);
     expect(early).toBeGreaterThan(1);
     const histogram = decodeFromCompressedBase64(result.times.latency.hdrHistogram);
     const fastestOfEarly = (100 * (result.admitted - early + 1)) / result.admitted;
     expect(histogram.getValueAtPercentile(fastestOfEarly)).toBeGreaterThan(95_000);
     expect(histogram.maxValue).toBeGreaterThan((STALL_MS - 50) * 1_000);
-    // And the wait is put down to the queue, not to this client.
+    // The wait counts as queueing, not as this client's lag.
     expect(result.times.queued.ms?.['max']).toBeGreaterThan(95);
   });
 
-  it('counts a server that answers slowly from the instant of each request', async () => {
+  it('measures the latency of a slow server from the instant of each request', async () => {
     const server = await kept(
       httpServer((_request, response) => setTimeout(() => response.end(), 300)),
     );
@@ -178,7 +179,7 @@ describe('zerotime load, latency', () => {
 });
 
 describe('zerotime load, failures', () => {
-  it('times out, requests that are queued as well, when a server never answers', async () => {
+  it('times out requests, including queued ones, if the server never answers', async () => {
     const server = await kept(httpServer(() => undefined));
     const args = ['--rate', '100', '--duration', '1s', '--timeout', '200ms', '-t', '2', '-c', '4'];
     const { code, result, stdout } = await load(server.url, ...args);
@@ -186,7 +187,7 @@ describe('zerotime load, failures', () => {
     expect(code).toBe(1);
     const timedOut = errorCount(result, 'timed out');
     expect(timedOut).toBe(result.sent);
-    // Four connections, 200 ms each, for 1 s and the time that the queue is given after it.
+    // Four connections, 200 ms each, for 1 s plus the time that the queue gets after it.
     expect(timedOut).toBeGreaterThan(0);
     expect(timedOut).toBeLessThanOrEqual(4 * 8);
     expect(errorCount(result, 'unsent')).toBe(result.admitted - timedOut);
@@ -198,7 +199,7 @@ describe('zerotime load, failures', () => {
   });
 
   it('times out while it is still connecting', async () => {
-    // It accepts and then says nothing, so that the TLS handshake never ends.
+    // The server accepts and stays silent, so the TLS handshake never ends.
     const server = await kept(tcpServer(() => undefined));
     const args = ['--rate', '50', '--duration', '400ms', '--timeout', '100ms', '-t', '1'];
     const { code, result } = await load(server.url.replace('http:', 'https:'), ...args);
@@ -207,10 +208,10 @@ describe('zerotime load, failures', () => {
     expect(errorCount(result, 'timed out')).toBe(result.admitted);
   });
 
-  it('counts refused connections, at the full rate, when nothing listens', async () => {
+  it('counts refused connections, at the full rate', async () => {
     const url = await deadUrl();
-    // A queue for each connection: undici fails an assertion if a request follows at once upon
-    // one that could not connect.
+    // One connection per thread makes requests queue: undici fails an assertion if the next one is
+    // sent during a failed connection attempt.
     const args = ['--rate', '1000', '--duration', '1s', '--threads', '2', '--connections', '2'];
     const { code, result, stdout } = await load(url, ...args);
     expectConsistent(result);
@@ -221,7 +222,7 @@ describe('zerotime load, failures', () => {
     expect(stdout).toMatch(/connection refused .* connect ECONNREFUSED/);
   });
 
-  it('goes on when the server is killed half-way', async () => {
+  it('continues when the server is killed half-way', async () => {
     let answered = 0;
     const server = await kept(
       httpServer((_request, response) => {
@@ -254,7 +255,7 @@ describe('zerotime load, failures', () => {
     expect(errorCount(result, kind)).toBe(result.admitted);
   });
 
-  it('times out a response that never comes to its end', async () => {
+  it('times out a response that never ends', async () => {
     const server = await kept(
       httpServer((_request, response) => {
         const drip = setInterval(() => response.write('drip'), 20);
@@ -275,7 +276,7 @@ describe('zerotime load, interrupted', () => {
     const cli = new Cli(['load', '--rate', '500', '--duration', '60s', '--json', path]);
     let interrupted = false;
     cli.onLiveLine((line) => {
-      // Not twice: that would end it at once.
+      // Only once: a second interrupt would end it at once.
       if (interrupted || !/[1-9]\d* requests/.test(line)) return;
       interrupted = true;
       cli.child.kill('SIGINT');

@@ -10,7 +10,7 @@ import { runCli } from '../support/run-cli.ts';
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-report-'));
 const loadPage = join(folder, 'load.html');
 const simulatePage = join(folder, 'simulate.html');
-/** In its own words, and such that it would end the page's script if it were taken as it is. */
+/** Text that would end the page's script if it were not escaped. */
 const HOSTILE = 'http://127.0.0.1:9/?</script><script>alert(1)</script>';
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  /** Opens a page, and notes all that it says and asks for. */
+  /** Opens a page, and records its console output and its requests. */
   async function open(path: string) {
     const page = await browser.newPage({ viewport: { width: 1_000, height: 800 } });
     const complaints: string[] = [];
@@ -53,7 +53,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
     'of %s draws its charts, says nothing on the console and asks for nothing',
     async (_, path, count) => {
       const { page, complaints, requests } = await open(path);
-      // Kinds of colour: a blank canvas has one, and grid and axes have few.
+      // The number of colours: a blank canvas has one, grid and axes have few.
       const colours = await page.locator('.chart canvas').evaluateAll((canvases) =>
         canvases.map((canvas) => {
           // biome-ignore lint/suspicious/noExplicitAny: the browser's types are not in scope here
@@ -87,7 +87,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
     await page.close();
   });
 
-  it('takes what it is told as text', async () => {
+  it('shows the URL as text, not as markup', async () => {
     const path = join(folder, 'hostile.html');
     await runCli(['load', HOSTILE, '--rate=20', '--duration=200ms', `--report=${path}`]);
     const { page, complaints } = await open(path);

@@ -5,7 +5,7 @@ const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 const path = process.env['ZEROTIME_CHROMIUM'] ?? PLACES.find((place) => existsSync(place));
 const isRequired = ['CI', 'ZEROTIME_CI'].some((name) => (process.env[name] ?? '') !== '');
 
-/** Whether what needs a browser must be left out: never in continuous integration. */
+/** Whether to skip the tests that need a browser: never in continuous integration. */
 export const LACKS_BROWSER = path === undefined && !isRequired;
 if (LACKS_BROWSER) {
   console.warn(
@@ -15,6 +15,6 @@ if (LACKS_BROWSER) {
 
 export function launchBrowser(): Promise<Browser> {
   if (path === undefined) throw new Error('no chromium: apt-get install chromium');
-  // Its sandbox needs rights that a container does not have.
+  // Its sandbox needs privileges that a container lacks.
   return chromium.launch({ executablePath: path, args: ['--no-sandbox'] });
 }
