@@ -22,7 +22,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     await server?.stop();
   });
 
-  test('back, time stands still, and goes on from there', async () => {
+  test('back, time continues from where it was', async () => {
     let nowUs = NOW_US;
     const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
     expect(await bucket.drain(100)).toBe(10);
@@ -34,7 +34,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     }
   });
 
-  test('forward, the bucket is full, and no fuller', async () => {
+  test('forward, the bucket is full and no fuller', async () => {
     let nowUs = NOW_US;
     const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
     expect(await bucket.drain(100)).toBe(10);
@@ -46,7 +46,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     expect(await bucket.drain(100)).toBe(10);
   });
 
-  test(`over and over, no token comes of time that has not passed (ZEROTIME_SEED=${SEED})`, async () => {
+  test(`repeatedly, no time that has not passed adds tokens (ZEROTIME_SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     let nowUs = NOW_US;
     const [rate, burst] = [100, 7];
@@ -68,7 +68,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     expect(await bucket.balance()).toBe(burst);
   });
 
-  test('back an hour, a bucket on that server goes on', async () => {
+  test('back an hour, its buckets still work', async () => {
     const { client } = connection;
     const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 100, burst: 2 });
     await bucket.consumeOrDrain(2);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Random } from '../../support/random.ts';
 import { type Level, simulate } from './fleet-simulation.ts';
 
-// What docs/fleets.md works out on paper for 1,000 machines; its figures are what this prints.
+// Checks the calculation of docs/fleets.md for 1,000 machines; its figures are this test's output.
 const RATE = 1e6;
 const BURST = 1e5;
 const MACHINES = 1000;
@@ -20,18 +20,18 @@ const FLEETS: readonly { readonly name: string; readonly levels: readonly Level[
   },
 ];
 
-/** What is worked out on paper. */
+/** The calculated values. */
 function onPaper(levels: readonly Level[]) {
   const top = levels[0] ?? { processes: 0, intervalMs: 1 };
   return {
-    // The time from one command to the next is spread evenly over 1 to 1.5 intervals.
+    // The time between commands is uniformly distributed over 1 to 1.5 intervals.
     commands: (top.processes * 1000) / (1.25 * top.intervalMs),
     outstanding: levels.reduce((sum, { processes, stock }) => sum + processes * stock, 0),
   };
 }
 
 describe.each(FLEETS)('1,000 machines, $name', ({ name, levels }) => {
-  test.each([0.8, 1.5])('that ask for %d times the rate keep to the paper', async (load) => {
+  test.each([0.8, 1.5])('that request %d times the rate match the calculation', async (load) => {
     const simulation = { rate: RATE, burst: BURST, levels, demand: load * RATE, lengthMs: 3000 };
     const simulated = await simulate(simulation, new Random(SEED));
     const { share, served, commandsPerSecond, outstanding, beyondRate, fairness } = simulated;
