@@ -210,8 +210,8 @@ it('rejects with what a task throws, and continues', async () => {
   expect(bucket.balance()).toBeLessThan(1.001); // a task that threw has used its token
 });
 
-it.each(['rejects all waiting tasks when the pool ends: %s', 'close'] as const)(
-  'ends all waits when the pool ends: %s',
+it.each(['destroy', 'close'] as const)(
+  'rejects all waiting tasks when the pool ends: %s',
   async (end) => {
     const { clock, bucket, pool, paced } = throttledScene();
     await paced.run(NOTHING);
