@@ -49,33 +49,30 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
   it.each([
     ['load', loadPage, 3],
     ['simulate', simulatePage, 6],
-  ])(
-    'of %s draws its charts, says nothing on the console and asks for nothing',
-    async (_, path, count) => {
-      const { page, complaints, requests } = await open(path);
-      // The number of colours: a blank canvas has one, grid and axes have few.
-      const colours = await page.locator('.chart canvas').evaluateAll((canvases) =>
-        canvases.map((canvas) => {
-          // biome-ignore lint/suspicious/noExplicitAny: the browser's types are not in scope here
-          const { width, height } = canvas as any;
-          // biome-ignore lint/suspicious/noExplicitAny: as above
-          const { data } = (canvas as any).getContext('2d').getImageData(0, 0, width, height);
-          const painted = new Map<string, number>();
-          for (let at = 0; at < data.length; at += 4) {
-            if (data[at + 3] < 40) continue;
-            const colour = [data[at] >> 5, data[at + 1] >> 5, data[at + 2] >> 5].join();
-            painted.set(colour, (painted.get(colour) ?? 0) + 1);
-          }
-          return [...painted.values()].filter((pixels) => pixels > 20).length;
-        }),
-      );
-      expect(colours.length).toBe(count);
-      for (const kinds of colours) expect(kinds).toBeGreaterThan(3);
-      expect(complaints).toEqual([]);
-      expect(requests).toEqual([]);
-      await page.close();
-    },
-  );
+  ])('of %s draws its charts, logs nothing and loads nothing', async (_, path, count) => {
+    const { page, complaints, requests } = await open(path);
+    // The number of colours: a blank canvas has one, grid and axes have few.
+    const colours = await page.locator('.chart canvas').evaluateAll((canvases) =>
+      canvases.map((canvas) => {
+        // biome-ignore lint/suspicious/noExplicitAny: the browser's types are not in scope here
+        const { width, height } = canvas as any;
+        // biome-ignore lint/suspicious/noExplicitAny: as above
+        const { data } = (canvas as any).getContext('2d').getImageData(0, 0, width, height);
+        const painted = new Map<string, number>();
+        for (let at = 0; at < data.length; at += 4) {
+          if (data[at + 3] < 40) continue;
+          const colour = [data[at] >> 5, data[at + 1] >> 5, data[at + 2] >> 5].join();
+          painted.set(colour, (painted.get(colour) ?? 0) + 1);
+        }
+        return [...painted.values()].filter((pixels) => pixels > 20).length;
+      }),
+    );
+    expect(colours.length).toBe(count);
+    for (const kinds of colours) expect(kinds).toBeGreaterThan(3);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    await page.close();
+  });
 
   it('shows the values under the pointer', async () => {
     const { page } = await open(simulatePage);

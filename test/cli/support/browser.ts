@@ -8,9 +8,7 @@ const isRequired = ['CI', 'ZEROTIME_CI'].some((name) => (process.env[name] ?? ''
 /** Whether to skip the tests that need a browser: never in continuous integration. */
 export const LACKS_BROWSER = path === undefined && !isRequired;
 if (LACKS_BROWSER) {
-  console.warn(
-    'NO BROWSER: reports are not looked at. Install chromium, or set ZEROTIME_CHROMIUM.',
-  );
+  console.warn('NO BROWSER: reports are not tested. Install chromium, or set ZEROTIME_CHROMIUM.');
 }
 
 export function launchBrowser(): Promise<Browser> {

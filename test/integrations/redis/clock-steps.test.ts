@@ -72,12 +72,12 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     const { client } = connection;
     const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 100, burst: 2 });
     await bucket.consumeOrDrain(2);
-    // The same as a clock that was an hour ahead until now: what is stored was written then.
+    // Shifts the stored instants, as if the clock had been an hour ahead when they were written.
     const words = String(await connection.send('GET', 'a')).split(' ');
     const ahead = (word: number) => {
       words[word] = String(Number(words[word]) + HOUR_US);
     };
-    ahead(1); // the time that was seen
+    ahead(1); // the latest instant seen
     ahead(4); // the origin of the ticks
     await connection.send('SET', 'a', words.join(' '));
     await bucket.wait(1, { timeoutMs: 1000 });
@@ -86,7 +86,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     expect(Number(stored[2])).toBeGreaterThan(HOUR_US - 60e6);
   });
 
-  test('forward, calls are not taken for late for long', async () => {
+  test('forward, only a few calls count as late', async () => {
     const { client } = connection;
     let wrong = 0;
     const real = client as NodeRedisClient;
