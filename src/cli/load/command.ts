@@ -167,7 +167,7 @@ function loadOptions(
     );
   }
   if (given.redis !== undefined && url === undefined) {
-    command.error('error: --redis needs the URL of the target that all processes share');
+    command.error('error: --redis needs the url of a target, shared by all processes');
   }
   return {
     url,

@@ -9,7 +9,7 @@ export interface ServerListening {
 
 const GREETING = Buffer.from('zerotime\n');
 
-/** An HTTP server that answers every request at once with its body, or with a greeting. */
+/** An HTTP server that answers at once with the request's body, or with a greeting. */
 function createEchoServer(): Server {
   return createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -80,7 +80,7 @@ export class Pacer {
     this.#immediate ??= setImmediate(this.#turn);
   }
 
-  /** Moves the end forward. Requests due before it are still sent. */
+  /** Moves the end to an earlier instant. Requests due before it are still sent. */
   stop(endUs: number): void {
     this.#endUs = Math.min(this.#endUs, endUs);
     this.wake();

@@ -64,7 +64,7 @@ export type FleetBucketOptions = FleetWhenUnreachable & {
   readonly random?: () => number;
 };
 
-/** Counts of a process's buyer. */
+/** Counts of a fleet bucket, since it was created. */
 export interface FleetStats {
   /**
    * Purchases: requests for tokens to the source or, while it is unreachable, to the local share.

@@ -34,8 +34,8 @@ export type RedisTokenBucketOptions = BucketLimit &
 
 /**
  * A token bucket stored on a Redis or Valkey server: one limit for all processes on all machines
- * that use its key. In any interval of t seconds of the server's clock they are admitted at most
- * burst + rate * t tokens together. Each call is one command.
+ * that use its key. Together they get at most burst + rate * t tokens in any interval of t seconds
+ * of the server's clock. Each call is one command.
  *
  * The bucket starts full. If the key does not exist, the options set the limit; if it does, the
  * stored limit applies. The key expires when the bucket is full again, unless `reconfigure` has

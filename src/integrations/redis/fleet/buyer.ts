@@ -63,7 +63,7 @@ export class Buyer {
     }
   }
 
-  /** Rings end a rest early, so it rests until the clock has reached `untilUs`. */
+  /** A ring ends a rest early, so this rests again until the clock reaches `untilUs`. */
   async #restUntil(untilUs: number): Promise<void> {
     while (this.#clock.now() < untilUs && !this.#stock.isClosed) {
       await this.#stock.bell.rest(this.#clock, untilUs);
