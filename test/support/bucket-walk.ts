@@ -163,9 +163,7 @@ export class BucketWalk {
     this.#allow(4);
   }
 
-  /**
-   * Tokens left after taking `n` now; the call is admitted from 0 on. `n` = 0 is always admitted.
-   */
+  /** Tokens left after taking `n`: the call is admitted if not negative, or if `n` is 0. */
   #marginNow(n: number): Rational {
     if (n === 0) return Rational.ZERO;
     return this.#reference.balance().minus(Rational.of(n));
