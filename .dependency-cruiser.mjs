@@ -4,9 +4,8 @@
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
-// There are two exceptions. The library that hashes keys: one file imports it, and only src/keyed.ts,
-// an entry point of its own, leads to that file. And node:worker_threads: the file that starts a
-// ticker clock's thread imports it, when it is asked to.
+// The one exception is node:worker_threads: the file that starts a ticker clock's thread imports it, when
+// it is asked to.
 
 import { allExtensions } from 'dependency-cruiser';
 
@@ -18,8 +17,6 @@ if (!allExtensions.some(({ extension, available }) => extension === '.ts' && ava
 const BASE = '^src/(errors|options)\\.ts$';
 const MEMORY = '^src/memory/';
 const KERNEL = '^src/kernel/';
-const KEY_HASH = '^src/kernel/keyed/hash\\.ts$';
-const SIPHASH = '^node_modules/siphash24/';
 const TIME = '^src/time/';
 const TICKER_THREAD = '^src/time/ticker-thread\\.ts$';
 const LIMITERS = '^src/limiters/';
@@ -55,19 +52,15 @@ export default {
   forbidden: [
     importsOnly('base', BASE, [BASE]),
     importsOnly('memory', MEMORY, [BASE, MEMORY]),
-    {
-      ...importsOnly('kernel', KERNEL, [BASE, MEMORY, KERNEL]),
-      from: { path: KERNEL, pathNot: KEY_HASH },
-    },
-    importsOnly('key-hash', KEY_HASH, [BASE, MEMORY, KERNEL, SIPHASH]),
+    importsOnly('kernel', KERNEL, [BASE, MEMORY, KERNEL]),
     {
       ...importsOnly('time', TIME, [BASE, MEMORY, TIME]),
       from: { path: TIME, pathNot: TICKER_THREAD },
     },
-    importsOnly('ticker-thread', TICKER_THREAD, [TIME, '^(node:)?worker_threads$']),
+    importsOnly('ticker-thread', TICKER_THREAD, [MEMORY, TIME, '^(node:)?worker_threads$']),
     importsOnly('limiters', LIMITERS, CORE),
     importsOnly('index', INDEX, CORE),
-    importsOnly('keyed', KEYED, CORE),
+    importsOnly('keyed', KEYED, [INDEX]),
     {
       name: 'index-never-reaches-a-package',
       severity: 'error',
@@ -105,7 +98,7 @@ export default {
     tsPreCompilationDeps: true,
     detectProcessBuiltinModuleCalls: true,
     // Compiled by another compiler, which fails by itself if an import does not resolve.
-    exclude: { path: '^src/kernel/(engine/|build/compile\\.mjs$)' },
+    exclude: { path: '^src/kernel/(engine/|build/.*\\.mjs$)' },
     doNotFollow: { path: ['node_modules', DIST] },
     enhancedResolveOptions: {
       exportsFields: ['exports'],

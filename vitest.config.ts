@@ -41,7 +41,7 @@ export default defineConfig({
       include: ['src/**/*.ts'],
       exclude: [
         // WebAssembly as base64, made by the build.
-        'src/kernel/build/*-binary.ts',
+        'src/kernel/build/*.ts',
         // AssemblyScript: what runs is WebAssembly, whose steps V8 does not count.
         'src/kernel/engine/**',
       ],

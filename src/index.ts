@@ -5,6 +5,9 @@ export {
   type RateLimitErrorCode,
 } from './errors.ts';
 export type { LimiterStats } from './kernel/bucket/kernel.ts';
+export type { WhenFull } from './kernel/keyed/words.ts';
+export type { Key } from './kernel/keyed/message.ts';
+export type { KeyedStats } from './kernel/keyed/host.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';
@@ -16,6 +19,8 @@ export {
   type RateLimitHeaders,
   rateLimitHeaders,
 } from './limiters/headers.ts';
+export type { KeyBucket } from './limiters/key-bucket.ts';
+export { KeyedTokenBucket, type KeyedTokenBucketOptions } from './limiters/keyed-token-bucket.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export { Lease, type LeaseOptions } from './limiters/lease.ts';
 export type { BucketLimit, ContinuousLimit, LimitChange, QuantumLimit } from './limiters/limit.ts';

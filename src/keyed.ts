@@ -1,7 +1,9 @@
-// An entry point of its own, `zerotime/keyed`, because keys are hashed by a library.
-
-export type { WhenFull } from './kernel/keyed/cell.ts';
-export type { Key } from './kernel/keyed/message.ts';
-export type { KeyedStats } from './kernel/keyed/stats.ts';
-export type { KeyBucket } from './limiters/key-bucket.ts';
-export { KeyedTokenBucket, type KeyedTokenBucketOptions } from './limiters/keyed-token-bucket.ts';
+// The entry point `zerotime/keyed`: an alias for a part of `zerotime`.
+export {
+  type Key,
+  type KeyBucket,
+  type KeyedStats,
+  KeyedTokenBucket,
+  type KeyedTokenBucketOptions,
+  type WhenFull,
+} from './index.ts';

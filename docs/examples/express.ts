@@ -1,8 +1,7 @@
 // docs/examples/express.ts: a thread that serves with express.
 import { workerData } from 'node:worker_threads';
 import express from 'express';
-import { rateLimitHeaders } from 'zerotime';
-import { KeyedTokenBucket } from 'zerotime/keyed';
+import { KeyedTokenBucket, rateLimitHeaders } from 'zerotime';
 
 const { host, port } = workerData;
 const perClient = KeyedTokenBucket.attach(workerData.perClient);

@@ -1,8 +1,7 @@
 // docs/examples/fastify.ts: a thread that serves with fastify.
 import { workerData } from 'node:worker_threads';
 import fastify from 'fastify';
-import { rateLimitHeaders } from 'zerotime';
-import { KeyedTokenBucket } from 'zerotime/keyed';
+import { KeyedTokenBucket, rateLimitHeaders } from 'zerotime';
 
 const { host, port } = workerData;
 const perClient = KeyedTokenBucket.attach(workerData.perClient);

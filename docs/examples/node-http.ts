@@ -1,8 +1,7 @@
 // docs/examples/node-http.ts: a thread that serves with node:http.
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
-import { rateLimitHeaders } from 'zerotime';
-import { KeyedTokenBucket } from 'zerotime/keyed';
+import { KeyedTokenBucket, rateLimitHeaders } from 'zerotime';
 
 const { host, port } = workerData;
 const perClient = KeyedTokenBucket.attach(workerData.perClient);

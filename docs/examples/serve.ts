@@ -1,7 +1,6 @@
 // docs/examples/serve.ts: one limit for each client, and several threads that serve.
 import { Worker } from 'node:worker_threads';
-import { per } from 'zerotime';
-import { KeyedTokenBucket } from 'zerotime/keyed';
+import { KeyedTokenBucket, per } from 'zerotime';
 
 const [script = 'node-http.js'] = process.argv.slice(2);
 const { HOST = '127.0.0.1', PORT = '8080', THREADS = '4' } = process.env;

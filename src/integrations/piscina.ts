@@ -4,6 +4,8 @@ import { RateLimitError } from '../errors.ts';
 import type { Limiter } from '../limiters/limiter.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
+import { onAbort } from '../time/on-abort.ts';
+import { onInstant } from '../time/on-instant.ts';
 import { Turn, Turnstile } from './turnstile.ts';
 
 /** The options of piscina's `run`: `signal`, `filename`, `name`, `transferList`. */
@@ -59,11 +61,8 @@ function signalOf(options: RunOptions): Signal | undefined {
 }
 
 /** Piscina accepts an AbortSignal or an EventEmitter. */
-function onAbort(signal: Signal, listener: () => void): () => void {
-  if ('addEventListener' in signal) {
-    signal.addEventListener('abort', listener, { once: true });
-    return () => signal.removeEventListener('abort', listener);
-  }
+function onEitherAbort(signal: Signal, listener: () => void): () => void {
+  if ('addEventListener' in signal) return onAbort(signal, listener);
   signal.once('abort', listener);
   return () => signal.off('abort', listener);
 }
@@ -155,7 +154,8 @@ export class ThrottledPool<Task, Result> {
       );
     }
     const turn = new Turn(this.#threads);
-    const forget = signal && onAbort(signal, () => turn.leave(new Departure(reasonOf(signal))));
+    const forget =
+      signal && onEitherAbort(signal, () => turn.leave(new Departure(reasonOf(signal))));
     this.#waiting.add(turn);
     try {
       const { clock } = this.limiter;
@@ -169,16 +169,12 @@ export class ThrottledPool<Task, Result> {
   }
 
   async #thread(turn: Turn, deadlineUs: number): Promise<AbortSignal> {
-    if (deadlineUs === Number.POSITIVE_INFINITY) return turn.place;
-    const watch = new AbortController();
-    this.limiter.clock.sleep(deadlineUs, { signal: watch.signal }).then(
-      () => turn.leave(timedOut(1, this.#timeoutMs)),
-      () => undefined, // the task got its thread or gave up
-    );
+    const leave = () => turn.leave(timedOut(1, this.#timeoutMs));
+    const cancel = onInstant(this.limiter.clock, deadlineUs, leave);
     try {
       return await turn.place;
     } finally {
-      watch.abort(null);
+      cancel();
     }
   }
 

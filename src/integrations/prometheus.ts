@@ -1,7 +1,7 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
 import type { LimiterStats } from '../kernel/bucket/kernel.ts';
-import type { KeyedStats } from '../kernel/keyed/stats.ts';
+import type { KeyedStats } from '../kernel/keyed/host.ts';
 import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
 import { checkObject, shown } from '../options.ts';
 

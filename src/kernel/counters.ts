@@ -1,5 +1,6 @@
 import type { CellPlace } from '../memory/cell.ts';
 import { CELL, COUNTER, OWN_STRIPES, STRIPE_BYTES, STRIPE_COUNT } from '../memory/layout.ts';
+import { addDouble, raiseDouble } from '../memory/shared-double.ts';
 import type { LimiterStats } from './bucket/kernel.ts';
 
 /** Float64 index of a stripe. */
@@ -13,8 +14,6 @@ export class Counters {
   /** Float64 index of this thread's stripe. */
   readonly #at: number;
   readonly #shared: boolean;
-  readonly #float = new Float64Array(1);
-  readonly #bits = new BigInt64Array(this.#float.buffer);
 
   private constructor(place: CellPlace) {
     this.#place = place;
@@ -40,29 +39,13 @@ export class Counters {
   #add(counter: number, amount: number): void {
     const at = this.#at + counter;
     const { f64, i64 } = this.#place.region;
-    if (!this.#shared) {
-      f64[at] = (f64[at] ?? 0) + amount;
-      return;
-    }
-    for (;;) {
-      const before = Atomics.load(i64, at);
-      this.#bits[0] = before;
-      this.#float[0] = (this.#float[0] ?? 0) + amount;
-      if (Atomics.compareExchange(i64, at, before, this.#bits[0]) === before) return;
-    }
+    if (this.#shared) addDouble(i64, at, amount);
+    else f64[at] = (f64[at] ?? 0) + amount;
   }
 
   /** Keeps the most that a counter was ever given. */
   raise(counter: number, value: number): void {
-    const at = this.#at + counter;
-    const { i64 } = this.#place.region;
-    for (;;) {
-      const before = Atomics.load(i64, at);
-      this.#bits[0] = before;
-      if ((this.#float[0] ?? 0) >= value) return;
-      this.#float[0] = value;
-      if (Atomics.compareExchange(i64, at, before, this.#bits[0]) === before) return;
-    }
+    raiseDouble(this.#place.region.i64, this.#at + counter, value);
   }
 
   /** The most over all stripes. */

@@ -1,6 +1,6 @@
-import { HandleError } from '../errors.ts';
 import { readHandle } from '../memory/handle.ts';
 import { FixedWindow } from './fixed-window.ts';
+import { KeyedTokenBucket } from './keyed-token-bucket.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
 import type { LimiterHandle } from './opening.ts';
 import { SlidingLog } from './sliding-log.ts';
@@ -15,6 +15,7 @@ interface LimiterOf {
   'fixed-window': FixedWindow;
   'sliding-window': SlidingWindow;
   'sliding-log': SlidingLog;
+  'keyed-token-bucket': KeyedTokenBucket;
   sometimes: Sometimes;
 }
 
@@ -25,30 +26,26 @@ interface LimiterOf {
  * ```ts
  * const limiter = attach(workerData.limiter);
  * ```
- * @throws HandleError for anything that is not a limiter's handle, and for a keyed token bucket's,
- * which `KeyedTokenBucket.attach` of 'zerotime/keyed' takes.
+ * @throws HandleError for anything that is not a limiter's handle.
  */
 export function attach<Kind extends keyof LimiterOf>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
 export function attach(handle: LimiterHandle): LimiterOf[keyof LimiterOf] {
-  // Reads the kind alone; the class checks the rest.
-  switch (readHandle(handle).zerotime) {
+  // A copy: what chose the class is what the class gets, even if a getter would answer differently.
+  const read = readHandle(handle);
+  switch (read.zerotime) {
     case 'token-bucket':
-      return TokenBucket.attach(handle as LimiterHandle<'token-bucket'>);
+      return TokenBucket.attach(read as LimiterHandle<'token-bucket'>);
     case 'leaky-bucket':
-      return LeakyBucket.attach(handle as LimiterHandle<'leaky-bucket'>);
+      return LeakyBucket.attach(read as LimiterHandle<'leaky-bucket'>);
     case 'fixed-window':
-      return FixedWindow.attach(handle as LimiterHandle<'fixed-window'>);
+      return FixedWindow.attach(read as LimiterHandle<'fixed-window'>);
     case 'sliding-window':
-      return SlidingWindow.attach(handle as LimiterHandle<'sliding-window'>);
+      return SlidingWindow.attach(read as LimiterHandle<'sliding-window'>);
     case 'sliding-log':
-      return SlidingLog.attach(handle as LimiterHandle<'sliding-log'>);
+      return SlidingLog.attach(read as LimiterHandle<'sliding-log'>);
     case 'sometimes':
-      return Sometimes.attach(handle as LimiterHandle<'sometimes'>);
+      return Sometimes.attach(read as LimiterHandle<'sometimes'>);
     case 'keyed-token-bucket':
-      // Its library for hashing keys is no part of the core.
-      throw new HandleError(
-        'ERR_HANDLE_INVALID',
-        "a keyed-token-bucket's handle: give it to KeyedTokenBucket.attach of 'zerotime/keyed'",
-      );
+      return KeyedTokenBucket.attach(read as LimiterHandle<'keyed-token-bucket'>);
   }
 }

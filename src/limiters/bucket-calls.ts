@@ -22,8 +22,8 @@ export const REFUSED = -1;
 export abstract class BucketCalls implements Limiter {
   /** The clock that every thread of this limiter reads. */
   readonly clock: Clock;
-  /** Asked for once a call. @internal */
-  protected abstract readonly kernel: TokenKernel;
+  /** Turns the kernel to this bucket: once for each call. @internal */
+  protected abstract seek(): TokenKernel;
 
   protected constructor(clock: Clock) {
     this.clock = clock;
@@ -31,24 +31,24 @@ export abstract class BucketCalls implements Limiter {
 
   /** The rate in force, in tokens per second. */
   get rate(): number {
-    return this.kernel.schedule().rate;
+    return this.seek().schedule().rate;
   }
 
   /** The most tokens that the bucket holds, and so the most that can be taken at once. */
   get limit(): number {
-    return this.kernel.schedule().burst;
+    return this.seek().schedule().burst;
   }
 
   /** Takes `n` tokens now, or none. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
-    return this.kernel.acquire(this.clock.now(), n, 0) === 0;
+    return this.seek().acquire(this.clock.now(), n, 0) === 0;
   }
 
   /** @internal */
   take(n: number): Grant | undefined {
     checkTokens('n', n);
-    const kernel = this.kernel;
+    const kernel = this.seek();
     const nowUs = this.clock.now();
     if (kernel.acquire(nowUs, n, 0) !== 0) return undefined;
     return new Reservation(kernel, kernel.receipt(), nowUs, 0);
@@ -57,13 +57,13 @@ export abstract class BucketCalls implements Limiter {
   /** Takes as many whole tokens as there are, at most `n`, and returns how many. */
   consumeOrDrain(n: number): number {
     checkTokens('n', n);
-    return this.kernel.drain(this.clock.now(), n);
+    return this.seek().drain(this.clock.now(), n);
   }
 
   /** Takes `n` tokens now or none, and says how things stand. */
   decide(n = 1): Decision {
     checkTokens('n', n);
-    return decisionOf(this.kernel.decide(this.clock.now(), n));
+    return decisionOf(this.seek().decide(this.clock.now(), n));
   }
 
   /**
@@ -77,7 +77,7 @@ export abstract class BucketCalls implements Limiter {
   acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): number {
     checkTokens('n', n);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    const waitUs = this.kernel.acquire(this.clock.now(), n, maxWaitMs * 1000);
+    const waitUs = this.seek().acquire(this.clock.now(), n, maxWaitMs * 1000);
     return waitUs < 0 ? REFUSED : waitUs / 1000;
   }
 
@@ -94,7 +94,7 @@ export abstract class BucketCalls implements Limiter {
   }
 
   #reserve(n: number, maxWaitMs: number): Reservation | undefined {
-    const kernel = this.kernel;
+    const kernel = this.seek();
     const nowUs = this.clock.now();
     const waitUs = kernel.acquire(nowUs, n, maxWaitMs * 1000);
     if (waitUs >= 0) return this.reservation(nowUs, waitUs);
@@ -104,7 +104,7 @@ export abstract class BucketCalls implements Limiter {
 
   /** Of what this thread took last. @internal */
   protected reservation(nowUs: number, waitUs: number): Reservation {
-    const kernel = this.kernel;
+    const kernel = this.seek();
     return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
   }
 
@@ -187,7 +187,7 @@ export abstract class BucketCalls implements Limiter {
    */
   returnTokens(n: number): void {
     checkTokens('n', n);
-    this.kernel.refund(this.clock.now(), n);
+    this.seek().returnTokens(this.clock.now(), n);
   }
 
   /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */
@@ -197,7 +197,7 @@ export abstract class BucketCalls implements Limiter {
 
   /** Tokens in the bucket, fractions included: negative in debt, Infinity where unlimited. */
   balance(): number {
-    return this.kernel.balance(this.clock.now());
+    return this.seek().balance(this.clock.now());
   }
 
   /**
@@ -206,6 +206,6 @@ export abstract class BucketCalls implements Limiter {
    */
   timeUntil(tokens: number): number {
     checkTokens('tokens', tokens);
-    return this.kernel.timeUntil(this.clock.now(), tokens) / 1000;
+    return this.seek().timeUntil(this.clock.now(), tokens) / 1000;
   }
 }

@@ -1,9 +1,9 @@
-import { RateLimitError } from '../errors.ts';
-import { Changes } from '../kernel/bucket/changes.ts';
+import { changesOf } from '../kernel/bucket/changes.ts';
 import type { BucketKernel, LimiterStats } from '../kernel/bucket/kernel.ts';
 import { Position } from '../kernel/bucket/position.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
-import { openBucket } from '../kernel/open-bucket.ts';
+import { openBucket } from '../kernel/core.ts';
+import type { Bell } from '../memory/bell.ts';
 import type { CellPlace } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
@@ -12,6 +12,7 @@ import { BucketCalls } from './bucket-calls.ts';
 import { sleepUntilDue, sleepUntilDueSync } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation } from './reservation.ts';
+import { statsOf } from './stats.ts';
 
 /** What token bucket and leaky bucket have in common: everything but what the limit is called. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -19,13 +20,18 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   protected readonly kernel: BucketKernel;
   readonly #opened: OpenLimiter<Kind>;
   /** @internal */
-  readonly changes: Changes;
+  readonly changes: Bell;
 
   protected constructor(opened: OpenLimiter<Kind>) {
     super(opened.clock);
     this.#opened = opened;
     this.kernel = openBucket(opened.cell, opened.kernel);
-    this.changes = new Changes(opened.cell);
+    this.changes = changesOf(opened.cell);
+  }
+
+  /** @internal */
+  protected seek(): BucketKernel {
+    return this.kernel;
   }
 
   /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
@@ -44,9 +50,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was made without `stats: true`.
    */
   stats(): LimiterStats {
-    const stats = this.kernel.stats();
-    if (stats !== undefined) return stats;
-    throw new RateLimitError('ERR_STATS_DISABLED', 'create the limiter with stats: true');
+    return statsOf(this.kernel);
   }
 
   /** The limit in force. @internal */
@@ -62,7 +66,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** Puts another limit in force. @internal */
   protected replaceSchedule(next: Schedule): void {
     this.kernel.reconfigure(this.clock.now(), next);
-    this.changes.announce();
+    this.changes.ring();
     this.clock.rouse?.();
   }
 

@@ -1,4 +1,4 @@
-import type { Verdict } from '../kernel/bucket/kernel.ts';
+import type { Outcome } from '../kernel/bucket/kernel.ts';
 
 /** What a limiter answered, in the terms of HTTP rate-limit headers. */
 export interface Decision {
@@ -15,7 +15,7 @@ export interface Decision {
 }
 
 /** A kernel's verdict in the words of the API. */
-export function decisionOf({ allowed, burst, balance, retryUs, fullUs }: Verdict): Decision {
+export function decisionOf({ allowed, burst, balance, retryUs, fullUs }: Outcome): Decision {
   return {
     allowed,
     limit: burst,

@@ -1,4 +1,4 @@
-import { openFixedWindow } from '../kernel/open-window.ts';
+import { openWindow } from '../kernel/core.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
 import { checkWindowLimit } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
@@ -44,7 +44,7 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
   readonly intervalMs: number;
 
   private constructor(opened: OpenLimiter<'fixed-window'>) {
-    super(opened, openFixedWindow(opened.cell, opened.kernel));
+    super(opened, openWindow('fixed-window', opened.cell, opened.kernel));
     this.intervalMs = readWindow(opened.cell).intervalMs;
   }
 

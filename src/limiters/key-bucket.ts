@@ -1,5 +1,5 @@
-import type { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
 import type { TokenKernel } from '../kernel/bucket/kernel.ts';
+import type { HostedKeyed } from '../kernel/keyed/host.ts';
 import type { Clock } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 
@@ -9,12 +9,12 @@ import { BucketCalls } from './bucket-calls.ts';
  * calls are refused. Tokens returned for such a key lapse.
  */
 export class KeyBucket extends BucketCalls {
-  readonly #buckets: KeyedBuckets;
+  readonly #buckets: HostedKeyed;
   #high = 0;
   #low = 0;
 
   /** @internal */
-  constructor(clock: Clock, buckets: KeyedBuckets) {
+  constructor(clock: Clock, buckets: HostedKeyed) {
     super(clock);
     this.#buckets = buckets;
   }
@@ -26,8 +26,8 @@ export class KeyBucket extends BucketCalls {
     return this;
   }
 
-  /** All keys of a thread have one kernel, so it is turned to this key before every use. @internal */
-  protected get kernel(): TokenKernel {
+  /** All keys of a thread share one kernel, which has to seek this key's entry first. @internal */
+  protected seek(): TokenKernel {
     this.#buckets.seek(this.#high, this.#low);
     return this.#buckets;
   }

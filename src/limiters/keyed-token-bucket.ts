@@ -1,21 +1,14 @@
-import type { KeyedBuckets } from '../kernel/atomics/keyed-buckets.ts';
 import { continuous } from '../kernel/bucket/schedule.ts';
-import {
-  createKeyedCell,
-  MAX_CAPACITY,
-  openKeyedCell,
-  WHEN_FULL,
-  type WhenFull,
-} from '../kernel/keyed/cell.ts';
+import { createKeyedCell, MAX_CAPACITY, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { KeyHash } from '../kernel/keyed/hash.ts';
+import { type HostedKeyed, type KeyedStats, openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
-import type { KeyedStats } from '../kernel/keyed/stats.ts';
-import { openKeyed } from '../kernel/open-keyed.ts';
+import { WHEN_FULL, type WhenFull } from '../kernel/keyed/words.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import type { Decision } from './decision.ts';
 import { KeyBucket } from './key-bucket.ts';
+import { KeyedCalls } from './keyed-calls.ts';
 import type { ContinuousLimit } from './limit.ts';
 import type { WaitOptions } from './limiter.ts';
 import {
@@ -62,16 +55,17 @@ const KIND = 'keyed-token-bucket';
  * const limiter = perUser.for(user); // the same methods, without the key
  * ```
  */
-export class KeyedTokenBucket {
+export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
   /** The clock that every thread of this limiter reads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #kernel: KeyedBuckets;
+  readonly #kernel: HostedKeyed;
   readonly #hash: KeyHash;
   /** Turned from key to key, so that a call allocates nothing. */
   readonly #turned: KeyBucket;
 
   private constructor(opened: OpenLimiter<typeof KIND>) {
+    super();
     this.#opened = opened;
     this.clock = opened.clock;
     this.#kernel = openKeyed(opened.cell, () => this.clock.now(), opened.kernel);
@@ -97,7 +91,16 @@ export class KeyedTokenBucket {
     }
     const { clock, region, stats, kernel } = checkShared(options);
     const nowUs = clock.now();
-    const table = { kind: KIND, schedule, nowUs, capacity, whenFull, stats, region } as const;
+    const table = {
+      kind: KIND,
+      schedule,
+      nowUs,
+      capacity,
+      whenFull,
+      stats,
+      region,
+      kernel,
+    } as const;
     return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(table), clock, kernel });
   }
 
@@ -144,68 +147,19 @@ export class KeyedTokenBucket {
     return bucket.turn(this.#hash.high, this.#hash.low);
   }
 
-  #of(key: Key): KeyBucket {
+  /** @internal */
+  protected of(key: Key): KeyBucket {
     return this.#turn(key, this.#turned);
   }
 
-  /** {@link KeyBucket.tryConsume} of the key's bucket. */
-  tryConsume(key: Key, n?: number): boolean {
-    return this.#of(key).tryConsume(n);
-  }
-
-  /** {@link KeyBucket.consumeOrDrain} of the key's bucket. */
-  consumeOrDrain(key: Key, n: number): number {
-    return this.#of(key).consumeOrDrain(n);
-  }
-
-  /** {@link KeyBucket.decide} of the key's bucket. */
-  decide(key: Key, n?: number): Decision {
-    return this.#of(key).decide(n);
-  }
-
-  /** {@link KeyBucket.acquire} of the key's bucket. */
-  acquire(key: Key, n?: number, maxWaitMs?: number): number {
-    return this.#of(key).acquire(n, maxWaitMs);
-  }
-
-  /** {@link KeyBucket.reserve} of the key's bucket. */
-  reserve(
-    key: Key,
-    n?: number,
-    options?: { readonly maxWaitMs?: number },
-  ): Reservation | undefined {
-    return this.#of(key).reserve(n, options);
-  }
-
-  /** {@link KeyBucket.wait} for the key's bucket. */
-  async wait(key: Key, n?: number, options?: WaitOptions): Promise<void> {
-    // The tokens are reserved before this returns; the wait itself no longer needs the key.
-    return this.#of(key).wait(n, options);
-  }
-
-  /** {@link KeyBucket.waitSync} for the key's bucket. */
+  /**
+   * Blocks the thread until `n` tokens are there for this caller; returns false at once, taking
+   * nothing, if that would outlast `timeoutMs`.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
+   */
   waitSync(key: Key, n?: number, options?: Omit<WaitOptions, 'signal'>): boolean {
-    return this.#of(key).waitSync(n, options);
-  }
-
-  /** {@link KeyBucket.returnTokens} to the key's bucket. */
-  returnTokens(key: Key, n: number): void {
-    this.#of(key).returnTokens(n);
-  }
-
-  /** {@link KeyBucket.available} of the key's bucket. */
-  available(key: Key): number {
-    return this.#of(key).available();
-  }
-
-  /** {@link KeyBucket.balance} of the key's bucket. */
-  balance(key: Key): number {
-    return this.#of(key).balance();
-  }
-
-  /** {@link KeyBucket.timeUntil} of the key's bucket. */
-  timeUntil(key: Key, tokens: number): number {
-    return this.#of(key).timeUntil(tokens);
+    return this.of(key).waitSync(n, options);
   }
 
   /**

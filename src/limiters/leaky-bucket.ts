@@ -46,7 +46,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
     const kind = 'leaky-bucket';
     const nowUs = clock.now();
     // Slack is what idling earns, and a new bucket has not idled.
-    const cell = createBucketCell({ kind, schedule, nowUs, initial: 1, stats, region });
+    const cell = createBucketCell({ kind, schedule, nowUs, initial: 1, stats, region, kernel });
     return new LeakyBucket({ kind, cell, clock, kernel });
   }
 

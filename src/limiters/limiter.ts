@@ -1,4 +1,4 @@
-import type { Changes } from '../kernel/bucket/changes.ts';
+import type { Bell } from '../memory/bell.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 
@@ -36,8 +36,8 @@ export interface Limiter {
   readonly limit: number;
   /** Milliseconds until `tokens` can be taken, if nobody takes any: 0 for now, Infinity for never. */
   timeUntil(tokens: number): number;
-  /** Tells when another limit is put in force, where that is possible. @internal */
-  readonly changes?: Changes;
+  /** Rings when another limit is put in force, where that is possible. @internal */
+  readonly changes?: Bell;
   /** Takes `n` tokens now, or none; what was taken can be given back. @internal */
   take(n: number): Grant | undefined;
 }

@@ -1,28 +1,26 @@
-import type { Changes } from '../kernel/bucket/changes.ts';
 import type { Alarm } from '../memory/alarm.ts';
+import type { Bell } from '../memory/bell.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
+import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import type { Reservation } from './reservation.ts';
 
 // Sleeping until an instant that a change of the limit moves.
 
-/** Why a sleep ends that a change ends. */
-const CHANGED = Symbol('the limit has changed');
-
 /** An alarm, and what sets it off. */
 export interface Watch {
-  readonly changes: Changes;
+  readonly changes: Bell;
   readonly alarm: Alarm;
 }
 
 /** To be asked for before one looks at the limit, so that no change in between is missed. */
-export function watch(changes: Changes): Watch {
+export function watch(changes: Bell): Watch {
   return { changes, alarm: changes.alarm() };
 }
 
 /** Resolves with true when the tokens are there; with false, at once, if that has moved past the deadline. */
 export async function sleepUntilDue(
   clock: Clock,
-  changes: Changes,
+  changes: Bell,
   reservation: Reservation,
   deadlineUs: number,
   options: SleepOptions,
@@ -47,25 +45,13 @@ export async function sleepOrChange(
 ): Promise<void> {
   if (watched === undefined) return clock.sleep(untilUs, { strict, signal });
   const { changes, alarm } = watched;
-  const end = new AbortController();
-  const onAbort = () => end.abort(signal?.reason);
-  if (signal?.aborted) onAbort();
-  signal?.addEventListener('abort', onAbort, { once: true });
-  const callOff = changes.onChange(alarm, () => end.abort(CHANGED));
-  try {
-    await clock.sleep(untilUs, { strict, signal: end.signal });
-  } catch (reason) {
-    if (reason !== CHANGED) throw reason;
-  } finally {
-    callOff();
-    signal?.removeEventListener('abort', onAbort);
-  }
+  await sleepOrWake(clock, untilUs, { strict, signal }, (wake) => changes.onRing(alarm, wake));
 }
 
 /** {@link sleepUntilDue}, blocking the thread. */
 export function sleepUntilDueSync(
   clock: Clock,
-  changes: Changes,
+  changes: Bell,
   reservation: Reservation,
   deadlineUs: number,
   { strict = false }: Pick<SleepOptions, 'strict'>,

@@ -1,4 +1,4 @@
-import { openSlidingLog } from '../kernel/open-window.ts';
+import { openWindow } from '../kernel/core.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
 import { checkWindowLimit } from '../kernel/window/limit.ts';
 import { clockTicks, logEpochTicks } from '../kernel/window/time.ts';
@@ -43,7 +43,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   readonly intervalMs: number;
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
-    super(opened, openSlidingLog(opened.cell, opened.kernel));
+    super(opened, openWindow('sliding-log', opened.cell, opened.kernel));
     this.intervalMs = readWindow(opened.cell).intervalMs;
   }
 

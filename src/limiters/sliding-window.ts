@@ -1,4 +1,4 @@
-import { openSlidingWindow } from '../kernel/open-window.ts';
+import { openWindow } from '../kernel/core.ts';
 import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
 import { checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
@@ -56,7 +56,7 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   readonly slots: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
-    super(opened, openSlidingWindow(opened.cell, opened.kernel));
+    super(opened, openWindow('sliding-window', opened.cell, opened.kernel));
     const { intervalMs, slots } = readWindow(opened.cell);
     this.intervalMs = intervalMs;
     this.slots = slots;

@@ -1,10 +1,10 @@
-import { openSometimes } from '../kernel/open-window.ts';
+import { openSometimes } from '../kernel/core.ts';
 import type { SometimesKernel } from '../kernel/window/kernel.ts';
 import {
   checkOccasions,
   createSometimesCell,
   openSometimesCell,
-} from '../kernel/window/sometimes-cell.ts';
+} from '../kernel/window/sometimes.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';

@@ -49,7 +49,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
     const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'token-bucket';
     const nowUs = clock.now();
-    const cell = createBucketCell({ kind, schedule, nowUs, initial, stats, region });
+    const cell = createBucketCell({ kind, schedule, nowUs, initial, stats, region, kernel });
     return new TokenBucket({ kind, cell, clock, kernel });
   }
 

@@ -1,4 +1,3 @@
-import { RateLimitError } from '../errors.ts';
 import type { LimiterStats } from '../kernel/bucket/kernel.ts';
 import type { WindowKernel } from '../kernel/window/kernel.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -9,6 +8,7 @@ import { type Decision, decisionOf } from './decision.ts';
 import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reading } from './reading.ts';
+import { statsOf } from './stats.ts';
 import { type Attempt, checkWait, retry, retrySync } from './waiting.ts';
 
 /** Admissions are counted one by one here: whole tokens only. */
@@ -119,8 +119,6 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was made without `stats: true`.
    */
   stats(): LimiterStats {
-    const stats = this.#kernel.stats();
-    if (stats !== undefined) return stats;
-    throw new RateLimitError('ERR_STATS_DISABLED', 'create the limiter with stats: true');
+    return statsOf(this.#kernel);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Where everything lies in shared memory. No other file knows an offset.
+ * Where everything lies in shared memory. No other file knows an offset or a size;
+ * docs/memory-layout.md is checked against this one.
  *
  * A region is one SharedArrayBuffer: a header of one cache line, then cells on 64-byte boundaries.
  *
@@ -27,7 +28,7 @@
  *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
  *
  *     fixed window:    with C = the bits of `limit`
- *     word       │ start of the window: 63 - C bits │ given back: 1 bit │ count: C bits │
+ *     word       │ start of the window: 63 - C bits │ returned: 1 bit │ count: C bits │
  *
  *     sliding window:
  *     word       │ slot number: 63 - C bits │ sealed: 1 bit │ count: C bits │
@@ -49,12 +50,20 @@
  *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
  *     line 11+   │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
  *
- *     identity   │ fingerprint: 44 bits │ version: 20 bits │      0: never used
+ *     identity   │ fingerprint: 44 bits │ version: 20 bits │
  *     state      │ zero-time, ticks since originUs, or a ticket: 61 bits │ tag: 3 bits │
+ *     tag        │ the last 2 bits of the version │ 1: live │      or 2: in transit, 6: named, 4: free
  *
  * With `stats: true`, 65 counter stripes follow a cell of any kind:
  *
  *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
+ *
+ * A clock that threads share, and what wakes the buyer of a fleet's stock, have buffers of their own,
+ * outside any region. An empty line on either side keeps other data off the line that threads poll:
+ *
+ *     manual clock         0 │ now f64 │ moves i32 │ - │
+ *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │
+ *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ - │
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
  * made, attached with counters, or reconfigured. Records are written before their index is published
@@ -174,6 +183,26 @@ export const ENTRY = { identity: 0, state: 1, step: ENTRY_BYTES >> 3 } as const;
 export function keyedBytes(entries: number): number {
   return KEYED.table + entries * ENTRY_BYTES;
 }
+
+/** Byte offsets in a manual clock's buffer. */
+export const MANUAL_CLOCK = { now: 0, moves: 8 } as const;
+export const MANUAL_CLOCK_BYTES = 16;
+
+/** Byte offsets in a ticker clock's buffer. */
+export const TICKER_CLOCK = {
+  now: LINE_BYTES,
+  periodUs: LINE_BYTES + 8,
+  beats: LINE_BYTES + 16,
+} as const;
+export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
+
+/** Byte offsets in the signals of a fleet's stock. */
+export const FLEET_STOCK = {
+  buyer: LINE_BYTES,
+  short: LINE_BYTES + 4,
+  rings: LINE_BYTES + 8,
+} as const;
+export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;
 
 /** Which Int32 half of a 64-bit word is the low one: element order follows the machine's endianness. */
 export const LOW_HALF = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;

@@ -1,17 +1,14 @@
 import { HandleError } from '../errors.ts';
 import { isOff } from '../memory/alarm.ts';
+import { Bell } from '../memory/bell.ts';
+import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { readFields } from '../memory/read-fields.ts';
 import { isShared } from '../memory/region.ts';
+import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { checkNumber, checkObject } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
+import { onAbort } from './on-abort.ts';
 
-/**
- *     0 │ now f64, microseconds │ 8 │ moves i32 │
- *
- * `moves` counts the changes of `now` and is what sleepers wait on.
- */
-const BYTES = 16;
-const MOVES = 2;
 /** Only holds the event loop alive; it does nothing when it fires. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
@@ -41,18 +38,17 @@ export class ManualClock implements Clock {
   /** Its handle's name. */
   readonly name = 'manual';
   readonly #buffer: SharedArrayBuffer;
-  readonly #nowBits: BigInt64Array;
-  readonly #moves: Int32Array;
-  readonly #float = new Float64Array(1);
-  readonly #bits = new BigInt64Array(this.#float.buffer);
+  readonly #now: BigInt64Array<SharedArrayBuffer>;
+  /** Rings when the time has changed. */
+  readonly #moves: Bell;
   readonly #sleepers = new Set<Sleeper>();
-  #watching = false;
+  #cancelLook: (() => void) | undefined;
   #keepAlive: ReturnType<typeof setInterval> | undefined;
 
   private constructor(buffer: SharedArrayBuffer) {
     this.#buffer = buffer;
-    this.#nowBits = new BigInt64Array(buffer);
-    this.#moves = new Int32Array(buffer);
+    this.#now = new BigInt64Array(buffer, MANUAL_CLOCK.now, 1);
+    this.#moves = new Bell(new Int32Array(buffer, MANUAL_CLOCK.moves, 1), 0);
   }
 
   /**
@@ -62,7 +58,7 @@ export class ManualClock implements Clock {
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkObject('options', options);
-    const clock = new ManualClock(new SharedArrayBuffer(BYTES));
+    const clock = new ManualClock(new SharedArrayBuffer(MANUAL_CLOCK_BYTES));
     clock.set(nowMs);
     return clock;
   }
@@ -77,7 +73,7 @@ export class ManualClock implements Clock {
     if (name !== 'manual') {
       throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
     }
-    if (!isShared(buffer) || buffer.byteLength !== BYTES) {
+    if (!isShared(buffer) || buffer.byteLength !== MANUAL_CLOCK_BYTES) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no manual clock's memory");
     }
     return new ManualClock(buffer);
@@ -88,8 +84,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    this.#bits[0] = Atomics.load(this.#nowBits, 0);
-    return this.#float[0] as number; // never out of bounds
+    return loadDouble(this.#now, 0);
   }
 
   /** The time in milliseconds. */
@@ -104,95 +99,73 @@ export class ManualClock implements Clock {
    */
   advance(ms: number): void {
     checkNumber('ms', ms, { min: 0, max: MAX_MS });
-    for (;;) {
-      const before = Atomics.load(this.#nowBits, 0);
-      this.#bits[0] = before;
-      this.#float[0] = (this.#float[0] as number) + ms * 1000; // never out of bounds
-      if (Atomics.compareExchange(this.#nowBits, 0, before, this.#bits[0]) === before) break;
-    }
-    this.#moved();
+    addDouble(this.#now, 0, ms * 1000);
+    this.#moves.ring();
   }
 
   /** Sets the clock to `ms` milliseconds, forwards or backwards. */
   set(ms: number): void {
-    this.#float[0] = checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS }) * 1000;
-    Atomics.store(this.#nowBits, 0, this.#bits[0] as bigint); // the same eight bytes
-    this.#moved();
+    checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS });
+    storeDouble(this.#now, 0, ms * 1000);
+    this.#moves.ring();
   }
 
   /** A blocked thread sleeps on the clock's moves alone, so this counts as one. @internal */
   rouse(): void {
-    this.#moved();
+    this.#moves.ring();
   }
 
-  #moved(): void {
-    Atomics.add(this.#moves, MOVES, 1);
-    Atomics.notify(this.#moves, MOVES);
+  async sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    // A look under way comes only when the clock moves.
+    if (this.now() < untilUs) await this.#reached(untilUs, signal);
   }
 
-  sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+  #reached(untilUs: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(signal.reason);
-        return;
-      }
-      // The watch under way, if there is one, looks at its sleepers only once the clock moves.
-      if (this.now() >= untilUs) {
-        resolve();
-        return;
-      }
-      const sleeper: Sleeper = {
-        untilUs,
-        wake: () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        },
-      };
-      const onAbort = () => {
+      const unlink = onAbort(signal, (reason) => {
         this.#sleepers.delete(sleeper);
-        this.#rest();
-        reject(signal?.reason);
+        this.#restIfAlone();
+        reject(reason);
+      });
+      const wake = () => {
+        unlink();
+        resolve();
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const sleeper: Sleeper = { untilUs, wake };
       this.#sleepers.add(sleeper);
       this.#keepAlive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
-      this.#watch();
+      if (this.#cancelLook === undefined) this.#look();
     });
   }
 
-  /** One `waitAsync` at a time serves all sleepers of this thread; it can't be taken back. */
-  #watch(): void {
-    if (this.#watching) return;
-    const moves = Atomics.load(this.#moves, MOVES);
+  /** Wakes the sleepers whose instant has come, and looks again when the clock moves. */
+  #look(): void {
+    // Before the time is read, so that no move in between is missed.
+    const alarm = this.#moves.alarm();
     const nowUs = this.now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
       this.#sleepers.delete(sleeper);
       sleeper.wake();
     }
-    this.#rest();
-    if (this.#sleepers.size === 0) return;
-    this.#watching = true;
-    const lookAgain = () => {
-      this.#watching = false;
-      this.#watch();
-    };
-    const moved = Atomics.waitAsync(this.#moves, MOVES, moves);
-    if (moved.async) moved.value.then(lookAgain);
-    else queueMicrotask(lookAgain);
+    this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
+    this.#restIfAlone();
   }
 
-  #rest(): void {
+  #restIfAlone(): void {
     if (this.#sleepers.size > 0) return;
+    this.#cancelLook?.();
+    this.#cancelLook = undefined;
     clearInterval(this.#keepAlive);
     this.#keepAlive = undefined;
   }
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
     for (;;) {
-      const moves = Atomics.load(this.#moves, MOVES);
+      const { words, at, value } = this.#moves.alarm();
       if (this.now() >= untilUs || isOff(alarm)) return;
-      Atomics.wait(this.#moves, MOVES, moves);
+      Atomics.wait(words, at, value);
     }
   }
 }

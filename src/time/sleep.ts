@@ -1,5 +1,6 @@
 import type { Alarm } from '../memory/alarm.ts';
 import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
+import { onAbort } from './on-abort.ts';
 
 /** What `setTimeout` can count: 24.8 days. Beyond, it would fire at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -20,19 +21,16 @@ export function sleep(
   { strict = false, signal }: SleepOptions = {},
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
     let stop: () => void = () => undefined;
-    const onAbort = () => {
+    const unlink = onAbort(signal, (reason) => {
       stop();
-      reject(signal?.reason);
-    };
+      reject(reason);
+    });
+    if (signal?.aborted) return;
     const look = () => {
       const leftUs = untilUs - now();
       if (leftUs <= 0) {
-        signal?.removeEventListener('abort', onAbort);
+        unlink();
         resolve();
         return;
       }
@@ -45,13 +43,16 @@ export function sleep(
         stop = () => clearTimeout(timer);
       }
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
     look();
   });
 }
 
 /** Never goes off: a wait on it always ends by its timeout. */
-const silence: Alarm = { words: new Int32Array(new SharedArrayBuffer(4)), at: 0, value: 0 };
+const silence: Alarm = {
+  words: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  at: 0,
+  value: 0,
+};
 
 /** Blocks until `now()` reaches `untilUs`, or the alarm goes off. A strict sleep spins through the last 0.2 ms. */
 export function sleepSync(

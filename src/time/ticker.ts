@@ -1,14 +1,9 @@
+import type { TICKER_CLOCK } from '../memory/layout.ts';
+
 /** What a ticker needs of `node:worker_threads`. */
 interface Thread {
   readonly parentPort: { postMessage(message: unknown): void } | null;
   readonly workerData: SharedArrayBuffer;
-}
-
-/** Byte offsets in a ticker's cell. */
-interface Offsets {
-  readonly now: number;
-  readonly period: number;
-  readonly beats: number;
 }
 
 /**
@@ -17,13 +12,13 @@ interface Offsets {
  * Hence it uses nothing but its arguments and what every thread has, and holds no function, which a
  * bundler that keeps names would wrap in a call to one of its own.
  */
-export function runTicker({ parentPort, workerData }: Thread, offsets: Offsets): never {
+export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TICKER_CLOCK): never {
   const time = new Float64Array(1);
   const bits = new BigInt64Array(time.buffer);
   const cell = new BigInt64Array(workerData, offsets.now, 1);
   const beats = new Int32Array(workerData, offsets.beats, 1);
-  const periodUs = new Float64Array(workerData, offsets.period, 1)[0] as number; // never out of bounds
-  const bed = new Int32Array(new SharedArrayBuffer(4));
+  const periodUs = new Float64Array(workerData, offsets.periodUs, 1)[0] as number; // never out of bounds
+  const bed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   let dueUs = 0;
   for (;;) {
     // As the system clock reads it.

@@ -7,7 +7,6 @@ import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import * as zerotime from '../../src/index.ts';
 import * as redis from '../../src/integrations/redis.ts';
-import * as keyed from '../../src/keyed.ts';
 import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
 import { CHECKS, instrumented } from './instrument.ts';
@@ -35,9 +34,9 @@ export {};
 
 const pages = ['README.md', ...filesIn('docs', '.md')];
 const shown = pages.flatMap((page) => examplesOf(page, read(page)));
-/** Blocks that start with a comment naming a file in docs/examples; they repeat that file. */
+/** Blocks that start with a comment naming a file; they repeat that file. */
 const listings = shown.flatMap((example) => {
-  const [, path] = /^\/\/ (docs\/examples\/[\w-]+\.ts):/.exec(example.code) ?? [];
+  const [, path] = /^\/\/ ((?:docs\/examples|test\/support)\/[\w-]+\.ts):/.exec(example.code) ?? [];
   return path === undefined ? [] : [{ path, example }];
 });
 const examples = shown.filter((example) =>
@@ -71,7 +70,6 @@ function completed({ code }: Example): string {
   const workers = ['Worker', 'workerData'].filter((name) => code.includes(name));
   return [
     `import { ${used(zerotime).join(', ')} } from 'zerotime';`,
-    `import { ${used(keyed).join(', ')} } from 'zerotime/keyed';`,
     `import { ${used(redis).join(', ')} } from 'zerotime/redis';`,
     `import { ${workers.join(', ')} } from 'node:worker_threads';`,
     code,
@@ -138,8 +136,9 @@ describe('the examples of the documentation', () => {
   );
 });
 
-test('the files of docs/examples are shown unchanged, each on a page', () => {
-  expect(listings.map(({ path }) => path).sort()).toEqual(filesIn('docs/examples', '.ts'));
+test('the files of docs/examples and the algorithm are shown unchanged, each on a page', () => {
+  const files = [...filesIn('docs/examples', '.ts'), 'test/support/plain-bucket.ts'];
+  expect(listings.map(({ path }) => path).sort()).toEqual(files);
   for (const { path, example } of listings) expect(`${example.code}\n`).toBe(read(path));
 });
 

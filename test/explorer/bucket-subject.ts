@@ -1,13 +1,15 @@
-import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import type { BucketKernel, Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
+import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
-import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
-import { type Operation, type Subject, verdict } from './subject.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import type { Operation, Subject } from './subject.ts';
+import { tokenOperations } from './token-operations.ts';
+
+export { reference } from './bucket-reference.ts';
 
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;
@@ -35,42 +37,17 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Bu
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openBucketCell(region, offset, 'token-bucket', nonce);
-  return kernel === 'atomics'
-    ? new AtomicsBucket(place)
-    : new WasmBucket(compiledKernel('index', kernel, buffer), place);
+  return new HostedBucket(exploredEngine<BucketEngine>('core', kernel, region), place);
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const bucket = open(buffer, kernel);
-  let receipt: Receipt | undefined;
-  const at = (afterUs: number) => NOW_US + afterUs;
+  const tokens = tokenOperations(bucket, NOW_US);
   return {
-    run([name, a = 0, b = 0, c = 0]: Operation): unknown {
-      switch (name) {
-        // acquire tokens maxWaitUs afterUs
-        case 'acquire': {
-          const waitUs = bucket.acquire(at(c), a, b);
-          if (waitUs >= 0) receipt = bucket.receipt();
-          return waitUs;
-        }
-        case 'drain':
-          return bucket.drain(at(b), a);
-        case 'refund':
-          return bucket.refund(at(b), a) ?? null;
-        case 'cancel':
-          return receipt === undefined ? null : bucket.cancel(receipt);
-        case 'balance':
-          return bucket.balance(at(a));
-        case 'decide':
-          return verdict(bucket.decide(at(b), a));
-        case 'timeUntil':
-          return `${bucket.timeUntil(at(b), a)}`; // Infinity does not survive JSON
-        // reconfigure rate burst
-        case 'reconfigure':
-          return bucket.reconfigure(at(c), continuous(a, b)) ?? null;
-        default:
-          throw new Error(`no operation ${name}`);
-      }
+    run(operation: Operation): unknown {
+      const [name, rate = 0, burst = 0, afterUs = 0] = operation;
+      if (name !== 'reconfigure') return tokens.run(operation);
+      return bucket.reconfigure(NOW_US + afterUs, continuous(rate, burst)) ?? null;
     },
   };
 }

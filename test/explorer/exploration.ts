@@ -13,8 +13,8 @@ export interface Scenario {
   /** Whether a thread, any one of them, may be stopped for ever before any of its steps. */
   readonly stops?: boolean;
   /**
-   * What an operation, by name, may do in place of what it does: that of another name, with the same
-   * arguments. Only where another thread's operation overlaps it.
+   * The operation of the reference, by name, that another may be served as, with the same arguments.
+   * Only where another thread's operation overlaps it.
    */
   readonly instead?: Readonly<Record<string, string>>;
 }

@@ -1,68 +1,105 @@
 import { readFileSync } from 'node:fs';
+import { accessesTo } from '../../src/kernel/accesses.ts';
+import * as core from '../../src/kernel/build/core.ts';
+import * as keyed from '../../src/kernel/build/keyed.ts';
+import type { Imports, Opened } from '../../src/kernel/open.ts';
+import type { KernelName } from '../../src/memory/handle.ts';
+import type { Region } from '../../src/memory/region.ts';
 import { webAssembly } from '../../src/memory/web-assembly.ts';
 import { compiled } from './compiled.ts';
+import { type Fault, faultyWords, type Words } from './faults.ts';
 
-/**
- * What works on the memory: one of the two kernels, or `torn`, which is the compiled one with a
- * fault: it compares and exchanges by a load and a store.
- */
-export type ExploredKernel = 'atomics' | 'wasm' | 'torn';
+/** A target of the engine, perhaps with a fault. */
+export type ExploredKernel = KernelName | `${KernelName} ${Fault}`;
 
-type Functions = Record<string, unknown>;
+type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-/** What the compiled kernels import here. The functions of Atomics are those of now, so they step. */
-function accesses(buffer: SharedArrayBuffer, isTorn: boolean): Record<string, Functions> {
-  const i32 = new Int32Array(buffer);
-  const i64 = new BigInt64Array(buffer);
-  const f64 = new Float64Array(buffer);
-  const load64 = (at: number) => Atomics.load(i64, at >> 3);
-  const exchange64 = (at: number, expected: bigint, next: bigint) =>
-    Atomics.compareExchange(i64, at >> 3, expected, next);
-  const tornExchange64 = (at: number, expected: bigint, next: bigint) => {
-    const seen = load64(at);
-    if (seen === expected) Atomics.store(i64, at >> 3, next);
-    return seen;
-  };
+const BUILDS = { core, keyed };
+const modules = new Map<string, object>();
+
+/** The module whose accesses are imported; compiled from the same sources as the one that ships. */
+function exploredModule(name: keyof typeof BUILDS): object {
+  if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
+  const known = modules.get(name);
+  if (known !== undefined) return known;
+  const module = new webAssembly.Module(readFileSync(compiled(`test/explorer/${name}.wasm`)));
+  modules.set(name, module);
+  return module;
+}
+
+/** The words of a region, through Atomics as they are now, so that each access can be a step. */
+function wordsOf({ i64 }: Region): Words {
   return {
-    atomics: {
-      load64,
-      exchange64: isTorn ? tornExchange64 : exchange64,
-      add64: (at: number, amount: bigint) => Atomics.add(i64, at >> 3, amount),
-      load32: (at: number) => Atomics.load(i32, at >> 2),
-      store32: (at: number, value: number) => Atomics.store(i32, at >> 2, value),
-      exchange32: (at: number, expected: number, next: number) =>
-        Atomics.compareExchange(i32, at >> 2, expected, next),
-      add32: (at: number, amount: number) => Atomics.add(i32, at >> 2, amount),
-      and32: (at: number, mask: number) => Atomics.and(i32, at >> 2, mask),
+    load64: (at) => Atomics.load(i64, at >> 3),
+    exchange64: (at, expected, next) => Atomics.compareExchange(i64, at >> 3, expected, next),
+    store64: (at, value) => void Atomics.store(i64, at >> 3, value),
+  };
+}
+
+/** What the binary imports. */
+function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
+  const { i32, i64, f64 } = region;
+  const words = wordsOf(region);
+  return {
+    ...(fault === undefined ? words : faultyWords(fault, words)),
+    add64: (at: number, amount: bigint) => Atomics.add(i64, at >> 3, amount),
+    load32: (at: number) => Atomics.load(i32, at >> 2),
+    store32: (at: number, value: number) => Atomics.store(i32, at >> 2, value),
+    exchange32: (at: number, expected: number, next: number) =>
+      Atomics.compareExchange(i32, at >> 2, expected, next),
+    add32: (at: number, amount: number) => Atomics.add(i32, at >> 2, amount),
+    and32: (at: number, mask: number) => Atomics.and(i32, at >> 2, mask),
+    readF64: (at: number) => f64[at >> 3],
+    writeF64(at: number, value: number) {
+      f64[at >> 3] = value;
     },
-    plain: {
-      readF64: (at: number) => f64[at >> 3],
-      writeF64: (at: number, value: number) => {
-        f64[at >> 3] = value;
-      },
-      readI64: (at: number) => i64[at >> 3],
-      writeI64: (at: number, value: bigint) => {
-        i64[at >> 3] = value;
+    readI64: (at: number) => i64[at >> 3],
+    writeI64(at: number, value: bigint) {
+      i64[at >> 3] = value;
+    },
+  };
+}
+
+/** What the JavaScript target imports: the accesses that ship, or faulty ones in their place. */
+function javascriptAccesses(region: Region, fault: Fault | undefined): Imports {
+  const sound = accessesTo(region);
+  if (fault === undefined) return { ...sound };
+  const words = faultyWords(fault, wordsOf(region));
+  let high = sound.env.getTempRet0;
+  const halved = (word: bigint) => {
+    high = () => Number(BigInt.asIntN(32, word >> 32n));
+    return Number(BigInt.asIntN(32, word));
+  };
+  const joined = (low: number, high: number) => (BigInt(high) << 32n) | BigInt(low >>> 0);
+  return {
+    env: { getTempRet0: () => high() },
+    accesses: {
+      ...sound.accesses,
+      load64: (at: number) => halved(words.load64(at)),
+      exchange64: (at: number, low: number, up: number, nextLow: number, nextHigh: number) =>
+        halved(words.exchange64(at, joined(low, up), joined(nextLow, nextHigh))),
+      readI64(at: number) {
+        high = sound.env.getTempRet0;
+        return sound.accesses['readI64']?.(at);
       },
     },
   };
 }
 
-const modules = new Map<string, object>();
-
-/** A compiled kernel whose accesses to the memory can be stepped through; an instance of its own. */
-export function compiledKernel<Exports>(
-  binary: 'index' | 'keyed',
-  kernel: 'wasm' | 'torn',
-  buffer: SharedArrayBuffer,
-  imports: Record<string, Functions> = {},
-): Exports {
-  if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
-  let module = modules.get(binary);
-  if (module === undefined) {
-    module = new webAssembly.Module(readFileSync(compiled(`test/explorer/${binary}.wasm`)));
-    modules.set(binary, module);
-  }
-  const all = { ...accesses(buffer, kernel === 'torn'), ...imports };
-  return new webAssembly.Instance(module, all).exports as Exports; // compiled from the same source
+/** An instance of its own, whose accesses to the memory can be stepped through. */
+export function exploredEngine<Engine>(
+  module: keyof typeof BUILDS,
+  kernel: ExploredKernel,
+  region: Region,
+  imports: Imports = {},
+): Opened<Engine> {
+  const [name, fault] = kernel.split(' ') as [KernelName, Fault?];
+  const engine =
+    name === 'atomics'
+      ? BUILDS[module].instantiate({ ...javascriptAccesses(region, fault), ...imports })
+      : new (webAssembly as NonNullable<typeof webAssembly>).Instance(exploredModule(module), {
+          accesses: wasmAccesses(region, fault),
+          ...imports,
+        }).exports;
+  return { engine: engine as Engine, name }; // both targets are of one source
 }

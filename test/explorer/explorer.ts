@@ -46,7 +46,7 @@ export class Explorer {
     this.#subject = subject;
     this.#crew = new Crew(scenario, subject.create(scenario.setup));
     this.#position = new Position(this.#crew.initial, [], []);
-    this.#specification = new Specification(scenario, subject, this.#crew.initial);
+    this.#specification = new Specification(scenario, subject);
   }
 
   static async open(scenario: Scenario): Promise<Explorer> {

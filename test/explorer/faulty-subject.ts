@@ -1,5 +1,7 @@
 import type { Operation, Subject } from './subject.ts';
 
+export { reference } from './faulty-reference.ts';
+
 // What the explorer must find fault with: plain ports of what others do. Every word has 8 bytes.
 
 /** Int32 indices. */

@@ -1,16 +1,16 @@
-import { KeyedBuckets } from '../../src/kernel/atomics/keyed-buckets.ts';
-import { KeyedLoop } from '../../src/kernel/atomics/keyed-loop.ts';
+import type { BucketEngine } from '../../src/kernel/bucket/host.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { createKeyedCell, openKeyedCell, type WhenFull } from '../../src/kernel/keyed/cell.ts';
-import { NO_PLACE } from '../../src/kernel/keyed/words.ts';
-import { WasmKeyedLoop } from '../../src/kernel/wasm/keyed-loop.ts';
-import type { WasmKeyed } from '../../src/kernel/wasm/keyed-module.ts';
+import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { HostedKeyed, type KeyedEngine } from '../../src/kernel/keyed/host.ts';
+import type { WhenFull } from '../../src/kernel/keyed/words.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
-import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
+
+export { reference } from './keyed-reference.ts';
 
 /** Long after the table's creation. */
 const NOW_US = 10_000_000;
@@ -44,32 +44,22 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(
-  buffer: SharedArrayBuffer,
-  kernel: ExploredKernel = 'atomics',
-  Loop = KeyedLoop,
-): KeyedBuckets {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedKeyed {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-  const readClock = () => NOW_US;
-  if (kernel === 'atomics') {
-    return new KeyedBuckets(place, new Loop(place, readClock, LOOKS), kernel);
-  }
-  const compiled = compiledKernel<WasmKeyed>('keyed', kernel, buffer, { keyed: { readClock } });
-  return new KeyedBuckets(place, new WasmKeyedLoop(place, readClock, compiled, LOOKS), 'wasm');
-}
-
-/** Finds a place for no key. */
-class Placeless extends KeyedLoop {
-  protected override takeOwn(): number {
-    return NO_PLACE;
-  }
+  const imports = { 'keyed-state': { readClock: () => NOW_US } };
+  return new HostedKeyed(
+    exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
+    exploredEngine<BucketEngine>('core', kernel, region),
+    place,
+    LOOKS,
+  );
 }
 
 /** All keys have the same home, so that they are in each other's way. */
-function seek(buckets: KeyedBuckets, key: number): void {
+function seek(buckets: HostedKeyed, key: number): void {
   buckets.seek(key, key);
 }
 
@@ -87,17 +77,12 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           if (waitUs === 0) receipt = buckets.receipt();
           return waitUs;
         }
-        case 'take without a place': {
-          const placeless = open(buffer, 'atomics', Placeless);
-          seek(placeless, key);
-          return placeless.acquire(NOW_US + b, a, 0);
-        }
         case 'drain':
           return buckets.drain(NOW_US, a);
         case 'decide':
           return verdict(buckets.decide(NOW_US, a));
         case 'refund':
-          return buckets.refund(NOW_US, a);
+          return buckets.returnTokens(NOW_US, a) ?? null;
         case 'cancel':
           return receipt === undefined ? null : buckets.cancel(receipt);
         case 'balance':

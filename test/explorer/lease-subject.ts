@@ -1,16 +1,17 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
-import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { openBucketCell } from '../../src/kernel/bucket/cell.ts';
+import { type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { Tenure } from '../../src/kernel/bucket/tenure.ts';
-import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
 import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
 import { Lease } from '../../src/limiters/lease.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import type { Operation, Subject } from './subject.ts';
+
+export { reference } from './lease-reference.ts';
 
 /** `setup` is `burst initial`; time stands still. */
 export function create(setup: string): SharedArrayBuffer {
@@ -31,10 +32,12 @@ class LeasedBucket extends BucketCalls {
     const offset = REGION_HEADER_BYTES;
     const nonce = nonceOf({ region, offset, bytes: 0 });
     this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
-    this.kernel =
-      kernel === 'atomics'
-        ? new AtomicsBucket(this.#place)
-        : new WasmBucket(compiledKernel('index', kernel, buffer), this.#place);
+    const opened = exploredEngine<BucketEngine>('core', kernel, region);
+    this.kernel = new HostedBucket(opened, this.#place);
+  }
+
+  protected seek(): BucketKernel {
+    return this.kernel;
   }
 
   lease(size: number): Lease {

@@ -4,6 +4,7 @@ import * as bucket from './bucket-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
 import * as keyed from './keyed-subject.ts';
 import * as lease from './lease-subject.ts';
+import * as plain from './plain-subject.ts';
 import { type Listed, SCENARIOS } from './scenarios.ts';
 import * as sometimes from './sometimes-subject.ts';
 import { Specification } from './specification.ts';
@@ -18,6 +19,7 @@ const MODULES: Readonly<Record<string, SubjectModule>> = {
   bucket,
   keyed,
   lease,
+  plain,
   sometimes,
   window,
 };
@@ -72,8 +74,8 @@ it.each(SUBJECTS)(
       const subject = moduleOf(scenario);
       const initial = new Uint8Array(subject.create(scenario.setup)).slice();
       // What the scenario excuses needs more turns than these.
-      const { threads } = scenario;
-      const specification = new Specification({ threads }, subject, initial);
+      const { setup, threads } = scenario;
+      const specification = new Specification({ setup, threads }, subject);
       for (const outer of scenario.threads.keys()) {
         for (let at = 1; ; at++) {
           const before = preemption.stalls;

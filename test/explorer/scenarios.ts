@@ -105,26 +105,39 @@ function windowPlan(kind: string): Plan {
   };
 }
 
+/** What every bucket can do, whether its limit can change or not. */
+const bucketOperations = {
+  acquire,
+  'stale acquire': stale,
+  borrow,
+  drain,
+  refund,
+  decide: ['decide', 1],
+  'time until': ['timeUntil', 3],
+  balance: ['balance'],
+} satisfies Named;
+const bucketPlan = {
+  setup: BUCKET.setup,
+  inThrees: { acquire, borrow, drain, refund, 'stale acquire': stale },
+  followed: ['borrow and cancel', borrow, ['cancel']],
+} satisfies Partial<Plan>;
+
+const PLAIN: Plan = {
+  ...bucketPlan,
+  subject: 'plain bucket',
+  module: 'plain',
+  operations: bucketOperations,
+};
+
 const KEYED = { subject: 'keyed', module: 'keyed' } as const;
 
 const PLANS: readonly Plan[] = [
   {
     ...BUCKET,
+    ...bucketPlan,
     subject: 'bucket',
-    operations: {
-      acquire,
-      'stale acquire': stale,
-      borrow,
-      drain,
-      refund,
-      decide: ['decide', 1],
-      'time until': ['timeUntil', 3],
-      balance: ['balance'],
-      reconfigure,
-    },
+    operations: { ...bucketOperations, reconfigure },
     long: { 'renewing acquire': renew },
-    inThrees: { acquire, borrow, drain, refund, 'stale acquire': stale },
-    followed: ['borrow and cancel', borrow, ['cancel']],
   },
   windowPlan('fixed-window'),
   windowPlan('sliding-window'),
@@ -337,11 +350,12 @@ function leases(): Shared[] {
 
 /** The longest come first, so that all cores have something to do to the end. */
 export const SCENARIOS: readonly Listed[] = [
-  ...others(),
-  ...leases(),
-  ...reusedRecords(),
-  ...PLANS.flatMap(listed),
-].flatMap((scenario) => [
-  { ...scenario, kernel: 'atomics' },
-  { ...scenario, kernel: 'wasm' },
-]);
+  ...[...others(), ...leases(), ...reusedRecords(), ...PLANS.flatMap(listed)].flatMap(
+    (scenario): Listed[] => [
+      { ...scenario, kernel: 'atomics' },
+      { ...scenario, kernel: 'wasm' },
+    ],
+  ),
+  // It is no kernel's: it works on its word with Atomics.
+  ...listed(PLAIN).map((scenario): Listed => ({ ...scenario, kernel: 'atomics' })),
+];

@@ -1,13 +1,15 @@
 import { Region, Sometimes } from '../../src/index.ts';
-import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
-import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
+import type { WindowEngine } from '../../src/kernel/window/host.ts';
 import type { ClockReader, SometimesKernel } from '../../src/kernel/window/kernel.ts';
-import { openSometimesCell } from '../../src/kernel/window/sometimes-cell.ts';
+import { HostedSometimes, openSometimesCell } from '../../src/kernel/window/sometimes.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
-import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import { OBSERVED_MS } from './sometimes-reference.ts';
 import type { Operation, Subject } from './subject.ts';
+
+export { reference } from './sometimes-reference.ts';
 
 /** `setup` is `first every intervalMs`; the clock stands an interval after the last occasion. */
 export function create(setup: string): SharedArrayBuffer {
@@ -29,9 +31,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): So
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openSometimesCell(region, offset, 'sometimes', nonce);
-  return kernel === 'atomics'
-    ? new AtomicsSometimes(place)
-    : new WasmSometimes(compiledKernel('index', kernel, buffer), place);
+  return new HostedSometimes(exploredEngine<WindowEngine>('core', kernel, region), place);
 }
 
 /** Each operation is `['isDue', milliseconds]`. */
@@ -40,6 +40,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
   return { run: ([, ms = 0]: Operation) => sometimes.isDue(at(ms)) };
 }
 
+/** Whether the next calls are due. */
 export function observe(buffer: SharedArrayBuffer): unknown {
-  return [...new Int32Array(buffer)];
+  const sometimes = open(buffer);
+  return OBSERVED_MS.map((ms) => sometimes.isDue(at(ms)));
 }

@@ -38,8 +38,7 @@ function* selections<T>([first, ...others]: readonly T[]): Generator<T[]> {
 /**
  * Whether an interleaving is linearizable: some order of its operations, one after the other, gives
  * the same results and leaves the same behind, and has no operation before one that had returned
- * when it began (Herlihy and Wing, 1990). The subject itself, run by one thread with the `atomics`
- * kernel, says what an order gives; that it is right by itself is for other tests.
+ * when it began (Herlihy and Wing, 1990). The subject's reference defines the results of an order.
  *
  * An operation that never returned may have happened or not. One may have done what the scenario names
  * instead, where another thread's overlapped it that might have, too, but did not.
@@ -48,9 +47,8 @@ export class Specification {
   readonly #outcomes: readonly Outcome[];
 
   constructor(
-    { threads, instead = {} }: Pick<Scenario, 'threads' | 'instead'>,
-    subject: SubjectModule,
-    initial: Uint8Array,
+    { setup, threads, instead = {} }: Pick<Scenario, 'setup' | 'threads' | 'instead'>,
+    subject: Pick<SubjectModule, 'reference'>,
   ) {
     const operationAt = ([thread, operation]: Place): Operation => {
       const found = threads[thread]?.[operation];
@@ -63,9 +61,8 @@ export class Specification {
       operations.flatMap(([name], at): Place[] => (name in instead ? [[thread, at]] : [])),
     );
     const run = (order: readonly Place[], exceptions: readonly Place[]): Outcome => {
-      const buffer = new SharedArrayBuffer(initial.byteLength);
-      new Uint8Array(buffer).set(initial);
-      const subjects = threads.map(() => subject.attach(buffer));
+      const reference = subject.reference(setup);
+      const subjects = threads.map(() => reference.attach());
       const results = new Map<string, unknown>();
       for (const place of order) {
         const [name, ...args] = operationAt(place);
@@ -73,7 +70,7 @@ export class Specification {
         results.set(place.join('/'), subjects[place[0]]?.run([taken, ...args]) ?? null);
       }
       const rivals = optional.filter((place) => !exceptions.includes(place));
-      return { order, instead: exceptions, rivals, results, observation: subject.observe(buffer) };
+      return { order, instead: exceptions, rivals, results, observation: reference.observe() };
     };
     this.#outcomes = [...orders(lengths, none)].flatMap((order) => {
       const happened = optional.filter((place) => order.some(isSame(place)));

@@ -1,5 +1,7 @@
 import type { Operation, Subject } from './subject.ts';
 
+export { reference } from './steps-reference.ts';
+
 // One atomic operation each, to count interleavings by; and a lock, whose waiters spin.
 
 export function create(): SharedArrayBuffer {

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../src/kernel/bucket/kernel.ts';
+import type { Outcome } from '../../src/kernel/bucket/kernel.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 
 /** One operation of a thread: a name that the subject knows, and its arguments. */
@@ -11,8 +11,29 @@ export interface Subject {
 }
 
 /** What a decision says, in a form that survives JSON, as Infinity does not. */
-export function verdict({ allowed, balance, retryUs, fullUs }: Verdict): unknown {
+export function verdict({ allowed, balance, retryUs, fullUs }: Omit<Outcome, 'burst'>): unknown {
   return [allowed, balance, `${retryUs}`, `${fullUs}`];
+}
+
+/** A slow, obvious model of a subject, for one caller at a time. It defines what is right. */
+export interface Reference {
+  /** Attaches a thread, which remembers what it took last. */
+  attach(): Subject;
+  /** What {@link SubjectModule.observe} must return. */
+  observe(): unknown;
+}
+
+/** A subject of functions, by the names of their operations. */
+export function operations(
+  functions: Readonly<Record<string, (...args: number[]) => unknown>>,
+): Subject {
+  return {
+    run([name, ...args]: Operation): unknown {
+      const operation = functions[name];
+      if (operation === undefined) throw new Error(`no operation ${name}`);
+      return operation(...args);
+    },
+  };
 }
 
 /** How to make what is explored. Modules of this type are loaded by the scheduler and the threads. */
@@ -23,4 +44,6 @@ export interface SubjectModule {
   attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject;
   /** What can be seen of the memory when all threads are at rest. */
   observe(buffer: SharedArrayBuffer): unknown;
+  /** A new model of what `create` lays out. */
+  reference(setup: string): Reference;
 }

@@ -1,19 +1,18 @@
 import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
-import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
-import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
-import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { WasmFixedWindow } from '../../src/kernel/wasm/fixed-window.ts';
-import type { WasmKernel } from '../../src/kernel/wasm/module.ts';
-import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
-import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
 import { openWindowCell } from '../../src/kernel/window/cell.ts';
+import { HostedFixedWindow } from '../../src/kernel/window/fixed-window.ts';
+import type { WindowEngine } from '../../src/kernel/window/host.ts';
 import type { WindowKernel } from '../../src/kernel/window/kernel.ts';
 import type { WindowKind } from '../../src/kernel/window/limit.ts';
+import { HostedSlidingLog } from '../../src/kernel/window/sliding-log.ts';
+import { HostedSlidingWindow } from '../../src/kernel/window/sliding-window.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { compiledKernel, type ExploredKernel } from './explored-kernel.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
+
+export { reference } from './window-reference.ts';
 
 const CREATED_MS = 1000;
 const INTERVAL_MS = 100;
@@ -38,10 +37,10 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-const KERNELS = {
-  'fixed-window': { atomics: AtomicsFixedWindow, wasm: WasmFixedWindow },
-  'sliding-window': { atomics: AtomicsSlidingWindow, wasm: WasmSlidingWindow },
-  'sliding-log': { atomics: AtomicsSlidingLog, wasm: WasmSlidingLog },
+const WINDOWS = {
+  'fixed-window': HostedFixedWindow,
+  'sliding-window': HostedSlidingWindow,
+  'sliding-log': HostedSlidingLog,
 };
 
 function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): WindowKernel {
@@ -50,14 +49,13 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Wi
   const number = region.i32[(offset + CELL.kind) >> 2];
   const kind = Object.entries(CELL_KINDS).find(([, n]) => n === number)?.[0] as WindowKind;
   const place = openWindowCell(region, offset, kind, nonceOf({ region, offset, bytes: 0 }));
-  if (kernel === 'atomics') return new KERNELS[kind].atomics(place);
-  return new KERNELS[kind].wasm(compiledKernel<WasmKernel>('index', kernel, buffer), place);
+  return new WINDOWS[kind](exploredEngine<WindowEngine>('core', kernel, region), place);
 }
 
 /** Operations are `[name, number]`, of tokens or milliseconds. The clock is read step by step too. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const window = open(buffer, kernel);
-  const isLog = window instanceof AtomicsSlidingLog || window instanceof WasmSlidingLog;
+  const isLog = window instanceof HostedSlidingLog;
   const clock = new Int32Array(buffer);
   const now = {
     us: Number.NaN,

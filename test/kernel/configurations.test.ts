@@ -7,7 +7,7 @@ import {
   createSometimesCell,
   openSometimesCell,
   readOccasions,
-} from '../../src/kernel/window/sometimes-cell.ts';
+} from '../../src/kernel/window/sometimes.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { Region } from '../../src/memory/region.ts';
 

@@ -1,11 +1,10 @@
-import siphash24 from 'siphash24';
-import { describe, expect, it, vi } from 'vitest';
-import { Region } from '../../src/index.ts';
-import { KeyHash } from '../../src/kernel/keyed/hash.ts';
+import { describe, expect, it } from 'vitest';
+import { type KernelName, Region } from '../../src/index.ts';
+import { KeyHash, openSipHash } from '../../src/kernel/keyed/hash.ts';
 import { type Key, KeyMessage } from '../../src/kernel/keyed/message.ts';
-import * as compiled from '../../src/kernel/wasm/siphash.ts';
 import { KEYED } from '../../src/memory/layout.ts';
 import { Random, SEED } from '../support/random.ts';
+import { SIPHASH_VECTORS, siphashReference } from '../support/siphash-reference.ts';
 
 const SCRATCH_BYTES = 32;
 
@@ -29,6 +28,7 @@ function keys(): Key[] {
   const text = (length: number, units: number) =>
     String.fromCharCode(...Array.from({ length }, () => random.below(units)));
   const lengths = [...Array(2 * SCRATCH_BYTES + 10).keys(), 300];
+  const long = [65_525, 65_526, 65_527, 65_528, 65_529, 131_055, 131_056, 131_057, 200_000];
   return [
     ...lengths.flatMap((length) => [
       text(length, 0x80),
@@ -36,6 +36,7 @@ function keys(): Key[] {
       text(length, 0x10000),
     ]),
     ...lengths.slice(1).map((length) => `${text(length - 1, 0x80)}\u0100`),
+    ...long.map((length) => 'x'.repeat(length - 1) + length),
     ...[0, -0, 1, -1.5, 5e-324, 1e300, Infinity, -Infinity, NaN],
     ...[0n, -1n, 2n ** 64n, -(10n ** 40n), 36n ** 30n, 36n ** 31n, 36n ** 32n],
   ];
@@ -55,22 +56,58 @@ describe(`every key (ZEROTIME_SEED=${SEED})`, () => {
     }
   });
 
-  it.each(['compiled', 'library'])('has the SipHash-2-4 of its message, by the %s', (by) => {
-    if (by === 'library') vi.spyOn(compiled, 'openWasmSiphash').mockReturnValue(undefined);
-    const region = Region.create();
-    const offset = 64;
-    const seed = new Uint8Array(region.buffer, offset + KEYED.seed, 16);
-    const random = new Random(SEED);
-    for (let i = 0; i < 16; i++) seed[i] = random.below(256);
-    const hash = new KeyHash({ region, offset, bytes: 0 });
-    for (const key of [...keys(), ...keys()]) {
-      hash.read(key);
-      const expected = new Uint8Array(8);
-      siphash24(messageOf(key), seed.slice(), expected, true);
-      const halves = new DataView(expected.buffer);
-      const wanted = [halves.getUint32(4, true), halves.getUint32(0, true)];
-      expect([hash.high, hash.low], `${typeof key} of ${String(key).length}`).toEqual(wanted);
-    }
-    vi.restoreAllMocks();
+  it.each<KernelName>(['wasm', 'atomics'])(
+    'has the SipHash-2-4 of its message, by %s',
+    (kernel) => {
+      const region = Region.create();
+      const offset = 64;
+      const seed = new Uint8Array(region.buffer, offset + KEYED.seed, 16);
+      const random = new Random(SEED);
+      for (let i = 0; i < 16; i++) seed[i] = random.below(256);
+      const hash = new KeyHash({ region, offset, bytes: 0 }, kernel);
+      for (const key of [...keys(), ...keys()]) {
+        hash.read(key);
+        const wanted = siphashReference(messageOf(key), seed.slice());
+        const hashed = (BigInt(hash.high) << 32n) | BigInt(hash.low);
+        expect(hashed, `${typeof key} of ${String(key).length}`).toBe(wanted);
+      }
+    },
+  );
+});
+
+describe('SipHash-2-4', () => {
+  const key = new Uint8Array(16).map((_, i) => i);
+  const messages = SIPHASH_VECTORS.map((_, length) => new Uint8Array(length).map((_, i) => i));
+
+  it('has 64 published results, and the reference gives them', () => {
+    const hashes = messages.map((message) => {
+      const bytes = Buffer.alloc(8);
+      bytes.writeBigUInt64LE(siphashReference(message, key));
+      return bytes.toString('hex');
+    });
+    expect(hashes).toHaveLength(64);
+    expect(hashes).toEqual(SIPHASH_VECTORS);
   });
+
+  it.each<KernelName>(['wasm', 'atomics'])(
+    "is the engine's, by %s, in one part or in two",
+    (kernel) => {
+      const engine = openSipHash(kernel);
+      const { buffer } = engine.memory;
+      const seeds = [...new Int32Array(key.buffer)] as [number, number, number, number];
+      const scratch = new Uint8Array(buffer);
+      const hashed = () =>
+        Buffer.from(buffer as ArrayBuffer, buffer.byteLength - 8, 8).toString('hex');
+      for (const [length, message] of messages.entries()) {
+        scratch.set(message);
+        engine.hash(length, length, true, true, ...seeds);
+        expect(hashed(), `${length} bytes`).toBe(SIPHASH_VECTORS[length]);
+        const whole = 8 * Math.floor(length / 16);
+        engine.hash(whole, length, true, false, ...seeds);
+        scratch.set(message.subarray(whole));
+        engine.hash(length - whole, length, false, true, ...seeds);
+        expect(hashed(), `${length} bytes in two parts`).toBe(SIPHASH_VECTORS[length]);
+      }
+    },
+  );
 });

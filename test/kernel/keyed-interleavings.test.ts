@@ -72,7 +72,7 @@ it('calls stalled and killed anywhere never grant a key more than burst + rate x
     const pending: { reservation: Reservation; grant: Grant; key: string }[] = [];
     const threads: { limiter: KeyedTokenBucket; readUs: number }[] = [];
     const join = () => {
-      const limiter = KeyedTokenBucket.attach(made.handle);
+      const limiter = KeyedTokenBucket.attach(structuredClone(made.handle));
       const thread = { limiter, readUs: 0 };
       const read = limiter.clock.now.bind(limiter.clock);
       limiter.clock.now = () => {

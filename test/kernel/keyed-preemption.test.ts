@@ -20,7 +20,7 @@ function table(clock: ManualClock, capacity = 1): KeyedTokenBucket {
 
 /** A thread that is stalled does nothing else: who runs meanwhile is another thread. */
 function joined(made: KeyedTokenBucket): KeyedTokenBucket {
-  return KeyedTokenBucket.attach(made.handle);
+  return KeyedTokenBucket.attach(structuredClone(made.handle));
 }
 
 describe('two threads that see a new key at once', () => {

@@ -42,34 +42,34 @@ const ofKey = (table: KeyedTokenBucket): Counting => ({
 const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
   TokenBucket() {
     const made = TokenBucket.create({ ...bucket, clock: ManualClock.create() });
-    return [counting(made), counting(TokenBucket.attach(made.handle))];
+    return [counting(made), counting(TokenBucket.attach(structuredClone(made.handle)))];
   },
   FixedWindow() {
     const made = FixedWindow.create({ ...window, clock: ManualClock.create() });
-    return [counting(made), counting(FixedWindow.attach(made.handle))];
+    return [counting(made), counting(FixedWindow.attach(structuredClone(made.handle)))];
   },
   SlidingWindow() {
     const made = SlidingWindow.create({ ...window, clock: ManualClock.create() });
-    return [counting(made), counting(SlidingWindow.attach(made.handle))];
+    return [counting(made), counting(SlidingWindow.attach(structuredClone(made.handle)))];
   },
   SlidingLog() {
     const made = SlidingLog.create({ ...window, clock: ManualClock.create() });
-    return [counting(made), counting(SlidingLog.attach(made.handle))];
+    return [counting(made), counting(SlidingLog.attach(structuredClone(made.handle)))];
   },
   KeyedTokenBucket() {
     const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
     made.tryConsume('key', 0.5);
     made.returnTokens('key', 0.5);
-    return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
+    return [ofKey(made), ofKey(KeyedTokenBucket.attach(structuredClone(made.handle)))];
   },
   'KeyedTokenBucket, of a key without a place'() {
     const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
     for (const other of ['one', 'another']) made.acquire(other, LIMIT);
-    return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
+    return [ofKey(made), ofKey(KeyedTokenBucket.attach(structuredClone(made.handle)))];
   },
   'KeyedTokenBucket, of a new key'() {
     const made = KeyedTokenBucket.create({ ...bucket, capacity: 1, clock: ManualClock.create() });
-    return [ofKey(made), ofKey(KeyedTokenBucket.attach(made.handle))];
+    return [ofKey(made), ofKey(KeyedTokenBucket.attach(structuredClone(made.handle)))];
   },
 };
 

@@ -1,13 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
 import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { Position } from '../../src/kernel/bucket/position.ts';
 import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import { WasmBucket } from '../../src/kernel/wasm/bucket.ts';
-import { openWasmKernel } from '../../src/kernel/wasm/module.ts';
+import { openBucket } from '../../src/kernel/core.ts';
 import type { CellPlace } from '../../src/memory/cell.ts';
 import { SEED } from '../support/random.ts';
 
@@ -16,12 +14,8 @@ const DAY_US = 86_400e6;
 const CLOSE_US = 1e-3;
 
 const KERNELS = {
-  JavaScript: (place: CellPlace): BucketKernel => new AtomicsBucket(place),
-  compiled: (place: CellPlace): BucketKernel => {
-    const wasm = openWasmKernel(place.region);
-    if (wasm === undefined) throw new Error('there is no WebAssembly here');
-    return new WasmBucket(wasm, place);
-  },
+  JavaScript: (place: CellPlace): BucketKernel => openBucket(place, 'atomics'),
+  compiled: (place: CellPlace): BucketKernel => openBucket(place, 'wasm'),
 };
 
 /** A bucket that is empty at `nowUs`, and those who wait for its tokens. */

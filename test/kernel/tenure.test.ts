@@ -1,17 +1,17 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { AtomicsBucket } from '../../src/kernel/atomics/bucket.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { endTenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { Tenure } from '../../src/kernel/bucket/tenure.ts';
+import { openBucket } from '../../src/kernel/core.ts';
+import { RECORD, recordOffset } from '../../src/memory/layout.ts';
 
 function made() {
   const region = Region.create();
   const schedule = continuous(1000, 10);
   const bucket = { kind: 'token-bucket', schedule, initial: 10, region, stats: false } as const;
   const place = createBucketCell({ ...bucket, nowUs: 0 });
-  const kernel = new AtomicsBucket(place);
+  const kernel = openBucket(place, 'atomics');
   const reconfigure = (rate: number) => kernel.reconfigure(0, continuous(rate, 10));
   return { place, kernel, tenure: new Tenure(place), reconfigure };
 }
@@ -20,7 +20,7 @@ describe('a tenure', () => {
   test('holds while tokens are taken and given back', () => {
     const { kernel, tenure } = made();
     kernel.acquire(0, 3, 0);
-    kernel.refund(0, 1);
+    kernel.returnTokens(0, 1);
     kernel.drain(1e6, 10);
     expect([tenure.holds, tenure.endures]).toEqual([true, true]);
   });
@@ -49,7 +49,7 @@ describe('a tenure', () => {
 
   test('is in doubt, and endures, after a reconfiguration that was ended before its exchange', () => {
     const { place, tenure, reconfigure } = made();
-    endTenure(place, 0);
+    place.region.i32[(recordOffset(place.offset, 0) + RECORD.tenure) >> 2] = 0;
     expect([tenure.holds, tenure.endures]).toEqual([false, true]);
     tenure.renew();
     expect([tenure.holds, tenure.endures]).toEqual([false, true]);

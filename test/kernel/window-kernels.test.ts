@@ -1,14 +1,7 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import { AtomicsFixedWindow } from '../../src/kernel/atomics/fixed-window.ts';
-import { AtomicsSlidingLog } from '../../src/kernel/atomics/sliding-log.ts';
-import { AtomicsSlidingWindow } from '../../src/kernel/atomics/sliding-window.ts';
-import { AtomicsSometimes } from '../../src/kernel/atomics/sometimes.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { WasmFixedWindow } from '../../src/kernel/wasm/fixed-window.ts';
-import { WasmSlidingLog } from '../../src/kernel/wasm/sliding-log.ts';
-import { WasmSlidingWindow } from '../../src/kernel/wasm/sliding-window.ts';
-import { WasmSometimes } from '../../src/kernel/wasm/sometimes.ts';
+import { openSometimes, openWindow } from '../../src/kernel/core.ts';
 import { createWindowCell } from '../../src/kernel/window/cell.ts';
 import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
 import {
@@ -19,11 +12,11 @@ import {
   type WindowKind,
   type WindowLimit,
 } from '../../src/kernel/window/limit.ts';
-import { createSometimesCell } from '../../src/kernel/window/sometimes-cell.ts';
+import { createSometimesCell } from '../../src/kernel/window/sometimes.ts';
 import { clockTicks, logEpochTicks } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
-import { compiled, same, Twins } from '../support/twins.ts';
+import { same, Twins } from '../support/twins.ts';
 
 const CALLS = 250_000 * SHARE;
 const CALLS_OF_A_LIMITER = 500;
@@ -66,12 +59,6 @@ class Time implements ClockReader {
     if (this.us > this.#bornUs + 11 * YEAR_US) this.us = this.#bornUs;
   }
 }
-
-const OPEN = {
-  'fixed-window': [AtomicsFixedWindow, WasmFixedWindow],
-  'sliding-window': [AtomicsSlidingWindow, WasmSlidingWindow],
-  'sliding-log': [AtomicsSlidingLog, WasmSlidingLog],
-} as const;
 
 function randomLimit(kind: WindowKind, random: Random): WindowLimit {
   const most = kind === 'sliding-log' ? 300 : 2 ** 30 - 1;
@@ -119,11 +106,7 @@ class WindowTwins extends Twins<WindowKernel> {
         stats: false,
         region: Region.create(),
       });
-    const [InJavaScript, Compiled] = OPEN[kind];
-    super(cell, [
-      (place) => new InJavaScript(place),
-      (place) => new Compiled(compiled(place), place),
-    ]);
+    super(cell, (place, kernel) => openWindow(kind, place, kernel));
     this.#kind = kind;
     this.#limit = limit;
     this.#random = random;
@@ -251,10 +234,7 @@ test(`${CALLS} random calls of a Sometimes leave the same words and get the same
     const occasions = { first: number(), every: number(), intervalMs };
     const time = new Time(random);
     const cell = () => createSometimesCell(occasions, time.us, Region.create());
-    const twins = new Twins<SometimesKernel>(cell, [
-      (place) => new AtomicsSometimes(place),
-      (place) => new WasmSometimes(compiled(place), place),
-    ]);
+    const twins = new Twins<SometimesKernel>(cell, openSometimes);
     for (let call = 0; call < CALLS_OF_A_LIMITER; call++) {
       time.pass(intervalMs);
       twins.both(`isDue at ${time.us} of ${JSON.stringify(occasions)}`, (kernel) => {

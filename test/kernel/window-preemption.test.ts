@@ -57,7 +57,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       // A thread that is stalled does nothing else: who runs meanwhile is another thread.
       const threads: ReturnType<typeof join>[] = [];
       const join = () => {
-        const limiter = under.attach(made.handle);
+        const limiter = under.attach(structuredClone(made.handle));
         const thread = { limiter, readUs: 0 };
         const read = limiter.clock.now.bind(limiter.clock);
         limiter.clock.now = () => {

@@ -167,7 +167,7 @@ describe('tokens given back while another thread opens the next window', () => {
     for (let at = 1; at < 12; at++) {
       const clock = ManualClock.create();
       const window = FixedWindow.create({ limit: 2, intervalMs: 100, clock });
-      const opener = preemption.check(FixedWindow.attach(window.handle));
+      const opener = preemption.check(FixedWindow.attach(structuredClone(window.handle)));
       window.tryConsume();
       const grant = window.take(1);
       clock.set(100);

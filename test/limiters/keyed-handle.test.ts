@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { attach, HandleError, type LimiterHandle, ManualClock, Region } from '../../src/index.ts';
-import { KeyedTokenBucket, type KeyedTokenBucketOptions } from '../../src/keyed.ts';
+import {
+  attach,
+  HandleError,
+  KeyedTokenBucket,
+  type KeyedTokenBucketOptions,
+  ManualClock,
+  Region,
+} from '../../src/index.ts';
 import { KEYED } from '../../src/memory/layout.ts';
 
 function create(options: Partial<KeyedTokenBucketOptions> = {}): KeyedTokenBucket {
@@ -9,15 +15,12 @@ function create(options: Partial<KeyedTokenBucketOptions> = {}): KeyedTokenBucke
 }
 
 describe('a handle', () => {
-  test('is not for the core, which says so', () => {
-    const { handle } = create();
-    const unknown = handle as unknown as LimiterHandle<'token-bucket'>;
-    expect(() => attach(unknown)).toThrow(/zerotime\/keyed/);
-  });
-
-  test('attaches to the same buckets', () => {
+  test.each([
+    ['its class', KeyedTokenBucket.attach],
+    ['attach', attach<'keyed-token-bucket'>],
+  ])('attaches to the same buckets by %s', (_, attached) => {
     const made = create();
-    const other = KeyedTokenBucket.attach(structuredClone(made.handle));
+    const other = attached(structuredClone(made.handle));
     expect([made.consumeOrDrain('a', 3), other.consumeOrDrain('a', 9)]).toEqual([3, 2]);
     expect([other.rate, other.burst]).toEqual([10, 5]);
   });

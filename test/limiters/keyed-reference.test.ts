@@ -57,11 +57,11 @@ test('every call answers like a map of exact buckets', () => {
         expect(reservation === undefined).toBe(waited === undefined);
         if (cancels && reservation !== undefined) {
           expect(reservation.cancel()).toBe(true);
-          exact.giveBack(key, nowUs, n);
+          exact.returnTokens(key, nowUs, n);
         }
       } else if (act === 'returnTokens') {
         made.returnTokens(key, n);
-        exact.giveBack(key, nowUs, n);
+        exact.returnTokens(key, nowUs, n);
       } else if (act === 'decide') {
         const before = exact.balance(key, nowUs);
         const allowed = exact.acquire(key, nowUs, n, 0) !== undefined;

@@ -120,7 +120,7 @@ describe('SlidingLog', () => {
     const clock = ManualClock.create();
     const region = Region.create();
     const log = SlidingLog.create({ limit: 1, intervalMs: 100, clock, region });
-    const helper = SlidingLog.attach(log.handle);
+    const helper = SlidingLog.attach(structuredClone(log.handle));
     const now = helper.clock.now.bind(helper.clock);
     let readings = 0;
     helper.clock.now = () => {
@@ -162,7 +162,7 @@ describe('a clock that steps back while a thread that took tokens is stalled', (
       for (let at = 1; at < 25; at++) {
         const clock = ManualClock.create();
         const log = preemption.check(SlidingLog.create({ limit, intervalMs: 100, clock }));
-        const other = SlidingLog.attach(log.handle);
+        const other = SlidingLog.attach(structuredClone(log.handle));
         log.tryConsume(first);
         clock.set(100);
         if (first === 0) log.tryConsume();

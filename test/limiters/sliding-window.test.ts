@@ -94,7 +94,7 @@ describe('a slot that a thread sealed before it died', () => {
     for (let at = 1; at < 20; at++) {
       const clock = ManualClock.create();
       const window = SlidingWindow.create({ limit: 3, intervalMs: 100, slots: 4, clock });
-      const dying = preemption.check(SlidingWindow.attach(window.handle));
+      const dying = preemption.check(SlidingWindow.attach(structuredClone(window.handle)));
       window.tryConsume(2);
       clock.set(25);
       const end = preemption.call(

@@ -149,6 +149,18 @@ describe('a handle', () => {
     expect(attach(leaky)).toBeInstanceOf(LeakyBucket);
   });
 
+  test('is read once, so that no getter can change what was checked', () => {
+    const reads: string[] = [];
+    const watched = new Proxy(handle, {
+      get: (target, field) => {
+        reads.push(String(field));
+        return Reflect.get(target, field);
+      },
+    });
+    expect(attach(watched)).toBeInstanceOf(TokenBucket);
+    expect(reads.sort()).toEqual(Object.keys(handle).sort());
+  });
+
   test('that cannot be read has the reason as its cause', () => {
     const hostile = Object.defineProperty({}, 'zerotime', { get: thrown });
     expect(() => attach(hostile as TokenBucket['handle'])).toThrow(

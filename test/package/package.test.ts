@@ -114,15 +114,15 @@ describe('the packed file', () => {
     }
   });
 
-  test('has a core of less than 40 KiB: the main entry point and all it loads, without types', async () => {
+  test('has a core of less than 52 KiB: the main entry point and all it loads, without types', async () => {
     const core = await filesBehind('zerotime');
     expect(core.length).toBeGreaterThan(40);
-    expect(core.filter((file) => /src\/(cli|integrations)|keyed/.test(file))).toEqual([]);
+    expect(core.filter((file) => /src\/(cli|integrations)/.test(file))).toEqual([]);
     const bytes = archivedBytes(installed, core);
     console.info(
       `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(installed.packedBytes / KIB).toFixed(1)} KiB`,
     );
-    expect(bytes).toBeLessThan(40 * KIB);
+    expect(bytes).toBeLessThan(52 * KIB);
   });
 });
 

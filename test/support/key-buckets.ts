@@ -39,7 +39,24 @@ export class KeyBuckets<Key> {
     return taken;
   }
 
-  giveBack(key: Key, nowUs: number, n: number): void {
+  /** When the key's bucket was empty, or will be. Undefined for a key that never took any. */
+  zeroUs(key: Key): number | undefined {
+    return this.#zeroUs.get(key);
+  }
+
+  /** Takes an acquisition back while the bucket is as that left it; false otherwise. */
+  cancel(key: Key, n: number, zeroUs: number | undefined): boolean {
+    if (zeroUs === undefined || this.#zeroUs.get(key) !== zeroUs) return false;
+    this.#zeroUs.set(key, zeroUs - n * this.#tokenUs);
+    return true;
+  }
+
+  /** How many keys have a bucket that is not full. */
+  notFull(nowUs: number): number {
+    return [...this.#zeroUs.keys()].filter((key) => this.balance(key, nowUs) < this.#burst).length;
+  }
+
+  returnTokens(key: Key, nowUs: number, n: number): void {
     const full = nowUs - this.#burst * this.#tokenUs;
     this.#zeroUs.set(key, Math.max(this.#zero(key, nowUs) - n * this.#tokenUs, full));
   }

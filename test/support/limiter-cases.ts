@@ -13,6 +13,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { PlainBucket } from './plain-limiter.ts';
 
 /** Methods that the contract suite also tests if a class has them. */
 interface ContractLimiter extends Limiter {
@@ -25,8 +26,8 @@ interface ContractLimiter extends Limiter {
 /** One limiter class under the contract: it admits `LIMIT` at once, then nothing for a while. */
 export interface LimiterCase {
   readonly name: string;
-  /** The kernel that works on its memory. */
-  readonly kernel: KernelName;
+  /** What works on its memory: a kernel, or the page's plain code. */
+  readonly kernel: KernelName | 'plain';
   readonly create: (clock: ManualClock) => ContractLimiter;
   /** Attaches a copy as another thread would; undefined for limiters without a handle. */
   readonly attach?: (limiter: ContractLimiter) => ContractLimiter;
@@ -130,9 +131,24 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
 
 const KERNELS: readonly KernelName[] = ['wasm', 'atomics'];
 
-export const LIMITER_CASES: readonly LimiterCase[] = KERNELS.flatMap((kernel) =>
-  casesOf(kernel).map((limiterCase) => ({ ...limiterCase, kernel })),
-);
+/** The algorithm on a page, under the same contract. */
+const PLAIN: LimiterCase = {
+  name: 'PlainBucket',
+  kernel: 'plain',
+  create: (clock) => PlainBucket.create({ rate: 10, burst: LIMIT, clock }),
+  attach: (limiter) => {
+    if (!(limiter instanceof PlainBucket)) throw new TypeError('not a PlainBucket');
+    return PlainBucket.attach(limiter.memory, { rate: 10, burst: LIMIT, clock: limiter.clock });
+  },
+  refillMs: 500,
+};
+
+export const LIMITER_CASES: readonly LimiterCase[] = [
+  ...KERNELS.flatMap((kernel) =>
+    casesOf(kernel).map((limiterCase) => ({ ...limiterCase, kernel })),
+  ),
+  PLAIN,
+];
 
 /** A clock at an arbitrary valid time. */
 export function someClock(): ManualClock {

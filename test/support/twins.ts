@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { HandleError, RateLimitError } from '../../src/index.ts';
-import { openWasmKernel, type WasmKernel } from '../../src/kernel/wasm/module.ts';
+import { HandleError, type KernelName, RateLimitError } from '../../src/index.ts';
 import type { CellPlace } from '../../src/memory/cell.ts';
 import { CELL } from '../../src/memory/layout.ts';
 
@@ -10,13 +9,6 @@ export function same(a: unknown, b: unknown): boolean {
   return Object.entries(a).every(([key, value]) => same(value, (b as typeof a)[key as never]));
 }
 
-/** The compiled kernel for a cell. */
-export function compiled({ region }: CellPlace): WasmKernel {
-  const kernel = openWasmKernel(region);
-  if (kernel === undefined) throw new Error('there is no WebAssembly here');
-  return kernel;
-}
-
 /** The same cell twice, each with a kernel of its own. */
 export class Twins<Kernel> {
   readonly kernels: readonly [Kernel, Kernel];
@@ -24,12 +16,10 @@ export class Twins<Kernel> {
   readonly #bytes: readonly [Uint8Array, Uint8Array];
   #last = '';
 
-  /** `make` lays a cell down; the first kernel is the one to compare with. */
-  constructor(make: () => CellPlace, open: readonly ((place: CellPlace) => Kernel)[]) {
-    const [atomics, wasm] = open;
-    if (atomics === undefined || wasm === undefined) throw new Error('twins are two');
+  /** `make` lays a cell down; the first kernel is JavaScript, the second WebAssembly. */
+  constructor(make: () => CellPlace, open: (place: CellPlace, kernel: KernelName) => Kernel) {
     this.places = [make(), make()];
-    this.kernels = [atomics(this.places[0]), wasm(this.places[1])];
+    this.kernels = [open(this.places[0], 'atomics'), open(this.places[1], 'wasm')];
     const bytes = ({ region, offset, bytes }: CellPlace) => {
       region.i32[(offset + CELL.nonce) >> 2] = 0; // random
       return new Uint8Array(region.buffer, offset, bytes);

@@ -10,6 +10,10 @@ export interface WindowReference {
   retryUs(n: number, nowUs: number): number;
   /** Microseconds until all of the limit is available again. */
   resetUs(nowUs: number): number;
+  /** What an admission must find unchanged to be taken back. */
+  readonly state: string;
+  /** Takes the latest admission back, of `n`, if the state is the one that it left; false if not. */
+  cancel(n: number, state: string): boolean;
 }
 
 export interface ReferenceLimit {
@@ -22,9 +26,22 @@ export class FixedWindowReference implements WindowReference {
   readonly #options: ReferenceLimit;
   #windowStart = 0;
   #admitted: number[] = [];
+  /** Since the window opened: then it ends on time, however few it has admitted. */
+  #wasCancelled = false;
 
   constructor(options: ReferenceLimit) {
     this.#options = options;
+  }
+
+  get state(): string {
+    return `${this.#admitted.length} from ${this.#windowStart}, ${this.#wasCancelled}`;
+  }
+
+  cancel(n: number, state: string): boolean {
+    if (this.state !== state) return false;
+    this.#admitted.length -= n;
+    this.#wasCancelled = true;
+    return true;
   }
 
   #isOver(nowUs: number): boolean {
@@ -33,8 +50,10 @@ export class FixedWindowReference implements WindowReference {
 
   attempt(least: number, most: number, nowUs: number): number {
     const { limit } = this.#options;
-    if (this.#admitted.length + most > limit && this.#isOver(nowUs)) {
+    const mayEnd = this.#wasCancelled || this.#admitted.length + most > limit;
+    if (mayEnd && this.#isOver(nowUs)) {
       this.#windowStart = nowUs;
+      this.#wasCancelled = false;
       this.#admitted = [];
     }
     const free = limit - this.#admitted.length;
@@ -69,6 +88,17 @@ export class SlidingWindowReference implements WindowReference {
   constructor(options: ReferenceLimit) {
     this.#options = options;
     this.#slotUs = options.intervalUs / options.slots;
+  }
+
+  get state(): string {
+    const slot = this.#slotAt(this.#latestUs);
+    return `${this.#admitted.filter((at) => at === slot).length} in slot ${slot}`;
+  }
+
+  cancel(n: number, state: string): boolean {
+    if (this.state !== state) return false;
+    this.#admitted.length -= n;
+    return true;
   }
 
   /** The limiter's time never runs backwards. */
@@ -113,6 +143,12 @@ export class SlidingLogReference implements WindowReference {
 
   constructor(options: ReferenceLimit) {
     this.#options = options;
+  }
+
+  /** A log's admission wrote over older ones, which nothing brings back. */
+  readonly state = '';
+  cancel(): boolean {
+    return false;
   }
 
   available(nowUs: number): number {

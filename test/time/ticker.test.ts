@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { TICKER_CLOCK } from '../../src/memory/layout.ts';
 import { runTicker } from '../../src/time/ticker.ts';
-import { TICKER, TickerCell } from '../../src/time/ticker-cell.ts';
+import { TickerCell } from '../../src/time/ticker-cell.ts';
 
 // Runs the ticker's thread code in this thread; it ends when the mocked clock has no readings left.
 
@@ -22,7 +23,7 @@ function ticked(periodMs: number, readings: readonly number[]) {
     return [Math.floor(us / 1e6), (us % 1e6) * 1000];
   });
   const parentPort = { postMessage: (message: unknown) => said.push(message) };
-  expect(() => runTicker({ parentPort, workerData: cell.buffer }, TICKER)).toThrow(ENDED);
+  expect(() => runTicker({ parentPort, workerData: cell.buffer }, TICKER_CLOCK)).toThrow(ENDED);
   return { published, said };
 }
 

@@ -1,8 +1,8 @@
+import type { ArrivalPlan } from './arrival-plan.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
 import { RateCourse } from './rate-course.ts';
 import type { RateMeter } from './rate-meter.ts';
-import type { Schedule } from './schedule.ts';
 import type { ThreadHandle } from './thread-handle.ts';
 
 /** Time for a stop to reach all threads, so that they end at the same instant. */
@@ -59,7 +59,7 @@ export interface RunWindow {
 export async function drive(
   { durationMs, timeoutMs, ramp }: LoadOptions,
   threads: readonly ThreadHandle[],
-  { bucket, startUs: firstUs }: Schedule,
+  { bucket, startUs: firstUs }: ArrivalPlan,
   aheadUs: number | undefined,
   meter: RateMeter,
   { stop, onProgress, onSteerable }: RunHooks,

@@ -1,6 +1,6 @@
 import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions } from './options.ts';
-import type { Counters, TallyRecord } from './tally.ts';
+import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** The warm-up of a thread before the run. */
 export interface Rehearsal {
@@ -53,7 +53,7 @@ export type LoadEvent =
       readonly type: 'report';
       /** Instants admitted since the last report. */
       readonly admissions: Float64Array;
-      readonly counters: Counters;
+      readonly counters: RequestCounts;
       readonly waiting: number;
     }
   /** The last message, after all requests have ended. */

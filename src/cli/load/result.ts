@@ -1,10 +1,10 @@
 import type { GuaranteeVerdict } from './guarantee.ts';
 import type { LoadOptions } from './options.ts';
-import type { Counters, Tally } from './tally.ts';
+import type { RequestCounts, Tally } from './tally.ts';
 
 interface ThreadResult {
   readonly admitted: number;
-  readonly counters: Counters;
+  readonly counters: RequestCounts;
   /** Why the thread ended early. What it had not reported by then is missing from all results. */
   readonly crash: string | undefined;
 }

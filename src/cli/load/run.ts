@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { countPerSlot, mergeAdmissions } from './admission-log.ts';
+import { planArrivals } from './arrival-plan.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
 import type { ServerListening } from './echo-server.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
@@ -10,7 +11,6 @@ import type { LoadOptions } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
 import { RateMeter } from './rate-meter.ts';
 import type { LoadResult } from './result.ts';
-import { openSchedule } from './schedule.ts';
 import { Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
@@ -56,11 +56,11 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
 
     hooks.onStart?.(url);
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
-    const schedule = openSchedule(options.ramp?.from ?? options.rate, options.burst, leadMs);
-    meter = new RateMeter(schedule.startUs - HALF_SLOT_US);
+    const plan = planArrivals(options.ramp?.from ?? options.rate, options.burst, leadMs);
+    meter = new RateMeter(plan.startUs - HALF_SLOT_US);
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
-    const window = await drive(options, threads, schedule, aheadUs, meter, hooks);
+    const window = await drive(options, threads, plan, aheadUs, meter, hooks);
     return collect({ options, url, startedAt, threads, ...window });
   } finally {
     fleet?.close();

@@ -26,7 +26,7 @@ export interface ErrorCount {
 }
 
 /** The counts that change while a thread runs. */
-export interface Counters {
+export interface RequestCounts {
   sent: number;
   /** Responses with a status below 400. */
   succeeded: number;
@@ -36,7 +36,7 @@ export interface Counters {
 
 /** A {@link Tally} as plain data for another thread. */
 export interface TallyRecord {
-  readonly counters: Counters;
+  readonly counters: RequestCounts;
   readonly statusCodes: readonly (readonly [status: number, count: number])[];
   readonly errors: readonly ErrorCount[];
   /** Histograms of microseconds in HdrHistogram's compressed encoding. */
@@ -59,7 +59,7 @@ function emptyHistogram(): Histogram {
 
 /** The outcomes of requests, of one thread or, after {@link Tally.add}, of several. */
 export class Tally {
-  readonly counters: Counters = { sent: 0, succeeded: 0, failed: 0 };
+  readonly counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly statusCodes = new Map<number, number>();
   readonly errors = new Map<ErrorKind, ErrorCount>();
   readonly histograms: Readonly<Record<Span, Histogram>> = {

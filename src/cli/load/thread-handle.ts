@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
-import type { Counters, TallyRecord } from './tally.ts';
+import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
 export class ThreadHandle {
@@ -9,7 +9,7 @@ export class ThreadHandle {
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
   /** As of the last report. */
-  counters: Counters = { sent: 0, succeeded: 0, failed: 0 };
+  counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
   /** Resolves when the thread has loaded its code or has crashed; never rejects. */

@@ -1,16 +1,16 @@
 import { isUnreachable } from './link.ts';
 import type { RedisSettings } from './redis-options.ts';
-import type { Tally } from './redis-stats.ts';
+import type { CallCounts } from './redis-stats.ts';
 import { untilRetry } from './waiting.ts';
 
 /** Asks the server, and applies `whenUnreachable` if it does not answer. */
 export class Answers {
   readonly #settings: RedisSettings;
-  readonly #tally: Tally;
+  readonly #counts: CallCounts;
 
-  constructor(settings: RedisSettings, tally: Tally) {
+  constructor(settings: RedisSettings, counts: CallCounts) {
     this.#settings = settings;
-    this.#tally = tally;
+    this.#counts = counts;
   }
 
   /**
@@ -48,10 +48,10 @@ export class Answers {
   async #counted<T>(ask: () => Promise<T>): Promise<T> {
     try {
       const answer = await ask();
-      this.#tally.answered();
+      this.#counts.answered();
       return answer;
     } catch (error) {
-      if (isUnreachable(error)) this.#tally.unanswered(error);
+      if (isUnreachable(error)) this.#counts.unanswered(error);
       throw error;
     }
   }

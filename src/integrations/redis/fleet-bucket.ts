@@ -1,4 +1,5 @@
 import type { LimiterStats } from '../../kernel/bucket/kernel.ts';
+import type { ContinuousLimit } from '../../limiters/limit.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
@@ -8,7 +9,7 @@ import { Buyer } from './fleet/buyer.ts';
 import type { BuyingTerms } from './fleet/buying-rule.ts';
 import { FleetSpender } from './fleet/spender.ts';
 import { Stock } from './fleet/stock.ts';
-import { type LocalShare, Supply } from './fleet/supply.ts';
+import { Supply } from './fleet/supply.ts';
 import { RedisTokenBucket } from './redis-token-bucket.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -73,7 +74,7 @@ export interface FleetStats {
   /** Tokens bought. */
   readonly bought: number;
   /** Tokens returned to the source. */
-  readonly givenBack: number;
+  readonly returned: number;
   /** Commands that failed because the source was unreachable. */
   readonly failures: number;
   /** Whether the source answered the last command. */
@@ -92,7 +93,7 @@ function termsOf(options: FleetBucketOptions): BuyingTerms {
   return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000 };
 }
 
-function shareOf(options: FleetBucketOptions): LocalShare | undefined {
+function shareOf(options: FleetBucketOptions): ContinuousLimit | undefined {
   const { whenUnreachable = 'refuse', stock } = options;
   if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
     throw new RangeError(
@@ -180,10 +181,10 @@ export class FleetBucket extends FleetSpender {
 
   /** The buyer's counts so far. */
   stats(): FleetStats {
-    const { purchases, bought, givenBack } = this.#buyer;
+    const { purchases, bought, returned } = this.#buyer;
     const { failures, isReachable } = this.#supply;
     const threads = this.#isCounted ? this.stock.bucket.stats() : undefined;
-    return { purchases, bought, givenBack, failures, isReachable, threads };
+    return { purchases, bought, returned, failures, isReachable, threads };
   }
 
   /**

@@ -1,9 +1,8 @@
 import { MAX_CAPACITY } from '../../kernel/keyed/cell.ts';
 import type { Key } from '../../kernel/keyed/message.ts';
-import type { Decision } from '../../limiters/decision.ts';
+import { type CallsOfKey, KeyedCalls } from '../../limiters/keyed-calls.ts';
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { BucketLimit, LimitChange } from '../../limiters/limit.ts';
-import type { WaitOptions } from '../../limiters/limiter.ts';
 import { checkNumber, checkObject } from '../../options.ts';
 import { keyName } from './key-name.ts';
 import {
@@ -13,7 +12,7 @@ import {
   type RedisSettings,
 } from './redis-options.ts';
 import type { RedisReservation } from './redis-reservation.ts';
-import { type RedisStats, Tally } from './redis-stats.ts';
+import { CallCounts, type RedisStats } from './redis-stats.ts';
 import { RedisTokenBucket } from './redis-token-bucket.ts';
 
 /** Options of {@link RedisKeyedTokenBucket.create}. */
@@ -27,6 +26,12 @@ export type RedisKeyedTokenBucketOptions = BucketLimit &
      */
     readonly localCapacity?: number;
   };
+
+/** Stands for the bucket of a key that is none: every call rejects with the reason. */
+function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
+  const call = () => Promise.reject(reason);
+  return new Proxy({} as CallsOfKey<'async', RedisReservation>, { get: () => call });
+}
 
 /**
  * A token bucket per key (a user, an address) on a Redis or Valkey server: one limit per key for
@@ -42,7 +47,7 @@ export type RedisKeyedTokenBucketOptions = BucketLimit &
  * const limiter = perUser.for(user); // the same methods, without the key
  * ```
  */
-export class RedisKeyedTokenBucket {
+export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation> {
   /** The prefix of the buckets' names on the server. */
   readonly prefix: string;
   /** The rate of each key in tokens per second, unless changed by `reconfigure`. */
@@ -50,16 +55,17 @@ export class RedisKeyedTokenBucket {
   /** The largest number of tokens in a key's bucket, unless changed by `reconfigure`. */
   readonly burst: number;
   readonly #settings: RedisSettings;
-  readonly #tally: Tally;
+  readonly #counts: CallCounts;
   readonly #localCapacity: number;
   #locals: KeyedTokenBucket | undefined;
 
   private constructor(settings: RedisSettings, prefix: string, localCapacity: number) {
+    super();
     this.#settings = settings;
     this.prefix = prefix;
     this.rate = settings.schedule.rate;
     this.burst = settings.schedule.burst;
-    this.#tally = new Tally(settings.onUnreachable);
+    this.#counts = new CallCounts(settings.onUnreachable);
     this.#localCapacity = localCapacity;
   }
 
@@ -94,70 +100,28 @@ export class RedisKeyedTokenBucket {
    */
   for(key: Key): RedisTokenBucket {
     const name = keyName(this.prefix, key);
-    return new RedisTokenBucket(this.#settings, name, this.#tally, () => this.#local().for(key));
+    return new RedisTokenBucket(this.#settings, name, this.#counts, () => this.#local().for(key));
   }
 
-  /** {@link RedisTokenBucket.tryConsume} of the key's bucket. */
-  async tryConsume(key: Key, n?: number): Promise<boolean> {
-    return this.for(key).tryConsume(n);
+  /** @internal */
+  protected of(key: Key): CallsOfKey<'async', RedisReservation> {
+    try {
+      return this.for(key);
+    } catch (error) {
+      return rejecting(error);
+    }
   }
 
-  /** {@link RedisTokenBucket.consumeOrDrain} of the key's bucket. */
-  async consumeOrDrain(key: Key, n: number): Promise<number> {
-    return this.for(key).consumeOrDrain(n);
-  }
-
-  /** {@link RedisTokenBucket.decide} of the key's bucket. */
-  async decide(key: Key, n?: number): Promise<Decision> {
-    return this.for(key).decide(n);
-  }
-
-  /** {@link RedisTokenBucket.acquire} of the key's bucket. */
-  async acquire(key: Key, n?: number, maxWaitMs?: number): Promise<number> {
-    return this.for(key).acquire(n, maxWaitMs);
-  }
-
-  /** {@link RedisTokenBucket.reserve} of the key's bucket. */
-  async reserve(
-    key: Key,
-    n?: number,
-    options?: { readonly maxWaitMs?: number },
-  ): Promise<RedisReservation | undefined> {
-    return this.for(key).reserve(n, options);
-  }
-
-  /** {@link RedisTokenBucket.wait} for the key's bucket. */
-  async wait(key: Key, n?: number, options?: WaitOptions): Promise<void> {
-    return this.for(key).wait(n, options);
-  }
-
-  /** {@link RedisTokenBucket.returnTokens} to the key's bucket. */
-  async returnTokens(key: Key, n: number): Promise<void> {
-    return this.for(key).returnTokens(n);
-  }
-
-  /** {@link RedisTokenBucket.available} of the key's bucket. */
-  async available(key: Key): Promise<number> {
-    return this.for(key).available();
-  }
-
-  /** {@link RedisTokenBucket.balance} of the key's bucket. */
-  async balance(key: Key): Promise<number> {
-    return this.for(key).balance();
-  }
-
-  /** {@link RedisTokenBucket.timeUntil} of the key's bucket. */
-  async timeUntil(key: Key, tokens: number): Promise<number> {
-    return this.for(key).timeUntil(tokens);
-  }
-
-  /** {@link RedisTokenBucket.reconfigure} of this key's bucket only. */
+  /**
+   * Changes the limit of this key only, for all processes that use the prefix: see
+   * {@link RedisTokenBucket.reconfigure}.
+   */
   async reconfigure(key: Key, limit: LimitChange): Promise<void> {
     return this.for(key).reconfigure(limit);
   }
 
   /** Counts over all calls of this object and of the limiters that it created. */
   stats(): RedisStats {
-    return this.#tally.stats();
+    return this.#counts.stats();
   }
 }

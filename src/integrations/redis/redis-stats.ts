@@ -13,7 +13,7 @@ export interface RedisStats {
 }
 
 /** Counts calls, and reports when the server stops answering. */
-export class Tally {
+export class CallCounts {
   readonly #onUnreachable: (error: RateLimitError) => void;
   #calls = 0;
   #admitted = 0;

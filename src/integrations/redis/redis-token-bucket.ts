@@ -17,7 +17,7 @@ import {
   type WhenUnreachable,
 } from './redis-options.ts';
 import { RedisReservation } from './redis-reservation.ts';
-import { type RedisStats, Tally } from './redis-stats.ts';
+import { CallCounts, type RedisStats } from './redis-stats.ts';
 import { type Acquired, RemoteBucket, type RemoteReceipt } from './remote-bucket.ts';
 import type { TokenSource } from './token-source.ts';
 import { orAborted } from './waiting.ts';
@@ -53,7 +53,7 @@ export class RedisTokenBucket implements TokenSource {
   readonly key: string;
   readonly #settings: RedisSettings;
   readonly #remote: RemoteBucket;
-  readonly #tally: Tally;
+  readonly #counts: CallCounts;
   readonly #answers: Answers;
   readonly #local: () => BucketCalls;
 
@@ -61,14 +61,14 @@ export class RedisTokenBucket implements TokenSource {
   constructor(
     settings: RedisSettings,
     key: string,
-    tally: Tally,
+    counts: CallCounts,
     local: (remote: RemoteBucket) => BucketCalls,
   ) {
     this.key = key;
     this.#settings = settings;
     this.#remote = new RemoteBucket({ ...settings, key });
-    this.#tally = tally;
-    this.#answers = new Answers(settings, tally);
+    this.#counts = counts;
+    this.#answers = new Answers(settings, counts);
     this.#local = () => local(this.#remote);
   }
 
@@ -81,8 +81,8 @@ export class RedisTokenBucket implements TokenSource {
     const settings = checkRedisOptions(options);
     const key = checkName('key', options.key);
     const share = new LocalShare(settings.processes, settings.localBucket);
-    const tally = new Tally(settings.onUnreachable);
-    return new RedisTokenBucket(settings, key, tally, ({ schedule }) => share.of(schedule));
+    const counts = new CallCounts(settings.onUnreachable);
+    return new RedisTokenBucket(settings, key, counts, ({ schedule }) => share.of(schedule));
   }
 
   /** What calls do while the server does not answer. */
@@ -109,7 +109,7 @@ export class RedisTokenBucket implements TokenSource {
 
   /** Counts over the calls of this object. */
   stats(): RedisStats {
-    return this.#tally.stats();
+    return this.#counts.stats();
   }
 
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
@@ -119,7 +119,7 @@ export class RedisTokenBucket implements TokenSource {
       async () => (await this.#remote.acquire(n, 0)).waitUs === 0,
       { refuse: () => false, local: () => this.#local().tryConsume(n) },
     );
-    this.#tally.count(isAdmitted ? n : 0, !isAdmitted);
+    this.#counts.count(isAdmitted ? n : 0, !isAdmitted);
     return isAdmitted;
   }
 
@@ -130,7 +130,7 @@ export class RedisTokenBucket implements TokenSource {
       refuse: () => 0,
       local: () => this.#local().consumeOrDrain(n),
     });
-    this.#tally.count(taken, taken === 0 && n >= 1);
+    this.#counts.count(taken, taken === 0 && n >= 1);
     return taken;
   }
 
@@ -145,7 +145,7 @@ export class RedisTokenBucket implements TokenSource {
       refuse: () => this.#refusal(),
       local: () => this.#local().decide(n),
     });
-    this.#tally.count(decision.allowed ? n : 0, !decision.allowed);
+    this.#counts.count(decision.allowed ? n : 0, !decision.allowed);
     return decision;
   }
 
@@ -170,7 +170,7 @@ export class RedisTokenBucket implements TokenSource {
       },
       { refuse: () => REFUSED, local: () => this.#local().acquire(n, maxWaitMs) },
     );
-    this.#tally.count(waitMs === REFUSED ? 0 : n, waitMs === REFUSED);
+    this.#counts.count(waitMs === REFUSED ? 0 : n, waitMs === REFUSED);
     return waitMs;
   }
 
@@ -204,7 +204,7 @@ export class RedisTokenBucket implements TokenSource {
         },
       },
     );
-    this.#tally.count(reservation === undefined ? 0 : n, reservation === undefined);
+    this.#counts.count(reservation === undefined ? 0 : n, reservation === undefined);
     return reservation;
   }
 
@@ -252,10 +252,10 @@ export class RedisTokenBucket implements TokenSource {
         await this.#sleep(acquired, { strict, signal });
       }
     } catch (error) {
-      this.#tally.count(0, true);
+      this.#counts.count(0, true);
       throw error;
     }
-    this.#tally.count(n, false);
+    this.#counts.count(n, false);
   }
 
   async #sleep(
@@ -279,7 +279,7 @@ export class RedisTokenBucket implements TokenSource {
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
     const lapse = () => undefined;
-    await this.#answers.ask(() => this.#remote.refund(n), { refuse: lapse, local: lapse });
+    await this.#answers.ask(() => this.#remote.returnTokens(n), { refuse: lapse, local: lapse });
   }
 
   /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */

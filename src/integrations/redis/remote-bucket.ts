@@ -1,4 +1,4 @@
-import { LATER, NEVER, type Verdict } from '../../kernel/bucket/kernel.ts';
+import { LATER, NEVER, type Outcome } from '../../kernel/bucket/kernel.ts';
 import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import { type Schedule, ticksOf } from '../../kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/bucket/ticks.ts';
@@ -8,7 +8,7 @@ import type { Link } from './link.ts';
 
 /** The state of a bucket on the server after a call. */
 interface Standing {
-  readonly outcome: string;
+  readonly result: string;
   readonly schedule: Schedule;
   readonly originUs: number;
   /** The server's time, adjusted so that it never runs backwards. */
@@ -29,7 +29,7 @@ export interface RemoteReceipt {
   readonly cost: bigint;
 }
 
-/** The outcome of an acquisition. */
+/** What an acquisition came to. */
 export interface Acquired {
   /** Microseconds to wait before acting, LATER or NEVER. */
   readonly waitUs: number;
@@ -46,8 +46,8 @@ function heldTicks({ schedule, originUs, nowUs, zeroTime }: Standing): number {
 }
 
 function waitUsOf(standing: Standing): number {
-  if (standing.outcome === 'never') return NEVER;
-  if (standing.outcome === 'later') return LATER;
+  if (standing.result === 'never') return NEVER;
+  if (standing.result === 'later') return LATER;
   const { schedule, originUs, nowUs } = standing;
   const { fillTicks, ticksPerMicro } = schedule;
   const due = 0 - heldTicks(standing);
@@ -113,17 +113,17 @@ export class RemoteBucket {
         timeUs === undefined ? '' : String(timeUs()),
         ...rest,
       ]);
-      const [outcome = ''] = answer;
-      if (outcome === 'stale') this.#learn(answer[2] ?? '');
-      else if (outcome === 'gone') this.#learn(this.#ownText);
-      else return this.#standing(outcome, schedule, answer.slice(2).map(Number));
+      const [result = ''] = answer;
+      if (result === 'stale') this.#learn(answer[2] ?? '');
+      else if (result === 'gone') this.#learn(this.#ownText);
+      else return this.#standing(result, schedule, answer.slice(2).map(Number));
     }
   }
 
-  #standing(outcome: string, schedule: Schedule, numbers: readonly number[]): Standing {
+  #standing(result: string, schedule: Schedule, numbers: readonly number[]): Standing {
     const [nowUs = 0, originUs = 0, high = 0, low = 0, generation = 0, taken = 0] = numbers;
     const zeroTime = ticksOfHalves(high, low);
-    return { outcome, schedule, nowUs, originUs, zeroTime, generation, taken };
+    return { result, schedule, nowUs, originUs, zeroTime, generation, taken };
   }
 
   async #take(tokens: number, maxWaitUs: number): Promise<Standing> {
@@ -155,12 +155,12 @@ export class RemoteBucket {
     };
   }
 
-  async decide(tokens: number): Promise<Verdict> {
+  async decide(tokens: number): Promise<Outcome> {
     const standing = await this.#take(tokens, 0);
-    const { schedule, nowUs, outcome } = standing;
+    const { schedule, nowUs, result } = standing;
     const held = heldTicks(standing);
     const wanted = Number(ticksOf(tokens, schedule.ticksPerToken, Math.ceil));
-    const allowed = outcome === 'ok';
+    const allowed = result === 'ok';
     return {
       allowed,
       burst: schedule.burst,
@@ -180,21 +180,21 @@ export class RemoteBucket {
     return taken;
   }
 
-  async refund(tokens: number): Promise<void> {
-    await this.#call('give', ({ ticksPerToken }) =>
+  async returnTokens(tokens: number): Promise<void> {
+    await this.#call('return', ({ ticksPerToken }) =>
       halvesOf(ticksOf(Math.min(tokens, MAX_SPAN_TICKS), ticksPerToken, Math.floor)),
     );
   }
 
   /** Undoes an acquisition if nothing was written since. */
   async cancel({ originUs, zeroTime, generation, cost }: RemoteReceipt): Promise<boolean> {
-    const { outcome } = await this.#call('cancel', () => [
+    const { result } = await this.#call('cancel', () => [
       ...halvesOf(cost),
       ...halvesOf(zeroTime),
       String(originUs),
       String(generation),
     ]);
-    return outcome === 'ok';
+    return result === 'ok';
   }
 
   async balance(): Promise<number> {

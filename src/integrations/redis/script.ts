@@ -18,7 +18,7 @@ export const NO_BUCKET = 'ZEROTIMENOBUCKET';
 /**
  * One script for all calls, on one key. Its arguments:
  *
- *     1 the operation: take, drain, give, cancel or change
+ *     1 the operation: take, drain, return, cancel or change
  *     2 the limit that the caller assumes: see limit-text.ts
  *     3 1 if that is the limit of its options, with which a missing bucket is created
  *     4 the deadline in microseconds of the server's clock, after which the caller has given up
@@ -192,16 +192,16 @@ local function move(toHigh, toLow)
   store()
 end
 
-local outcome, taken = 'ok', 0
+local result, taken = 'ok', 0
 local amountHigh, amountLow = tonumber(ARGV[6]), tonumber(ARGV[7])
 if operation == 'take' then
   local dueHigh, dueLow = aheadHigh + amountHigh, aheadLow + amountLow
   if amountHigh == 0 and amountLow == 0 then
-    outcome = 'ok'
+    result = 'ok'
   elseif value(amountHigh - bucket.capHigh, amountLow - bucket.capLow) > 0 then
-    outcome = 'never'
+    result = 'never'
   elseif untilIn(value(dueHigh, dueLow)) > tonumber(ARGV[8]) then
-    outcome = 'later'
+    result = 'later'
   else
     move(dueHigh, dueLow)
   end
@@ -221,7 +221,7 @@ elseif operation == 'drain' then
   if gone > 0 and (amountHigh > 0 or amountLow > 0) then
     move(aheadHigh + amountHigh, aheadLow + amountLow)
   end
-elseif operation == 'give' then
+elseif operation == 'return' then
   local toHigh, toLow = aheadHigh - amountHigh, aheadLow - amountLow
   if value(toHigh + bucket.capHigh, toLow + bucket.capLow) < 0 then
     toHigh, toLow = -bucket.capHigh, -bucket.capLow
@@ -235,7 +235,7 @@ elseif operation == 'cancel' then
     aheadHigh, aheadLow = ahead()
     store()
   else
-    outcome = 'later'
+    result = 'later'
   end
 elseif operation == 'change' then
   local old, nextLimit = bucket, readLimit(ARGV[8])
@@ -269,7 +269,7 @@ elseif operation == 'change' then
 end
 
 if not isStored then store() end
-return {outcome, server, now, text(origin), high, low, generation, taken}
+return {result, server, now, text(origin), high, low, generation, taken}
 `;
 
 /** The name under which EVALSHA finds the script. */

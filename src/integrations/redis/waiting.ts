@@ -1,4 +1,6 @@
 import type { RateLimitError } from '../../errors.ts';
+import { onAbort } from '../../time/on-abort.ts';
+import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { type Link, unreachable } from './link.ts';
 
@@ -11,20 +13,18 @@ export function orAborted<T>(
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     let isOver = false;
-    const onAbort = () => {
+    const unlink = onAbort(signal, (reason) => {
       isOver = true;
-      reject(signal.reason);
-    };
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
+      reject(reason);
+    });
     work.then(
       (value) => {
-        signal.removeEventListener('abort', onAbort);
+        unlink();
         if (isOver) undo(value).catch(() => undefined);
         else resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener('abort', onAbort);
+        unlink();
         reject(error);
       },
     );
@@ -42,24 +42,9 @@ export async function untilRetry(
   signal: AbortSignal | undefined,
   cause: RateLimitError,
 ): Promise<void> {
-  const end = new AbortController();
-  const onAbort = () => end.abort(signal?.reason);
-  if (signal?.aborted) onAbort();
-  signal?.addEventListener('abort', onAbort, { once: true });
-  let isUp = link.isUp;
-  const callOff = link.onceUp(() => {
-    isUp = true;
-    end.abort();
-  });
-  try {
-    if (!isUp) {
-      await systemClock.sleep(Math.min(link.retryAtUs, deadlineUs), { signal: end.signal });
-    }
-  } catch (reason) {
-    if (!isUp) throw reason;
-  } finally {
-    callOff();
-    signal?.removeEventListener('abort', onAbort);
+  if (!link.isUp) {
+    const untilUs = Math.min(link.retryAtUs, deadlineUs);
+    await sleepOrWake(systemClock, untilUs, { signal }, (wake) => link.onceUp(wake));
   }
   if (systemClock.now() >= deadlineUs) {
     throw unreachable('the server has not answered within timeoutMs', cause);

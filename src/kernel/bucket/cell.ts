@@ -1,8 +1,10 @@
 import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
-import { BUCKET, BUCKET_BYTES, CELL, type CellKind, INDEX_BITS } from '../../memory/layout.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { liveRecord, nextGeneration, originOf, ticksAt, writeRecord } from './record.ts';
-import { type Schedule, ticksOf } from './schedule.ts';
+import { openCore } from '../core.ts';
+import { liveRecord } from './record.ts';
+import type { Schedule } from './schedule.ts';
 
 /** What a new bucket is made of. */
 export interface NewBucket {
@@ -13,13 +15,15 @@ export interface NewBucket {
   readonly initial: number;
   readonly stats: boolean;
   readonly region: Region | undefined;
+  /** The kernel that was asked for, if one was. */
+  readonly kernel?: KernelName | undefined;
 }
 
 /** Lays a new bucket down in shared memory. */
 export function createBucketCell(bucket: NewBucket): CellPlace {
-  const { kind, schedule, nowUs, initial, region, stats } = bucket;
+  const { kind, region, stats } = bucket;
   const place = allocateCell(region, BUCKET_BYTES, stats);
-  layBucket(place, schedule, nowUs, initial);
+  layBucket(place, bucket);
   publishCell(place, kind);
   return place;
 }
@@ -27,20 +31,20 @@ export function createBucketCell(bucket: NewBucket): CellPlace {
 /** Writes a bucket's word and its first configuration record. */
 export function layBucket(
   place: CellPlace,
-  schedule: Schedule,
-  nowUs: number,
-  initial: number,
+  bucket: Omit<NewBucket, 'kind' | 'region' | 'stats'>,
 ): void {
-  const generation = nextGeneration(place);
-  const originUs = originOf(schedule, nowUs, generation);
-  writeRecord(place, 0, { generation, schedule, originUs });
-  place.region.i32[(place.offset + BUCKET.claims) >> 2] = 1;
-  const held = ticksOf(initial, schedule.ticksPerToken, Math.ceil);
-  const zeroTime = BigInt(ticksAt(schedule, originUs, nowUs)) - held;
-  Atomics.store(
-    place.region.i64,
-    (place.offset + CELL.word) >> 3,
-    BigInt.asIntN(64, zeroTime << BigInt(INDEX_BITS)),
+  const { schedule, nowUs, initial, kernel } = bucket;
+  const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = schedule;
+  const { engine } = openCore(place.region, kernel);
+  engine.createBucket(
+    place.offset,
+    nowUs,
+    rate,
+    burst,
+    ticksPerToken,
+    ticksPerMicro,
+    fillTicks,
+    initial,
   );
 }
 

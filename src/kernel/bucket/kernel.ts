@@ -5,6 +5,11 @@ import type { Schedule } from './schedule.ts';
 export const LATER = -1;
 /** A refusal that nothing mends: more tokens than the bucket can hold. */
 export const NEVER = -2;
+// In place of an answer, between engine and host.
+/** The cell's memory makes no sense, or the clock. */
+export const DAMAGED = -3;
+/** All configuration records are claimed. */
+export const BUSY = -4;
 
 /** Counts kept by a limiter created with `stats: true`, over all threads since its creation. */
 export interface LimiterStats {
@@ -30,11 +35,11 @@ export interface TokenKernel {
   /** Microseconds to wait before acting (0 is now), {@link LATER} or {@link NEVER}. */
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number;
   /** `acquire` without a wait, and how things stand at its instant. */
-  decide(nowUs: number, tokens: number): Verdict;
+  decide(nowUs: number, tokens: number): Outcome;
   /** Takes as many whole tokens as there are, at most `tokens`. */
   drain(nowUs: number, tokens: number): number;
   /** Gives tokens back; the bucket never gets fuller than full. */
-  refund(nowUs: number, tokens: number): void;
+  returnTokens(nowUs: number, tokens: number): void;
   /** Identifies what the last `acquire` of this thread that admitted took, for {@link cancel}. */
   receipt(): Receipt;
   /** Takes an `acquire` back if none came after it; otherwise its tokens lapse and this is false. */
@@ -59,7 +64,7 @@ export interface BucketKernel extends TokenKernel {
 }
 
 /** The outcome of one `acquire`, all of it from one word. */
-export interface Verdict {
+export interface Outcome {
   readonly allowed: boolean;
   readonly burst: number;
   /** Tokens left, fractions included. */
@@ -70,14 +75,19 @@ export interface Verdict {
   readonly fullUs: number;
 }
 
-/** The word that an acquisition wrote, and what it added to the word. */
-export interface Receipt {
-  readonly word: bigint;
-  readonly cost: bigint;
+/** Identifies an acquisition to the kernel that made it. */
+export type Receipt = object;
+
+/** The word that an acquisition wrote, and what it added to the word, both in halves of 32 bits. */
+export interface WordReceipt {
+  readonly low: number;
+  readonly high: number;
+  readonly costLow: number;
+  readonly costHigh: number;
 }
 
-/** What a bucket with a word of its own tells of an acquisition. */
-export interface BucketReceipt extends Receipt {
-  /** Of the limit that the acquisition stood on. */
+/** The receipt of a bucket with a word of its own. */
+export interface BucketReceipt extends WordReceipt {
+  /** Of the limit that the acquisition was made under. */
   readonly generation: number;
 }

@@ -44,7 +44,8 @@ export class Position {
   constructor(place: CellPlace, receipt: BucketReceipt, dueUs: number) {
     this.#place = place;
     this.#record = recordOf(place, receipt.generation);
-    this.#ticks = receipt.word >> BigInt(INDEX_BITS);
+    const word = (BigInt(receipt.high) << 32n) | BigInt(receipt.low >>> 0);
+    this.#ticks = word >> BigInt(INDEX_BITS);
     this.#dueUs = dueUs;
   }
 

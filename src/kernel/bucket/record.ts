@@ -1,4 +1,4 @@
-import { HandleError, RateLimitError } from '../../errors.ts';
+import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import {
   BUCKET,
@@ -35,11 +35,6 @@ export function offsetOf({ fillTicks, ticksPerMicro }: Schedule, generation: num
   return (generation % places) * (fillTicks / ticksPerMicro);
 }
 
-/** The origin of a new record; `gridUs` is now, or the latest fill of a quantum bucket. */
-export function originOf(schedule: Schedule, gridUs: number, generation: number): number {
-  return gridUs - offsetOf(schedule, generation);
-}
-
 /**
  * `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket.
  *
@@ -74,28 +69,6 @@ export function untilHeld(
   if (fillTicks === 0) return missing / ticksPerMicro;
   const fillAt = ticksAt(schedule, originUs, nowUs) + Math.ceil(missing / fillTicks) * fillTicks;
   return fillAt / ticksPerMicro - (nowUs - originUs);
-}
-
-/** Fills a record that nobody else writes. Its generation comes last: 0 means "being written". */
-export function writeRecord(place: CellPlace, index: number, record: ConfigRecord): void {
-  const { i32, i64, f64 } = place.region;
-  const at = recordOffset(place.offset, index);
-  const { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks } = record.schedule;
-  Atomics.store(i32, (at + RECORD.generation) >> 2, 0);
-  f64[(at + RECORD.rate) >> 3] = rate;
-  f64[(at + RECORD.burst) >> 3] = burst;
-  f64[(at + RECORD.ticksPerToken) >> 3] = ticksPerToken;
-  f64[(at + RECORD.ticksPerMicro) >> 3] = ticksPerMicro;
-  i64[(at + RECORD.capTicks) >> 3] = capTicks;
-  f64[(at + RECORD.fillTicks) >> 3] = fillTicks;
-  f64[(at + RECORD.originUs) >> 3] = record.originUs;
-  Atomics.store(i32, (at + RECORD.tenure) >> 2, record.generation);
-  Atomics.store(i32, (at + RECORD.generation) >> 2, record.generation);
-}
-
-/** Says that another record may take this one's place from now on: see src/kernel/bucket/tenure.ts. */
-export function endTenure({ region, offset }: CellPlace, index: number): void {
-  Atomics.store(region.i32, (recordOffset(offset, index) + RECORD.tenure) >> 2, 0);
 }
 
 /** Reads a record, or undefined if it is being written or makes no sense. */
@@ -155,46 +128,13 @@ export function recordOf(place: CellPlace, generation: number): PlacedRecord | u
   return undefined;
 }
 
-/** Int32 index of the generation whose place this record took. */
-export function beforeAt({ offset }: CellPlace, index: number): number {
-  return (offset + BUCKET.before + 4 * index) >> 2;
-}
-
 /** The generation of the record whose place this one took; undefined if this one's was used again. */
 export function generationBefore(
-  place: CellPlace,
+  { region, offset }: CellPlace,
   { index, generation }: PlacedRecord,
 ): number | undefined {
-  const before = Atomics.load(place.region.i32, beforeAt(place, index));
+  const before = Atomics.load(region.i32, (offset + BUCKET.before + 4 * index) >> 2);
   // It is written only after the generation, so it was this record's if that still stands.
-  const at = (recordOffset(place.offset, index) + RECORD.generation) >> 2;
-  return Atomics.load(place.region.i32, at) === generation ? before : undefined;
-}
-
-/** Replaces `word` by a zero-time under a record; false, and nothing is done, if it has changed. */
-export function exchangeZeroTime(
-  { region, offset }: CellPlace,
-  word: bigint,
-  zeroTime: bigint,
-  index: number,
-): boolean {
-  const next = BigInt.asIntN(64, (zeroTime << BigInt(INDEX_BITS)) | BigInt(index));
-  return Atomics.compareExchange(region.i64, (offset + CELL.word) >> 3, word, next) === word;
-}
-
-/** The next generation of a cell: never 0. */
-export function nextGeneration(place: CellPlace): number {
-  const sequence = (place.offset + BUCKET.sequence) >> 2;
-  for (;;) {
-    const generation = (Atomics.add(place.region.i32, sequence, 1) + 1) & 0x7fffffff;
-    if (generation !== 0) return generation;
-  }
-}
-
-/** All records are claimed: by threads that are about to make theirs live, or that were terminated. */
-export function noRecordFree(): RateLimitError {
-  return new RateLimitError(
-    'ERR_RECONFIGURE_BUSY',
-    `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
-  );
+  const at = (recordOffset(offset, index) + RECORD.generation) >> 2;
+  return Atomics.load(region.i32, at) === generation ? before : undefined;
 }

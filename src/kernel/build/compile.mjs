@@ -1,129 +1,95 @@
-// Compiles the kernel in engine/ to WebAssembly and writes it into core-binary.ts, as text, so that it
-// loads at once and with no file access. Runs before everything else of a build.
-//
-// What touches shared memory is compiled once more for the explorer in test/explorer, which is not
-// shipped: there each access is a call of an imported function.
+// Compiles the AssemblyScript in engine/ to WebAssembly, and that to JavaScript.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import asc from 'assemblyscript/asc';
-import ts from 'typescript';
+import { transform } from 'esbuild';
+import { constantsSource } from './constants.mjs';
 
-/** Plain constants that both kernels are built with. These files import nothing. */
-const SHARED = [
-  '../../memory/layout.ts',
-  '../bucket/ticks.ts',
-  '../window/ticks.ts',
-  '../bucket/kernel.ts',
-  '../keyed/words.ts',
-  '../window/outcome.ts',
-];
+const CONSTANTS = 'engine/constants.ts';
+/** All functions that touch shared memory. */
+const ACCESSES = 'engine/accesses.ts';
 
 /** The memory of the limiter. */
-const SHARED_MEMORY = [
+export const SHARED_MEMORY = [
   ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
   ...['--enable', 'threads'],
 ];
-/** None: an access that is not imported traps. */
-const NO_MEMORY = ['--initialMemory', '0', '--maximumMemory', '0'];
-/** One page of the module's own. */
-const OWN_MEMORY = ['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'];
-
-const here = (path) => new URL(path, import.meta.url);
-
-/** The exports of a TypeScript file that has no imports. */
-async function load(path) {
-  const source = await readFile(here(path), 'utf8');
-  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
-  const { outputText } = ts.transpileModule(source, { compilerOptions });
-  return import(`data:text/javascript,${encodeURIComponent(outputText)}`);
-}
-
-/** Every number among the exports as a constant; those of a record as RECORD_field. */
-function constantsOf(exports) {
-  return Object.entries(exports).flatMap(([name, value]) => {
-    if (typeof value === 'number' || typeof value === 'bigint') return [[name, value]];
-    if (typeof value !== 'object') return [];
-    return Object.entries(value).map(([field, number]) => [`${name}_${field}`, number]);
-  });
-}
-
-async function generateConstants() {
-  const modules = await Promise.all(SHARED.map(load));
-  const { recordOffset } = modules[0];
-  const records = {
-    RECORDS_AT: recordOffset(0, 0),
-    RECORD_BYTES: recordOffset(0, 1) - recordOffset(0, 0),
-  };
-  return [...modules, records]
-    .flatMap(constantsOf)
-    .filter(([name]) => /^\w+$/.test(name))
-    .map(
-      ([name, value]) =>
-        `export const ${name} = ${Number.isInteger(value) ? BigInt(value) : value};\n`,
-    )
-    .join('');
-}
-
-/** A module of its own for each entry point, so that nobody loads what they do not use. */
-const MODULES = [
-  { source: 'index', constant: 'BINARY', target: 'core-binary.ts', memory: SHARED_MEMORY },
-  { source: 'keyed', constant: 'KEYED_BINARY', target: 'keyed-binary.ts', memory: SHARED_MEMORY },
-  {
-    source: 'siphash',
-    constant: 'SIPHASH_BINARY',
-    target: 'siphash-binary.ts',
-    memory: OWN_MEMORY,
-  },
+/** None: each access is imported. Features that wasm2js cannot translate are off. */
+export const NO_MEMORY = [
+  ...['--initialMemory', '0', '--maximumMemory', '0', '--noExportMemory'],
+  ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
 ];
-
-/** What the explorer steps through, beside compiled JavaScript. */
-const EXPLORED = ['index', 'keyed'];
-const EXPLORED_FOLDER = here('../../../dist/test/explorer/');
-/** The files of all functions that touch shared memory. */
-const ACCESSES = ['engine/atomics.ts', 'engine/plain.ts'];
+/** One page of the module's own. */
+export const OWN_MEMORY = [
+  ...['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'],
+  ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
+];
 
 /** Declares functions instead of defining them: then they are imported. */
 function declared(source) {
   return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
 }
 
-async function readSource(name, isExplored) {
-  if (name === 'engine/constants.ts') return constants;
-  const source = await readFile(here(`../${name}`), 'utf8').catch(() => null);
-  return isExplored && ACCESSES.includes(name) ? declared(source) : source;
+let constants;
+async function readSource(name, memory) {
+  constants ??= await constantsSource();
+  if (name === CONSTANTS) return constants;
+  const source = await readFile(new URL(`../${name}`, import.meta.url), 'utf8').catch(() => null);
+  return memory === NO_MEMORY && name === ACCESSES ? declared(source) : source;
 }
 
-async function compile(source, memory, isExplored = false) {
+/** The binary of `engine/NAME.ts`. `rewrite(source, name)` may change what the compiler reads. */
+export async function compile(entry, memory, rewrite = (source) => source) {
   let binary;
   const { error, stderr } = await asc.main(
     [
-      `engine/${source}.ts`,
-      ...['--outFile', 'kernel.wasm', '-O3', '--converge', '--noAssert', '--runtime', 'stub'],
+      `engine/${entry}.ts`,
+      ...['--outFile', 'engine.wasm', '-O3', '--converge', '--noAssert', '--runtime', 'stub'],
       ...memory,
     ],
     {
-      readFile: (name) => readSource(name, isExplored),
+      readFile: async (name) => {
+        const source = await readSource(name, memory);
+        return source === null ? null : rewrite(source, name);
+      },
       writeFile: (name, contents) => {
-        if (name === 'kernel.wasm') binary = contents;
+        if (name === 'engine.wasm') binary = contents;
       },
       listFiles: () => [],
     },
   );
-  if (error !== null) throw new Error(`engine/${source}.ts does not compile:\n${stderr}`);
+  if (error !== null) throw new Error(`engine/${entry}.ts does not compile:\n${stderr}`);
   return binary;
 }
 
-const constants = await generateConstants();
-for (const { source, constant, target, memory } of MODULES) {
-  const binary = await compile(source, memory);
-  await writeFile(
-    here(target),
-    `/** engine/${source}.ts, compiled: ${binary.length} bytes. Written by compile.mjs. */\n` +
-      `export const ${constant} =\n  '${Buffer.from(binary).toString('base64')}';\n`,
-  );
+async function wasm2js(binary) {
+  const tool = fileURLToPath(new URL('bin/wasm2js', import.meta.resolve('binaryen')));
+  const folder = await mkdtemp(join(tmpdir(), 'zerotime-'));
+  try {
+    const [from, to] = [join(folder, 'engine.wasm'), join(folder, 'engine.js')];
+    await writeFile(from, binary);
+    await promisify(execFile)(process.execPath, [tool, from, '-O3', '-o', to]);
+    return await readFile(to, 'utf8');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
-await mkdir(EXPLORED_FOLDER, { recursive: true });
-for (const source of EXPLORED) {
-  const binary = await compile(source, NO_MEMORY, true);
-  await writeFile(new URL(`${source}.wasm`, EXPLORED_FOLDER), binary);
+
+/**
+ * A binary as a module that exports the function `instantiate` from imports to exports. An i64 is two
+ * numbers there: the high half of a result is left for `env.getTempRet0`.
+ */
+export async function javascriptOf(binary) {
+  const module = await wasm2js(binary);
+  const [body] = /^function asmFunc[^]*?^}$/m.exec(module) ?? [];
+  if (body === undefined) throw new Error('wasm2js has changed the form of its output');
+  const hasMemory = /HEAP\w+\[/.test(body);
+  const lean = hasMemory ? body : body.replace(/^ var (buffer|HEAP\w+) = .*\n/gm, '');
+  const { code } = await transform(`export const instantiate = ${lean}`, { minify: true });
+  return code;
 }

@@ -45,8 +45,9 @@ export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
 /** More ticks than any bucket holds. */
 const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
 
-/** Tokens in ticks, rounded up: exact for whole tokens. */
+/** Tokens in ticks, rounded up: exact for whole tokens. Where tokens are free, also for infinitely many. */
 export function ticksUp(tokens: f64, ticksPerToken: f64): i64 {
+  if (ticksPerToken == 0) return 0;
   const ticks = tokens * ticksPerToken;
   if (ticks <= MAX_SAFE) return ceil(ticks) as i64;
   if (ticks >= (TOO_MANY as f64)) return TOO_MANY;

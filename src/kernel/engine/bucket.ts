@@ -1,22 +1,30 @@
+import { exchange64, load64 } from './accesses';
 import { round, ticksDown } from './arithmetic';
-import { exchange64, load64 } from './atomics';
 import {
+  BUSY,
   CELL_word,
+  DAMAGED,
   INDEX_BITS,
   INDEX_MASK,
-  LATER,
   MAX_SPAN_TICKS,
-  NEVER,
   RENEW_TICKS,
 } from './constants';
-import { renew } from './reconfigure';
+import { decision, floored, wholeTokens } from './decision';
 import {
-  burst,
   capTicks,
   costOf,
-  DAMAGED,
   fillAt,
   fillTicks,
+  nearestTick,
+  ticksPerMicro,
+  ticksPerToken,
+  tokensOf,
+  untilHeld,
+} from './limit';
+import { leaveOutcome } from './outcome';
+import { beginRaces, loseRace } from './races';
+import { leaveCost, leaveGeneration, leaveWord } from './receipt';
+import {
   forget,
   generationOf,
   isKnown,
@@ -26,51 +34,29 @@ import {
   knownUs,
   knownWord,
   learn,
-  nearestTick,
   readRecord,
   remember,
-  ticksPerMicro,
-  ticksPerToken,
-  tokensOf,
-  untilHeld,
 } from './record';
+import { renew } from './reconfigure';
+import { joined } from './word';
 
-// The operations on one bucket, as BucketKernel describes them. Where that throws, these return DAMAGED.
+// The operations on one bucket, as TokenKernel describes them. Where that throws, they return DAMAGED
+// or BUSY.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
-/** What is closer than this is counted as being at the same time. */
+/** Changes less than this apart count as simultaneous. */
 const AT_ONCE_US: f64 = 1;
 const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
 
 // What the last operation left.
-/** The word that it wrote, or the one that it stood on. */
-let lastWord: i64 = 0;
-/** What was asked for, in ticks. */
 let lastCost: i64 = 0;
 /** What the bucket held, in ticks. */
 let lastTicks: f64 = 0;
-let lostRaces: i32 = 0;
-/** Of the record that the last acquisition stood on. */
-let lastGeneration: i32 = 0;
+/** Why an operation failed. */
+let failed: f64 = DAMAGED;
 
-export function receiptWord(): i64 {
-  return lastWord;
-}
-
-export function receiptCost(): i64 {
-  return lastCost << INDEX_BITS;
-}
-
-export function receiptGeneration(): i32 {
-  return lastGeneration;
-}
-
-export function racesLost(): i32 {
-  return lostRaces;
-}
-
-export function heldTicks(): f64 {
-  return lastTicks;
+export function failure(): f64 {
+  return failed;
 }
 
 /** The tick of this call, and the one from which the bucket counts. */
@@ -80,8 +66,9 @@ let nowTicks: i64 = 0;
 let renewed: i32 = 0;
 
 function begin(): void {
-  lostRaces = 0;
+  beginRaces();
   renewed = 0;
+  failed = DAMAGED;
 }
 
 /** What became of a look at a word. */
@@ -89,7 +76,7 @@ const SEEN = 0;
 const CHANGED = 1;
 const SENSELESS = 2;
 
-/** Loads nothing but the record of a word, and the time under it. */
+/** Reads the record of a word, and the time under it. */
 function look(cell: usize, word: i64, nowUs: f64): i32 {
   if (!readRecord(cell, word)) return isStill(cell, word) ? SENSELESS : CHANGED;
   tick = nearestTick(nowUs);
@@ -101,7 +88,7 @@ function look(cell: usize, word: i64, nowUs: f64): i32 {
   return SEEN;
 }
 
-/** Renews the record of a word, under which the tick is late, or none at all. */
+/** Renews the record of a word, under which the tick is late, or NaN. */
 function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   const generation = generationOf(cell, word);
   if (generation != renewed) {
@@ -110,78 +97,74 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
     return CHANGED;
   }
   if (tick <= MAX_SPAN) return SEEN;
-  // It could not be renewed yet; a record is never as old as this.
-  return isStill(cell, word) ? SENSELESS : CHANGED;
+  if (!isStill(cell, word)) return CHANGED;
+  // For years no record was free.
+  if (tick == tick) failed = BUSY;
+  return SENSELESS;
 }
 
 /** What the bucket holds under a word that was looked at. */
 function heldUnder(word: i64): i64 {
-  return min(capTicks, nowTicks - (word >> INDEX_BITS));
+  return nowTicks - floored(word >> INDEX_BITS, nowTicks, capTicks);
 }
 
 export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
   begin();
   // Once, and once more for each record that goes live meanwhile.
   while (true) {
-    if (!isLearnt(cell) && !learn(cell, nowUs)) return DAMAGED;
+    if (!isLearnt(cell) && !learn(cell, nowUs)) return failed;
     tick = nearestTick(nowUs);
     if (!(tick <= UNTIL_RENEWAL)) {
       const word = load64(cell + CELL_word);
       const outcome = isKnown(cell, word) ? renewOnce(cell, word, nowUs) : CHANGED;
-      if (outcome == SENSELESS) return DAMAGED;
+      if (outcome == SENSELESS) return failed;
       if (outcome == CHANGED) {
         forget();
         continue;
       }
     }
     nowTicks = fillAt(tick) as i64;
-    // All that follows from the record alone is computed before the word is loaded, because the
-    // shorter the time from load to exchange, the fewer races are lost.
+    // Computed before the word is loaded: the shorter the time from load to exchange, the fewer races
+    // are lost.
     const cost = costOf(tokens);
     const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), MAX_SPAN);
-    const costWord = cost << INDEX_BITS;
-    const fullTime = nowTicks - capTicks;
     const sinceFill = tick - (nowTicks as f64);
 
-    // A guess in place of a load: where another thread has changed the word, the exchange fails and
-    // finds it, and a bucket's line has come from that thread's processor once instead of twice.
+    // A guess in place of a load: if another thread has changed the word, the exchange fails and
+    // returns it, so the cache line travels once instead of twice.
     let word = knownWord;
     let guessed = true;
     while (isKnown(cell, word)) {
-      const zeroTime = word >> INDEX_BITS;
-      const full = zeroTime < fullTime;
-      // The zero-time, seen from now.
-      const ahead = full ? -capTicks : zeroTime - nowTicks;
-      const due = (ahead + cost) as f64;
-      let wait = due;
-      if (fillTicks != 0 && due > 0) wait = ceil(due / fillTicks) * fillTicks - sinceFill;
-      if (cost == 0 || cost > capTicks || wait > maxWait) {
-        // Nothing is to be written. Right when the word was loaded, if it is still the same.
+      const zeroTime = floored(word >> INDEX_BITS, nowTicks, capTicks);
+      const wait = decision(zeroTime, nowTicks, capTicks, cost, maxWait, fillTicks, sinceFill);
+      if (cost == 0 || wait < 0) {
+        // Nothing is written. The refusal is right at the load if the word is still the same.
         const again = load64(cell + CELL_word);
         if (again == word) {
           remember(word, nowUs);
-          lastWord = word;
           lastCost = cost;
-          lastTicks = 0 - (ahead as f64);
-          return cost == 0 ? 0 : cost > capTicks ? NEVER : LATER;
+          lastTicks = (nowTicks - zeroTime) as f64;
+          leaveWord(word);
+          leaveCost(0);
+          return wait;
         }
         word = again;
         guessed = false;
         continue;
       }
-      const next = full ? wordOf(fullTime + cost, word) : word + costWord;
+      const next = wordOf(zeroTime + cost, word);
       const seen = exchange64(cell + CELL_word, word, next);
       if (seen == word) {
         remember(next, nowUs);
-        lastWord = next;
         lastCost = cost;
-        lastTicks = 0 - due;
-        lastGeneration = knownGeneration;
+        lastTicks = (nowTicks - zeroTime - cost) as f64;
+        leaveWord(next);
+        leaveCost(cost << INDEX_BITS);
+        leaveGeneration(knownGeneration);
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
-      // A guess is as old as this thread's last call. If the word has changed since, that was a race
-      // only where it has changed just now.
-      if (!guessed || nowUs - knownUs < AT_ONCE_US) lostRaces++;
+      // A guess may be as old as this thread's last call: it lost a race only if that was just now.
+      if (!guessed || nowUs - knownUs < AT_ONCE_US) loseRace();
       guessed = false;
       word = seen;
     }
@@ -194,87 +177,68 @@ function wordOf(zeroTime: i64, word: i64): i64 {
   return (zeroTime << INDEX_BITS) | (word & INDEX_MASK);
 }
 
-/** Loads the word and looks at it until both are of one instant; false if they make no sense. */
+/** The word that {@link settle} found. */
+let settled: i64 = 0;
+
+/** Loads the word and reads its record, both at one instant; false if they make no sense. */
 function settle(cell: usize, nowUs: f64): bool {
   while (true) {
     const word = load64(cell + CELL_word);
     const outcome = look(cell, word, nowUs);
     if (outcome == SENSELESS) return false;
     if (outcome == SEEN && isStill(cell, word)) {
-      lastWord = word;
+      settled = word;
       lastTicks = heldUnder(word) as f64;
       return true;
     }
   }
 }
 
-// What `decide` says beside the wait.
-let verdictBurst: f64 = 0;
-let verdictBalance: f64 = 0;
-let verdictRetryUs: f64 = 0;
-let verdictFullUs: f64 = 0;
-
-export function burstThen(): f64 {
-  return verdictBurst;
-}
-
-export function balanceThen(): f64 {
-  return verdictBalance;
-}
-
-export function retryUs(): f64 {
-  return verdictRetryUs;
-}
-
-export function fullUs(): f64 {
-  return verdictFullUs;
-}
-
 export function decide(cell: usize, nowUs: f64, tokens: f64): f64 {
   const wait = acquire(cell, nowUs, tokens, 0);
-  if (wait == DAMAGED) return wait;
-  verdictBurst = burst;
-  verdictBalance = tokensOf(lastTicks);
-  const wanted = lastCost as f64;
-  verdictRetryUs = wait == 0 ? 0 : untilHeld(nowUs, lastTicks, wanted);
-  verdictFullUs = untilHeld(nowUs, lastTicks, capTicks as f64);
+  if (wait != failed) leaveOutcome(nowUs, lastTicks, lastCost as f64, wait == 0);
   return wait;
 }
 
 export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
-  begin();
   const most = floor(tokens);
-  while (true) {
-    if (!settle(cell, nowUs)) return DAMAGED;
-    const word = lastWord;
+  const wait = acquire(cell, nowUs, most, 0);
+  if (wait == 0) return most;
+  if (wait == failed) return wait;
+  // Not all of them are there.
+  while (settle(cell, nowUs)) {
+    const word = settled;
     if (ticksPerToken == 0) return most;
     const held = heldUnder(word);
-    const taken = min(most, (held / (ticksPerToken as i64)) as f64);
-    if (taken <= 0) return 0;
+    const taken = wholeTokens(held, ticksPerToken, most);
+    if (taken == 0) return 0;
     const next = wordOf(nowTicks - held + costOf(taken), word);
     if (exchange64(cell + CELL_word, word, next) == word) return taken;
-    lostRaces++;
+    loseRace();
   }
+  return failed;
 }
 
-/** Gives tokens back: 0, or DAMAGED. */
-export function refund(cell: usize, nowUs: f64, tokens: f64): f64 {
+/** Returns 0, or why it failed. */
+export function returnTokens(cell: usize, nowUs: f64, tokens: f64): f64 {
   begin();
   while (true) {
-    if (!settle(cell, nowUs)) return DAMAGED;
-    const word = lastWord;
+    if (!settle(cell, nowUs)) return failed;
+    const word = settled;
     const held = min(capTicks, heldUnder(word) + ticksDown(tokens, ticksPerToken));
     if (exchange64(cell + CELL_word, word, wordOf(nowTicks - held, word)) == word) return 0;
   }
 }
 
-export function cancel(cell: usize, word: i64, cost: i64): bool {
-  if (exchange64(cell + CELL_word, word, word - cost) != word) return false;
-  if (isLearnt(cell)) remember(word - cost, knownUs);
+export function cancel(cell: usize, low: i32, high: i32, costLow: i32, costHigh: i32): bool {
+  const word = joined(low, high);
+  const before = word - joined(costLow, costHigh);
+  if (exchange64(cell + CELL_word, word, before) != word) return false;
+  if (isLearnt(cell)) remember(before, knownUs);
   return true;
 }
 
-/** Tokens in the bucket, in debt less than 0. NaN instead of DAMAGED. */
+/** Tokens in the bucket, less than 0 in debt; NaN after a failure. */
 export function balance(cell: usize, nowUs: f64): f64 {
   begin();
   return settle(cell, nowUs) ? tokensOf(lastTicks) : NaN;
@@ -282,5 +246,5 @@ export function balance(cell: usize, nowUs: f64): f64 {
 
 export function timeUntil(cell: usize, nowUs: f64, tokens: f64): f64 {
   begin();
-  return settle(cell, nowUs) ? untilHeld(nowUs, lastTicks, costOf(tokens) as f64) : DAMAGED;
+  return settle(cell, nowUs) ? untilHeld(nowUs, lastTicks, costOf(tokens) as f64) : failed;
 }

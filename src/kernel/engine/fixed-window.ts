@@ -1,17 +1,22 @@
-import { exchange64, load64 } from './atomics';
+import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again } from './constants';
-import {
-  beginRaces,
-  joined,
-  leaveSurvey,
-  leaveWait,
-  leaveWord,
-  loseRace,
-  ticksAt,
-  until,
-} from './window';
+import { beginRaces, loseRace } from './races';
+import { leaveWord } from './receipt';
+import { leaveSurvey, leaveWait, ticksAt, until } from './window';
+import { joined } from './word';
 
-// AtomicsFixedWindow says why this is right. `bits` are those of a count; the mark is the next one.
+// Fixed windows in one word: the start of the window and its count change together, in one
+// exchange, so there is no second store that a stalled thread could do late.
+//
+// At most `limit` in a window: an exchange adds to the count only up to the limit. Windows lie back
+// to back and none is shorter than the interval: the clock that opens a window is read after the
+// word was loaded, and the exchange finds the word unchanged, so every admission of the window
+// before came before that reading, and it is an interval or more after that window's own start.
+//
+// But the word may have come back, if tokens were given back and taken again meanwhile. So giving
+// back leaves a mark in the word until the next window opens, and while it is there the clock is
+// read for every admission: one that was made in between then stands on an earlier reading than the
+// one that opens the window. Without the mark the count only grows, and the start only moves forward.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 

@@ -1,4 +1,4 @@
-import { add64, exchange64, load64 } from './atomics';
+import { add64, exchange64, load64 } from './accesses';
 import {
   BLOCK_BITS,
   FREE,
@@ -24,13 +24,16 @@ import {
   STATE,
   tagOf,
 } from './keyed-table';
+import { loseRace } from './races';
 
-// Makes entries a key's, as keyed-claim.ts of the other kernel does: take, publish, name, look for
-// rivals, commit. Only a commit admits, and it fails if the ticket is no longer there.
+// Makes entries a key's, in five steps: take (the entry is in transit, under a ticket that is never
+// used again), publish (write the identity), name (say so in the state), look for rivals, commit. Only a
+// commit admits, and it fails if the ticket is gone. Any thread can finish an entry that is named.
+// docs/algorithms-keyed.md proves that no key has two live entries, and lock-freedom.
 
-// What becomes of an attempt to take an entry.
+// The outcome of an attempt to take an entry.
 export const TAKEN = 0;
-export const FULL = 1;
+export const NO_ROOM = 1;
 export const BEATEN = 2;
 export const SENSELESS = 3;
 
@@ -48,8 +51,6 @@ let ticketsLeft: i32 = 0;
 
 /** The entry taken last. */
 export let taken: usize = NONE;
-/** Races lost over entries in this call. */
-export let lostRaces: i32 = 0;
 
 /** `most` is how patient it is with another thread. */
 export function openClaims(table: usize, most: i32): void {
@@ -58,7 +59,6 @@ export function openClaims(table: usize, most: i32): void {
 }
 
 export function beginClaims(): void {
-  lostRaces = 0;
   awaited = 0;
   mayTakeOver = true;
 }
@@ -122,7 +122,7 @@ export function take(floor: i64): i32 {
     }
     entry = after(entry, probe);
   }
-  return inTransit == NONE ? FULL : takeOver(inTransit, heldBy);
+  return inTransit == NONE ? NO_ROOM : takeOver(inTransit, heldBy);
 }
 
 /** Another thread gives the entry to this very key: whichever commits first, the key has it. */
@@ -138,13 +138,13 @@ function takeOver(entry: usize, state: i64): i32 {
     patience = looks;
   }
   if (patience-- > 0) return BEATEN;
-  return mayTakeOver ? claim(entry, state) : FULL;
+  return mayTakeOver ? claim(entry, state) : NO_ROOM;
 }
 
 function claim(entry: usize, state: i64): i32 {
   const mine = nextTicket();
   if (!exchangeState(entry, state, mine)) {
-    lostRaces++;
+    loseRace();
     return BEATEN;
   }
   held = mine;
@@ -159,13 +159,13 @@ function settle(entry: usize): i32 {
     taken = entry;
     return TAKEN;
   }
-  lostRaces++;
+  loseRace();
   return BEATEN;
 }
 
 /** Another thread has taken this one's entry, or freed it, or was the first to finish it. */
 function overtaken(): i32 {
-  lostRaces++;
+  loseRace();
   mayTakeOver = false;
   return BEATEN;
 }

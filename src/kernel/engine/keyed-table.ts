@@ -1,4 +1,4 @@
-import { load64 } from './atomics';
+import { load64, readI64 } from './accesses';
 import {
   AT_FIRST_HOME,
   ENTRY_identity,
@@ -7,13 +7,13 @@ import {
   KEYED_table,
   LIVE,
   OWNERS,
+  PROBES,
   TAG_MASK,
   VERSION_BITS,
-  WINDOW,
 } from './constants';
-import { readI64 } from './plain';
 
-// Finds a key's entry, as keyed-table.ts of the other kernel does. Entries are named by their address.
+// Finds a key's entry. Entries are named by their address. How an entry becomes a key's is in
+// keyed-claim.ts; docs/algorithms-keyed.md proves both.
 
 export const IDENTITY: usize = ENTRY_identity * 8;
 export const STATE: usize = ENTRY_state * 8;
@@ -47,8 +47,8 @@ export function openTable(cell: usize, entries: i32): void {
   start = cell + KEYED_table;
   end = start + (entries as usize) * ENTRY_BYTES;
   perHash = (entries as f64) / 4294967296;
-  reach = min(WINDOW, entries);
-  lastAtHome = entries > WINDOW ? AT_FIRST_HOME : WINDOW;
+  reach = min(PROBES, entries);
+  lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
 }
 
 /** Turns to the key of this hash. */
@@ -123,6 +123,11 @@ export function identityOf(entry: usize): i64 {
   return (identity & ~VERSION_MASK) == fingerprint ? identity : 0;
 }
 
+/** Whether an entry still has the owner of this identity, of whatever key. */
+export function isOwned(entry: usize, identity: i64): bool {
+  return load64(entry + IDENTITY) == identity;
+}
+
 /** Whether an entry may be the key's, or was never used; both show in its identity. */
 export function isOfInterest(entry: usize): bool {
   const identity = load64(entry + IDENTITY);
@@ -136,4 +141,25 @@ export function isOfInterest(entry: usize): bool {
 export function identityAfter(identity: i64): i64 {
   const version = (identity + 1) & VERSION_MASK;
   return fingerprint | (version == 0 ? OWNERS : version);
+}
+
+/** Whether the key would find a place; a bucket whose state is at most `floor` is full. */
+export function hasRoom(floor: i64): bool {
+  let entry = home;
+  for (let probe = 1; probe <= reach; probe++) {
+    const state = load64(entry + STATE);
+    if (!isLive(state) || state <= floor) return true;
+    entry = after(entry, probe);
+  }
+  return false;
+}
+
+/** Buckets that are not full. */
+export function countAbove(floor: i64): i32 {
+  let count = 0;
+  for (let entry = start; entry < end; entry += ENTRY_BYTES) {
+    const state = load64(entry + STATE);
+    if (state > floor && isLive(state)) count++;
+  }
+  return count;
 }

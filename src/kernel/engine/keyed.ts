@@ -1,287 +1,251 @@
-import { round, ticksUp } from './arithmetic';
-import { exchange64, load64 } from './atomics';
+import { add64, exchange64, load64 } from './accesses';
+import { round, ticksDown } from './arithmetic';
 import {
-  FIRST_TICKS,
+  CELL_word,
+  DAMAGED,
+  KEYED_reclaimed,
+  KEYED_shared,
   LAST_TICKS,
   LATER,
   MAX_SPAN_TICKS,
-  NEVER,
   NO_PLACE,
-  NOWHERE,
   TAG_BITS,
-  TAG_MASK,
+  WHEN_FULL_admit,
+  WHEN_FULL_share,
 } from './constants';
+import { wholeTokens } from './decision';
 import {
-  BEATEN,
-  beginClaims,
-  commit,
-  forgotten,
-  FULL,
-  leave,
-  lostRaces as lostClaims,
-  openClaims,
-  SENSELESS,
-  take as takeEntry,
-  taken,
-} from './keyed-claim';
+  ANY,
+  chargedEntry,
+  chargedIdentity,
+  chargeKey,
+  forgetCharge,
+  heldTicks,
+  leaveHeld,
+} from './keyed-charge';
+import { beginClaims, openClaims } from './keyed-claim';
+import { look, seenState } from './keyed-look';
 import {
+  floorState,
+  instantUs,
+  nowTicks,
+  setInstant,
+  stateAtFirstSight,
+  stateOf,
+} from './keyed-state';
+import {
+  countAbove,
   find,
   forgetProbes,
   identityOf,
   isLive,
+  isOwned,
   NONE,
   openTable,
   probes,
   seek,
   STATE,
-  tagOf,
   tagOfOwner,
 } from './keyed-table';
+import {
+  burst,
+  capTicks,
+  costOf,
+  countFrom,
+  ticksPerMicro,
+  ticksPerToken,
+  tokensOf,
+  untilHeld,
+} from './limit';
+import { leaveOutcome } from './outcome';
+import { beginRaces } from './races';
+import { leaveCost, leaveWord } from './receipt';
+import { isStill, readRecord } from './record';
+import { joined } from './word';
 
-// Charges the bucket of a key, or gives the key one, as keyed-loop.ts of the other kernel does. An
-// instance serves one table of one thread.
+// The operations on the buckets of a table. An instance serves one table of one thread. A key is given
+// as the halves of its hash. NO_PLACE is for the caller, who has the bucket that such keys share.
 
-/** Reads the clock, where a call's `now` turns out to be old. */
-declare function readClock(): f64;
+export { outcomeBalance, outcomeBurst, outcomeFullUs, outcomeRetryUs } from './outcome';
+export { lostRaces } from './races';
+export { receiptCostHigh, receiptCostLow, receiptHigh, receiptLow } from './receipt';
 
-/** Instead of a wait: an entry makes no sense. */
-const DAMAGED: f64 = -5;
-/** Among the waits: another thread was faster. */
-const AGAIN: f64 = -6;
+let table: usize = 0;
+let whenFull: i32 = 0;
 
-// The limit never changes.
-let originUs: f64 = 0;
-let ticksPerToken: f64 = 0;
-let ticksPerMicro: f64 = 0;
-let capTicks: i64 = 0;
-
-// What a call leaves.
-let lastEntry: i32 = NOWHERE;
-let lastIdentity: i64 = 0;
-let lastWord: i64 = 0;
-let lastTicks: f64 = 0;
-let lostRaces: i32 = 0;
-
-// The instant of the call, which may be later than the caller's.
-let instantUs: f64 = 0;
-let nowTicks: i64 = 0;
-
-/** No state of a bucket. */
-const ANY: i64 = 0;
-const NEVER_SEEN: i64 = 0;
-/** The state from which to take, or ANY. */
-let only: i64 = ANY;
-/** The state that a refusal stands on. */
-let lastSeen: i64 = NEVER_SEEN;
-
-/** What is asked for. */
-let cost: i64 = 0;
-
-export function open(
-  cell: usize,
-  entries: i32,
-  origin: f64,
-  perToken: f64,
-  perMicro: f64,
-  cap: i64,
-  looks: i32,
-): void {
+/** Learns the limit, which never changes, and where the table lies; false if it makes no sense. */
+export function open(cell: usize, entries: i32, full: i32, originUs: f64, patience: i32): bool {
+  table = cell;
+  whenFull = full;
   openTable(cell, entries);
-  openClaims(cell, looks);
-  originUs = origin;
-  ticksPerToken = perToken;
-  ticksPerMicro = perMicro;
-  capTicks = cap;
+  openClaims(cell, patience);
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const isSound = readRecord(cell, word);
+    if (!isStill(cell, word)) continue;
+    countFrom(originUs);
+    return isSound;
+  }
 }
 
-/** Index of an Int64 in the region, or what stands instead of an entry. */
-export function entryThen(): i32 {
-  return lastEntry;
+/** Where the last admission was charged: an Int64 index in the region, or 0 for no entry. */
+export function receiptEntry(): i32 {
+  return (chargedEntry >> 3) as i32;
 }
 
 /** The low half of the identity of that entry. */
-export function versionThen(): i32 {
-  return lastIdentity as i32;
+export function receiptVersion(): i32 {
+  return chargedIdentity as i32;
 }
 
-export function wordThen(): i64 {
-  return lastWord;
-}
-
-export function ticksThen(): f64 {
-  return lastTicks;
-}
-
-/** The state that a refusal stands on; 0 if it stands on no entry's. */
-export function seenThen(): i64 {
-  return lastSeen;
-}
-
-export function racesLost(): i32 {
-  return lostRaces + lostClaims;
-}
-
-export function probesThen(): i32 {
+/** The most entries that the last call looked at. */
+export function longestProbe(): i32 {
   return probes;
 }
 
-/**
- * Past 2^53 ticks, 25 days, the product is rounded to a double. It stays monotone, and off by no
- * more than the rounding that a clock's own microseconds have at that age.
- */
-function setClock(nowUs: f64): void {
-  instantUs = nowUs;
-  const ticks = round((nowUs - originUs) * ticksPerMicro);
-  nowTicks = min(max(ticks, FIRST_TICKS as f64), LAST_TICKS as f64) as i64;
-}
-
-function stateOf(zeroTime: i64, tag: i32): i64 {
-  return (zeroTime << TAG_BITS) | (tag as i64);
-}
-
-/** The highest state of a bucket that is just full, whoever owns it. */
-function floorState(): i64 {
-  return stateOf(nowTicks - capTicks, TAG_MASK);
-}
-
-/** From now to a zero-time; negative for one that has passed. */
-function ticksUntil(state: i64): f64 {
-  return ((state >> TAG_BITS) - nowTicks) as f64;
-}
-
-/**
- * Takes tokens of the key of this hash: microseconds to wait, LATER, NEVER, NO_PLACE or DAMAGED.
- * `begins` is 0 where it goes on with a call that has taken none so far.
- */
-export function take(
-  high: u32,
-  low: u32,
-  nowUs: f64,
-  tokens: f64,
-  maxWaitUs: f64,
-  begins: i32,
-): f64 {
+function begin(high: u32, low: u32, nowUs: f64): void {
   seek(high, low);
-  if (begins) {
-    beginClaims();
-    setClock(nowUs);
-    lostRaces = 0;
-    forgetProbes();
-  }
-  lastEntry = NOWHERE;
-  lastSeen = NEVER_SEEN;
-  cost = ticksUp(tokens, ticksPerToken);
+  beginClaims();
+  beginRaces();
+  forgetProbes();
+  setInstant(nowUs);
+}
+
+/** What a key without a place holds, where such keys share nothing. */
+function heldWithoutPlace(): f64 {
+  return whenFull == WHEN_FULL_admit ? (capTicks as f64) : 0;
+}
+
+/** Whether {@link look} has an answer, or there is one for keys without a place. */
+function lookAnyway(): bool {
+  if (look()) return true;
+  leaveHeld(heldWithoutPlace());
+  return whenFull != WHEN_FULL_share;
+}
+
+function withoutPlace(): f64 {
+  add64(table + KEYED_shared, 1);
+  if (whenFull == WHEN_FULL_share) return NO_PLACE;
+  leaveHeld(heldWithoutPlace());
+  return whenFull == WHEN_FULL_admit ? 0 : LATER;
+}
+
+/** Microseconds to wait, LATER, NEVER, NO_PLACE or DAMAGED. */
+export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
+  begin(high, low, nowUs);
+  return take(nowUs, costOf(tokens), maxWaitUs);
+}
+
+function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
+  forgetCharge();
+  leaveWord(0);
+  leaveCost(cost << TAG_BITS);
   if (cost == 0) return 0;
-  if (cost > capTicks) return NEVER;
   const span = min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
   const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), span);
-  while (true) {
-    const entry = find();
-    const wait = entry == NONE ? insert(maxWait) : charge(entry, maxWait);
-    if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
-    if (wait != AGAIN) return wait;
-  }
+  const wait = chargeKey(cost, maxWait, ANY);
+  if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
+  return wait == NO_PLACE ? withoutPlace() : wait;
 }
 
-/** Goes on with a call: takes only if an entry's state is still `from`; otherwise it refuses, too. */
-export function takeFrom(
-  from: i64,
-  high: u32,
-  low: u32,
-  nowUs: f64,
-  tokens: f64,
-  maxWaitUs: f64,
-): f64 {
-  only = from;
-  const wait = take(high, low, nowUs, tokens, maxWaitUs, 0);
-  only = ANY;
+export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  begin(high, low, nowUs);
+  const cost = costOf(tokens);
+  const wait = take(nowUs, cost, 0);
+  if (wait == NO_PLACE || wait == DAMAGED) return wait;
+  if ((cost == 0 || cost > capTicks) && !lookAnyway()) return NO_PLACE;
+  leaveOutcome(nowUs, heldTicks, cost as f64, wait == 0);
   return wait;
 }
 
-function note(entry: usize, identity: i64, word: i64, due: f64): void {
-  lastEntry = (entry >> 3) as i32;
-  lastIdentity = identity;
-  lastWord = word;
-  lastTicks = 0 - due;
+/** Takes whole tokens, at most `tokens`: how many, NO_PLACE or DAMAGED. */
+export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  begin(high, low, nowUs);
+  const most = min(floor(tokens), floor(burst));
+  if (ticksPerToken == 0) return most;
+  while (most > 0) {
+    let taken: f64 = 0;
+    let wait: f64 = NO_PLACE;
+    if (look()) {
+      taken = wholeTokens(heldTicks as i64, ticksPerToken, most);
+      if (taken == 0) return 0;
+      // Only from the state that was seen, so that these are all the tokens there are.
+      wait = chargeKey(costOf(taken), 0, seenState);
+    }
+    if (wait == NO_PLACE) {
+      if (withoutPlace() == NO_PLACE) return NO_PLACE;
+      return wholeTokens(heldTicks as i64, ticksPerToken, most);
+    }
+    if (wait == 0) return taken;
+    if (wait == DAMAGED) return DAMAGED;
+  }
+  return 0;
 }
 
-/** Charges the key's bucket: ticks to wait, LATER, AGAIN or DAMAGED. */
-function charge(entry: usize, maxWait: f64): f64 {
-  const identity = identityOf(entry);
-  if (identity == 0) return AGAIN;
-  const tag = tagOfOwner(identity);
-  let state = load64(entry + STATE);
+/** Returns 0. Tokens of a key that has no bucket lapse: they may have been the shared bucket's. */
+export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  begin(high, low, nowUs);
+  const amount = ticksDown(tokens, ticksPerToken);
   while (true) {
-    if (tagOf(state) != tag) {
-      // While a live entry has one identity, its states are of that version.
-      return isLive(state) && identityOf(entry) == identity ? DAMAGED : AGAIN;
-    }
-    const zeroTime = state >> TAG_BITS;
-    const full = zeroTime < nowTicks - capTicks;
-    // The zero-time, seen from now.
-    const ahead = full ? -capTicks : zeroTime - nowTicks;
-    const due = (ahead + cost) as f64;
-    if (due > maxWait || (only != ANY && state != only)) {
-      const again = load64(entry + STATE);
-      if (again == state) {
-        if (identityOf(entry) != identity) return AGAIN;
-        lastSeen = state;
-        lastTicks = 0 - (ahead as f64);
-        return LATER;
-      }
-      state = again;
-      continue;
-    }
-    const next = stateOf(nowTicks + ahead + cost, tag);
-    const seen = exchange64(entry + STATE, state, next);
-    if (seen == state) {
-      if (identityOf(entry) != identity) {
-        // Reclaimed meanwhile: this charged another key's bucket. If somebody has charged it since,
-        // then that key has lost the tokens; none are admitted for them.
-        exchange64(entry + STATE, next, state);
-        lostRaces++;
-        return AGAIN;
-      }
-      note(entry, identity, next, due);
-      return max(due, 0);
-    }
-    lostRaces++;
-    state = seen;
+    const entry = find();
+    if (entry == NONE) return 0;
+    const identity = identityOf(entry);
+    const state = load64(entry + STATE);
+    if (identity == 0 || !isLive(state)) continue;
+    const floor = stateAtFirstSight();
+    if (state <= floor) return 0;
+    const zeroTime = max((state >> TAG_BITS) - amount, floor >> TAG_BITS);
+    if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return 0;
   }
-}
-
-/** Gives the key a bucket and charges it: ticks to wait, LATER, AGAIN, NO_PLACE or DAMAGED. */
-function insert(maxWait: f64): f64 {
-  const outcome = takeEntry(floorState());
-  if (outcome == BEATEN) return AGAIN;
-  // What left no place may be the key's own by now, from another thread.
-  if (outcome == FULL) return find() == NONE ? NO_PLACE : AGAIN;
-  if (outcome == SENSELESS) return DAMAGED;
-  const entry = taken;
-  const identity = identityOf(entry);
-  const before = stateAtFirstSight();
-  const state = stateOf((before >> TAG_BITS) + cost, tagOfOwner(identity));
-  const due = ticksUntil(state);
-  if (due > maxWait) {
-    leave(entry);
-    lastTicks = 0 - ticksUntil(before);
-    return LATER;
-  }
-  if (!commit(entry, state)) return AGAIN;
-  note(entry, identity, state, due);
-  return max(due, 0);
 }
 
 /**
- * The bucket of a key that has none: full, unless the clock was set back since a bucket was
- * reclaimed. That bucket may have been this key's.
+ * Moves a state back, if state and owner are still the same. Should the entry be reclaimed between the
+ * look at the owner and the exchange, the exchange fails: the next owner's states have another tag.
  */
-function stateAtFirstSight(): i64 {
-  const known = forgotten();
-  const floor = floorState();
-  if (known <= floor) return floor;
-  // Another thread has read a later time than this call did: then it is later. Unless the clock was
-  // set back; a call does not follow it.
-  setClock(max(instantUs, readClock()));
-  return max(known, floorState());
+function lower(entry: usize, identity: i64, from: i64, to: i64): bool {
+  return isOwned(entry, identity) && exchange64(entry + STATE, from, to) == from;
+}
+
+/** Takes back what a receipt names; `high` is of its key's hash. */
+export function cancel(
+  entry: i32,
+  high: i32,
+  version: i32,
+  wordLow: i32,
+  wordHigh: i32,
+  costLow: i32,
+  costHigh: i32,
+): bool {
+  const word = joined(wordLow, wordHigh);
+  const cost = joined(costLow, costHigh);
+  if (entry == 0) return cost == 0;
+  return lower((entry as usize) << 3, joined(version, high), word, word - cost);
+}
+
+/** Tokens in the key's bucket, less than 0 in debt; NaN for NO_PLACE. */
+export function balance(high: u32, low: u32, nowUs: f64): f64 {
+  begin(high, low, nowUs);
+  return lookAnyway() ? tokensOf(heldTicks) : NaN;
+}
+
+export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
+  begin(high, low, nowUs);
+  return lookAnyway() ? untilHeld(nowUs, heldTicks, costOf(tokens) as f64) : NO_PLACE;
+}
+
+/** Buckets that are not full. */
+export function entriesInUse(nowUs: f64): i32 {
+  setInstant(nowUs);
+  return countAbove(floorState());
+}
+
+/** Entries taken from buckets that were full again. */
+export function reclaimed(): f64 {
+  return load64(table + KEYED_reclaimed) as f64;
+}
+
+/** Calls whose key found no place. */
+export function placeless(): f64 {
+  return load64(table + KEYED_shared) as f64;
 }

@@ -1,26 +1,42 @@
 // SipHash-2-4, https://www.aumasson.jp/siphash/siphash.pdf, of the message at the start of the
-// module's own memory, which is one page.
+// module's own memory. A message longer than that comes in parts.
 
-/** Where the hash is left: the end of the memory. */
+/** The hash is left at the end of the memory, which is one page. */
 const HASH_AT: usize = 0x10000 - 8;
 
+// The state between two parts.
+let state0: u64 = 0;
+let state1: u64 = 0;
+let state2: u64 = 0;
+let state3: u64 = 0;
+
 /**
- * Hashes the message, and leaves the hash at the end of the memory. The key is 16 bytes, as four
- * numbers. The state is local, in one loop, because globals would be stored after each step.
+ * Hashes a part of a message of `length` bytes: `size` of them, all but the last part in whole blocks
+ * of 8. The key is 16 bytes, as four numbers. The state is local: globals would be stored each step.
  */
-export function hash(length: i32, key0: u32, key1: u32, key2: u32, key3: u32): void {
+export function hash(
+  size: i32,
+  length: i32,
+  isFirst: bool,
+  isLast: bool,
+  key0: u32,
+  key1: u32,
+  key2: u32,
+  key3: u32,
+): void {
   const k0 = (key0 as u64) | ((key1 as u64) << 32);
   const k1 = (key2 as u64) | ((key3 as u64) << 32);
-  let v0: u64 = 0x736f6d6570736575 ^ k0;
-  let v1: u64 = 0x646f72616e646f6d ^ k1;
-  let v2: u64 = 0x6c7967656e657261 ^ k0;
-  let v3: u64 = 0x7465646279746573 ^ k1;
-  const tail = length & ~7;
+  let v0: u64 = isFirst ? 0x736f6d6570736575 ^ k0 : state0;
+  let v1: u64 = isFirst ? 0x646f72616e646f6d ^ k1 : state1;
+  let v2: u64 = isFirst ? 0x6c7967656e657261 ^ k0 : state2;
+  let v3: u64 = isFirst ? 0x7465646279746573 ^ k1 : state3;
+  const tail = size & ~7;
   // The bytes that are left, and the length in the last one.
-  const left = (length & 7) << 3;
+  const left = (size & 7) << 3;
   const last = (load<u64>(tail) & (((1 as u64) << left) - 1)) | ((length as u64) << 56);
-  // What comes after the last block is the finalization.
-  for (let at = 0; at <= tail + 8; at += 8) {
+  // After the last block comes the finalization.
+  const end = isLast ? tail + 8 : tail - 8;
+  for (let at = 0; at <= end; at += 8) {
     const isOver = at > tail;
     const block: u64 = isOver ? 0 : at == tail ? last : load<u64>(at);
     if (isOver) v2 ^= 0xff;
@@ -39,5 +55,9 @@ export function hash(length: i32, key0: u32, key1: u32, key2: u32, key3: u32): v
     }
     v0 ^= block;
   }
-  store<u64>(HASH_AT, v0 ^ v1 ^ v2 ^ v3);
+  if (isLast) store<u64>(HASH_AT, v0 ^ v1 ^ v2 ^ v3);
+  state0 = v0;
+  state1 = v1;
+  state2 = v2;
+  state3 = v3;
 }

@@ -1,22 +1,36 @@
-import { exchange64, load64 } from './atomics';
-import {
-  CELL_word,
-  WINDOW_OUTCOME_again,
-  WINDOW_OUTCOME_damaged,
-  WINDOW_ring,
-} from './constants';
-import {
-  beginRaces,
-  joined,
-  leaveSurvey,
-  leaveWait,
-  leaveWord,
-  loseRace,
-  ticksAt,
-  until,
-} from './window';
+import { exchange64, load64 } from './accesses';
+import { CELL_word, WINDOW_OUTCOME_again, WINDOW_OUTCOME_damaged, WINDOW_ring } from './constants';
+import { beginRaces, loseRace } from './races';
+import { leaveSurvey, leaveWait, ticksAt, until } from './window';
+import { joined } from './word';
 
-// AtomicsSlidingLog and LogRing say why this is right. `bits` are those of an index.
+// The times of the last `limit` admissions in a ring, and a word (the head) that says where the
+// oldest of them is. The next n admissions take the places of the n oldest:
+//
+//     take     head: (position, -) -> (position + n, pending n)
+//     write    ring[position .. position + n - 1]: each from its old entry to the new time
+//
+// The exchange on the head admits all n or none. Who finds entries pending that are not written
+// yet, because their thread was stalled or terminated, writes them first, with a time of its own:
+// the stalled call has not returned, so it is a time within that call. A place is written once: its
+// exchange expects the old entry, and an entry never comes back, for its time grows by an interval
+// or more with each lap.
+//
+// At most `limit` in any half-open interval: the admission at a position is made only if the one
+// `limit` positions before is an interval or more older, by a clock that is read after the head and
+// before its exchange; the exchange finds the head unchanged, so the entry was still the same. Every
+// entry is no earlier than the reading that its admission stands on, and entries never decrease from
+// one position to the next. So of any `limit + 1` admissions the last stands on a reading of the
+// clock an interval or more after the first's.
+//
+// The head repeats after 2^(64 - 2C) laps, at the least 2^14, and a lap takes an interval at least.
+//
+// The entries of a log: times in ticks, each with one bit, its mark, that turns with every lap of
+// the ring. So an entry tells by itself whether it was written in this lap, and times need not
+// differ: n admissions at one instant are n equal entries.
+//
+// The entries of one operation are written in order, whoever writes them, so the last of them speaks
+// for all.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;

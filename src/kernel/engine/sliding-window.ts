@@ -1,4 +1,4 @@
-import { exchange64, load64 } from './atomics';
+import { exchange64, load64 } from './accesses';
 import {
   CELL_word,
   FIRST_SLOT,
@@ -6,18 +6,29 @@ import {
   WINDOW_OUTCOME_newSlot,
   WINDOW_ring,
 } from './constants';
-import {
-  beginRaces,
-  joined,
-  leaveSurvey,
-  leaveWait,
-  leaveWord,
-  loseRace,
-  ticksAt,
-  until,
-} from './window';
+import { beginRaces, loseRace } from './races';
+import { leaveWord } from './receipt';
+import { leaveSurvey, leaveWait, ticksAt, until } from './window';
+import { joined } from './word';
 
-// AtomicsSlidingWindow says why this is right. `bits` are those of a count; the seal is the next one.
+// A window of slots. The word (the head) holds the current slot's number and count; a ring holds
+// the slots before. The next slot opens in three steps, which any thread can go on with:
+//
+//     seal     head: (slot, count) -> (slot, sealed, count)       no more admissions in this slot
+//     keep     ring[slot % slots]: an older entry -> the sealed word
+//     open     head: (slot, sealed, count) -> (new slot, 0)
+//
+// A thread that finds the head sealed does the steps that are missing; who comes late finds its
+// exchange fail, because numbers in the head and in each place of the ring only grow.
+//
+// At most `limit` in any `slots` consecutive slots: while the head stands at a slot, the entries of
+// the `slots - 1` slots before it have all been kept and no longer change (the next write at the
+// place of one of them keeps a slot that is later than the head's). An admission's exchange finds the
+// head unchanged, so the sum that was added up meanwhile is the sum at its instant.
+//
+// Each admission counts in the slot of a reading of the clock within its call: the clock is read
+// after a head of that slot was seen, and the slot is not over. Where the clock has stepped back,
+// the head's slot goes on: time here is the latest that any thread saw.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const NEW_SLOT: i32 = WINDOW_OUTCOME_newSlot as i32;
@@ -34,9 +45,10 @@ function slotOf(word: i64, bits: i32): u64 {
   return (word as u64) >> (bits + 1);
 }
 
-/** A slot's index in the ring. */
+/** A slot's index in the ring. Slots stay below 2^53, where this is exact, and faster than a division. */
 function indexOf(slot: u64, slots: i32): i32 {
-  return (slot % slots) as i32;
+  const number = slot as i64 as f64;
+  return (number - floor(number / slots) * slots) as i32;
 }
 
 function placeAt(cell: usize, index: i32): usize {

@@ -1,8 +1,10 @@
-import { exchange64, load64 } from './atomics';
+import { exchange64, load64 } from './accesses';
 import { CELL_word, WINDOW_OUTCOME_again } from './constants';
-import { joined, ticksAt } from './window';
+import { ticksAt } from './window';
+import { joined } from './word';
 
-// AtomicsSometimes says why this is right. `bits` are those of the calls so far.
+// The instant of the last occasion and the calls so far in ONE word, so that they change together:
+// of several threads that find the interval over, one acts.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 

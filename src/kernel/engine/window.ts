@@ -1,6 +1,7 @@
 import { round } from './arithmetic';
-import { load64 } from './atomics';
+import { exchange64, load64 } from './accesses';
 import { CELL_word, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
+import { highOf, joined } from './word';
 
 // What windows and logs have in common. Their numbers come from the caller, who has checked them:
 // what lies in memory may have changed since. Counts are at most the limit, which is below 2^30.
@@ -9,18 +10,11 @@ const TICKS_PER_MICRO: f64 = WINDOW_TICKS_PER_MICRO as f64;
 const LAST: f64 = LAST_TICK as f64;
 
 // What the last call left.
-/** After an admission: the word that it wrote. */
-let writtenWord: i64 = 0;
 /** After a refusal or a survey: microseconds until there can be as many as were asked for. */
 let wait: f64 = 0;
 /** After a survey: what is left, and microseconds until the limiter is as good as new. */
 let left: i32 = 0;
 let full: f64 = 0;
-let lost: i32 = 0;
-
-export function windowWord(): i64 {
-  return writtenWord;
-}
 
 export function windowWaitUs(): f64 {
   return wait;
@@ -34,14 +28,6 @@ export function windowFullUs(): f64 {
   return full;
 }
 
-export function windowRacesLost(): i32 {
-  return lost;
-}
-
-export function leaveWord(word: i64): void {
-  writtenWord = word;
-}
-
 export function leaveWait(us: f64): void {
   wait = us;
 }
@@ -51,20 +37,12 @@ export function leaveSurvey(count: i32, us: f64): void {
   full = us;
 }
 
-export function beginRaces(): void {
-  lost = 0;
-}
-
-export function loseRace(): void {
-  lost++;
-}
-
 let seenHigh: i32 = 0;
 
 /** Loads the word and returns its low half; the high half is left. */
 export function windowLook(cell: usize): i32 {
   const word = load64(cell + CELL_word);
-  seenHigh = (word >> 32) as i32;
+  seenHigh = highOf(word);
   return word as i32;
 }
 
@@ -72,9 +50,14 @@ export function windowLookHigh(): i32 {
   return seenHigh;
 }
 
-/** A word that the caller has looked at before it read the clock. */
-export function joined(low: i32, high: i32): i64 {
-  return ((high as i64) << 32) | (low as u32 as i64);
+/**
+ * Takes an admission back if no word was written since. `mark` stays in the word. An admission in
+ * which nothing was taken is always taken back.
+ */
+export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: i32): bool {
+  if (cost == 0) return true;
+  const word = joined(low, high);
+  return exchange64(cell + CELL_word, word, (word - cost) | (mark as i64)) == word;
 }
 
 /** The tick nearest to an instant of the clock. */

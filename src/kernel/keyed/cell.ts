@@ -1,6 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
 import { Configurations } from '../../memory/configurations.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import {
   type CellKind,
   KEYED,
@@ -14,6 +15,7 @@ import { Region } from '../../memory/region.ts';
 import { layBucket } from '../bucket/cell.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
+import { WHEN_FULL, type WhenFull } from './words.ts';
 
 /** Entries for each key that the table is to hold: half full, a probe is short. */
 const ENTRIES_PER_KEY = 2;
@@ -23,11 +25,6 @@ export const MAX_CAPACITY = 67_000_000;
 const MAX_DEFAULT_BYTES = 16_384;
 /** Below every zero-time: no bucket was forgotten yet. */
 const NONE_FORGOTTEN = -(2n ** 63n);
-
-/** What happens to a key that finds no place. The number is what the cell holds. */
-export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;
-/** A key that finds no place shares a bucket with all such keys, or its calls are refused, or admitted. */
-export type WhenFull = keyof typeof WHEN_FULL;
 
 /** What a new table of buckets is made of. */
 export interface NewTable {
@@ -39,6 +36,8 @@ export interface NewTable {
   readonly whenFull: WhenFull;
   readonly stats: boolean;
   readonly region: Region | undefined;
+  /** The kernel that was asked for, if one was. */
+  readonly kernel?: KernelName | undefined;
 }
 
 /** How a table is laid out, and from when it counts. */
@@ -51,14 +50,14 @@ const layouts = new Configurations<TableLayout>();
 
 /** Lays a new table down in shared memory. */
 export function createKeyedCell(table: NewTable): CellPlace {
-  const { kind, schedule, nowUs, capacity, whenFull, stats } = table;
+  const { kind, schedule, nowUs, capacity, whenFull, stats, kernel } = table;
   const entries = capacity * ENTRIES_PER_KEY;
   const bytes = keyedBytes(entries);
   const own = () =>
     Region.create({ bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES });
   const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
   const place = allocateCell(region, bytes, stats);
-  layBucket(place, schedule, nowUs, schedule.burst);
+  layBucket(place, { schedule, nowUs, initial: schedule.burst, kernel });
   const { buffer, i32, i64, f64 } = place.region;
   const at = place.offset;
   i32[(at + KEYED.entries) >> 2] = entries;

@@ -1,44 +1,67 @@
-import siphash24 from 'siphash24';
 import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
 import { KEYED, SEED_BYTES } from '../../memory/layout.ts';
-import { hashOf, messageOf, openWasmSiphash } from '../wasm/siphash.ts';
+import * as build from '../build/siphash.ts';
+import { EngineModule } from '../open.ts';
 import { type Key, KeyMessage } from './message.ts';
 
-/** Where there is no compiled hash, messages up to this long are written into one scratch buffer. */
-const SCRATCH_BYTES = 256;
+/** What engine/siphash.ts exports. The message stands at the start of its memory, the hash at the end. */
+interface SipHash {
+  readonly memory: { readonly buffer: ArrayBufferLike };
+  hash(
+    size: number,
+    length: number,
+    isFirst: boolean,
+    isLast: boolean,
+    seed0: number,
+    seed1: number,
+    seed2: number,
+    seed3: number,
+  ): void;
+}
+
+const siphash = new EngineModule<SipHash>(build);
+const HASH_BYTES = 8;
+
+/** One for each target and thread. */
+const instances = new Map<KernelName, SipHash>();
+
+/** SipHash-2-4 of this thread. */
+export function openSipHash(wanted: KernelName): SipHash {
+  const engine = instances.get(wanted) ?? siphash.openAlone(wanted);
+  instances.set(wanted, engine);
+  return engine;
+}
 
 /**
  * Hashes keys under a table's seed. SipHash-2-4 is a keyed pseudorandom function: without the seed
- * nobody can craft keys that collide. The library does it, or a compiled function of our own that
- * reads the message where it was written: the library copies it and the seed each time.
+ * nobody can craft keys that collide.
  */
 export class KeyHash {
-  readonly #seed: Uint8Array;
-  readonly #seed0: number;
-  readonly #seed1: number;
-  readonly #seed2: number;
-  readonly #seed3: number;
-  readonly #compiled = openWasmSiphash();
+  readonly #seed: readonly [number, number, number, number];
+  readonly #engine: SipHash;
   readonly #scratch: Uint8Array;
-  readonly #message: KeyMessage;
   /** The low half of the last hash, and the high half. */
   readonly #out: Uint32Array;
-  readonly #outBytes: Uint8Array;
-  /** Views of the scratch buffer's first bytes, by length: a new view costs as much as the hash. */
-  readonly #views: (Uint8Array | undefined)[] = [];
+  readonly #message: KeyMessage;
 
-  constructor({ region, offset }: CellPlace) {
+  constructor({ region, offset }: CellPlace, wanted: KernelName = 'wasm') {
     // A copy, since it is read anew for each key.
-    this.#seed = new Uint8Array(region.buffer, offset + KEYED.seed, SEED_BYTES).slice();
-    const seed = new DataView(this.#seed.buffer);
-    this.#seed0 = seed.getInt32(0, true);
-    this.#seed1 = seed.getInt32(4, true);
-    this.#seed2 = seed.getInt32(8, true);
-    this.#seed3 = seed.getInt32(12, true);
-    this.#scratch = this.#compiled ? messageOf(this.#compiled) : new Uint8Array(SCRATCH_BYTES);
+    const seed = new DataView(
+      new Uint8Array(region.buffer, offset + KEYED.seed, SEED_BYTES).slice().buffer,
+    );
+    this.#seed = [
+      seed.getInt32(0, true),
+      seed.getInt32(4, true),
+      seed.getInt32(8, true),
+      seed.getInt32(12, true),
+    ];
+    this.#engine = openSipHash(wanted);
+    const { buffer } = this.#engine.memory;
+    const end = buffer.byteLength - HASH_BYTES;
+    this.#scratch = new Uint8Array(buffer, 0, end);
+    this.#out = new Uint32Array(buffer, end, 2);
     this.#message = new KeyMessage(this.#scratch);
-    this.#out = this.#compiled ? hashOf(this.#compiled) : new Uint32Array(2);
-    this.#outBytes = new Uint8Array(this.#out.buffer, this.#out.byteOffset, 8);
   }
 
   /** The high half of the hash of the key that this thread read last, for any table. */
@@ -58,20 +81,23 @@ export class KeyHash {
    */
   read(key: Key): void {
     const length = this.#message.write(key);
-    const compiled = this.#compiled;
-    if (compiled !== undefined && this.#message.bytes === this.#scratch) {
-      compiled.hash(length, this.#seed0, this.#seed1, this.#seed2, this.#seed3);
+    if (this.#message.bytes !== this.#scratch) {
+      this.#readLong(this.#message.bytes.subarray(0, length));
       return;
     }
-    siphash24(this.#view(length), this.#seed, this.#outBytes, true);
+    const [seed0, seed1, seed2, seed3] = this.#seed;
+    this.#engine.hash(length, length, true, true, seed0, seed1, seed2, seed3);
   }
 
-  /** The bytes of the last message. */
-  #view(length: number): Uint8Array {
-    const { bytes } = this.#message;
-    if (bytes !== this.#scratch) return bytes.subarray(0, length);
-    const view = this.#views[length] ?? this.#scratch.subarray(0, length);
-    this.#views[length] = view;
-    return view;
+  /** Hashes a message that does not fit into the engine's memory, in parts. */
+  #readLong(message: Uint8Array): void {
+    const { length } = message;
+    const step = this.#scratch.length;
+    for (let at = 0; at < length; at += step) {
+      const part = message.subarray(at, at + step);
+      this.#scratch.set(part);
+      const isLast = at + step >= length;
+      this.#engine.hash(part.length, length, at === 0, isLast, ...this.#seed);
+    }
   }
 }

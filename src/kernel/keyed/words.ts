@@ -1,15 +1,17 @@
 // Plain constants of a table of buckets: the compiled kernel is built with them too.
 
-/** A key's entry is one of so many: no call looks at more. */
-export const WINDOW = 64;
+/** The entries of a key's window: no call looks at more. */
+export const PROBES = 64;
 /** So many of them lie at the key's first home, the others at its second. */
-export const AT_FIRST_HOME = WINDOW / 2;
+export const AT_FIRST_HOME = PROBES / 2;
 
-// Instead of an entry or a wait; the kernel's LATER and NEVER are -1 and -2.
-/** The key has no entry, or nothing is free in its window. */
-export const NO_PLACE = -3;
-/** Another thread was faster: look again. */
-export const BEATEN = -4;
+/** In place of a wait: the key has no entry, and nothing is free in its window. */
+export const NO_PLACE = -5;
+
+/** What happens to a key that finds no place. */
+export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;
+/** A key that finds no place shares a bucket with all such keys, or its calls are refused, or admitted. */
+export type WhenFull = keyof typeof WHEN_FULL;
 
 /** The low bits of a state word. A state of 0 says that the entry was never used. */
 export const TAG_BITS = 3;
@@ -29,32 +31,9 @@ export const NAMED = 6;
 /** The whole state of an entry that is nobody's, though its identity may still name a key. */
 export const FREE = 4n;
 
-export function tagOf(state: bigint): number {
-  return Number(BigInt.asUintN(TAG_BITS, state));
-}
-
-export function isLive(state: bigint): boolean {
-  return (tagOf(state) & LIVE) !== 0;
-}
-
-/** Whether an entry is in transit, named or not. */
-export function isHeld(state: bigint): boolean {
-  return tagOf(state) === TRANSIT || tagOf(state) === NAMED;
-}
-
-/** The state of an owner of this version, with the zero-time of another state. */
-export function stateOfOwner(version: number, state: bigint): bigint {
-  const tag = ((version << 1) & TAG_MASK) | LIVE;
-  return (state | BigInt(TAG_MASK)) - BigInt(TAG_MASK ^ tag);
-}
-
 /** The low half of an identity word: 12 bits of the fingerprint, then the version. */
 export const VERSION_BITS = 20;
 export const VERSION_MASK = 2 ** VERSION_BITS - 1;
-
-/** What a call charged, if no entry: the bucket that keys without a place share; nothing. */
-export const SHARED = -1;
-export const NOWHERE = -2;
 
 /** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
 export const BLOCK_BITS = 20;

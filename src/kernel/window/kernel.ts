@@ -1,5 +1,5 @@
 import type { KernelName } from '../../memory/handle.ts';
-import type { LimiterStats, Receipt, Verdict } from '../bucket/kernel.ts';
+import type { LimiterStats, Outcome, Receipt } from '../bucket/kernel.ts';
 
 /**
  * Reads the limiter's clock, for a kernel that needs the time. What was read last is a field,
@@ -35,7 +35,7 @@ export interface WindowKernel {
   /** Takes as many tokens as there are, at most `tokens`. */
   drain(tokens: number, clock: ClockReader): number;
   /** {@link take}, and how things stand at its instant. */
-  decide(tokens: number, clock: ClockReader): Verdict;
+  decide(tokens: number, clock: ClockReader): Outcome;
   /** Microseconds until `tokens` can be taken: 0 for now, Infinity for more than the limit. */
   timeUntil(tokens: number, clock: ClockReader): number;
   /** Tokens that can be taken now. */

@@ -9,3 +9,13 @@ export const WINDOW_TICKS_PER_MICRO = 16;
 export const LAST_TICK = 2 ** 53 - 2 ** 21;
 /** Slots are numbered from here, because 0 marks a place in the ring that was never written. */
 export const FIRST_SLOT = 1;
+
+/** What the engine's windows and logs return in place of a number of tokens. */
+export const WINDOW_OUTCOME = {
+  /** The word has changed: look at it, read the clock and call again. */
+  again: -1,
+  /** The slots that are kept must be added up first. */
+  newSlot: -2,
+  /** The word makes no sense. */
+  damaged: -3,
+} as const;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
+import { planArrivals } from '../../../src/cli/load/arrival-plan.ts';
 import { runEchoServer } from '../../../src/cli/load/echo-server.ts';
 import { runLoadThread } from '../../../src/cli/load/load-thread.ts';
 import type { LoadCommand, LoadEvent, LoadThreadData } from '../../../src/cli/load/messages.ts';
-import { openSchedule } from '../../../src/cli/load/schedule.ts';
 import type { TallyRecord } from '../../../src/cli/load/tally.ts';
 import { deadUrl, httpServer, type TestServer, tcpServer } from '../support/servers.ts';
 
@@ -61,7 +61,7 @@ async function load(
     ...data,
   });
   expect(await ready).toEqual([{ type: 'ready' }]);
-  const { bucket, startUs } = openSchedule(RATE, 1, 20);
+  const { bucket, startUs } = planArrivals(RATE, 1, 20);
   const endUs = startUs - 0.5 + durationMs * 1000;
   const told = new Promise<TallyRecord>((resolve) => {
     port2.on('message', (event: LoadEvent) => {

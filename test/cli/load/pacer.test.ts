@@ -1,7 +1,7 @@
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { planArrivals } from '../../../src/cli/load/arrival-plan.ts';
 import { Pacer, reservationsAhead } from '../../../src/cli/load/pacer.ts';
-import { openSchedule } from '../../../src/cli/load/schedule.ts';
 import { TokenBucket } from '../../../src/limiters/token-bucket.ts';
 import { ManualClock } from '../../../src/time/manual-clock.ts';
 
@@ -115,7 +115,7 @@ describe('Pacer', () => {
     ['asleep', true],
     ['on timers', false],
   ])('is never early on the real clock, %s', async (_how, idle) => {
-    const { bucket, startUs } = openSchedule(RATE, 1, 50);
+    const { bucket, startUs } = planArrivals(RATE, 1, 50);
     const earliness: number[] = [];
     await new Promise<void>((resolve) => {
       const pacer = new Pacer({

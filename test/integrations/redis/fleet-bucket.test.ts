@@ -101,7 +101,7 @@ describe('a fleet bucket', () => {
     expect(process.stats()).toEqual({
       purchases: 1,
       bought: 60,
-      givenBack: 50,
+      returned: 50,
       failures: 0,
       isReachable: true,
       threads: undefined,

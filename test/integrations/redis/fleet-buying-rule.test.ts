@@ -105,7 +105,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 399 })).toMatchObject({ lapse: 0, lapseAtUs: 1000 * MS });
     expect(process.look({ ms: 1 }).lapse).toBe(100);
     process.held -= 100;
-    process.rule.giveBack(100);
+    process.rule.returnTokens(100);
     expect(process.look()).toMatchObject({ lapse: 0, lapseAtUs: 1600 * MS });
     expect(process.look({ ms: 600 }).lapse).toBe(50);
   });

@@ -153,7 +153,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     const process = await fleet.join({ stock: 100, minStock: 40 });
     source.isDown = true;
     await process.close();
-    expect(process.stats()).toMatchObject({ givenBack: 0, failures: 1 });
+    expect(process.stats()).toMatchObject({ returned: 0, failures: 1 });
     expect(process.tryConsume()).toBe(false);
   });
 

@@ -84,8 +84,8 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
     expect(fleet.consumeOrDrain(30)).toBe(30);
     await fleet.wait(60);
     await fleet.close();
-    const { bought, givenBack } = fleet.stats();
-    expect(bought - givenBack).toBe(90);
+    const { bought, returned } = fleet.stats();
+    expect(bought - returned).toBe(90);
     // What it took is back, plus what flowed in meanwhile.
     expect(await source.available()).toBeGreaterThanOrEqual(LIMIT.burst - 90);
   });
@@ -174,9 +174,9 @@ function checkRun({ stretch, spends, stats }: FleetRun): void {
   const allowed = TASK.burst + PROCESSES * TASK.stock;
   expect(mostBeyondRate(all, TASK.rate)).toBeLessThanOrEqual(allowed);
   const ms = (stretch.endUs - stretch.startUs) / 1000;
-  for (const [i, { purchases, bought, givenBack, failures }] of stats.entries()) {
+  for (const [i, { purchases, bought, returned, failures }] of stats.entries()) {
     // Counts the time before the stretch too, because the processes started one after another.
-    expect(tokensOf(spends[i] ?? [])).toBe(bought - givenBack);
+    expect(tokensOf(spends[i] ?? [])).toBe(bought - returned);
     expect(tokensOf(spends[i] ?? [])).toBeGreaterThan(0);
     expect(purchases).toBeLessThanOrEqual(ms / INTERVAL_MS + 10);
     expect(failures).toBe(0);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { HandleError, ManualClock, TokenBucket } from '../../../src/index.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
+import { FLEET_STOCK_BYTES } from '../../../src/memory/layout.ts';
 import { Crew } from '../../support/crew.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
@@ -45,8 +46,8 @@ describe('threads that spend one stock', () => {
   ] as const)('take with %s(%d) what was bought, each token once', async (call, n) => {
     const { process, spent } = await contend(call, n);
     const sum = (await spent).reduce((total, tokens) => total + tokens, 0);
-    const { bought, givenBack } = process.stats();
-    expect(sum).toBe(bought - givenBack - process.available());
+    const { bought, returned } = process.stats();
+    expect(sum).toBe(bought - returned - process.available());
     await process.close();
   });
 
@@ -63,8 +64,8 @@ describe('threads that spend one stock', () => {
     const sum = (await sums).reduce((total, tokens) => total + tokens, 0);
     // The tokens of the last wait to give up arrive at its turn.
     const left = () => {
-      const { bought, givenBack } = process.stats();
-      return bought - givenBack - process.available();
+      const { bought, returned } = process.stats();
+      return bought - returned - process.available();
     };
     await until(() => {
       fleet.clock.advance(1);
@@ -137,7 +138,7 @@ describe("a fleet bucket's handle", () => {
       handle.bucket,
       { ...handle, zerotime: 'token-bucket' },
       { ...handle, signals: new SharedArrayBuffer(8) },
-      { ...handle, signals: new ArrayBuffer(140) },
+      { ...handle, signals: new ArrayBuffer(FLEET_STOCK_BYTES) },
       { ...handle, bucket: undefined },
       { ...handle, clock: undefined },
       { ...handle, clock: { name: 'sundial' } },

@@ -43,7 +43,7 @@ class Pair {
   /** Writes to both, so that both renew their origin, if necessary, at the same instant. */
   async renew(): Promise<void> {
     this.#ours.returnTokens(0);
-    await this.#theirs.refund(0);
+    await this.#theirs.returnTokens(0);
   }
 
   async balance(): Promise<void> {
@@ -78,7 +78,7 @@ class Pair {
       }
       case 2:
         ours.returnTokens(n);
-        await theirs.refund(n);
+        await theirs.returnTokens(n);
         return true;
       default:
         await theirs.acquire(n, Number.POSITIVE_INFINITY);
@@ -115,7 +115,7 @@ class Pair {
         break;
       case 3:
         ours.returnTokens(n);
-        await theirs.refund(n);
+        await theirs.returnTokens(n);
         break;
       case 4:
         expect(decisionOf(await theirs.decide(n)), `decide(${n})`).toEqual(ours.decide(n));

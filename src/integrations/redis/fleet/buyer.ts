@@ -24,7 +24,7 @@ export class Buyer {
   #closed: Promise<void> | undefined;
   purchases = 0;
   bought = 0;
-  givenBack = 0;
+  returned = 0;
 
   constructor(
     stock: Stock,
@@ -56,7 +56,7 @@ export class Buyer {
       const held = stock.balance;
       const plan = this.#rule.look(this.#clock.now(), held, isShort);
       if (plan.buy > 0) await this.#buy(plan.buy);
-      else if (plan.lapse > 0) await this.#giveBack(plan.lapse);
+      else if (plan.lapse > 0) await this.#returnOld(plan.lapse);
       else if (plan.isQuiet) await this.#sleep(held, plan.lapseAtUs);
       else await stock.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
       this.#open();
@@ -87,15 +87,15 @@ export class Buyer {
     if (delivered > 0) this.#stock.deliver(delivered);
     const nowUs = this.#clock.now();
     this.#rule.deliver(nowUs, delivered, nowUs - askedUs);
-    if (delivered < got) this.givenBack += await this.#supply.giveBack(got - delivered);
+    if (delivered < got) this.returned += await this.#supply.returnTokens(got - delivered);
   }
 
-  async #giveBack(tooOld: number): Promise<void> {
+  async #returnOld(tooOld: number): Promise<void> {
     this.#command();
     const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
     if (tokens === 0) return; // spent in the meantime
-    this.#rule.giveBack(tokens);
-    this.givenBack += await this.#supply.giveBack(tokens);
+    this.#rule.returnTokens(tokens);
+    this.returned += await this.#supply.returnTokens(tokens);
   }
 
   /** Sleeps until a spend; `held` is the balance that the decision to sleep was based on. */
@@ -116,6 +116,6 @@ export class Buyer {
   async #close(): Promise<void> {
     const left = this.#stock.close() + this.#supply.takeProbed();
     await this.#ended;
-    if (left > 0) this.givenBack += await this.#supply.giveBack(left);
+    if (left > 0) this.returned += await this.#supply.returnTokens(left);
   }
 }

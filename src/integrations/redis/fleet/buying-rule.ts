@@ -73,7 +73,7 @@ export class BuyingRule {
   }
 
   /** Records a return to the source. */
-  giveBack(tokens: number): void {
+  returnTokens(tokens: number): void {
     this.#take(tokens);
     this.#expected -= tokens;
   }

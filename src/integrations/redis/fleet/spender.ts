@@ -6,6 +6,8 @@ import { readFields } from '../../../memory/read-fields.ts';
 import { checkTokens } from '../../../options.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';
+import { onAbort } from '../../../time/on-abort.ts';
+import { onInstant } from '../../../time/on-instant.ts';
 import { type FleetHandle, Stock } from './stock.ts';
 
 function closed(): RateLimitError {
@@ -102,19 +104,14 @@ export class FleetSpender {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const end = new AbortController();
-    const onAbort = () => end.abort(signal?.reason);
-    signal?.addEventListener('abort', onAbort, { once: true });
-    if (timeoutMs < Number.POSITIVE_INFINITY) {
-      this.clock.sleep(this.clock.now() + timeoutMs * 1000, { signal: end.signal }).then(
-        () => end.abort(timedOut(n, timeoutMs)),
-        () => undefined, // the wait has ended
-      );
-    }
+    const unlink = onAbort(signal, (reason) => end.abort(reason));
+    const deadlineUs = this.clock.now() + timeoutMs * 1000;
+    const cancel = onInstant(this.clock, deadlineUs, () => end.abort(timedOut(n, timeoutMs)));
     try {
       await this.stock.arrival(reservation, end.signal);
     } finally {
-      signal?.removeEventListener('abort', onAbort);
-      end.abort(null);
+      unlink();
+      cancel();
     }
   }
 

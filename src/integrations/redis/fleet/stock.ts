@@ -3,22 +3,17 @@ import { TICKS_PER_MICRO } from '../../../kernel/bucket/ticks.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { KernelName } from '../../../memory/handle.ts';
+import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout.ts';
 import { readFields } from '../../../memory/read-fields.ts';
 import { isShared, type Region } from '../../../memory/region.ts';
 import type { ClockHandle } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
-import { Bell } from './bell.ts';
+import { BuyerBell } from './buyer-bell.ts';
 
-/**
- *     64 │ buyer i32 │ short i32 │ rings i32 │
- *
- * 64 bytes of nothing lie on either side, so that nothing else shares the cache line: every spend
- * reads `buyer`.
- */
-const MARGIN = 64;
-/** Int32 indices. */
-const WORDS = { buyer: MARGIN >> 2, short: (MARGIN >> 2) + 1, rings: (MARGIN >> 2) + 2 } as const;
-const BYTES = MARGIN + 12 + MARGIN;
+/** Int32 indices of the signals. */
+const BUYER_AT = FLEET_STOCK.buyer >> 2;
+const SHORT_AT = FLEET_STOCK.short >> 2;
+const RINGS_AT = FLEET_STOCK.rings >> 2;
 
 /** What the buyer is at. */
 const BUYER = {
@@ -63,7 +58,7 @@ export interface StockOptions {
 export class Stock {
   readonly bucket: TokenBucket;
   /** Wakes the buyer. */
-  readonly bell: Bell;
+  readonly bell: BuyerBell;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
 
@@ -74,7 +69,7 @@ export class Stock {
   ) {
     this.bucket = bucket;
     this.#clock = clock;
-    this.bell = new Bell(signals, WORDS.rings);
+    this.bell = new BuyerBell(signals, RINGS_AT);
     this.#signals = signals;
   }
 
@@ -90,14 +85,18 @@ export class Stock {
       ...(region && { region }),
       ...(kernel && { kernel }),
     });
-    return new Stock(bucket, clock, new Int32Array(new SharedArrayBuffer(BYTES)));
+    return new Stock(bucket, clock, new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES)));
   }
 
   /** @throws HandleError if it is no fleet bucket's handle, or its memory is damaged. */
   static open(handle: unknown): Stock {
     const fields = readFields("a fleet bucket's handle", handle, 'zerotime', 'bucket', 'signals');
     const { zerotime, signals } = fields;
-    if (zerotime !== 'fleet-bucket' || !isShared(signals) || signals.byteLength !== BYTES) {
+    if (
+      zerotime !== 'fleet-bucket' ||
+      !isShared(signals) ||
+      signals.byteLength !== FLEET_STOCK_BYTES
+    ) {
       throw new HandleError('ERR_HANDLE_INVALID', "not a fleet bucket's handle");
     }
     // What it is, attach checks.
@@ -155,7 +154,7 @@ export class Stock {
 
   /** To be looked at after tokens were taken: the buyer looks at the tokens after it has lain down. */
   #isServed(): boolean {
-    const buyer = Atomics.load(this.#signals, WORDS.buyer);
+    const buyer = Atomics.load(this.#signals, BUYER_AT);
     if (buyer === BUYER.awake) return true;
     this.#wake();
     // What is in the bucket of a closed stock are no tokens, but what woke its waiters.
@@ -164,15 +163,15 @@ export class Stock {
 
   /** Lets the buyer know of a call that found too few tokens, if more of them are any use to it. */
   #runShort(n: number): void {
-    if (Atomics.load(this.#signals, WORDS.short) !== 0 || n > this.bucket.limit) return;
-    if (Atomics.exchange(this.#signals, WORDS.short, 1) !== 0) return;
+    if (Atomics.load(this.#signals, SHORT_AT) !== 0 || n > this.bucket.limit) return;
+    if (Atomics.exchange(this.#signals, SHORT_AT, 1) !== 0) return;
     this.#wake();
     this.bell.ring();
   }
 
   #wake(): void {
     const { asleep, awake } = BUYER;
-    if (Atomics.compareExchange(this.#signals, WORDS.buyer, asleep, awake) === asleep) {
+    if (Atomics.compareExchange(this.#signals, BUYER_AT, asleep, awake) === asleep) {
       this.bell.ring();
     }
   }
@@ -183,27 +182,27 @@ export class Stock {
   }
 
   get isClosed(): boolean {
-    return Atomics.load(this.#signals, WORDS.buyer) === BUYER.gone;
+    return Atomics.load(this.#signals, BUYER_AT) === BUYER.gone;
   }
 
   /** For the buyer: whether a call has found too few tokens since it last asked. */
   hearShort(): boolean {
-    return Atomics.exchange(this.#signals, WORDS.short, 0) !== 0;
+    return Atomics.exchange(this.#signals, SHORT_AT, 0) !== 0;
   }
 
   /** For the buyer: from now on a spend wakes it. */
   lieDown(): void {
-    Atomics.compareExchange(this.#signals, WORDS.buyer, BUYER.awake, BUYER.asleep);
+    Atomics.compareExchange(this.#signals, BUYER_AT, BUYER.awake, BUYER.asleep);
   }
 
   /** For the buyer: a spend need not wake it. */
   getUp(): void {
-    Atomics.compareExchange(this.#signals, WORDS.buyer, BUYER.asleep, BUYER.awake);
+    Atomics.compareExchange(this.#signals, BUYER_AT, BUYER.asleep, BUYER.awake);
   }
 
   /** For the buyer: nothing can be taken any more, and all waiters wake. Returns the tokens left over. */
   close(): number {
-    Atomics.store(this.#signals, WORDS.buyer, BUYER.gone);
+    Atomics.store(this.#signals, BUYER_AT, BUYER.gone);
     const left = this.bucket.consumeOrDrain(this.bucket.limit);
     this.deliver(Math.max(0, -this.balance) + 1);
     this.bell.ring();

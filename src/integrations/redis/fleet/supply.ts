@@ -1,3 +1,4 @@
+import type { ContinuousLimit } from '../../../limiters/limit.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
@@ -6,12 +7,6 @@ import type { TokenSource } from '../token-source.ts';
 const RETRY_US = 50_000;
 /** The longest delay. */
 const MOST_RETRY_US = 1_000_000;
-
-/** A share of the rate, used while the source is unreachable. */
-export interface LocalShare {
-  readonly rate: number;
-  readonly burst: number;
-}
 
 /**
  * Supplies the buyer: from the source or, while it is unreachable, from the local share of the
@@ -30,7 +25,7 @@ export class Supply {
   /** Commands that the source did not answer in time. */
   failures = 0;
 
-  constructor(source: TokenSource, clock: Clock, share: LocalShare | undefined) {
+  constructor(source: TokenSource, clock: Clock, share: ContinuousLimit | undefined) {
     this.#source = source;
     this.#clock = clock;
     this.#local = share && TokenBucket.create({ ...share, initial: 0, clock });
@@ -63,7 +58,7 @@ export class Supply {
    * Returns tokens and resolves with their number; 0 if the source is unreachable, and they are
    * lost. Never rejects.
    */
-  async giveBack(n: number): Promise<number> {
+  async returnTokens(n: number): Promise<number> {
     if (!this.#isReachable) return 0;
     try {
       await this.#source.returnTokens(n);

@@ -1,0 +1,68 @@
+import { HIGH_HALF, LOW_HALF } from '../memory/layout.ts';
+import type { Region } from '../memory/region.ts';
+
+/** What the engine imports where it runs as JavaScript: modules, by the files that declare them. */
+export interface JavaScriptImports {
+  readonly accesses: Readonly<Record<string, (...args: number[]) => number | undefined>>;
+  readonly env: { readonly getTempRet0: () => number };
+}
+
+const WORDS = 3;
+
+/**
+ * The accesses of engine/accesses.ts to a region, with Atomics. An i64 is a low and a high half, because
+ * a BigInt would have to be allocated: one scratch buffer joins and splits them.
+ */
+export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
+  const words = new BigInt64Array(WORDS);
+  const halves = new Int32Array(words.buffer);
+  // No index below is out of bounds: the engine was given a cell that lies in the region.
+  const [low, high] = [LOW_HALF, HIGH_HALF];
+  let lastHigh = 0;
+
+  function seen(word: bigint): number {
+    words[0] = word;
+    lastHigh = halves[high] as number;
+    return halves[low] as number;
+  }
+
+  return {
+    env: { getTempRet0: () => lastHigh },
+    accesses: {
+      load64: (at) => seen(Atomics.load(i64, at >> 3)),
+      exchange64(at, expectedLow, expectedHigh, nextLow, nextHigh) {
+        halves[2 + low] = expectedLow;
+        halves[2 + high] = expectedHigh;
+        halves[4 + low] = nextLow;
+        halves[4 + high] = nextHigh;
+        return seen(Atomics.compareExchange(i64, at >> 3, words[1] as bigint, words[2] as bigint));
+      },
+      add64(at, amountLow, amountHigh) {
+        halves[2 + low] = amountLow;
+        halves[2 + high] = amountHigh;
+        return seen(Atomics.add(i64, at >> 3, words[1] as bigint));
+      },
+      load32: (at) => Atomics.load(i32, at >> 2),
+      store32(at, value) {
+        Atomics.store(i32, at >> 2, value);
+      },
+      exchange32: (at, expected, next) => Atomics.compareExchange(i32, at >> 2, expected, next),
+      add32: (at, amount) => Atomics.add(i32, at >> 2, amount),
+      and32(at, mask) {
+        Atomics.and(i32, at >> 2, mask);
+      },
+      readF64: (at) => f64[at >> 3] as number,
+      writeF64(at, value) {
+        f64[at >> 3] = value;
+      },
+      readI64(at) {
+        lastHigh = i32[(at >> 2) + high] as number;
+        return i32[(at >> 2) + low] as number;
+      },
+      writeI64(at, valueLow, valueHigh) {
+        i32[(at >> 2) + low] = valueLow;
+        i32[(at >> 2) + high] = valueHigh;
+      },
+    },
+  };
+}

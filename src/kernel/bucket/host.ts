@@ -1,0 +1,184 @@
+import { HandleError, RateLimitError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { RECORD_COUNT } from '../../memory/layout.ts';
+import { Counters } from '../counters.ts';
+import type { Opened } from '../open.ts';
+import {
+  BUSY,
+  type BucketKernel,
+  type BucketReceipt,
+  type LimiterStats,
+  NEVER,
+  type Outcome,
+  type WordReceipt,
+} from './kernel.ts';
+import { liveRecord } from './record.ts';
+import type { Schedule } from './schedule.ts';
+
+/** What the engine leaves after an admission or a decision, in every module. */
+export interface EngineResults {
+  lostRaces(): number;
+  receiptLow(): number;
+  receiptHigh(): number;
+  receiptCostLow(): number;
+  receiptCostHigh(): number;
+  outcomeBurst(): number;
+  outcomeBalance(): number;
+  outcomeRetryUs(): number;
+  outcomeFullUs(): number;
+}
+
+/** The engine's operations on a bucket, by its cell. Numbers below {@link NEVER} say why one failed. */
+export interface BucketEngine extends EngineResults {
+  createBucket(
+    cell: number,
+    nowUs: number,
+    rate: number,
+    burst: number,
+    ticksPerToken: number,
+    ticksPerMicro: number,
+    fillTicks: number,
+    initial: number,
+  ): void;
+  acquire(cell: number, nowUs: number, tokens: number, maxWaitUs: number): number;
+  decide(cell: number, nowUs: number, tokens: number): number;
+  drain(cell: number, nowUs: number, tokens: number): number;
+  returnTokens(cell: number, nowUs: number, tokens: number): number;
+  cancel(cell: number, low: number, high: number, costLow: number, costHigh: number): number;
+  /** NaN for a failure. */
+  balance(cell: number, nowUs: number): number;
+  timeUntil(cell: number, nowUs: number, tokens: number): number;
+  reconfigure(
+    cell: number,
+    nowUs: number,
+    rate: number,
+    burst: number,
+    ticksPerToken: number,
+    ticksPerMicro: number,
+    fillTicks: number,
+  ): number;
+  /** Why the last operation failed. */
+  failure(): number;
+  receiptGeneration(): number;
+}
+
+export function readReceipt(engine: EngineResults): WordReceipt {
+  return {
+    low: engine.receiptLow(),
+    high: engine.receiptHigh(),
+    costLow: engine.receiptCostLow(),
+    costHigh: engine.receiptCostHigh(),
+  };
+}
+
+export function readOutcome(engine: EngineResults, wait: number): Outcome {
+  return {
+    allowed: wait === 0,
+    burst: engine.outcomeBurst(),
+    balance: engine.outcomeBalance(),
+    retryUs: engine.outcomeRetryUs(),
+    fullUs: engine.outcomeFullUs(),
+  };
+}
+
+/** A bucket on the engine, which does everything but the counting. */
+export class HostedBucket implements BucketKernel {
+  readonly name: KernelName;
+  readonly #engine: BucketEngine;
+  readonly #place: CellPlace;
+  readonly #cell: number;
+  readonly #counters: Counters | undefined;
+
+  /** `counts` is false where the owner of the bucket counts for it. */
+  constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace, counts = true) {
+    this.name = name;
+    this.#engine = engine;
+    this.#place = place;
+    this.#cell = place.offset;
+    this.#counters = counts ? Counters.open(place) : undefined;
+  }
+
+  acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
+    const wait = this.#engine.acquire(this.#cell, nowUs, tokens, maxWaitUs);
+    if (wait < NEVER) this.#fail(wait);
+    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
+    return wait;
+  }
+
+  decide(nowUs: number, tokens: number): Outcome {
+    const wait = this.#engine.decide(this.#cell, nowUs, tokens);
+    if (wait < NEVER) this.#fail(wait);
+    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
+    return readOutcome(this.#engine, wait);
+  }
+
+  drain(nowUs: number, tokens: number): number {
+    const taken = this.#engine.drain(this.#cell, nowUs, tokens);
+    if (taken < 0) this.#fail(taken);
+    this.#counters?.count(taken, taken === 0 && tokens >= 1, this.lostRaces);
+    return taken;
+  }
+
+  returnTokens(nowUs: number, tokens: number): void {
+    const failure = this.#engine.returnTokens(this.#cell, nowUs, tokens);
+    if (failure < 0) this.#fail(failure);
+  }
+
+  receipt(): BucketReceipt {
+    return { ...readReceipt(this.#engine), generation: this.#engine.receiptGeneration() };
+  }
+
+  cancel({ low, high, costLow, costHigh }: WordReceipt): boolean {
+    return this.#engine.cancel(this.#cell, low, high, costLow, costHigh) !== 0;
+  }
+
+  balance(nowUs: number): number {
+    const balance = this.#engine.balance(this.#cell, nowUs);
+    if (Number.isNaN(balance)) this.#fail(this.#engine.failure());
+    return balance;
+  }
+
+  timeUntil(nowUs: number, tokens: number): number {
+    const us = this.#engine.timeUntil(this.#cell, nowUs, tokens);
+    if (us < 0) this.#fail(us);
+    return us;
+  }
+
+  /** The races that the last call lost. */
+  get lostRaces(): number {
+    return this.#engine.lostRaces();
+  }
+
+  schedule(): Schedule {
+    return liveRecord(this.#place).schedule;
+  }
+
+  reconfigure(nowUs: number, next: Schedule): void {
+    const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = next;
+    const failure = this.#engine.reconfigure(
+      this.#cell,
+      nowUs,
+      rate,
+      burst,
+      ticksPerToken,
+      ticksPerMicro,
+      fillTicks,
+    );
+    if (failure < 0) this.#fail(failure);
+  }
+
+  stats(): LimiterStats | undefined {
+    return this.#counters?.sum();
+  }
+
+  #fail(failure: number): never {
+    if (failure === BUSY) {
+      throw new RateLimitError(
+        'ERR_RECONFIGURE_BUSY',
+        `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
+      );
+    }
+    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+  }
+}

@@ -1,0 +1,153 @@
+import { HandleError } from '../../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { Configurations } from '../../memory/configurations.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
+import { checkNumber } from '../../options.ts';
+import type { Opened } from '../open.ts';
+import { SeenWord, type WindowEngine } from './host.ts';
+import type { ClockReader, SometimesKernel } from './kernel.ts';
+import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
+import { clockTicks, type TimeUnits, unitsOf } from './time.ts';
+
+/** On which calls to act; 0 leaves a condition out. */
+export interface Occasions {
+  readonly first: number;
+  readonly every: number;
+  readonly intervalMs: number;
+}
+
+/** @throws RangeError, TypeError that names the parameter, its range and its value. */
+export function checkOccasions(occasions: Occasions): Occasions {
+  const { first, every, intervalMs } = occasions;
+  const max = Math.floor(MAX_WINDOW_LIMIT / 2);
+  checkNumber('first', first, { min: 0, max, integer: true });
+  checkNumber('every', every, { min: 0, max, integer: true });
+  checkNumber('intervalMs', intervalMs, { min: 0, max: MAX_INTERVAL_MS });
+  return occasions;
+}
+
+/** The calls counted so far that matter: at most this many. */
+function maxCalls({ first, every }: Occasions): number {
+  return every === 0 ? Math.max(first, 1) : first + every;
+}
+
+/** The bits of the word that count calls. */
+export function callBitsOf(occasions: Occasions): number {
+  return 32 - Math.clz32(maxCalls(occasions));
+}
+
+/** How the instant of the last occasion is counted: it gets what bits the calls leave. */
+export function occasionUnits(occasions: Occasions): TimeUnits {
+  return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
+}
+
+type Configuration = Occasions & { readonly originTicks: number };
+const configurations = new Configurations<Configuration>();
+
+export function createSometimesCell(
+  occasions: Occasions,
+  nowUs: number,
+  region: Region | undefined,
+): CellPlace {
+  const place = allocateCell(region, SOMETIMES_BYTES, false);
+  const { f64, i64 } = place.region;
+  const { offset } = place;
+  const originTicks = clockTicks(nowUs);
+  f64[(offset + SOMETIMES.first) >> 3] = occasions.first;
+  f64[(offset + SOMETIMES.every) >> 3] = occasions.every;
+  f64[(offset + SOMETIMES.intervalMs) >> 3] = occasions.intervalMs;
+  f64[(offset + SOMETIMES.originTicks) >> 3] = originTicks;
+  Atomics.store(i64, (offset + CELL.word) >> 3, 0n);
+  publishCell(place, 'sometimes');
+  return configurations.keep(place, { ...occasions, originTicks });
+}
+
+/** @throws HandleError */
+export function openSometimesCell(
+  region: Region,
+  offset: number,
+  kind: 'sometimes',
+  nonce: number,
+): CellPlace {
+  const place = openCell(region, offset, kind, nonce, SOMETIMES_BYTES);
+  const { originTicks, ...occasions } = readConfiguration(place);
+  try {
+    checkOccasions(occasions);
+    checkNumber('originTicks', originTicks, { integer: true });
+  } catch (cause) {
+    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration makes no sense', { cause });
+  }
+  return configurations.keep(place, { ...occasions, originTicks });
+}
+
+/** What it was made with; it never changes. */
+export function readOccasions(place: CellPlace): Configuration {
+  return configurations.of(place);
+}
+
+function readConfiguration({ region, offset }: CellPlace): Configuration {
+  const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
+  return {
+    first: float(SOMETIMES.first),
+    every: float(SOMETIMES.every),
+    intervalMs: float(SOMETIMES.intervalMs),
+    originTicks: float(SOMETIMES.originTicks),
+  };
+}
+
+/** A `Sometimes` on the engine. */
+export class HostedSometimes implements SometimesKernel {
+  readonly name: KernelName;
+  readonly #engine: WindowEngine;
+  readonly #cell: number;
+  readonly #seen: SeenWord;
+  readonly #first: number;
+  readonly #every: number;
+  readonly #bits: number;
+  readonly #unitTicks: number;
+  readonly #intervalUnits: number;
+  readonly #originTicks: number;
+
+  constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace) {
+    const { originTicks, ...occasions } = readOccasions(place);
+    this.name = name;
+    this.#engine = engine;
+    this.#cell = place.offset;
+    this.#seen = new SeenWord(engine, place.offset);
+    this.#first = occasions.first;
+    this.#every = occasions.every;
+    this.#bits = callBitsOf(occasions);
+    const { unitTicks, intervalUnits } = occasionUnits(occasions);
+    this.#unitTicks = unitTicks;
+    this.#intervalUnits = intervalUnits;
+    this.#originTicks = originTicks;
+  }
+
+  isDue(clock: ClockReader): boolean {
+    if (this.#intervalUnits === 0) {
+      return this.#engine.sometimesDue(this.#cell, this.#first, this.#every, this.#bits) !== 0;
+    }
+    for (;;) {
+      const due = this.#attempt(clock);
+      if (due >= 0) return due !== 0;
+    }
+  }
+
+  #attempt(clock: ClockReader): number {
+    this.#seen.lookThenRead(clock);
+    return this.#engine.sometimesDueAt(
+      this.#cell,
+      this.#first,
+      this.#every,
+      this.#bits,
+      this.#unitTicks,
+      this.#intervalUnits,
+      this.#originTicks,
+      this.#seen.low,
+      this.#seen.high,
+      clock.us,
+    );
+  }
+}

@@ -1,0 +1,77 @@
+import type { Alarm } from './alarm.ts';
+
+/** How often a thread looks at the word where `Atomics.waitAsync` is missing. */
+const POLL_MS = 10;
+
+interface Sleeper {
+  /** The bell as it stood when the sleeper last looked. */
+  readonly value: number;
+  readonly wake: () => void;
+}
+
+/**
+ * A shared word that any thread rings and any thread waits for. A pending wait does not keep the
+ * event loop alive.
+ */
+export class Bell {
+  readonly #words: Int32Array<SharedArrayBuffer>;
+  readonly #at: number;
+  readonly #longestWaitMs: number;
+  readonly #sleepers = new Set<Sleeper>();
+  #isWatching = false;
+
+  /**
+   * A wait cannot be taken back and keeps the memory alive: with `longestWaitMs`, for at most that
+   * long after the last sleeper has left.
+   */
+  constructor(
+    words: Int32Array<SharedArrayBuffer>,
+    at: number,
+    longestWaitMs = Number.POSITIVE_INFINITY,
+  ) {
+    this.#words = words;
+    this.#at = at;
+    this.#longestWaitMs = longestWaitMs;
+  }
+
+  ring(): void {
+    Atomics.add(this.#words, this.#at, 1);
+    Atomics.notify(this.#words, this.#at);
+  }
+
+  /** Goes off at the next ring. Ask for it before you look at what the bell announces. */
+  alarm(): Alarm {
+    return { words: this.#words, at: this.#at, value: Atomics.load(this.#words, this.#at) };
+  }
+
+  /** Calls `wake` once, after the alarm has gone off. The returned function cancels it. */
+  onRing({ value }: Alarm, wake: () => void): () => void {
+    const sleeper = { value, wake };
+    this.#sleepers.add(sleeper);
+    this.#watch(value);
+    return () => this.#sleepers.delete(sleeper);
+  }
+
+  /** One wait at a time serves all sleepers of this thread. */
+  #watch(value: number): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    if (Atomics.waitAsync === undefined) {
+      setTimeout(this.#look, POLL_MS);
+      return;
+    }
+    const ring = Atomics.waitAsync(this.#words, this.#at, value, this.#longestWaitMs);
+    if (ring.async) ring.value.then(this.#look);
+    else queueMicrotask(this.#look);
+  }
+
+  readonly #look = (): void => {
+    this.#isWatching = false;
+    const now = Atomics.load(this.#words, this.#at);
+    for (const sleeper of [...this.#sleepers]) {
+      // Another sleeper may have cancelled this one just now.
+      if (sleeper.value !== now && this.#sleepers.delete(sleeper)) sleeper.wake();
+    }
+    if (this.#sleepers.size > 0) this.#watch(now);
+  };
+}

@@ -1,0 +1,43 @@
+// Doubles in shared memory, read and written as their 64 bits: by the language's memory model, a
+// plain access may tear.
+
+const float = new Float64Array(1);
+const bits = new BigInt64Array(float.buffer);
+
+function fromBits(word: bigint): number {
+  bits[0] = word;
+  return float[0] as number; // the same eight bytes
+}
+
+function toBits(value: number): bigint {
+  float[0] = value;
+  return bits[0] as bigint; // the same eight bytes
+}
+
+type Words = BigInt64Array<SharedArrayBuffer>;
+
+export function loadDouble(words: Words, at: number): number {
+  return fromBits(Atomics.load(words, at));
+}
+
+export function storeDouble(words: Words, at: number, value: number): void {
+  Atomics.store(words, at, toBits(value));
+}
+
+/** Adds to a double. Concurrent additions all count. */
+export function addDouble(words: Words, at: number, amount: number): void {
+  for (;;) {
+    const before = Atomics.load(words, at);
+    const after = toBits(fromBits(before) + amount);
+    if (Atomics.compareExchange(words, at, before, after) === before) return;
+  }
+}
+
+/** Raises a double to `value` if it is less. */
+export function raiseDouble(words: Words, at: number, value: number): void {
+  for (;;) {
+    const before = Atomics.load(words, at);
+    if (fromBits(before) >= value) return;
+    if (Atomics.compareExchange(words, at, before, toBits(value)) === before) return;
+  }
+}

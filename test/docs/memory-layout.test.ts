@@ -1,0 +1,180 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import {
+  FixedWindow,
+  KeyedTokenBucket,
+  LeakyBucket,
+  ManualClock,
+  Region,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
+  systemClock,
+  TokenBucket,
+} from '../../src/index.ts';
+import { FleetBucket } from '../../src/integrations/redis.ts';
+import * as layout from '../../src/memory/layout.ts';
+
+function read(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+}
+
+const page = read('docs/memory-layout.md');
+/** The comment that layout.ts opens with, in the page's characters. */
+const comment = (/^\/\*\*[\s\S]*?\*\//.exec(read('src/memory/layout.ts'))?.[0] ?? '')
+  .replaceAll(/[│║]/g, '|')
+  .replaceAll(/^ \*/gm, '');
+
+/** The rows of a table, cell by cell, and the name in code that stands above it. */
+interface Table {
+  readonly name: string;
+  readonly rows: readonly (readonly string[])[];
+}
+
+function tablesWith(header: string): Table[] {
+  const pattern = new RegExp(`^\\| ${header} \\|.*\\n\\|[-:|]+\\n((?:\\|.*\\n)+)`, 'gm');
+  return [...page.matchAll(pattern)].map(({ 1: body = '', index }) => ({
+    name: [...page.slice(0, index).matchAll(/^`(\w+)`/gm)].at(-1)?.[1] ?? '',
+    rows: body
+      .trim()
+      .split('\n')
+      .map((row) =>
+        row
+          .split('|')
+          .slice(1, -1)
+          .map((cell) => cell.trim()),
+      ),
+  }));
+}
+
+const records = tablesWith('Byte');
+const rows = records.flatMap(({ name, rows }) =>
+  rows.map(([byte, field = '', type = '']) => ({ name, byte: Number(byte), field, type })),
+);
+
+/** Those that count elements, which are as many bytes each. */
+const ELEMENT_BYTES: Record<string, number> = { REGION: 4, COUNTER: 8, ENTRY: 8 };
+
+const exported = Object.entries<unknown>(layout);
+const offsets = exported.flatMap(([name, value]) => {
+  if (typeof value !== 'object' || value === null || name === 'CELL_KINDS') return [];
+  return Object.entries<number>({ ...value }).map(
+    ([field, at]) => `${name}.${field} at ${at * (ELEMENT_BYTES[name] ?? 1)}`,
+  );
+});
+
+function bytesOf(type: string): number {
+  const [, count = '1', bits] = /^(?:(\d+) x )?[iuf](32|64)$/.exec(type) ?? [];
+  return (Number(count) * Number(bits)) / 8;
+}
+
+/** A diagram's lines of bits, with their blanks evened out. */
+function bits(text: string): string[] {
+  return [...text.matchAll(/^ +((?:word|entry|identity|state|tag) +\|.*)$/gm)]
+    .map(([, line = '']) => line.replaceAll(/ +/g, ' ').trim())
+    .filter((line) => !line.includes('i64'));
+}
+
+describe('docs/memory-layout.md', () => {
+  test('has every field at its offset, and no other', () => {
+    expect(offsets.length).toBeGreaterThan(50);
+    const shown = rows.map(({ name, byte, field }) => `${name}.${field} at ${byte}`);
+    expect(shown.sort()).toEqual(offsets.sort());
+  });
+
+  test('has every field with the type that the diagrams of layout.ts show, and no other', () => {
+    const drawn = [...comment.matchAll(/(\w+) ((?:\d+ x )?[iuf](?:32|64))\b/g)]
+      .map(([text]) => text)
+      .filter((text) => text !== 'entry i64');
+    const shown = rows.filter(({ type }) => type !== '-').map((row) => `${row.field} ${row.type}`);
+    expect([...new Set(shown)].sort()).toEqual([...new Set(drawn)].sort());
+  });
+
+  // A bucket's fields share the first line with those of every cell.
+  test.each([
+    ...records.map(({ name }) => [name]),
+    ['CELL', 'BUCKET'],
+    ['CELL', 'WINDOW'],
+    ['CELL', 'SOMETIMES'],
+  ])('shows no two fields of %s %s in the same bytes', (...names) => {
+    const fields = rows.filter(({ name }) => names.includes(name)).sort((a, b) => a.byte - b.byte);
+    let end = 0;
+    for (const { byte, type } of fields) {
+      expect(byte).toBeGreaterThanOrEqual(end);
+      end = type === '-' ? byte : byte + bytesOf(type);
+    }
+    expect(end).toBeGreaterThan(0);
+  });
+
+  test('shows the bits of every word as layout.ts does', () => {
+    expect(bits(comment)).toHaveLength(10);
+    expect(bits(page).sort()).toEqual(bits(comment).sort());
+  });
+
+  test('has every size and number, and no other', () => {
+    const sizes = tablesWith('Name').flatMap(({ rows }) => rows);
+    const named = exported.filter(
+      // Which half of a word is the low one depends on the machine.
+      ([name, value]) => ['number', 'function'].includes(typeof value) && !name.endsWith('_HALF'),
+    );
+    const known = new Map(named);
+    const shown = sizes.map(([text = '', number]) => {
+      const [, name = '', , args = ''] = /^`(\w+)(\(([\d, ]*)\))?`$/.exec(text) ?? [];
+      const value = known.get(name);
+      const result = typeof value === 'function' ? value(...args.split(',').map(Number)) : value;
+      expect(`${text} ${number}`).toBe(`${text} ${result}`);
+      return name;
+    });
+    expect([...new Set(shown)].sort()).toEqual([...known.keys()].sort());
+  });
+
+  test('has every kind of cell, and no other', () => {
+    const kinds = tablesWith('Kind').flatMap(({ rows }) => rows);
+    const shown = Object.fromEntries(kinds.map(([kind, number]) => [kind, Number(number)]));
+    expect(shown).toEqual(layout.CELL_KINDS);
+  });
+});
+
+const limit = { limit: 5, intervalMs: 10 };
+const bucket = { rate: 1, burst: 5 };
+
+describe('the handle that docs/memory-layout.md describes', () => {
+  const described = tablesWith('Field').map(
+    ({ name, rows }) => [name, rows.map(([field = '']) => field).sort()] as const,
+  );
+  const fields = new Map(described);
+
+  test.each([
+    TokenBucket.create(bucket),
+    LeakyBucket.create({ rate: 1 }),
+    FixedWindow.create(limit),
+    SlidingWindow.create(limit),
+    SlidingLog.create(limit),
+    KeyedTokenBucket.create({ ...bucket, capacity: 10 }),
+    Sometimes.create({}),
+  ])('is that of a limiter: $constructor.name', ({ handle }) => {
+    expect(Object.keys(handle).sort()).toEqual(fields.get('LimiterHandle'));
+  });
+
+  test('is that of a region', () => {
+    expect(Object.keys(Region.create().handle).sort()).toEqual(fields.get('RegionHandle'));
+  });
+
+  test('is that of a clock', () => {
+    const { handle } = ManualClock.create();
+    expect(Object.keys(handle).sort()).toEqual(fields.get('ClockHandle'));
+    expect(Object.keys(systemClock.handle)).toEqual(['name']);
+  });
+
+  test('is that of a fleet bucket', async () => {
+    const source = { consumeOrDrain: async (n: number) => n, returnTokens: async () => undefined };
+    const fleet = await FleetBucket.create({ source, stock: 10 });
+    expect(Object.keys(fleet.handle).sort()).toEqual(fields.get('FleetHandle'));
+    await fleet.close();
+  });
+
+  test('is no other', () => {
+    const handles = ['LimiterHandle', 'RegionHandle', 'ClockHandle', 'FleetHandle'];
+    expect([...fields.keys()]).toEqual(handles);
+  });
+});

@@ -1,0 +1,50 @@
+/** Accesses to 64-bit words, by byte offset. */
+export interface Words {
+  load64(at: number): bigint;
+  /** Returns the word before. */
+  exchange64(at: number, expected: bigint, next: bigint): bigint;
+  store64(at: number, value: bigint): void;
+}
+
+/** A tick in the word of a bucket, and in the state of a key's bucket. */
+const TICK = 8n;
+
+/** Faults in place of sound accesses: the explorer must find each of them, in both targets. */
+const FAULTS = {
+  /** A compare-and-exchange is a load and a store. */
+  torn: ({ load64, store64 }: Words): Pick<Words, 'exchange64'> => ({
+    exchange64(at, expected, next) {
+      const seen = load64(at);
+      if (seen === expected) store64(at, next);
+      return seen;
+    },
+  }),
+
+  /** A word that is loaded twice in a row is loaded once, as if kept in a register. */
+  stale({ load64, exchange64 }: Words): Partial<Words> {
+    let known: { readonly at: number; readonly word: bigint } | undefined;
+    return {
+      load64(at) {
+        const kept = known?.at === at ? known.word : undefined;
+        const word = kept ?? load64(at);
+        known = kept === undefined ? { at, word } : undefined;
+        return word;
+      },
+      exchange64(at, expected, next) {
+        known = undefined;
+        return exchange64(at, expected, next);
+      },
+    };
+  },
+
+  /** Each exchange that takes tokens takes a tick less. */
+  early: ({ exchange64 }: Words): Partial<Words> => ({
+    exchange64: (at, expected, next) =>
+      exchange64(at, expected, next > expected ? next - TICK : next),
+  }),
+};
+export type Fault = keyof typeof FAULTS;
+
+export function faultyWords(fault: Fault, words: Words): Words {
+  return { ...words, ...FAULTS[fault](words) };
+}

@@ -1,0 +1,62 @@
+import {
+  FixedWindowReference,
+  SlidingLogReference,
+  SlidingWindowReference,
+  type WindowReference,
+} from '../support/window-references.ts';
+import { operations, type Reference, type Subject, verdict } from './subject.ts';
+
+const INTERVAL_US = 100_000;
+
+function windowOf(kind: string | undefined, limit: number): WindowReference {
+  const options = { limit, intervalUs: INTERVAL_US, slots: 2 };
+  if (kind === 'fixed-window') return new FixedWindowReference(options);
+  if (kind === 'sliding-log') return new SlidingLogReference(options);
+  return new SlidingWindowReference(options);
+}
+
+/** `setup` is `kind limit`. Time starts at the window's creation. No call asks for more than the limit. */
+export function reference(setup: string): Reference {
+  const [kind, limit] = setup.split(' ');
+  const window = windowOf(kind, Number(limit));
+  let nowUs = 0;
+
+  const attach = (): Subject => {
+    let latest: { readonly n: number; readonly state: string } | undefined;
+    return operations({
+      advance(ms = 1) {
+        nowUs += ms * 1000;
+      },
+      take(n = 1) {
+        const isTaken = window.attempt(n, n, nowUs) === n;
+        if (isTaken) latest = { n, state: window.state };
+        return isTaken;
+      },
+      drain(most = 1) {
+        return window.attempt(1, most, nowUs);
+      },
+      cancel() {
+        return latest === undefined ? null : window.cancel(latest.n, latest.state);
+      },
+      available() {
+        return window.available(nowUs);
+      },
+      decide(n = 1) {
+        const allowed = window.attempt(n, n, nowUs) === n;
+        return verdict({
+          allowed,
+          balance: window.available(nowUs),
+          retryUs: allowed ? 0 : window.retryUs(n, nowUs),
+          // The subject does not say it for a log.
+          fullUs: kind === 'sliding-log' ? 0 : window.resetUs(nowUs),
+        });
+      },
+      timeUntil(n = 1) {
+        return window.retryUs(n, nowUs);
+      },
+    });
+  };
+
+  const observe = () => [0, 50, 100, 150].map((ms) => window.available(nowUs + ms * 1000));
+  return { attach, observe };
+}

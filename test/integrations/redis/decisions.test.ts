@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
+import { casesFor, type Decider, decided } from '../../support/decision-cases.ts';
+import { CONNECT, type Connection, remote } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+
+/** Microseconds of the Unix epoch, as a server counts them. */
+const START_US = 1_705_509_033_000_000;
+
+describe.skipIf(LACKS_REDIS)('a bucket on a server decides as the table says:', () => {
+  let server: RedisServer;
+  let connection: Connection;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    connection = await CONNECT.redis(server.url);
+  });
+  afterAll(async () => {
+    connection?.end();
+    await server?.stop();
+  });
+
+  test.each(casesFor('redis'))('%s', async (key, row) => {
+    let nowUs = START_US;
+    const clock = {
+      advance(ms: number) {
+        nowUs += ms * 1000;
+      },
+    };
+    const bucket = remote(connection, row.limit, () => nowUs, key);
+    const decider: Decider = {
+      async take(n, maxWaitMs) {
+        const { waitUs } = await bucket.acquire(n, maxWaitMs * 1000);
+        if (waitUs === LATER) return 'later';
+        return waitUs === NEVER ? 'never' : waitUs / 1000;
+      },
+      balance: () => bucket.balance(),
+    };
+    const { outcome, balance } = row;
+    expect(await decided(row, clock, decider)).toEqual({ outcome, balance });
+  });
+});

@@ -1,0 +1,45 @@
+import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import { BucketCalls } from '../../src/limiters/bucket-calls.ts';
+import type { Clock } from '../../src/time/clock.ts';
+import { PlainKernel } from './plain-bucket.ts';
+
+interface PlainOptions {
+  readonly rate: number;
+  readonly burst: number;
+  readonly clock: Clock;
+}
+
+/** A limiter on the kernel that docs/algorithm.md shows. */
+export class PlainBucket extends BucketCalls {
+  readonly #kernel: PlainKernel;
+  readonly memory: SharedArrayBuffer;
+
+  private constructor(memory: SharedArrayBuffer, schedule: Schedule, clock: Clock) {
+    super(clock);
+    this.memory = memory;
+    this.#kernel = new PlainKernel(memory, schedule);
+  }
+
+  protected override seek(): PlainKernel {
+    return this.#kernel;
+  }
+
+  /** Makes a full bucket. */
+  static create({ rate, burst, clock }: PlainOptions): PlainBucket {
+    const memory = new SharedArrayBuffer(8);
+    const schedule = continuous(rate, burst);
+    const nowTicks = BigInt(Math.round(clock.now() * schedule.ticksPerMicro));
+    new BigInt64Array(memory)[0] = nowTicks - schedule.capTicks;
+    return new PlainBucket(memory, schedule, clock);
+  }
+
+  /** Attaches another thread to the bucket in `memory`. */
+  static attach(memory: SharedArrayBuffer, { rate, burst, clock }: PlainOptions): PlainBucket {
+    return new PlainBucket(memory, continuous(rate, burst), clock);
+  }
+
+  /** Exchanges that this thread lost to another one. */
+  get lostRaces(): number {
+    return this.#kernel.lostRaces;
+  }
+}
