@@ -5,9 +5,9 @@ export {
   type RateLimitErrorCode,
 } from './errors.ts';
 export type { LimiterStats } from './kernel/bucket/kernel.ts';
-export type { WhenFull } from './kernel/keyed/words.ts';
-export type { Key } from './kernel/keyed/message.ts';
 export type { KeyedStats } from './kernel/keyed/host.ts';
+export type { Key } from './kernel/keyed/message.ts';
+export type { WhenFull } from './kernel/keyed/words.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';
