@@ -3,9 +3,9 @@ import { Crew } from '../support/crew.ts';
 import type { AllocatingJob } from '../workers/allocating.ts';
 
 const CALLS = 10_000_000;
-/** The most threads that try, one after the other. */
+/** Maximum number of threads to try, one after another. */
 const THREADS = 10;
-/** The smallest object takes this many bytes, so a call that allocates one shows. */
+/** Size of the smallest object, so that an allocation per call shows. */
 const SMALLEST_OBJECT = 12;
 
 async function bytesPerCall(call: AllocatingJob['call']): Promise<number> {
@@ -32,9 +32,8 @@ test.each([
   'a sliding log refuses',
   'a Sometimes counts',
 ] as const)('10,000,000 calls allocate nothing: %s', async (call) => {
-  // What the compiler inlines depends on when it comes: where it has bad luck, a number that one
-  // function hands to another goes through the heap. A thread that needs no heap shows that the call
-  // does not; one that allocates would in all of them.
+  // Inlining depends on compiler timing, and without it numbers are passed through the heap. One
+  // thread without heap use shows that the call does not allocate: otherwise every thread would.
   let bytes = await bytesPerCall(call);
   for (let thread = 1; thread < THREADS && bytes >= SMALLEST_OBJECT / 2; thread++) {
     bytes = await bytesPerCall(call);

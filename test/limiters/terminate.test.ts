@@ -8,7 +8,7 @@ import type { HammerJob } from '../workers/hammer.ts';
 const AT_ONCE = 4;
 const random = new Random(SEED);
 
-/** Starts threads that do the job, and ends each at a random call. */
+/** Starts threads that run the job, and terminates each at a random call. */
 async function terminated(job: Omit<HammerJob, 'board'>): Promise<Board> {
   const crew = await Crew.start<HammerJob, void>('hammer', AT_ONCE);
   const board = Board.for(AT_ONCE);
@@ -21,7 +21,7 @@ async function terminated(job: Omit<HammerJob, 'board'>): Promise<Board> {
   return board;
 }
 
-test(`threads that are ended in the middle of 200 calls take no more than they count, and one call (ZEROTIME_SEED=${SEED})`, async () => {
+test(`threads terminated in the middle of 200 calls take at most what they counted plus one call (ZEROTIME_SEED=${SEED})`, async () => {
   const burst = 100_000_000;
   const bucket = TokenBucket.create({ rate: 1, burst, clock: ManualClock.create(), stats: true });
   const { handle } = bucket;
@@ -47,7 +47,7 @@ test(`threads that are ended in the middle of 200 calls take no more than they c
   expect(taken).toBeLessThanOrEqual(counted + uncounted);
 });
 
-test('threads that are ended in the middle of a reconfiguration leave a bucket that works', async () => {
+test('threads terminated in the middle of a reconfiguration leave a working bucket', async () => {
   const clock = ManualClock.create();
   const limits = [
     { rate: 1000, burst: 1_000_000 },
@@ -73,7 +73,7 @@ test('threads that are ended in the middle of a reconfiguration leave a bucket t
     bucket.reconfigure({ rate: 5 });
     expect(bucket.rate).toBe(5);
   } catch (error) {
-    // Each of the ended threads may have kept one of the records.
+    // Each terminated thread may have kept one of the records.
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toHaveProperty('code', 'ERR_RECONFIGURE_BUSY');
     expect(bucket.consumeOrDrain(10_000)).toBe(bucket.rate);
