@@ -5,7 +5,7 @@ import { REGRESSIONS } from './regressions.ts';
 import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
-/** All but those that take seconds. */
+/** All scenarios except those that take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
   return (
@@ -13,7 +13,7 @@ function isQuick({ subject, threads }: Listed): boolean {
   );
 }
 
-describe('in every interleaving, with a thread stopped before any step, each operation happens at one instant:', () => {
+describe('in every interleaving, with a thread stopped before any step, each operation takes effect at one instant:', () => {
   const quick = SCENARIOS.filter(isQuick);
 
   it.each(quick.map((one): [string, Listed] => [title(one), one]))('%s', async (_, scenario) => {
@@ -25,7 +25,7 @@ describe('in every interleaving, with a thread stopped before any step, each ope
   });
 });
 
-describe('schedules that were wrong once are right now, in both kernels:', () => {
+describe('schedules that once failed now pass, in both kernels:', () => {
   const titled = REGRESSIONS.flatMap(({ name, schedule }): [title: string, schedule: string][] => [
     [`atomics ${name}`, schedule],
     [`wasm ${name}`, schedule],
