@@ -171,7 +171,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
       // At the old instants nobody wakes.
       for (const ms of [100, 200, 300]) clock.set(ms);
       bucket.reconfigure({ rate: 0.5 });
-      clock.set(1000); // 0.1 + 0.35 + ...: half a token flowed in at 10/s, a quarter at 1/s, 0.35 at 0.5/s
+      clock.set(1000); // 0.1 + 0.35 + ...: 1/2 token at 10/s, 1/4 at 1/s, 0.35 at 0.5/s
       bucket.reconfigure({ rate: 1000 });
       for (const [me, missing] of [-0.1, 0.9, 1.9].entries()) {
         clock.set(1000 + Math.max(0, missing));

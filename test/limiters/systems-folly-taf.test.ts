@@ -19,7 +19,7 @@ function polled(bucket: TokenBucket, clock: ManualClock, everyUs: number, times:
   return admitted;
 }
 
-// The behavior of https://github.com/facebook/folly/blob/main/folly/TokenBucket.h without its bugs.
+// The behaviour of https://github.com/facebook/folly/blob/main/folly/TokenBucket.h without its bugs.
 describe('unlike folly::TokenBucket', () => {
   test('burst 1 at 1,000,000/s admits 1,000,000/s, polled every microsecond', () => {
     const clock = ManualClock.create();

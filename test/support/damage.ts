@@ -113,9 +113,9 @@ function nonsense(random: Random, scribbled: () => void): unknown {
     () => ({ name: 'manual', buffer: new SharedArrayBuffer(16) }),
     () => ({ name: 'manual', buffer: random.pick([null, new SharedArrayBuffer(8), 5]) }),
     () => ({ name: 'manual', buffer: Object.create(SharedArrayBuffer.prototype) }),
-    () => ({ get name() { return thrown(); } }), // biome-ignore format: one choice a line
-    () => ({ get name() { scribbled(); return 'system'; } }), // biome-ignore format: one choice a line
-    () => ({ name: 'manual', get buffer() { return thrown(); } }), // biome-ignore format: one choice a line
+    () => ({ get name() { return thrown(); } }), // biome-ignore format: one choice per line
+    () => ({ get name() { scribbled(); return 'system'; } }), // biome-ignore format: one choice per line
+    () => ({ name: 'manual', get buffer() { return thrown(); } }), // biome-ignore format: one choice per line
   ];
   return random.pick(choices)();
 }

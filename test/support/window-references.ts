@@ -10,9 +10,9 @@ export interface WindowReference {
   retryUs(n: number, nowUs: number): number;
   /** Microseconds until all of the limit is available again. */
   resetUs(nowUs: number): number;
-  /** What an admission must find unchanged to be taken back. */
+  /** An admission can be cancelled only while this is unchanged. */
   readonly state: string;
-  /** Takes the latest admission back, of `n`, if the state is the one that it left; false if not. */
+  /** Cancels the latest admission, of `n`, if it left this state; returns whether it did. */
   cancel(n: number, state: string): boolean;
 }
 
@@ -145,7 +145,7 @@ export class SlidingLogReference implements WindowReference {
     this.#options = options;
   }
 
-  /** A log's admission wrote over older ones, which nothing brings back. */
+  /** Always false: a log's admission overwrote older ones, which cannot be restored. */
   readonly state = '';
   cancel(): boolean {
     return false;
