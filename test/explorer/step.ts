@@ -24,7 +24,7 @@ export interface Step {
   readonly b: bigint;
 }
 
-/** Steps that access different units commute. */
+/** The 8-byte word that a step accesses. Steps on different words commute. */
 export function wordOf(address: number): number {
   return address >> 3;
 }

@@ -83,8 +83,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           return window.available(now);
         case 'decide': {
           const decision = window.decide(number, now);
-          // A log's admission that another thread finished counts from that thread's reading, and
-          // it tells of its end from its own: too long a time, by as much as the call took.
+          // A log admission finished by another thread counts from that thread's reading, but the
+          // log computes its end from its own, which is later by up to the duration of the call.
           return verdict(isLog ? { ...decision, fullUs: 0 } : decision);
         }
         case 'timeUntil':

@@ -99,7 +99,7 @@ describe('reconfigure', () => {
     expect(other.burst).toBe(20);
   });
 
-  test('to a burst below the request of a waiting call refuses it for good', () => {
+  test('to a burst below the request of a waiting call fails that call', () => {
     const { bucket } = drained({ rate: 10, burst: 100 });
     bucket.reconfigure({ burst: 5 });
     expect(() => bucket.reserve(6)).toThrow(expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }));
