@@ -5,17 +5,17 @@ import { mainThread } from './peers/main-thread.ts';
 import { flexibleMemory, npmLimiter } from './peers/npm.ts';
 import { LEASED, PLAIN, TICKER } from './variants.ts';
 
-/** How long a call is to take beside a peer's. */
+/** A target for the time of a call relative to a peer. */
 export interface CallAim {
-  /** The name of one of our variants, */
+  /** The name of one of our variants. */
   readonly variant: string;
-  /** and of the peer. */
+  /** The name of the peer. */
   readonly peer: string;
   readonly load: Load;
   readonly threads: number;
-  /** At most so many times the peer's time, */
+  /** At most this multiple of the peer's time. */
   readonly atMost?: number;
-  /** or so many times faster. */
+  /** At least this many times faster than the peer. */
   readonly timesFaster?: number;
 }
 

@@ -2,20 +2,20 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../src/index.ts';
 
-/** A request, as the server saw it. */
+/** A request as seen by the server. */
 interface Arrival {
   readonly atUs: number;
-  /** The client's port tells its connections apart. */
+  /** The client's port, which identifies its connection. */
   readonly connection: number;
 }
 
-/** What came to the server while one generator ran. */
+/** The requests that arrived while one generator ran. */
 export interface Arrivals {
-  /** Requests. */
+  /** Number of requests. */
   readonly count: number;
-  /** How many came in each slice of the time asked for, from the first one on. */
+  /** Number of requests in each time slice, counted from the first request. */
   readonly slices: readonly number[];
-  /** Requests of each connection. */
+  /** Number of requests on each connection. */
   readonly connections: readonly number[];
 }
 
@@ -25,7 +25,7 @@ function countEach(values: Iterable<number>): Map<number, number> {
   return counts;
 }
 
-/** Sorts requests into slices of time, and those before and after `lengthMs` into none. */
+/** Counts requests in time slices; those outside of `lengthMs` fall into none. */
 export function arrivalsOf(
   arrivals: readonly Arrival[],
   lengthMs: number,
@@ -43,7 +43,7 @@ export function arrivalsOf(
   };
 }
 
-/** An HTTP server that answers at once and writes down when each request came. */
+/** An HTTP server that answers at once and records when each request arrived. */
 export class ArrivalServer {
   readonly #server: Server;
   #arrivals: Arrival[] = [];
@@ -57,7 +57,7 @@ export class ArrivalServer {
     });
   }
 
-  /** Listens on a free port of the loopback interface. */
+  /** Listens on a free loopback port. */
   static async listen(): Promise<ArrivalServer> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -68,7 +68,7 @@ export class ArrivalServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** What came since it was last asked. */
+  /** The arrivals since the last call. */
   take(): readonly Arrival[] {
     const taken = this.#arrivals;
     this.#arrivals = [];

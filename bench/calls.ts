@@ -1,15 +1,15 @@
 import { Bench, type FnReturnedObject, type Task } from 'tinybench';
 
-/** A call is as short as the timer's own, so one sample is the average of so many. */
+/** A call is about as short as a timer reading, so one sample is the average of many calls. */
 export const CALLS_PER_SAMPLE = 256;
 
 /** The columns of {@link CallBench.rows}. */
 export const CALL_HEAD = ['call', 'p50', 'min', 'p99', 'samples'];
 
-/** Measures single calls, in nanoseconds. */
+/** Benchmarks single calls, in nanoseconds. */
 export class CallBench {
   readonly #bench: Bench;
-  /** Depends on every result, so that no call can be left out. */
+  /** Uses every result, so that the compiler can't eliminate a call. */
   #answers = 0;
 
   constructor(ms: number) {
@@ -26,7 +26,7 @@ export class CallBench {
     });
   }
 
-  /** Runs all calls, and returns a row for each. */
+  /** Runs all calls and returns one row for each. */
   rows(): string[][] {
     this.#bench.runSync();
     if (this.#answers === 0) throw new Error('nothing was measured');

@@ -1,22 +1,22 @@
 import { systemClock } from '../src/index.ts';
 
-/** What a thread counted, from its first call to its last. */
+/** The counts of one thread, from its first call to its last. */
 export interface ConsumerReport {
   readonly calls: number;
   readonly admitted: number;
   readonly elapsedNs: number;
 }
 
-/** Calls again and again for so many milliseconds. */
+/** Calls repeatedly for `ms` milliseconds. */
 export type Consumer = (ms: number) => ConsumerReport | Promise<ConsumerReport>;
 
 const CALLS_PER_LOOK = 512;
-/** Calls that answer later take longer, so the clock is looked at more often. */
+/** Async calls take longer, so the clock is read more often. */
 const ASKS_PER_LOOK = 64;
-/** The warm-up calls the measured function several times, so that it is compiled as a whole. */
+/** Warms up in several short runs, so that the function is compiled as a whole, not in mid-loop. */
 const WARM_UP_PARTS = 10;
 
-/** One call after the other. */
+/** Synchronous calls. */
 export function calling(consume: () => boolean): Consumer {
   return (ms) => {
     const startUs = systemClock.now();
@@ -33,7 +33,7 @@ export function calling(consume: () => boolean): Consumer {
   };
 }
 
-/** Calls that answer later, `inFlight` of them under way at a time: 1, or up to 64. */
+/** Async calls with `inFlight` of them in flight: 1, or up to 64. */
 export function asking(ask: () => Promise<boolean>, inFlight = 1): Consumer {
   return async (ms) => {
     const startUs = systemClock.now();
@@ -56,7 +56,7 @@ export function asking(ask: () => Promise<boolean>, inFlight = 1): Consumer {
   };
 }
 
-/** Calls as it will when it is measured. */
+/** Runs the consumer as in the measurement. */
 export async function warmUp(consumer: Consumer, ms: number): Promise<void> {
   for (let part = 0; part < WARM_UP_PARTS; part++) await consumer(ms / WARM_UP_PARTS);
 }

@@ -7,13 +7,13 @@ import type { FleetProcessReport, FleetProcessTask } from './workers/fleet-proce
 import type { FleetStretch } from './workers/fleet-thread.ts';
 
 const SCRIPT = new URL('./workers/fleet-process.js', import.meta.url);
-/** For the word to reach all threads. */
+/** Time for the start message to reach all threads. */
 const HEAD_START_US = 100_000;
 
-/** What a fleet did between two instants. */
+/** The results of a fleet's run. */
 export interface FleetRun {
   readonly stretch: FleetStretch;
-  /** What each process spent. */
+  /** The spends of each process. */
   readonly spends: readonly (readonly Spend[])[];
   readonly stats: readonly FleetStats[];
 }
@@ -29,7 +29,7 @@ function spendsOf({ logs }: FleetProcessReport): Spend[] {
   });
 }
 
-/** The next message of a process; undefined if it is killed before. */
+/** The next message of a process; undefined if it is killed first. */
 async function messageOf(child: ChildProcess): Promise<unknown> {
   const ended = new AbortController();
   const onExit = (code: number | null) => ended.abort(code);
@@ -46,7 +46,7 @@ async function messageOf(child: ChildProcess): Promise<unknown> {
   }
 }
 
-/** Processes of which each does the task, at the same time. */
+/** A group of processes that run the same task at the same time. */
 export class FleetCrew {
   readonly children: readonly ChildProcess[];
 
@@ -54,7 +54,10 @@ export class FleetCrew {
     this.children = children;
   }
 
-  /** Starts so many; resolves when they are ready. `script` is the compiled workers/fleet-process. */
+  /**
+   * Starts the processes and waits until they are ready. `script` is the compiled
+   * workers/fleet-process.
+   */
   static async start(
     processes: number,
     task: FleetProcessTask,
@@ -68,7 +71,7 @@ export class FleetCrew {
     return new FleetCrew(children);
   }
 
-  /** Spends for `ms`; those that were ended meanwhile have nothing to tell. */
+  /** Spends for `ms`. Processes killed in the meantime report nothing. */
   async spend(ms: number): Promise<FleetRun> {
     const startUs = systemClock.now() + HEAD_START_US;
     const stretch = { startUs, endUs: startUs + ms * 1000 };

@@ -1,7 +1,7 @@
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Load } from './loads.ts';
 
-/** One bucket of rate-limiter-flexible: a count of points in a window. */
+/** Options of a rate-limiter-flexible bucket: a count of points in a window. */
 export function flexibleOptions({ rate, burst }: Pick<Load, 'rate' | 'burst'>): {
   points: number;
   duration: number;
@@ -9,7 +9,7 @@ export function flexibleOptions({ rate, burst }: Pick<Load, 'rate' | 'burst'>): 
   return { points: burst, duration: burst / rate };
 }
 
-/** Whether the key's points allow it. It rejects with its result where they don't. */
+/** Whether the key has enough points. The library rejects with its result if not. */
 export async function consumePoints(
   limiter: RateLimiterAbstract,
   key: string,

@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Consumer, warmUp } from './consumer.ts';
 
-/** What a consuming thread is started with. */
+/** The `workerData` of a consuming thread. */
 export interface ConsumerData<Shared> {
-  /** What the peer gives to its threads. */
+  /** The data that the peer shares with its threads. */
   readonly shared: Shared;
   /** Opens when it is no longer 0. */
   readonly gate: Int32Array<SharedArrayBuffer>;
@@ -12,8 +12,8 @@ export interface ConsumerData<Shared> {
 }
 
 /**
- * The life of a consuming thread: warms up, says so, waits for the gate, and reports what it
- * counted behind it. `open` makes of the shared value what consumes.
+ * Runs a consuming thread: warms up, reports that, waits for the gate, then measures and reports.
+ * `open` creates the consumer from the shared data.
  */
 export async function consumeBehindGate<Shared>(
   open: (shared: Shared) => Consumer | Promise<Consumer>,

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** What both generators are asked for. */
+/** The options of a load, for both generators. */
 interface LoadOrder {
   readonly url: string;
   /** Requests per second, over all threads. */
@@ -18,17 +18,17 @@ interface LoadOrder {
   readonly lengthMs: number;
 }
 
-/** A command that makes an HTTP load, in a process of its own. */
+/** A command that generates an HTTP load in its own process. */
 export interface Generator {
   readonly name: string;
-  /** Makes the load; returns the requests of each thread, where the command tells them. */
+  /** Runs the load. Returns the number of requests per thread if the command reports it. */
   run(order: LoadOrder): Promise<readonly number[] | undefined>;
 }
 
-// Seen from dist/bench.
+// Relative to dist/bench.
 const CLI = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
-/** The part of `zerotime load --json` that is read here. */
+/** The fields of `zerotime load --json` used here. */
 interface LoadReport {
   readonly threads: readonly { readonly admitted: number }[];
 }
@@ -51,7 +51,7 @@ export const zerotimeLoad: Generator = {
 };
 
 const require = createRequire(import.meta.url);
-// Its main module is its command, too.
+// The package's main module is also its command.
 const AUTOCANNON = require.resolve('autocannon');
 
 export const autocannon: Generator = {
@@ -60,7 +60,7 @@ export const autocannon: Generator = {
     const words = {
       workers: threads,
       connections,
-      // It gives each worker the overall rate.
+      // It gives each worker the full overall rate.
       overallRate: rate / threads,
       duration: lengthMs / 1000,
     };

@@ -1,22 +1,22 @@
-/** What one thread asks of the buckets of many keys, one key after the other. */
+/** The load of one thread on a keyed limiter: each key in turn. */
 export interface KeyedLoad {
   readonly keys: number;
   readonly burst: number;
-  /** Seconds in which an empty bucket fills up: so long that none is full again in between. */
+  /** Time in which an empty bucket refills: long enough that none is full again during a run. */
   readonly fillSeconds: number;
 }
 
-/** More tokens than any key can take while it is measured. */
+/** More tokens than a key can take during a measurement. */
 export const BURST = 1e6;
 
-/** Distinct keys of 20 characters, each in one piece, as if they came from a request. */
+/** Distinct flat strings of 20 characters, as a request would deliver them. */
 export function keysOf({ keys }: KeyedLoad): string[] {
   return Array.from({ length: keys }, (_, index) =>
     Buffer.from(`user-${String(index).padStart(15, '0')}`).toString('latin1'),
   );
 }
 
-/** Calls with each key in turn. Their places in a table lie at random. */
+/** Calls with each key in turn. The entries of consecutive keys are scattered over the table. */
 export function inTurn<Answer>(
   keys: readonly string[],
   call: (key: string) => Answer,

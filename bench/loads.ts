@@ -1,11 +1,11 @@
-/** What threads ask of one shared bucket, again and again: one token, now. */
+/** What threads request from one shared bucket in a loop: one token, now. */
 export interface Load {
   readonly name: string;
   readonly rate: number;
   readonly burst: number;
   /** Tokens at the start. */
   readonly initial: number;
-  /** Whether every call is admitted. Otherwise none is. */
+  /** Whether all calls are admitted or none. */
   readonly admits: boolean;
 }
 
@@ -17,7 +17,7 @@ const FULL_BUCKET: Load = {
   admits: true,
 };
 
-/** Neither full nor empty for minutes to come. */
+/** Stays neither full nor empty for minutes. */
 export const HALF_FULL: Load = {
   name: 'admit, half full',
   rate: 1e9,

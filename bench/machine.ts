@@ -1,9 +1,9 @@
 import { cpus, loadavg } from 'node:os';
 
-/** Above this, other programs take so much of the machine that figures may mislead. */
+/** Above this load, other programs may distort the figures. */
 const BUSY_LOAD = 0.5;
 
-/** The machine and what runs on it, before anything is measured. */
+/** Describes the machine and its load before the measurements. */
 export function describeMachine(): string {
   const processors = cpus();
   const [load = 0] = loadavg();

@@ -35,20 +35,20 @@ const PART_NAMES = Object.keys(PARTS) as Part[];
 
 const NOTES = `
 Parts:
-  threads   calls on one shared bucket from 1, 2 and 4 threads, beside C++, Go and npm peers
-  single    what each operation costs on one thread
-  keyed     a bucket for each key, by number of keys
-  memory    bytes of a limiter, and of a key
+  threads   calls on one shared bucket from 1, 2 and 4 threads, compared with C++, Go and npm
+  single    the cost of each operation on one thread
+  keyed     a bucket per key, by number of keys
+  memory    bytes per limiter and per key
   waits     how late a waiter wakes
-  pacing    how even a strict pace is
-  load      zerotime load beside autocannon, on one server
+  pacing    how even strict pacing is
+  load      zerotime load compared with autocannon, on one server
   piscina   how exactly a throttled pool keeps its rate
-  redis     one limit on a Redis server, beside rate-limiter-flexible
-  sampler   what it costs to decide whether to keep a span
-  spans     how many of a great many spans a limit lets through
-  fleet     processes that share one limit on a Redis server, and what a spend costs
+  redis     one limit on a Redis server, compared with rate-limiter-flexible
+  sampler   the cost of deciding whether to keep a span
+  spans     how many of very many spans pass a limit
+  fleet     processes that share one limit on a Redis server, and the cost of a spend
 
-A peer that is not installed is left out, and the command that installs it is shown.
+Peers that are not installed are skipped, with the command that installs them.
 `;
 
 function wholeNumber(text: string): number {
@@ -70,7 +70,7 @@ async function run({ short, report, rounds, only }: Options): Promise<void> {
   const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
   const machine = describeMachine();
   console.log(machine);
-  if (short) console.log('Short run: it shows that the bench works, not how fast anything is.');
+  if (short) console.log('Short run: it checks that the bench works; its figures mean nothing.');
   const sections: Section[] = [];
   for (const part of only) {
     const section = await PARTS[part](settings);
@@ -84,21 +84,21 @@ async function run({ short, report, rounds, only }: Options): Promise<void> {
 }
 
 await new Command('npm run bench --')
-  .description('Measures zerotime beside its peers and prints tables.')
-  .option('--short', 'measure so briefly that only failures count')
+  .description('Measures zerotime and its peers, and prints tables.')
+  .option('--short', 'measure only briefly, to check that everything runs')
   .option(
     '--rounds <number>',
-    'rounds of what is measured beside peers (default: 5, short: 1)',
+    'rounds of comparisons with peers (default: 5, short: 1)',
     wholeNumber,
   )
   .addOption(
     new Option('--only <part...>', 'parts to run').choices(PART_NAMES).default(PART_NAMES, 'all'),
   )
   .addOption(
-    new Option(
-      '--report',
-      'write what was measured into docs/performance.md, with pictures',
-    ).conflicts(['short', 'only']),
+    new Option('--report', 'write the report into docs/performance.md, with pictures').conflicts([
+      'short',
+      'only',
+    ]),
   )
   .addHelpText('after', NOTES)
   .action(run)

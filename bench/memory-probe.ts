@@ -1,4 +1,4 @@
-// Run by parts/memory.ts in a process of its own, with --expose-gc: prints what it finds as JSON.
+// Run by parts/memory.ts in its own process with --expose-gc; prints its results as JSON.
 
 import Bottleneck from 'bottleneck';
 import { RateLimiter } from 'limiter';
@@ -14,10 +14,10 @@ import {
 } from '../src/index.ts';
 import { KeyedTokenBucket } from '../src/keyed.ts';
 
-/** Bytes of one limiter, or of one key's entry. */
+/** Bytes per limiter, or per entry of a key. */
 export interface MemoryRow {
   readonly name: string;
-  /** In shared memory, once for all threads. Undefined for limiters that share none. */
+  /** In shared memory, once for all threads. Undefined for limiters that use none. */
   readonly shared: number | undefined;
   /** On the heap of each thread that holds it. */
   readonly heap: number;
@@ -25,30 +25,30 @@ export interface MemoryRow {
 
 const objects = Number(process.argv[2]);
 
-/** Room for a limiter of any kind here, and for a region's own bytes. */
+/** Room for any limiter here and for the region's header. */
 const ROOM = 4096;
 
 function heapUsed(): number {
-  // Twice: what the first run finalizes, the second one frees.
+  // The second run frees what the first one finalizes.
   globalThis.gc?.();
   globalThis.gc?.();
   return process.memoryUsage().heapUsed;
 }
 
-/** The heap that one more of what `make` makes takes. */
+/** Heap bytes per object that `make` returns. */
 function heapOfEach(make: (index: number) => unknown): number {
   const held: unknown[] = new Array(objects).fill(undefined);
   const fill = () => {
     for (let index = 0; index < objects; index++) held[index] = make(index);
   };
-  // First without looking, as compiled code lies on the heap, too.
+  // Warm-up: compiled code is on the heap too.
   fill();
   held.fill(undefined);
   const before = heapUsed();
   fill();
   const bytes = heapUsed() - before;
   if (held.includes(undefined)) throw new Error('nothing was made');
-  // What is freed besides can outweigh what holds next to nothing.
+  // Unrelated garbage freed in between can outweigh very small objects.
   return Math.max(0, Math.round(bytes / objects));
 }
 
@@ -61,7 +61,7 @@ function limiter(name: string, make: (region: Region) => unknown): MemoryRow {
   return { name, shared, heap: heapOfEach(() => make(roomy)) };
 }
 
-/** Keys hold nothing on the heap, so this is one entry more in shared memory. */
+/** Keys hold no heap memory, so this is the size of one more entry in shared memory. */
 function keyedEntry(): MemoryRow {
   const bytesOf = (capacity: number) => {
     const region = Region.create({ bytes: capacity * 64 + ROOM });
@@ -82,7 +82,7 @@ async function flexibleKey(): Promise<MemoryRow> {
   const limiter = new RateLimiterMemory({ points: 10, duration: 1000 });
   const keysOf = (name: string) =>
     Array.from({ length: objects }, (_, index) => `${name}-${index}`);
-  // First without looking, as compiled code lies on the heap, too.
+  // Warm-up: compiled code is on the heap too.
   for (const key of keysOf('warm-up')) await limiter.consume(key);
   const keys = keysOf('user');
   const before = heapUsed();

@@ -3,7 +3,7 @@ import { compile, type TopLevelSpec } from 'vega-lite';
 import type { Picture } from './section.ts';
 import { PLAIN } from './variants.ts';
 
-/** Looks like the other images of docs. */
+/** Matches the style of the other images in docs. */
 const LOOKS = {
   background: '#fff',
   padding: 14,
@@ -23,7 +23,7 @@ async function draw(name: string, alt: string, plot: TopLevelSpec): Promise<Pict
   return { name, alt, svg: `${svg}\n` };
 }
 
-/** How many calls some threads of a peer make together. */
+/** Calls per second of all threads of a peer together. */
 export interface Throughput {
   readonly peer: string;
   readonly load: string;
@@ -34,7 +34,7 @@ export interface Throughput {
 /** Calls per second by number of threads, for each load. */
 export function plotThroughput(points: readonly Throughput[]): Promise<Picture> {
   const alt = 'Calls per second on one shared bucket by number of threads, for each peer';
-  // In the order of the table.
+  // The order of the table.
   const sort = [...new Set(points.map(({ peer }) => peer))];
   const loads = [...new Set(points.map(({ load }) => load))];
   return draw('throughput-by-threads', alt, {
@@ -70,14 +70,14 @@ export function plotThroughput(points: readonly Throughput[]): Promise<Picture> 
   });
 }
 
-/** How many requests came in one slice of time. */
+/** The number of requests in one time slice. */
 export interface Slice {
   readonly generator: string;
   readonly seconds: number;
   readonly requests: number;
 }
 
-/** What came to the server when, one generator above the other. */
+/** The arrivals at the server over time, one generator above the other. */
 export function plotAdmissions(slices: readonly Slice[], sliceMs: number): Promise<Picture> {
   const sort = [...new Set(slices.map(({ generator }) => generator))];
   const alt = `Requests that came to the server in each ${sliceMs} ms, for each load generator`;

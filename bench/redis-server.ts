@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 
 export const INSTALL_REDIS = 'apt-get install redis-server';
 
-/** A server of the bench's own, on a socket of its folder, without persistence. */
+/** A private server without persistence, on a socket in a temporary folder. */
 export class BenchRedis {
   readonly path: string;
   readonly #folder = mkdtempSync(join(tmpdir(), 'zerotime-bench-'));
@@ -21,7 +21,7 @@ export class BenchRedis {
     });
   }
 
-  /** Undefined where no redis-server is installed. */
+  /** Undefined if redis-server is not installed. */
   static async start(): Promise<BenchRedis | undefined> {
     const server = new BenchRedis();
     const child = server.#process;

@@ -4,11 +4,11 @@ import { aimsOf, markdownOf, type Section } from './section.ts';
 const BEGIN = '<!-- Measured: written by npm run bench -- --report. -->';
 const END = '<!-- End of what was measured. -->';
 
-// Seen from dist/bench.
+// Relative to dist/bench.
 const PAGE = new URL('../../docs/performance.md', import.meta.url);
 const IMAGES = new URL('../../docs/images/', import.meta.url);
 
-/** All that was measured, ratios first. Pictures are in the folder `images` beside the page. */
+/** The whole report, ratios first. Pictures are in the folder `images` beside the page. */
 export function renderReport(
   command: string,
   machine: string,
@@ -28,9 +28,9 @@ export function renderReport(
 }
 
 /**
- * The page with another measured part; what people wrote around it stays.
+ * Replaces the measured part of the page and keeps the rest.
  *
- * @throws Error if the page does not say where the measured part begins and ends.
+ * @throws Error if the page lacks the markers of the measured part.
  */
 export function replaceMeasured(page: string, measured: string): string {
   const begin = page.indexOf(BEGIN);
@@ -41,7 +41,7 @@ export function replaceMeasured(page: string, measured: string): string {
   return `${page.slice(0, begin)}${BEGIN}\n\n${measured}\n\n${page.slice(end)}`;
 }
 
-/** Writes the report into docs/performance.md, and its pictures beside it. */
+/** Writes the report to docs/performance.md, and its pictures beside it. */
 export function writeReport(report: string, sections: readonly Section[]): void {
   writeFileSync(PAGE, replaceMeasured(readFileSync(PAGE, 'utf8'), report));
   for (const { name, svg } of sections.flatMap((section) => section.pictures ?? [])) {

@@ -1,28 +1,28 @@
 import { HALF_FULL, LOADS, type Load } from './loads.ts';
 
-/** How long the bench measures what. */
+/** How long and how often to measure. */
 export interface Settings {
-  /** Rounds of what is measured beside peers; every round measures all of them in turn. */
+  /** Rounds of comparisons with peers; each round measures all of them in turn. */
   readonly rounds: number;
-  /** What threads ask of one shared bucket, */
+  /** The loads on one shared bucket. */
   readonly loads: readonly Load[];
-  /** and how many of them. */
+  /** The numbers of threads on one shared bucket. */
   readonly threadCounts: readonly number[];
-  /** A thread calls for so long before it is measured, so that its code is compiled. */
+  /** Each thread calls for this long before the measurement, so that its code is compiled. */
   readonly warmUpMs: number;
-  /** and for so long while it is. */
+  /** Duration of a thread's measurement. */
   readonly measureMs: number;
-  /** The time for each row of the single-thread table, */
+  /** Duration per row of the single-thread table. */
   readonly taskMs: number;
-  /** of the wait table, */
+  /** Duration per row of the wait table. */
   readonly waitsMs: number;
-  /** of the pacing table, */
+  /** Duration per row of the pacing table. */
   readonly pacingMs: number;
-  /** and for each run of a load generator: whole seconds. */
+  /** Duration of each load generator run, in whole seconds. */
   readonly loadMs: number;
-  /** How many keys; the first is what the others are compared with. */
+  /** Numbers of keys; the first is the baseline. */
   readonly keyCounts: readonly number[];
-  /** Objects of which the memory is measured. */
+  /** Number of objects in a memory measurement. */
   readonly objects: number;
 }
 
@@ -40,7 +40,7 @@ export const FULL: Settings = {
   objects: 10_000,
 };
 
-/** Too short to trust the figures, long enough to see that everything still runs. */
+/** Too short for reliable figures, but enough to show that everything runs. */
 export const SHORT: Settings = {
   rounds: 1,
   loads: [HALF_FULL],

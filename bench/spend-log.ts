@@ -1,14 +1,17 @@
-/** Tokens that a thread spent between two instants, in microseconds of a clock that all threads share. */
+/**
+ * Tokens that a thread spent between two instants, in microseconds of a clock shared by all
+ * threads.
+ */
 export interface Spend {
   readonly fromUs: number;
   readonly toUs: number;
   readonly tokens: number;
 }
 
-/** The numbers at the places of a list, of which a prefix can be raised at once, and the largest of all. */
+/** A segment tree: raises all heights of a prefix and finds the maximum, in logarithmic time. */
 class Heights {
   readonly #size: number;
-  /** Node i covers nodes 2i and 2i + 1; its height is on top of theirs. */
+  /** Node i covers nodes 2i and 2i + 1; `#raised[i]` is added to the heights of both. */
   readonly #raised: Float64Array;
   readonly #top: Float64Array;
 
@@ -30,12 +33,12 @@ class Heights {
     while (node > 1) node = this.#refresh(node >> 1);
   }
 
-  /** Raises all places up to this one. */
+  /** Raises the heights of all places up to and including `last`. */
   raise(last: number, by: number): void {
     let node = last + this.#size;
     this.#lift(node, by);
     while (node > 1) {
-      // The left neighbour of a right child lies before it as a whole.
+      // The left sibling of a right child lies entirely before it.
       if (node % 2 === 1) this.#lift(node - 1, by);
       node = this.#refresh(node >> 1);
     }
@@ -54,9 +57,9 @@ class Heights {
 }
 
 /**
- * The most that any interval holds beyond `rate` (a second) times its length: the tokens of all spends
- * that lie in it as a whole. What is spent at an instant that is known no better than by a span can
- * break a bound only where the span lies inside.
+ * The largest excess of any interval over `rate` (per second) times its length, counting the spends
+ * that lie entirely inside it. A spend whose instant is known only as a span certainly falls into
+ * an interval only if the whole span does.
  */
 export function mostBeyondRate(spends: readonly Spend[], rate: number): number {
   const perUs = rate / 1e6;
@@ -70,7 +73,7 @@ export function mostBeyondRate(spends: readonly Spend[], rate: number): number {
       heights.set(begun, next.fromUs * perUs);
     }
     const place = places.get(spend) ?? 0;
-    // Those that begin at the same instant bound the same intervals.
+    // Spends that begin at the same instant start the same intervals.
     let last = place;
     while (starts[last + 1]?.fromUs === spend.fromUs) last++;
     heights.raise(last, spend.tokens);

@@ -1,4 +1,4 @@
-/** The middle of several rounds. */
+/** The median of several rounds. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
@@ -6,14 +6,14 @@ export function median(values: readonly number[]): number {
   return (at(middle) + at(middle + 0.5)) / 2;
 }
 
-/** Round by round: the machine's moods hit both alike. */
+/** Compares round by round, so that changes of the machine's speed affect both sides alike. */
 export function ratios(values: readonly number[], others: readonly number[]): number[] {
   return values.map((value, round) => value / (others[round] ?? Number.NaN));
 }
 
 const THREE_DIGITS = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 
-/** The median of several rounds, and how far they lie apart. */
+/** The median of several rounds with their range. */
 export function shownSpread(values: readonly number[]): string {
   const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)].map(
     (value) => THREE_DIGITS.format(value),
@@ -21,7 +21,7 @@ export function shownSpread(values: readonly number[]): string {
   return `${middle} (${least}..${most})`;
 }
 
-/** How far values lie from their mean: the root of the mean square. */
+/** The population standard deviation. */
 export function standardDeviation(values: readonly number[]): number {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);

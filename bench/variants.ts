@@ -1,11 +1,11 @@
 import { attach, TickerClock, TokenBucket, type TokenBucketOptions } from '../src/index.ts';
 
-/** One way to take a token from a bucket that threads share. */
+/** One way to take a token from a shared bucket. */
 export interface Variant {
   readonly name: string;
-  /** Makes the bucket, once, in the main thread. */
+  /** Creates the bucket once, in the main thread. */
   readonly create: (limit: TokenBucketOptions) => TokenBucket | Promise<TokenBucket>;
-  /** Makes the call, in each thread. */
+  /** Returns the call to measure, in each thread. */
   readonly open: (handle: TokenBucket['handle']) => () => boolean;
 }
 
@@ -14,7 +14,7 @@ function tryConsume(handle: TokenBucket['handle']): () => boolean {
   return () => bucket.tryConsume();
 }
 
-/** The first one is what the peers are compared with: the call as a user makes it. */
+/** The default usage, which the peers are compared with. */
 export const PLAIN: Variant = {
   name: 'zerotime',
   create: (limit) => TokenBucket.create(limit),
@@ -42,5 +42,5 @@ export const LEASED: Variant = {
   },
 };
 
-/** Each is measured beside the peers, under its name; aims.ts may name it. */
+/** The measured variants. aims.ts refers to them by name. */
 export const VARIANTS: readonly Variant[] = [PLAIN, ATOMICS, TICKER, LEASED];

@@ -1,4 +1,4 @@
-/** The range that a number must lie in; `below` and `above` are exclusive bounds. */
+/** The valid range of a number; `above` is an exclusive lower bound. */
 interface Range {
   readonly min?: number;
   readonly max?: number;
@@ -7,7 +7,7 @@ interface Range {
   readonly orInfinity?: boolean;
 }
 
-/** How an argument appears in an error message: short, and never a failure of its own. */
+/** Formats an argument for an error message, at most 80 characters of it. Never throws. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   if (typeof value === 'bigint') return `${value}n`;
@@ -33,7 +33,7 @@ function wanted({ min, max, above, integer, orInfinity }: Range): string {
   return `${kind}${bounds && ` ${bounds}`}${orInfinity ? ', or Infinity' : ''}`;
 }
 
-/** Returns `value` if it is a number in range; otherwise throws an error that names the parameter. */
+/** Returns `value` if it is a number in range; otherwise throws, naming the parameter. */
 export function checkNumber(name: string, value: unknown, range: Range = {}): number {
   if (typeof value !== 'number') {
     throw new TypeError(`${name} must be ${wanted(range)}, got ${shown(value)}`);
@@ -51,19 +51,19 @@ export function checkNumber(name: string, value: unknown, range: Range = {}): nu
   return value;
 }
 
-/** The number of tokens of a call: any finite number of at least 0, fractions allowed. */
+/** Returns `n` if it is a finite number >= 0, fractions allowed; otherwise throws. */
 export function checkTokens(name: string, n: unknown): number {
-  // Spelled out for the hot path: the message is worth its price only when it is needed.
+  // Fast path: only an invalid value pays for the message.
   if (typeof n === 'number' && n >= 0 && n < Number.POSITIVE_INFINITY) return n;
   return checkNumber(name, n, { min: 0 });
 }
 
-/** A span in milliseconds: at least 0, fractions allowed; `Infinity` is no limit. */
+/** Returns `value` if it is a number of milliseconds >= 0 or `Infinity`; otherwise throws. */
 export function checkSpanMs(name: string, value: unknown): number {
   return checkNumber(name, value, { min: 0, orInfinity: true });
 }
 
-/** Returns `options` if it is an object; otherwise throws a TypeError that names it. */
+/** Returns `options` if it is an object; otherwise throws a TypeError, naming the parameter. */
 export function checkObject<T extends object>(name: string, options: T): T {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`${name} must be an object, got ${shown(options)}`);
@@ -71,7 +71,7 @@ export function checkObject<T extends object>(name: string, options: T): T {
   return options;
 }
 
-/** Returns `value` or, where it is missing, `fallback`; throws a TypeError for a non-boolean. */
+/** Returns `value`, or `fallback` if undefined; throws a TypeError for a non-boolean. */
 export function checkFlag(name: string, value: unknown, fallback: boolean): boolean {
   if (value === undefined) return fallback;
   if (typeof value !== 'boolean') {

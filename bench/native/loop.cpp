@@ -1,11 +1,11 @@
-// The loop of src/kernel in C++, on one bucket that all threads share: what a limiter of this kind
-// costs where nothing stands between it and the machine. It does the work that the kernel does, no
-// more and no less: it reads the clock on each call, converts it to ticks, reads the configuration
-// through the word's index, and looks at the word again before it refuses.
+// The loop of src/kernel in C++, on one bucket shared by all threads: the cost of such a limiter without
+// a JavaScript engine. It does exactly the work of the kernel: it reads the clock on each call, converts
+// it to ticks, reads the configuration through the word's index, and reads the word again before a
+// refusal.
 //
 //     loop THREADS RATE BURST INITIAL WARM_UP_MS MEASURE_MS
 //
-// Prints { "calls", "admitted", "lostRaces", "elapsedNs" } in JSON. Each is a sum over the threads.
+// Prints { "calls", "admitted", "lostRaces", "elapsedNs" } as JSON, each summed over the threads.
 
 #include <time.h>
 
@@ -46,7 +46,7 @@ double nowUs() {
 }
 
 int64_t ticksAt(const Record &record, double us) {
-  // Rounds to the nearest tick: the clock never stands before the origin.
+  // Rounds to the nearest tick; the clock is never before the origin.
   return static_cast<int64_t>((us - record.originUs) * record.ticksPerMicro + 0.5);
 }
 

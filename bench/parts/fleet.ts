@@ -13,14 +13,14 @@ const THREADS = 2;
 const RATE = 100_000;
 const BURST = 10_000;
 const STOCK = 4_000;
-/** The fleet asks for twice the rate. */
+/** The fleet requests twice the rate. */
 const PER_MS = (2 * RATE) / 1000 / (PROCESSES * THREADS);
-/** Until the stocks have found their size. */
+/** Time for the stocks to adapt to the demand. */
 const WARM_UP_MS = 1000;
 
 type Row = readonly string[];
 
-/** Times that clients called a script: what a script calls in turn is counted beside. */
+/** Number of script calls by clients; commands that scripts call are counted separately. */
 async function scriptCalls(send: (...words: string[]) => Promise<unknown>): Promise<number> {
   const stats = String(await send('INFO', 'commandstats'));
   return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce(
@@ -65,9 +65,9 @@ async function measureFleet({ path }: BenchRedis, ms: number): Promise<Row[]> {
   ];
 }
 
-/** A spend beside a local `tryConsume`, in nanoseconds. */
+/** A fleet spend compared with a local `tryConsume`, in nanoseconds. */
 async function measureSpends(ms: number): Promise<string[][]> {
-  const stock = 1e9; // for as long as it is measured
+  const stock = 1e9; // lasts for the whole measurement
   const source = { consumeOrDrain: async (n: number) => n, returnTokens: async () => undefined };
   const fleet = await FleetBucket.create({ source, stock, minStock: stock });
   const local = TokenBucket.create({ rate: 1e6, burst: stock });
@@ -89,7 +89,7 @@ function aimsOf(fleet: readonly Row[], ratio: string): AimRow[] {
   ];
 }
 
-/** Several processes with one limit on a server, and what a spend costs there. */
+/** Several processes that share one limit on a server, and the cost of a spend. */
 export async function benchFleet({ loadMs, taskMs }: Settings): Promise<Section> {
   const server = await BenchRedis.start();
   let fleet: Row[];

@@ -11,14 +11,14 @@ import type { KeyedData } from '../workers/keyed.ts';
 const KEYED_WORKER = new URL('../workers/keyed.js', import.meta.url);
 const FLEXIBLE_WORKER = new URL('../workers/flexible-keyed.js', import.meta.url);
 
-/** At least so many calls a second, over so many keys. */
+/** At least this many calls per second over this many keys. */
 const RATE_AIM = { keys: 100_000, callsPerSecond: 5e6 };
-/** A call over so many keys costs at most so many times what it costs over a thousand. */
+/** With `keys` keys a call costs at most `atMost` times as much as with `base` keys. */
 const COST_AIM = { keys: 1_000_000, base: 1_000, atMost: 2.5 };
 
 type Timing = Pick<Settings, 'warmUpMs' | 'measureMs'>;
 
-/** Something with a bucket for each key. */
+/** A limiter with a bucket per key. */
 interface KeyedPeer {
   readonly name: string;
   measure(keys: number, timing: Timing): Promise<Counts>;
@@ -38,7 +38,7 @@ async function measureOurs(keys: number, timing: Timing): Promise<Counts> {
 }
 
 async function measureFlexible(keys: number, timing: Timing): Promise<Counts> {
-  // It sets a timer for each key, and timers end at 24 days.
+  // It sets a timer per key, and timers are limited to 24 days.
   const share = (): KeyedLoad => ({ keys, burst: BURST, fillSeconds: 1e6 });
   return measureThreads({ worker: FLEXIBLE_WORKER, share }, { threads: 1, ...timing });
 }
@@ -49,7 +49,7 @@ const PEERS: readonly KeyedPeer[] = [
   { name: 'rate-limiter-flexible, memory', measure: measureFlexible },
 ];
 
-/** Nanoseconds a call of each round, by peer and number of keys. */
+/** Nanoseconds per call in each round, by peer and number of keys. */
 type Figures = ReadonlyMap<KeyedPeer, ReadonlyMap<number, number[]>>;
 
 async function measureAll({ rounds, keyCounts, ...timing }: Settings): Promise<Figures> {
@@ -94,7 +94,7 @@ function aimsFor(ours: ReadonlyMap<number, number[]> | undefined): AimRow[] {
   ];
 }
 
-/** A bucket for each key: what a call costs, by number of keys. */
+/** The cost of a call by number of keys. */
 export async function benchKeyed(settings: Settings): Promise<Section> {
   const figures = await measureAll(settings);
   const ours = figures.get(ZEROTIME);

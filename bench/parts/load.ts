@@ -11,17 +11,17 @@ const THREADS = 2;
 const CONNECTIONS = 20;
 const SLICE_MS = 100;
 const WANTED = (RATE * SLICE_MS) / 1000;
-/** At most so much of autocannon's. */
+/** The deviation may be at most this fraction of autocannon's. */
 const DEVIATION_AIM = 0.1;
 
-/** What one run of a generator came to. */
+/** The result of one generator run. */
 interface Outcome {
   readonly arrivals: Arrivals;
-  /** Requests of each thread, where the generator tells them. */
+  /** Requests of each thread, if the generator reports them. */
   readonly threads: readonly number[] | undefined;
-  /** By how much the rate missed what was asked for, in percent. */
+  /** Deviation of the rate from the target, in percent. */
   readonly ratePercent: number;
-  /** How far the slices lie apart, in percent of the requests wanted in one. */
+  /** Standard deviation of the slices, in percent of the requests wanted per slice. */
   readonly deviationPercent: number;
 }
 
@@ -44,7 +44,7 @@ async function measure(
   };
 }
 
-/** The least and the most of a fair share, in percent. */
+/** The smallest and the largest share, in percent of a fair one. */
 function shares(counts: readonly number[]): string {
   const fair = counts.reduce((sum, count) => sum + count, 0) / counts.length;
   const [least, most] = [Math.min(...counts), Math.max(...counts)].map((count) =>
@@ -80,7 +80,7 @@ function slicesOf({ name }: Generator, outcome: Outcome | undefined): Slice[] {
   }));
 }
 
-/** The load command beside autocannon, against one server, seen from the server. */
+/** Our load command compared with autocannon on one server, as seen by the server. */
 export async function benchLoad({ rounds, loadMs }: Settings): Promise<Section> {
   const outcomes = new Map<Generator, Outcome[]>([
     [zerotimeLoad, []],

@@ -10,7 +10,7 @@ const execute = promisify(execFile);
 
 const PROBE = fileURLToPath(new URL('../memory-probe.js', import.meta.url));
 
-/** Bytes of shared memory, at most. */
+/** Maximum bytes of shared memory. */
 const AIMS: Readonly<Record<string, number>> = {
   TokenBucket: 640,
   'KeyedTokenBucket, each key': 32,
@@ -28,7 +28,7 @@ function aimRow({ name, shared, heap }: MemoryRow): AimRow[] {
   ];
 }
 
-/** What a limiter takes, and what a key does. */
+/** The memory per limiter and per key. */
 export async function benchMemory({ objects }: Settings): Promise<Section> {
   const { stdout } = await execute(process.execPath, ['--expose-gc', PROBE, String(objects)]);
   const rows: MemoryRow[] = JSON.parse(stdout);

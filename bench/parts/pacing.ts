@@ -8,7 +8,7 @@ const INTERVAL_US = 1e6 / RATE;
 const NS_PER_PERCENT = (INTERVAL_US * 1000) / 100;
 const AIM_PERCENT = 1;
 
-/** Waits for one slot after the other, and compares the time between two with the interval. */
+/** Waits for consecutive slots and compares their distances with the interval. */
 async function measurePace(
   name: string,
   waitOnce: (pace: LeakyBucket) => Promise<void> | boolean,
@@ -32,7 +32,7 @@ async function measurePace(
   return [name, ...shownPercentiles(errors, NS_PER_PERCENT, 2), rate.toFixed(2)];
 }
 
-/** How even a strict pace is. */
+/** How even strict pacing is. */
 export async function benchPacing(settings: Settings): Promise<Section> {
   const strict = { strict: true };
   const rows = [

@@ -11,7 +11,7 @@ const RATE = 500;
 interface Limit {
   readonly name: string;
   readonly burst: number;
-  /** Tokens that are there at first. */
+  /** Tokens at the start. */
   readonly initial: number;
   readonly create: () => TaskLimiter;
 }
@@ -37,7 +37,7 @@ const LIMITS: readonly Limit[] = [
   },
 ];
 
-/** Runs so many tasks, all asked for at once; the instants at which their threads began them. */
+/** Submits all tasks at once; returns the instants at which threads started them. */
 async function startsOf({ create }: Limit, tasks: number) {
   const pool = new Piscina<undefined, number>({
     filename: new URL('../workers/started.js', import.meta.url).href,
@@ -45,7 +45,7 @@ async function startsOf({ create }: Limit, tasks: number) {
     maxThreads: THREADS,
   });
   try {
-    // The time in which threads start is not measured.
+    // Exclude the start of the threads from the measurement.
     await Promise.all(Array.from({ length: 100 * THREADS }, () => pool.run(undefined)));
     const fromUs = systemClock.now();
     const paced = throttle(pool, create());
@@ -73,7 +73,7 @@ async function rowOf(limit: Limit, tasks: number): Promise<string[]> {
   ];
 }
 
-/** A throttled pool: how long many tasks take, and when their threads began them. */
+/** A throttled pool: the duration of many tasks, and when their threads started them. */
 export async function benchPiscina({ pacingMs }: Settings): Promise<Section> {
   const tasks = (RATE * 2 * pacingMs) / 1000;
   const rows: string[][] = [];

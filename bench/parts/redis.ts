@@ -11,17 +11,17 @@ import { median, ratios, shownSpread } from '../spread.ts';
 
 const TITLE = 'One limit on a Redis server';
 
-/** Calls under way at a time. */
+/** Concurrent calls. */
 const CALLERS = [1, 64] as const;
-/** Never runs out while calls are counted. */
+/** Never runs out during the measurement. */
 const AMPLE = { rate: 1e6, burst: 1e9 };
-/** A second's worth: the shortest window that the peer counts in. */
+/** One second's worth, because the peer's shortest window is a second. */
 const PACED = { rate: 1000, burst: 1000 };
 const PACED_CALLERS = 8;
 
 type Take = () => Promise<boolean>;
 
-/** A limiter on a server, by the name of the client that it is on. */
+/** A limiter on a server, named after its client. */
 interface RedisPeer {
   readonly name: string;
   readonly open: (limit: typeof AMPLE, key: string) => Take;
@@ -43,7 +43,7 @@ interface Asked {
   readonly seconds: number;
 }
 
-/** So many callers ask, each one call after the other, for so long. */
+/** Runs concurrent callers for `ms`; each one makes one call after the other. */
 async function ask(take: Take, callers: number, ms: number): Promise<Asked> {
   const begunMs = performance.now();
   let calls = 0;
@@ -58,7 +58,9 @@ async function ask(take: Take, callers: number, ms: number): Promise<Asked> {
   return { calls, admitted, seconds: (performance.now() - begunMs) / 1000 };
 }
 
-/** Calls of commands since the last reset: those that came over a connection, and all with those of scripts. */
+/**
+ * Commands since the last reset: `sent` by clients, and all `executed`, including those of scripts.
+ */
 async function commandCounts(admin: Redis): Promise<{ sent: number; executed: number }> {
   let sent = 0;
   let executed = 0;
@@ -72,12 +74,12 @@ async function commandCounts(admin: Redis): Promise<{ sent: number; executed: nu
 }
 
 interface Figures {
-  /** By number of callers, a figure for each round. */
+  /** By number of callers, one figure per round. */
   readonly callsPerSecond: ReadonlyMap<number, number[]>;
-  /** For each token. */
+  /** Per token. */
   sent: number;
   executed: number;
-  /** Of the tokens that flowed in and were admitted. */
+  /** Deviation of the admitted tokens from burst + rate x t, in percent of rate x t. */
   errorPercent: number;
 }
 
@@ -115,7 +117,7 @@ async function measure(
   return figures;
 }
 
-/** One limit that many processes share, on a real server. */
+/** One limit shared by many processes, on a real server. */
 export async function benchRedis(settings: Settings): Promise<Section> {
   const server = await BenchRedis.start();
   if (server === undefined) {

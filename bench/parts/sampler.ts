@@ -18,7 +18,7 @@ function addSampler(bench: CallBench, name: string, sampler: Sampler): void {
   );
 }
 
-/** What a decision to keep a span costs, and a span that is not kept. */
+/** The cost of keeping a span and of dropping one. */
 export async function benchSampler({ taskMs }: Settings): Promise<Section> {
   const bench = new CallBench(taskMs);
   const empty = TokenBucket.create({ rate: 1e-3, burst: 1, initial: 0 });

@@ -57,7 +57,7 @@ function addLimiters(bench: CallBench): void {
   bench.add('KeyedTokenBucket, one key', () => keyed.tryConsume('user-000000000000001'));
 }
 
-/** What each operation costs where nobody contends. */
+/** The cost of each operation without contention. */
 export async function benchSingleThread(settings: Settings): Promise<Section> {
   const bench = new CallBench(settings.taskMs);
   addCalls(bench);

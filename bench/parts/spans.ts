@@ -7,16 +7,16 @@ import type { Settings } from '../settings.ts';
 const THREADS = 4;
 const SPANS_PER_SECOND = 200_000;
 const LIMIT = { rate: 100, burst: 100 };
-/** For the word to reach all threads. */
+/** Time for the start message to reach all threads. */
 const HEAD_START_US = 50_000;
 
-/** A thread makes root spans at this rate, */
+/** A thread that creates root spans at a given rate. */
 export interface TracerTask {
   readonly handle: TokenBucket['handle'];
   readonly spansPerSecond: number;
 }
 
-/** from one instant of the system clock to another. */
+/** The period of a run, in instants of the system clock. */
 export interface Stretch {
   readonly startUs: number;
   readonly endUs: number;
@@ -28,7 +28,7 @@ export interface TracerReport {
   readonly endedUs: number;
 }
 
-/** How many of a great many spans come through a limit that threads share. */
+/** How many of very many spans pass a limit shared by threads. */
 export async function benchSpans({ pacingMs }: Settings): Promise<Section> {
   const { handle } = TokenBucket.create(LIMIT); // full, and nothing is taken before the start
   const task: TracerTask = { handle, spansPerSecond: SPANS_PER_SECOND / THREADS };

@@ -13,7 +13,7 @@ import type { Settings } from '../settings.ts';
 import { median, ratios, shownSpread } from '../spread.ts';
 import { PLAIN, VARIANTS } from '../variants.ts';
 
-/** All that is measured, ours first. */
+/** All peers, our variants first. */
 export const PEERS: readonly Peer[] = [
   ...VARIANTS.map(zerotime),
   cpp,
@@ -27,12 +27,12 @@ export const PEERS: readonly Peer[] = [
   mainThreadPipelined,
 ];
 
-/** What all rounds of one peer with one load on so many threads found. */
+/** The results of all rounds of one peer, load and number of threads. */
 interface Figures {
   readonly peer: string;
   readonly load: Load;
   readonly threads: number;
-  /** Of each round. */
+  /** One value per round. */
   readonly ns: readonly number[];
   /** Undefined if the peer does not count them. */
   readonly racesPerCall: number | undefined;
@@ -61,7 +61,9 @@ async function racesPerCall(peer: Peer, run: Run, last: Counts): Promise<number 
   return lostRaces === undefined ? undefined : lostRaces / calls;
 }
 
-/** Measures all peers in turn, round after round, so that the machine's moods hit all of them. */
+/**
+ * Interleaves the peers in each round, so that changes of the machine's speed affect all of them.
+ */
 async function measureRounds(peers: readonly Peer[], run: Run, rounds: number): Promise<Figures[]> {
   const counted = new Map(peers.map((peer) => [peer, [] as Counts[]]));
   for (let round = 0; round < rounds; round++) {
@@ -118,7 +120,7 @@ function aimRow(figures: readonly Figures[], aim: CallAim): AimRow {
   };
 }
 
-/** One bucket, several threads: what a call costs, beside what it costs the peers. */
+/** One bucket, several threads: the cost of a call compared with the peers. */
 export async function benchThreads(settings: Settings): Promise<Section> {
   const { ready, missing, versions } = await preparePeers();
   const { loads, threadCounts, warmUpMs, measureMs, rounds } = settings;

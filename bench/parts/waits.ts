@@ -7,7 +7,7 @@ const WAITS_US: readonly number[] = [10, 100, 1_000, 10_000];
 const MOST_SAMPLES = 5_000;
 const FEWEST_SAMPLES = 10;
 
-/** One way to wait for an instant: what `wait` and `waitSync` do once they know it. */
+/** One way to wait for an instant: the sleep inside `wait` or `waitSync`. */
 interface Way {
   readonly name: string;
   readonly sleep: (untilUs: number) => Promise<void> | void;

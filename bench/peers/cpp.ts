@@ -10,7 +10,7 @@ const PROGRAM: Program = {
   install: 'apt-get install g++',
 };
 
-/** The same loop in C++, in a process of its own: bench/native/loop.cpp. */
+/** The same loop in C++, in its own process: bench/native/loop.cpp. */
 export const cpp: Peer = {
   name: 'C++ loop',
   mostThreads: Number.POSITIVE_INFINITY,

@@ -10,7 +10,7 @@ const WORKER = fileURLToPath(new URL('../workers/flexible-cluster.js', import.me
 
 let runs = 0;
 
-/** The next message that is ours; the limiter's own pass by. Rejects if the process ends. */
+/** The next message of the bench, skipping the limiter's own. Rejects if the process ends. */
 function said(worker: Worker): Promise<ClusterMessage> {
   return new Promise((resolve, reject) => {
     const onMessage = (message: { readonly bench?: ClusterMessage }) => {
@@ -47,7 +47,7 @@ async function measure({ load, threads, warmUpMs, measureMs }: Run): Promise<Cou
   return sumOf(counted.filter((message) => message !== 'warm'));
 }
 
-/** Processes that ask the limiter of their primary, by messages. */
+/** Processes that send messages to a limiter in the cluster's primary. */
 export const flexibleCluster: Peer = {
   name: 'rate-limiter-flexible, cluster',
   mostThreads: Number.POSITIVE_INFINITY,

@@ -1,7 +1,7 @@
 import type { Peer } from './peer.ts';
 import { build, measureProgram, type Program } from './program.ts';
 
-/** Debian's packages of Go libraries put their sources here. */
+/** The folder in which Debian's packages install Go sources. */
 const GOPATH = '/usr/share/gocode';
 
 const PROGRAM: Program = {
@@ -25,7 +25,7 @@ function limiter(name: string, word: string): Peer {
   };
 }
 
-/** `Allow` of golang.org/x/time/rate, in a process of its own: bench/native/go. */
+/** `Allow` of golang.org/x/time/rate, in its own process: bench/native/go. */
 export const goRate = limiter('Go x/time/rate', 'rate');
 /** `TakeAvailable` of github.com/juju/ratelimit. */
 export const goJuju = limiter('Go juju/ratelimit', 'juju');

@@ -6,7 +6,7 @@ import { measureThreads } from './worker-threads.ts';
 
 const WORKER = new URL('../workers/main-thread.js', import.meta.url);
 
-/** A thread's way to the bucket, which the main thread alone can see. */
+/** A message channel to a bucket that only the main thread can access. */
 function answering(bucket: TokenBucket): { near: MessagePort; far: MessagePort } {
   const { port1: near, port2: far } = new MessageChannel();
   near.on('message', (tokens: number) => near.postMessage(bucket.tryConsume(tokens)));
@@ -37,7 +37,7 @@ function asking(inFlight: number): Peer {
   };
 }
 
-/** What people do without shared memory: post a request to the main thread, await the reply. */
+/** The usual way without shared memory: send a request to the main thread, await the reply. */
 export const mainThread = asking(1);
-/** The best that can be made of it: the next requests are sent before the reply is there. */
+/** The fastest variant of it: sends more requests before the reply arrives. */
 export const mainThreadPipelined = asking(64);

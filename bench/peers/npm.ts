@@ -5,9 +5,9 @@ import { measureThreads } from './worker-threads.ts';
 
 const require = createRequire(import.meta.url);
 
-/** A package with its version, as its own package.json says. */
+/** A package and its version, from its package.json. */
 export function versionOf(name: string): string {
-  // Packages that export no package.json still have it beside or above their main module.
+  // Packages that don't export package.json still have it beside or above their main module.
   for (const folder of require.resolve.paths(name) ?? []) {
     try {
       return `${name} ${require(`${folder}/${name}/package.json`).version}`;
@@ -18,12 +18,12 @@ export function versionOf(name: string): string {
   throw new Error(`${name} is not installed`);
 }
 
-/** Says which version is there. */
+/** Reports the installed version. */
 export async function prepareNpm(name: string): Promise<Prepared> {
   return { state: 'ready', versions: [versionOf(name)] };
 }
 
-/** A limiter from npm that keeps its state in one thread: `worker` calls it there. */
+/** A limiter from npm with state in a single thread, where `worker` calls it. */
 function limiter(name: string, npmName: string, worker: string): Peer {
   return {
     name,

@@ -1,6 +1,8 @@
 import type { Load } from '../loads.ts';
 
-/** One measurement: fresh threads, one fresh bucket, warm-up, start gate, calls for some time. */
+/**
+ * One measurement: fresh threads, a fresh bucket, warm-up, start gate, then calls for some time.
+ */
 export interface Run {
   readonly load: Load;
   readonly threads: number;
@@ -8,42 +10,42 @@ export interface Run {
   readonly measureMs: number;
 }
 
-/** What one run counted, as sums over its threads. Starting threads and warming up is not in it. */
+/** The counts of one run, summed over its threads, without start and warm-up. */
 export interface Counts {
   readonly calls: number;
   readonly admitted: number;
-  /** Each thread's own time from its first call to its last. */
+  /** The sum of each thread's time from its first call to its last. */
   readonly elapsedNs: number;
   /** Undefined if the peer does not count them. */
   readonly lostRaces?: number;
 }
 
-/** Something that admits or denies, measured beside the others. */
+/** A limiter to measure. */
 export interface Peer {
   readonly name: string;
-  /** Gets ready, or says what is missing. */
+  /** Gets ready, or reports what is missing. */
   prepare(): Promise<Prepared>;
-  /** On how many threads it can share one limit. */
+  /** The largest number of threads that can share one limit. */
   readonly mostThreads: number;
   measure(run: Run): Promise<Counts>;
-  /** The same, where counting lost races needs a run of its own. */
+  /** Set if counting lost races needs a separate run. */
   measureRaces?(run: Run): Promise<Counts>;
 }
 
-/** The versions that it is measured with, or what is missing and the command that installs it. */
+/** The versions in use, or what is missing and the command that installs it. */
 export type Prepared =
   | { readonly state: 'ready'; readonly versions: readonly string[] }
   | { readonly state: 'missing'; readonly what: string; readonly install: string };
 
-/** How long one thread takes for one call, on average. */
+/** The average time of a call on one thread. */
 export function nsPerCall({ calls, elapsedNs }: Counts): number {
   return elapsedNs / calls;
 }
 
 /**
- * The result sink: nobody may compute less than was asked for.
+ * Checks that the peer did the requested work.
  *
- * @throws Error if the peer did not admit what it should.
+ * @throws Error if the peer admitted too few or too many calls.
  */
 export function checkCounts(peer: Peer, { load, threads }: Run, counts: Counts): Counts {
   const expected = load.admits ? counts.calls : 0;

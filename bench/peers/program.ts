@@ -6,22 +6,22 @@ import type { Counts, Prepared, Run } from './peer.ts';
 
 const execute = promisify(execFile);
 
-// Seen from dist/bench/peers.
+// Relative to dist/bench/peers.
 const SOURCES = new URL('../../../bench/native/', import.meta.url);
 const BUILT = new URL('../native/', import.meta.url);
 
 /** A program in another language: bench/native. */
 export interface Program {
-  /** Of the source, below bench/native. */
+  /** Path of the source below bench/native. */
   readonly source: string;
-  /** What to call it once it is built. */
+  /** Name of the binary. */
   readonly name: string;
   readonly compiler: string;
-  /** What to give to the compiler. */
+  /** Arguments of the compiler. */
   readonly words: (source: string, program: string) => readonly string[];
   readonly versionWords: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Matches what the compiler says of a library that is not there. */
+  /** Matches the compiler's error for a missing library. */
   readonly libraryMissing?: RegExp;
   readonly install: string;
 }
@@ -30,7 +30,7 @@ function pathOf({ name }: Program): string {
   return fileURLToPath(new URL(name, BUILT));
 }
 
-/** Builds the program where its compiler and libraries are. */
+/** Builds the program if its compiler and libraries are installed. */
 export async function build(program: Program): Promise<Prepared> {
   const { compiler, words, versionWords, environment, libraryMissing, install } = program;
   const source = fileURLToPath(new URL(program.source, SOURCES));
@@ -49,7 +49,7 @@ export async function build(program: Program): Promise<Prepared> {
   }
 }
 
-/** Runs what was built. It prints its counts in JSON. */
+/** Runs the binary, which prints its counts as JSON. */
 export async function measureProgram(
   program: Program,
   { load, threads, warmUpMs, measureMs }: Run,

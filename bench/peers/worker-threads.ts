@@ -4,18 +4,18 @@ import type { ConsumerReport } from '../consumer.ts';
 import type { ConsumerData } from '../gate.ts';
 import type { Counts, Run } from './peer.ts';
 
-/** What to run in worker threads. */
+/** The worker threads of a peer. */
 interface Threads<Shared> {
   /** A module that calls `consumeBehindGate`. */
   readonly worker: URL;
-  /** Called for each thread. */
+  /** Called once per thread. */
   readonly share: () => Shared;
   readonly transfer?: (shared: Shared) => Transferable[];
-  /** Called when all threads are warm and still. */
+  /** Called when all threads are warm and blocked. */
   readonly beforeStart?: () => void;
 }
 
-/** Adds up what the threads of a run counted. */
+/** Sums the counts of all threads of a run. */
 export function sumOf(reports: readonly ConsumerReport[]): Counts {
   const sum = { calls: 0, admitted: 0, elapsedNs: 0 };
   for (const report of reports) {
@@ -26,7 +26,7 @@ export function sumOf(reports: readonly ConsumerReport[]): Counts {
   return sum;
 }
 
-/** Runs one thread for each that `run` asks for, and adds up what they counted. */
+/** Runs the requested number of threads and sums their counts. */
 export async function measureThreads<Shared>(
   { worker: url, share, transfer, beforeStart }: Threads<Shared>,
   { threads, warmUpMs, measureMs }: Omit<Run, 'load'>,
@@ -37,7 +37,7 @@ export async function measureThreads<Shared>(
     const workerData: ConsumerData<Shared> = { shared, gate, warmUpMs, measureMs };
     return new Worker(url, { workerData, transferList: transfer?.(shared) ?? [] });
   });
-  // A thread says that it is warm, and then what it counted. An error of its own rejects.
+  // A thread posts that it is warm, then its counts. An error in a thread rejects.
   const said = () => Promise.all(workers.map((worker) => once(worker, 'message')));
   await said();
   beforeStart?.();

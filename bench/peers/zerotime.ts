@@ -6,12 +6,12 @@ import { measureThreads } from './worker-threads.ts';
 
 const WORKER = new URL('../workers/zerotime.js', import.meta.url);
 
-/** A ticker is a thread of its own, which the next measurement is not to share the machine with. */
+/** Stops the ticker's thread, so that it does not run during the next measurement. */
 function stopClock({ clock }: TokenBucket): void {
   if (clock instanceof TickerClock) clock.dispose();
 }
 
-/** This library, called in one of its ways. */
+/** One variant of this library. */
 export function zerotime({ name, create }: Variant): Peer {
   async function measure(run: Run): Promise<Counts> {
     const { rate, burst, initial } = run.load;

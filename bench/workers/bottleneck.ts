@@ -3,7 +3,9 @@ import { asking } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
 import type { Load } from '../loads.ts';
 
-/** It queues jobs and starts them by timers, so one at a time would show nothing but a timer. */
+/**
+ * Jobs are queued and started by timers, so a single job at a time would only measure the timer.
+ */
 const IN_FLIGHT = 64;
 
 const job = async () => true;
@@ -13,7 +15,7 @@ await consumeBehindGate(({ rate, burst, initial }: Load) => {
     reservoir: initial,
     reservoirRefreshAmount: burst,
     reservoirRefreshInterval: (burst / rate) * 1000,
-    // A job that would have to wait is dropped.
+    // Drop a job that would have to wait.
     highWater: initial === 0 ? 0 : null,
     strategy: Bottleneck.strategy.OVERFLOW,
   });

@@ -4,9 +4,9 @@ import { createClient } from 'redis';
 import { FleetBucket, type FleetStats, RedisTokenBucket } from '../../src/integrations/redis.ts';
 import type { FleetLog, FleetStretch, FleetThreadTask } from './fleet-thread.ts';
 
-/** One process of a fleet, with threads that spend its stock. */
+/** The task of one process of a fleet, whose threads spend its stock. */
 export interface FleetProcessTask {
-  /** Where the server is. */
+  /** The server's address. */
   readonly connection:
     | { readonly url: string }
     | { readonly socket: { readonly path: string; readonly tls: false } };
@@ -15,17 +15,17 @@ export interface FleetProcessTask {
   readonly burst: number;
   readonly stock: number;
   readonly threads: number;
-  /** What each thread asks for. */
+  /** Tokens that each thread requests per millisecond. */
   readonly perMs: number;
 }
 
-/** What a process tells at its end. */
+/** The final report of a process. */
 export interface FleetProcessReport {
   readonly logs: readonly FleetLog[];
   readonly stats: FleetStats;
 }
 
-// Whoever started it is gone, or has its report.
+// Either the parent process is gone or it has received the report.
 process.once('disconnect', () => process.exit());
 process.once('message', async (task: FleetProcessTask) => {
   const { connection, key, rate, burst, stock, threads, perMs } = task;
@@ -33,7 +33,7 @@ process.once('message', async (task: FleetProcessTask) => {
   client.on('error', () => undefined);
   await client.connect();
   const whenUnreachable = 'throw';
-  // However busy the machine is.
+  // Long enough for a busy machine.
   const timeoutMs = 30_000;
   const limit = { rate, burst };
   const source = RedisTokenBucket.create({ client, key, ...limit, timeoutMs, whenUnreachable });

@@ -2,19 +2,19 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../src/index.ts';
 import { type FleetHandle, FleetSpender } from '../../src/integrations/redis.ts';
 
-/** A thread asks for so many tokens every millisecond, one by one, */
+/** A thread that requests `perMs` tokens every millisecond, one by one. */
 export interface FleetThreadTask {
   readonly handle: FleetHandle;
   readonly perMs: number;
 }
 
-/** from one instant of the system clock to another. */
+/** The period of a run, in instants of the system clock. */
 export interface FleetStretch {
   readonly startUs: number;
   readonly endUs: number;
 }
 
-/** What it spent: three numbers for each time, from, to, tokens. */
+/** The spends of a thread, three numbers each: from, to, tokens. */
 export type FleetLog = Float64Array;
 
 const STEP_US = 1000;

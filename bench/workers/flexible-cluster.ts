@@ -3,9 +3,9 @@ import { asking, type ConsumerReport, warmUp } from '../consumer.ts';
 import { consumePoints, flexibleOptions } from '../flexible.ts';
 import type { Load } from '../loads.ts';
 
-/** What a process of the cluster is started with, as JSON. */
+/** The argument of a cluster process, as JSON. */
 export interface ClusterData {
-  /** The same in all processes of one run. */
+  /** The same for all processes of one run. */
   readonly name: string;
   readonly load: Load;
   readonly isFirst: boolean;
@@ -13,7 +13,7 @@ export interface ClusterData {
   readonly measureMs: number;
 }
 
-/** What it says, in the field `bench` of a message: the limiter sends others. */
+/** Sent in the field `bench` of a message, to tell it from the limiter's own messages. */
 export type ClusterMessage = 'warm' | ConsumerReport;
 
 const KEY = 'one for all';

@@ -3,7 +3,7 @@ import { calling } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
 import { inTurn, type KeyedLoad, keysOf } from '../keyed-load.ts';
 
-/** The table, and the keys to call it with. */
+/** The table and the load. */
 export interface KeyedData {
   readonly handle: KeyedTokenBucket['handle'];
   readonly load: KeyedLoad;

@@ -2,14 +2,14 @@ import type { MessagePort } from 'node:worker_threads';
 import { asking } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
 
-/** The way to the main thread, and how many requests are under way at a time. */
+/** The channel to the main thread, and the number of requests in flight. */
 export interface MainThreadData {
   readonly port: MessagePort;
   readonly inFlight: number;
 }
 
 await consumeBehindGate(({ port, inFlight }: MainThreadData) => {
-  // Replies come in the order of the requests.
+  // Replies arrive in the order of the requests.
   const waiting: ((admitted: boolean) => void)[] = [];
   port.on('message', (admitted: boolean) => waiting.shift()?.(admitted));
   return asking(

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/index.ts';
 
-/** A task that tells when its thread began it, in microseconds. */
+/** A task that returns when its thread started it, in microseconds. */
 export default function started(): number {
   return systemClock.now();
 }

@@ -3,7 +3,7 @@ import { calling } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
 import { VARIANTS } from '../variants.ts';
 
-/** Which variant, and its bucket. */
+/** The variant's name and its bucket. */
 export interface VariantData {
   readonly name: string;
   readonly handle: TokenBucket['handle'];

@@ -4,12 +4,12 @@ import { Command } from 'commander';
 import { loadCommand } from './load/command.ts';
 import { simulateCommand } from './simulate/command.ts';
 
-// From dist/src/cli, where this runs.
+// Relative to dist/src/cli, where this runs.
 const MANIFEST = new URL('../../../package.json', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
 
 await new Command('zerotime')
-  .description('One exact rate limit over all threads: tools.')
+  .description('Tools of zerotime: exact rate limits shared by all threads.')
   .version(version)
   .addCommand(loadCommand(version))
   .addCommand(simulateCommand(version))

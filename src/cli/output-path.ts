@@ -1,7 +1,9 @@
 import { closeSync, openSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 
-/** The path of a file that can be written. An existing file keeps its content until there is a result. */
+/**
+ * Checks that the path is writable, and keeps an existing file unchanged until there is a result.
+ */
 export function parseOutputPath(path: string): string {
   try {
     closeSync(openSync(path, 'a'));

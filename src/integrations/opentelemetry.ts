@@ -1,17 +1,17 @@
-// An entry point of its own, `zerotime/opentelemetry`. It needs the API package alone, which every
-// version of the SDK shares: its samplers are not tied to one SDK.
+// Entry point `zerotime/opentelemetry`. It imports only the API package, which all SDK versions
+// share, so the sampler works with any of them.
 import { type Sampler, SamplingDecision, type SamplingResult } from '@opentelemetry/api';
 import { shown } from '../options.ts';
 
-/** What {@link RateLimitingSampler} asks: a limiter, a lease, anything that says yes or no at once. */
+/** The limiter behind a {@link RateLimitingSampler}: any object that answers yes or no at once. */
 export interface SpanLimiter {
-  /** Takes a token for a span, or none: then the span is dropped. */
+  /** Takes a token for a span and returns true, or returns false to drop the span. */
   tryConsume(): boolean;
-  /** The rate in force, in spans per second: `sampler.param` and the description tell it. */
+  /** The current rate in spans per second, reported in `sampler.param` and the description. */
   readonly rate?: number;
 }
 
-/** Caches of the SDK may hold on to a result, and none may change it. */
+/** Shared by all dropped spans: frozen, because the SDK may keep a result. */
 const DROP: SamplingResult = Object.freeze({ decision: SamplingDecision.NOT_RECORD });
 
 function keep(rate: number | undefined): SamplingResult {
@@ -25,12 +25,13 @@ function keep(rate: number | undefined): SamplingResult {
 }
 
 /**
- * Samples as many spans as a limiter admits: at most burst + rate x t in any t seconds, over all
- * threads that attach to the limiter. Put it into the SDK's `ParentBasedSampler`, so that it is asked
- * for root spans alone and every trace is kept or dropped as a whole.
+ * Samples the spans that a limiter admits: at most burst + rate x t in any t seconds, over all
+ * threads attached to the limiter. Wrap it in the SDK's `ParentBasedSampler`: it then decides for
+ * root spans only, and each trace is kept or dropped as a whole.
  *
- * A span that is sampled carries `sampler.type`, `ratelimiting`, and `sampler.param`, the rate in
- * force, as those of Jaeger do. To change the rate of all threads at once, `reconfigure` the limiter.
+ * A sampled span carries the attributes that Jaeger's rate-limiting sampler sets: `sampler.type` is
+ * `ratelimiting` and `sampler.param` is the current rate. To change the rate for all threads at
+ * once, call `reconfigure` on the limiter.
  *
  * @example
  * ```ts
@@ -47,9 +48,9 @@ export class RateLimitingSampler implements Sampler {
   #kept: SamplingResult;
 
   /**
-   * @param limiter Most often a token bucket. For millions of spans a second give each thread a lease
-   * on it, or let the bucket read a cheaper clock.
-   * @throws TypeError if it has no `tryConsume`.
+   * @param limiter Usually a token bucket. For millions of spans per second, give each thread a
+   * lease or use a cheaper clock.
+   * @throws TypeError if `limiter` has no `tryConsume`.
    */
   constructor(limiter: SpanLimiter) {
     if (typeof limiter?.tryConsume !== 'function') {
@@ -60,7 +61,7 @@ export class RateLimitingSampler implements Sampler {
     this.#kept = keep(this.#rate);
   }
 
-  /** Takes a token, and keeps the span if there was one. */
+  /** Keeps the span if the limiter has a token for it. */
   shouldSample(): SamplingResult {
     if (!this.#limiter.tryConsume()) return DROP;
     const { rate } = this.#limiter;
@@ -71,7 +72,7 @@ export class RateLimitingSampler implements Sampler {
     return this.#kept;
   }
 
-  /** `RateLimitingSampler{100}`, with the rate in force; `RateLimitingSampler` if it is not known. */
+  /** `RateLimitingSampler{100}`, with the current rate, or `RateLimitingSampler` without one. */
   toString(): string {
     const { rate } = this.#limiter;
     return rate === undefined ? 'RateLimitingSampler' : `RateLimitingSampler{${rate}}`;

@@ -1,4 +1,4 @@
-// An entry point of its own, `zerotime/piscina`. Of piscina it needs the types alone: the pool is yours.
+// Entry point `zerotime/piscina`. It imports only types from piscina: you create the pool.
 import type { Piscina } from 'piscina';
 import { RateLimitError } from '../errors.ts';
 import type { Limiter } from '../limiters/limiter.ts';
@@ -8,41 +8,43 @@ import { onAbort } from '../time/on-abort.ts';
 import { onInstant } from '../time/on-instant.ts';
 import { Turn, Turnstile } from './turnstile.ts';
 
-/** What piscina's own `run` takes beside the task: `signal`, `filename`, `name`, `transferList`. */
+/** The options of piscina's `run`: `signal`, `filename`, `name`, `transferList`. */
 export type RunOptions = NonNullable<Parameters<Piscina['run']>[1]>;
 
-/** What {@link throttle} asks of a limiter: every limiter of zerotime will do. */
+/** The limiter methods that {@link throttle} needs. Every zerotime limiter has them. */
 export type TaskLimiter = Pick<Limiter, 'clock' | 'tryConsume' | 'wait'>;
 
-/** How many tasks may wait for their start, and how long. */
+/** How many tasks may wait to start, and for how long. */
 export interface ThrottleOptions {
-  /** The most tasks that may wait for a token or a thread: an integer of at least 0. Default Infinity. */
+  /** Maximum number of tasks waiting for a thread or token: an integer >= 0. Default Infinity. */
   readonly maxQueue?: number;
-  /** A task that can't be started within so many milliseconds is refused. Default Infinity. */
+  /**
+   * Maximum time in milliseconds before a task starts; after it the task fails. Default Infinity.
+   */
   readonly timeoutMs?: number;
 }
 
-/** Counts of a {@link ThrottledPool}. Every task is in exactly one of them. */
+/** Task counts of a {@link ThrottledPool}. Each task is in exactly one of them. */
 export interface ThrottleStats {
-  /** Tasks that wait for a token or a thread. */
+  /** Tasks waiting for a thread or a token. */
   readonly waiting: number;
-  /** Tasks that took their token and were given to the pool, and are not done. */
+  /** Tasks in flight: passed to the pool with a token and not finished. */
   readonly running: number;
   /** Tasks that returned. */
   readonly completed: number;
-  /** Tasks that threw, were aborted or lost their thread while they ran, or that the limiter can't grant. */
+  /** Tasks that failed or were aborted while running, or that the limiter can never admit. */
   readonly failed: number;
-  /** Tasks that found the queue full. */
+  /** Tasks refused because the queue was full. */
   readonly refused: number;
-  /** Tasks that could not be started within `timeoutMs`. */
+  /** Tasks that did not start within `timeoutMs`. */
   readonly timedOut: number;
-  /** Tasks that were aborted before they started, or waited when the pool was closed or destroyed. */
+  /** Tasks aborted before they started, or still waiting when the pool was closed or destroyed. */
   readonly aborted: number;
 }
 
 type Signal = NonNullable<RunOptions['signal']>;
 
-/** Why a task leaves the queue that nobody refused: the pool puts it into its own words. */
+/** An abort, or the end of the pool, while a task waits. The pool turns it into its AbortError. */
 class Departure {
   readonly cause: unknown;
 
@@ -58,7 +60,7 @@ function signalOf(options: RunOptions): Signal | undefined {
   throw new TypeError(`signal must be an AbortSignal or an EventEmitter, got ${shown(signal)}`);
 }
 
-/** Piscina takes both kinds of signal. */
+/** Piscina accepts an AbortSignal or an EventEmitter. */
 function onEitherAbort(signal: Signal, listener: () => void): () => void {
   if ('addEventListener' in signal) return onAbort(signal, listener);
   signal.once('abort', listener);
@@ -69,17 +71,17 @@ function reasonOf(signal: Signal): unknown {
   return 'reason' in signal ? signal.reason : undefined;
 }
 
-/** A piscina pool whose tasks start at the pace of a limiter. Made by {@link throttle}. */
+/** A piscina pool with a rate limit on starting tasks. Created by {@link throttle}. */
 export class ThrottledPool<Task, Result> {
-  /** The pool that runs the tasks. What is given to it directly is not paced. */
+  /** The pool that runs the tasks. Tasks submitted to it directly are not limited. */
   readonly pool: Piscina<Task, Result>;
-  /** What paces them; others may take from it as well. */
+  /** The limiter that tasks take their tokens from. It may be shared with other code. */
   readonly limiter: TaskLimiter;
   readonly #maxQueue: number;
   readonly #timeoutMs: number;
-  /** All tasks that wait, for a thread or for their token. */
+  /** All tasks that wait for a thread or a token, in order of arrival. */
   readonly #waiting = new Set<Turn>();
-  /** A task keeps its thread from before it asks for a token until it is done. */
+  /** A task takes a place here before it asks for a token, and keeps it until it finishes. */
   readonly #threads: Turnstile;
   readonly #counts = {
     running: 0,
@@ -90,7 +92,7 @@ export class ThrottledPool<Task, Result> {
     aborted: 0,
   };
 
-  /** Use {@link throttle}, which checks what it is given. */
+  /** Use {@link throttle}, which validates the arguments. */
   constructor(
     pool: Piscina<Task, Result>,
     limiter: TaskLimiter,
@@ -107,14 +109,14 @@ export class ThrottledPool<Task, Result> {
   }
 
   /**
-   * The pool's own `run`, with a token taken first: one for each task, when a thread is free for it,
-   * in the order in which the tasks came.
+   * Waits for a free thread and a token, in order of arrival, then calls the pool's `run`. Each
+   * task takes one token.
    *
-   * An abort ends the wait, as it ends the task when it runs, with the pool's own AbortError; a token
-   * that the task was promised is given back if no later call stands on it.
+   * An abort rejects with the pool's AbortError, whether the task is waiting or running. If the
+   * task had already reserved its token, the token is returned unless a later call depends on it.
    *
-   * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` tasks wait already;
-   * `ERR_RATE_LIMIT_TIMEOUT` if the task can't be started within `timeoutMs`. No token was taken.
+   * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` tasks are waiting;
+   * `ERR_RATE_LIMIT_TIMEOUT` if the task can't start within `timeoutMs`. Neither takes a token.
    */
   async run(task: Task, options: RunOptions = {}): Promise<Result> {
     const signal = signalOf(options);
@@ -131,12 +133,12 @@ export class ThrottledPool<Task, Result> {
     return this.#start(task, options);
   }
 
-  /** What became of all tasks so far. */
+  /** The number of tasks in each state. */
   stats(): ThrottleStats {
     return { waiting: this.#waiting.size, ...this.#counts };
   }
 
-  /** Takes a thread and a token, if both are there and nobody waits for them. */
+  /** Takes a thread and a token if both are available and no task is waiting. */
   #startsNow(): boolean {
     const isFree = this.#waiting.size === 0 && this.#threads.isOpen && this.limiter.tryConsume();
     if (isFree) this.#threads.pass();
@@ -176,7 +178,7 @@ export class ThrottledPool<Task, Result> {
     }
   }
 
-  /** Takes a token for a task that has its thread. The tasks of several threads wait side by side. */
+  /** Takes a token for a task that has a thread. As many tasks wait here as there are threads. */
   async #token(timeoutMs: number, signal: AbortSignal): Promise<void> {
     try {
       await this.limiter.wait(1, { timeoutMs, signal });
@@ -212,15 +214,15 @@ export class ThrottledPool<Task, Result> {
   }
 
   /**
-   * A task that waits when the pool ends would start it up again. The pool announces nothing when it
-   * is destroyed, so its methods do.
+   * A task still waiting when the pool ends would start the pool's threads again. Piscina emits no
+   * event on `destroy`, so both methods are wrapped.
    */
   #leaveWithPool(): void {
     const { pool } = this;
     const { close, destroy } = pool;
     const leaving = (ended: Promise<void>) => {
       const departure = new Departure('the pool is closed');
-      // The latest first: then each stands on none that is left, and can give back its token.
+      // Newest first: a reservation can be cancelled only while no later one depends on it.
       for (const turn of [...this.#waiting].reverse()) turn.leave(departure);
       return ended;
     };
@@ -230,16 +232,16 @@ export class ThrottledPool<Task, Result> {
 }
 
 /**
- * Paces a piscina pool: a bounded queue, the pool's threads, and the rate of a limiter, which other
- * threads and other pools may share. A task takes its token when a thread is free for it, so tokens
- * do not pile up while all threads are busy.
+ * Adds a rate limit and a bounded queue to a piscina pool. Other threads and pools may share the
+ * limiter. A task takes its token only when a thread is free, so no tokens are held by tasks that
+ * cannot start.
  *
- * Give the pool its tasks through the result's `run` only: a task that is given to the pool itself
- * takes no token, and may keep a thread from one that did.
+ * Submit tasks only through the returned object's `run`. A task passed to the pool itself takes no
+ * token and can occupy the thread of a task that did.
  *
- * @param pool A pool of piscina 5. Its `close` and `destroy` also end the wait of the tasks here.
+ * @param pool A piscina 5 pool. Its `close` and `destroy` also abort the tasks waiting here.
  * @param limiter Any limiter.
- * @throws TypeError, RangeError for an argument that is none of these, or out of its range.
+ * @throws TypeError, RangeError for an invalid argument.
  *
  * @example
  * ```ts

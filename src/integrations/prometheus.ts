@@ -1,36 +1,38 @@
-// An entry point of its own, `zerotime/prometheus`.
+// Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
 import type { LimiterStats } from '../kernel/bucket/kernel.ts';
 import type { KeyedStats } from '../kernel/keyed/host.ts';
 import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
 import { checkObject, shown } from '../options.ts';
 
-/** A limiter that counts: any bucket, window or log made with `stats: true`. */
+/** A limiter with counters: any bucket, window or log created with `stats: true`. */
 export interface CountedLimiter {
-  /** The counters; the limiter is made with `stats: true`. */
+  /** The counters of all threads. */
   stats(): LimiterStats;
-  /** The most tokens that can be taken at once. */
+  /** The largest number of tokens that one call can take. */
   readonly limit: number;
   /** In tokens per second; windows and logs have none. */
   readonly rate?: number;
   /** Tokens that can be taken now. */
   available(): number;
-  /** The same, negative in debt; windows and logs have no debt. */
+  /** Like `available`, but negative in debt; windows and logs have no debt. */
   balance?(): number;
 }
 
-/** What {@link LimiterMetrics} shows. A keyed token bucket also counts its entries. */
+/**
+ * A limiter that {@link LimiterMetrics} can export. A keyed token bucket also counts its entries.
+ */
 export type MeasuredLimiter = CountedLimiter | KeyedTokenBucket;
 
-/** Where the metrics go, and what their names begin with. */
+/** The registry and the metric name prefix. */
 export interface LimiterMetricsOptions {
-  /** Default: prom-client's own `register`. */
+  /** Default: prom-client's global `register`. */
   readonly register?: Registry;
   /** Letters, digits and `_`. Default `zerotime_`. */
   readonly prefix?: string;
 }
 
-/** One limiter at the instant of a scrape. */
+/** The values of one limiter at a scrape. */
 interface Reading extends Partial<LimiterStats>, Partial<KeyedStats> {
   readonly rate?: number | undefined;
   readonly burst: number;
@@ -47,7 +49,7 @@ interface Series {
 const COUNTERS: readonly Series[] = [
   { name: 'calls_total', help: 'Calls that asked for tokens.', value: ({ calls }) => calls },
   { name: 'admitted_tokens_total', help: 'Tokens admitted.', value: ({ admitted }) => admitted },
-  { name: 'refused_calls_total', help: 'Calls that got nothing.', value: ({ refused }) => refused },
+  { name: 'refused_calls_total', help: 'Calls refused.', value: ({ refused }) => refused },
   {
     name: 'lost_races_total',
     help: 'Compare-and-exchange races lost to another thread.',
@@ -55,12 +57,12 @@ const COUNTERS: readonly Series[] = [
   },
   {
     name: 'reclaimed_entries_total',
-    help: 'Entries of keys whose bucket was full again that went to another key.',
+    help: 'Entries reassigned to another key after their bucket was full again.',
     value: ({ reclaimed }) => reclaimed,
   },
   {
     name: 'shared_calls_total',
-    help: 'Calls whose key found no place in the table.',
+    help: 'Calls whose key had no room in the table.',
     value: ({ shared }) => shared,
   },
 ];
@@ -68,12 +70,12 @@ const COUNTERS: readonly Series[] = [
 const GAUGES: readonly Series[] = [
   {
     name: 'rate_tokens_per_second',
-    help: 'The rate in force, of each key where there are keys.',
+    help: 'The current rate; per key for keyed limiters.',
     value: ({ rate }) => rate,
   },
   {
     name: 'burst_tokens',
-    help: 'The most tokens that can be taken at once, of each key where there are keys.',
+    help: 'The largest number of tokens that one call can take; per key for keyed limiters.',
     value: ({ burst }) => burst,
   },
   {
@@ -83,7 +85,7 @@ const GAUGES: readonly Series[] = [
   },
   {
     name: 'debt_tokens',
-    help: 'Tokens promised to callers that wait.',
+    help: 'Tokens promised to waiting callers.',
     value: ({ debt }) => debt,
   },
   { name: 'entries', help: 'Keys whose bucket is not full.', value: ({ entries }) => entries },
@@ -103,9 +105,9 @@ function readingOf(limiter: MeasuredLimiter): Reading {
 }
 
 /**
- * Shows limiters to Prometheus through prom-client: what they count over all threads, each under the
- * label `limiter`. They are read when the registry is, by the thread that has it: one thread shows a
- * limiter for all, and no call of the limiter costs more for it.
+ * Exports limiters to Prometheus through prom-client. Each limiter is one value of the label
+ * `limiter`, and its counters cover all threads, so export it from one thread only. Limiters are
+ * read at each scrape, which adds nothing to the cost of their calls.
  *
  * @example
  * ```ts
@@ -125,9 +127,9 @@ export class LimiterMetrics {
   #readings: ReadonlyMap<string, Reading> | undefined;
 
   /**
-   * Registers the metrics, with no limiter yet.
+   * Registers the metrics. Add limiters with {@link add}.
    *
-   * @throws Error, of prom-client, if the registry has one of these names, or the prefix is unfit.
+   * @throws Error if the registry already has one of the names, or prom-client rejects the prefix.
    */
   constructor(options: LimiterMetricsOptions = {}) {
     const { register = globalRegistry, prefix = 'zerotime_' } = checkObject('options', options);
@@ -140,11 +142,11 @@ export class LimiterMetrics {
   }
 
   /**
-   * Shows a limiter under the label `limiter="<name>"`, until it is removed.
+   * Exports a limiter under the label `limiter="<name>"` until {@link remove} is called.
    *
-   * @throws RateLimitError `ERR_STATS_DISABLED` if it was made without `stats: true`; a keyed bucket
-   * then shows its entries only.
-   * @throws TypeError if it does not count; RangeError if the name is taken.
+   * @throws RateLimitError `ERR_STATS_DISABLED` if the limiter was created without `stats: true`. A
+   * keyed bucket without it is accepted and exports only its entries.
+   * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
    */
   add(name: string, limiter: MeasuredLimiter): void {
     if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
@@ -154,23 +156,23 @@ export class LimiterMetrics {
     if (this.#limiters.has(name)) {
       throw new RangeError(`name must be one that is not shown yet, got ${shown(name)}`);
     }
-    readingOf(limiter); // fails here, not at the next scrape
+    readingOf(limiter); // throws here rather than at the next scrape
     this.#limiters.set(name, limiter);
   }
 
-  /** Shows this limiter no more; returns whether it was shown. */
+  /** Stops exporting a limiter. Returns whether the name was known. */
   remove(name: string): boolean {
     return this.#limiters.delete(name);
   }
 
-  /** Takes all of these metrics out of the registry. */
+  /** Removes these metrics from the registry. */
   unregister(): void {
     for (const name of this.#names) this.#register.removeSingleMetric(name);
   }
 
   /**
-   * One reading of each limiter for all metrics of a scrape: they start to collect in the same turn.
-   * So they agree with each other, and a large table is counted once.
+   * Reads each limiter once for all metrics of a scrape, which prom-client collects in the same
+   * microtask turn. The metrics agree with each other, and a large table is counted once.
    */
   #read(): ReadonlyMap<string, Reading> {
     if (this.#readings === undefined) {
@@ -191,7 +193,7 @@ export class LimiterMetrics {
       labelNames: ['limiter'],
       registers: [this.#register],
       collect: () => {
-        counter.reset(); // prom-client can only add, and the limiter has counted already
+        counter.reset(); // a prom-client counter can only be added to, and readings are totals
         for (const [limiter, reading] of this.#read()) {
           const count = value(reading);
           if (count !== undefined) counter.inc({ limiter }, count);

@@ -1,4 +1,4 @@
-// An entry point of its own, `zerotime/redis`.
+// Entry point `zerotime/redis`.
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
 export { FleetSpender } from './redis/fleet/spender.ts';
 export type { FleetHandle } from './redis/fleet/stock.ts';

@@ -1,6 +1,6 @@
-/** Lets so many in at a time, and the others when one of those leaves, in the order in which they came. */
+/** A FIFO semaphore whose number of places may change. */
 export class Turnstile {
-  /** Asked for anew each time, since it can change. */
+  /** Read on every use, because it can change. */
   readonly #places: () => number;
   readonly #line = new Set<() => void>();
   #inside = 0;
@@ -13,18 +13,18 @@ export class Turnstile {
     return this.#inside < this.#places();
   }
 
-  /** Takes a place that {@link isOpen} has shown to be free, at once. */
+  /** Takes a place. The caller has just checked {@link isOpen}. */
   pass(): void {
     this.#inside++;
   }
 
-  /** Calls `enter` when it has a place; at once, if one is free. */
+  /** Calls `enter` when a place is free, possibly before returning. */
   join(enter: () => void): void {
     this.#line.add(enter);
     this.#advance();
   }
 
-  /** Takes `enter` out of the line; false if it is not in it any more. */
+  /** Removes `enter` from the queue; false if it has already left it. */
   quit(enter: () => void): boolean {
     return this.#line.delete(enter);
   }
@@ -44,9 +44,9 @@ export class Turnstile {
   }
 }
 
-/** One who waits for a place, and then for a token. It costs little in line, since many may stand there. */
+/** A waiter for a place and then for a token. Kept small, because many may be queued. */
 export class Turn {
-  /** Resolves when it has its place, with the signal that ends its wait for a token. */
+  /** Resolves when the place is taken, with the signal that aborts the wait for a token. */
   readonly place: Promise<AbortSignal>;
   readonly #turnstile: Turnstile;
   readonly #enter: () => void;
@@ -66,7 +66,7 @@ export class Turn {
     turnstile.join(this.#enter);
   }
 
-  /** Ends the wait: that for the place rejects with the reason, or the signal is aborted. */
+  /** Ends the wait: rejects `place`, or aborts its signal if the place is already taken. */
   leave(reason: unknown): void {
     if (this.#turnstile.quit(this.#enter)) this.#reject(reason);
     else this.#token?.abort(reason);

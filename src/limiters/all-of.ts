@@ -5,14 +5,14 @@ import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { watch } from './moving-sleep.ts';
 import { type Attempt, checkWait, type Refusal, retry, retrySync } from './waiting.ts';
 
-/** Several limiters that must all agree. See {@link allOf}. */
+/** Several limiters that must all admit a call. See {@link allOf}. */
 class CombinedLimiter implements Limiter {
   readonly clock: Clock;
   readonly #parts: readonly Limiter[];
 
   constructor(first: Limiter, parts: readonly Limiter[]) {
     this.clock = first.clock;
-    // Those of a nested one count each for itself: the whole is as good as new when they all are.
+    // Flattened, so that `resetMs` is exact: a combined limiter's limit is only its smallest.
     this.#parts = parts.flatMap((part) => (part instanceof CombinedLimiter ? part.#parts : [part]));
   }
 
@@ -38,8 +38,8 @@ class CombinedLimiter implements Limiter {
 
   take(n: number): Grant | undefined {
     checkTokens('n', n);
-    // Whoever asks first and takes only then has nothing to give back, unless another thread comes
-    // between: what was taken goes back only where nobody built on it, as with any reservation.
+    // Checking first means that a refusal has nothing to return, unless another thread intervenes:
+    // then each grant is cancelled, which succeeds only if nobody has taken tokens after it.
     if (this.timeUntil(n) > 0) return undefined;
     const grants: Grant[] = [];
     const cancel = () => grants.reduceRight((all, grant) => grant.cancel() && all, true);
@@ -79,11 +79,11 @@ class CombinedLimiter implements Limiter {
 
   readonly #attempt: Attempt = (n) => {
     if (this.take(n) !== undefined) return undefined;
-    // If another thread came between question and taking, a retry can succeed at once.
+    // If another thread intervened between check and take, a retry may succeed at once.
     return this.#refusal(n);
   };
 
-  /** By the part that holds the call up longest: no change of another can bring its end forward. */
+  /** Watches the slowest part: changing another part's limit cannot end the wait sooner. */
   #refusal(n: number): Refusal {
     const [slowest] = this.#parts
       .map((part) => [part, part.timeUntil(n)] as const)
@@ -94,16 +94,18 @@ class CombinedLimiter implements Limiter {
 }
 
 /**
- * Several limiters that must all admit a call: per second AND per minute. A call takes from all of
- * them or from none: one that refuses costs the others nothing. Waits take the longest of the
- * parts' waits, and then look again; callers are not served in the order in which they asked. A
- * change of the limit that a wait is held up by wakes it at its new instant.
+ * Combines limiters into one that admits a call only if all of them do, such as 10 per second AND
+ * 100 per minute. A call takes tokens from all parts or from none.
  *
- * It asks all parts before it takes from the first. If another thread comes between, what was taken
- * goes back to the parts where nobody built on it yet, and lapses in the others: too little may be
- * admitted by that call's tokens, never too much.
+ * A wait lasts as long as the slowest part requires, then retries; callers are not served in order.
+ * If that part's limit changes meanwhile, the wait adjusts.
  *
- * Works with any mixture, also with itself. Each thread makes its own from limiters it attached.
+ * All parts are checked before tokens are taken from the first. If another thread intervenes, the
+ * tokens already taken are returned to each part from which nobody has taken since, and are lost in
+ * the others. The race can therefore admit too little, never too much.
+ *
+ * Accepts any mix of limiters, nested combinations included. To share one across threads, attach
+ * the parts in each thread and combine them there.
  *
  * @example
  * ```ts
@@ -112,7 +114,7 @@ class CombinedLimiter implements Limiter {
  * const both = allOf(perSecond, perMinute);
  * both.tryConsume();
  * ```
- * @throws TypeError without a limiter, for something that is none, or for different clocks.
+ * @throws TypeError without arguments, for one that is not a limiter, or if their clocks differ.
  */
 export function allOf(...limiters: Limiter[]): Limiter {
   const [first] = limiters;

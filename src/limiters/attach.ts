@@ -8,7 +8,7 @@ import { SlidingWindow } from './sliding-window.ts';
 import { Sometimes } from './sometimes.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** The class of each kind of handle. */
+/** The class for each kind of handle. */
 interface LimiterOf {
   'token-bucket': TokenBucket;
   'leaky-bucket': LeakyBucket;
@@ -20,17 +20,17 @@ interface LimiterOf {
 }
 
 /**
- * Attaches this thread to the limiter of a handle, whichever class it is.
+ * Attaches this thread to the limiter behind a handle and returns it as its own class.
  *
  * @example
  * ```ts
  * const limiter = attach(workerData.limiter);
  * ```
- * @throws HandleError for anything that is not a limiter's handle.
+ * @throws HandleError if `handle` is not a limiter's handle, or its memory is damaged.
  */
 export function attach<Kind extends keyof LimiterOf>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
 export function attach(handle: LimiterHandle): LimiterOf[keyof LimiterOf] {
-  // A copy: what chose the class is what the class gets, even if a getter would answer differently.
+  // Read once: the class must get the values that selected it, even if a getter changes its answer.
   const read = readHandle(handle);
   switch (read.zerotime) {
     case 'token-bucket':

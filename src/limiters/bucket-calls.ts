@@ -6,35 +6,34 @@ import type { Grant, Limiter, WaitOptions } from './limiter.ts';
 import { Reservation } from './reservation.ts';
 import { checkWait, exceeds, timedOut } from './waiting.ts';
 
-/** The latest instant that a wait may end at: that which was promised, or later by what is left of the timeout. */
+/** The latest end of a wait: the promised instant plus what is left of the timeout. */
 function deadlineOf({ atUs, waitMs }: Reservation, timeoutMs: number): number {
   return atUs + (timeoutMs - waitMs) * 1000;
 }
 
-/** What `acquire` returns for a refusal. */
+/** The return value of `acquire` when it refuses. */
 export const REFUSED = -1;
 
 /**
- * What can be done with the tokens of one bucket, whatever the limit is called and wherever the
- * bucket lies. Every number of tokens `n` may have a fraction; 0 is admitted and takes nothing; a
- * negative, infinite or non-number `n` throws RangeError or TypeError.
+ * The methods common to all buckets. `n` may be fractional and defaults to 1; 0 is always admitted
+ * and takes nothing. A negative or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
 export abstract class BucketCalls implements Limiter {
-  /** The clock that every thread of this limiter reads. */
+  /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
-  /** Turns the kernel to this bucket: once for each call. @internal */
+  /** Returns the kernel, pointed at this bucket. Called once per call. @internal */
   protected abstract seek(): TokenKernel;
 
   protected constructor(clock: Clock) {
     this.clock = clock;
   }
 
-  /** The rate in force, in tokens per second. */
+  /** The current rate, in tokens per second. */
   get rate(): number {
     return this.seek().schedule().rate;
   }
 
-  /** The most tokens that the bucket holds, and so the most that can be taken at once. */
+  /** The burst: the largest number of tokens in the bucket, and the most that one call can take. */
   get limit(): number {
     return this.seek().schedule().burst;
   }
@@ -54,25 +53,26 @@ export abstract class BucketCalls implements Limiter {
     return new Reservation(kernel, kernel.receipt(), nowUs, 0);
   }
 
-  /** Takes as many whole tokens as there are, at most `n`, and returns how many. */
+  /** Takes as many whole tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
     checkTokens('n', n);
     return this.seek().drain(this.clock.now(), n);
   }
 
-  /** Takes `n` tokens now or none, and says how things stand. */
+  /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n = 1): Decision {
     checkTokens('n', n);
     return decisionOf(this.seek().decide(this.clock.now(), n));
   }
 
   /**
-   * The loop itself: takes `n` tokens if they will be there within `maxWaitMs`, and returns the
-   * milliseconds to wait before acting, 0 for now. Otherwise takes nothing and returns
-   * {@link REFUSED}. Without a maximum it borrows: a caller who acts at once leaves the debt to
-   * those who come after.
+   * Takes `n` tokens if they are due within `maxWaitMs`, and returns the milliseconds to wait
+   * before acting: 0 if they are available now. Otherwise takes nothing and returns
+   * {@link REFUSED}. The other calls are built on this one.
    *
-   * A wait of more than 4.4 years is always refused.
+   * `maxWaitMs` is a number >= 0. By default there is no maximum, so the bucket may go into debt:
+   * if you act at once, later callers wait until it is paid back. A wait of more than 4.4 years is
+   * always refused.
    */
   acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): number {
     checkTokens('n', n);
@@ -82,8 +82,9 @@ export abstract class BucketCalls implements Limiter {
   }
 
   /**
-   * Takes `n` tokens that will be there within `maxWaitMs` (default: at any time), to be used at
-   * the instant that the reservation names. Returns undefined, and takes nothing, if they will not.
+   * Takes `n` tokens that are due within `maxWaitMs` (default `Infinity`) and returns a
+   * reservation: act at the instant it names. Returns undefined, and takes nothing, if they are due
+   * later.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -102,19 +103,19 @@ export abstract class BucketCalls implements Limiter {
     throw exceeds(n, kernel.schedule().burst);
   }
 
-  /** Of what this thread took last. @internal */
+  /** The reservation for this thread's latest take. @internal */
   protected reservation(nowUs: number, waitUs: number): Reservation {
     const kernel = this.seek();
     return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
   }
 
   /**
-   * Resolves when `n` tokens are there for this caller, never before. Callers are served in the
-   * order in which they asked, so a large request does not starve. The wait keeps the event loop
-   * alive. An abort gives the tokens back if no later call stands on them.
+   * Waits until `n` tokens are available for this caller. Callers are served in order, so a large
+   * request does not starve. The wait keeps the event loop alive. On abort the tokens are returned
+   * if no other call has taken tokens since.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, at once and taking nothing, if the wait would
-   * outlast `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
+   * exceed `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<void> {
     checkTokens('n', n);
@@ -140,8 +141,8 @@ export abstract class BucketCalls implements Limiter {
   }
 
   /**
-   * Sleeps until the tokens of a reservation are there; false if a change of the limit has moved that
-   * past the deadline. @internal
+   * Sleeps until a reservation is due; false if a change of the limit moved that past the deadline.
+   * @internal
    */
   protected async sleepUntilDue(
     { atUs }: Reservation,
@@ -163,8 +164,8 @@ export abstract class BucketCalls implements Limiter {
   }
 
   /**
-   * Blocks the thread until `n` tokens are there for this caller, and returns true; returns false
-   * at once, and takes nothing, if that would outlast `timeoutMs`.
+   * Blocks the thread until `n` tokens are available for this caller, then returns true. Returns
+   * false at once, taking nothing, if the wait would exceed `timeoutMs`.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -181,28 +182,27 @@ export abstract class BucketCalls implements Limiter {
   }
 
   /**
-   * Gives back tokens that were taken and not used; the bucket never gets fuller than full. They can
-   * be taken once more, so the bound on what is admitted counts what is used. What was used, or never
-   * taken, must not be returned.
+   * Returns tokens that you took and did not use; the bucket never holds more than the burst. Never
+   * return tokens that were used or never taken: they would be admitted on top of the limit.
    */
   returnTokens(n: number): void {
     checkTokens('n', n);
     this.seek().returnTokens(this.clock.now(), n);
   }
 
-  /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */
+  /** Returns the tokens that can be taken now: {@link balance}, or 0 in debt. */
   available(): number {
     return Math.max(0, this.balance());
   }
 
-  /** Tokens in the bucket, fractions included: negative in debt, Infinity where unlimited. */
+  /** Returns the tokens in the bucket: negative in debt, Infinity if unlimited. */
   balance(): number {
     return this.seek().balance(this.clock.now());
   }
 
   /**
-   * Milliseconds until the bucket holds `tokens`, if nobody takes any: 0 if it does now, Infinity
-   * if it never will.
+   * Returns the milliseconds until the bucket holds `tokens` if no one takes any: 0 if it does now,
+   * Infinity if it never will.
    */
   timeUntil(tokens: number): number {
     checkTokens('tokens', tokens);

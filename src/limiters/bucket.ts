@@ -14,7 +14,7 @@ import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation } from './reservation.ts';
 import { statsOf } from './stats.ts';
 
-/** What token bucket and leaky bucket have in common: everything but what the limit is called. */
+/** The base of token bucket and leaky bucket, which differ only in how the limit is expressed. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** @internal */
   protected readonly kernel: BucketKernel;
@@ -34,36 +34,36 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return this.kernel;
   }
 
-  /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
+  /** Send this to another thread and pass it to `attach` there. */
   get handle(): LimiterHandle<Kind> {
     return handleOf(this.#opened);
   }
 
-  /** What this thread works on the bucket's memory with. */
+  /** The kernel that this thread uses. */
   get kernelName(): KernelName {
     return this.kernel.name;
   }
 
   /**
-   * Counts over all threads since the limiter was made.
+   * Returns counts over all threads since the limiter was created.
    *
-   * @throws RateLimitError `ERR_STATS_DISABLED` if it was made without `stats: true`.
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */
   stats(): LimiterStats {
     return statsOf(this.kernel);
   }
 
-  /** The limit in force. @internal */
+  /** The current limit. @internal */
   protected get schedule(): Schedule {
     return this.kernel.schedule();
   }
 
-  /** Where the bucket lies. @internal */
+  /** The bucket's place in memory. @internal */
   protected get place(): CellPlace {
     return this.#opened.cell;
   }
 
-  /** Puts another limit in force. @internal */
+  /** Changes the limit. @internal */
   protected replaceSchedule(next: Schedule): void {
     this.kernel.reconfigure(this.clock.now(), next);
     this.changes.ring();

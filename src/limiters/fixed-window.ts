@@ -14,24 +14,25 @@ import { WindowLimiter } from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
 export interface FixedWindowOptions extends SharedOptions {
-  /** The most that a window admits: an integer from 1 to 1,073,741,823. */
+  /** Maximum number of tokens per window: an integer from 1 to 1,073,741,823. */
   readonly limit: number;
-  /** Milliseconds that a window lasts at least: 0.001 to 1e11 (3.2 years), fractions allowed. */
+  /** Minimum length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
   readonly intervalMs: number;
 }
 
 /**
- * At most `limit` admissions in a window of `intervalMs`; then the next window opens, with the first
- * call that finds no room in this one. The cheapest limiter, as it reads no clock while there is
- * room; but the end of one window and the start of the next together let up to twice the limit
- * through in one `intervalMs`. See {@link SlidingWindow} and {@link SlidingLog} for less.
+ * Admits at most `limit` tokens per window of `intervalMs`. When the interval is over, the first
+ * call that finds the window full opens the next one. The cheapest limiter: it reads no clock while
+ * the window has room. Around the boundary of two windows, up to twice the limit can pass within
+ * one `intervalMs`; {@link SlidingWindow} and {@link SlidingLog} are stricter.
  *
- * Windows lie back to back, and each is at least as long as the interval, to the tick: 1/16
- * microsecond at limits up to 1,023, and twice that for each further bit of the limit (64 µs at a
- * million). A clock that steps back prolongs a window. It counts time for 17.8 years.
+ * Windows follow one another without gaps. Each lasts at least `intervalMs`, rounded up to a tick:
+ * 1/16 microsecond for limits up to 1,023, doubling with each further bit of the limit (64 µs for a
+ * million). If the clock steps back, the window lasts longer. A limiter works for 17.8 years after
+ * its creation.
  *
- * The counter per interval of the token-bucket libraries that gate on one shared counter
- * (https://en.wikipedia.org/wiki/Rate_limiting), with start and count in one word.
+ * Based on the fixed-window counter (https://en.wikipedia.org/wiki/Rate_limiting), with the
+ * window's start and count in one word.
  *
  * @example
  * ```ts
@@ -40,7 +41,7 @@ export interface FixedWindowOptions extends SharedOptions {
  * ```
  */
 export class FixedWindow extends WindowLimiter<'fixed-window'> {
-  /** Milliseconds that a window lasts at least. */
+  /** Minimum length of a window in milliseconds. */
   readonly intervalMs: number;
 
   private constructor(opened: OpenLimiter<'fixed-window'>) {
@@ -49,9 +50,9 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
   }
 
   /**
-   * Makes a limiter; its first window opens now.
+   * Creates a limiter. Its first window opens now.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: FixedWindowOptions): FixedWindow {
@@ -65,9 +66,9 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
   }
 
   /**
-   * Attaches this thread to the limiter of a handle.
+   * Attaches this thread to the limiter behind a handle.
    *
-   * @throws HandleError if it is not a fixed window's handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a fixed window's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'fixed-window'>): FixedWindow {
     return new FixedWindow(find('fixed-window', handle, openWindowCell));

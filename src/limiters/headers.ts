@@ -1,28 +1,28 @@
 import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Decision } from './decision.ts';
 
-/** What {@link rateLimitHeaders} cannot know from a decision. */
+/** Options of {@link rateLimitHeaders}. */
 export interface HeaderOptions {
-  /** The policy's name: printable ASCII. Default `default`. */
+  /** The policy's name: a non-empty string of printable ASCII. Default `'default'`. */
   readonly policy?: string;
-  /** The time over which the limit counts, in milliseconds. Left out of the fields if not given. */
+  /** The policy's window in milliseconds: greater than 0. Omitted from the fields by default. */
   readonly windowMs?: number;
 }
 
-/** HTTP fields by name. `Retry-After` is there only when waiting helps. */
+/** HTTP fields by name. `Retry-After` is present only if a retry can succeed. */
 export interface RateLimitHeaders {
-  /** What is left, and in how many seconds it is as good as new. */
+  /** The remaining quota, and the seconds until all of it is available again. */
   readonly RateLimit?: string;
-  /** The limit, and the seconds over which it counts. */
+  /** The quota and, if given, its window in seconds. */
   readonly 'RateLimit-Policy'?: string;
-  /** Whole seconds after which a retry can succeed. */
+  /** Whole seconds until a retry can succeed. */
   readonly 'Retry-After'?: string;
 }
 
 /** The largest integer of a structured field (RFC 9651, section 3.3.1). */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** Rounded up: a client that comes back a moment early would be refused again. */
+/** Rounded up: a client that retries a moment too early would be refused again. */
 function seconds(ms: number): number {
   return Math.min(Math.ceil(ms / 1000), MAX_INTEGER);
 }
@@ -35,9 +35,10 @@ function quoted(name: unknown): string {
 }
 
 /**
- * A decision as HTTP fields: `RateLimit` and `RateLimit-Policy` of the IETF draft
- * (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/) and, after a refusal
- * that time mends, `Retry-After` (RFC 9110). An unlimited limiter has no fields.
+ * Converts a decision to HTTP fields: `RateLimit` and `RateLimit-Policy` of the IETF draft
+ * (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/) and, if the call was
+ * refused and a retry can succeed, `Retry-After` (RFC 9110). Returns no fields for an unlimited
+ * limiter.
  *
  * @example
  * ```ts
@@ -47,8 +48,8 @@ function quoted(name: unknown): string {
  * }
  * if (!decision.allowed) response.writeHead(429);
  * ```
- * @throws TypeError, RangeError for a policy's name that is no printable ASCII, or a `windowMs` that
- * is not greater than 0.
+ * @throws TypeError if `policy` is not a string of printable ASCII, or `windowMs` not a number.
+ * @throws RangeError if `windowMs` is not finite and greater than 0.
  */
 export function rateLimitHeaders(
   decision: Decision,

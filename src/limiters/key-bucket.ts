@@ -4,9 +4,9 @@ import type { Clock } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 
 /**
- * The bucket of one key of a `KeyedTokenBucket`. A key that finds no place has the bucket that all
- * such keys share, or none: then waits and reservations fail as if they took too long, where such
- * calls are refused. Tokens returned for such a key lapse.
+ * The bucket of one key of a `KeyedTokenBucket`. A key that finds no place in the table is handled
+ * as `whenFull` says: where its calls are refused, waits fail with a timeout and reservations are
+ * undefined. Tokens returned for such a key are lost.
  */
 export class KeyBucket extends BucketCalls {
   readonly #buckets: HostedKeyed;
@@ -19,14 +19,14 @@ export class KeyBucket extends BucketCalls {
     this.#buckets = buckets;
   }
 
-  /** Turns to the key of this hash. @internal */
+  /** Points this object at the key with this hash. @internal */
   turn(high: number, low: number): this {
     this.#high = high;
     this.#low = low;
     return this;
   }
 
-  /** All keys of a thread share one kernel, which has to seek this key's entry first. @internal */
+  /** All keys of a thread share one kernel, so it must find this key's entry first. @internal */
   protected seek(): TokenKernel {
     this.#buckets.seek(this.#high, this.#low);
     return this.#buckets;

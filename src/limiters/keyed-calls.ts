@@ -2,11 +2,11 @@ import type { Key } from '../kernel/keyed/message.ts';
 import type { Decision } from './decision.ts';
 import type { WaitOptions } from './limiter.ts';
 
-/** Whether a bucket answers at once, or with a promise. */
+/** Whether a bucket answers at once or with a promise. */
 type Mode = 'sync' | 'async';
 type Answer<How extends Mode, T> = How extends 'async' ? Promise<T> : T;
 
-/** What every key's bucket can do. `Promised` is what `reserve` returns. */
+/** The methods of one key's bucket. `Promised` is the reservation's type. */
 export interface CallsOfKey<How extends Mode, Promised> {
   tryConsume(n?: number): Answer<How, boolean>;
   consumeOrDrain(n: number): Answer<How, number>;
@@ -20,9 +20,9 @@ export interface CallsOfKey<How extends Mode, Promised> {
   timeUntil(tokens: number): Answer<How, number>;
 }
 
-/** The calls of a bucket, with a key in front: each goes to the bucket of its key. */
+/** The methods of a bucket with the key as first argument, forwarded to that key's bucket. */
 export abstract class KeyedCalls<How extends Mode, Promised> {
-  /** The bucket of one key, for one call. @internal */
+  /** Returns the bucket of one key, valid for one call. @internal */
   protected abstract of(key: Key): CallsOfKey<How, Promised>;
 
   /** Takes `n` tokens now, or none. */
@@ -30,7 +30,7 @@ export abstract class KeyedCalls<How extends Mode, Promised> {
     return this.of(key).tryConsume(n);
   }
 
-  /** Takes as many whole tokens as there are, at most `n`, and returns how many. */
+  /** Takes as many whole tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(key: Key, n: number): Answer<How, number> {
     return this.of(key).consumeOrDrain(n);
   }
@@ -41,16 +41,17 @@ export abstract class KeyedCalls<How extends Mode, Promised> {
   }
 
   /**
-   * Takes `n` tokens if they will be there within `maxWaitMs`, and returns the milliseconds to wait
-   * before acting. Otherwise takes nothing and returns `REFUSED`.
+   * Takes `n` tokens if they are due within `maxWaitMs` (default `Infinity`), and returns the
+   * milliseconds to wait before acting. Otherwise takes nothing and returns `REFUSED`.
    */
   acquire(key: Key, n?: number, maxWaitMs?: number): Answer<How, number> {
     return this.of(key).acquire(n, maxWaitMs);
   }
 
   /**
-   * Takes `n` tokens that will be there within `maxWaitMs`, to be used at the instant that the
-   * reservation names; undefined, taking nothing, if they will not.
+   * Takes `n` tokens that are due within `maxWaitMs` (default `Infinity`) and returns a
+   * reservation: act at the instant it names. Returns undefined, and takes nothing, if they are due
+   * later.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -63,35 +64,35 @@ export abstract class KeyedCalls<How extends Mode, Promised> {
   }
 
   /**
-   * Resolves when `n` tokens are there for this caller, in the order in which callers of the key
-   * asked.
+   * Waits until `n` tokens are available for this caller. Callers of the same key are served in
+   * order.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` if the wait would outlast `timeoutMs`;
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` if the wait would exceed `timeoutMs`;
    * `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
   async wait(key: Key, n?: number, options?: WaitOptions): Promise<void> {
-    // The tokens are reserved before this returns; the wait itself no longer needs the key.
+    // The tokens are reserved before the first await, so the shared object may move to another key.
     return this.of(key).wait(n, options);
   }
 
-  /** Returns tokens that were taken and not used; the bucket never gets fuller than full. */
+  /** Returns tokens that you took and did not use; the bucket never holds more than the burst. */
   returnTokens(key: Key, n: number): Answer<How, void> {
     return this.of(key).returnTokens(n);
   }
 
-  /** Tokens that can be taken now, fractions included: `balance`, or 0 in debt. */
+  /** Returns the tokens that can be taken now: `balance`, or 0 in debt. */
   available(key: Key): Answer<How, number> {
     return this.of(key).available();
   }
 
-  /** Tokens in the key's bucket, fractions included: negative in debt, Infinity where unlimited. */
+  /** Returns the tokens in the key's bucket: negative in debt, Infinity if unlimited. */
   balance(key: Key): Answer<How, number> {
     return this.of(key).balance();
   }
 
   /**
-   * Milliseconds until the key's bucket holds `tokens`, if nobody takes any: 0 if it does now,
-   * Infinity if it never will.
+   * Returns the milliseconds until the key's bucket holds `tokens` if no one takes any: 0 if it
+   * does now, Infinity if it never will.
    */
   timeUntil(key: Key, tokens: number): Answer<How, number> {
     return this.of(key).timeUntil(tokens);

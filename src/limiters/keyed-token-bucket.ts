@@ -24,13 +24,13 @@ import type { Reservation } from './reservation.ts';
 /** Options of {@link KeyedTokenBucket.create}. */
 export interface KeyedTokenBucketOptions extends ContinuousLimit, SharedOptions {
   /**
-   * Keys that the table has room for: 1 to 67,000,000. It takes 32 bytes for each, at once and for
-   * good. Only keys whose bucket is not full need room.
+   * Number of keys that the table has room for: an integer from 1 to 67,000,000. The table takes 32
+   * bytes per key, allocated up front. Only keys whose bucket is not full need room.
    */
   readonly capacity: number;
   /**
-   * What becomes of a key that finds no place: all such keys `share` one bucket (the default), or
-   * each of its calls is refused, or admitted.
+   * What to do with keys that find no place in the table: `'share'` one bucket among all of them
+   * (the default), `'refuse'` or `'admit'` their calls.
    */
   readonly whenFull?: WhenFull;
 }
@@ -38,15 +38,16 @@ export interface KeyedTokenBucketOptions extends ContinuousLimit, SharedOptions 
 const KIND = 'keyed-token-bucket';
 
 /**
- * A token bucket for each key (a user, an address), in a table of fixed size that any number of
- * threads share without a lock. A key's bucket starts full when the key is first seen, and an
- * entry whose bucket is full again is used for another key.
+ * Limits each key (a user, an address) with its own token bucket. The buckets are in one table of
+ * fixed size that any number of threads share without a lock. A key's bucket starts full when the
+ * key is first seen; once it is full again, its entry can be reused for another key.
  *
- * Keys are strings, numbers or bigints; they are the same where `Map` would say so. They are hashed
- * under a random seed of the table's own, so nobody can craft keys that collide.
+ * Keys are strings, numbers or bigints, and are equal as in a `Map`. They are hashed with a random
+ * seed per table, so nobody can craft keys that collide.
  *
- * A key that has an entry is never admitted more than burst + rate * t tokens in t seconds. One that
- * finds no place shares a bucket with all such keys; when it gets an entry later, that starts full.
+ * A key with an entry is admitted at most burst + rate * t tokens in any t seconds. A key that
+ * finds no place shares one bucket with all such keys, unless `whenFull` says otherwise. If it gets
+ * an entry later, its bucket starts full.
  *
  * @example
  * ```ts
@@ -56,12 +57,12 @@ const KIND = 'keyed-token-bucket';
  * ```
  */
 export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
-  /** The clock that every thread of this limiter reads. */
+  /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
   readonly #kernel: HostedKeyed;
   readonly #hash: KeyHash;
-  /** Turned from key to key, so that a call allocates nothing. */
+  /** Reused for every key, so that a call allocates nothing. */
   readonly #turned: KeyBucket;
 
   private constructor(opened: OpenLimiter<typeof KIND>) {
@@ -74,15 +75,15 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
   }
 
   /**
-   * Makes a table of buckets. Without a region, one of more than 500 keys gets a region of its own.
+   * Creates the table. Without a `region`, a table of more than 500 keys gets its own region.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: KeyedTokenBucketOptions): KeyedTokenBucket {
     const { rate, burst, capacity, whenFull = 'share' } = checkObject('options', options);
     const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
-    // A missing number fails the check that follows, with an error that names it.
+    // If it is missing, the check below throws, naming it.
     const schedule = continuous(rate, (burst ?? unlimited) as number);
     checkNumber('capacity', capacity, { min: 1, max: MAX_CAPACITY, integer: true });
     if (typeof whenFull !== 'string' || !Object.hasOwn(WHEN_FULL, whenFull)) {
@@ -105,38 +106,38 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
   }
 
   /**
-   * Attaches this thread to the table of a handle.
+   * Attaches this thread to the table behind a handle.
    *
-   * @throws HandleError if it is not a keyed token bucket's handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a keyed token bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<typeof KIND>): KeyedTokenBucket {
     return new KeyedTokenBucket(find(KIND, handle, openKeyedCell));
   }
 
-  /** Attaches another thread to this table: send it there, and give it to `attach`. */
+  /** Send this to another thread and pass it to `attach` there. */
   get handle(): LimiterHandle<typeof KIND> {
     return handleOf(this.#opened);
   }
 
-  /** What this thread works on the table's memory with. */
+  /** The kernel that this thread uses. */
   get kernelName(): KernelName {
     return this.#kernel.name;
   }
 
-  /** The rate of each key, in tokens per second. */
+  /** The rate per key, in tokens per second. */
   get rate(): number {
     return this.#kernel.schedule().rate;
   }
 
-  /** The most tokens that a key's bucket holds. */
+  /** The largest number of tokens in a key's bucket. */
   get burst(): number {
     return this.#kernel.schedule().burst;
   }
 
   /**
-   * The bucket of one key, as a limiter of its own. It holds no memory but its own object.
+   * Returns the bucket of one key as a limiter. Creating it takes no room in the table.
    *
-   * @throws TypeError for a key that is no string, number or bigint; so does every other method.
+   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
    */
   for(key: Key): KeyBucket {
     return this.#turn(key, new KeyBucket(this.clock, this.#kernel));
@@ -153,8 +154,8 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
   }
 
   /**
-   * Blocks the thread until `n` tokens are there for this caller; returns false at once, taking
-   * nothing, if that would outlast `timeoutMs`.
+   * Blocks the thread until `n` tokens are available for this caller, then returns true. Returns
+   * false at once, taking nothing, if the wait would exceed `timeoutMs`.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -163,8 +164,8 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
   }
 
   /**
-   * Counts over all threads since the table was made; those of calls only if it was made with
-   * `stats: true`. It looks at the whole table: some 0.1 to 0.2 s for a million keys.
+   * Returns counts over all threads since the table was created; counts of calls only if it was
+   * created with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a million keys.
    */
   stats(): KeyedStats {
     return this.#kernel.stats(this.clock.now());

@@ -4,11 +4,11 @@ import { checkNumber, checkObject } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
 
-/** What a leaky bucket lets through. */
+/** The limit of a leaky bucket. */
 export interface LeakyLimit {
   /** Admissions per second: 1e-6 to 4e9, or Infinity for unlimited. See `per()`. */
   readonly rate: number;
-  /** How many admissions that were missed may be made up at once: at least 0. Default 0. */
+  /** How many missed slots may be made up at once: a number >= 0. Default 0. */
   readonly slack?: number;
 }
 
@@ -20,8 +20,8 @@ function scheduleOf({ rate, slack = 0 }: LeakyLimit): Schedule {
 }
 
 /**
- * Paces callers at 1/rate, also after idling: a slot that nobody used is gone, except for `slack`
- * of them. It is the token bucket with a burst of 1 + slack, and the same arithmetic as GCRA
+ * Paces calls evenly, one every 1/rate seconds. Unused slots expire, except for the last `slack` of
+ * them. Equivalent to a token bucket with a burst of 1 + slack, and to GCRA
  * (https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm).
  *
  * @example
@@ -35,9 +35,9 @@ function scheduleOf({ rate, slack = 0 }: LeakyLimit): Schedule {
  */
 export class LeakyBucket extends Bucket<'leaky-bucket'> {
   /**
-   * Makes a leaky bucket; its first slot is now.
+   * Creates a leaky bucket. Its first slot is now.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: LeakyBucketOptions): LeakyBucket {
@@ -45,29 +45,29 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
     const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'leaky-bucket';
     const nowUs = clock.now();
-    // Slack is what idling earns, and a new bucket has not idled.
+    // Slack is earned by idling, and a new bucket has not idled.
     const cell = createBucketCell({ kind, schedule, nowUs, initial: 1, stats, region, kernel });
     return new LeakyBucket({ kind, cell, clock, kernel });
   }
 
   /**
-   * Attaches this thread to the leaky bucket of a handle.
+   * Attaches this thread to the leaky bucket behind a handle.
    *
-   * @throws HandleError if it is not a leaky bucket's handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a leaky bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'leaky-bucket'>): LeakyBucket {
     return new LeakyBucket(find('leaky-bucket', handle, openBucketCell));
   }
 
-  /** The slots that may be made up at once. */
+  /** How many missed slots may be made up at once. */
   get slack(): number {
     return this.schedule.burst - 1;
   }
 
   /**
-   * Changes the pace for all threads at once, without a lock. What is left out stays as it is.
+   * Changes the limit for all threads at once, without a lock. Omitted fields keep their value.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(limit: Partial<LeakyLimit>): void {

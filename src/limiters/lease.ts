@@ -5,32 +5,32 @@ import type { BucketCalls } from './bucket-calls.ts';
 import type { WaitOptions } from './limiter.ts';
 import { checkWait } from './waiting.ts';
 
-/** A stock counts in this fraction of a token, so that its sums are exact. */
+/** A lease counts in units of 2^-30 token, so that its sums are exact. */
 const UNITS = 2 ** 30;
-/** The sizes that a lease can have; of the largest, a double still counts every unit. */
+/** The range of `size`; a double counts every unit of the largest one exactly. */
 export const LEASE_SIZE = { min: 1, max: 2 ** 20, integer: true } as const;
 
 /** Options of {@link TokenBucket.lease}. */
 export interface LeaseOptions {
   /**
-   * The most tokens to take from the bucket at a time: an integer from 1 to 1,048,576. A lease
-   * never takes more than half of what the bucket holds, so that others get their share, unless a
-   * single call asks for it.
+   * Maximum number of tokens to take from the bucket at a time: an integer from 1 to 1,048,576. A
+   * lease leaves at least half of the tokens in the bucket to other threads, unless a single call
+   * needs more.
    */
   readonly size: number;
 }
 
 /**
- * A thread's private stock of a shared bucket: taken up to `size` tokens at a time and spent without
- * touching shared memory, at a tenth of the price. Made by `bucket.lease({ size })`, by each thread
- * for itself.
+ * A private stock of tokens for one thread. A lease takes up to `size` tokens from the shared
+ * bucket at a time and spends them without touching shared memory, at a tenth of the cost. Each
+ * thread creates its own with `bucket.lease({ size })`.
  *
- * What lies in stocks was taken before it is spent, so in any interval of t seconds at most
- * burst + rate * t + leases * size tokens are spent. A lease notices when the limit was changed: it
- * puts its stock back into the bucket, which the new burst caps, before it spends on. A thread that
- * is terminated takes its stock with it.
+ * Stocked tokens are spent later than they were taken, so in any interval of t seconds at most
+ * burst + rate * t + leases * size tokens are spent. When the limit changes, a lease returns its
+ * stock to the bucket before it continues, so the new burst applies. A terminated thread's stock is
+ * lost.
  *
- * A number of tokens `n` may have a fraction, which is rounded up to 2^-30.
+ * `n` may be fractional and is rounded up to a multiple of 2^-30.
  *
  * @example
  * ```ts
@@ -41,12 +41,12 @@ export interface LeaseOptions {
  * ```
  */
 export class Lease {
-  /** The most tokens that it takes from the bucket at a time. */
+  /** Maximum number of tokens to take from the bucket at a time. */
   readonly size: number;
   readonly #bucket: BucketCalls;
   readonly #kernel: TokenKernel;
   readonly #tenure: Tenure;
-  /** Tokens that one call may take by way of the stock: `size`, or the burst where that is less. */
+  /** Larger calls bypass the stock: `size`, or the burst if that is less. */
   #most: number;
   /** In units. */
   #stock = 0;
@@ -60,12 +60,12 @@ export class Lease {
     this.#most = Math.min(size, bucket.limit);
   }
 
-  /** Tokens in stock, fractions included. */
+  /** The tokens in stock, fractions included. */
   get stock(): number {
     return this.#stock / UNITS;
   }
 
-  /** Takes `n` tokens now, or none: from the stock, and what it lacks from the bucket. */
+  /** Takes `n` tokens now, or none: from the stock, refilled from the bucket if it is too small. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
     const cost = Math.ceil(n * UNITS);
@@ -86,7 +86,7 @@ export class Lease {
     return true;
   }
 
-  /** Puts the stock back if it was taken under a limit that is no longer in force. */
+  /** Returns the stock if the limit has changed since it was taken. */
   #settle(): void {
     if (this.#tenure.holds || this.#tenure.endures) return;
     this.release();
@@ -94,11 +94,11 @@ export class Lease {
     this.#most = Math.min(this.size, this.#bucket.limit);
   }
 
-  /** Adds to the stock: at least `needed` tokens, or none. */
+  /** Adds at least `needed` tokens to the stock, or none. */
   #take(needed: number): boolean {
     const kernel = this.#kernel;
     const nowUs = this.#bucket.clock.now();
-    // Half of what there is, so that threads that come next find something, however little there is.
+    // At most half of the balance, so that other threads still find tokens when few are left.
     const share = Math.floor(Math.min(this.#most, kernel.balance(nowUs) / 2));
     let taken = Math.max(needed, share);
     if (kernel.acquire(nowUs, taken, 0) !== 0) {
@@ -110,8 +110,8 @@ export class Lease {
   }
 
   /**
-   * Takes as many whole tokens as there are, at most `n`, and returns how many: from the stock, or,
-   * if it has too few, from stock and bucket together.
+   * Takes as many whole tokens as are available, up to `n`, and returns their number. They come
+   * from the stock or, if it has too few, from stock and bucket together.
    */
   consumeOrDrain(n: number): number {
     const whole = Math.floor(checkTokens('n', n));
@@ -121,8 +121,8 @@ export class Lease {
   }
 
   /**
-   * Resolves when `n` tokens are there. If stock and bucket have too few of them now, the stock goes
-   * back and the caller waits on the bucket, in the order of all that wait there.
+   * Waits until `n` tokens are available. If stock and bucket have too few, the stock is returned
+   * and the caller joins the bucket's queue.
    *
    * @throws RateLimitError as {@link BucketCalls.wait} does.
    */
@@ -135,7 +135,7 @@ export class Lease {
   }
 
   /**
-   * {@link wait}, blocking the thread; false, at once, if it would outlast `timeoutMs`.
+   * Like {@link wait}, but blocks the thread; returns false at once if it would exceed `timeoutMs`.
    *
    * @throws RateLimitError as {@link BucketCalls.waitSync} does.
    */
@@ -147,15 +147,15 @@ export class Lease {
     return this.#bucket.waitSync(n, options);
   }
 
-  /** Tokens that this thread can take now, at most the burst: those in stock and in the bucket. */
+  /** Returns the tokens that this thread can take now: stock plus bucket, at most the burst. */
   available(): number {
     this.#settle();
     return Math.min(this.#bucket.limit, this.stock + this.#bucket.available());
   }
 
   /**
-   * Gives the stock back to the bucket, and returns how many tokens that were. The lease can be used
-   * on: it then takes anew.
+   * Puts the stock back into the bucket and returns its size. The lease stays usable: the next call
+   * takes new tokens.
    */
   release(): number {
     const { stock } = this;
@@ -164,7 +164,7 @@ export class Lease {
     return stock;
   }
 
-  /** {@link release}, for `using`. Node has the symbol from version 20.4 on. */
+  /** {@link release}, for `using`. Requires Node 20.4 or later. */
   [Symbol.dispose](): void {
     this.release();
   }

@@ -2,42 +2,49 @@ import type { Bell } from '../memory/bell.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 
-/** How long to wait for tokens, and how. */
+/** Options of `wait` and, except for `signal`, `waitSync`. */
 export interface WaitOptions {
-  /** Fail at once if the wait would outlast this many milliseconds. Default Infinity. */
+  /** Maximum wait in milliseconds, >= 0: fail at once if it would take longer. Default Infinity. */
   readonly timeoutMs?: number;
-  /** Ends the wait; the promise rejects with the signal's reason. */
+  /** Aborts the wait; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Wake within microseconds of the instant, at the price of spinning up to it. Default false. */
+  /**
+   * Wake within microseconds of the due instant, at the cost of spinning before it. Default false.
+   */
   readonly strict?: boolean;
 }
 
-/** Tokens that were taken, and can perhaps be given back. */
+/** Taken tokens that may still be returned. */
 export interface Grant {
-  /** Gives them back if nobody built on them since, and says whether. */
+  /** Puts the tokens back if no other call has taken any since. Returns whether it did. */
   cancel(): boolean;
 }
 
-/** What every limiter can do, whatever it counts. */
+/** The methods common to all limiters. */
 export interface Limiter {
-  /** The clock that every thread of this limiter reads. */
+  /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   /** Takes `n` tokens now, or none. */
   tryConsume(n?: number): boolean;
-  /** Takes `n` tokens now or none, and says how things stand. */
+  /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n?: number): Decision;
-  /** Resolves when `n` tokens were taken. */
+  /** Waits until `n` tokens are available, and takes them. */
   wait(n?: number, options?: WaitOptions): Promise<void>;
-  /** Blocks until `n` tokens were taken; false if that would outlast `timeoutMs`. */
+  /**
+   * Blocks until `n` tokens are available, and takes them; false if that would exceed `timeoutMs`.
+   */
   waitSync(n?: number, options?: Omit<WaitOptions, 'signal'>): boolean;
-  /** Tokens that can be taken now. */
+  /** Returns the tokens that can be taken now. */
   available(): number;
-  /** The most that can ever be taken at once. */
+  /** The most tokens that one call can ever take. */
   readonly limit: number;
-  /** Milliseconds until `tokens` can be taken, if nobody takes any: 0 for now, Infinity for never. */
+  /**
+   * Returns the milliseconds until `tokens` can be taken if no one else takes any: 0 if they can
+   * now, Infinity if they never can.
+   */
   timeUntil(tokens: number): number;
-  /** Rings when another limit is put in force, where that is possible. @internal */
+  /** Rings when the limit changes; undefined if it cannot. @internal */
   readonly changes?: Bell;
-  /** Takes `n` tokens now, or none; what was taken can be given back. @internal */
+  /** Takes `n` tokens now, or none; the grant may be cancelled. @internal */
   take(n: number): Grant | undefined;
 }

@@ -4,20 +4,20 @@ import type { Clock, SleepOptions } from '../time/clock.ts';
 import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import type { Reservation } from './reservation.ts';
 
-// Sleeping until an instant that a change of the limit moves.
+// Sleeps until an instant that a change of the limit may move.
 
-/** An alarm, and what sets it off. */
+/** An alarm and the bell that sets it off. */
 export interface Watch {
   readonly changes: Bell;
   readonly alarm: Alarm;
 }
 
-/** To be asked for before one looks at the limit, so that no change in between is missed. */
+/** Call this before reading the limit, so that no change in between is missed. */
 export function watch(changes: Bell): Watch {
   return { changes, alarm: changes.alarm() };
 }
 
-/** Resolves with true when the tokens are there; with false, at once, if that has moved past the deadline. */
+/** Resolves with true when the reservation is due; with false if that moves past the deadline. */
 export async function sleepUntilDue(
   clock: Clock,
   changes: Bell,
@@ -27,7 +27,7 @@ export async function sleepUntilDue(
 ): Promise<boolean> {
   for (;;) {
     const watched = watch(changes);
-    // The clock first: what is due then stays due, whatever change comes after.
+    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
     const nowUs = clock.now();
     const { dueUs } = reservation;
     if (dueUs <= nowUs) return true;
@@ -36,7 +36,7 @@ export async function sleepUntilDue(
   }
 }
 
-/** Sleeps until an instant, or a change, if any is watched. */
+/** Sleeps until an instant or, if watched, a change. */
 export async function sleepOrChange(
   clock: Clock,
   untilUs: number,
@@ -48,7 +48,7 @@ export async function sleepOrChange(
   await sleepOrWake(clock, untilUs, { strict, signal }, (wake) => changes.onRing(alarm, wake));
 }
 
-/** {@link sleepUntilDue}, blocking the thread. */
+/** Like {@link sleepUntilDue}, but blocks the thread. */
 export function sleepUntilDueSync(
   clock: Clock,
   changes: Bell,

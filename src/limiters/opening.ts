@@ -12,35 +12,36 @@ import { attachClock } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { systemClock } from '../time/system-clock.ts';
 
-/** Options of every limiter, beside its limit. */
+/** Options common to all limiters. */
 export interface SharedOptions {
-  /** Where to get the time. Default: the system's monotonic clock. */
+  /** The clock to read. Default: the system's monotonic clock. */
   readonly clock?: Clock;
-  /** Where to put the limiter. Default: memory that all limiters of this thread share. */
+  /** The region to allocate the limiter in. Default: a region shared by this thread's limiters. */
   readonly region?: Region;
-  /** Whether to keep counts for `stats()`. Default false. */
+  /** Whether to count calls for `stats()`. Default false. */
   readonly stats?: boolean;
   /**
-   * What works on the limiter's memory, in all threads. Default: the environment's ZEROTIME_KERNEL, or
-   * `'wasm'`: compiled code, and `'atomics'` where that can't be, as on a buffer of your own. The
-   * results are the same, and threads with either share one limiter.
+   * The implementation to use, in all threads: `'wasm'` (WebAssembly) or `'atomics'` (JavaScript).
+   * Default: the environment variable ZEROTIME_KERNEL, or `'wasm'`; `'atomics'` is the fallback
+   * where WebAssembly cannot run, such as on a buffer of your own. Results are the same, and
+   * threads using either can share a limiter.
    */
   readonly kernel?: KernelName;
 }
 
-/** Attaches another thread to a limiter of this kind. */
+/** Attaches other threads to a limiter of this kind. */
 export type LimiterHandle<Kind extends CellKind = CellKind> = UntypedHandle<Kind, ClockHandle>;
 
-/** A limiter's cell, and what its handle carries beside. */
+/** A limiter's cell, and the other contents of its handle. */
 export interface OpenLimiter<Kind extends CellKind> {
   readonly kind: Kind;
   readonly cell: CellPlace;
   readonly clock: Clock;
-  /** The kernel that was asked for, if one was. */
+  /** The kernel requested at creation, if any. */
   readonly kernel: KernelName | undefined;
 }
 
-/** The options of every limiter, checked and with their defaults. */
+/** Checks the options common to all limiters and fills in their defaults. */
 export function checkShared(options: SharedOptions): {
   clock: Clock;
   region: Region | undefined;
@@ -60,20 +61,20 @@ export function checkShared(options: SharedOptions): {
   return { clock, region, kernel, stats: checkFlag('stats', options.stats, false) };
 }
 
-/** Finds the limiter of a handle; `open` checks what lies in its cell. */
+/** Opens the limiter behind a handle; `open` checks the contents of its cell. */
 export function find<Kind extends CellKind>(
   kind: Kind,
   handle: unknown,
   open: (region: Region, offset: number, kind: Kind, nonce: number) => CellPlace,
 ): OpenLimiter<Kind> {
   const { memory, offset, nonce, clock: clockHandle, kernel } = readHandle(handle, kind);
-  // The cell comes last: what was checked in it may not be changed by a getter of the clock's handle.
+  // Open the cell last: a getter in the clock's handle could change it after the check.
   const clock = attachClock(clockHandle as ClockHandle);
   const cell = open(Region.open(memory), offset, kind, nonce);
   return { kind, cell, clock, kernel };
 }
 
-/** What to send to another thread. */
+/** The handle to send to another thread. */
 export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): LimiterHandle<Kind> {
   const { kind, cell, clock, kernel } = opened;
   return {

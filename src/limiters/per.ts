@@ -12,13 +12,13 @@ const SECONDS = {
 export type RateUnit = keyof typeof SECONDS;
 
 /**
- * A rate in tokens per second, written as people say it.
+ * Converts a rate per unit of time to tokens per second.
  *
  * @example
  * ```ts
  * per(100, 'minute'); // 1.6666666666666667
  * ```
- * @throws RangeError, TypeError for a number that is not finite and greater than 0, or another unit.
+ * @throws RangeError, TypeError if `n` is not finite and greater than 0, or `unit` is unknown.
  */
 export function per(n: number, unit: RateUnit): number {
   checkNumber('n', n, { above: 0 });

@@ -1,7 +1,7 @@
 import type { ClockReader } from '../kernel/window/kernel.ts';
 import type { Clock } from '../time/clock.ts';
 
-/** Reads a clock, and holds what it said last. */
+/** Reads a clock and keeps the latest reading. */
 export class Reading implements ClockReader {
   readonly #clock: Clock;
   us = 0;

@@ -14,23 +14,23 @@ import { WindowLimiter } from './window.ts';
 
 /** Options of {@link SlidingLog.create}. */
 export interface SlidingLogOptions extends SharedOptions {
-  /** The most that any interval admits: an integer from 1 to 16,777,216. Each takes 8 bytes. */
+  /** Maximum number of tokens per interval: an integer from 1 to 16,777,216. Each takes 8 bytes. */
   readonly limit: number;
   /** Length of the interval in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
   readonly intervalMs: number;
 }
 
 /**
- * At most `limit` admissions in any half-open interval of `intervalMs`, wherever it starts: the
- * strongest statement of all limiters. It keeps the instants of the last `limit` admissions, to 1/16
- * microsecond, in 128 bytes and 8 for each unit of the limit.
+ * Admits at most `limit` tokens in any half-open interval of `intervalMs`, wherever it starts: the
+ * strictest of all limiters. It stores the times of the last `limit` admissions, to 1/16
+ * microsecond, in 128 bytes plus 8 per unit of the limit.
  *
- * Taking one token looks at one entry, whatever the limit; n tokens, all of which are admitted at one
- * instant or none, write n entries; `consumeOrDrain`, `decide` and `available` search the ring, in
- * log2(limit) steps. A clock that steps back refuses until it has caught up. It counts time for 12
- * years.
+ * Taking one token reads one entry, whatever the limit. Taking n tokens writes n entries; they are
+ * admitted at one instant, or not at all. `consumeOrDrain`, `decide` and `available` search the
+ * ring in log2(limit) steps. If the clock steps back, calls are refused until it has caught up.
+ * A limiter works for 12 years after its creation.
  *
- * The sliding log of admission times (https://en.wikipedia.org/wiki/Rate_limiting), as a ring.
+ * Based on the sliding log (https://en.wikipedia.org/wiki/Rate_limiting), stored as a ring.
  *
  * @example
  * ```ts
@@ -48,9 +48,9 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   }
 
   /**
-   * Makes a limiter that has admitted nothing yet.
+   * Creates a limiter with its whole limit available.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SlidingLogOptions): SlidingLog {
@@ -64,9 +64,9 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   }
 
   /**
-   * Attaches this thread to the limiter of a handle.
+   * Attaches this thread to the limiter behind a handle.
    *
-   * @throws HandleError if it is not a sliding log's handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a sliding log's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'sliding-log'>): SlidingLog {
     return new SlidingLog(find('sliding-log', handle, openWindowCell));

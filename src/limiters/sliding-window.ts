@@ -16,32 +16,33 @@ const DEFAULT_SLOTS = 10;
 
 /** Options of {@link SlidingWindow.create}. */
 export interface SlidingWindowOptions extends SharedOptions {
-  /** The most that the window admits: an integer from 1 to 1,073,741,823. */
+  /** Maximum number of tokens per window: an integer from 1 to 1,073,741,823. */
   readonly limit: number;
   /**
    * Length of the window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. A slot must
-   * last 0.001 ms at least, and twice that for each bit of the limit beyond 14: 0.064 ms at a
-   * million, 65.5 ms at the most.
+   * last at least 0.001 ms, doubled for each bit of the limit beyond 14: 0.064 ms for a million,
+   * 65.5 ms for the largest limit.
    */
   readonly intervalMs: number;
-  /** Into how many slots the window is cut: an integer from 1 to 4096. Default 10. */
+  /** Number of slots in the window: an integer from 1 to 4096. Default 10. */
   readonly slots?: number;
 }
 
 /**
- * At most `limit` admissions in any `slots` consecutive slots of time, each `intervalMs / slots`
- * long (rounded up to 1/16 microsecond), counted from the limiter's creation. Slots drop out one by
- * one as time goes on, and what they held can be admitted again.
+ * Admits at most `limit` tokens in any `slots` consecutive slots. Slots are counted from the
+ * limiter's creation, each `intervalMs / slots` long (rounded up to 1/16 microsecond). As each slot
+ * leaves the window, its tokens become available again.
  *
- * It follows that any stretch of `intervalMs` less one slot admits at most `limit`, wherever it
- * starts; {@link SlidingLog} keeps that for the whole of `intervalMs`, at 8 bytes for each unit of
- * the limit. This one takes 128 bytes, and 8 for each slot.
+ * Any period of `intervalMs` less one slot admits at most `limit`, wherever it starts.
+ * {@link SlidingLog} guarantees this for all of `intervalMs`, at 8 bytes per unit of the limit; a
+ * sliding window takes 128 bytes plus 8 per slot.
  *
- * A call that is refused leaves no trace, so a steady overload is still admitted at the limit. While
- * a clock that stepped back has not caught up, the slot goes on. It counts time for 17.8 years.
+ * Refused calls do not count, so under steady overload calls are still admitted at the limit. If
+ * the clock steps back, the current slot lasts until it has caught up. A limiter works for 17.8
+ * years after its creation.
  *
- * Counters of sub-windows as in https://blog.cloudflare.com/counting-things-a-lot-of-different-things/,
- * but with every slot counted, instead of two that are weighted.
+ * Based on https://blog.cloudflare.com/counting-things-a-lot-of-different-things/, with a count per
+ * slot instead of two weighted counts.
  *
  * @example
  * ```ts
@@ -52,7 +53,7 @@ export interface SlidingWindowOptions extends SharedOptions {
 export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   /** Length of the window in milliseconds. */
   readonly intervalMs: number;
-  /** Into how many slots the window is cut. */
+  /** Number of slots in the window. */
   readonly slots: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
@@ -63,9 +64,9 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   }
 
   /**
-   * Makes a limiter; its first slot starts now.
+   * Creates a limiter. Its first slot starts now.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SlidingWindowOptions): SlidingWindow {
@@ -80,9 +81,9 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
   }
 
   /**
-   * Attaches this thread to the limiter of a handle.
+   * Attaches this thread to the limiter behind a handle.
    *
-   * @throws HandleError if it is not a sliding window's handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a sliding window's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'sliding-window'>): SlidingWindow {
     return new SlidingWindow(find('sliding-window', handle, openWindowCell));

@@ -18,19 +18,21 @@ import {
 } from './opening.ts';
 import { Reading } from './reading.ts';
 
-/** Options of {@link Sometimes.create}. What is left out, or 0, is no occasion. */
+/** Options of {@link Sometimes.create}. 0, the default, turns an option off. */
 export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
-  /** The first so many calls: an integer from 0 to 536,870,911. */
+  /** The first `first` calls are due: an integer from 0 to 536,870,911. */
   readonly first?: number;
-  /** The first call and each so many after it: an integer from 0 to 536,870,911. */
+  /**
+   * The first call and every `every`-th call after it are due: an integer from 0 to 536,870,911.
+   */
   readonly every?: number;
-  /** A call so many milliseconds or more after the last occasion: 0 to 1e11, fractions allowed. */
+  /** A call is due this many milliseconds after the last due one: 0 to 1e11, fractions allowed. */
   readonly intervalMs?: number;
 }
 
 /**
- * Does something on some of many calls, over all threads together: on the first N, on every Nth, and
- * at most once an interval; on the first call in any case. After Go's `rate.Sometimes`
+ * Runs an action on some of many calls, counted over all threads: on the first N, on every Nth, and
+ * once per interval; always on the first call. Modeled on Go's `rate.Sometimes`
  * (https://pkg.go.dev/golang.org/x/time/rate#Sometimes).
  *
  * @example
@@ -40,7 +42,7 @@ export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
  * ```
  */
 export class Sometimes {
-  /** The clock that every thread reads. */
+  /** The clock, the same one for all threads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<'sometimes'>;
   readonly #kernel: SometimesKernel;
@@ -54,9 +56,9 @@ export class Sometimes {
   }
 
   /**
-   * Starts to count calls.
+   * Creates a counter of calls.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SometimesOptions): Sometimes {
@@ -68,34 +70,34 @@ export class Sometimes {
   }
 
   /**
-   * Attaches this thread to the counting of a handle.
+   * Attaches this thread to the counter behind a handle.
    *
-   * @throws HandleError if it is not such a handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a `Sometimes`'s, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'sometimes'>): Sometimes {
     return new Sometimes(find('sometimes', handle, openSometimesCell));
   }
 
-  /** Attaches another thread: send it there, and give it to `attach`. */
+  /** Send this to another thread and pass it to `attach` there. */
   get handle(): LimiterHandle<'sometimes'> {
     return handleOf(this.#opened);
   }
 
-  /** What this thread works on the count's memory with. */
+  /** The kernel that this thread uses. */
   get kernelName(): KernelName {
     return this.#kernel.name;
   }
 
-  /** Counts a call, and says whether to act on it. */
+  /** Counts a call and returns whether to act on it. */
   isDue(): boolean {
     return this.#kernel.isDue(this.#reading);
   }
 
   /**
-   * Counts a call, does `action` if it is one to act on, and says whether it did. What the action
-   * throws is thrown on; the call counts all the same.
+   * Counts a call, runs `action` if the call is due, and returns whether it ran. Rethrows errors of
+   * the action; the call counts nevertheless.
    *
-   * @throws TypeError if `action` is no function; no call is counted then.
+   * @throws TypeError if `action` is not a function; the call is not counted then.
    */
   do(action: () => void): boolean {
     if (typeof action !== 'function') {

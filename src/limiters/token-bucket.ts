@@ -9,17 +9,17 @@ import { checkShared, find, type LimiterHandle, type SharedOptions } from './ope
 /** Options of {@link TokenBucket.create}. */
 export type TokenBucketOptions = BucketLimit &
   SharedOptions & {
-    /** Tokens at the start: 0 to `burst`. Default: a full bucket. */
+    /** Initial number of tokens: 0 to `burst`. Default `burst`. */
     readonly initial?: number;
   };
 
 /**
- * A token bucket that any number of threads share: `rate` tokens flow in every second, at most
- * `burst` are held, and each admission takes some out. In any interval of t seconds at most
- * burst + rate * t tokens are admitted, over all threads together; with a quantum, burst and the
- * fills that fall into the interval.
+ * A token bucket shared by any number of threads. `rate` tokens flow in per second, the bucket
+ * holds at most `burst`, and each admission takes some out. In any interval of t seconds all
+ * threads together are admitted at most burst + rate * t tokens; with a quantum, burst plus the
+ * fills within the interval.
  *
- * Its whole state is one 64-bit word: the instant at which the bucket was empty, as in folly's
+ * Its state is one 64-bit word, the instant at which the bucket was empty, as in folly's
  * TokenBucket (https://github.com/facebook/folly/blob/main/folly/TokenBucket.h).
  *
  * @example
@@ -32,9 +32,9 @@ export type TokenBucketOptions = BucketLimit &
  */
 export class TokenBucket extends Bucket<'token-bucket'> {
   /**
-   * Makes a bucket; it starts full unless `initial` says otherwise.
+   * Creates a bucket, full unless `initial` says otherwise.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: TokenBucketOptions): TokenBucket {
@@ -54,24 +54,24 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   }
 
   /**
-   * Attaches this thread to the bucket of a handle.
+   * Attaches this thread to the bucket behind a handle.
    *
-   * @throws HandleError if it is not a token bucket's handle, or its memory is damaged.
+   * @throws HandleError if `handle` is not a token bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'token-bucket'>): TokenBucket {
     return new TokenBucket(find('token-bucket', handle, openBucketCell));
   }
 
-  /** The most tokens that the bucket holds. */
+  /** The largest number of tokens in the bucket. */
   get burst(): number {
     return this.limit;
   }
 
   /**
-   * Takes tokens in stock for this thread, which then spends them without touching shared memory: see
+   * Creates a private stock of tokens for this thread, spent without touching shared memory: see
    * {@link Lease}.
    *
-   * @throws RangeError, TypeError for a size that is no integer from 1 to 1,048,576.
+   * @throws RangeError, TypeError if `size` is not an integer from 1 to 1,048,576.
    */
   lease(options: LeaseOptions): Lease {
     const size = checkNumber('size', checkObject('options', options).size, LEASE_SIZE);
@@ -79,12 +79,12 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   }
 
   /**
-   * Changes the limit for all threads at once, without a lock: every call sees the old limit or the
-   * new one. Tokens are kept, up to the new burst, and so is debt, up to 4.4 years of it. Calls that
-   * wait keep their places, in tokens: each wakes at the instant at which its tokens are there by the
-   * new limit. What is left out stays as it is.
+   * Changes the limit for all threads at once, without a lock: each call sees either the old limit
+   * or the new one. The bucket keeps its tokens, up to the new burst, and its debt, up to 4.4
+   * years' worth. Waiting calls keep their places in the queue, and each wakes when its tokens are
+   * due under the new limit. Omitted fields keep their value.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(limit: LimitChange): void {

@@ -4,14 +4,14 @@ import type { Clock } from '../time/clock.ts';
 import type { WaitOptions } from './limiter.ts';
 import { sleepOrChange, type Watch } from './moving-sleep.ts';
 
-/** Wait options, checked and with their defaults. */
+/** Checked wait options with defaults. */
 export interface Wait {
   readonly timeoutMs: number;
   readonly strict: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** @throws TypeError, RangeError for an option out of its range, naming it. */
+/** @throws TypeError, RangeError for an invalid option, naming it. */
 export function checkWait(options: WaitOptions): Wait {
   const { timeoutMs = Number.POSITIVE_INFINITY, signal, strict } = checkObject('options', options);
   checkSpanMs('timeoutMs', timeoutMs);
@@ -35,15 +35,17 @@ export function exceeds(n: number, limit: number): RateLimitError {
   );
 }
 
-/** Why there were no tokens. */
+/** Describes when a refused call may be retried. */
 export interface Refusal {
-  /** When a retry can succeed at the earliest, in microseconds of the clock: Infinity for never. */
+  /**
+   * The earliest instant at which a retry can succeed, in microseconds; Infinity if it never can.
+   */
   readonly retryAtUs: number;
-  /** Tells of a change that may bring that forward. */
+  /** Reports a change that may move that instant forward. */
   readonly watch?: Watch | undefined;
 }
 
-/** How a limiter that makes no promises for later takes its tokens: undefined when it has them. */
+/** Takes tokens from a limiter that cannot reserve ahead: undefined if it succeeds. */
 export type Attempt = (n: number) => Refusal | undefined;
 
 function attemptOf(attempt: Attempt, n: number, limit: number): Refusal | undefined {
@@ -52,7 +54,7 @@ function attemptOf(attempt: Attempt, n: number, limit: number): Refusal | undefi
   return refusal;
 }
 
-/** Tries, sleeps until a retry can succeed at the earliest, and tries again. */
+/** Tries, sleeps until a retry can succeed, and repeats. */
 export async function retry(
   clock: Clock,
   attempt: Attempt,
@@ -71,7 +73,7 @@ export async function retry(
   }
 }
 
-/** {@link retry}, blocking the thread; false if it would be too late. */
+/** Like {@link retry}, but blocks the thread; returns false if it would exceed the timeout. */
 export function retrySync(
   clock: Clock,
   attempt: Attempt,

@@ -11,20 +11,20 @@ import { Reading } from './reading.ts';
 import { statsOf } from './stats.ts';
 import { type Attempt, checkWait, retry, retrySync } from './waiting.ts';
 
-/** Admissions are counted one by one here: whole tokens only. */
+/** Windows and logs count whole tokens only. */
 function checkWhole(n: unknown): number {
-  // Spelled out for the hot path: the message is worth its price only when it is needed.
+  // Fast path: only an invalid value pays for the message.
   if (typeof n === 'number' && n >= 0 && Number.isInteger(n)) return n;
   return checkNumber('n', n, { min: 0, integer: true });
 }
 
 /**
- * The methods that windows and logs have in common. A number of tokens `n` is whole here; 0 is
- * admitted and takes nothing; a negative, fractional, infinite or non-number `n` throws RangeError
- * or TypeError. More than the limit at once is never admitted.
+ * The methods common to windows and logs. `n` is an integer and defaults to 1; 0 is always admitted
+ * and takes nothing; more than the limit is never admitted. A negative, fractional or infinite `n`
+ * throws a RangeError, a non-numeric one a TypeError.
  */
 export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
-  /** The clock that every thread of this limiter reads. */
+  /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: WindowKernel;
@@ -41,17 +41,17 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
       kernel.take(n, reading) ? undefined : { retryAtUs: reading.us + kernel.waitUs };
   }
 
-  /** Attaches another thread to this limiter: send it there, and give it to `attach`. */
+  /** Send this to another thread and pass it to `attach` there. */
   get handle(): LimiterHandle<Kind> {
     return handleOf(this.#opened);
   }
 
-  /** What this thread works on the limiter's memory with. */
+  /** The kernel that this thread uses. */
   get kernelName(): KernelName {
     return this.#kernel.name;
   }
 
-  /** The most that a window admits. */
+  /** The largest number of tokens that a window admits. */
   get limit(): number {
     return this.#kernel.limit;
   }
@@ -69,33 +69,37 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     return { cancel: () => kernel.cancel(receipt) };
   }
 
-  /** Takes as many tokens as there are, at most `n`, and returns how many. */
+  /** Takes as many tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
     return this.#kernel.drain(checkWhole(n), this.#reading);
   }
 
-  /** Takes `n` tokens now or none, and says how things stand. */
+  /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n = 1): Decision {
     return decisionOf(this.#kernel.decide(checkWhole(n), this.#reading));
   }
 
-  /** Tokens that can be taken now. */
+  /** Returns the tokens that can be taken now. */
   available(): number {
     return this.#kernel.available(this.#reading);
   }
 
-  /** Milliseconds until `tokens` can be taken, if nobody takes any: 0 for now, Infinity for never. */
+  /**
+   * Returns the milliseconds until `tokens` can be taken if no one else takes any: 0 if they can
+   * now, Infinity if they never can.
+   */
   timeUntil(tokens: number): number {
     return this.#kernel.timeUntil(checkWhole(tokens), this.#reading) / 1000;
   }
 
   /**
-   * Resolves when `n` tokens were taken. It sleeps until a retry can succeed at the earliest and
-   * looks again, so callers are not served in the order in which they asked. The wait keeps the
-   * event loop alive; an abort takes nothing.
+   * Waits until `n` tokens are available, and takes them. Callers are not served in order: each
+   * sleeps until a retry can succeed, then tries again. The wait keeps the event loop alive. An
+   * abort takes nothing.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, as soon as it is known that the wait would
-   * outlast `timeoutMs`; `ERR_EXCEEDS_BURST` if `n` is more than the limit. Nothing is taken then.
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` as soon as it is known that the wait would
+   * exceed `timeoutMs`; `ERR_EXCEEDS_BURST` if `n` exceeds the limit. In both cases nothing is
+   * taken.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<void> {
     checkWhole(n);
@@ -103,10 +107,10 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   }
 
   /**
-   * Blocks the thread until `n` tokens were taken, and returns true; returns false, and takes
-   * nothing, as soon as it is known that the wait would outlast `timeoutMs`.
+   * Blocks the thread until `n` tokens are available, takes them and returns true. Returns false,
+   * taking nothing, as soon as it is known that the wait would exceed `timeoutMs`.
    *
-   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` is more than the limit.
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the limit.
    */
   waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
     checkWhole(n);
@@ -114,9 +118,9 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
   }
 
   /**
-   * Counts over all threads since the limiter was made.
+   * Returns counts over all threads since the limiter was created.
    *
-   * @throws RateLimitError `ERR_STATS_DISABLED` if it was made without `stats: true`.
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */
   stats(): LimiterStats {
     return statsOf(this.#kernel);

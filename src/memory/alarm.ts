@@ -1,4 +1,4 @@
-/** A shared word that sleepers watch: it goes off when it is no longer `value`, and is notified. */
+/** A shared word that sleepers watch. It goes off when the word differs from `value`. */
 export interface Alarm {
   readonly words: Int32Array<SharedArrayBuffer>;
   /** Index in `words`. */
@@ -6,7 +6,7 @@ export interface Alarm {
   readonly value: number;
 }
 
-/** Whether an alarm has gone off; one that is not there never does. */
+/** Whether an alarm has gone off; undefined never does. */
 export function isOff(alarm: Alarm | undefined): boolean {
   return alarm !== undefined && Atomics.load(alarm.words, alarm.at) !== alarm.value;
 }

@@ -1,17 +1,17 @@
 import type { Alarm } from './alarm.ts';
 
-/** How often a thread looks at the word where `Atomics.waitAsync` is missing. */
+/** Polling interval where `Atomics.waitAsync` is missing. */
 const POLL_MS = 10;
 
 interface Sleeper {
-  /** The bell as it stood when the sleeper last looked. */
+  /** The word's value when the sleeper asked for its alarm. */
   readonly value: number;
   readonly wake: () => void;
 }
 
 /**
- * A shared word that any thread rings and any thread waits for. A pending wait does not keep the
- * event loop alive.
+ * A shared word that any thread can ring and any thread can wait for. A pending wait does not keep
+ * the event loop alive.
  */
 export class Bell {
   readonly #words: Int32Array<SharedArrayBuffer>;
@@ -21,8 +21,8 @@ export class Bell {
   #isWatching = false;
 
   /**
-   * A wait cannot be taken back and keeps the memory alive: with `longestWaitMs`, for at most that
-   * long after the last sleeper has left.
+   * A wait cannot be cancelled and keeps the memory alive. `longestWaitMs` limits this to that time
+   * after the last sleeper has left.
    */
   constructor(
     words: Int32Array<SharedArrayBuffer>,
@@ -39,7 +39,9 @@ export class Bell {
     Atomics.notify(this.#words, this.#at);
   }
 
-  /** Goes off at the next ring. Ask for it before you look at what the bell announces. */
+  /**
+   * An alarm that goes off at the next ring. Call this before reading the state the bell announces.
+   */
   alarm(): Alarm {
     return { words: this.#words, at: this.#at, value: Atomics.load(this.#words, this.#at) };
   }
@@ -69,7 +71,7 @@ export class Bell {
     this.#isWatching = false;
     const now = Atomics.load(this.#words, this.#at);
     for (const sleeper of [...this.#sleepers]) {
-      // Another sleeper may have cancelled this one just now.
+      // The wake-up of another sleeper may have cancelled this one.
       if (sleeper.value !== now && this.#sleepers.delete(sleeper)) sleeper.wake();
     }
     if (this.#sleepers.size > 0) this.#watch(now);

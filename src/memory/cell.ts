@@ -2,41 +2,40 @@ import { HandleError } from '../errors.ts';
 import { CELL, CELL_KINDS, type CellKind, STRIPE_BYTES, STRIPE_COUNT } from './layout.ts';
 import { allocateByDefault, type Region } from './region.ts';
 
-/** Where a limiter lies. */
+/** A limiter's place in memory. */
 export interface CellPlace {
   readonly region: Region;
   readonly offset: number;
-  /** Size without counters; the counters follow. */
+  /** Size in bytes, without the counters that follow. */
   readonly bytes: number;
 }
 
-/** Takes room for a cell, and for counters where they are wanted, and clears it. */
+/** Allocates a cleared cell, followed by counters if `stats` is true. */
 export function allocateCell(region: Region | undefined, bytes: number, stats: boolean): CellPlace {
   const stripes = stats ? STRIPE_COUNT : 0;
   const size = bytes + stripes * STRIPE_BYTES;
   const found =
     region === undefined ? allocateByDefault(size) : { region, offset: region.allocate(size) };
   const place = { ...found, bytes };
-  // Memory of the user's own may have held anything.
+  // A user's own buffer may contain anything.
   place.region.i32.fill(0, place.offset >> 2, (place.offset + size) >> 2);
   place.region.i32[(place.offset + CELL.stripes) >> 2] = stripes;
   return place;
 }
 
-/** Makes a cell attachable, after everything else was written. */
+/** Makes a cell attachable. Call this last, after all its contents are written. */
 export function publishCell({ region, offset }: CellPlace, kind: CellKind): void {
   region.i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
   Atomics.store(region.i32, (offset + CELL.kind) >> 2, CELL_KINDS[kind]);
 }
 
-/** The random number that a handle repeats. */
+/** The random number that every handle of the cell repeats. */
 export function nonceOf({ region, offset }: CellPlace): number {
   return Atomics.load(region.i32, (offset + CELL.nonce) >> 2);
 }
 
 /**
- * Checks that a cell of this kind and of at least `bytes` lies at `offset`, all of it within the
- * region.
+ * Checks that a cell of this kind, at least `bytes` long, is at `offset` and within the region.
  *
  * @throws HandleError
  */

@@ -4,7 +4,7 @@ import { CELL_KINDS, type CellKind, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
 import type { SharedMemory } from './region.ts';
 
-/** What works on a limiter's words: WebAssembly, or JavaScript's Atomics. */
+/** An implementation of the limiters: WebAssembly, or JavaScript with Atomics. */
 export type KernelName = 'wasm' | 'atomics';
 
 export function isKernelName(value: unknown): value is KernelName {
@@ -12,21 +12,21 @@ export function isKernelName(value: unknown): value is KernelName {
 }
 
 /**
- * Attaches another thread to a limiter. A plain value: send it by `workerData`, `postMessage` or
- * `structuredClone`, and give it to `attach()` there. It holds the limiter's memory alive.
+ * Attaches other threads to a limiter. A plain value: send it through `workerData`, `postMessage`
+ * or `structuredClone`, and pass it to `attach()` there. It keeps the limiter's memory alive.
  */
 export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = unknown> {
-  /** Which limiter it is. */
+  /** The kind of limiter. */
   readonly zerotime: Kind;
   readonly version: number;
   readonly memory: SharedMemory;
   /** Byte offset of the limiter's cell. */
   readonly offset: number;
-  /** Repeats a random number in the cell, so that a stale handle is noticed. */
+  /** A copy of a random number in the cell, to detect stale handles. */
   readonly nonce: number;
-  /** The clock that every thread of this limiter reads. */
+  /** The clock, the same one for all threads of the limiter. */
   readonly clock: ClockHandle;
-  /** The kernel that was asked for when the limiter was made, if one was. */
+  /** The kernel requested when the limiter was created, if any. */
   readonly kernel?: KernelName | undefined;
 }
 
@@ -35,8 +35,8 @@ function invalid(message: string): HandleError {
 }
 
 /**
- * Reads a handle of unknown origin, each field once, and checks its form and, if it is
- * given, its kind. What it points to is checked when the cell is opened.
+ * Reads an untrusted handle, each field once, and checks its form and, if `kind` is given, its
+ * kind. The memory it refers to is checked when the cell is opened.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
@@ -68,6 +68,6 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
   if (kernel !== undefined && !isKernelName(kernel)) {
     throw invalid(`the handle's kernel must be wasm or atomics, got ${shown(kernel)}`);
   }
-  // All but memory and clock were checked, and those are when they are opened.
+  // Checked except for memory and clock, which are checked when opened.
   return fields as unknown as LimiterHandle;
 }

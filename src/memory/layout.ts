@@ -1,5 +1,5 @@
 /**
- * Where everything lies in shared memory. No other file knows an offset or a size;
+ * The layout of shared memory. No other file knows an offset or a size;
  * docs/memory-layout.md is checked against this one.
  *
  * A region is one SharedArrayBuffer: a header of one cache line, then cells on 64-byte boundaries.
@@ -10,9 +10,9 @@
  *                │ cell │ cell │ cell ...                           up to used  │
  *                └──────────────────────────────────────────────────────────────┘
  *
- * Every cell opens with the same line; what follows it depends on the kind:
+ * Every cell starts with the same fields; the rest depends on the kind:
  *
- *     line 0     │ word i64 │ kind i32 │ nonce i32 │ stripes i32 │ nextStripe i32 │ of the kind's own │
+ *     line 0     │ word i64 │ kind i32 │ nonce i32 │ stripes i32 │ nextStripe i32 │ kind's own fields │
  *
  * A bucket's cell:
  *
@@ -22,7 +22,8 @@
  *
  *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
  *
- * The cell of a window or a log; the ring has none, `slots` or `limit` entries, in whole lines:
+ * The cell of a window or a log. The ring has 0 (fixed window), `slots` or `limit` entries, and is
+ * padded to whole lines:
  *
  *     line 1     │ limit f64 │ intervalMs f64 │ slots f64 │ originTicks f64 │
  *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
@@ -43,8 +44,8 @@
  *     line 1     │ first f64 │ every f64 │ intervalMs f64 │ originTicks f64 │
  *     word       │ last occasion: 64 - C bits │ calls so far, as far as they matter: C bits │
  *
- * A keyed token bucket's cell opens like a bucket's: that bucket is the one that keys without a
- * place share. Its records hold the limit of every key. The table follows:
+ * A keyed token bucket's cell starts like a bucket's: the bucket shared by keys without a place.
+ * Its records hold the limit of every key. The table follows:
  *
  *     line 9     │ entries i32 │ whenFull i32 │ originUs f64 │ seed 4 x i32 │ - │     only read
  *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
@@ -54,11 +55,11 @@
  *     state      │ zero-time, ticks since originUs, or a ticket: 61 bits │ tag: 3 bits │
  *     tag        │ the last 2 bits of the version │ 1: live │      or 2: in transit, 6: named, 4: free
  *
- * With `stats: true`, 65 counter stripes follow a cell of any kind:
+ * With `stats: true`, a cell of any kind is followed by 65 counter stripes:
  *
  *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
  *
- * A clock that threads share, and what wakes the buyer of a fleet's stock, have buffers of their own,
+ * Shared clocks, and the signals that wake the buyer of a fleet's stock, have their own buffers
  * outside any region. An empty line on either side keeps other data off the line that threads poll:
  *
  *     manual clock         0 │ now f64 │ moves i32 │ - │
@@ -66,12 +67,12 @@
  *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ - │
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
- * made, attached with counters, or reconfigured. Records are written before their index is published
- * in the word and then only read, so they stay in every core's cache. Each counter stripe has one
- * writing thread, so counting never bounces a line between cores.
+ * created, attached with counters, or reconfigured. Records are written before their index is
+ * published in the word and only read after that, so they stay in every core's cache. Each counter
+ * stripe has one writing thread, so counting never bounces a line between cores.
  */
 
-/** One cache line; cells are aligned to it so that two limiters never share one. */
+/** Size of a cache line. Cells are aligned to it, so that two limiters never share a line. */
 export const LINE_BYTES = 64;
 
 export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
@@ -80,7 +81,7 @@ export const REGION_HEADER_BYTES = LINE_BYTES;
 /** Int32 indices in the region's header. */
 export const REGION = { magic: 0, version: 1, used: 2 } as const;
 
-/** The kinds of cell. The number is written into the cell, the name into handles. */
+/** The kinds of cell. Cells contain the number, handles the name. */
 export const CELL_KINDS = {
   'token-bucket': 1,
   'leaky-bucket': 2,
@@ -96,7 +97,7 @@ export type CellKind = keyof typeof CELL_KINDS;
 export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16, nextStripe: 20 } as const;
 const CELL_HEADER_BYTES = LINE_BYTES;
 
-/** Stripes with one writer each; the one after them is shared, with atomic adds. */
+/** Stripes with one writer each. One more stripe is shared and incremented atomically. */
 export const OWN_STRIPES = 64;
 export const STRIPE_COUNT = OWN_STRIPES + 1;
 export const STRIPE_BYTES = LINE_BYTES;
@@ -136,7 +137,7 @@ export function recordOffset(cell: number, index: number): number {
   return cell + RECORDS_AT + index * RECORD_BYTES;
 }
 
-/** A bucket's cell without counters: 576 bytes. */
+/** Size of a bucket's cell without counters: 576 bytes. */
 export const BUCKET_BYTES = RECORDS_AT + RECORD_COUNT * RECORD_BYTES;
 
 /** Byte offsets in the cell of a window or a log. */
@@ -148,7 +149,7 @@ export const WINDOW = {
   ring: CELL_HEADER_BYTES + LINE_BYTES,
 } as const;
 
-/** The cell of a window or a log without counters: 128 bytes, and whole lines for its ring. */
+/** Size of a window's or log's cell without counters: 128 bytes plus whole lines for its ring. */
 export function windowBytes(entries: number): number {
   return WINDOW.ring + Math.ceil((entries * 8) / LINE_BYTES) * LINE_BYTES;
 }
@@ -176,10 +177,10 @@ export const KEYED = {
 } as const;
 export const SEED_BYTES = 16;
 const ENTRY_BYTES = 16;
-/** Int64 indices in an entry, and from one entry to the next. */
+/** Int64 indices in an entry, and the distance between entries. */
 export const ENTRY = { identity: 0, state: 1, step: ENTRY_BYTES >> 3 } as const;
 
-/** A keyed token bucket's cell without counters: 704 bytes, and 16 for each entry. */
+/** Size of a keyed token bucket's cell without counters: 704 bytes plus 16 per entry. */
 export function keyedBytes(entries: number): number {
   return KEYED.table + entries * ENTRY_BYTES;
 }
@@ -196,7 +197,7 @@ export const TICKER_CLOCK = {
 } as const;
 export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
 
-/** Byte offsets in the signals of a fleet's stock. */
+/** Byte offsets in the signals buffer of a fleet's stock. */
 export const FLEET_STOCK = {
   buyer: LINE_BYTES,
   short: LINE_BYTES + 4,
@@ -204,6 +205,6 @@ export const FLEET_STOCK = {
 } as const;
 export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;
 
-/** Which Int32 half of a 64-bit word is the low one: element order follows the machine's endianness. */
+/** Index of the low Int32 half of a 64-bit word, which depends on the machine's endianness. */
 export const LOW_HALF = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
 export const HIGH_HALF = 1 - LOW_HALF;

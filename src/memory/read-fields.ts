@@ -2,8 +2,8 @@ import { HandleError } from '../errors.ts';
 import { shown } from '../options.ts';
 
 /**
- * Reads fields of a value of unknown origin, each once: it may be anything, and a getter or a proxy
- * may throw, or answer differently the next time.
+ * Reads fields of an untrusted value, each once: a getter or a proxy may throw, or return something
+ * else the next time.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */

@@ -11,25 +11,25 @@ const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 /** Shared memory that can be sent to another thread. */
 export type SharedMemory = WasmMemory | SharedArrayBuffer;
 
-/** Sends a {@link Region} to another thread: by workerData, postMessage or structuredClone. */
+/** Attaches other threads to a {@link Region}: send it through `workerData` or `postMessage`. */
 export interface RegionHandle {
-  /** What it is a handle of. */
+  /** The kind of handle. */
   readonly zerotime: 'region';
-  /** Of the memory's layout: only the same version can attach to it. */
+  /** Version of the memory layout; both sides must have the same. */
   readonly version: number;
-  /** The region's memory, which is shared and not copied. */
+  /** The region's memory, shared rather than copied. */
   readonly memory: SharedMemory;
 }
 
-/** Where a region's memory comes from. */
+/** Options of {@link Region.create}. */
 export interface RegionOptions {
-  /** Size in bytes, rounded up to pages of 64 KiB. Default 65,536: about 110 buckets. */
+  /** Size in bytes, rounded up to a multiple of 65,536. Default 65,536: about 110 buckets. */
   readonly bytes?: number;
-  /** Memory of your own, at least 128 bytes. What it held is overwritten. Instead of `bytes`. */
+  /** Your own memory, at least 128 bytes, instead of `bytes`. Its contents are overwritten. */
   readonly buffer?: SharedArrayBuffer;
 }
 
-// The getters' own brand checks tell a real buffer from an object that resembles one, in any realm.
+// These getters throw unless `this` is a real buffer or memory, of any realm.
 const sharedLength = Object.getOwnPropertyDescriptor(
   SharedArrayBuffer.prototype,
   'byteLength',
@@ -37,7 +37,7 @@ const sharedLength = Object.getOwnPropertyDescriptor(
 const memoryBuffer =
   webAssembly && Object.getOwnPropertyDescriptor(webAssembly.Memory.prototype, 'buffer')?.get;
 
-/** Whether `value` is a SharedArrayBuffer, whatever it says of itself. */
+/** Whether `value` is a real SharedArrayBuffer. */
 export function isShared(value: unknown): value is SharedArrayBuffer {
   try {
     sharedLength?.call(value);
@@ -63,16 +63,18 @@ function allocateMemory(bytes: number): SharedMemory {
     try {
       return new webAssembly.Memory({ initial: pages, maximum: pages, shared: true });
     } catch {
-      // No address space left for its guard pages: plain memory does as well.
+      // No address space left for its guard pages: use plain memory instead.
     }
   }
   return new SharedArrayBuffer(pages * PAGE_BYTES);
 }
 
 /**
- * One block of shared memory that holds limiters. A limiter's place in it is not used again.
- * Limiters made without a region share a default one of their thread. A region of your own is freed when nobody holds it or a
- * limiter on it: use one for limiters that come and go.
+ * A block of shared memory that holds limiters. Limiters created without a region share their
+ * thread's default region.
+ *
+ * A limiter's place in a region is never reused. Give short-lived limiters their own region: it is
+ * freed when neither it nor a limiter in it is referenced any longer.
  *
  * @example
  * ```ts
@@ -81,10 +83,10 @@ function allocateMemory(bytes: number): SharedMemory {
  * ```
  */
 export class Region {
-  /** The shared bytes. */
+  /** The shared memory of the region. */
   readonly buffer: SharedArrayBuffer;
   readonly #memory: SharedMemory;
-  /** Views of the whole region, made once for all of its limiters. @internal */
+  /** Views of the whole region, created once for all its limiters. @internal */
   readonly i32: Int32Array<SharedArrayBuffer>;
   /** @internal */
   readonly i64: BigInt64Array<SharedArrayBuffer>;
@@ -101,10 +103,11 @@ export class Region {
   }
 
   /**
-   * Makes an empty region.
+   * Creates an empty region.
    *
-   * @throws RangeError for a size that is not between 1 and 2^31 - 65,536 bytes, or a buffer that is too small.
-   * @throws TypeError for a buffer that is not a SharedArrayBuffer.
+   * @throws RangeError if `bytes` is not an integer from 1 to 2^31 - 65,536, or `buffer` is too
+   * small.
+   * @throws TypeError if `buffer` is not a SharedArrayBuffer, or both options are given.
    */
   static create(options: RegionOptions = {}): Region {
     const { bytes, buffer } = checkObject('options', options);
@@ -121,7 +124,7 @@ export class Region {
       checkNumber('buffer.byteLength', buffer.byteLength, { min: 2 * LINE_BYTES });
       memory = buffer;
     }
-    // `buffer` was checked above, and allocateMemory makes nothing else.
+    // `buffer` was checked above, and allocateMemory always returns shared memory.
     const region = new Region(memory, bufferOf(memory) as SharedArrayBuffer);
     region.i32[REGION.version] = REGION_VERSION;
     region.i32[REGION.used] = REGION_HEADER_BYTES;
@@ -130,9 +133,9 @@ export class Region {
   }
 
   /**
-   * Attaches to a region of another thread, to make further limiters on it.
+   * Attaches this thread to the region behind a handle, to create more limiters in it.
    *
-   * @throws HandleError if `handle` is no region's.
+   * @throws HandleError if `handle` is not a region's.
    */
   static attach(handle: RegionHandle): Region {
     const { zerotime, memory } = readFields("a region's handle", handle, 'zerotime', 'memory');
@@ -171,23 +174,23 @@ export class Region {
     return region;
   }
 
-  /** What to send to another thread. */
+  /** Send this to another thread and pass it to `Region.attach` there. */
   get handle(): RegionHandle {
     return { zerotime: 'region', version: REGION_VERSION, memory: this.#memory };
   }
 
-  /** The memory itself, as a handle carries it. @internal */
+  /** The memory, as in a handle. @internal */
   get memory(): SharedMemory {
     return this.#memory;
   }
 
-  /** Bytes not yet taken by limiters. */
+  /** Bytes not yet allocated. */
   get bytesFree(): number {
     const used = Atomics.load(this.i32, REGION.used);
     return Math.max(0, this.i32.byteLength - used);
   }
 
-  /** Whether a cell of `bytes` at `offset` lies on its boundary and within what was taken. @internal */
+  /** Whether `bytes` at `offset` start on a line boundary and are all allocated. @internal */
   holds(offset: number, bytes: number): boolean {
     const used = Atomics.load(this.i32, REGION.used);
     return (
@@ -199,7 +202,7 @@ export class Region {
     );
   }
 
-  /** Takes `bytes` on a line boundary, or returns undefined where there is no room. @internal */
+  /** Allocates `bytes` on a line boundary, or returns undefined if there is no room. @internal */
   tryAllocate(bytes: number): number | undefined {
     const size = Math.ceil(bytes / LINE_BYTES) * LINE_BYTES;
     for (;;) {
@@ -228,7 +231,7 @@ export class Region {
 const MAX_DEFAULT_BYTES = 4_194_304;
 let defaultRegion: Region | undefined;
 
-/** Takes `bytes` in the default region of this thread; when it is full, a region twice as large follows. */
+/** Allocates in this thread's default region; when that is full, in a new one twice as large. */
 export function allocateByDefault(bytes: number): { region: Region; offset: number } {
   const offset = defaultRegion?.tryAllocate(bytes);
   if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };

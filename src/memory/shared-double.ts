@@ -1,5 +1,4 @@
-// Doubles in shared memory, read and written as their 64 bits: by the language's memory model, a
-// plain access may tear.
+// Doubles in shared memory, accessed as 64-bit integers: a plain access to a double may tear.
 
 const float = new Float64Array(1);
 const bits = new BigInt64Array(float.buffer);
@@ -24,7 +23,7 @@ export function storeDouble(words: Words, at: number, value: number): void {
   Atomics.store(words, at, toBits(value));
 }
 
-/** Adds to a double. Concurrent additions all count. */
+/** Adds to a double atomically. */
 export function addDouble(words: Words, at: number, amount: number): void {
   for (;;) {
     const before = Atomics.load(words, at);
@@ -33,7 +32,7 @@ export function addDouble(words: Words, at: number, amount: number): void {
   }
 }
 
-/** Raises a double to `value` if it is less. */
+/** Raises a double to `value` atomically, if it is less. */
 export function raiseDouble(words: Words, at: number, value: number): void {
   for (;;) {
     const before = Atomics.load(words, at);

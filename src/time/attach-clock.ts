@@ -7,14 +7,14 @@ import { systemClock } from './system-clock.ts';
 import { TickerClock } from './ticker-clock.ts';
 
 /**
- * The clock that a handle names.
+ * Returns the clock that a handle names.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
 export function attachClock(handle: ClockHandle): Clock {
   const { name, buffer } = readFields("the handle's clock", handle, 'name', 'buffer');
   if (name === 'system') return systemClock;
-  // What the buffer is, they check.
+  // `attach` checks the buffer.
   if (name === 'manual') return ManualClock.attach({ name, buffer: buffer as SharedArrayBuffer });
   if (name === 'ticker') return TickerClock.attach({ name, buffer: buffer as SharedArrayBuffer });
   throw new HandleError(

@@ -9,10 +9,10 @@ import { checkNumber, checkObject } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { onAbort } from './on-abort.ts';
 
-/** Only holds the event loop alive; it does nothing when it fires. */
+/** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
-/** The instants that a double still counts in quarters of a microsecond: about 71 years. */
+/** The range in which a double counts quarters of a microsecond: about 71 years. */
 const MAX_MS = 2 ** 51 / 1000;
 
 interface Sleeper {
@@ -21,8 +21,8 @@ interface Sleeper {
 }
 
 /**
- * A clock in shared memory that is moved by hand, for tests: time passes for all threads at once,
- * and only when you say so. Sleeping threads wake when it passes their instant.
+ * A clock for tests that you move by hand. It is in shared memory, so time passes for all threads
+ * at once. Sleeping threads wake when the clock reaches their instant.
  *
  * @example
  * ```ts
@@ -35,11 +35,11 @@ interface Sleeper {
  * ```
  */
 export class ManualClock implements Clock {
-  /** Its handle's name. */
+  /** The kind of clock, as in its handle. */
   readonly name = 'manual';
   readonly #buffer: SharedArrayBuffer;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
-  /** Rings when the time has changed. */
+  /** Rings whenever the time changes. */
   readonly #moves: Bell;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
@@ -52,9 +52,9 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Makes a clock that stands at `nowMs` milliseconds. Default 0.
+   * Creates a clock that starts at `nowMs` milliseconds. Default 0.
    *
-   * @throws RangeError, TypeError for a time that is not between -2^51 and 2^51 microseconds.
+   * @throws RangeError, TypeError if `nowMs` is not between -2^51 and 2^51 microseconds.
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkObject('options', options);
@@ -64,9 +64,9 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Attaches to a clock of another thread.
+   * Attaches this thread to the clock behind a handle.
    *
-   * @throws HandleError if `handle` is no manual clock's.
+   * @throws HandleError if `handle` is not a manual clock's.
    */
   static attach(handle: ClockHandle): ManualClock {
     const { name, buffer } = readFields("a clock's handle", handle, 'name', 'buffer');
@@ -93,9 +93,10 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves the clock by `ms` milliseconds. Calls from several threads add up.
+   * Advances the clock by `ms` milliseconds. Concurrent calls add up.
    *
-   * @throws RangeError, TypeError for a negative or non-finite span: use {@link set} to go back.
+   * @throws RangeError, TypeError if `ms` is not from 0 to 2^51 microseconds. To go back, use
+   * {@link set}.
    */
   advance(ms: number): void {
     checkNumber('ms', ms, { min: 0, max: MAX_MS });
@@ -110,14 +111,14 @@ export class ManualClock implements Clock {
     this.#moves.ring();
   }
 
-  /** A blocked thread sleeps on the clock's moves alone, so this counts as one. @internal */
+  /** Blocked threads sleep on the clock's bell only, so ring it. @internal */
   rouse(): void {
     this.#moves.ring();
   }
 
   async sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
-    // A look under way comes only when the clock moves.
+    // Check now: the next scheduled look comes only when the clock moves.
     if (this.now() < untilUs) await this.#reached(untilUs, signal);
   }
 
@@ -139,9 +140,9 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Wakes the sleepers whose instant has come, and looks again when the clock moves. */
+  /** Wakes the sleepers that are due, and looks again when the clock moves. */
   #look(): void {
-    // Before the time is read, so that no move in between is missed.
+    // Before reading the time, so that no move in between is missed.
     const alarm = this.#moves.alarm();
     const nowUs = this.now();
     for (const sleeper of this.#sleepers) {

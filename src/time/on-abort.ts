@@ -1,4 +1,4 @@
-/** An AbortSignal, or what is known of one that another library passes on. */
+/** The parts of an AbortSignal used here, as other libraries may declare it. */
 interface Abortable {
   readonly aborted?: boolean;
   readonly reason?: unknown;
@@ -7,14 +7,14 @@ interface Abortable {
 }
 
 /**
- * Calls `listener` when the signal aborts, at once if it already has. The returned function removes
- * the listener.
+ * Calls `listener` when the signal aborts, or at once if it already has. The returned function
+ * removes the listener.
  */
 export function onAbort(
   signal: Abortable | undefined,
   listener: (reason: unknown) => void,
 ): () => void {
-  // Not `AbortSignal.any`, which Node has from version 20.3 on.
+  // `AbortSignal.any` would need Node 20.3.
   const call = () => listener(signal?.reason);
   if (signal?.aborted) call();
   else signal?.addEventListener('abort', call, { once: true });

@@ -5,8 +5,8 @@ import { onAbort } from './on-abort.ts';
 const WOKEN = Symbol('woken');
 
 /**
- * Sleeps until the clock reaches `untilUs`, or until somebody calls the `wake` that `subscribe` is
- * given. What `subscribe` returns is called when the sleep is over.
+ * Sleeps until the clock reaches `untilUs` or the `wake` passed to `subscribe` is called. The
+ * function that `subscribe` returns is called when the sleep is over.
  */
 export async function sleepOrWake(
   clock: Clock,

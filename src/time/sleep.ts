@@ -2,18 +2,20 @@ import type { Alarm } from '../memory/alarm.ts';
 import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
 import { onAbort } from './on-abort.ts';
 
-/** What `setTimeout` can count: 24.8 days. Beyond, it would fire at once. */
+/** The longest delay of `setTimeout`: 24.8 days. A longer one would fire at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-/** A timer set for n ms may fire this much later than n + 1: a strict sleep stops short by so much. */
+/**
+ * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much shorter.
+ */
 const TIMER_LATE_US = 1_200;
 /** `Atomics.wait` overshoots by less than this on an idle machine. */
 const BLOCKING_LATE_US = 200;
 
 /**
- * Sleeps on timers until `now()` reaches `untilUs`. Timers count whole milliseconds and may fire
- * up to one early (libuv/libuv#4773), so the clock has the last word.
+ * Sleeps on timers until `now()` reaches `untilUs`. Timers count whole milliseconds and may fire up
+ * to one early (libuv/libuv#4773), so the clock is checked each time.
  *
- * A strict sleep polls between turns of the event loop for the last part, so other work goes on.
+ * A strict sleep polls the clock once per turn of the event loop at the end, so other work goes on.
  */
 export function sleep(
   now: () => number,
@@ -47,14 +49,17 @@ export function sleep(
   });
 }
 
-/** Never goes off: a wait on it always ends by its timeout. */
+/** Never goes off, so a wait on it always times out. */
 const silence: Alarm = {
   words: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
   at: 0,
   value: 0,
 };
 
-/** Blocks until `now()` reaches `untilUs`, or the alarm goes off. A strict sleep spins through the last 0.2 ms. */
+/**
+ * Blocks until `now()` reaches `untilUs` or the alarm goes off. A strict sleep spins for the last
+ * 0.2 ms.
+ */
 export function sleepSync(
   now: () => number,
   untilUs: number,

@@ -2,9 +2,8 @@ import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './c
 import { sleep, sleepSync } from './sleep.ts';
 
 /**
- * Reads the monotonic clock. `process.hrtime()` has one origin for all threads of a process and is
- * the cheapest that Node offers; `performance.now()` starts anew in each worker, so elsewhere its
- * origin is added.
+ * Reads the monotonic clock. In Node, `process.hrtime()` is the cheapest and has the same origin in
+ * all threads. Elsewhere `performance.now()` starts at 0 in each worker, so its origin is added.
  */
 function monotonic(): () => number {
   const hrtime = globalThis.process?.hrtime;
@@ -29,5 +28,7 @@ class SystemClock implements Clock {
   }
 }
 
-/** The machine's monotonic clock, the default. It has one origin for all threads of the process. */
+/**
+ * The system's monotonic clock, the default. It has the same origin in all threads of the process.
+ */
 export const systemClock: Clock = new SystemClock();

@@ -3,17 +3,17 @@ import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
 import { isShared } from '../memory/region.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 
-/** The periods that a ticker can have. */
+/** The range of a ticker's period. */
 export const PERIOD_MS = { min: 0.1, max: 1000 } as const;
 
-/** Published by a ticker that has ended: later than any instant is late. */
+/** Published when a ticker has ended: older than any reader accepts. */
 const ENDED = Number.NEGATIVE_INFINITY;
 
-/** Where a ticker publishes the time. */
+/** The shared memory in which a ticker publishes the time. */
 export class TickerCell {
   readonly buffer: SharedArrayBuffer;
   readonly periodUs: number;
-  /** One element, which changes with each tick, after the time. */
+  /** One element, incremented by each tick after it has stored the time. */
   readonly beats: Int32Array<SharedArrayBuffer>;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
 
@@ -33,7 +33,7 @@ export class TickerCell {
     return cell;
   }
 
-  /** @throws HandleError `ERR_HANDLE_INVALID` if `buffer` is no ticker's. */
+  /** @throws HandleError `ERR_HANDLE_INVALID` if `buffer` is not a ticker's. */
   static open(buffer: unknown): TickerCell {
     if (!isShared(buffer) || buffer.byteLength !== TICKER_CLOCK_BYTES) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no ticker clock's memory");
@@ -49,7 +49,7 @@ export class TickerCell {
     return cell;
   }
 
-  /** What was published last. */
+  /** The latest published time. */
   now(): number {
     return loadDouble(this.#now, 0);
   }
@@ -59,7 +59,7 @@ export class TickerCell {
     Atomics.add(this.beats, 0, 1);
   }
 
-  /** Tells all readers that nothing more will come. */
+  /** Makes all readers switch to the system clock. */
   end(): void {
     this.publish(ENDED);
   }

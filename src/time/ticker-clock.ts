@@ -6,25 +6,28 @@ import { systemClock } from './system-clock.ts';
 import { PERIOD_MS, TickerCell } from './ticker-cell.ts';
 import { startTicker } from './ticker-thread.ts';
 
-/** A ticker that is later than this is not to be relied on. */
+/** Beyond this delay, readers ignore the ticker. */
 const MOST_LATE_PERIODS = 10;
-/** A reader of one and the same tick looks at the system clock at least once in so many readings. */
+/**
+ * While it sees the same tick, a reader checks the system clock at least once per this many
+ * readings.
+ */
 const MOST_READINGS = 128;
 
 /** Options of {@link TickerClock.create}. */
 export interface TickerClockOptions {
-  /** Milliseconds from one tick to the next: 0.1 to 1000. Default 1. */
+  /** Milliseconds between ticks: 0.1 to 1000, fractions allowed. Default 1. */
   readonly periodMs?: number;
 }
 
 /**
- * The system clock's time, published in shared memory once a period by a thread of its own: to read
- * it is to load one number. For limiters that are asked millions of times a second.
+ * A clock for limiters that are called millions of times a second: reading it loads one number. A
+ * dedicated thread publishes the system clock's time in shared memory once per period.
  *
- * It lags behind by up to a period, and is never ahead. Where the ticker is dead, or late by more than
- * ten periods, a thread reads the system clock itself, until it ticks again; it notices at its next
- * reading, or within 128 if it reads all the time. Time never runs backwards for a thread; two threads
- * that read at the same moment may differ by ten periods.
+ * The clock lags by up to one period and is never ahead. If the ticker has ended, or is late by
+ * more than ten periods, readers use the system clock until it ticks again. A reader notices at its
+ * next reading, or within 128 readings if it reads continuously. Time never runs backwards within a
+ * thread; two threads that read at the same moment may differ by ten periods.
  *
  * @example
  * ```ts
@@ -35,7 +38,7 @@ export interface TickerClockOptions {
  * ```
  */
 export class TickerClock implements Clock {
-  /** Its handle's name. */
+  /** The kind of clock, as in its handle. */
   readonly name = 'ticker';
   readonly #cell: TickerCell;
   readonly #system: Clock;
@@ -43,11 +46,11 @@ export class TickerClock implements Clock {
   readonly #beats: Int32Array<SharedArrayBuffer>;
   #stop: (() => void) | undefined;
 
-  /** The latest instant that this thread has read. */
+  /** The latest time that this thread has read. */
   #nowUs = Number.NEGATIVE_INFINITY;
-  /** The tick that it is of. */
+  /** The tick it was read from. */
   #beat = 0;
-  /** Readings from one look at the system clock to the next, and how many of them are left. */
+  /** Readings between two checks of the system clock, and how many of them are left. */
   #gap = 1;
   #left = 0;
 
@@ -60,9 +63,10 @@ export class TickerClock implements Clock {
   }
 
   /**
-   * Starts a ticker: a worker thread, which does not keep the process alive. Resolves when it ticks.
+   * Starts a ticker: a worker thread that does not keep the process alive. Resolves at the first
+   * tick.
    *
-   * @throws RangeError, TypeError for a period out of its range.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static async create(options: TickerClockOptions = {}): Promise<TickerClock> {
     const { periodMs = 1 } = checkObject('options', options);
@@ -72,9 +76,9 @@ export class TickerClock implements Clock {
   }
 
   /**
-   * Attaches to a ticker of another thread.
+   * Attaches this thread to the ticker behind a handle.
    *
-   * @throws HandleError if `handle` is no ticker clock's.
+   * @throws HandleError if `handle` is not a ticker clock's.
    */
   static attach(handle: ClockHandle): TickerClock {
     const { name, buffer } = readFields("a clock's handle", handle, 'name', 'buffer');
@@ -84,7 +88,7 @@ export class TickerClock implements Clock {
     return TickerClock.over(TickerCell.open(buffer), systemClock);
   }
 
-  /** Reads a cell that somebody else publishes the time of `system` in. @internal */
+  /** Creates a reader of a cell in which the time of `system` is published. @internal */
   static over(cell: TickerCell, system: Clock): TickerClock {
     return new TickerClock(cell, system);
   }
@@ -94,19 +98,19 @@ export class TickerClock implements Clock {
   }
 
   now(): number {
-    // A plain read costs a fifth of Atomics.load. An optimizer might keep its result, but not past
-    // the next look.
+    // A plain read costs a fifth of Atomics.load. If an optimizer caches it, the next look corrects
+    // it.
     if (this.#beats[0] === this.#beat && --this.#left > 0) return this.#nowUs;
     return this.#look();
   }
 
-  /** Reads the cell and the system clock, and decides which of them to believe. */
+  /** Reads the cell and the system clock, and decides which of them to use. */
   #look(): number {
     const beat = Atomics.load(this.#beats, 0);
     const publishedUs = this.#cell.now();
     const systemUs = this.#system.now();
     const lateUs = systemUs - publishedUs;
-    // No memory, however damaged, makes this clock run ahead.
+    // Even damaged memory cannot make this clock run ahead.
     const isInTime = lateUs >= 0 && lateUs <= this.#mostLateUs;
     const isSeenAgain = beat === this.#beat;
     this.#beat = beat;
@@ -115,13 +119,13 @@ export class TickerClock implements Clock {
     return this.#reach(isInTime ? publishedUs : systemUs);
   }
 
-  /** Forwards only: what was read from the system clock may be ahead of what the ticker publishes. */
+  /** Never moves back: an earlier reading of the system clock may be ahead of the ticker. */
   #reach(us: number): number {
     if (us > this.#nowUs) this.#nowUs = us;
     return this.#nowUs;
   }
 
-  /** Sleeps by the system clock. After it, this thread reads `untilUs` or later. */
+  /** Sleeps on the system clock. Afterwards this thread reads `untilUs` or later. */
   async sleep(untilUs: number, options?: SleepOptions): Promise<void> {
     await this.#system.sleep(untilUs, options);
     this.#reach(untilUs);
@@ -129,13 +133,13 @@ export class TickerClock implements Clock {
 
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void {
     this.#system.sleepSync(untilUs, options);
-    // An alarm may have ended it before.
+    // An alarm may have ended the sleep early.
     if (this.#system.now() >= untilUs) this.#reach(untilUs);
   }
 
   /**
-   * Ends the ticker's thread; all readers of all threads go on with the system clock. Only the object
-   * that started it can do so: on one that was attached this does nothing.
+   * Ends the ticker's thread; readers in all threads continue with the system clock. Has no effect
+   * on an attached clock: only the object that started the ticker can end it.
    */
   dispose(): void {
     if (this.#stop === undefined) return;
@@ -144,7 +148,7 @@ export class TickerClock implements Clock {
     this.#cell.end();
   }
 
-  /** {@link dispose}, for `using`. Node has the symbol from version 20.4 on. */
+  /** {@link dispose}, for `using`. Requires Node 20.4 or later. */
   [Symbol.dispose](): void {
     this.dispose();
   }

@@ -3,15 +3,16 @@ import { runTicker } from './ticker.ts';
 import type { TickerCell } from './ticker-cell.ts';
 
 /**
- * Starts the thread that publishes the time in `cell`. Resolves at its first tick, with what stops
- * it. It does not keep the process alive, and no way of its ending is an error: readers are told.
+ * Starts the thread that publishes the time in `cell`. Resolves at its first tick with a function
+ * that stops it. It does not keep the process alive. It may end at any time without an error:
+ * readers then use the system clock.
  */
 export async function startTicker(cell: TickerCell): Promise<() => void> {
-  // The only use of Node in the core, and none for those who only read.
+  // The core's only dependency on Node, loaded only to start a ticker.
   const { Worker } = await import('node:worker_threads');
   return new Promise((resolve, reject) => {
     const program = `(${runTicker})(require('node:worker_threads'), ${JSON.stringify(TICKER_CLOCK)})`;
-    // Without the options of the process: a loader or a debugger has no business there.
+    // Ignore the process's options: the thread needs no loader or debugger.
     const worker = new Worker(program, { eval: true, workerData: cell.buffer, execArgv: [] });
     worker.once('message', () => {
       worker.unref();

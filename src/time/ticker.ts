@@ -1,16 +1,16 @@
 import type { TICKER_CLOCK } from '../memory/layout.ts';
 
-/** What a ticker needs of `node:worker_threads`. */
+/** The parts of `node:worker_threads` that a ticker uses. */
 interface Thread {
   readonly parentPort: { postMessage(message: unknown): void } | null;
   readonly workerData: SharedArrayBuffer;
 }
 
 /**
- * The ticker's side: publishes the time once a period, for as long as its thread lives. The thread is
- * started from this function's text, so that it needs no file, which a bundler would leave behind.
- * Hence it uses nothing but its arguments and what every thread has, and holds no function, which a
- * bundler that keeps names would wrap in a call to one of its own.
+ * Publishes the time once per period until its thread ends. The thread runs this function's source
+ * text, because bundlers would not include a separate file. Invariant: the function uses only its
+ * arguments and globals, and contains no function, which bundlers that keep names would wrap in a
+ * call to a helper.
  */
 export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TICKER_CLOCK): never {
   const time = new Float64Array(1);
@@ -21,7 +21,7 @@ export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TI
   const bed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   let dueUs = 0;
   for (;;) {
-    // As the system clock reads it.
+    // The same reading as the system clock's.
     const read = process.hrtime();
     const nowUs = read[0] * 1e6 + read[1] / 1e3;
     if (nowUs < dueUs) {
@@ -32,7 +32,7 @@ export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TI
     Atomics.store(cell, 0, bits[0] as bigint); // the same eight bytes
     Atomics.add(beats, 0, 1);
     if (dueUs === 0 && parentPort !== null) parentPort.postMessage('ticking');
-    // By a schedule, so that late wake-ups do not add up; what was missed is not made up for.
+    // From the due time, so that late wake-ups do not accumulate; missed ticks are skipped.
     dueUs = Math.max(dueUs + periodUs, nowUs);
   }
 }

@@ -5,14 +5,14 @@ import { PEERS } from '../../bench/parts/threads.ts';
 import { FULL } from '../../bench/settings.ts';
 import { VARIANTS } from '../../bench/variants.ts';
 
-test('every peer and every variant has a name of its own', () => {
+test('all peers and variants have different names', () => {
   const names = PEERS.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(names).toEqual(expect.arrayContaining(VARIANTS.map(({ name }) => name)));
 });
 
 test.each(CALL_AIMS)(
-  'the aim of $variant beside $peer ($load.name, $threads threads) is about what is measured',
+  'the aim of $variant compared with $peer ($load.name, $threads threads) refers to a measurement',
   ({ variant, peer, load, threads, atMost, timesFaster }) => {
     expect(VARIANTS.map(({ name }) => name)).toContain(variant);
     expect(FULL.loads).toContain(load);

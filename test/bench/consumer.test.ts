@@ -9,7 +9,7 @@ test('every call and every admission is counted', async () => {
   expect(report.elapsedNs).toBeGreaterThanOrEqual(1e6);
 });
 
-test.each([1, 8, 64])('%i calls that answer later are under way at a time', async (inFlight) => {
+test.each([1, 8, 64])('%i async calls are in flight at a time', async (inFlight) => {
   let calls = 0;
   let underWay = 0;
   let most = 0;

@@ -15,7 +15,7 @@ const SECTION: Section = {
   versions: ['cat 1.2'],
 };
 
-test('a report opens with command, machine, versions and aims, and shows tables and pictures', () => {
+test('a report starts with command, machine, versions and aims, and contains tables and pictures', () => {
   expect(renderReport('npm run bench', 'a machine.', [SECTION, SECTION])).toBe(
     [
       '`npm run bench`, on a machine.',
@@ -40,7 +40,7 @@ test('a report opens with command, machine, versions and aims, and shows tables 
   );
 });
 
-test('the measured part is replaced and all around it stays', () => {
+test('the measured part is replaced, and everything around it stays', () => {
   const first = replaceMeasured(PAGE, 'first');
   const second = replaceMeasured(first, 'second');
   const [before = '', after = '', ...more] = second.split('\n\nsecond\n\n');
@@ -50,6 +50,6 @@ test('the measured part is replaced and all around it stays', () => {
   expect(replaceMeasured(second, 'first')).toBe(first);
 });
 
-test('a page without a place for it is refused', () => {
+test('a page without markers is rejected', () => {
   expect(() => replaceMeasured('# Performance\n', 'first')).toThrow(/must have a line <!--/);
 });

@@ -14,7 +14,7 @@ function slowly(spends: readonly Spend[], rate: number): number {
   return most;
 }
 
-test(`the tightest interval is found among all of them (ZEROTIME_SEED=${SEED})`, () => {
+test(`finds the tightest interval of all (ZEROTIME_SEED=${SEED})`, () => {
   const random = new Random(SEED);
   for (let round = 0; round < 300; round++) {
     const spends = Array.from({ length: random.below(30) }, () => {
@@ -26,6 +26,6 @@ test(`the tightest interval is found among all of them (ZEROTIME_SEED=${SEED})`,
   }
 });
 
-test('spends that nobody made break no bound', () => {
+test('an empty list of spends breaks no bound', () => {
   expect(mostBeyondRate([], 1)).toBe(0);
 });

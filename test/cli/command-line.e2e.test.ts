@@ -8,7 +8,7 @@ const folder = mkdtempSync(join(tmpdir(), 'zerotime-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the zerotime command', () => {
-  it('knows its version', async () => {
+  it('prints its version', async () => {
     const manifest = new URL('../../package.json', import.meta.url);
     const { version } = JSON.parse(readFileSync(manifest, 'utf8'));
     expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
@@ -40,7 +40,7 @@ describe('the zerotime command', () => {
     expect(stderr).toMatch(text);
   });
 
-  it('leaves an existing file alone until there is a result', async () => {
+  it('keeps an existing file unchanged until there is a result', async () => {
     const path = join(folder, 'kept.json');
     writeFileSync(path, 'old');
     await runCli(['load', '--json', path, '--rate', 'wrong']);

@@ -12,10 +12,12 @@ import { commentExamplesOf, type Example, examplesOf } from './fences.ts';
 import { CHECKS, instrumented } from './instrument.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** In the build, so that `zerotime` is the package itself, by its own exports. */
+/**
+ * In the build folder, so that `zerotime` resolves to the package itself through its own exports.
+ */
 const SCRATCH = join(ROOT, 'dist/examples');
 const CHECKS_FILE = join(SCRATCH, 'checks.mjs');
-/** What the examples in comments use and do not say. */
+/** Variables that the examples in comments use without declaring them. */
 const SCENERY = `
 declare global {
   const client: import('zerotime/redis').RedisClient;
@@ -32,7 +34,7 @@ export {};
 
 const pages = ['README.md', ...filesIn('docs', '.md')];
 const shown = pages.flatMap((page) => examplesOf(page, read(page)));
-/** Those that begin with a comment that names their file show that file. */
+/** Blocks that start with a comment naming a file; they repeat that file. */
 const listings = shown.flatMap((example) => {
   const [, path] = /^\/\/ ((?:docs\/examples|test\/support)\/[\w-]+\.ts):/.exec(example.code) ?? [];
   return path === undefined ? [] : [{ path, example }];
@@ -61,7 +63,7 @@ function fileOf(example: Example, ending: string): string {
   return join(SCRATCH, place(example).replaceAll(/[^\w.]/g, '-') + ending);
 }
 
-/** Imports and declarations that an example in a comment leaves out. */
+/** Adds the imports that an example in a comment leaves out. */
 function completed({ code }: Example): string {
   const used = (entry: object) =>
     Object.keys(entry).filter((name) => new RegExp(`\\b${name}[.(]`).test(code));
@@ -75,7 +77,7 @@ function completed({ code }: Example): string {
   ].join('\n');
 }
 
-/** Complaints of the compiler, each with its file. */
+/** Errors of the compiler, each with its file. */
 function complaints(files: ReadonlyMap<string, string>): string[] {
   for (const [file, code] of files) writeFileSync(file, code);
   const program = ts.createProgram([...files.keys()], {
@@ -108,7 +110,7 @@ afterAll(async () => {
 });
 
 describe('the examples of the documentation', () => {
-  test('are there, on each page that must have some', () => {
+  test('exist on each page that must have some', () => {
     const with_ = new Set(examples.map(({ page }) => page));
     expect([...with_]).toEqual(expect.arrayContaining(['README.md', 'docs/guide.md']));
     expect(comments.length).toBeGreaterThanOrEqual(7);
@@ -121,7 +123,7 @@ describe('the examples of the documentation', () => {
   });
 
   test.each(examples.map((example) => ({ at: place(example), example })))(
-    '$at does what it says',
+    '$at prints and throws what it says',
     async ({ example }) => {
       if (LACKS_REDIS && example.code.includes('REDIS_URL')) return;
       const file = fileOf(example, '.mjs');
@@ -134,7 +136,7 @@ describe('the examples of the documentation', () => {
   );
 });
 
-test('the files of docs/examples and the algorithm are shown as they are, each on a page', () => {
+test('the files of docs/examples and the algorithm are shown unchanged, each on a page', () => {
   const files = [...filesIn('docs/examples', '.ts'), 'test/support/plain-bucket.ts'];
   expect(listings.map(({ path }) => path).sort()).toEqual(files);
   for (const { path, example } of listings) expect(`${example.code}\n`).toBe(read(path));

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * What a fenced block may be. Anything else fails the test, so that no example escapes it:
+ * The languages of fenced blocks. Any other fails the test, so that no example escapes it:
  *
  * - `ts`: run and type-checked.
- * - `text`: the exact output of the `ts` block before it, with nothing but blank lines between.
- * - `sh`: commands for a terminal. `printout`: what a command printed once, timings and all.
- * - `signature`, `pseudocode`, `diagram`: for the eye.
+ * - `text`: the exact output of the `ts` block before it, with only blank lines between.
+ * - `sh`: commands for a terminal. `printout`: the output of one run of a command, including timings.
+ * - `signature`, `pseudocode`, `diagram`: for reading only.
  */
 const LANGUAGES = ['ts', 'text', 'sh', 'printout', 'signature', 'pseudocode', 'diagram'] as const;
 type Language = (typeof LANGUAGES)[number];
@@ -20,7 +20,7 @@ interface Block {
   readonly end: number;
 }
 
-/** A `ts` block, and what it must print. */
+/** A `ts` block and its expected output. */
 export interface Example {
   readonly page: string;
   /** Line of the first line of code, from 1. */
@@ -33,7 +33,10 @@ function isLanguage(text: string): text is Language {
   return (LANGUAGES as readonly string[]).includes(text);
 }
 
-/** @throws Error that names page and line, for a fence that is none of {@link LANGUAGES} or not closed. */
+/**
+ * @throws Error, naming page and line, for a fence that is unclosed or not one of {@link
+ * LANGUAGES}.
+ */
 function blocksOf(page: string, lines: readonly string[]): Block[] {
   const blocks: Block[] = [];
   let open: { language: Language; line: number } | undefined;

@@ -9,11 +9,13 @@ import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 
 const FLEET = new URL('../../dist/docs/examples/fleet.js', import.meta.url).pathname;
 const RATE = 500;
-/** Half of it is eight seconds' worth: once that is gone, the bucket is not full before the test is over. */
+/**
+ * The test takes half of it, eight seconds' worth, so the bucket cannot fill up during the test.
+ */
 const BURST = 8000;
 
 describe.skipIf(LACKS_REDIS)('docs/examples/fleet.ts', () => {
-  test('three processes of two threads keep one limit, by the clock of the server', async () => {
+  test("three processes of two threads keep one limit, by the server's clock", async () => {
     const server = await RedisServer.start();
     const { client, send, end } = await CONNECT.redis(server.url);
     const zeroTime = async () => {
@@ -41,7 +43,7 @@ describe.skipIf(LACKS_REDIS)('docs/examples/fleet.ts', () => {
     const admitted = parts.reduce((all, part) => all + part, 0);
     expect(admitted).toBe(Number(total));
     expect(admitted).toBeLessThanOrEqual(BURST + RATE * Number(seconds) + RATE * 0.001);
-    // Not one more and not one less: so far has the bucket moved on.
+    // The bucket's zero-time moved by exactly the tokens admitted.
     expect(moved).toBe(BigInt(admitted) * BigInt(scheduleOf(limit).ticksPerToken));
     expect(admitted).toBeGreaterThan(BURST / 10);
   });

@@ -7,10 +7,10 @@ import { expect, onTestFinished, test } from 'vitest';
 const SERVE = new URL('../../dist/docs/examples/serve.js', import.meta.url).pathname;
 const THREADS = 3;
 const BURST = 7;
-/** So few that none comes while the test runs. */
+/** So slow that no token arrives during the test. */
 const PER_HOUR = 0.01;
 
-/** Starts the example, and resolves with the port of each of its threads. */
+/** Starts the example; resolves with the port of each thread. */
 async function serve(script: string): Promise<number[]> {
   const settings = { PORT: '0', THREADS: `${THREADS}`, BURST: `${BURST}`, PER_HOUR: `${PER_HOUR}` };
   const server = spawn(process.execPath, [SERVE, script], {
@@ -29,7 +29,7 @@ async function serve(script: string): Promise<number[]> {
   return ports;
 }
 
-/** One request, from this address of the machine itself. */
+/** Sends one request from this loopback address. */
 async function get(port: number | undefined, localAddress: string): Promise<IncomingMessage> {
   const sent = request({ host: '127.0.0.1', port, localAddress, agent: false }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -38,7 +38,7 @@ async function get(port: number | undefined, localAddress: string): Promise<Inco
 }
 
 test.each(['node-http.js', 'fastify.js', 'express.js'])(
-  '%s keeps one limit for each client over all of its threads',
+  '%s keeps one limit per client over all of its threads',
   async (script) => {
     const ports = await serve(script);
     expect(new Set(ports).size).toBe(THREADS);
@@ -54,9 +54,9 @@ test.each(['node-http.js', 'fastify.js', 'express.js'])(
       expect(headers['ratelimit-policy']).toBe(`"default";q=${BURST}`);
       const seconds = headers['retry-after'];
       if (statusCode === 200) expect(seconds).toBeUndefined();
-      else expect(seconds).toMatch(/^3[56]\d{4}$/); // an hour holds a hundredth of a token
+      else expect(seconds).toMatch(/^3[56]\d{4}$/); // an hour adds a hundredth of a token
     }
-    // Another client has its own.
+    // Another client has its own limit.
     const other = await get(ports[0], '127.0.0.2');
     expect([other.statusCode, other.headers['ratelimit']]).toEqual([
       200,

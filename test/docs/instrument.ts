@@ -1,10 +1,12 @@
 import ts from 'typescript';
 import type { Example } from './fences.ts';
 
-/** Matches where a comment promises something; each must belong to a statement. */
+/** Matches a comment that promises a value or an error; each must follow a statement. */
 const PROMISE = /\/\/ (->|throws) (.*)$/gm;
 
-/** Runs in the examples' own process: compares, and fails where a promise was never looked at. */
+/**
+ * Runs in the process of the example: compares values, and fails if a promise was never reached.
+ */
 export const CHECKS = `
 import { inspect } from 'node:util';
 const looked = new Set();
@@ -49,8 +51,8 @@ function promised(statement: ts.Statement): ts.Expression | undefined {
 }
 
 /**
- * An example as a module that checks what its comments promise: `expression; // -> value`, as
- * `util.inspect` shows it, and `statement; // throws CODE` or `// throws CODE: message`.
+ * Turns an example into a module that checks its comments: `expression; // -> value`, as shown by
+ * `util.inspect`, and `statement; // throws CODE` or `// throws CODE: message`.
  */
 export function instrumented({ page, line: firstLine, code }: Example, checks: string): string {
   const file = ts.createSourceFile('example.ts', code, ts.ScriptTarget.Latest, true);

@@ -17,7 +17,7 @@ function prose(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
 }
 
-/** The anchors of a page, as GitHub makes them of its headings. */
+/** The anchors of a page, as GitHub derives them from its headings. */
 function anchors(page: string): string[] {
   return [...prose(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
     heading
@@ -27,7 +27,7 @@ function anchors(page: string): string[] {
   );
 }
 
-test.each(PAGES)('every link of %s leads somewhere', (page) => {
+test.each(PAGES)('every link of %s has a target', (page) => {
   const links = [...prose(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, to = '']) => to);
   const dead = links.filter((link) => {
     const [path = '', anchor] = link.split('#');
@@ -38,7 +38,7 @@ test.each(PAGES)('every link of %s leads somewhere', (page) => {
   expect(dead).toEqual([]);
 });
 
-test.each(PAGES)('every source and test that %s names is there', (page) => {
+test.each(PAGES)('every source and test named in %s exists', (page) => {
   const named = [...prose(page).matchAll(/`((?:src|test|workers|bench)\/[\w./-]+)`/g)];
   expect(named.flatMap(([, path = '']) => (existsSync(join(ROOT, path)) ? [] : path))).toEqual([]);
 });

@@ -12,19 +12,16 @@ function shownOn(page: string): string[] {
   return [...text.matchAll(/\(images\/(.*)\.svg\)/g)].map(([, name = '']) => name);
 }
 
-test.each(SCENES)(
-  'the picture of $name is what the limiter does (npm run docs:pictures)',
-  (scene) => {
-    const committed = readFileSync(new URL(`${scene.name}.svg`, IMAGES), 'utf8');
-    expect(draw(scene.title, play(scene))).toBe(committed);
-  },
-);
+test.each(SCENES)('the picture of $name matches the limiter (npm run docs:pictures)', (scene) => {
+  const committed = readFileSync(new URL(`${scene.name}.svg`, IMAGES), 'utf8');
+  expect(draw(scene.title, play(scene))).toBe(committed);
+});
 
-test('the picture of a simulation is what the command draws (npm run docs:pictures)', async () => {
+test("the picture of a simulation matches the command's output (npm run docs:pictures)", async () => {
   expect(await drawSimulation()).toBe(readFileSync(new URL(`${SIMULATION}.svg`, IMAGES), 'utf8'));
 });
 
-test('every picture is drawn, and shown on a page', () => {
+test('every picture is generated, and shown on a page', () => {
   const choosing = shownOn('choosing.md');
   const measured = shownOn('performance.md');
   const simulated = shownOn('simulate.md');

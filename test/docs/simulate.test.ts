@@ -5,7 +5,7 @@ import { runCli } from '../cli/support/run-cli.ts';
 const PAGE = readFileSync(new URL('../../docs/simulate.md', import.meta.url), 'utf8');
 const EXAMPLE = /^```sh\nnpx zerotime (simulate .*)\n```\n\n```printout\n([\s\S]*?)^```$/gm;
 
-/** Words as a shell makes them; the examples quote with ' alone. */
+/** Splits a command like a shell; the examples only use single quotes. */
 function words(command: string): string[] {
   return [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare);
 }
@@ -19,7 +19,7 @@ test('docs/simulate.md has examples', () => {
   expect(examples.length).toBe(2);
 });
 
-test.each(examples)('$command prints what the page says', async ({ command, printed }) => {
+test.each(examples)('$command prints what the page shows', async ({ command, printed }) => {
   const { code, stdout } = await runCli(words(command));
   expect(code).toBe(0);
   expect(stdout.trim()).toBe(printed.trim());

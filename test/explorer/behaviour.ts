@@ -2,26 +2,26 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Step, sameStep, wordOf } from './step.ts';
 import type { TakenStep } from './turns.ts';
 
-/** How a step touches its word. */
+/** How a step accesses its word. */
 export const READ = 1;
 export const WRITE = 2;
 
 /**
- * What a thread does after it has seen certain values. A thread is deterministic, so the values
- * that its steps saw say everything: which step comes next, and what its operations returned.
+ * A thread's behaviour after its steps have read certain values. A thread is deterministic, so
+ * these values determine its next step and the results of its operations.
  */
 export class Progress {
   readonly id: number;
   readonly parent: Progress | undefined;
-  /** The step that comes next; undefined at the end of the thread, or where it is not known yet. */
+  /** The next step; undefined at the end of the thread, or if not known yet. */
   step: Step | undefined;
   isAtEnd = false;
   #results: readonly unknown[] = [];
   #outcome = '[]';
   readonly after = new Map<bigint, Progress>();
-  /** How the thread touches words from here on, as far as it was seen. */
+  /** How the thread accesses words from here on, as observed so far. */
   readonly future = new Map<number, number>();
-  /** Of these it was relied on that the thread does not touch them so from here on. */
+  /** Accesses that the search assumed the thread not to make from here on. */
   readonly #avoided = new Map<number, number>();
 
   constructor(id: number, parent?: Progress) {
@@ -29,7 +29,7 @@ export class Progress {
     this.parent = parent;
   }
 
-  /** What the operations returned that are done. */
+  /** The results of the completed operations. */
   get results(): readonly unknown[] {
     return this.#results;
   }
@@ -39,12 +39,12 @@ export class Progress {
     this.#outcome = JSON.stringify(results);
   }
 
-  /** The same as text. */
+  /** The results as text. */
   get outcome(): string {
     return this.#outcome;
   }
 
-  /** Whether it is known how the thread goes on. */
+  /** Whether the thread's continuation is known. */
   get isKnown(): boolean {
     return this.isAtEnd || this.step !== undefined;
   }
@@ -54,19 +54,21 @@ export class Progress {
     return this.step !== undefined && this.step.operation !== this.parent?.step?.operation;
   }
 
-  /** Operations that are done. */
+  /** Number of completed operations. */
   get done(): number {
     return this.step?.operation ?? this.results.length;
   }
 
-  /** Whether the thread is not seen to touch a word in any of these ways from here on. */
+  /**
+   * Whether the thread has not been observed to access a word in any of these ways from here on.
+   */
   avoids(word: number, ways: number): boolean {
     if (((this.future.get(word) ?? 0) & ways) !== 0) return false;
     this.#avoided.set(word, (this.#avoided.get(word) ?? 0) | ways);
     return true;
   }
 
-  /** Notes a touch; true if it was relied on that there would be none. */
+  /** Records an access. Returns whether the search had assumed that there would be none. */
   touch(word: number, ways: number): boolean {
     const known = this.future.get(word) ?? 0;
     if ((known & ways) === ways) return false;
@@ -75,18 +77,18 @@ export class Progress {
   }
 }
 
-/** What a thread does, whatever it sees, as far as it was seen. */
+/** A thread's behaviour for all values it may read, as observed so far. */
 export class Behaviour {
   readonly start: Progress;
   #count = 0;
-  /** Whether something was seen that it was relied on not to happen. */
+  /** Whether an assumption of the search turned out to be wrong. */
   isSurprised = false;
 
   constructor() {
     this.start = new Progress(this.#count++);
   }
 
-  /** Adds what a thread did in one run; `isAtEnd` unless it was stopped. */
+  /** Adds a thread's steps in one run; `isAtEnd` unless it was stopped. */
   learn(taken: readonly TakenStep[], results: readonly unknown[], isAtEnd: boolean): void {
     let progress = this.start;
     for (const { step, seen } of taken) {

@@ -16,8 +16,8 @@ const NOW_US = 1_000_000;
 const OTHER_RECORDS = RECORD_COUNT - 1;
 
 /**
- * `setup` is `rate burst initial free`. So many configuration records are free; the others are held by
- * threads that were terminated. With one, every second reconfiguration writes the record that was
+ * `setup` is `rate burst initial free`. `free` configuration records are free; terminated threads
+ * hold the others. With one free record, every second reconfiguration writes the record that was
  * live when an operation began.
  */
 export function create(setup: string): SharedArrayBuffer {

@@ -5,10 +5,10 @@ import type { Scenario } from './exploration.ts';
 import { Memory } from './step.ts';
 import { FAULT, STOPS, type TakenStep, Turns, WORD } from './turns.ts';
 
-/** What the threads did in one interleaving. */
+/** The outcome of one interleaving. */
 export interface Run {
   readonly taken: readonly TakenStep[];
-  /** Of the operations that returned, by thread. */
+  /** The results of completed operations, by thread. */
   readonly results: readonly (readonly unknown[])[];
   /** The memory at the end. */
   readonly memory: Memory;
@@ -16,7 +16,7 @@ export interface Run {
 
 const WORKER = compiled('test/workers/explored.js');
 
-/** Threads that wait for the next scenario: to start one takes as long as thousands of steps. */
+/** Idle threads, reused by the next scenario: starting one takes as long as thousands of steps. */
 const idle: Worker[] = [];
 
 function employ(): Worker {
@@ -25,7 +25,7 @@ function employ(): Worker {
   return worker;
 }
 
-/** Real threads that take their steps in the order that they are told, on real shared memory. */
+/** Real threads that take their steps in a prescribed order, on real shared memory. */
 export class Crew {
   readonly initial: Uint8Array;
   readonly #bytes: Uint8Array;
@@ -45,20 +45,21 @@ export class Crew {
     });
   }
 
-  /** Lets the threads go on with something else. */
+  /** Releases the threads for other scenarios. */
   close(): void {
     this.#turns.leave();
     idle.push(...this.#workers);
   }
 
-  /** The words that threads were seen to write. Only accesses to these are steps. */
+  /** The words that threads have been observed to write. Only accesses to these are steps. */
   get words(): number[] {
     return [...this.#turns.written.keys()].filter((word) => this.#turns.written[word] !== 0);
   }
 
   /**
-   * Follows a schedule, and then lets each thread that was not stopped run to its end. Undefined if
-   * a thread wrote a word that none was seen to write before: then the schedule means something else.
+   * Follows a schedule, then lets each thread that was not stopped run to its end. Undefined if a
+   * thread wrote a word not observed to be written before, because that changes what counts as a
+   * step.
    */
   run(schedule: readonly number[]): Run | undefined {
     this.#bytes.set(this.initial);
@@ -74,7 +75,7 @@ export class Crew {
     const taken = this.#turns.taken(schedule);
     const memory = new Memory(this.initial);
     for (const { step } of taken) memory.take(step);
-    // What the search believes of the words rests on this.
+    // The search's model of the words depends on this.
     if (Buffer.compare(new Uint8Array(memory.buffer), bytes) !== 0) {
       throw new Error(`the steps do not explain what the memory holds after ${schedule}`);
     }

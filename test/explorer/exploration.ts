@@ -1,57 +1,59 @@
 import type { ExploredKernel } from './explored-kernel.ts';
 import type { Operation } from './subject.ts';
 
-/** What is explored: which memory, and what each thread does on it. */
+/** A memory to explore, and the operations of each thread on it. */
 export interface Scenario {
   /** URL of a compiled {@link SubjectModule}. */
   readonly module: URL;
-  /** Passed to the module: which memory to lay down. */
+  /** Passed to the module: which memory to create. */
   readonly setup: string;
-  /** What the threads work with. Default: `atomics`. */
+  /** The kernel of the threads. Default: `atomics`. */
   readonly kernel?: ExploredKernel;
   readonly threads: readonly (readonly Operation[])[];
-  /** Whether a thread, any one of them, may be stopped for ever before any of its steps. */
+  /** Whether one thread may be stopped forever before any of its steps. */
   readonly stops?: boolean;
   /**
-   * The operation of the reference, by name, that another may be served as, with the same arguments.
-   * Only where another thread's operation overlaps it.
+   * Maps an operation to another operation of the reference that it may act as, with the same
+   * arguments, if an operation of another thread overlaps it.
    */
   readonly instead?: Readonly<Record<string, string>>;
 }
 
-/** How many operations of each thread had returned. */
+/** Number of completed operations, by thread. */
 export type Returned = readonly number[];
 
-/** What one interleaving did. */
+/** The history of one interleaving. */
 export interface Execution {
   /**
-   * What had returned when each operation, by thread, took its first step; undefined for one that
-   * took none.
+   * What had completed when each operation, by thread, took its first step; undefined for an
+   * operation without steps.
    */
   readonly begun: readonly (readonly (Returned | undefined)[])[];
-  /** Of the operations that returned, by thread. */
+  /** The results of completed operations, by thread. */
   readonly results: readonly (readonly unknown[])[];
   readonly observation: unknown;
 }
 
-/** An interleaving whose outcome no sequential order explains. */
+/** An interleaving whose outcome matches no sequential order. */
 export interface Violation {
-  /** Which thread took each step, or was stopped: replays with `Explorer.replay`. */
+  /** Which thread took each step or was stopped, for `Explorer.replay`. */
   readonly schedule: readonly number[];
   readonly execution: Execution;
 }
 
 /** The outcome of an exploration. */
 export interface Exploration {
-  /** How many interleavings there are, if those that differ in steps that commute are one. */
+  /**
+   * Number of interleavings; those that differ only in the order of commuting steps count as one.
+   */
   readonly interleavings: bigint;
-  /** Different states that these lead through. */
+  /** Number of distinct states. */
   readonly states: number;
-  /** Steps from one of these states to the next. */
+  /** Number of steps between states. */
   readonly steps: number;
-  /** Those before which a thread was stopped for ever. */
+  /** Number of steps before which a thread was stopped forever. */
   readonly stops: number;
-  /** Interleavings that real threads ran. The others are made of steps that were seen in those. */
+  /** Interleavings run on real threads. The others are composed of steps observed in these. */
   readonly runs: number;
   readonly violation: Violation | undefined;
 }

@@ -8,7 +8,7 @@ export function subjectModule(name: string): URL {
   return compiled(`test/explorer/${name}-subject.js`);
 }
 
-/** Explores a scenario to its end, or to its first violation. */
+/** Explores a scenario completely, or up to its first violation. */
 export async function explore(scenario: Scenario): Promise<Exploration> {
   const explorer = await Explorer.open(scenario);
   try {
@@ -18,7 +18,7 @@ export async function explore(scenario: Scenario): Promise<Exploration> {
   }
 }
 
-/** All unordered pairs of operations, each with itself too. */
+/** All unordered pairs of operations, including each with itself. */
 export function pairs(
   operations: Readonly<Record<string, Operation>>,
 ): [name: string, a: Operation, b: Operation][] {

@@ -8,7 +8,7 @@ import { webAssembly } from '../../src/memory/web-assembly.ts';
 import { compiled } from './compiled.ts';
 import { type Fault, faultyWords, type Words } from './faults.ts';
 
-/** A target of the engine, perhaps with a fault. */
+/** A target of the engine, optionally with a fault. */
 export type ExploredKernel = KernelName | `${KernelName} ${Fault}`;
 
 type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
@@ -16,7 +16,7 @@ type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
 const BUILDS = { buckets, window, keyed };
 const modules = new Map<string, object>();
 
-/** The module whose accesses are imported; compiled from the same sources as the one that ships. */
+/** The module with imported accesses, compiled from the same sources as the shipped one. */
 function exploredModule(name: keyof typeof BUILDS): object {
   if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
   const known = modules.get(name);
@@ -26,7 +26,9 @@ function exploredModule(name: keyof typeof BUILDS): object {
   return module;
 }
 
-/** The words of a region, through Atomics as they are now, so that each access can be a step. */
+/**
+ * The words of a region, accessed through the current Atomics so that each access can be a step.
+ */
 function wordsOf({ i64 }: Region): Words {
   return {
     load64: (at) => Atomics.load(i64, at >> 3),
@@ -35,7 +37,7 @@ function wordsOf({ i64 }: Region): Words {
   };
 }
 
-/** What the binary imports. */
+/** The binary's imports. */
 function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
   const { i32, i64, f64 } = region;
   const words = wordsOf(region);
@@ -59,7 +61,7 @@ function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
   };
 }
 
-/** What the JavaScript target imports: the accesses that ship, or faulty ones in their place. */
+/** The JavaScript target's imports: the shipped accesses, or faulty replacements. */
 function javascriptAccesses(region: Region, fault: Fault | undefined): Imports {
   const sound = accessesTo(region);
   if (fault === undefined) return { ...sound };
@@ -85,7 +87,7 @@ function javascriptAccesses(region: Region, fault: Fault | undefined): Imports {
   };
 }
 
-/** An instance of its own, whose accesses to the memory can be stepped through. */
+/** Creates a separate instance whose memory accesses can be stepped through. */
 export function exploredEngine<Engine>(
   module: keyof typeof BUILDS,
   kernel: ExploredKernel,
@@ -100,5 +102,5 @@ export function exploredEngine<Engine>(
           accesses: wasmAccesses(region, fault),
           ...imports,
         }).exports;
-  return { engine: engine as Engine, name }; // both targets are of one source
+  return { engine: engine as Engine, name }; // both targets have the same source
 }

@@ -21,7 +21,7 @@ describe('the explorer', () => {
     ['interval-counter', [[take], [advance, take]], '0*3 1*4 0*1 1*1 0*1', [[true], [null, false]]],
     ['two-step-log', [[take], [take]], '0*2 1*2 0*1 1*1 0*1 1*1', [[true], [true]]],
   ])(
-    'finds what is wrong with %s, and its schedule replays it',
+    'finds the fault of %s, and its schedule replays it',
     async (fault, threads, text, results) => {
       const explorer = await Explorer.open({
         module: subjectModule('faulty'),
@@ -94,15 +94,16 @@ describe('the explorer', () => {
     },
   );
 
-  it('sees every order of steps on one word, and one order of those that commute', async () => {
+  it('explores every order of steps on one word, and one order of commuting steps', async () => {
     const add: Operation = ['add', 0];
     const addElsewhere: Operation = ['add', 2];
-    // Two additions each, to one word: 4 choose 2 orders; three threads of one each: 3!.
+    // Two additions by each of two threads to one word: 4 choose 2 orders; three threads with one
+    // each: 3!.
     expect(await interleavings([add, add], [add, add])).toBe(6);
     expect(await interleavings([add], [add], [add])).toBe(6);
-    // They commute, but one of the two operations comes first.
+    // They commute, but the order of the two operations matters.
     expect(await interleavings([add], [addElsewhere])).toBe(2);
-    // Reads of a word that nobody writes are no steps.
+    // Reads of a word that is never written are not steps.
     expect(await interleavings([['load', 0]], [['load', 0]])).toBe(1);
     expect(await interleavings([['load', 0]], [add])).toBe(2);
   });
@@ -118,7 +119,7 @@ describe('the explorer', () => {
     });
   });
 
-  it('says so when a thread spins while another holds a lock', async () => {
+  it('reports a thread that spins while another holds a lock', async () => {
     const module = subjectModule('steps');
     const threads: Operation[][] = [[['lock', 0]], [['lock', 0]]];
     await expect(explore({ module, setup: '', threads })).rejects.toThrow('spins');

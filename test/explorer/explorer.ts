@@ -6,25 +6,25 @@ import { Specification } from './specification.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import type { SubjectModule } from './subject.ts';
 
-/** An interleaving of so many steps goes on for ever. */
+/** An interleaving with this many steps is considered endless. */
 const MAX_PATH = 500;
 
-/** Unwinds a search: a thread wrote a word that none was seen to write before. */
+/** Unwinds a search: a thread wrote a word not observed to be written before. */
 class Grown extends Error {}
 
 /**
  * Searches all interleavings of the threads' steps, depth-first.
  *
- * A thread is deterministic: what it does next depends on nothing but the values that its steps saw.
- * So once real threads have shown what they do after certain values, the search need not ask them
- * again; and a state is what the words hold, what each thread has seen, and which operations had
- * returned when each of them began. Where a state comes again the search does not go on again.
+ * A thread is deterministic: its next step depends only on the values that its steps have read. So
+ * once real threads have shown their behaviour for certain values, the search need not run them
+ * again. A state consists of the contents of the words, the values read by each thread, and which
+ * operations had completed when each operation began. The search continues from each state once.
  *
- * Where a thread's next step commutes with all that the others do from there on, as far as was seen,
- * only that thread goes on (a persistent set of one: Godefroid, Partial-Order Methods for the
- * Verification of Concurrent Systems, 1996). If more is seen later, the search starts over. Nor do
- * the first step of an operation and the last of another thread's commute: their order says which
- * of the two came first.
+ * If a thread's next step commutes with everything that the others have been observed to do from
+ * there on, only that thread continues (a persistent set of one: Godefroid, Partial-Order Methods
+ * for the Verification of Concurrent Systems, 1996). If a later observation contradicts this, the
+ * search starts over. The first step of an operation and the last step of another thread's
+ * operation never commute: their order determines which operation came first.
  */
 export class Explorer {
   readonly #scenario: Scenario;
@@ -35,7 +35,7 @@ export class Explorer {
   #behaviours: readonly Behaviour[] = [];
   #position: Position;
 
-  // What it has seen.
+  // The values it has read.
   readonly #visited = new Map<string, bigint>();
   #steps = 0;
   #stops = 0;
@@ -57,7 +57,7 @@ export class Explorer {
     this.#crew.close();
   }
 
-  /** Explores everything, or as far as the first violation. */
+  /** Explores everything, or up to the first violation. */
   explore(): Exploration {
     let interleavings = 0n;
     let isDone = false;
@@ -82,10 +82,10 @@ export class Explorer {
     };
   }
 
-  /** Takes one schedule again on real threads, to its end, and says what came out. */
+  /** Replays one schedule to its end on real threads, and returns the outcome. */
   replay(schedule: readonly number[]): { run: Run; execution: Execution; isExplained: boolean } {
     let run: Run | undefined;
-    // The first runs show which words are written.
+    // The first runs reveal which words are written.
     while (run === undefined) run = this.#crew.run([]) && this.#crew.run(schedule);
     const begun = this.#scenario.threads.map((): (Returned | undefined)[] => []);
     const done = (thread: number, at: number) => {
@@ -102,11 +102,11 @@ export class Explorer {
     return { run, execution, isExplained: this.#specification.explains(execution) };
   }
 
-  /** Goes to the start. */
+  /** Returns to the start. */
   #begin(): void {
     const { threads } = this.#scenario;
     if (this.#behaviours.length === 0) {
-      // The same operations do the same.
+      // Threads with the same operations behave the same.
       const known = new Map<string, Behaviour>();
       this.#behaviours = threads.map((operations) => {
         const name = JSON.stringify(operations);
@@ -124,7 +124,7 @@ export class Explorer {
     this.#stops = 0;
   }
 
-  /** Lets real threads run an interleaving that begins in this way. */
+  /** Runs an interleaving with this prefix on real threads. */
   #learn(schedule: readonly number[]): void {
     this.#runs++;
     const run = this.#crew.run(schedule);
@@ -136,7 +136,7 @@ export class Explorer {
     }
   }
 
-  /** Goes on from here in every way; returns the number of interleavings. */
+  /** Continues from here in every possible way; returns the number of interleavings. */
   #visit(): bigint {
     const { state, path, stopped } = this.#position;
     const known = this.#visited.get(state);
@@ -158,7 +158,7 @@ export class Explorer {
     return interleavings;
   }
 
-  /** A thread's next step, and what comes after it. */
+  /** Takes a thread's next step, and explores what follows. */
   #ahead(thread: number): { step: Step; before: Progress; after: Progress } {
     const { memory, path, progress } = this.#position;
     const before = progress[thread];
@@ -170,7 +170,7 @@ export class Explorer {
     return { step: before.step, before, after };
   }
 
-  /** Whether a thread's next step commutes with all that the others do from here on. */
+  /** Whether a thread's next step commutes with all later steps of the others. */
   #commutes(thread: number, able: readonly number[]): boolean {
     const { step, before, after } = this.#ahead(thread);
     const ends = after.done > before.done;

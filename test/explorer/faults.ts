@@ -1,7 +1,7 @@
 /** Accesses to 64-bit words, by byte offset. */
 export interface Words {
   load64(at: number): bigint;
-  /** Returns the word before. */
+  /** Returns the previous value. */
   exchange64(at: number, expected: bigint, next: bigint): bigint;
   store64(at: number, value: bigint): void;
 }
@@ -9,7 +9,7 @@ export interface Words {
 /** A tick in the word of a bucket, and in the state of a key's bucket. */
 const TICK = 8n;
 
-/** Faults in place of sound accesses: the explorer must find each of them, in both targets. */
+/** Faulty accesses. The explorer must find each of them, in both targets. */
 const FAULTS = {
   /** A compare-and-exchange is a load and a store. */
   torn: ({ load64, store64 }: Words): Pick<Words, 'exchange64'> => ({
@@ -20,7 +20,7 @@ const FAULTS = {
     },
   }),
 
-  /** A word that is loaded twice in a row is loaded once, as if kept in a register. */
+  /** Two consecutive loads of a word load it once, as if it were kept in a register. */
   stale({ load64, exchange64 }: Words): Partial<Words> {
     let known: { readonly at: number; readonly word: bigint } | undefined;
     return {

@@ -7,7 +7,7 @@ import { operations, type Reference } from './subject.ts';
 
 const INTERVAL = 100;
 
-/** Of a bucket without a refill, `take` says whether it took, and `borrow` what it owes. */
+/** For a bucket without a refill: `take` returns whether it succeeded, `borrow` the debt. */
 function bucket(initial: number, borrows: boolean): Reference {
   let tokens = initial;
   const take = (n = 1) => {
@@ -30,7 +30,7 @@ function window(model: WindowReference, limit: number): Reference {
   };
 }
 
-/** What the faulty limiters are meant to do. `setup` is which of them, and the limit. */
+/** The intended behaviour of the faulty limiters. `setup` is the limiter's name and its limit. */
 export function reference(setup: string): Reference {
   const [fault, limitText = '1'] = setup.split(' ');
   const limit = Number(limitText);

@@ -2,7 +2,8 @@ import type { Operation, Subject } from './subject.ts';
 
 export { reference } from './faulty-reference.ts';
 
-// What the explorer must find fault with: plain ports of what others do. Every word has 8 bytes.
+// Faulty limiters that the explorer must detect: plain ports of other libraries. Words have 8
+// bytes.
 
 /** Int32 indices. */
 const WORD = { fault: 0, limit: 2, clock: 4, state: 6 } as const;
@@ -16,15 +17,15 @@ function loadThenStore(words: Int32Array, n: number): boolean {
   return true;
 }
 
-/** folly's borrow: takes by compare-and-exchange, but reads what it owes in a second load. */
+/** folly's borrow: takes by compare-and-exchange, but reads its debt with a second load. */
 function twoLoadBorrow(words: Int32Array, n: number): number {
   Atomics.sub(words, WORD.state, n);
   return Math.max(0, -Atomics.load(words, WORD.state));
 }
 
 /**
- * The interval counter: `fetch_add` under the limit; past it, an exchange of the start opens the next
- * window, and a store then sets its count.
+ * The interval counter: `fetch_add` below the limit; past it, an exchange of the start opens the
+ * next window, and then a store sets its count.
  */
 function intervalCounter(words: Int32Array): boolean {
   const count = WORD.state;
@@ -58,7 +59,7 @@ const FAULTS = {
 };
 const NAMES = Object.keys(FAULTS);
 
-/** `setup` is which fault, and the limit. */
+/** `setup` is the fault's name and the limit. */
 export function create(setup: string): SharedArrayBuffer {
   const [fault = '', limit = '1'] = setup.split(' ');
   const buffer = new SharedArrayBuffer(256);
@@ -67,7 +68,7 @@ export function create(setup: string): SharedArrayBuffer {
   words[WORD.limit] = Number(limit);
   words[WORD.clock] = INTERVAL;
   const isBucket = fault === 'load-then-store' || fault === 'two-load-borrow';
-  // A bucket is full; a window was opened long ago and is full; a log is empty.
+  // The bucket is full, the window was opened long ago and is full, the log is empty.
   words[WORD.state] = fault === 'two-step-log' ? 0 : Number(limit);
   if (!isBucket) words[WORD.state + 2] = 0;
   return buffer;
@@ -85,7 +86,7 @@ export function attach(buffer: SharedArrayBuffer): Subject {
   };
 }
 
-/** What a thread that comes now is told, and the next one, and so on; the words for the buckets. */
+/** The answers to consecutive calls from now on; for buckets, the words. */
 export function observe(buffer: SharedArrayBuffer): unknown {
   const words = new Int32Array(buffer);
   const isBucket = (words[WORD.fault] ?? 0) < 2;

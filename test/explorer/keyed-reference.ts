@@ -2,16 +2,16 @@ import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
 import { KeyBuckets } from '../support/key-buckets.ts';
 import { operations, type Reference, type Subject, verdict } from './subject.ts';
 
-/** A token a second, and three at once. */
+/** One token per second, with a burst of three. */
 const TOKEN_US = 1e6;
 const BURST = 3;
-/** So much before now the buckets of the setup were charged. */
+/** How long ago the buckets of the setup were charged. */
 const EARLIER_US = 2e6;
 
-/** A key can have any of the 32 entries from its home on, and of as many from its second home on. */
+/** A key can have any of the 32 entries from its first home on, or of the 32 from its second. */
 const HALF_WINDOW = 32;
 
-/** How many places there are for keys that have both homes at the same entry, as all have here. */
+/** Number of places for keys that have both homes at the same entry, as all have here. */
 function placesOf(capacity: number): number {
   const entries = 2 * capacity;
   return entries > 2 * HALF_WINDOW ? HALF_WINDOW : entries;
@@ -24,13 +24,13 @@ interface Bucket {
 }
 
 interface Receipt {
-  /** Undefined for a key that was admitted without a bucket. */
+  /** Undefined for a key admitted without a bucket. */
   readonly bucket: Bucket | undefined;
   readonly n: number;
   readonly zeroUs: number | undefined;
 }
 
-/** `setup` is `whenFull capacity keys...`, as the subject's. Time is counted from now. */
+/** `setup` is `whenFull capacity keys...`, as for the subject. Time is counted from now. */
 export function reference(setup: string): Reference {
   const [whenFull, capacity, ...keys] = setup.split(' ');
   const places = placesOf(Number(capacity));
@@ -41,7 +41,7 @@ export function reference(setup: string): Reference {
   const shared: Bucket = { buckets: new KeyBuckets<number>(TOKEN_US, BURST), key: 0 };
   const withoutPlace = whenFull === 'share' ? shared : undefined;
 
-  /** A bucket that is full needs no place, and gives way to any other. */
+  /** A full bucket needs no place and can be replaced by any other. */
   const bucketOf = (key: number): Bucket | undefined => {
     const hasPlace = own.balance(key, 0) < BURST || own.notFull(0) < places;
     return hasPlace ? { buckets: own, key } : withoutPlace;
@@ -78,7 +78,7 @@ export function reference(setup: string): Reference {
         const retryUs = allowed ? 0 : (n - balance) * TOKEN_US;
         return verdict({ allowed, balance, retryUs, fullUs: (BURST - balance) * TOKEN_US });
       },
-      // What was taken without a place lapses: the key's own bucket is full.
+      // Tokens taken without a place are lost: the key's own bucket is full.
       refund: (key = 1, n = 1) => own.returnTokens(key, 0, n),
       cancel() {
         if (receipt === undefined) return null;

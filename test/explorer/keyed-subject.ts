@@ -14,15 +14,15 @@ export { reference } from './keyed-reference.ts';
 
 /** Long after the table's creation. */
 const NOW_US = 10_000_000;
-/** A token a second, and three at once. */
+/** One token per second, with a burst of three. */
 const SCHEDULE = continuous(1, 3);
 const KEYS = [1, 2, 3, 4];
-/** Each look at an entry that another thread holds makes more interleavings. */
+/** Kept small, because each look at an entry that another thread holds adds interleavings. */
 const LOOKS = 1;
 
 /**
- * `setup` is `whenFull capacity keys...`: the buckets of these have just become full again, and those
- * of keys with a `!` are not full yet. A table has two entries for each key of its capacity.
+ * `setup` is `whenFull capacity keys...`. The buckets of these keys have just become full again;
+ * those of keys with a `!` are not full yet. A table has two entries per key of its capacity.
  */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
@@ -58,7 +58,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Ho
   );
 }
 
-/** All keys have the same home, so that they are in each other's way. */
+/** All keys have the same home, so that they compete for entries. */
 function seek(buckets: HostedKeyed, key: number): void {
   buckets.seek(key, key);
 }

@@ -1,7 +1,7 @@
 import { ReferenceBucket } from '../support/reference-bucket.ts';
 import { operations, type Reference, type Subject } from './subject.ts';
 
-/** The most tokens that a lease takes at a time. */
+/** Maximum number of tokens that a lease takes at a time. */
 const SIZE = 64;
 
 /** `setup` is `burst initial`; time stands still. */
@@ -24,7 +24,7 @@ export function reference(setup: string): Reference {
       stock = 0;
       return true;
     };
-    /** Adds what is needed to the stock, or as much as others can spare. */
+    /** Adds the needed tokens to the stock, or up to half of the bucket if that is more. */
     const refill = (needed: number, most: number) => {
       const spared = Math.max(needed, Math.floor(Math.min(most, balance() / 2)));
       const taken = [spared, needed].find(takes);

@@ -21,7 +21,7 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-/** A bucket as TokenBucket makes one, but with a kernel that is given. */
+/** A bucket like those of TokenBucket, but with a given kernel. */
 class LeasedBucket extends BucketCalls {
   readonly kernel: BucketKernel;
   readonly #place: CellPlace;
@@ -49,7 +49,7 @@ class LeasedBucket extends BucketCalls {
   }
 }
 
-/** Each thread has a lease of its own. */
+/** Each thread has its own lease. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const bucket = new LeasedBucket(buffer, kernel);
   const lease = bucket.lease(64);

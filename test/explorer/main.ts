@@ -20,7 +20,7 @@ interface Options {
   readonly child?: true;
 }
 
-/** Explores what the parent names, one scenario after the other. */
+/** Explores the scenarios named by the parent, one after another. */
 function serve(): void {
   process.on('message', async (index: number) => {
     const scenario = SCENARIOS[index];
@@ -32,7 +32,7 @@ function serve(): void {
   });
 }
 
-/** Explores scenarios on all cores: in each process one scheduler and the threads that it drives. */
+/** Explores scenarios on all cores: each process has one scheduler and its threads. */
 async function exploreAll(indices: readonly number[]): Promise<Figures[]> {
   const queue = [...indices];
   const figures: Figures[] = [];

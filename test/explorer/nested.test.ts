@@ -11,9 +11,8 @@ import { Specification } from './specification.ts';
 import type { SubjectModule } from './subject.ts';
 import * as window from './window-subject.ts';
 
-// A small part of what the explorer does, without threads: all that one thread does happens between
-// two steps of the other. Here sources are run, not what the build made of them, so that mutants of
-// them can be told.
+// A small part of the exploration, without threads: everything that one thread does happens between
+// two steps of the other. It runs the sources instead of the build, so that mutants can be tested.
 
 const MODULES: Readonly<Record<string, SubjectModule>> = {
   bucket,
@@ -44,7 +43,7 @@ function moduleOf({ module }: Listed): SubjectModule {
   return found[1];
 }
 
-/** One thread runs; before its `at`-th step the other does all that it has to do. */
+/** One thread runs; before its `at`-th step the other runs completely. */
 function run(scenario: Listed, initial: Uint8Array, outer: number, at: number): Execution {
   const { attach, observe } = moduleOf(scenario);
   const buffer = new SharedArrayBuffer(initial.byteLength);
@@ -66,26 +65,23 @@ function run(scenario: Listed, initial: Uint8Array, outer: number, at: number): 
   return { begun, results, observation: observe(buffer) };
 }
 
-it.each(SUBJECTS)(
-  '%s: a thread that does all it has to do between two steps of another',
-  (name) => {
-    preemption.stalls = 0;
-    for (const scenario of PAIRS.filter(({ subject }) => subject === name)) {
-      const subject = moduleOf(scenario);
-      const initial = new Uint8Array(subject.create(scenario.setup)).slice();
-      // What the scenario excuses needs more turns than these.
-      const { setup, threads } = scenario;
-      const specification = new Specification({ setup, threads }, subject);
-      for (const outer of scenario.threads.keys()) {
-        for (let at = 1; ; at++) {
-          const before = preemption.stalls;
-          const execution = run(scenario, initial, outer, at);
-          if (preemption.stalls === before) break;
-          if (specification.explains(execution)) continue;
-          expect({ name: scenario.name, outer, at, ...execution }).toBe('what one order does');
-        }
+it.each(SUBJECTS)('%s: a thread that runs completely between two steps of another', (name) => {
+  preemption.stalls = 0;
+  for (const scenario of PAIRS.filter(({ subject }) => subject === name)) {
+    const subject = moduleOf(scenario);
+    const initial = new Uint8Array(subject.create(scenario.setup)).slice();
+    // Allowed alternatives in a scenario need more turns than these.
+    const { setup, threads } = scenario;
+    const specification = new Specification({ setup, threads }, subject);
+    for (const outer of scenario.threads.keys()) {
+      for (let at = 1; ; at++) {
+        const before = preemption.stalls;
+        const execution = run(scenario, initial, outer, at);
+        if (preemption.stalls === before) break;
+        if (specification.explains(execution)) continue;
+        expect({ name: scenario.name, outer, at, ...execution }).toBe('what one order does');
       }
     }
-    expect(preemption.stalls).toBeGreaterThan(5);
-  },
-);
+  }
+  expect(preemption.stalls).toBeGreaterThan(5);
+});

@@ -3,24 +3,24 @@ import type { Returned } from './exploration.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import { STOPS } from './turns.ts';
 
-/** Where a search is: what the words hold, what each thread has done, and how it came to that. */
+/** The position of a search: the contents of the words, and each thread's history. */
 export class Position {
   readonly memory: Memory;
   readonly progress: Progress[];
-  /** What had returned when each operation, by thread, took its first step. */
+  /** What had completed when each operation, by thread, took its first step. */
   readonly begun: (Returned | undefined)[][];
-  /** The thread that was stopped for ever, or -1. */
+  /** The thread that was stopped forever, or -1. */
   stopped = -1;
   /** The schedule so far. */
   readonly path: number[] = [];
   readonly #words: readonly number[];
   /** {@link begun} as text. */
   readonly #begunText: string[];
-  /** A number for what the words hold. */
+  /** A number for the contents of the words. */
   #contents: number;
   readonly #contentsOf = new Map<string, number>();
 
-  /** `words` are those that threads write. */
+  /** `words` are the words that threads write. */
   constructor(initial: Uint8Array, words: readonly number[], start: readonly Progress[]) {
     this.memory = new Memory(initial);
     this.progress = [...start];
@@ -38,13 +38,13 @@ export class Position {
     return this.#contentsOf.size - 1;
   }
 
-  /** All that what comes next depends on, as text. */
+  /** Everything that determines what can follow, as text. */
   get state(): string {
     let state = `${this.#contents}`;
     let thread = 0;
     for (const progress of this.progress) {
       const isStopped = thread === this.stopped;
-      // Of a thread that takes no more steps, only what it returned matters.
+      // For a thread without further steps only its results matter.
       state +=
         progress.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
       state += this.#begunText[thread++];
@@ -52,14 +52,14 @@ export class Position {
     return state;
   }
 
-  /** The threads that have a step to take. */
+  /** The threads that have a next step. */
   get able(): number[] {
     return [...this.progress.keys()].filter(
       (thread) => thread !== this.stopped && this.progress[thread]?.isAtEnd === false,
     );
   }
 
-  /** Lets a thread take its step, does `visit`, and takes the step back. */
+  /** Lets a thread take its step, calls `visit`, and undoes the step. */
   go<T>(thread: number, step: Step, before: Progress, after: Progress, visit: () => T): T {
     const begun = this.begun[thread] ?? [];
     const word = wordOf(step.address);
@@ -90,7 +90,9 @@ export class Position {
     return visited;
   }
 
-  /** Stops a thread for ever, does `visit`, and takes that back. It commutes with all that others do. */
+  /**
+   * Stops a thread forever, calls `visit`, and undoes that. It commutes with all steps of others.
+   */
   stop<T>(thread: number, visit: () => T): T {
     this.stopped = thread;
     this.path.push(thread + STOPS);

@@ -4,7 +4,7 @@ import type { ExploredKernel } from './explored-kernel.ts';
 import type { Listed } from './scenarios.ts';
 import { scheduleText } from './schedule-text.ts';
 
-/** What one exploration comes to. */
+/** The summary of one exploration. */
 export interface Figures {
   readonly kernel: ExploredKernel;
   readonly subject: string;
@@ -67,7 +67,7 @@ const numbers = (figures: Figures) => [
   verdict([figures]),
 ];
 
-/** A line for each scenario. */
+/** One line per scenario. */
 export function fullTable(figures: readonly Figures[]): string {
   const rows = figures.map((one) => [
     one.kernel,
@@ -82,7 +82,7 @@ export function fullTable(figures: readonly Figures[]): string {
   });
 }
 
-/** A line for each kernel, subject and shape, and the sum. */
+/** One line per kernel, subject and shape, and the total. */
 export function summaryTable(
   figures: readonly Figures[],
   seconds: number,

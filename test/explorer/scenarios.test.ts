@@ -28,7 +28,7 @@ describe('in every interleaving, with a thread stopped before any step, each ope
   });
 });
 
-describe('schedules that were wrong once are right now, in both kernels:', () => {
+describe('schedules that once failed now pass, in both kernels:', () => {
   const titled = REGRESSIONS.flatMap(({ name, schedule }): [title: string, schedule: string][] => [
     [`atomics ${name}`, schedule],
     [`wasm ${name}`, schedule],

@@ -3,14 +3,14 @@ import { pairs, subjectModule, triples } from './explore.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
 import type { Operation } from './subject.ts';
 
-/** A scenario of the list that is explored from end to end. */
+/** A scenario of the list that is explored completely. */
 export interface Listed extends Scenario {
   readonly kernel: ExploredKernel;
   readonly subject: string;
   readonly name: string;
 }
 
-/** What a scenario is called; no two have the same title. */
+/** The scenario's unique title. */
 export function title({
   kernel,
   subject,
@@ -19,27 +19,27 @@ export function title({
   return `${kernel} ${subject}: ${name}`;
 }
 
-/** A scenario that each kernel is explored in. */
+/** A scenario to explore with each kernel. */
 type Shared = Omit<Listed, 'kernel'>;
 
 type Named = Readonly<Record<string, Operation>>;
 
-/** What the operations of one subject are explored in. */
+/** How the operations of one subject are combined. */
 interface Plan {
   readonly subject: string;
   readonly module: string;
   readonly setup: string;
   /** All pairs: on two threads of one operation each, and in both orders on two threads of two. */
   readonly operations: Named;
-  /** Pairs with these are explored on two threads of one operation each only. */
+  /** Pairs with these are explored only on two threads of one operation each. */
   readonly long?: Named;
   /** All triples of these, on three threads. */
   readonly inThrees: Named;
-  /** An operation and one that builds on it, beside each two others. */
+  /** An operation and one that depends on it, against each pair of others. */
   readonly followed?: readonly [name: string, first: Operation, second: Operation];
   /**
-   * The scenarios, by name, in which no thread is stopped: what a stopped thread took in them counts
-   * from when it is found, as documented, and no order of the operations says that.
+   * The scenarios, by name, in which no thread is stopped: tokens taken by a stopped thread count
+   * from when they are found, as documented, which no sequential order can express.
    */
   readonly unstopped?: RegExp;
 }
@@ -68,7 +68,7 @@ function listed(plan: Plan): Shared[] {
   ];
 }
 
-/** A bucket at 1/s that holds 2 of 3 tokens: small enough that operations get in each other's way. */
+/** A bucket at 1/s that holds 2 of 3 tokens: small enough that operations interfere. */
 const BUCKET = { module: 'bucket', setup: '1 3 2' } as const;
 const acquire: Operation = ['acquire', 1, 0];
 const stale: Operation = ['acquire', 1, 0, -500_000];
@@ -105,7 +105,7 @@ function windowPlan(kind: string): Plan {
   };
 }
 
-/** What every bucket can do, whether its limit can change or not. */
+/** The operations of every bucket, whether or not its limit can change. */
 const bucketOperations = {
   acquire,
   'stale acquire': stale,
@@ -171,7 +171,7 @@ const PLANS: readonly Plan[] = [
   })),
 ];
 
-/** Scenarios that are in no plan. */
+/** Scenarios outside the plans. */
 function others(): Shared[] {
   const bucket = { ...BUCKET, module: subjectModule('bucket'), subject: 'bucket', stops: true };
   const keyed = { subject: 'keyed', module: subjectModule('keyed'), stops: true };
@@ -256,13 +256,13 @@ function others(): Shared[] {
     },
     {
       ...keyed,
-      // The halves of a window are the same 32 entries then, and 30 of them are taken.
+      // Then both halves of a window are the same 32 entries, and 30 of them are taken.
       name: 'insert one key from two threads, where the window comes by each entry twice',
       setup: `refuse 33 ${Array.from({ length: 30 }, (_, i) => `${i + 3}!`).join(' ')}`,
       threads: [[take1], [take1]],
     },
     ...['share', 'refuse'].flatMap((whenFull) => {
-      // A call that another takes the last place from may be served as one that finds none.
+      // If another call takes the last place, a call may act as one that finds no place.
       const instead = { take: 'take without a place' };
       const last = { ...keyed, setup: `${whenFull} 1 3!`, instead };
       return [
@@ -303,7 +303,9 @@ function others(): Shared[] {
   ];
 }
 
-/** Beside two reconfigurations, of which the second writes the record that was live at the start. */
+/**
+ * Against two reconfigurations, the second of which writes the record that was live at the start.
+ */
 function reusedRecords(): Shared[] {
   const operations: Named = {
     acquire,
@@ -327,8 +329,8 @@ function reusedRecords(): Shared[] {
 }
 
 /**
- * Leases of one bucket. Of twelve tokens a lease takes six, so that a reconfiguration to three cuts
- * what it gives back.
+ * Leases of one bucket. A lease takes six of twelve tokens, so that a reconfiguration to three caps
+ * what it returns.
  */
 function leases(): Shared[] {
   const lease = { subject: 'lease', module: subjectModule('lease'), setup: '12', stops: true };
@@ -348,7 +350,7 @@ function leases(): Shared[] {
   ].map((scenario) => ({ ...lease, ...scenario }));
 }
 
-/** The longest come first, so that all cores have something to do to the end. */
+/** The longest come first, so that all cores are busy to the end. */
 export const SCENARIOS: readonly Listed[] = [
   ...[...others(), ...leases(), ...reusedRecords(), ...PLANS.flatMap(listed)].flatMap(
     (scenario): Listed[] => [
@@ -356,6 +358,6 @@ export const SCENARIOS: readonly Listed[] = [
       { ...scenario, kernel: 'wasm' },
     ],
   ),
-  // It is no kernel's: it works on its word with Atomics.
+  // It has no kernel: it uses Atomics on its word.
   ...listed(PLAIN).map((scenario): Listed => ({ ...scenario, kernel: 'atomics' })),
 ];

@@ -1,8 +1,8 @@
 import { STOPS } from './turns.ts';
 
 /**
- * A schedule as text: threads are numbered from 0, `1*3` are three steps of thread 1, and `1!` says
- * that it is stopped for ever before its next step.
+ * A schedule as text: threads are numbered from 0, `1*3` means three steps of thread 1, and `1!`
+ * that it is stopped forever before its next step.
  */
 export function scheduleText(schedule: readonly number[]): string {
   const runs: { turn: number; times: number }[] = [];
@@ -16,7 +16,7 @@ export function scheduleText(schedule: readonly number[]): string {
     .join(' ');
 }
 
-/** Reads what {@link scheduleText} wrote. */
+/** Parses the output of {@link scheduleText}. */
 export function parseSchedule(text: string): number[] {
   return text.split(' ').flatMap((part) => {
     const [, thread, times] = /^(\d)(?:!|\*(\d+))$/.exec(part) ?? [];

@@ -1,6 +1,6 @@
 import { operations, type Reference } from './subject.ts';
 
-/** When an observer calls, in milliseconds: at the scenario's time, and around the ends of intervals. */
+/** Times of an observer's calls, in milliseconds: the scenario's time, and around interval ends. */
 export const OBSERVED_MS = [100, 100, 100, 199, 199, 200, 299, 300] as const;
 
 /** `setup` is `first every intervalMs`. The first call is made at 0. */

@@ -11,7 +11,7 @@ import type { Operation, Subject } from './subject.ts';
 
 export { reference } from './sometimes-reference.ts';
 
-/** `setup` is `first every intervalMs`; the clock stands an interval after the last occasion. */
+/** `setup` is `first every intervalMs`; the clock is one interval after the last due call. */
 export function create(setup: string): SharedArrayBuffer {
   const [first = 0, every = 0, intervalMs = 0] = setup.split(' ').map(Number);
   const region = Region.create({ buffer: new SharedArrayBuffer(256) });
@@ -21,7 +21,7 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-/** A clock that stands. */
+/** A clock that stands still. */
 function at(ms: number): ClockReader {
   return { us: ms * 1000, read: () => undefined };
 }

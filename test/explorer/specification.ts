@@ -2,21 +2,21 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Execution, Scenario } from './exploration.ts';
 import type { Operation, SubjectModule } from './subject.ts';
 
-/** An operation, by its thread and its place there. */
+/** An operation, by its thread and its index there. */
 type Place = readonly [thread: number, operation: number];
 
-/** What the operations do one after the other, in one order. */
+/** The outcome of the operations in one sequential order. */
 interface Outcome {
   readonly order: readonly Place[];
-  /** Those of them that did what they may do instead. */
+  /** The operations that took their allowed alternative. */
   readonly instead: readonly Place[];
-  /** Those that may, and did not, or never returned. */
+  /** The operations that could have, but did not, or never returned. */
   readonly rivals: readonly Place[];
   readonly results: ReadonlyMap<string, unknown>;
   readonly observation: unknown;
 }
 
-/** Every order of all operations, and of all but the unfinished tails, that keeps each thread's own. */
+/** Every order that keeps each thread's own, with and without the unfinished tails. */
 function* orders(lengths: readonly number[], done: readonly number[]): Generator<Place[]> {
   yield [];
   for (const [thread, count] of done.entries()) {
@@ -26,7 +26,7 @@ function* orders(lengths: readonly number[], done: readonly number[]): Generator
   }
 }
 
-/** Every selection of these. */
+/** Every subset. */
 function* selections<T>([first, ...others]: readonly T[]): Generator<T[]> {
   if (first === undefined) return yield [];
   for (const rest of selections(others)) {
@@ -36,12 +36,13 @@ function* selections<T>([first, ...others]: readonly T[]): Generator<T[]> {
 }
 
 /**
- * Whether an interleaving is linearizable: some order of its operations, one after the other, gives
- * the same results and leaves the same behind, and has no operation before one that had returned
- * when it began (Herlihy and Wing, 1990). The subject's reference defines the results of an order.
+ * Whether an interleaving is linearizable: some sequential order of its operations gives the same
+ * results and final state, and puts no operation before one that had returned when it began
+ * (Herlihy and Wing, 1990). The subject's reference defines the results of an order.
  *
- * An operation that never returned may have happened or not. One may have done what the scenario names
- * instead, where another thread's overlapped it that might have, too, but did not.
+ * An operation that never returned may or may not have taken effect. An operation may act as the
+ * alternative named by the scenario, if an overlapping operation of another thread could have but
+ * did not.
  */
 export class Specification {
   readonly #outcomes: readonly Outcome[];
@@ -87,7 +88,7 @@ function isSame([thread, operation]: Place): (other: Place) => boolean {
   return ([otherThread, at]) => thread === otherThread && operation === at;
 }
 
-/** Whether two threads were at two operations at the same time. */
+/** Whether two operations of different threads overlapped. */
 function overlap([thread, operation]: Place, [other, at]: Place, { begun }: Execution): boolean {
   const before = begun[thread]?.[operation];
   const after = begun[other]?.[at];
@@ -110,7 +111,7 @@ function explains(outcome: Outcome, execution: Execution): boolean {
   const hasReturned = ([thread, operation]: Place) =>
     operation < (execution.results[thread]?.length ?? 0);
   return order.every((later, at) => {
-    // What never took a step cannot have happened, unless it needs none.
+    // An operation that took no step cannot have taken effect, unless it needs none.
     if (begun(later) === undefined && !hasReturned(later)) return false;
     const [thread, operation] = later;
     return order.slice(0, at).every((earlier) => operation >= (begun(earlier)?.[thread] ?? 0));

@@ -1,4 +1,4 @@
-/** What a step does with its word. A plain read is a load, and a plain write a store. */
+/** The kinds of access. A plain read is a load, a plain write a store. */
 export const KINDS = [
   'load',
   'store',
@@ -18,13 +18,13 @@ export interface Step {
   readonly kind: Kind;
   /** Byte offset. */
   readonly address: number;
-  /** Whether it is of 64 bits, not 32. */
+  /** Whether the word has 64 bits rather than 32. */
   readonly wide: boolean;
   readonly a: bigint;
   readonly b: bigint;
 }
 
-/** Steps that touch different ones of these commute. */
+/** The 8-byte word that a step accesses. Steps on different words commute. */
 export function wordOf(address: number): number {
   return address >> 3;
 }
@@ -40,7 +40,7 @@ export function sameStep(a: Step, b: Step): boolean {
   );
 }
 
-/** What a step leaves in its word, which held `old`. */
+/** The word's value after the step, which was `old` before. */
 function written({ kind, a, b }: Step, old: bigint): bigint {
   switch (kind) {
     case 'load':
@@ -77,7 +77,7 @@ export class Memory {
     return wide ? (this.#i64[address >> 3] ?? 0n) : BigInt(this.#i32[address >> 2] ?? 0);
   }
 
-  /** What the step's thread would learn by it: a store tells nothing. */
+  /** The value that the thread would read: nothing for a store. */
   seen(step: Step): bigint {
     return step.kind === 'store' ? 0n : this.#read(step);
   }
@@ -103,7 +103,7 @@ export class Memory {
     this.#i64[word] = value;
   }
 
-  /** What these words hold, as text. */
+  /** The contents of these words, as text. */
   text(words: readonly number[]): string {
     let text = '';
     for (const word of words) text += `${this.#i32[2 * word]},${this.#i32[2 * word + 1]};`;

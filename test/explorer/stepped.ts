@@ -1,10 +1,10 @@
 import { KINDS, type Kind } from './step.ts';
 
-/** The views that kernels look at shared memory through. */
+/** The views through which kernels access shared memory. */
 export type View = Int32Array | BigInt64Array | Float64Array;
 type Value = number | bigint;
 
-/** Does one access to shared memory, which is not done before `perform` is called. */
+/** Handles one access to shared memory, which happens only when it calls `perform`. */
 export type Access = (
   kind: Kind,
   view: View,
@@ -20,7 +20,7 @@ export type SteppedAtomics = Readonly<
 
 const bare = new WeakMap<object, View>();
 
-/** Functions that do what those of Atomics do, each through `access`. */
+/** Replacements of the functions of Atomics that go through `access`. */
 export function steppedAtomics(access: Access): SteppedAtomics {
   const entries = KINDS.map((kind) => {
     const original = Atomics[kind] as (view: View, index: number, ...operands: Value[]) => Value;
@@ -33,12 +33,12 @@ export function steppedAtomics(access: Access): SteppedAtomics {
   return Object.fromEntries(entries) as SteppedAtomics;
 }
 
-/** Puts other functions in the place of those of Atomics, for this thread. */
+/** Replaces the functions of Atomics in this thread. */
 export function replaceAtomics(functions: SteppedAtomics): void {
   for (const kind of KINDS) Object.defineProperty(Atomics, kind, { value: functions[kind] });
 }
 
-/** Lets plain reads and writes of elements go through `access` too. */
+/** Makes plain reads and writes of elements go through `access` too. */
 function steppedView(view: View, access: Access): View {
   const indexOf = (key: string | symbol) =>
     typeof key === 'string' && /^\d+$/.test(key) ? Number(key) : undefined;
@@ -66,8 +66,8 @@ function steppedView(view: View, access: Access): View {
 }
 
 /**
- * Makes the views of some buffers step, whoever constructs them on this thread from now on: those
- * of the three types that regions and subjects make.
+ * Makes all views of some buffers, created on this thread from now on, go through `access`: views
+ * of the three types that regions and subjects create.
  */
 export function replaceViews(isStepped: (buffer: unknown) => boolean, access: Access): void {
   for (const name of ['Int32Array', 'BigInt64Array', 'Float64Array'] as const) {

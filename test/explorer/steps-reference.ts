@@ -1,6 +1,6 @@
 import { operations, type Reference } from './subject.ts';
 
-/** Four words; a lock is taken and given back in one operation. */
+/** Four words; a lock is taken and released in one operation. */
 export function reference(): Reference {
   const words = [0, 0, 0, 0];
   const load = (at = 0) => words[at] ?? 0;

@@ -2,7 +2,7 @@ import type { Operation, Subject } from './subject.ts';
 
 export { reference } from './steps-reference.ts';
 
-// One atomic operation each, to count interleavings by; and a lock, whose waiters spin.
+// Operations of one atomic access each, for counting interleavings; and a spin lock.
 
 export function create(): SharedArrayBuffer {
   return new SharedArrayBuffer(16);

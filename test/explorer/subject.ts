@@ -4,26 +4,26 @@ import type { ExploredKernel } from './explored-kernel.ts';
 /** One operation of a thread: a name that the subject knows, and its arguments. */
 export type Operation = readonly [name: string, ...args: number[]];
 
-/** Something that works on a region's memory: one instance for each thread. */
+/** The code under exploration: one instance per thread works on a region's memory. */
 export interface Subject {
-  /** Does an operation; what it returns must survive JSON. */
+  /** Runs an operation. The result must survive JSON. */
   run(operation: Operation): unknown;
 }
 
-/** What a decision says, in a form that survives JSON, as Infinity does not. */
+/** A decision in a form that survives JSON, which Infinity does not. */
 export function verdict({ allowed, balance, retryUs, fullUs }: Omit<Outcome, 'burst'>): unknown {
   return [allowed, balance, `${retryUs}`, `${fullUs}`];
 }
 
-/** A slow, obvious model of a subject, for one caller at a time. It defines what is right. */
+/** A slow, obvious, sequential model of a subject. It defines the correct results. */
 export interface Reference {
-  /** Attaches a thread, which remembers what it took last. */
+  /** Attaches a thread, which remembers its latest take. */
   attach(): Subject;
-  /** What {@link SubjectModule.observe} must return. */
+  /** The expected result of {@link SubjectModule.observe}. */
   observe(): unknown;
 }
 
-/** A subject of functions, by the names of their operations. */
+/** Creates a subject from functions, keyed by operation name. */
 export function operations(
   functions: Readonly<Record<string, (...args: number[]) => unknown>>,
 ): Subject {
@@ -36,14 +36,14 @@ export function operations(
   };
 }
 
-/** How to make what is explored. Modules of this type are loaded by the scheduler and the threads. */
+/** Creates the memory and subjects of a scenario. Loaded by the scheduler and the threads. */
 export interface SubjectModule {
-  /** Lays the memory down. */
+  /** Creates the memory. */
   create(setup: string): SharedArrayBuffer;
-  /** Attaches to it, as each thread does; with the `atomics` kernel, or the one that is given. */
+  /** Attaches a thread to it, by default with the `atomics` kernel. */
   attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject;
-  /** What can be seen of the memory when all threads are at rest. */
+  /** The observable state of the memory when no thread runs. */
   observe(buffer: SharedArrayBuffer): unknown;
-  /** A new model of what `create` lays out. */
+  /** A new model of what `create` creates. */
   reference(setup: string): Reference;
 }

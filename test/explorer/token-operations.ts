@@ -1,7 +1,9 @@
 import type { Receipt, TokenKernel } from '../../src/kernel/bucket/kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
-/** One thread's calls on the tokens of a bucket. Their last argument is microseconds after `nowUs`. */
+/**
+ * One thread's token operations on a bucket. The last argument is in microseconds after `nowUs`.
+ */
 export function tokenOperations(bucket: TokenKernel, nowUs: number): Subject {
   let receipt: Receipt | undefined;
   const at = (afterUs: number) => nowUs + afterUs;

@@ -1,8 +1,8 @@
 import { KINDS, type Step } from './step.ts';
 
 /**
- * The words by which the scheduler and the explored threads take turns. One of them runs at any
- * time: who has done its part finds out from these words whose turn is next, and wakes it.
+ * The words by which the scheduler and the explored threads take turns. Only one of them runs at
+ * any time: when it has finished its part, it reads here whose turn is next, and wakes it.
  */
 const AT = { cursor: 0, length: 1, started: 2, rested: 3, killed: 4, mode: 5, fault: 6, wake: 8 };
 const MODE = { run: 0, unwind: 1, leave: 2 } as const;
@@ -11,16 +11,16 @@ const MAX_STEPS = 8192;
 const MAX_THREADS = 8;
 const RESULT_BYTES = 4096;
 
-/** Added to a thread's number in a schedule: it is stopped for ever before its next step. */
+/** Added to a thread's number in a schedule to stop it forever before its next step. */
 export const STOPS = MAX_THREADS;
 
-/** What went wrong in a run. */
+/** Faults of a run. */
 export const FAULT = { none: 0, spins: 1, atRest: 2 } as const;
 
-/** Is each word one that threads write, and hence one on which accesses are steps? */
+/** For each word, whether threads write it, so that accesses to it are steps. */
 export const WORD = { unwritten: 0, written: 1, found: 2 } as const;
 
-/** A step that was taken, and what its thread learned by it. */
+/** A completed step, and the value that its thread read. */
 export interface TakenStep {
   readonly thread: number;
   readonly step: Step;
@@ -36,14 +36,16 @@ export interface TurnBuffers {
   readonly written: SharedArrayBuffer;
 }
 
-/** Unwinds a thread that is stopped for ever. */
+/** Unwinds a thread that is stopped forever. */
 export class Stopped extends Error {}
 
 // The log's record of a step: 4 numbers of 32 bits, 3 of 64.
 const LOG32 = 10;
 const LOG64 = 5;
 
-/** One side's view of the words. Uses Atomics and views as they were when this module was loaded. */
+/**
+ * One side's view of the words. Uses Atomics and views as they were when this module was loaded.
+ */
 const { load, store, notify, wait } = Atomics;
 
 export class Turns {
@@ -78,13 +80,13 @@ export class Turns {
     });
   }
 
-  // One side runs at a time, and waking is a synchronisation: plain accesses are enough.
+  // One side runs at a time, and waking synchronizes, so plain accesses suffice.
 
   #get(at: number): number {
     return this.#words[at] as number; // never out of bounds
   }
 
-  /** Whose turn is next: a thread's, or the scheduler's, which comes after the last of them. */
+  /** Whose turn is next: a thread's number, or the number of threads for the scheduler. */
   #next(): number {
     if (this.#get(AT.mode) !== MODE.run || this.#get(AT.fault) === FAULT.spins)
       return this.#threads;
@@ -127,7 +129,7 @@ export class Turns {
 
   // A thread's side.
 
-  /** Waits for the start of a run; false if there is none any more. */
+  /** Waits for the start of a run; false if there are no more runs. */
   awaitStart(thread: number): boolean {
     this.#sleep(thread);
     this.#words[AT.started] = this.#get(AT.started) | (1 << thread);
@@ -143,7 +145,7 @@ export class Turns {
     if (this.#get(AT.mode) !== MODE.run) throw new Stopped();
   }
 
-  /** Writes down the step that was taken. */
+  /** Records a completed step. */
   record(thread: number, step: Step, seen: bigint): void {
     const taken = this.#get(AT.cursor);
     const log32 = this.#log32;
@@ -159,7 +161,7 @@ export class Turns {
     if (taken + 1 === MAX_STEPS) this.#words[AT.fault] = FAULT.spins;
   }
 
-  /** Notes that a word is written that was taken for one that nobody writes. */
+  /** Records a write to a word that was assumed to be never written. */
   found(word: number): void {
     this.written[word] = WORD.found;
   }
@@ -177,7 +179,7 @@ export class Turns {
 
   // The scheduler's side.
 
-  /** Lets the threads follow a schedule, and then each run to its end; returns the fault. */
+  /** Lets the threads follow a schedule, then run to their ends one by one; returns the fault. */
   run(schedule: readonly number[]): number {
     this.#words.fill(0, 0, AT.wake);
     this.#schedule.set(schedule);
@@ -187,7 +189,7 @@ export class Turns {
     return this.#get(AT.fault);
   }
 
-  /** Ends the parts of the threads that were stopped. */
+  /** Ends the runs of stopped threads. */
   unwind(): void {
     this.#words[AT.mode] = MODE.unwind;
     for (let thread = 0; thread < this.#threads; thread++) {
@@ -233,7 +235,7 @@ export class Turns {
     return JSON.parse(new TextDecoder().decode(bytes));
   }
 
-  /** Sends the threads home. */
+  /** Ends the threads' loops. */
   leave(): void {
     this.#words[AT.mode] = MODE.leave;
     for (let thread = 0; thread < this.#threads; thread++) this.#wake(thread);

@@ -15,7 +15,7 @@ function windowOf(kind: string | undefined, limit: number): WindowReference {
   return new SlidingWindowReference(options);
 }
 
-/** `setup` is `kind limit`. Time starts at the window's creation. No call asks for more than the limit. */
+/** `setup` is `kind limit`. Time starts at the window's creation. No call exceeds the limit. */
 export function reference(setup: string): Reference {
   const [kind, limit] = setup.split(' ');
   const window = windowOf(kind, Number(limit));
@@ -47,7 +47,7 @@ export function reference(setup: string): Reference {
           allowed,
           balance: window.available(nowUs),
           retryUs: allowed ? 0 : window.retryUs(n, nowUs),
-          // The subject does not say it for a log.
+          // The subject does not report it for a log.
           fullUs: kind === 'sliding-log' ? 0 : window.resetUs(nowUs),
         });
       },

@@ -23,7 +23,7 @@ const CLOCK_AT = BYTES >> 2;
 /** `setup` is `kind limit`. Slots are 50 ms, two to the interval of 100 ms. */
 export function create(setup: string): SharedArrayBuffer {
   const [kind, limit] = setup.split(' ');
-  // The region takes as much as its limiter needs; the clock lies at the end.
+  // The region is as large as its limiter needs; the clock is at the end.
   const region = Region.create({ buffer: new SharedArrayBuffer(BYTES + 8) });
   const options = {
     limit: Number(limit),
@@ -52,7 +52,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Wi
   return new WINDOWS[kind](exploredEngine<WindowEngine>('window', kernel, region), place);
 }
 
-/** Operations are `[name, number]`, of tokens or milliseconds. The clock is read step by step too. */
+/** Operations are `[name, tokens or milliseconds]`. Readings of the clock are steps too. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const window = open(buffer, kernel);
   const isLog = window instanceof HostedSlidingLog;
@@ -83,8 +83,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           return window.available(now);
         case 'decide': {
           const decision = window.decide(number, now);
-          // A log's admission that another thread finished counts from that thread's reading, and it
-          // tells of its end from its own: too long a time, by as much as the call took.
+          // A log admission finished by another thread counts from that thread's reading, but the
+          // log computes its end from its own, which is later by up to the duration of the call.
           return verdict(isLog ? { ...decision, fullUs: 0 } : decision);
         }
         case 'timeUntil':
@@ -96,7 +96,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
   };
 }
 
-/** What is left now, and at the ends of the next intervals and slots. */
+/** The tokens left now, and at the ends of the next intervals and slots. */
 export function observe(buffer: SharedArrayBuffer): unknown {
   const window = open(buffer);
   const clock = new Int32Array(buffer)[CLOCK_AT] ?? 0;

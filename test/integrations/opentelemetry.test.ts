@@ -16,7 +16,7 @@ function sum(results: readonly Traced[], count: 'roots' | 'children'): number {
   return results.reduce((total, result) => total + result[count], 0);
 }
 
-it('exports burst + rate x t traces of 4 threads that make many more', async () => {
+it('exports at most burst + rate x t of the traces of 4 threads', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 100, burst: 20, clock, stats: true });
   const crew = await Crew.start<TraceJob, Traced>('tracer', THREADS);
@@ -29,10 +29,10 @@ it('exports burst + rate x t traces of 4 threads that make many more', async () 
     expect(sum(results, 'children')).toBe(2 * sum(results, 'roots')); // whole traces
     clock.advance(100);
   }
-  expect(bucket.stats()).toMatchObject({ calls: 11 * THREADS * 500, admitted: 120 }); // no child asked
+  expect(bucket.stats()).toMatchObject({ calls: 11 * THREADS * 500, admitted: 120 }); // no child span asked
 });
 
-it('follows a change of the rate in all threads, in the spans too', async () => {
+it('follows a rate change in all threads, including the attributes of the spans', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 100, burst: 100, clock });
   const crew = await Crew.start<TraceJob, Traced>('tracer', THREADS);
@@ -50,7 +50,7 @@ it('follows a change of the rate in all threads, in the spans too', async () => 
   expect(attributesOf(after)).toEqual(['{"sampler.type":"ratelimiting","sampler.param":1000}']);
 });
 
-it('describes itself with the rate in force', () => {
+it('describes itself with the current rate', () => {
   const bucket = TokenBucket.create({ rate: 2.5, burst: 1, clock: ManualClock.create() });
   const sampler = new RateLimitingSampler(bucket);
   expect(sampler.toString()).toBe('RateLimitingSampler{2.5}');
@@ -61,7 +61,7 @@ it('describes itself with the rate in force', () => {
   );
 });
 
-it('answers without making an object, with one that nobody can change', () => {
+it('answers with frozen objects that are created once', () => {
   const bucket = TokenBucket.create({ rate: 1, burst: 2, clock: ManualClock.create() });
   const sampler = new RateLimitingSampler(bucket);
   const kept = decide(sampler);
@@ -76,7 +76,7 @@ it('answers without making an object, with one that nobody can change', () => {
   for (const result of [kept, kept.attributes, dropped]) expect(Object.isFrozen(result)).toBe(true);
 });
 
-it('takes anything that says yes or no', () => {
+it('accepts any object that answers yes or no', () => {
   const window = FixedWindow.create({ limit: 1, intervalMs: 1000, clock: ManualClock.create() });
   const sampler = new RateLimitingSampler(window);
   expect(decide(sampler).attributes).toEqual({ 'sampler.type': 'ratelimiting' });
@@ -89,7 +89,7 @@ it('takes anything that says yes or no', () => {
   expect(decide(new RateLimitingSampler(lease)).decision).toBe(SamplingDecision.NOT_RECORD);
 });
 
-it('names what is wrong with its argument', () => {
+it('names the invalid argument', () => {
   for (const [value, shown] of [
     [undefined, 'undefined'],
     [{ rate: 5 }, 'an object'],

@@ -11,17 +11,17 @@ const NOTHING = { does: 'nothing' } as const;
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
 const ABORTED = { name: 'AbortError', message: 'The task has been aborted' };
 
-/** Every task that can start at this instant of the clock has started, and is done. */
+/** Waits until all tasks that can start at this instant of the clock have finished. */
 async function settled({ bucket, paced }: Scene, threads = 4): Promise<void> {
   await until(() => {
     const { running, waiting } = paced.stats();
-    // So many tokens are promised, and the first of them is not due.
+    // Up to `threads` waiting tasks have reserved a token; wait until the first one is not yet due.
     const promised = Math.min(threads, waiting);
     return running === 0 && (promised === 0 || bucket.balance() + promised < 0.999);
   });
 }
 
-/** Gives all tasks that wait their tokens, one at a time. */
+/** Gives all waiting tasks their tokens, one at a time. */
 async function finish(scene: Scene): Promise<void> {
   const { bucket, clock, paced } = scene;
   for (;;) {
@@ -36,7 +36,7 @@ function guaranteeOf(started: readonly Started[], rate: number, burst: number) {
   return checkGuarantee(instants, rate, burst);
 }
 
-it('starts a task for each token, at the instant at which it is due', async () => {
+it('starts each task at the instant at which its token is due', async () => {
   const { clock, paced } = throttledScene({ burst: 3 });
   const tasks = Array.from({ length: 8 }, () => paced.run(NOTHING));
   const started = await Promise.all(tasks.slice(0, 3));
@@ -48,7 +48,7 @@ it('starts a task for each token, at the instant at which it is due', async () =
   expect(started.map(({ atUs }) => atUs / 1000)).toEqual([0, 0, 0, 1, 2, 3, 4, 5]);
 });
 
-it(`holds the guarantee in the workers, however tasks come (ZEROTIME_SEED=${SEED})`, async () => {
+it(`holds the guarantee in the workers, whatever the arrival of tasks (ZEROTIME_SEED=${SEED})`, async () => {
   const random = new Random(SEED);
   const rate = 500;
   const burst = 4;
@@ -59,18 +59,18 @@ it(`holds the guarantee in the workers, however tasks come (ZEROTIME_SEED=${SEED
     for (let n = random.below(12); n > 0; n--) tasks.push(paced.run(NOTHING));
     for (let steps = random.below(15); steps > 0; steps--) {
       await settled(scene);
-      clock.advance(2); // from one token's instant to the next: nobody can wake late
+      clock.advance(2); // only one token comes due, so no thread can wake late
     }
   }
   await finish(scene);
   const started = await Promise.all(tasks);
   const intervals = (tasks.length * (tasks.length + 1)) / 2;
   expect(guaranteeOf(started, rate, burst)).toMatchObject({ held: true, intervals });
-  expect(guaranteeOf(started, rate, burst - 0.5).held).toBe(false); // bursts were really used
+  expect(guaranteeOf(started, rate, burst - 0.5).held).toBe(false); // the bursts were really used
   expect(new Set(started.map(({ thread }) => thread)).size).toBeGreaterThan(1);
 });
 
-it('takes no token ahead while all threads are busy', async () => {
+it('takes no tokens ahead while all threads are busy', async () => {
   const scene = throttledScene({ burst: 5 });
   const { bucket, clock, paced } = scene;
   const gate = new Gate();
@@ -88,13 +88,13 @@ it('takes no token ahead while all threads are busy', async () => {
   await Promise.all(tasks);
 });
 
-it('lets no task overtake one that waits, and no listener stay behind', async () => {
+it('starts tasks in order of arrival, and removes its abort listeners', async () => {
   const { bucket, clock, paced } = throttledScene();
   const emitter = new EventEmitter();
   await paced.run(NOTHING);
   const first = paced.run(NOTHING, { signal: emitter });
   await until(() => bucket.balance() === -1);
-  clock.advance(5); // the first has its token, and there is one more
+  clock.advance(5); // the first task has its token, and one more is available
   const second = paced.run(NOTHING);
   expect(paced.stats()).toMatchObject({ running: 0, waiting: 2 });
   expect(await Promise.all([first, second])).toHaveLength(2);
@@ -115,14 +115,14 @@ it('refuses a task at once when the queue is full', async () => {
   expect(bucket.balance()).toBe(0); // three tokens for three tasks
 });
 
-it('starts a task now or not at all where nothing may wait', async () => {
+it('starts a task now or not at all if none may wait', async () => {
   const { paced } = throttledScene({ burst: 2, maxQueue: 0 });
   const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
   await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
   expect(await Promise.all(tasks)).toHaveLength(2);
 });
 
-it('refuses a task whose token comes too late as soon as that is certain', async () => {
+it('refuses a task at once if its token would come too late', async () => {
   const { clock, bucket, paced } = throttledScene({ timeoutMs: 2 });
   const tasks = Array.from({ length: 3 }, () => paced.run(NOTHING));
   await expect(paced.run(NOTHING)).rejects.toMatchObject(TIMEOUT);
@@ -132,7 +132,7 @@ it('refuses a task whose token comes too late as soon as that is certain', async
   expect(await Promise.all(tasks)).toHaveLength(3);
 });
 
-it('refuses a task that got no thread in time, and takes no token for it', async () => {
+it('refuses a task that got no thread in time, without taking a token', async () => {
   const { clock, bucket, paced } = throttledScene({ burst: 10, timeoutMs: 5 });
   const gate = new Gate();
   const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
@@ -148,7 +148,7 @@ it('refuses a task that got no thread in time, and takes no token for it', async
   expect(await paced.run(NOTHING)).toMatchObject({ atUs: 5000 });
 });
 
-it('gives back the token of an aborted task if it is the latest promised', async () => {
+it('returns the token of an aborted task if it was the last one reserved', async () => {
   const { clock, bucket, paced } = throttledScene();
   const [first, second] = [new AbortController(), new AbortController()];
   await paced.run(NOTHING);
@@ -158,7 +158,7 @@ it('gives back the token of an aborted task if it is the latest promised', async
   await expect(tasks[1]).rejects.toMatchObject({ ...ABORTED, cause: 'changed my mind' });
   expect(bucket.balance()).toBe(-1);
   expect(bucket.reserve()?.waitMs).toBe(2);
-  first.abort('too late'); // the reservation above stands on it
+  first.abort('too late'); // a later reservation depends on it
   await expect(tasks[0]).rejects.toMatchObject(ABORTED);
   expect(bucket.balance()).toBe(-2);
   expect(paced.stats()).toMatchObject({ waiting: 0, aborted: 2, completed: 1 });
@@ -166,7 +166,7 @@ it('gives back the token of an aborted task if it is the latest promised', async
   expect(await paced.run(NOTHING)).toMatchObject({ atUs: 3000 });
 });
 
-it('aborts like the pool itself: before, in the queue, while the task runs', async () => {
+it('aborts like the pool itself: before the start, in the queue, and while the task runs', async () => {
   const { bucket, pool, paced } = throttledScene({ burst: 5 });
   const signal = AbortSignal.abort('at once');
   const own = await pool.run(NOTHING, { signal }).catch((error: unknown) => error);
@@ -187,7 +187,7 @@ it('aborts like the pool itself: before, in the queue, while the task runs', asy
   expect(emitter.listenerCount('abort')).toBe(0);
   stop.abort('while it runs');
   await expect(stopped).rejects.toMatchObject({ ...ABORTED, cause: 'while it runs' });
-  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 0 }); // the thread was replaced
+  expect(await paced.run(NOTHING)).toMatchObject({ atUs: 0 }); // the aborted thread was replaced
   expect(bucket.available()).toBe(0);
   expect(paced.stats()).toMatchObject({ running: 3, waiting: 0, aborted: 2, failed: 1 });
   gate.arrive();
@@ -195,13 +195,13 @@ it('aborts like the pool itself: before, in the queue, while the task runs', asy
   await Promise.all(busy);
 });
 
-it('passes on what a task throws, and goes on', async () => {
+it('rejects with what a task throws, and continues', async () => {
   const scene = throttledScene();
   const { bucket, paced } = scene;
   const tasks = Array.from({ length: 20 }, (_, i) =>
     paced.run({ does: i % 2 === 0 ? 'throws' : 'nothing' }),
   );
-  const settling = Promise.allSettled(tasks); // nothing is left unhandled while the clock moves
+  const settling = Promise.allSettled(tasks); // handles rejections while the clock moves
   await finish(scene);
   const ends = await settling;
   expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
@@ -210,23 +210,26 @@ it('passes on what a task throws, and goes on', async () => {
   expect(bucket.balance()).toBeLessThan(1.001); // a task that threw has used its token
 });
 
-it.each(['destroy', 'close'] as const)('ends all waits when the pool ends: %s', async (end) => {
-  const { clock, bucket, pool, paced } = throttledScene();
-  await paced.run(NOTHING);
-  const waiting = Array.from({ length: 10 }, () => paced.run(NOTHING));
-  await until(() => bucket.balance() === -4); // so many threads: the other tasks stand in line
-  const ended = pool[end]();
-  for (const task of waiting) await expect(task).rejects.toMatchObject(ABORTED);
-  await ended;
-  expect(bucket.balance()).toBe(0); // all tokens came back
-  clock.advance(1000);
-  await new Promise(setImmediate);
-  expect(bucket.available()).toBe(1); // nobody takes any more
-  expect(pool.threads).toEqual([]); // and nobody started the pool again
-  expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
-});
+it.each(['destroy', 'close'] as const)(
+  'rejects all waiting tasks when the pool ends: %s',
+  async (end) => {
+    const { clock, bucket, pool, paced } = throttledScene();
+    await paced.run(NOTHING);
+    const waiting = Array.from({ length: 10 }, () => paced.run(NOTHING));
+    await until(() => bucket.balance() === -4); // one per thread: the other tasks are queued
+    const ended = pool[end]();
+    for (const task of waiting) await expect(task).rejects.toMatchObject(ABORTED);
+    await ended;
+    expect(bucket.balance()).toBe(0); // all tokens were returned
+    clock.advance(1000);
+    await new Promise(setImmediate);
+    expect(bucket.available()).toBe(1); // no task takes any more
+    expect(pool.threads).toEqual([]); // and none has started the pool again
+    expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, aborted: 10, completed: 1 });
+  },
+);
 
-it('ends what runs and what waits when the pool is destroyed half-way', async () => {
+it('rejects running and waiting tasks when the pool is destroyed half-way', async () => {
   const { bucket, pool, paced } = throttledScene({ burst: 10 });
   const gate = new Gate();
   const meeting = { does: 'meets', gate: gate.buffer, arrivals: 5 } as const;
@@ -236,10 +239,10 @@ it('ends what runs and what waits when the pool is destroyed half-way', async ()
   await expect(tasks[0]).rejects.toThrow('Terminating worker thread');
   await expect(tasks[9]).rejects.toMatchObject(ABORTED);
   expect(paced.stats()).toMatchObject({ running: 0, waiting: 0, failed: 4, aborted: 6 });
-  expect(bucket.available()).toBe(6); // those that stood in line took none
+  expect(bucket.available()).toBe(6); // the queued tasks took none
 });
 
-it('uses the threads that a pool has: it grows, shrinks and grows again', async () => {
+it('uses all threads of a pool that grows, shrinks and grows again', async () => {
   const { clock, pool, paced } = throttledScene({ burst: 4, minThreads: 1, idleTimeout: 1 });
   const meet = async () => {
     const gate = new Gate();
@@ -262,7 +265,7 @@ it('uses the threads that a pool has: it grows, shrinks and grows again', async 
   expect(await Promise.all(tasks)).toHaveLength(2);
 });
 
-it('paces several pools by one limiter', async () => {
+it('limits several pools by one limiter', async () => {
   const one = throttledScene();
   const two = throttledScene();
   const other = throttle(two.pool, one.bucket);
@@ -275,7 +278,7 @@ it('paces several pools by one limiter', async () => {
   expect(await Promise.all(tasks)).toHaveLength(6);
 });
 
-it('works the other way round: tasks that wait for the shared limiter in their worker', async () => {
+it('also works in reverse: tasks wait for the shared limiter in their worker', async () => {
   const { clock, bucket, pool } = throttledScene({ burst: 2 });
   const tasks = Array.from({ length: 6 }, () => pool.run({ does: 'waits' }));
   await until(() => bucket.balance() === -4);
@@ -287,7 +290,7 @@ it('works the other way round: tasks that wait for the shared limiter in their w
   expect(started.map(({ atUs }) => atUs / 1000).sort()).toEqual([0, 0, 1, 2, 3, 4]);
 });
 
-it('names what is wrong with its arguments', async () => {
+it('names the invalid argument', async () => {
   const { pool, bucket, paced } = throttledScene();
   // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
   const anything = (value: unknown) => value as any;

@@ -7,7 +7,7 @@ import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { compiled } from '../support/crew.ts';
 import { EXEC_ARGV } from '../support/throttled.ts';
 
-/** The lines of a scrape that show values, without those that explain them. */
+/** The lines of a scrape that contain values. */
 async function scraped(register: Registry): Promise<string[]> {
   const text = await register.metrics();
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -18,7 +18,7 @@ function scene() {
   return { register, metrics: new LimiterMetrics({ register }), clock: ManualClock.create() };
 }
 
-it('shows what a bucket counted, and how it stands', async () => {
+it('exports the counters and the state of a bucket', async () => {
   const { register, metrics, clock } = scene();
   const bucket = TokenBucket.create({ rate: 100, burst: 10, clock, stats: true });
   metrics.add('orders', bucket);
@@ -46,7 +46,7 @@ it('shows what a bucket counted, and how it stands', async () => {
   );
 });
 
-it('says of each metric what it is: the ones that only grow are counters', async () => {
+it('exports values that only grow as counters, and the others as gauges', async () => {
   const { register } = scene();
   const text = await register.metrics();
   const types = [...text.matchAll(/^# TYPE zerotime_(\w+) (\w+)$/gm)];
@@ -66,7 +66,7 @@ it('says of each metric what it is: the ones that only grow are counters', async
   expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);
 });
 
-it('shows the counts of all threads', async () => {
+it('exports the counts of all threads', async () => {
   const { register, metrics, clock } = scene();
   const bucket = TokenBucket.create({ rate: 1000, burst: 500, clock, stats: true });
   metrics.add('pool', bucket);
@@ -88,7 +88,7 @@ it('shows the counts of all threads', async () => {
   );
 });
 
-it('shows several limiters of all kinds by their label, and removes them', async () => {
+it('exports limiters of all kinds under their label, and removes them', async () => {
   const { register, metrics, clock } = scene();
   const leaky = LeakyBucket.create({ rate: 2, clock, stats: true });
   const window = FixedWindow.create({ limit: 3, intervalMs: 1000, clock, stats: true });
@@ -105,7 +105,7 @@ it('shows several limiters of all kinds by their label, and removes them', async
       'zerotime_available_tokens{limiter="window"} 0',
     ]),
   );
-  // A window has neither a rate nor a debt.
+  // A window has neither a rate nor debt.
   expect(lines.filter((line) => /(rate|debt)_.*window/.test(line))).toEqual([]);
   expect(metrics.remove('window')).toBe(true);
   expect(metrics.remove('window')).toBe(false);
@@ -114,7 +114,7 @@ it('shows several limiters of all kinds by their label, and removes them', async
   expect(await scraped(register)).toContain('zerotime_calls_total{limiter="window"} 1');
 });
 
-it('counts a table of keys once for all metrics of a scrape, and anew for the next', async () => {
+it('counts a table of keys once per scrape for all metrics', async () => {
   const { register, metrics, clock } = scene();
   const table = { rate: 1, burst: 2, capacity: 100, clock };
   const perUser = KeyedTokenBucket.create({ ...table, stats: true });
@@ -147,7 +147,7 @@ it('counts a table of keys once for all metrics of a scrape, and anew for the ne
   expect(stats).toHaveBeenCalledTimes(2);
 });
 
-it('shows an unlimited rate as Prometheus writes it', async () => {
+it("exports an unlimited rate in Prometheus's notation", async () => {
   const { register, metrics, clock } = scene();
   metrics.add('off', TokenBucket.create({ rate: Infinity, burst: 1, clock, stats: true }));
   expect(await scraped(register)).toEqual(
@@ -159,7 +159,7 @@ it('shows an unlimited rate as Prometheus writes it', async () => {
   );
 });
 
-it('uses the global registry and its own prefix unless told otherwise, and leaves no trace', async () => {
+it('uses the global registry and its own prefix by default, and unregisters everything', async () => {
   const metrics = new LimiterMetrics();
   const others = new LimiterMetrics({ prefix: 'shop_' });
   expect(() => new LimiterMetrics()).toThrow('a metric zerotime_calls_total already');
@@ -171,7 +171,7 @@ it('uses the global registry and its own prefix unless told otherwise, and leave
   expect(globalRegistry.getMetricsAsArray()).toEqual([]);
 });
 
-it('names what is wrong with its arguments, before anything is shown', async () => {
+it('names the invalid argument before anything is exported', async () => {
   const { register, metrics, clock } = scene();
   const bucket = TokenBucket.create({ rate: 1, burst: 1, clock, stats: true });
   metrics.add('one', bucket);

@@ -12,7 +12,7 @@ function made(kernel?: KernelName) {
 }
 
 describe('a reconfiguration', () => {
-  test('where all records are claimed fails, and the limit in force works on', () => {
+  test('fails if all records are claimed, and the current limit still works', () => {
     const { clock, bucket, cell } = made();
     cell.claims = 0xff;
     expect(() => bucket.reconfigure({ rate: 5 })).toThrow(BUSY);
@@ -22,14 +22,14 @@ describe('a reconfiguration', () => {
     clock.advance(2);
     expect(bucket.consumeOrDrain(99)).toBe(2);
     expect(cell.claims).toBe(0xff);
-    // One is set free again, by a thread that had only been slow.
+    // A thread that was only slow frees one of them.
     cell.claims = 0xff & ~(1 << 5);
     bucket.reconfigure({ rate: 5 });
     expect([bucket.rate, bucket.burst]).toEqual([5, 10]);
   });
 
   test.each(['wasm', 'atomics'] as const)(
-    'where all stay claimed for years ends in an error that says so, with kernel %s',
+    'ends in an error that says so if all stay claimed for years, with kernel %s',
     (kernel) => {
       const { clock, bucket, cell } = made(kernel);
       cell.claims = 0xff;
@@ -43,7 +43,7 @@ describe('a reconfiguration', () => {
     },
   );
 
-  test('frees the record before it, so that there may be any number', () => {
+  test('frees the previous record, so that there may be any number', () => {
     const { bucket, cell } = made();
     for (let i = 1; i <= 100; i++) {
       bucket.reconfigure({ rate: 1000 + i });
@@ -52,7 +52,7 @@ describe('a reconfiguration', () => {
     expect(bucket.rate).toBe(1100);
   });
 
-  test('works with the one record that threads which were ended have left', () => {
+  test('works with the only record that terminated threads have left', () => {
     const { bucket, cell } = made();
     const leaked = 0b01111110;
     cell.claims |= leaked;
@@ -63,7 +63,7 @@ describe('a reconfiguration', () => {
 
   test('that fails frees the record that it had claimed', () => {
     const { clock, bucket, cell } = made();
-    // The clock's memory, written over: no instant can be computed.
+    // Overwrite the clock's memory, so that no instant can be computed.
     const { buffer } = clock.handle as { buffer: SharedArrayBuffer };
     new Float64Array(buffer)[0] = Number.NaN;
     for (let i = 0; i < 20; i++) {

@@ -11,14 +11,14 @@ import {
 import { nonceOf } from '../../src/memory/cell.ts';
 import { Region } from '../../src/memory/region.ts';
 
-// Found by a thread that wrote over a limiter while another one attached to it: what had been checked
-// was read a second time, and was something else by then.
+// Found by a thread that overwrote a limiter while another attached to it: a checked configuration
+// was read a second time, and had changed.
 
 function vandalise(region: Region, offset: number, bytes: number): void {
   region.f64.fill(6e-64, (offset + 64) >> 3, (offset + bytes) >> 3);
 }
 
-test('what was checked of a window is not read again', () => {
+test('the checked configuration of a window is not read again', () => {
   const region = Region.create();
   const limit = { limit: 10, intervalMs: 10, slots: 4 };
   const kind = 'sliding-window';
@@ -30,7 +30,7 @@ test('what was checked of a window is not read again', () => {
   expect(readWindow(made)).toEqual(readWindow(place));
 });
 
-test('what was checked of a table is not read again', () => {
+test('the checked configuration of a table is not read again', () => {
   const region = Region.create();
   const kind = 'keyed-token-bucket';
   const limit = { schedule: continuous(10, 5), nowUs: 3, capacity: 8, whenFull: 'refuse' } as const;
@@ -41,7 +41,7 @@ test('what was checked of a table is not read again', () => {
   expect(readTable(made)).toEqual(readTable(place));
 });
 
-test('what was checked of a Sometimes is not read again', () => {
+test('the checked configuration of a Sometimes is not read again', () => {
   const region = Region.create();
   const occasions = { first: 3, every: 5, intervalMs: 0 };
   const made = createSometimesCell(occasions, 0, region);

@@ -18,7 +18,7 @@ function counted(burst = 10) {
 }
 
 describe('stats', () => {
-  test('count calls that ask for tokens, what they got, and those that got nothing', async () => {
+  test('count calls that request tokens, the tokens granted, and refusals', async () => {
     const { bucket } = counted();
     const counts = (calls: number, admitted: number, refused: number) => {
       expect(bucket.stats()).toEqual({ calls, admitted, refused, lostRaces: 0 });
@@ -50,7 +50,7 @@ describe('stats', () => {
     counts(12, 11.5, 6);
   });
 
-  test('count nothing for a look, a return or a reconfiguration', () => {
+  test('count nothing for a query, a return or a reconfiguration', () => {
     const { bucket } = counted();
     bucket.balance();
     bucket.available();
@@ -61,7 +61,7 @@ describe('stats', () => {
     expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0 });
   });
 
-  test('are the same from all that are attached', () => {
+  test('are the same in all attached instances', () => {
     const { bucket } = counted();
     const other = attach(bucket.handle);
     bucket.tryConsume(2);
@@ -82,7 +82,7 @@ describe('stats', () => {
     expect(bucket.stats()).toEqual({ calls: 5000, admitted, refused: 0, lostRaces: 0 });
   });
 
-  test('of two that share a stripe add up, wherever one of them is stalled', () => {
+  test('of two instances that share a stripe add up, wherever one is stalled', () => {
     const preemption = new Preemption();
     onTestFinished(() => preemption.restore());
     for (let at = 1; ; at++) {
@@ -101,7 +101,7 @@ describe('stats', () => {
     expect(preemption.stalls).toBeGreaterThan(5);
   });
 
-  test('of the most that anybody saw keep the most, wherever one is stalled', () => {
+  test('of the longest probe keep the maximum, wherever one instance is stalled', () => {
     const preemption = new Preemption();
     onTestFinished(() => preemption.restore());
     const place = createKeyedCell({

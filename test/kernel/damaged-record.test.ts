@@ -4,7 +4,7 @@ import { RECORD, recordOffset } from '../../src/memory/layout.ts';
 
 const DAMAGED = expect.objectContaining({ name: 'HandleError', code: 'ERR_REGION_DAMAGED' });
 
-/** Writes over one number of a bucket's live record. */
+/** Overwrites one number of a bucket's live record. */
 const DAMAGE: Readonly<Record<string, (memory: DataView, record: number) => void>> = {
   'no generation': (memory, at) => memory.setInt32(at + RECORD.generation, 0, true),
   'no rate': (memory, at) => memory.setFloat64(at + RECORD.rate, Number.NaN, true),

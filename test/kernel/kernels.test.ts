@@ -52,13 +52,13 @@ class BucketTwins extends Twins<BucketKernel> {
     super(cell, openBucket);
   }
 
-  /** As `both`, and keeps the receipts of what was taken. */
+  /** Like `both`, and keeps the receipts. */
   acquire(what: string, call: (kernel: BucketKernel) => number): void {
     const wait = this.both(what, call);
     if (typeof wait !== 'number' || wait < 0) return;
     const [ours, theirs] = this.kernels;
     const [our, their] = [ours.receipt(), theirs.receipt()];
-    // Who need not wait does not ask which limit it stood on.
+    // A call that need not wait does not check which limit it was based on.
     if (wait > 0) expect(their.generation).toBe(our.generation);
     const receipts: [Receipt, Receipt] = [our, their].map(
       ({ generation: _, ...receipt }) => receipt,
@@ -120,7 +120,7 @@ test(`${CALLS} random calls leave the same words and get the same answers from b
     const initial = random.pick([0, Math.min(schedule.burst, 1e9)]);
     const twins = new BucketTwins(schedule, nowUs, schedule.burst === Infinity ? 0 : initial);
     for (let call = 0; call < CALLS_OF_A_BUCKET; call++) {
-      // Mostly a few tokens' worth of time; now and then a step back, a month, a year.
+      // Mostly the time of a few tokens; sometimes a step back, a month or a year.
       const tokenUs = Math.min(1e6 / schedule.rate, YEAR_US) + 0.01;
       nowUs += random.pick([
         0,
@@ -142,7 +142,7 @@ test('the modules are smaller than 8 KiB', () => {
   }
 });
 
-test('the compiled kernel is the default, and either can be asked for', () => {
+test('the compiled kernel is the default, and either can be requested', () => {
   const limit = { rate: 1, burst: 1 };
   expect(TokenBucket.create(limit).kernelName).toBe('wasm');
   expect(TokenBucket.create({ ...limit, kernel: 'wasm' }).kernelName).toBe('wasm');

@@ -8,7 +8,7 @@ import { SIPHASH_VECTORS, siphashReference } from '../support/siphash-reference.
 
 const SCRATCH_BYTES = 32;
 
-/** What a key's message is, said plainly. */
+/** A key's message, computed in the obvious way. */
 function messageOf(key: Key): Buffer {
   if (typeof key === 'bigint') return Buffer.from(`${key.toString(36)}\x05`, 'latin1');
   if (typeof key === 'number') {
@@ -22,7 +22,7 @@ function messageOf(key: Key): Buffer {
   return Buffer.concat([units, Buffer.of(isNarrow ? 1 : 2)]);
 }
 
-/** Strings about the lengths at which the scratch bytes are full, and other keys. */
+/** Strings with lengths around the size of the scratch memory, and other keys. */
 function keys(): Key[] {
   const random = new Random(SEED);
   const text = (length: number, units: number) =>
@@ -43,7 +43,7 @@ function keys(): Key[] {
 }
 
 describe(`every key (ZEROTIME_SEED=${SEED})`, () => {
-  it('is written as its message, whether it fits the scratch bytes or not', () => {
+  it('is written as its message, whether or not it fits the scratch memory', () => {
     const scratch = new Uint8Array(new ArrayBuffer(SCRATCH_BYTES + 8), 4, SCRATCH_BYTES);
     const message = new KeyMessage(scratch);
     for (const key of keys()) {
@@ -79,7 +79,7 @@ describe('SipHash-2-4', () => {
   const key = new Uint8Array(16).map((_, i) => i);
   const messages = SIPHASH_VECTORS.map((_, length) => new Uint8Array(length).map((_, i) => i));
 
-  it('has 64 published results, and the reference gives them', () => {
+  it('has 64 published results, and the reference reproduces them', () => {
     const hashes = messages.map((message) => {
       const bytes = Buffer.alloc(8);
       bytes.writeBigUInt64LE(siphashReference(message, key));

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { attach, create } from '../explorer/keyed-subject.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
 
-/** No call of this test has more steps; of the call that finishes, those before it looks for a place. */
+/**
+ * More steps than any call has; for the finishing call, than it has before it looks for a place.
+ */
 const STEPS = 24;
 const STEPS_OF_FIND = 6;
 const SECOND = 1_000_000;
@@ -15,13 +17,13 @@ afterEach(() => {
   preemption.restore();
 });
 
-it('an entry that a terminated thread left named is not finished where the key has another by now', () => {
+it('an entry left named by a terminated thread is not finished if the key has another one by then', () => {
   let deaths = 0;
   let most = 0;
   for (let at = 1; at <= STEPS_OF_FIND; at++) {
     for (let inner = 1; inner <= STEPS; inner++) {
       for (let death = 1; death <= STEPS; death++) {
-        // Of two entries, the first is another key's, for one more second.
+        // The first of two entries belongs to another key for one more second.
         const buffer = create('refuse 1 3!');
         const [finisher, owner, dying] = [attach(buffer), attach(buffer), attach(buffer)];
         let admitted = 0;
@@ -34,7 +36,7 @@ it('an entry that a terminated thread left named is not finished where the key h
         };
         const finish = () => finisher.run(['take', 1, 2, SECOND]);
         if (preemption.call(finish, at, own) === 0) admitted += 2;
-        // Three, and one a second.
+        // A burst of three, and one token per second.
         if (admitted > 4) expect({ admitted, at, inner, death }).toBeUndefined();
         most = Math.max(most, admitted);
       }

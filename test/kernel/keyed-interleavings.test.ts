@@ -8,7 +8,7 @@ import { KILLED, Preemption } from '../support/preemption.ts';
 
 const RATE = 1e5; // a token every 10 microseconds
 const BURST = 3;
-/** Keys for two entries: each call meets the entries of other keys. */
+/** The keys compete for two entries, so each call meets entries of other keys. */
 const KEYS = ['a', 'b', 'c'] as const;
 
 let preemption: Preemption;
@@ -58,7 +58,7 @@ function acts(depth: number): fc.Arbitrary<readonly Act[]> {
   });
 }
 
-it('calls stalled and killed anywhere never grant a key more than burst + rate x t, and the table goes on', () => {
+it('calls stalled and killed anywhere never grant a key more than burst + rate x t, and the table still works', () => {
   const property = fc.property(acts(2), (script) => {
     const clock = ManualClock.create({ nowMs: 1 });
     const made = KeyedTokenBucket.create({
@@ -77,7 +77,7 @@ it('calls stalled and killed anywhere never grant a key more than burst + rate x
       const read = limiter.clock.now.bind(limiter.clock);
       limiter.clock.now = () => {
         const nowUs = read();
-        // A call may read the clock twice; it does not follow a clock that is set back meanwhile.
+        // A call may read the clock twice; it ignores a step back in between.
         thread.readUs = Math.max(thread.readUs, nowUs);
         return nowUs;
       };
@@ -109,14 +109,14 @@ it('calls stalled and killed anywhere never grant a key more than burst + rate x
       } else if (act === 'reserve') {
         const reservation = preemption.call(() => limiter.reserve(key, n), at, inside, dies);
         if (reservation === KILLED || reservation === undefined) return;
-        // A call that turns out to be late is granted what it need not wait for at the later time.
+        // A call that turns out to be late is granted tokens that are available at the later time.
         const atUs = reservation.waitMs > 0 ? reservation.atUs : thread.readUs;
         const grant = note(key, n, atUs);
         pending.push({ reservation, grant, key });
       } else if (act === 'cancel') {
         const last = pending.pop();
         if (last === undefined) return;
-        // From here on nobody acts on it, whatever becomes of its tokens.
+        // From here on the call's tokens are not used, whatever happens to them.
         grants.get(last.key)?.delete(last.grant);
         preemption.call(() => last.reservation.cancel(), at, inside, dies);
       } else {
@@ -131,7 +131,7 @@ it('calls stalled and killed anywhere never grant a key more than burst + rate x
         undefined,
       ]);
     }
-    // Nobody is in the way: after a while any key has its full burst.
+    // Without contention, any key has its full burst after a while.
     clock.set(10);
     expect(made.consumeOrDrain('another', BURST)).toBe(BURST);
   });

@@ -19,7 +19,7 @@ import { Random, SEED, SHARE } from '../support/random.ts';
 const CALLS = 1_000_000 * SHARE;
 const CALLS_OF_A_TABLE = 2_000;
 
-/** The same table twice, each with a kernel of its own. */
+/** The same table twice, each with its own kernel. */
 class Twins {
   nowUs: number;
   readonly #kernels: readonly [HostedKeyed, HostedKeyed];
@@ -89,7 +89,7 @@ test(`${CALLS} random calls leave the same table and get the same answers from b
     const twins = new Twins(random, capacity, burst, rate);
     const keys = Array.from(
       { length: capacity * 3 },
-      // Among them keys that have one half of their fingerprint in common, or one home.
+      // Some keys have half of the fingerprint, or one home, in common.
       () =>
         [
           random.pick([random.bits(), 7, 0xffff_0000]),
@@ -97,7 +97,7 @@ test(`${CALLS} random calls leave the same table and get the same answers from b
         ] as const,
     );
     for (let call = 0; call < CALLS_OF_A_TABLE; call++) {
-      // Mostly about a token's worth of time; now and then a step back, or an hour.
+      // Mostly about the time of one token; sometimes a step back or an hour.
       twins.nowUs += random.pick([0, 0, 1e6 / rate / capacity, random.logarithmic(0.01, 10)]);
       if (random.below(100) === 0) twins.nowUs -= random.logarithmic(1, 1e9);
       if (random.below(400) === 0) twins.nowUs += random.logarithmic(1e9, 1e13);
@@ -129,7 +129,7 @@ test('the modules are smaller than 8 KiB', () => {
   }
 });
 
-test('a damaged entry is an error with either kernel, also one whose tag is not of its version', () => {
+test('a damaged entry is an error with either kernel, even if only its tag does not match its version', () => {
   const damaged = expect.objectContaining({
     name: 'HandleError',
     code: 'ERR_REGION_DAMAGED',

@@ -18,7 +18,7 @@ function table(clock: ManualClock, capacity = 1): KeyedTokenBucket {
   return KeyedTokenBucket.create({ rate: RATE, burst: BURST, capacity, whenFull: 'refuse', clock });
 }
 
-/** A thread that is stalled does nothing else: who runs meanwhile is another thread. */
+/** A stalled thread does nothing else, so another thread runs meanwhile. */
 function joined(made: KeyedTokenBucket): KeyedTokenBucket {
   return KeyedTokenBucket.attach(structuredClone(made.handle));
 }
@@ -76,7 +76,7 @@ describe('two threads that see a new key at once', () => {
 });
 
 describe('a thread terminated in the middle of a call', () => {
-  it('leaves a table in which every key goes on', () => {
+  it('leaves a table that works for every key', () => {
     let died = true;
     for (let at = 1; died; at++) {
       const clock = ManualClock.create();
@@ -102,9 +102,9 @@ describe('a thread terminated in the middle of a call', () => {
 });
 
 describe("an entry that becomes another key's while a thread is stalled", () => {
-  it('gets back what the thread charged it for the key before', () => {
+  it('gets back the tokens that the thread charged it for the previous key', () => {
     let reclaims = 0;
-    // Its first operation reads the clock; stalled there, it would rightly reclaim the entry itself.
+    // Stalled at its first operation, which reads the clock, it would reclaim the entry itself.
     for (let at = 2; at <= 12; at++) {
       const clock = ManualClock.create();
       const made = table(clock);
@@ -116,7 +116,7 @@ describe("an entry that becomes another key's while a thread is stalled", () => 
       const meanwhile = () => {
         clock.advance(0.01);
         reclaimed = second.tryConsume('after');
-        // Now its state is what the stalled thread may have seen.
+        // Now its state equals one that the stalled thread may have read.
         if (reclaimed) second.returnTokens('after', 1);
       };
       preemption.call(() => first.tryConsume('before'), at, meanwhile);
@@ -127,7 +127,7 @@ describe("an entry that becomes another key's while a thread is stalled", () => 
     expect(reclaims).toBeGreaterThan(2);
   });
 
-  it('neither gets nor loses tokens when the thread gives some back for the key before', () => {
+  it('neither gains nor loses tokens when the thread returns some for the previous key', () => {
     let reclaims = 0;
     for (let at = 1; at <= 6; at++) {
       const clock = ManualClock.create();
@@ -140,7 +140,7 @@ describe("an entry that becomes another key's while a thread is stalled", () => 
       const meanwhile = () => {
         made.returnTokens('before', 1);
         clock.advance(0.01);
-        // Now its state is what the reservation left.
+        // Now its state equals the one that the reservation left.
         reclaimed = made.tryConsume('after');
       };
       preemption.call(() => reservation?.cancel(), at, meanwhile);
@@ -173,7 +173,7 @@ describe("an entry that becomes another key's while a thread is stalled", () => 
   });
 });
 
-it('a new key has its whole burst, though its thread was stalled and other keys came and went', () => {
+it('a new key has its whole burst even if its thread was stalled while other keys came and went', () => {
   let reclaims = 0;
   for (let at = 1; at <= 30; at++) {
     const clock = ManualClock.create();
@@ -192,7 +192,7 @@ it('a new key has its whole burst, though its thread was stalled and other keys 
   expect(reclaims).toBeGreaterThan(5);
 });
 
-it('a call does not follow a clock that is set back while its thread is stalled', () => {
+it('a call ignores a step back of the clock while its thread is stalled', () => {
   const clock = ManualClock.create();
   const made = table(clock);
   const [first, second] = [joined(made), joined(made)];
@@ -203,7 +203,7 @@ it('a call does not follow a clock that is set back while its thread is stalled'
     second.tryConsume('other');
     clock.set(clock.nowMs - 0.012);
   };
-  // Right after it has read the clock.
+  // Right after reading the clock.
   const reservation = preemption.call(() => first.reserve('new', 2), 2, meanwhile);
   expect(reservation).toMatchObject({ waitMs: 0 });
 });

@@ -38,7 +38,7 @@ const ofKey = (table: KeyedTokenBucket): Counting => ({
   lostRaces: () => lostRaces(table),
 });
 
-/** A limiter as two threads have it. */
+/** A limiter as attached by two threads. */
 const TWICE: Readonly<Record<string, () => [Counting, Counting]>> = {
   TokenBucket() {
     const made = TokenBucket.create({ ...bucket, clock: ManualClock.create() });
@@ -81,7 +81,7 @@ afterEach(() => {
   preemption.restore();
 });
 
-/** The races that a call loses to one that takes 1 before its first step, its second, and so on. */
+/** Races lost by a call when another takes 1 before its first step, its second, and so on. */
 function racesLost(make: () => [Counting, Counting], call: (own: Counting) => void): number[] {
   const lost: number[] = [];
   for (let stalls = -1; stalls < preemption.stalls; ) {
@@ -108,7 +108,7 @@ describe.each(Object.entries(TWICE))('%s', (_, make) => {
     expect([...new Set(lost)].sort()).toEqual([0, 1]);
   });
 
-  it('counts none where a call is refused', () => {
+  it('counts none if a call is refused', () => {
     const almostEmpty = (): [Counting, Counting] => {
       const [own, other] = make();
       other.tryConsume(LIMIT - 1);

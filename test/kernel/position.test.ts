@@ -10,7 +10,7 @@ import type { CellPlace } from '../../src/memory/cell.ts';
 import { SEED } from '../support/random.ts';
 
 const DAY_US = 86_400e6;
-/** More than an instant in microseconds is rounded by, and a tick: a nanosecond. */
+/** A nanosecond: more than the rounding of an instant plus a tick. */
 const CLOSE_US = 1e-3;
 
 const KERNELS = {
@@ -18,7 +18,7 @@ const KERNELS = {
   compiled: (place: CellPlace): BucketKernel => openBucket(place, 'wasm'),
 };
 
-/** A bucket that is empty at `nowUs`, and those who wait for its tokens. */
+/** A bucket that is empty at `nowUs`, and the callers that wait for its tokens. */
 class Scene {
   readonly place: CellPlace;
   readonly kernel: BucketKernel;
@@ -32,7 +32,7 @@ class Scene {
     this.kernel = open(this.place);
   }
 
-  /** Undefined where it need not wait. */
+  /** Undefined if it need not wait. */
   join(tokens: number): Position | undefined {
     const waitUs = this.kernel.acquire(this.nowUs, tokens, Number.POSITIVE_INFINITY);
     if (waitUs <= 0) return undefined;
@@ -49,7 +49,7 @@ class Scene {
     this.kernel.reconfigure(this.nowUs, schedule);
   }
 
-  /** When the bucket has paid all of its debt: the instant of the one who stands last. */
+  /** When the bucket has paid back all its debt: the instant of the last caller in the queue. */
   paidUs(): number {
     return this.nowUs + this.kernel.timeUntil(this.nowUs, 0);
   }
@@ -63,7 +63,7 @@ const limits = fc.oneof(
     .map(([quantum, fillIntervalMs]) => perInterval(quantum, fillIntervalMs, 1000)),
 );
 
-describe.each(Object.entries(KERNELS))('a position in the line, with the %s kernel', (_, open) => {
+describe.each(Object.entries(KERNELS))('a position in the queue, with the %s kernel', (_, open) => {
   test('keeps its tokens when the rate changes', () => {
     const scene = new Scene(open, continuous(10, 100));
     const first = scene.waiting(30);
@@ -93,7 +93,7 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     expect(other.dueUs()).toBeGreaterThan(700_000);
   });
 
-  test('is found again after seven changes that nobody looked at, to the tick', () => {
+  test('is found again after seven unobserved changes, to the tick', () => {
     const scene = new Scene(open, continuous(10, 100));
     const position = scene.waiting(30);
     for (const rate of [1000, 3, 50, 7, 1, 2000, 20]) {
@@ -103,7 +103,7 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     expect(Math.abs(position.dueUs() - scene.paidUs())).toBeLessThan(CLOSE_US);
   });
 
-  test('that is lost after more is that of the last in line: never early', () => {
+  test('that is lost after more changes becomes the last in the queue: never early', () => {
     const scene = new Scene(open, continuous(10, 100));
     const position = scene.waiting(30);
     scene.waiting(50);
@@ -113,7 +113,7 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     expect(position.dueUs()).toBe(8_000_000);
   });
 
-  test('is never later than the bucket may be in debt', () => {
+  test('is never later than the largest possible debt', () => {
     const scene = new Scene(open, continuous(1e6, 1e9));
     const position = scene.waiting(1e9);
     scene.change(continuous(1e-6, 1));
@@ -132,7 +132,7 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     expect(before).toBeLessThan(0);
   });
 
-  test('is where the kernel has the debt, whatever changes come', () => {
+  test("matches the kernel's debt, whatever the changes", () => {
     const change = fc.record({
       passUs: fc.double({ min: 0, max: 1e5, noNaN: true }),
       limit: limits,
@@ -160,7 +160,7 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
     fc.assert(property, { seed: SEED, numRuns: 2000 });
   });
 
-  test('holds the bound over periods of different rates, in the order of asking', () => {
+  test('keeps the bound over periods of different rates, in order', () => {
     const BURST = 50;
     const step = fc.record({
       passUs: fc.double({ min: 0, max: 2e6, noNaN: true }),
@@ -210,7 +210,7 @@ describe.each(Object.entries(KERNELS))('a position in the line, with the %s kern
   });
 });
 
-/** The head of a line, again and again, as long as there is one. */
+/** Yields the head of the queue until it is empty. */
 function* iterate<T>(line: readonly T[]): Generator<[T]> {
   for (let head = line[0]; head !== undefined; head = line[0]) yield [head];
 }

@@ -41,7 +41,7 @@ describe('a record that is 12 days old is renewed', () => {
 
   test('and fills keep their instants', () => {
     const clock = ManualClock.create();
-    // 2^52 ticks are 12.7 fills, so that every renewal comes just before one.
+    // 2^52 ticks are 12.7 fills, so every renewal comes shortly before a fill.
     const limit = { quantum: 5, fillIntervalMs: DAY_MS, burst: 1000 };
     const bucket = TokenBucket.create({ ...limit, initial: 0, clock });
     for (let day = 1; day <= 400; day++) {
@@ -55,7 +55,7 @@ describe('a record that is 12 days old is renewed', () => {
   });
 
   test.each(KERNEL_MIXES)(
-    'by one of four threads that race for it, and no token is lost or made: $mix kernels',
+    'by one of four threads that race for it, and no token is lost or created: $mix kernels',
     async ({ kernels }) => {
       const THREADS = 4;
       const clock = ManualClock.create();
@@ -66,8 +66,8 @@ describe('a record that is 12 days old is renewed', () => {
       const { handle } = bucket;
       const done = crew.run({ handle, board: board.buffer, kernels, call: 'tryConsume', n: 1 });
       let renewals = 0;
-      // Who comes too late has begun a record of its own, and thrown it away. A compiled renewal is so
-      // short that this hardly ever happens; there, threads that race for tokens must do.
+      // A thread that comes too late has begun its own record and discarded it. Compiled renewals
+      // are so short that this hardly ever happens; there, races for tokens suffice.
       const raced = () =>
         kernels[0] === 'wasm' ? bucket.stats().lostRaces > 0 : cell.sequence > 1 + renewals;
       do {
@@ -83,7 +83,7 @@ describe('a record that is 12 days old is renewed', () => {
     },
   );
 
-  test('where all records are claimed it is not, and the bucket works on', () => {
+  test('is not renewed if all records are claimed, and the bucket still works', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
     const cell = new Cell(bucket);

@@ -24,7 +24,7 @@ describe('a schedule', () => {
     { rate: 1e9, ticksPerToken: 4, ticksPerMicro: 4000 },
     { rate: 3e9, ticksPerToken: 1, ticksPerMicro: 3000 },
     { rate: 4e9, ticksPerToken: 1, ticksPerMicro: 4000 },
-  ])('tunes the tick so that one token at $rate/s is $ticksPerToken ticks', (row) => {
+  ])('chooses the tick so that one token at $rate/s is $ticksPerToken ticks', (row) => {
     const { rate, ticksPerToken, ticksPerMicro } = row;
     expect(continuous(rate, 1)).toEqual({
       rate,
@@ -41,7 +41,7 @@ describe('a schedule', () => {
     { quantum: 3, fillIntervalMs: 0.001, ticksPerToken: 1365, fillTicks: 4095 },
     { quantum: 4000, fillIntervalMs: 0.001, ticksPerToken: 1, fillTicks: 4000 },
     { quantum: 1000, fillIntervalMs: 1e11, ticksPerToken: 2 ** 50 / 1000, fillTicks: 2 ** 50 },
-  ])('has a whole number of ticks from fill to fill: $quantum in $fillIntervalMs ms', (row) => {
+  ])('has a whole number of ticks between fills: $quantum in $fillIntervalMs ms', (row) => {
     const { quantum, fillIntervalMs } = row;
     const schedule = perInterval(quantum, fillIntervalMs, 7);
     expect(schedule.fillTicks).toBe(schedule.ticksPerToken * quantum);
@@ -50,7 +50,7 @@ describe('a schedule', () => {
     expect(schedule.fillTicks / schedule.ticksPerMicro).toBeCloseTo(fillIntervalMs * 1000, 3);
   });
 
-  test('costs whole tokens exactly, however many ticks they are', () => {
+  test('computes the exact cost of whole tokens, however many ticks it is', () => {
     const tokens = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
     const property = fc.property(anyRate, tokens, (rate, tokens) => {
       const { ticksPerToken } = continuous(rate, 1);
@@ -61,7 +61,7 @@ describe('a schedule', () => {
     fc.assert(property, RUNS);
   });
 
-  test('reads a later time as no fewer ticks, and each to the nearest', () => {
+  test('converts times monotonically, each to the nearest tick', () => {
     const us = fc.double({ min: 0, max: 1e12, noNaN: true });
     const property = fc.property(anyRate, us, us, (rate, a, b) => {
       const schedule = continuous(rate, 1);
@@ -73,7 +73,7 @@ describe('a schedule', () => {
     fc.assert(property, RUNS);
   });
 
-  test('begins its records at different instants, those of fills on their grid', () => {
+  test('begins its records at different instants, for fills on their grid', () => {
     const schedule = perInterval(5, 10, 10);
     const origins = new Set<number>();
     for (let generation = 1; generation <= 1000; generation++) {
@@ -85,7 +85,7 @@ describe('a schedule', () => {
     expect(origins.size).toBe(2000);
   });
 
-  test('is sound, and is not with a field that makes no sense', () => {
+  test('is sound, and not sound with an invalid field', () => {
     const fields: readonly (readonly [keyof Schedule, readonly (number | bigint)[]])[] = [
       ['rate', [0, -1, Number.NaN]],
       ['burst', [0, -1, Number.NaN]],
@@ -102,7 +102,7 @@ describe('a schedule', () => {
     }
   });
 
-  test('that is allowed is sound, at all bounds', () => {
+  test('that is valid is sound, at all bounds', () => {
     for (const rate of [1e-6, 1e-3, 1, 2.7e9, 2.8e9, 4e9]) {
       const { ticksPerToken } = continuous(rate, 1);
       const burst = Math.floor(MAX_SPAN_TICKS / ticksPerToken);

@@ -17,7 +17,7 @@ function made() {
 }
 
 describe('a tenure', () => {
-  test('holds while tokens are taken and given back', () => {
+  test('holds while tokens are taken and returned', () => {
     const { kernel, tenure } = made();
     kernel.acquire(0, 3, 0);
     kernel.returnTokens(0, 1);
@@ -25,7 +25,7 @@ describe('a tenure', () => {
     expect([tenure.holds, tenure.endures]).toEqual([true, true]);
   });
 
-  test('ends with a reconfiguration, also with one to the same limit', () => {
+  test('ends with a reconfiguration, even to the same limit', () => {
     const { tenure, reconfigure } = made();
     reconfigure(1000);
     expect([tenure.holds, tenure.endures]).toEqual([false, false]);
@@ -33,7 +33,7 @@ describe('a tenure', () => {
     expect([tenure.holds, tenure.endures]).toEqual([true, true]);
   });
 
-  test('does not begin again, however often the records are used again', () => {
+  test('never holds again, however often the records are reused', () => {
     const { tenure, reconfigure } = made();
     for (let i = 1; i <= 30; i++) {
       reconfigure(1000 + i);
@@ -47,7 +47,7 @@ describe('a tenure', () => {
     expect([tenure.holds, tenure.endures]).toEqual([false, false]);
   });
 
-  test('is in doubt, and endures, after a reconfiguration that was ended before its exchange', () => {
+  test('is in doubt, and endures, after a reconfiguration that was terminated before its exchange', () => {
     const { place, tenure, reconfigure } = made();
     place.region.i32[(recordOffset(place.offset, 0) + RECORD.tenure) >> 2] = 0;
     expect([tenure.holds, tenure.endures]).toEqual([false, true]);
@@ -57,7 +57,7 @@ describe('a tenure', () => {
     expect([tenure.holds, tenure.endures]).toEqual([false, false]);
   });
 
-  test('ends with a reconfiguration whose thread was ended right after its exchange', () => {
+  test('ends with a reconfiguration whose thread was terminated right after its exchange', () => {
     const { tenure, reconfigure } = made();
     const compareExchange = Atomics.compareExchange as (...args: unknown[]) => unknown;
     const mock = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((...args: unknown[]) => {
@@ -70,7 +70,7 @@ describe('a tenure', () => {
     expect([tenure.holds, tenure.endures]).toEqual([false, false]);
   });
 
-  test('is shared by all that watch: each sees its end', () => {
+  test('is shared by all observers: each sees its end', () => {
     const { place, reconfigure } = made();
     const others = [new Tenure(place), new Tenure(place)];
     reconfigure(5);

@@ -24,7 +24,7 @@ const CALLS = 250_000 * SHARE;
 const CALLS_OF_A_LIMITER = 500;
 const YEAR_US = 365.25 * 86_400e6;
 
-/** The time, which both twins read. */
+/** The time that both twins read. */
 class Time implements ClockReader {
   us: number;
   /** How often it was read. */
@@ -43,7 +43,7 @@ class Time implements ClockReader {
     this.readings++;
   }
 
-  /** Some part of an interval passes, or several; now and then a step back, or years. */
+  /** Advances by part of an interval or several; sometimes a step back, or years. */
   pass(intervalMs: number): void {
     const random = this.#random;
     const intervalUs = intervalMs * 1000;
@@ -57,7 +57,7 @@ class Time implements ClockReader {
     this.us += usual * intervalUs;
     if (random.below(100) === 0) this.us -= random.logarithmic(0.01, 3) * intervalUs;
     if (random.below(300) === 0) this.us += random.logarithmic(1, YEAR_US);
-    // The end of its time: a limiter counts 12 years at least.
+    // The end of its lifetime: a limiter works for at least 12 years.
     if (this.us > this.#bornUs + 11 * YEAR_US) this.us = this.#bornUs;
   }
 }
@@ -82,7 +82,7 @@ function randomLimit(kind: WindowKind, random: Random): WindowLimit {
 function firstWord(kind: WindowKind, limit: number, random: Random): bigint {
   if (kind === 'fixed-window') return 0n;
   if (kind === 'sliding-window') return firstSlotWord(limit);
-  // A log that has come to the end of half its bits for laps, or of all.
+  // A log that has used up half of its bits for laps, or all.
   const bits = BigInt(countBitsOf(limit));
   const lowLap = (1n << (32n - bits)) - 2n;
   const highLap = random.pick([0n, (1n << (32n - bits)) - 1n]);
@@ -138,7 +138,7 @@ class WindowTwins extends Twins<WindowKernel> {
     const random = this.#random;
     const n = this.#tokens();
     const what = (call: string) => `${call} ${n} at ${time.us} of ${about}`;
-    /** The answer, and how often the clock was read for it. */
+    /** The answer, and the number of clock readings for it. */
     const both = (name: string, call: (kernel: WindowKernel) => unknown) =>
       this.both(what(name), (kernel) => {
         time.readings = 0;
@@ -171,7 +171,7 @@ class WindowTwins extends Twins<WindowKernel> {
         const isTaken = this.both(what('take'), (kernel) => kernel.take(n, time)) === true;
         if (!isTaken) this.both(what('wait'), (kernel) => kernel.waitUs);
         const receipts = [this.kernels[0].receipt(), this.kernels[1].receipt()] as const;
-        // A log's cannot be cancelled, so it tells nothing.
+        // A log's admission cannot be cancelled, so its receipt is empty.
         if (isTaken && n > 0 && this.#kind !== 'sliding-log' && !same(...receipts)) {
           expect(receipts[1], what('receipt')).toEqual(receipts[0]);
         }
@@ -180,7 +180,7 @@ class WindowTwins extends Twins<WindowKernel> {
     }
   }
 
-  /** Leaves what a thread does that is terminated after it has sealed a slot, or kept it as well. */
+  /** Leaves the state of a thread terminated after sealing a slot, or also storing it. */
   #dieOpening(): void {
     const isKept = this.#random.below(2) === 0;
     for (const { region, offset } of this.places) {
@@ -193,7 +193,7 @@ class WindowTwins extends Twins<WindowKernel> {
     }
   }
 
-  /** Leaves what a thread does that is terminated while it writes the entries that it took. */
+  /** Leaves the state of a thread terminated while it writes its entries. */
   #dieWriting(time: Time): void {
     const { limit } = this.#limit;
     const n = 1 + this.#random.below(Math.min(limit, 8));

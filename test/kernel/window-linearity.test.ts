@@ -45,7 +45,7 @@ describe.each(WINDOW_KINDS)('$kind, a call stalled while others run', (under) =>
     preemption.restore();
   });
 
-  it('answers as if all calls had come one after another', () => {
+  it('answers as if all calls had run one after another', () => {
     const property = fc.property(
       fc.integer({ min: 1, max: 4 }),
       ANY,
@@ -69,7 +69,7 @@ describe.each(WINDOW_KINDS)('$kind, a call stalled while others run', (under) =>
             },
           ),
         ];
-        // The call may have ended before it came to its place.
+        // The call may have ended before reaching this step.
         const others = during.length > 0 ? meanwhile : [];
         replies.push(...during);
         replies.push(

@@ -8,7 +8,7 @@ import { type Admission, brokenPromise } from '../support/window-promises.ts';
 const INTERVAL_US = 120;
 const SLOTS = 3;
 
-/** A call or a move of the clock; at the `at`-th atomic operation of a call, others happen. */
+/** A call or a move of the clock. Others happen at the `at`-th atomic operation of a call. */
 type Act =
   | { readonly act: 'advance'; readonly us: number }
   | {
@@ -46,7 +46,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
     preemption.restore();
   });
 
-  it('keeps the limit, loses nothing, and goes on', () => {
+  it('keeps the limit, loses nothing, and still works', () => {
     const property = fc.property(fc.integer({ min: 1, max: 4 }), acts(2), (limit, script) => {
       const clock = ManualClock.create();
       const options = { limit, intervalMs: INTERVAL_US / 1000, slots: SLOTS, clock };
@@ -54,7 +54,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       preemption.changes.length = 0;
       const admissions: Admission[] = [];
       let deaths = 0;
-      // A thread that is stalled does nothing else: who runs meanwhile is another thread.
+      // A stalled thread does nothing else, so another thread runs meanwhile.
       const threads: ReturnType<typeof join>[] = [];
       const join = () => {
         const limiter = under.attach(structuredClone(made.handle));
@@ -92,7 +92,7 @@ describe.each(WINDOW_KINDS)('$kind, its calls stalled and killed anywhere', (und
       expect(brokenPromise(under.kind, { ...limits, admissions, changes, deaths })).toBe('');
 
       clock.advance((3 * INTERVAL_US) / 1000);
-      // What a thread took and died over counts from when it is found.
+      // Tokens taken by a killed thread count from when they are found.
       if (deaths > 0) {
         expect(made.available()).toBeGreaterThanOrEqual(0);
         clock.advance(INTERVAL_US / 1000);

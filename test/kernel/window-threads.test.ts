@@ -29,7 +29,7 @@ class Traffic {
     this.#kernels = kernels;
   }
 
-  /** Resolves when all threads stand at the gate. */
+  /** Resolves when all threads have reached the gate. */
   async prepare(options: Options): Promise<void> {
     const data: Omit<TrafficData, 'handle'> = {
       start: this.#start.buffer,
@@ -48,14 +48,14 @@ class Traffic {
     this.#start.open();
   }
 
-  /** Tokens that the threads know to have been admitted. */
+  /** Tokens admitted, as far as the threads know. */
   get told(): number {
     return Atomics.load(new Int32Array(this.#tally), 0);
   }
 
   /**
-   * Runs until threads have met, and have called often enough; all of them have ended then.
-   * `between` is called after each round of a thread.
+   * Runs until the threads have raced and have made enough calls, and all have ended. Calls
+   * `between` after each round of a thread.
    */
   async untilRacesWereLost(between?: () => void): Promise<void> {
     let rounds = 0;
@@ -98,7 +98,7 @@ describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
       const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock, stats: true });
       const calls = traffic(limiter, kernels);
       await calls.prepare({ maxTokens: 3, stepUs: 0 });
-      // Where the machine let no two threads meet before the limit was reached, they try again.
+      // Try again if no two threads raced before the limit was reached.
       let instants = 1;
       await calls.untilRacesWereLost(() => {
         if (calls.told < instants * limit || limiter.stats().lostRaces > 0) return;
@@ -114,7 +114,7 @@ describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
   );
 
   it.each(KERNEL_MIXES)(
-    'is left in order by threads that are terminated at any instant: $mix kernels',
+    'is left in a valid state by threads terminated at any instant: $mix kernels',
     async ({ kernels }) => {
       const clock = ManualClock.create();
       const limit = 100_000;
@@ -128,7 +128,7 @@ describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
         while (systemClock.now() < until);
         await calls.terminate();
         const rest = limiter.consumeOrDrain(limit);
-        // A thread dies over one call at most.
+        // A thread is killed in at most one call.
         expect(calls.told + rest).toBeLessThanOrEqual(limit);
         expect(calls.told + rest).toBeGreaterThanOrEqual(limit - THREADS * maxTokens);
         expect(limiter.available()).toBe(0);
@@ -161,7 +161,7 @@ describe.each(SLIDING)('$kind under random traffic of four threads', ({ kind, cr
       const manual = test.clockOf !== 'the system';
       const clock = manual ? ManualClock.create() : systemClock;
       const readings: number[] = [];
-      // The limiter's first reading is its birth.
+      // The limiter's first reading is its creation.
       const watched = Object.create(clock, {
         now: {
           value: () => {

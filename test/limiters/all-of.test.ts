@@ -22,7 +22,7 @@ function perSecondAndMinute() {
   return { clock, perSecond, perMinute, both: allOf(perMinute, perSecond) };
 }
 
-/** As where another thread takes all, after the question and before the taking. */
+/** As if another thread took all tokens between the check and the take. */
 function emptiedBetween(limiter: Limiter, clock: ManualClock): Limiter {
   return Object.create(limiter, {
     clock: { value: clock },
@@ -56,7 +56,7 @@ describe('allOf', () => {
     expect(admitted.reduce((sum, n) => sum + n)).toBe(100 + Math.floor((59 * 100) / 60));
   });
 
-  it('gives back what the first gave when another thread empties the second in between', () => {
+  it('returns the tokens of the first when another thread empties the second in between', () => {
     const clock = ManualClock.create();
     const first = TokenBucket.create({ rate: 1, burst: 5, clock });
     const second = TokenBucket.create({ rate: 1, burst: 5, clock });
@@ -65,7 +65,7 @@ describe('allOf', () => {
     expect(first.balance()).toBe(5);
   });
 
-  it.each([FixedWindow, SlidingWindow])('gives back what a window gave', (Window) => {
+  it.each([FixedWindow, SlidingWindow])('returns the tokens of a window', (Window) => {
     const clock = ManualClock.create();
     const window = Window.create({ limit: 5, intervalMs: 1000, clock });
     const late = emptiedBetween(window, clock);
@@ -74,14 +74,14 @@ describe('allOf', () => {
     expect(window.available()).toBe(5);
   });
 
-  it('gives back what parts of parts gave', () => {
+  it('returns the tokens of nested parts', () => {
     const { clock, perSecond, perMinute, both } = perSecondAndMinute();
     const late = emptiedBetween(perSecond, clock);
     expect(allOf(both, late).tryConsume(3)).toBe(false);
     expect([perSecond.balance(), perMinute.balance()]).toEqual([10, 100]);
   });
 
-  it('lets tokens lapse that a later reservation stands on, rather than mint', () => {
+  it('loses tokens on which a later reservation depends, rather than admit too much', () => {
     const clock = ManualClock.create();
     const first = TokenBucket.create({ rate: 1, burst: 5, clock });
     const late: Limiter = Object.create(first, {
@@ -98,7 +98,7 @@ describe('allOf', () => {
     expect(first.balance()).toBe(5 - 3 - 4);
   });
 
-  it('waits for the longest of the waits', async () => {
+  it('waits for the slowest part', async () => {
     const clock = ManualClock.create();
     const quick = TokenBucket.create({ rate: 10, burst: 1, clock, initial: 0 });
     const slow = LeakyBucket.create({ rate: 2, clock });
@@ -113,7 +113,7 @@ describe('allOf', () => {
     expect(both.waitSync(1, { timeoutMs: 499 })).toBe(false);
   });
 
-  /** A bucket that is empty, and holds the other up. */
+  /** An empty bucket that delays the other. */
   function heldUp(rate: number) {
     const clock = ManualClock.create();
     const slow = TokenBucket.create({ rate, burst: 10, initial: 0, clock });
@@ -126,7 +126,7 @@ describe('allOf', () => {
     return { clock, slow, quick, both, settle };
   }
 
-  it('wakes at its new instant when the limit that holds it up changes', async () => {
+  it('wakes at its new instant when the limit of the slowest part changes', async () => {
     const { slow, both, clock, settle } = heldUp(1);
     let endedMs: number | undefined;
     const wait = both.wait(2).then(() => {
@@ -144,18 +144,18 @@ describe('allOf', () => {
     expect(slow.balance()).toBe(0);
   });
 
-  it('waits for the other from then on, when that is slower than the one that changes', async () => {
+  it('waits for the other part once a change has made that the slowest', async () => {
     const { slow, quick, both, clock, settle } = heldUp(1);
     const wait = both.wait(5).then(() => clock.nowMs);
     await settle(10);
     slow.reconfigure({ rate: Number.POSITIVE_INFINITY });
-    await settle(10); // of the quick one 4 are missing
+    await settle(10); // the fast one lacks 4
     quick.reconfigure({ rate: 50 });
     for (const ms of [50, 89, 90]) await settle(ms);
     expect(await wait).toBe(90);
   });
 
-  it('fails at once when a change moves its end past its timeout, and leaves no listener', async () => {
+  it('fails at once when a change moves its end past its timeout, and leaves no listener behind', async () => {
     const { slow, both, settle } = heldUp(1);
     const { signal } = new AbortController();
     const wait = both.wait(1, { timeoutMs: 1000, signal });
@@ -204,7 +204,7 @@ describe('allOf', () => {
       },
       'all limiters must have the same clock, got manual and system',
     ],
-  ])('says what is wrong with its limiters', (make, message) => {
+  ])('names what is wrong with its limiters', (make, message) => {
     expect(make).toThrow(new TypeError(message));
   });
 });

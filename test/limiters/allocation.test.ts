@@ -5,9 +5,9 @@ import type { AllocatingJob } from '../workers/allocating.ts';
 
 /** The most that are made: a thread ends when a million in a row allocated nothing. */
 const CALLS = 10_000_000;
-/** The most threads that try, one after the other. */
+/** Maximum number of threads to try, one after another. */
 const THREADS = 10;
-/** The smallest object takes this many bytes, so a call that allocates one shows. */
+/** Size of the smallest object, so that an allocation per call shows. */
 const SMALLEST_OBJECT = 12;
 const NOTHING = SMALLEST_OBJECT / 2;
 

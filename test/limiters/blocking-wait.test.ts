@@ -10,9 +10,9 @@ import {
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 
-// Time passes as the test says: whoever blocks the thread is woken by it, on time or early.
+// The test controls the time, and wakes the blocked thread on time or early.
 
-/** The next sleeps on a clock do these things; the others last until their end. */
+/** Actions of the next sleeps on a clock; later sleeps last their full time. */
 function sleepsOn(clock: ManualClock, ...early: (() => void)[]) {
   return vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => {
     const wake = early.shift();
@@ -23,7 +23,7 @@ function sleepsOn(clock: ManualClock, ...early: (() => void)[]) {
 
 afterEach(() => vi.restoreAllMocks());
 
-/** All come to have room for 2 after 200 ms. */
+/** Each has room for 2 after 200 ms. */
 const EMPTIED: Readonly<Record<string, (clock: ManualClock) => Limiter>> = {
   TokenBucket: (clock) => TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock }),
   KeyedTokenBucket(clock) {
@@ -53,7 +53,7 @@ const EMPTIED: Readonly<Record<string, (clock: ManualClock) => Limiter>> = {
 };
 
 describe.each(Object.entries(EMPTIED))('a blocking wait on %s', (_, make) => {
-  it('is over when the tokens are there, and not before', () => {
+  it('ends when the tokens are available, and not before', () => {
     const clock = ManualClock.create();
     const limiter = make(clock);
     const untilMs = limiter.timeUntil(2);
@@ -67,7 +67,7 @@ describe.each(Object.entries(EMPTIED))('a blocking wait on %s', (_, make) => {
     expect(limiter.tryConsume(2)).toBe(false);
   });
 
-  it('is strict where that is asked for', () => {
+  it('is strict if requested', () => {
     const clock = ManualClock.create();
     const limiter = make(clock);
     const sleep = sleepsOn(clock);
@@ -75,7 +75,7 @@ describe.each(Object.entries(EMPTIED))('a blocking wait on %s', (_, make) => {
     expect(sleep.mock.lastCall?.[1]).toMatchObject({ strict: true });
   });
 
-  it('lasts as long as its timeout, and no longer', () => {
+  it('lasts at most as long as its timeout', () => {
     const clock = ManualClock.create();
     const limiter = make(clock);
     const timeoutMs = limiter.timeUntil(2);
@@ -85,7 +85,7 @@ describe.each(Object.entries(EMPTIED))('a blocking wait on %s', (_, make) => {
     expect(limiter.waitSync(2, { timeoutMs })).toBe(true);
   });
 
-  it('sleeps not at all for tokens that are there', () => {
+  it('does not sleep for available tokens', () => {
     const clock = ManualClock.create();
     const limiter = make(clock);
     clock.advance(limiter.timeUntil(2));
@@ -100,7 +100,7 @@ describe('a blocking wait on a bucket', () => {
   const emptied = (clock: ManualClock) =>
     TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock });
 
-  it('that is woken early goes on to its instant', () => {
+  it('that is woken early goes back to sleep until its instant', () => {
     const clock = ManualClock.create();
     const bucket = emptied(clock);
     const sleep = sleepsOn(clock, () => clock.set(50));
@@ -109,7 +109,7 @@ describe('a blocking wait on a bucket', () => {
     expect(sleep).toHaveBeenCalledTimes(2);
   });
 
-  it('ends at its new instant where the limit changes, even if that is the last of its timeout', () => {
+  it('ends at its new instant when the limit changes, even at the end of its timeout', () => {
     const clock = ManualClock.create();
     const bucket = emptied(clock);
     sleepsOn(clock, () => bucket.reconfigure({ rate: 2 }));

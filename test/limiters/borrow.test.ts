@@ -8,11 +8,11 @@ import type { Borrowed, BorrowJob } from '../workers/borrower.ts';
 const THREADS = 4;
 const MOST_ROUNDS = 2_000;
 
-// folly's consumeWithBorrow reads its wait in a second load, so that the debt of another borrower can
-// be charged to it, or the same debt to two of them.
+// folly's consumeWithBorrow reads its wait with a second load, so a borrower can be charged
+// another's debt, or two borrowers the same debt.
 test(`waits of concurrent borrowers are all different and exact (ZEROTIME_SEED=${SEED})`, async () => {
   const clock = ManualClock.create();
-  // A thousand tokens a millisecond.
+  // 1000 tokens per millisecond.
   const bucket = TokenBucket.create({ rate: 1e6, burst: 16, clock, stats: true });
   const crew = await Crew.start<BorrowJob, Borrowed[]>('borrower', THREADS);
 
@@ -28,7 +28,7 @@ test(`waits of concurrent borrowers are all different and exact (ZEROTIME_SEED=$
     };
     const borrowed = (await crew.run(job)).flat();
     borrowed.sort((a, b) => a.waitMs - b.waitMs || 0);
-    // Each wait ends where the one before it ended and this loan is worked off: no gap, no overlap.
+    // Each wait ends one loan after the previous one: no gap, no overlap.
     for (const { n, waitMs } of borrowed) {
       owed += n;
       expect(waitMs).toBe(Math.max(0, owed) / 1000);
@@ -38,7 +38,7 @@ test(`waits of concurrent borrowers are all different and exact (ZEROTIME_SEED=$
   expect(bucket.stats().lostRaces, 'races lost').toBeGreaterThan(0);
 });
 
-test('a borrower with a maximum wait is charged its own debt alone, and nothing if refused', () => {
+test('a borrower with a maximum wait is charged only its own debt, and nothing if refused', () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 10, burst: 5, clock });
   expect(bucket.acquire(5)).toBe(0);

@@ -5,12 +5,12 @@ import { Gate } from '../support/gate.ts';
 import { Random, SEED } from '../support/random.ts';
 import type { CancelJob, Cancelled, Kept } from '../workers/canceller.ts';
 
-/** A token in microseconds of inflow, at 1000 a second: what follows is exact. */
+/** A token in microseconds of inflow, at 1000 per second, so that all arithmetic is exact. */
 const TOKEN_US = 1000;
 
 /**
- * What a bucket had left at its emptiest, in microseconds of inflow, if these tokens were admitted at
- * these instants.
+ * The lowest level of a bucket, in microseconds of inflow, if these tokens were admitted at these
+ * instants.
  */
 function leastLeft(admitted: readonly Kept[], burst: number): number {
   let left = burst * TOKEN_US;
@@ -31,7 +31,7 @@ function reserved(bucket: TokenBucket, n: number): Reservation {
 }
 
 describe('cancelling', () => {
-  test('the latest reservation gives back exactly what it took', () => {
+  test('the latest reservation returns exactly what it took', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 10, burst: 20, clock });
     const reservation = reserved(bucket, 15);
@@ -40,7 +40,7 @@ describe('cancelling', () => {
     expect(bucket.balance()).toBe(20);
   });
 
-  test('all reservations, latest first, gives everything back', () => {
+  test('all reservations, latest first, returns everything', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 10, burst: 20, clock });
     const stack = [7, 20, 1, 13].map((n) => reserved(bucket, n));
@@ -49,7 +49,7 @@ describe('cancelling', () => {
     expect(bucket.balance()).toBe(20);
   });
 
-  test('a reservation that others stand on gives nothing back, and moves nobody', () => {
+  test('a reservation that later ones depend on returns nothing, and moves none of them', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 10, burst: 20, initial: 0, clock });
     const first = reserved(bucket, 5);
@@ -59,7 +59,7 @@ describe('cancelling', () => {
     expect(bucket.balance()).toBe(-10);
   });
 
-  test('twice gives back once', () => {
+  test('twice returns the tokens once', () => {
     const bucket = TokenBucket.create({ rate: 10, burst: 20, clock: ManualClock.create() });
     const reservation = reserved(bucket, 5);
     expect(reservation.cancel()).toBe(true);
@@ -78,7 +78,7 @@ describe('cancelling', () => {
     expect(bucket.consumeOrDrain(100)).toBe(20);
   });
 
-  test('a reservation made under another limit gives nothing back', () => {
+  test('a reservation made under another limit returns nothing', () => {
     const bucket = TokenBucket.create({ rate: 10, burst: 20, clock: ManualClock.create() });
     const reservation = reserved(bucket, 5);
     bucket.reconfigure({ rate: 20 });

@@ -22,14 +22,14 @@ async function codeOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 describe.each(LIMITER_CASES)(
-  '$name, with kernel $kernel, keeps the contract of every limiter:',
+  '$name, with kernel $kernel, fulfills the contract of every limiter:',
   (limiterCase) => {
     const make = () => {
       const clock = someClock();
       return { clock, limiter: limiterCase.create(clock) };
     };
 
-    it('works with the kernel that was asked for', () => {
+    it('uses the requested kernel', () => {
       const { limiter } = make();
       // allOf, a key and the plain bucket cannot choose a kernel.
       if (limiter.kernelName === undefined) return expect(limiter.handle).toBeUndefined();
@@ -43,7 +43,7 @@ describe.each(LIMITER_CASES)(
       expect(outcomes).toEqual([...Array(LIMIT).fill(true), false]);
     });
 
-    it('admits its limit at once, and then nothing', () => {
+    it('admits its limit in one call, and then nothing', () => {
       const { limiter } = make();
       expect(limiter.limit).toBe(LIMIT);
       expect(limiter.available()).toBe(LIMIT);
@@ -60,7 +60,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.tryConsume(1)).toBe(true);
     });
 
-    it('is as good as new after its refill, and no sooner', () => {
+    it('has its whole limit available after its refill, and no sooner', () => {
       const { clock, limiter } = make();
       limiter.tryConsume(LIMIT);
       clock.advance(limiterCase.refillMs - 0.01);
@@ -69,7 +69,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.tryConsume(LIMIT)).toBe(true);
     });
 
-    it('admits n = 0 and takes nothing, also when it is empty', () => {
+    it('admits n = 0 and takes nothing, even when it is empty', () => {
       const { limiter } = make();
       expect(limiter.tryConsume(0)).toBe(true);
       expect(limiter.available()).toBe(LIMIT);
@@ -78,7 +78,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.decide(0).allowed).toBe(true);
     });
 
-    it('refuses more than its limit as never', async () => {
+    it('reports more than its limit as never possible', async () => {
       const { limiter } = make();
       expect(limiter.tryConsume(LIMIT + 1)).toBe(false);
       expect(limiter.timeUntil(LIMIT + 1)).toBe(Number.POSITIVE_INFINITY);
@@ -108,7 +108,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.available()).toBe(LIMIT);
     });
 
-    it('says in a refusal when the same call can succeed: then it does, and not before', () => {
+    it('reports in a refusal when a retry succeeds: then it does, and not before', () => {
       const { clock, limiter } = make();
       limiter.tryConsume(LIMIT);
       const { allowed, retryAfterMs, resetMs, remaining, limit } = limiter.decide();
@@ -142,7 +142,7 @@ describe.each(LIMITER_CASES)(
       );
     });
 
-    it('admits nothing for a clock that steps back', () => {
+    it('admits nothing because its clock stepped back', () => {
       const { clock, limiter } = make();
       limiter.tryConsume(LIMIT);
       clock.set(clock.nowMs - 100_000);
@@ -152,7 +152,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.tryConsume()).toBe(false);
     });
 
-    it('drains what there is', () => {
+    it('drains what is available', () => {
       const { limiter } = make();
       if (limiter.consumeOrDrain === undefined) return expect(limiterCase.name).toBe('allOf');
       expect(limiter.consumeOrDrain(2)).toBe(2);
@@ -160,7 +160,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.consumeOrDrain(1)).toBe(0);
     });
 
-    it('waits until its clock has come to the instant, and keeps to it', async () => {
+    it('waits until its clock has reached the instant, and no longer', async () => {
       const { clock, limiter } = make();
       limiter.tryConsume(LIMIT);
       const waitMs = limiter.timeUntil(1);
@@ -176,7 +176,7 @@ describe.each(LIMITER_CASES)(
       expect(done).toBe(true);
     });
 
-    it('fails a wait at once, and takes nothing, when it would outlast timeoutMs', async () => {
+    it('fails a wait at once, and takes nothing, if it would exceed timeoutMs', async () => {
       const { limiter } = make();
       limiter.tryConsume(LIMIT);
       const waitMs = limiter.timeUntil(1);
@@ -186,7 +186,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.timeUntil(1)).toBe(waitMs);
     });
 
-    it('ends an aborted wait with the reason, and leaves tokens and listeners as they were', async () => {
+    it('ends an aborted wait with the reason, and leaves tokens and listeners unchanged', async () => {
       const { limiter } = make();
       limiter.tryConsume(LIMIT);
       const waitMs = limiter.timeUntil(1);
@@ -200,7 +200,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.timeUntil(1)).toBe(waitMs);
     });
 
-    it('names bad wait options', async () => {
+    it('names invalid wait options', async () => {
       const { limiter } = make();
       await expect(limiter.wait(1, { timeoutMs: -1 })).rejects.toThrow(/^timeoutMs must be /);
       await expect(limiter.wait(1, { strict: 1 as never })).rejects.toThrow(/^strict must be /);
@@ -209,7 +209,7 @@ describe.each(LIMITER_CASES)(
       expect(limiter.available()).toBe(LIMIT);
     });
 
-    it('is one limiter on every thread that attaches', () => {
+    it('is the same limiter on every thread that attaches', () => {
       const { clock, limiter } = make();
       if (limiterCase.attach === undefined) return expect(limiter.handle).toBeUndefined();
       const other = limiterCase.attach(limiter);
@@ -223,12 +223,12 @@ describe.each(LIMITER_CASES)(
       expect(other.tryConsume(LIMIT)).toBe(true);
     });
 
-    it('counts calls, tokens and refusals over all that attached', () => {
+    it('counts calls, tokens and refusals over all attached instances', () => {
       const { clock, limiter } = make();
       if (limiter.stats === undefined) return expect(limiter.handle).toBeUndefined();
       const other = limiterCase.attach?.(limiter);
       limiter.tryConsume(2);
-      // At one instant two that are attached would be taken for two threads that race.
+      // At the same instant, two attached instances would count as two racing threads.
       clock.advance(0.01);
       other?.tryConsume(LIMIT - 2);
       other?.tryConsume();

@@ -22,7 +22,7 @@ import { ReferenceBucket } from '../support/reference-bucket.ts';
 
 type Make = (limit: BucketLimit, clock: ManualClock) => Decider;
 
-/** Decides by reservations, which tell "later" from "never". */
+/** Decides through reservations, which distinguish "later" from "never". */
 function deciderOf(bucket: BucketCalls): Decider {
   return {
     take(n, maxWaitMs) {

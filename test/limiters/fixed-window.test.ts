@@ -15,8 +15,8 @@ function admittedOf(calls: number, limiter: { tryConsume(): boolean }): number {
 }
 
 /**
- * A thread is held while it opens a window, until another window has been opened and filled. Returns
- * what that window admits before the thread goes on, and after.
+ * Holds a thread while it opens a window, until another window has been opened and filled. Returns
+ * what that window admits before and after the thread continues.
  */
 async function windowWithLateOpener(
   limiter: { tryConsume(): boolean },
@@ -39,7 +39,7 @@ async function windowWithLateOpener(
 }
 
 describe('a thread that is held while it opens a window, for more than an interval', () => {
-  it('wipes the count of a later window, where start and count are two words', async () => {
+  it('wipes the count of a later window if start and count are two words', async () => {
     const clock = ManualClock.create();
     const window = TwoStepWindow.create(LIMIT, INTERVAL_MS, clock);
     const seen = await windowWithLateOpener(window, clock, {
@@ -76,7 +76,7 @@ describe('FixedWindow', () => {
       [349, 1, false],
       [350, 2, true],
       [350, 1, false],
-      // Back in time is not over yet.
+      // After a step back, the window is not over yet.
       [0, 1, false],
       [450, 1, true],
     ];
@@ -123,7 +123,7 @@ describe('FixedWindow', () => {
       const window = FixedWindow.create({ limit, intervalMs, clock });
       let openedMs = clock.nowMs;
       for (let i = 0; i < 50; i++) {
-        // Fills the window, wherever it began.
+        // Fills the window, whenever it began.
         window.tryConsume(limit);
         const { retryAfterMs } = window.decide(limit);
         clock.advance(retryAfterMs - 0.001);
@@ -137,7 +137,7 @@ describe('FixedWindow', () => {
     },
   );
 
-  it('counts on for 17 years', () => {
+  it('works for 17 years', () => {
     const clock = ManualClock.create();
     for (const limit of [1, 2_047, 1_000_000, 2 ** 30 - 1]) {
       clock.set(0);
@@ -156,7 +156,7 @@ describe('FixedWindow', () => {
   });
 });
 
-describe('tokens given back while another thread opens the next window', () => {
+describe('tokens returned while another thread opens the next window', () => {
   let preemption: Preemption | undefined;
   afterEach(() => {
     preemption?.restore();
@@ -176,17 +176,17 @@ describe('tokens given back while another thread opens the next window', () => {
         () => opener.tryConsume(),
         at,
         () => {
-          // The word would now be what the opener saw, had giving back left no trace.
+          // If the return left no trace, the word would now equal what the opener saw.
           if (grant?.cancel() && window.tryConsume()) again++;
         },
       );
       expect(opened).toBe(true);
-      // All of this is at 100 ms: one window's worth.
+      // All of this happens at 100 ms: one window's worth.
       expect(1 + again + window.consumeOrDrain(2) + window.consumeOrDrain(2)).toBe(2);
     }
   });
 
-  it('are taken again in the same window, as long as it lasts', () => {
+  it('can be taken again while the window lasts', () => {
     const clock = ManualClock.create();
     const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock });
     window.tryConsume(1);
@@ -195,7 +195,7 @@ describe('tokens given back while another thread opens the next window', () => {
     const grant = window.take(1);
     expect(window.tryConsume(2)).toBe(false);
     expect(window.consumeOrDrain(2)).toBe(1);
-    // Another call stands on it.
+    // Another call depends on it.
     expect(grant?.cancel()).toBe(false);
     clock.set(99);
     expect(window.tryConsume()).toBe(false);

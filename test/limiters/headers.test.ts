@@ -45,11 +45,11 @@ describe('rateLimitHeaders', () => {
       {},
       {},
     ],
-  ])('tells %s', (_, decision, options, fields) => {
+  ])('reports %s', (_, decision, options, fields) => {
     expect(rateLimitHeaders(decision, options)).toEqual(fields);
   });
 
-  it('tells what a bucket decided', () => {
+  it('reports the decision of a bucket', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 0.5, burst: 2, clock });
     bucket.tryConsume(2);

@@ -36,14 +36,14 @@ describe('a handle', () => {
     expect(() => KeyedTokenBucket.attach(handle)).toThrow(HandleError);
   });
 
-  test('to damaged entries neither hangs nor reaches outside', () => {
+  test('to damaged entries neither hangs nor accesses memory outside the cell', () => {
     for (let round = 0; round < 300; round++) {
       const buffer = new SharedArrayBuffer(64 + 704 + 32 * 32);
       const region = Region.create({ buffer });
       const made = create({ capacity: 32, region });
       const from = made.handle.offset + KEYED.forgotten;
       const noise = crypto.getRandomValues(new Uint8Array(buffer.byteLength - from));
-      // Tags that make sense, in every other round.
+      // Valid tags in every other round.
       if (round % 2 === 0)
         for (let i = 8; i < noise.length; i += 16)
           noise[i] = ((noise[i] ?? 0) & 0xf8) | (round % 3);

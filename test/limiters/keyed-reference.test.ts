@@ -6,7 +6,7 @@ import { KeyBuckets } from '../support/key-buckets.ts';
 
 const TOKEN_US = 250;
 const BURST = 4;
-/** More keys than the table is made for, so that entries are reclaimed all the time. */
+/** More keys than the table's capacity, so that entries are constantly reclaimed. */
 const KEYS = ['', '1', 1, 1n, '__proto__', 'a', 'b', 'c', -1, 2n ** 70n, '\ud800', '\ud801'];
 const CAPACITY = 7;
 

@@ -37,10 +37,10 @@ test(
     const capacity = 100_000;
     const made = KeyedTokenBucket.create({ rate, burst, capacity, clock, stats: true });
     const live = Array.from({ length: 200 }, (_, i) => `live-${i}`);
-    // So that the whole burst is used up, and each bucket is never full again.
+    // Use up the whole burst, so that no bucket is ever full again.
     const admitted = live.map((key) => made.consumeOrDrain(key, burst));
     const bytes = bytesOf(made);
-    // A bucket of the flood is full again after 100 ms: 250,000 want one of the 200,000 entries.
+    // A flood key's bucket is full again after 100 ms: 250,000 keys compete for 200,000 entries.
     const keysPerMs = 2500;
     for (let i = 0; i < FLOOD; i++) {
       made.tryConsume(i);
@@ -96,7 +96,7 @@ describe('keys that find no place', () => {
     expect(made.stats()).toMatchObject({ reclaimed: 1 });
   });
 
-  test('are those of a full window, until one of its buckets is full again', () => {
+  test('have a full window, until one of its buckets is full again', () => {
     const { made, clock } = full('refuse');
     expect([made.balance('x'), made.timeUntil('x', 1)]).toEqual([0, 1000]);
     clock.advance(1999);
@@ -128,7 +128,7 @@ describe('keys that find no place', () => {
   });
 });
 
-test('a table lies in the region given, if there is room', () => {
+test('a table is allocated in the given region, if there is room', () => {
   const region = Region.create({ bytes: 65_536 });
   const options = { rate: 1, burst: 1, region } as const;
   const made = KeyedTokenBucket.create({ ...options, capacity: 1000 });

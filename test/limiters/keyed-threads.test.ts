@@ -18,7 +18,7 @@ afterEach(async () => {
   await Promise.all(started.splice(0).map((worker) => worker.terminate()));
 });
 
-/** Starts a thread, and waits until it is ready. */
+/** Starts a thread and waits until it is ready. */
 async function start(script: string, workerData: object): Promise<Worker> {
   // Threads run what `npm run build` compiled.
   const url = new URL(`../../dist/test/workers/${script}.js`, import.meta.url);
@@ -28,7 +28,7 @@ async function start(script: string, workerData: object): Promise<Worker> {
   return worker;
 }
 
-/** Resolves when the thread has ended; a short one may have before anybody asks. */
+/** Resolves when the thread has ended; a short one may have ended before the call. */
 async function ended(worker: Worker): Promise<void> {
   if (worker.threadId !== -1) await once(worker, 'exit');
 }
@@ -43,11 +43,11 @@ function create(options: Partial<KeyedTokenBucketOptions>): KeyedTokenBucket {
   });
 }
 
-/** A compiled call is so short that two may not meet once in a run on a busy machine. */
+/** Compiled calls are so short that on a busy machine two may never overlap in a run. */
 const MOST_RUNS = 50;
 
 describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', ({ kernels }) => {
-  /** Rushes for new tables, checking each, until a race was lost. */
+  /** Runs on new tables, checking each, until a race is lost. */
   async function rush(
     make: () => KeyedTokenBucket,
     rounds: number,
@@ -90,7 +90,7 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
     await rush(make, rounds, { keys, returning: true, stepMs: 3 }, (given, stats) => {
       expect(given.filter((tokens) => tokens > 3)).toEqual([]);
       expect(stats.reclaimed).toBeGreaterThan(rounds);
-      // A race may refuse one too many; hardly any does.
+      // A race may refuse one call too many, but rarely does.
       expect(given.filter((tokens) => tokens < 3).length).toBeLessThan((rounds * keys) / 100);
     });
   });
@@ -98,7 +98,7 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
 
 test.each([
   { keys: 100_000, capacity: 100_000, draw: 'zipf', calls: 150_000 },
-  // A quarter of the keys has room at a time, so entries are reclaimed without end.
+  // Only a quarter of the keys have room at a time, so entries are reclaimed continuously.
   { keys: 400, capacity: 50, draw: 'even', calls: 150_000 },
 ] as const)(
   'four threads never admit one of $keys keys ($draw) more than burst + rate x t',
@@ -150,7 +150,7 @@ test(`${KILLS} threads terminated at random leave a table in which the others go
     const victims = await Promise.all(batch.map((me) => start('key-traffic', { ...data, me })));
     const before = called(0);
     const dying = victims.map(async (victim, i) => {
-      // Somewhere in a call: it has made some, and makes them without end.
+      // In the middle of a call: the thread makes calls in an endless loop.
       while (called(batch[i] ?? 0) < 50) await new Promise((resolve) => setImmediate(resolve));
       await victim.terminate();
     });

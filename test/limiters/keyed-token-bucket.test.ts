@@ -9,7 +9,7 @@ function create(options: Partial<KeyedTokenBucketOptions> = {}): KeyedTokenBucke
 }
 
 describe('keys', () => {
-  test('are the same where Map would say so', () => {
+  test('are equal as in a Map', () => {
     const keys: Key[] = [
       '1',
       1,
@@ -66,7 +66,7 @@ describe('keys', () => {
     },
   );
 
-  test('have other places in every table', () => {
+  test('have different places in each table', () => {
     const seeds = [create(), create()].map(({ handle }) => {
       const { buffer } = Region.open(handle.memory);
       return new Uint8Array(buffer, handle.offset + KEYED.seed, 16).join();
@@ -111,7 +111,7 @@ describe('a key', () => {
     expect(made.stats()).toMatchObject({ entries: 2, calls: 10, admitted: 12, refused: 4 });
   });
 
-  test('that waits in vain says why', async () => {
+  test('whose wait fails reports why', async () => {
     const made = create();
     made.consumeOrDrain('a', 5);
     await expect(made.wait('a', 1, { timeoutMs: 99 })).rejects.toMatchObject({
@@ -126,13 +126,13 @@ describe('a key', () => {
     expect(made.stats().entries).toBe(1);
     const aborts = new AbortController();
     const waiting = made.wait('a', 3, { signal: aborts.signal });
-    expect(made.tryConsume('b')).toBe(true); // so that the table is turned to another key
+    expect(made.tryConsume('b')).toBe(true); // so that the table switches to another key
     aborts.abort(new Error('enough'));
     await expect(waiting).rejects.toThrow('enough');
     expect([made.balance('a'), made.balance('b')]).toEqual([0, 4]);
   });
 
-  test('blocks its thread until its tokens are there, and no shorter', () => {
+  test('blocks its thread until its tokens are available, and not less', () => {
     const made = create({ rate: 500, burst: 1, clock: systemClock });
     const beforeUs = systemClock.now();
     made.tryConsume('a');
@@ -148,7 +148,7 @@ describe('a key', () => {
     expect(made.stats().entries).toBe(0);
   });
 
-  test('is bound by for(), side by side with others', () => {
+  test('is bound by for(), independently of other keys', () => {
     const made = create();
     const a = made.for('a');
     const b = made.for('b');
@@ -178,7 +178,7 @@ test('an unlimited table admits everything and needs no entries', () => {
   expect(made.stats().entries).toBe(0);
 });
 
-test('eight years on, a bucket is still exact', () => {
+test('a bucket is still exact after eight years', () => {
   const clock = ManualClock.create();
   const made = create({ clock });
   made.acquire('in debt', 5);

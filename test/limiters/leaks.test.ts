@@ -17,7 +17,7 @@ async function leaked(kind: string, count: number): Promise<Leaked> {
   return JSON.parse(stdout) as Leaked;
 }
 
-// Half as many again must cost nothing: what a cache or a pool keeps, it keeps after the first half.
+// Measure the second half only: caches and pools reach their size in the first.
 test.each([
   { kind: 'waits', count: part(100_000) },
   { kind: 'limiters', count: part(10_000) },
@@ -27,10 +27,10 @@ test.each([
   async ({ kind, count }) => {
     const { half, whole } = await leaked(kind, count);
     expect(whole.heapBytes - half.heapBytes).toBeLessThan(MIB);
-    // The pipe to the test, and what the last thread is still closing.
+    // The pipe to the test, and handles that the last thread is still closing.
     expect(whole.timersAndHandles).toBeLessThan(5);
     expect(whole.listeners).toBe(0);
-    // A WebAssembly.Memory reserves 10 GiB of addresses: one in a hundred kept would show.
+    // A WebAssembly.Memory reserves 10 GiB of addresses, so one leak in a hundred would show.
     expect(whole.virtualBytes - half.virtualBytes).toBeLessThan(512 * 1024 * MIB);
     expect(whole.residentBytes - half.residentBytes).toBeLessThan(64 * MIB);
   },

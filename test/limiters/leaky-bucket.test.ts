@@ -14,7 +14,7 @@ describe('a leaky bucket', () => {
     expect(bucket.acquire()).toBe(0.5);
   });
 
-  test('does not catch up after idling: a slot that nobody used is gone', () => {
+  test('does not catch up after idling: unused slots expire', () => {
     const { clock, bucket } = paced({ rate: 1000 });
     bucket.acquire();
     clock.advance(60_000);
@@ -41,14 +41,14 @@ describe('a leaky bucket', () => {
     expect(bucket.available()).toBe(4);
   });
 
-  test('refuses more at once than one and its slack', () => {
+  test('refuses more than 1 + slack at once', () => {
     const { bucket } = paced({ rate: 1000, slack: 1.5 });
     expect(bucket.tryConsume(2.6)).toBe(false);
     expect(bucket.timeUntil(2.6)).toBe(Number.POSITIVE_INFINITY);
     expect(bucket.timeUntil(2.5)).toBe(1.5);
   });
 
-  test('keeps the pace over a million slots, each waited for to the tick', () => {
+  test('keeps the pace over a million slots, exact to the tick', () => {
     const { clock, bucket } = paced({ rate: 3 });
     let lastMs = 0;
     for (let slot = 0; slot < 1_000_000; slot++) lastMs = bucket.acquire();
@@ -57,7 +57,7 @@ describe('a leaky bucket', () => {
     expect(bucket.balance()).toBe(0);
   });
 
-  test('uses the system clock unless told otherwise, and says its limit', () => {
+  test('uses the system clock by default, and reports its limit', () => {
     const bucket = LeakyBucket.create({ rate: 1e-6 });
     expect(bucket.clock).toBe(systemClock);
     expect([bucket.rate, bucket.slack]).toEqual([1e-6, 0]);
@@ -65,7 +65,7 @@ describe('a leaky bucket', () => {
     expect(LeakyBucket.create({ rate: 1, slack: 4 }).slack).toBe(4);
   });
 
-  test('of infinite rate lets everything through', () => {
+  test('of infinite rate admits everything', () => {
     const { clock, bucket } = paced({ rate: Number.POSITIVE_INFINITY });
     for (let i = 0; i < 100; i++) expect(bucket.acquire()).toBe(0);
     clock.set(-5);

@@ -20,7 +20,7 @@ test.each([1, 3])(
     const job = { handle, board: board.buffer, call: 'tryConsume', n, leased: 64 } as const;
     const done = crew.run(job);
     board.walk();
-    // Threads that hold less than n in stock have asked the bucket, and could not get the rest.
+    // Threads with less than n in stock have asked the bucket and could not get the rest.
     const most = (n - 1) * THREADS;
     for (let moves = 0; moves < 20 || bucket.stats().lostRaces === 0; moves++) {
       const wanted = 10_000 + moves * 750;
@@ -35,8 +35,8 @@ test.each([1, 3])(
   },
 );
 
-test('four threads with leases that reconfigure while they spend get what there was, to the token', async () => {
-  // A token of one is a whole number of ticks of any other, so that nothing is rounded away.
+test('four threads with leases that reconfigure while they spend get exactly the available tokens', async () => {
+  // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
   const limits = [
     { rate: 1000, burst: 100_000 },
     { rate: 4000, burst: 200_000 },
@@ -56,8 +56,8 @@ test('four threads with leases that reconfigure while they spend get what there 
     limits,
   } as const;
   const done = crew.run(job);
-  // A thread that got nothing may find, a moment later, what another has put back because the limit
-  // changed, and have it in stock when all have answered.
+  // A thread that got nothing may later take what another returned because the limit changed, and
+  // still have it in stock when all have answered.
   const spendAll = (wanted: number) => {
     for (let walks = 1; ; walks++) {
       board.walk();
@@ -77,14 +77,14 @@ test('four threads with leases that reconfigure while they spend get what there 
   expect(bucket.balance()).toBe(0);
 });
 
-test('a thread that does nothing but spend its stock notices a reconfiguration', async () => {
+test('a thread that only spends its stock notices a reconfiguration', async () => {
   const bucket = TokenBucket.create({ rate: 1000, burst: 4e6, clock: ManualClock.create() });
   const crew = await Crew.start<SpinJob, void>('lease-spinner', 1);
   const spinning = new Gate();
   const done = crew.run({ handle: bucket.handle, spinning: spinning.buffer });
   spinning.await(1);
   bucket.reconfigure({ burst: 1 });
-  // Else it would go on for an hour.
+  // Otherwise it would continue for an hour.
   await done;
   expect(bucket.available()).toBeLessThan(2 ** -20);
 });

@@ -13,7 +13,7 @@ function leased(limit: ContinuousLimit & { readonly initial?: number }, ...sizes
   return { clock, bucket, leases, lease: leases[0] as Lease };
 }
 
-/** Single tokens, one after the other, until there is none. */
+/** Takes single tokens until none is left. */
 function spendAll(lease: Lease): number {
   let spent = 0;
   while (lease.tryConsume()) spent++;
@@ -23,7 +23,7 @@ function spendAll(lease: Lease): number {
 afterEach(() => vi.restoreAllMocks());
 
 describe('a lease', () => {
-  test('asks the bucket once for so many tokens', () => {
+  test('asks the bucket once per `size` tokens', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 1000 }, 64);
     for (let spent = 1; spent <= 64; spent++) {
       expect(lease.tryConsume()).toBe(true);
@@ -34,7 +34,7 @@ describe('a lease', () => {
     expect([lease.stock, bucket.available(), bucket.stats().calls]).toEqual([63, 872, 2]);
   });
 
-  test('takes no more than half of what there is, unless a call needs it', () => {
+  test('takes at most half of the available tokens, unless a call needs more', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 11 }, 64);
     lease.tryConsume();
     expect([lease.stock, bucket.available()]).toEqual([4, 6]);
@@ -43,7 +43,7 @@ describe('a lease', () => {
     expect([lease.tryConsume(), lease.tryConsume()]).toEqual([true, false]);
   });
 
-  test('takes what a call needs, if another thread was quicker to take the rest', () => {
+  test('takes only what a call needs if another thread takes the rest first', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 64, initial: 3 }, 64);
     const kernel: TokenKernel = Reflect.get(bucket, 'kernel');
     vi.spyOn(kernel, 'balance').mockReturnValueOnce(100);
@@ -51,13 +51,13 @@ describe('a lease', () => {
     expect([lease.stock, bucket.available()]).toEqual([0, 2]);
   });
 
-  test('asks once for what is not there', () => {
+  test('asks once for tokens that are not available', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 5, initial: 0 }, 4);
     expect(lease.tryConsume()).toBe(false);
     expect(bucket.stats()).toMatchObject({ calls: 1, refused: 1 });
   });
 
-  test('spends every token that comes, and not one more', () => {
+  test('spends every token that flows in, and not one more', () => {
     const { clock, lease } = leased({ rate: 10, burst: 100 }, 64);
     expect(spendAll(lease)).toBe(100);
     clock.advance(99);
@@ -74,7 +74,7 @@ describe('a lease', () => {
     expect([lease.stock, bucket.available()]).toEqual([0, 0]);
   });
 
-  test('goes to the bucket with all that it has for more than its size', () => {
+  test('returns its stock and asks the bucket for more than its size', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 100 }, 10);
     lease.tryConsume();
     expect([lease.stock, bucket.available()]).toEqual([9, 90]);
@@ -83,7 +83,7 @@ describe('a lease', () => {
     expect([lease.stock, bucket.available()]).toEqual([0, 0]);
   });
 
-  test('never gets more than the burst at once, however much is in stock', () => {
+  test('never grants more than the burst at once, however much is in stock', () => {
     const { clock, bucket, lease } = leased({ rate: 10, burst: 10 }, 64);
     lease.tryConsume();
     clock.advance(10_000);
@@ -109,7 +109,7 @@ describe('a lease', () => {
     expect(lease.stock).toBe(0);
   });
 
-  test('rounds fractions against the spender: no sum of them is more than was there', () => {
+  test('rounds fractions against the spender: their sum never exceeds the tokens available', () => {
     const fractions = fc.array(fc.double({ min: 1e-12, max: 9, noNaN: true }), { minLength: 1 });
     fc.assert(
       fc.property(fractions, (amounts) => {
@@ -130,7 +130,7 @@ describe('a lease', () => {
     );
   });
 
-  test('shares a nearly empty bucket: two that take turns both get what they ask for', () => {
+  test('shares a nearly empty bucket: two leases that take turns both get tokens', () => {
     const { clock, bucket, leases } = leased({ rate: 1000, burst: 1000, initial: 0 }, 64, 64);
     for (let round = 0; round < 100; round++) {
       clock.advance(4);
@@ -141,7 +141,7 @@ describe('a lease', () => {
     }
   });
 
-  test('shares the last of a burst with those that take turns with it', () => {
+  test('shares the last of a burst with the leases that take turns with it', () => {
     const { leases } = leased({ rate: 1, burst: 1024 }, 1024, 1024, 1024, 1024);
     const got = leases.map(() => 0);
     for (let turn = 0, refused = 0; refused < leases.length; turn++) {
@@ -157,7 +157,7 @@ describe('a lease', () => {
 });
 
 describe('a lease that is released', () => {
-  test('gives back what was left and says how many that were; then it takes anew', () => {
+  test('returns its stock and reports the number; then it takes new tokens', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 100 }, 20);
     lease.tryConsume(2.5);
     expect(lease.release()).toBe(17.5);
@@ -169,7 +169,7 @@ describe('a lease that is released', () => {
     expect([lease.stock, bucket.available()]).toEqual([0, 96.5]);
   });
 
-  test('makes no bucket fuller than full', () => {
+  test('never fills the bucket beyond its burst', () => {
     const { clock, bucket, lease } = leased({ rate: 10, burst: 100 }, 20);
     lease.tryConsume();
     clock.advance(60_000);
@@ -179,7 +179,7 @@ describe('a lease that is released', () => {
 });
 
 describe('a lease does not outlive a reconfiguration:', () => {
-  test('its stock goes back, where the new burst caps it', () => {
+  test('its stock is returned, and the new burst caps it', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 1000 }, 64);
     const other = TokenBucket.attach(structuredClone(bucket.handle));
     lease.tryConsume();
@@ -187,7 +187,7 @@ describe('a lease does not outlive a reconfiguration:', () => {
     expect(spendAll(lease)).toBe(5);
   });
 
-  test('it takes at most the new burst at once, and more again when it may', () => {
+  test('it takes at most the new burst at once, and more when the burst grows again', () => {
     const { clock, bucket, lease } = leased({ rate: 10, burst: 1000 }, 64);
     bucket.reconfigure({ burst: 5 });
     expect(lease.tryConsume()).toBe(true);
@@ -203,7 +203,7 @@ describe('a lease does not outlive a reconfiguration:', () => {
     expect(lease.stock).toBe(57);
   });
 
-  test('it notices the change also where no bucket is left to be asked for more', () => {
+  test('it notices the change even if the bucket is empty', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 1000 }, 64);
     lease.tryConsume();
     bucket.consumeOrDrain(1000);
@@ -213,14 +213,14 @@ describe('a lease does not outlive a reconfiguration:', () => {
     expect(spendAll(lease)).toBe(1);
   });
 
-  test.each([1, 7, 8, 9, 100])('nor %d of them, whichever record is live then', (times) => {
+  test.each([1, 7, 8, 9, 100])('nor %d of them, whichever record is live afterwards', (times) => {
     const { bucket, lease } = leased({ rate: 10, burst: 1000 }, 64);
     lease.tryConsume();
     for (let i = 1; i <= times; i++) bucket.reconfigure({ rate: 10 + i, burst: 5 });
     expect(spendAll(lease)).toBe(5);
   });
 
-  test('nor a renewal of the record after two weeks, by which no token is lost', () => {
+  test('nor a renewal of the record after two weeks, which loses no token', () => {
     const { clock, bucket, lease } = leased({ rate: 0.001, burst: 2000 }, 64);
     lease.tryConsume();
     expect(bucket.consumeOrDrain(2000)).toBe(1936);
@@ -229,7 +229,7 @@ describe('a lease does not outlive a reconfiguration:', () => {
     expect(spendAll(lease)).toBe(63);
   });
 
-  test('nor a change that its thread did not live to make', () => {
+  test('but outlives a change whose thread was terminated before making it', () => {
     const preemption = new Preemption();
     onTestFinished(() => preemption.restore());
     let deaths = 0;
@@ -249,7 +249,7 @@ describe('a lease does not outlive a reconfiguration:', () => {
 });
 
 describe('a wait on a lease', () => {
-  test('is over at once for what stock and bucket hold', async () => {
+  test('ends at once if stock and bucket hold enough', async () => {
     const { lease, bucket } = leased({ rate: 10, burst: 10 }, 8);
     await lease.wait();
     expect(lease.stock).toBe(4);
@@ -261,7 +261,7 @@ describe('a wait on a lease', () => {
     expect([lease.stock, bucket.balance()]).toEqual([0, 0]);
   });
 
-  test('for more waits on the bucket for what is missing, in its order', async () => {
+  test('for more waits in order on the bucket for the missing tokens', async () => {
     const { clock, lease, bucket } = leased({ rate: 10, burst: 10 }, 8);
     lease.tryConsume();
     bucket.tryConsume(5);
@@ -278,7 +278,7 @@ describe('a wait on a lease', () => {
     expect(bucket.timeUntil(1)).toBe(100);
   });
 
-  test('that would outlast its timeout fails at once, and takes nothing', async () => {
+  test('that would exceed its timeout fails at once, and takes nothing', async () => {
     const { lease } = leased({ rate: 10, burst: 10 }, 8);
     lease.tryConsume(8);
     const timedOut = expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
@@ -299,7 +299,7 @@ describe('a wait on a lease', () => {
     expect(lease.available()).toBe(2);
   });
 
-  test('for more than the burst is refused as never', async () => {
+  test('for more than the burst is reported as never possible', async () => {
     const { lease } = leased({ rate: 10, burst: 10 }, 64);
     lease.tryConsume();
     const exceeds = expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' });
@@ -321,7 +321,7 @@ describe('draining a lease', () => {
   });
 });
 
-describe('the bound that leases widen', () => {
+describe('the bound with leases', () => {
   test('is reached: full stocks and a full bucket can be spent at one instant', () => {
     const { clock, bucket, leases } = leased({ rate: 10, burst: 100 }, 16, 16, 16);
     for (const lease of leases) lease.tryConsume();
@@ -367,7 +367,7 @@ describe('the bound that leases widen', () => {
   });
 });
 
-describe('a lease names what is wrong with', () => {
+describe('a lease names the error in', () => {
   test.each([
     [0, RangeError],
     [1.5, RangeError],
@@ -383,7 +383,7 @@ describe('a lease names what is wrong with', () => {
     expect(take).toThrow(/^size must be an integer at least 1 and at most 1048576, got /);
   });
 
-  test('options that are none', () => {
+  test('options that are not an object', () => {
     const { bucket } = leased({ rate: 10, burst: 10 });
     expect(() => bucket.lease(64 as never)).toThrow('options must be an object, got 64');
   });
@@ -394,7 +394,7 @@ describe('a lease names what is wrong with', () => {
     [Number.POSITIVE_INFINITY, RangeError],
     ['1', TypeError],
     [null, TypeError],
-  ])('n = %s, and takes nothing for it', async (value, error) => {
+  ])('n = %s, and takes nothing', async (value, error) => {
     const { lease } = leased({ rate: 10, burst: 10 }, 4);
     const n = value as number;
     for (const call of [

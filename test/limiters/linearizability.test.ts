@@ -17,12 +17,12 @@ import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
 
 const THREADS = 3;
-/** Histories that threads record in one go, and how often they do. */
+/** Histories that threads record per batch, and the number of batches. */
 const HISTORIES = 100;
 const RUNS = part(5);
 
 const n = fc.integer({ min: 1, max: 4 });
-// In windows and slots of whole steps of the clock, a reading belongs to one of them.
+// Windows and slots are whole steps of the clock, so each reading belongs to one of them.
 const advance = fc.record({ call: fc.constant('advance'), ms: fc.constantFrom(0.25, 1, 2) });
 const take = fc.record({
   call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide', 'look'),
@@ -39,7 +39,7 @@ const ofBucket: fc.Arbitrary<RecordedCall> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
   {
     weight: 1,
-    // A token of one rate is a whole number of ticks of any other, so nothing is rounded away.
+    // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
     arbitrary: fc.record({
       call: fc.constant('reconfigure'),
       rate: fc.constantFrom(1000, 2000, 4000),
@@ -77,10 +77,10 @@ const SUBJECTS: readonly Subject[] = [
 ];
 
 describe.each(SUBJECTS)(
-  'what three threads do to a $name at once',
+  'concurrent calls of three threads on a $name',
   ({ name, call, handle, model, instants }) => {
     test.each(KERNEL_MIXES)(
-      `could have been done one after the other, $mix (ZEROTIME_SEED=${SEED})`,
+      `have an equivalent sequential order, $mix (ZEROTIME_SEED=${SEED})`,
       async ({ kernels, mix }) => {
         const crew = await Crew.start<RecordJob, Operation<RecordedCall>[][]>('recorder', THREADS);
         const counts = { checked: 0, overlapped: 0 };
@@ -108,7 +108,7 @@ describe.each(SUBJECTS)(
             }
           }
         });
-        // What threads did cannot be repeated, so there is nothing to shrink.
+        // A run of threads cannot be repeated, so there is nothing to shrink.
         await fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: true });
         console.log(
           `${name}, ${mix}: ${counts.checked} histories, ${counts.overlapped} overlapped`,
@@ -119,7 +119,7 @@ describe.each(SUBJECTS)(
   },
 );
 
-test('a history that no order explains is told from one that some order does', () => {
+test('a history without a sequential order is distinguished from one that has one', () => {
   const operation = (thread: number, answer: string, invoked: number, returned: number) => ({
     thread,
     call: { call: 'tryConsume', n: 3 } as const,
@@ -133,12 +133,12 @@ test('a history that no order explains is told from one that some order does', (
   expect(linearization(both, newModel)).toBe(undefined);
   const second = [operation(0, 'false', 0, 2), operation(1, 'true', 1, 3)];
   expect(linearization(second, newModel)?.map(({ thread }) => thread)).toEqual([1, 0]);
-  // The refusal had returned before tokens were taken.
+  // The refusal returned before the tokens were taken.
   const early = [operation(0, 'false', 0, 1), operation(1, 'true', 2, 3)];
   expect(linearization(early, newModel)).toBe(undefined);
 });
 
-test('what another thread wrote for a slow one counts from when it was found', () => {
+test('an entry that another thread completes for a slow one counts from its reading', () => {
   const operation = (
     thread: number,
     call: 'consumeOrDrain' | 'look',
@@ -152,11 +152,11 @@ test('what another thread wrote for a slow one counts from when it was found', (
   const history = (found: [number, number]) => [
     operation(0, 'consumeOrDrain', '4', 0, [0, 3]),
     operation(1, 'look', '0', 1000, found),
-    // Taken at 0, all would have come back.
+    // Had they been taken at 0, all would be available again.
     operation(2, 'look', '0', 2000, [6, 7]),
   ];
   expect(linearization(history([1, 2]), newModel)).toBe(undefined);
   expect(linearization(history([1, 2]), newModel, orWhenFound)?.[0]?.nowUs).toBe(1000);
-  // It had written them itself by then.
+  // By then it had written them itself.
   expect(linearization(history([4, 5]), newModel, orWhenFound)).toBe(undefined);
 });

@@ -6,10 +6,10 @@ import { Rational } from '../support/rational.ts';
 const CASES = 500;
 const EIGHT_YEARS_US = 8 * 365.25 * 86_400e6;
 const MILLION = Rational.of(1e6);
-/** A bucket that idles renews its origin, and an origin is rounded to the clock's own grain. */
+/** An idle bucket renews its origin, and origins are rounded to the clock's resolution. */
 const GRAIN_US = 2 ** -10;
 
-/** Tokens that flow in during a span, exactly. */
+/** The exact number of tokens that flow in during a span. */
 function inflow(rate: number, us: number): Rational {
   return Rational.of(rate).times(Rational.of(us)).over(MILLION);
 }
@@ -36,7 +36,7 @@ describe.each(['wasm', 'atomics'] as const)('with the kernel %s', (kernel) => {
       const n = 1 + random.below(Math.min(burst, 2 ** 32));
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate, burst, initial: 0, clock, kernel });
-      // In two steps, with an admission between them: what it leaves must not be rounded.
+      // In two steps with an admission between, whose remainder must not be rounded.
       const firstUs = Math.floor((elapsedUs * random.below(1000)) / 1000);
       clock.set(firstUs / 1000);
       const grain = inflow(rate, GRAIN_US);

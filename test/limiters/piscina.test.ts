@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { EXEC_ARGV } from '../support/throttled.ts';
 
-it('is one limit over the tasks of a piscina pool, by handle through workerData', async () => {
+it('one limit holds for all tasks of a piscina pool, with the handle in workerData', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1000, burst: 500, clock });
   const pool = new Piscina({

@@ -8,7 +8,7 @@ import type { PlainJob } from '../workers/plain-hammer.ts';
 const THREADS = 4;
 const MOVES_OF_A_LEG = 250;
 const MOST_LEGS = 5_000;
-/** Enough to show a word that is loaded and stored instead of exchanged. */
+/** Enough to detect a load and store in place of an exchange. */
 const ENOUGH_LOST = 100;
 
 test.each([
@@ -26,7 +26,7 @@ test.each([
     const job = { memory, rate, burst, clock: clock.handle, board: board.buffer, lost };
     const done = crew.run(job);
 
-    // Half a token flows in with each move, so nothing is spilt and every other move admits nobody.
+    // Half a token flows in per move, so nothing is lost and every other move admits nothing.
     const tokenMs = 1000 / rate;
     let moves = 0;
     board.walk();

@@ -42,8 +42,8 @@ test(`every decision follows from the old limit or the new one, never from both 
 });
 
 describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
-  test('four threads that reconfigure while they consume get what there was, to the token', async () => {
-    // A token of one is a whole number of ticks of any other, so that nothing is rounded away.
+  test('four threads that reconfigure while they consume get exactly the available tokens', async () => {
+    // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
     const limits = [
       { rate: 1000, burst: 100_000 },
       { rate: 4000, burst: 200_000 },
@@ -75,7 +75,7 @@ describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBe(0);
   });
 
-  test('10,000 reconfigurations against four consuming threads keep the rate that is in force', async () => {
+  test('10,000 reconfigurations against four consuming threads keep the current rate', async () => {
     const clock = ManualClock.create();
     const rates = [1000, 2000, 4000, 8000];
     const bucket = TokenBucket.create({ rate: 1000, burst: 10_000, clock, stats: true });

@@ -18,7 +18,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate();
 }
 
-/** When each of these is over, by the clock. */
+/** The clock's time when each of these waits ends. */
 function ends(clock: ManualClock, waits: readonly Promise<void>[]): (number | undefined)[] {
   const over: (number | undefined)[] = waits.map(() => undefined);
   waits.forEach((wait, i) => {
@@ -37,10 +37,10 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     return { clock, bucket: attached(0), other: attached(1) };
   }
 
-  test('is over earlier when the rate goes up, each at its new instant, in order', async () => {
+  test('ends earlier when the rate goes up, each at its new instant, in order', async () => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const over = ends(clock, [bucket.wait(30), other.wait(10), bucket.wait(1)]);
-    clock.set(1000); // 20 tokens are missing, 30, 31
+    clock.set(1000); // 20, 30 and 31 tokens are missing
     other.reconfigure({ rate: 1000 });
     for (const ms of [1019.999, 1020, 1029.999, 1030, 1030.999, 1031]) {
       clock.set(ms);
@@ -49,10 +49,10 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(over).toEqual([1020, 1030, 1031]);
   });
 
-  test('is over later when the rate goes down, and not at its old instant', async () => {
+  test('ends later when the rate goes down, and not at its old instant', async () => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const over = ends(clock, [bucket.wait(5), other.wait(1)]);
-    clock.set(100); // 4 tokens are missing, 5
+    clock.set(100); // 4 and 5 tokens are missing
     other.reconfigure({ rate: 1 });
     for (const ms of [500, 600, 4099.999, 4100, 5099.999, 5100]) {
       clock.set(ms);
@@ -61,7 +61,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(over).toEqual([4100, 5100]);
   });
 
-  test('is over without a move of the clock, when the limit is lifted', async () => {
+  test('ends without a move of the clock when the limit becomes infinite', async () => {
     const { clock, bucket, other } = emptied({ rate: 1e-6, burst: 100 });
     const wait = bucket.wait(100);
     await settle();
@@ -71,10 +71,10 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
   });
 
   test.each([1, 2, 3])(
-    'is not over at its old instant, when the limit changes at look %d at the clock',
+    'does not end at its old instant if the limit changes at reading %d of the clock',
     async (at) => {
       const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
-      // Each attached limiter has a clock object of its own.
+      // Each attached limiter has its own clock object.
       const now = bucket.clock.now.bind(bucket.clock);
       let looks = 0;
       bucket.clock.now = () => {
@@ -98,7 +98,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     },
   );
 
-  test('that would outlast its timeout by then ends at once, and its tokens lapse', async () => {
+  test('that would now exceed its timeout ends at once, and its tokens are lost', async () => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const wait = bucket.wait(10, { timeoutMs: 1500 });
     other.reconfigure({ rate: 8 });
@@ -109,7 +109,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBeCloseTo(0.08 - 10, 6);
   });
 
-  test('that blocks, and would outlast its timeout by then, ends at once, and its tokens lapse', () => {
+  test('that blocks and would now exceed its timeout ends at once, and its tokens are lost', () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const now = bucket.clock.now.bind(bucket.clock);
     let looks = 0;
@@ -132,7 +132,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBe(0);
   });
 
-  test('that is aborted together with a change ends with the reason of its signal', async () => {
+  test('that is aborted together with a change rejects with the reason of its signal', async () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const abort = new AbortController();
     const wait = bucket.wait(10, { signal: abort.signal });
@@ -141,7 +141,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     await expect(wait).rejects.toThrow('enough');
   });
 
-  test('that is aborted after a change ends with the reason of its signal, and its tokens lapse', async () => {
+  test('that is aborted after a change rejects with the reason of its signal, and its tokens are lost', async () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const abort = new AbortController();
     const wait = bucket.wait(10, { signal: abort.signal });
@@ -154,7 +154,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
   });
 
   test.each(['wait', 'waitSync'] as const)(
-    '%s of other threads: they wake at their new instants, in the order in which they asked',
+    '%s of other threads wakes at its new instant, in order',
     async (call) => {
       const THREADS = 3;
       const { clock, bucket } = emptied({ rate: 10, burst: 100 });
@@ -168,10 +168,10 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
       }
       clock.set(50);
       bucket.reconfigure({ rate: 1 });
-      // The old instants, and nobody comes.
+      // At the old instants nobody wakes.
       for (const ms of [100, 200, 300]) clock.set(ms);
       bucket.reconfigure({ rate: 0.5 });
-      clock.set(1000); // 0.1 + 0.35 + ... : half a token came at 10/s, a quarter at 1/s, 0.35 at 0.5/s
+      clock.set(1000); // 0.1 + 0.35 + ...: 1/2 token at 10/s, 1/4 at 1/s, 0.35 at 0.5/s
       bucket.reconfigure({ rate: 1000 });
       for (const [me, missing] of [-0.1, 0.9, 1.9].entries()) {
         clock.set(1000 + Math.max(0, missing));
@@ -196,7 +196,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
   );
 });
 
-test('a leaky bucket keeps its line when its pace changes', async () => {
+test('a leaky bucket keeps its queue when its rate changes', async () => {
   const clock = ManualClock.create();
   const pace = LeakyBucket.create({ rate: 1, clock });
   const over = ends(clock, [pace.wait(), pace.wait(), pace.wait()]);
@@ -209,7 +209,7 @@ test('a leaky bucket keeps its line when its pace changes', async () => {
   expect(over).toEqual([0, 10, 20]);
 });
 
-test('blocked by a ticker clock wakes at a change, and the clock is not ahead by that', async () => {
+test('blocked by a ticker clock wakes at a change, which does not put the clock ahead', async () => {
   const clock = await TickerClock.create({ periodMs: 1 });
   onTestFinished(() => clock.dispose());
   const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0, clock });
@@ -225,7 +225,7 @@ test('blocked by a ticker clock wakes at a change, and the clock is not ahead by
   for (const [endedAt] of await done) expect(endedAt).toBeLessThanOrEqual(systemClock.now());
 });
 
-test('a hundred waits are woken by one change, and none of them is left behind', async () => {
+test('one change wakes all of a hundred waits', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1, burst: 100, initial: 0, clock });
   const waits = Array.from({ length: 100 }, () => bucket.wait());

@@ -28,7 +28,7 @@ describe('reconfigure', () => {
     expect(bucket.balance()).toBe(0);
   });
 
-  test('leaves what was promised, and moves the instant at which a reservation is due', () => {
+  test('keeps reservations, and moves the instants at which they are due', () => {
     const { bucket } = drained({ rate: 10, burst: 100 });
     const reservation = bucket.reserve(30);
     bucket.reconfigure({ rate: 1000 });
@@ -39,7 +39,7 @@ describe('reconfigure', () => {
     expect(bucket.balance()).toBe(-30);
   });
 
-  test('caps tokens at the new burst, and a larger burst brings none', () => {
+  test('caps tokens at the new burst, and adds none for a larger one', () => {
     const bucket = TokenBucket.create({ rate: 10, burst: 100, clock: ManualClock.create() });
     bucket.reconfigure({ burst: 7 });
     expect(bucket.balance()).toBe(7);
@@ -48,26 +48,26 @@ describe('reconfigure', () => {
     expect(bucket.burst).toBe(50);
   });
 
-  test('keeps no more than the old burst, however long the bucket had idled', () => {
+  test('keeps at most the old burst, however long the bucket was idle', () => {
     const { clock, bucket } = drained({ rate: 10, burst: 3 });
     clock.advance(3_600_000);
     bucket.reconfigure({ burst: 50 });
     expect(bucket.balance()).toBe(3);
   });
 
-  test('to a limit at which a debt would last for centuries leaves one of years', () => {
+  test('to a limit at which a debt would last for centuries cuts it to years', () => {
     const { clock, bucket } = drained({ rate: 1e6, burst: 1e6 });
     for (let i = 0; i < 1000; i++) bucket.acquire(1e6);
-    // 1e9 tokens at one in eleven days.
+    // 1e9 tokens at one per eleven days.
     bucket.reconfigure({ rate: 1e-6, burst: 1 });
     const years = bucket.timeUntil(1) / (365.25 * 86_400_000);
-    // 2^59 ticks of the debt, and a token's time.
+    // 2^59 ticks of debt, and one token.
     expect(years).toBeCloseTo(4.46 + 0.03, 2);
     clock.advance(1);
     expect(bucket.tryConsume()).toBe(false);
   });
 
-  test('leaves what is left out as it is', () => {
+  test('keeps the values of omitted fields', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 10, burst: 100, clock });
     bucket.reconfigure({ burst: 5 });
@@ -89,7 +89,7 @@ describe('reconfigure', () => {
     expect([leaky.rate, leaky.slack]).toEqual([20, 0]);
   });
 
-  test('is seen at once by all that are attached', () => {
+  test('is visible at once to all attached instances', () => {
     const { bucket } = drained({ rate: 10, burst: 100 });
     const other = attach(bucket.handle);
     expect(other.acquire(1)).toBe(100);
@@ -99,7 +99,7 @@ describe('reconfigure', () => {
     expect(other.burst).toBe(20);
   });
 
-  test('to a burst below what a waiting call asks refuses it for good', () => {
+  test('to a burst below the request of a waiting call fails that call', () => {
     const { bucket } = drained({ rate: 10, burst: 100 });
     bucket.reconfigure({ burst: 5 });
     expect(() => bucket.reserve(6)).toThrow(expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }));
@@ -130,7 +130,7 @@ describe('reconfigure', () => {
     expect(bucket.balance()).toBe(100);
   });
 
-  test('to a limit that is none throws and leaves the one in force', () => {
+  test('to an invalid limit throws and keeps the current one', () => {
     const { clock, bucket } = drained({ rate: 10, burst: 100 });
     expect(() => bucket.reconfigure({ rate: 0 })).toThrow(RangeError);
     expect(() => bucket.reconfigure({ burst: -1 })).toThrow(RangeError);
@@ -141,7 +141,7 @@ describe('reconfigure', () => {
     expect([bucket.rate, bucket.burst, bucket.balance()]).toEqual([10, 100, 10]);
   });
 
-  test('of the burst or the quantum alone lets the fills go on at their instants', () => {
+  test('of the burst or the quantum alone keeps the instants of the fills', () => {
     const limit = fc.record({
       quantum: fc.integer({ min: 1, max: 100 }),
       fillIntervalMs: fc.double({ min: 0.01, max: 10_000, noNaN: true }),
@@ -161,7 +161,7 @@ describe('reconfigure', () => {
     fc.assert(property, { seed: SEED, numRuns: 1000 });
   });
 
-  test('to another interval begins the fills anew', () => {
+  test('to another interval restarts the fills', () => {
     const clock = ManualClock.create();
     const every = { quantum: 5, fillIntervalMs: 100 };
     const bucket = TokenBucket.create({ ...every, burst: 100, initial: 0, clock });
@@ -169,7 +169,7 @@ describe('reconfigure', () => {
     bucket.reconfigure({ fillIntervalMs: 200 });
     expect(bucket.timeUntil(6)).toBe(200);
     clock.advance(150);
-    // A part in a million makes another interval; one in ten trillion is a rounding.
+    // A difference of 1e-6 is another interval; one of 1e-13 is a rounding.
     bucket.reconfigure({ fillIntervalMs: 200 * (1 + 1e-6) });
     expect(bucket.timeUntil(6)).toBeCloseTo(200, 3);
     clock.advance(50);
@@ -177,7 +177,7 @@ describe('reconfigure', () => {
     expect(bucket.timeUntil(6)).toBeCloseTo(150, 3);
   });
 
-  test('loses less than a tick of a token each time', () => {
+  test('loses less than one tick each time', () => {
     const { bucket } = drained({ rate: 10, burst: 100 });
     bucket.returnTokens(50);
     const rates = [7, 1 / 3, 99.9, 12_345.678, 10];

@@ -5,16 +5,16 @@ import { BucketWalk, type Step } from '../support/bucket-walk.ts';
 import { SEED } from '../support/random.ts';
 import type { ReferenceLimit } from '../support/reference-bucket.ts';
 
-/** Every check of this file runs so many walks of at most so many steps. */
+/** Number of walks per check, and maximum number of steps in each. */
 const WALKS = { seed: SEED, numRuns: 500 };
 const STEPS = { maxLength: 60, size: 'max' } as const;
-/** Longer than any bucket keeps the origin that it counts from. */
+/** Longer than any bucket keeps its origin. */
 const LONG_MS = 20 * 86_400e3;
 
-// Numbers for which a quarter of a token and 1/32 of a millisecond are whole ticks, and instants
-// that a double holds exactly, also in the microseconds of the Unix epoch.
+// Rates at which a quarter of a token and 1/32 of a millisecond are whole ticks, and instants that
+// a double represents exactly, even in microseconds since the Unix epoch.
 const exactRate = fc.constantFrom(0.5, 1, 2, 5, 10, 16, 125, 1000, 10_000, 250_000, 1e6);
-/** A token of one of these is a whole number of ticks of any other, so that reconfiguring is exact. */
+/** A token at each rate is a whole number of ticks at the others, so reconfiguring is exact. */
 const kindredRate = fc.constantFrom(1000, 2000, 4000, 8000);
 const exactBurst = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(0.5, 2.25, 1000));
 const exactTokens = fc.integer({ min: 0, max: 50 }).map((quarters) => quarters / 4);
@@ -33,7 +33,7 @@ interface Steps {
   readonly tokens: fc.Arbitrary<number>;
   readonly ms: fc.Arbitrary<number>;
   readonly limit?: fc.Arbitrary<ReferenceLimit>;
-  /** Whether the clock may leap over months and years. Default true. */
+  /** Whether the clock may jump by months and years. Default true. */
   readonly leaps?: boolean;
 }
 
@@ -56,7 +56,7 @@ function steps({ tokens: n, ms, limit, leaps = true }: Steps): fc.Arbitrary<Step
 interface Start {
   readonly limit: fc.Arbitrary<ReferenceLimit>;
   readonly steps: fc.Arbitrary<Step[]>;
-  /** The smallest part of a token that a bucket may start with. Default 1/4. */
+  /** The smallest fraction of a token that a bucket may start with. Default 1/4. */
   readonly grain?: number;
   readonly leaky?: boolean;
   readonly rounded?: boolean;
@@ -85,7 +85,7 @@ function agreesWithTheReference(start: Start): void {
   fc.assert(property, WALKS);
 }
 
-describe(`every answer of a random walk is the reference's (ZEROTIME_SEED=${SEED})`, () => {
+describe(`every answer in a random walk matches the reference's (ZEROTIME_SEED=${SEED})`, () => {
   test('of a continuous bucket, to the last bit', () => {
     const limit = fc.record({ rate: exactRate, burst: exactBurst });
     agreesWithTheReference({ limit, steps: steps({ tokens: exactTokens, ms: exactMs }) });
@@ -105,13 +105,13 @@ describe(`every answer of a random walk is the reference's (ZEROTIME_SEED=${SEED
     agreesWithTheReference({ limit, steps: steps({ tokens: exactTokens, ms: exactMs, limit }) });
   });
 
-  test('of a quantum bucket whose token is no whole part of its interval', () => {
+  test('of a quantum bucket whose token does not divide its interval', () => {
     const limit = fc.record({
       quantum: fc.integer({ min: 1, max: 1000 }),
       fillIntervalMs: fc.integer({ min: 1, max: 10_000 }),
       burst: fc.integer({ min: 1, max: 12 }),
     });
-    // After a leap its fills are within a nanosecond of their instants, not on them.
+    // After a jump its fills are within a nanosecond of their instants, not exactly on them.
     const ms = fc.integer({ min: 0, max: 3000 });
     const walk = steps({ tokens: wholeTokens, ms, leaps: false });
     agreesWithTheReference({ limit, steps: walk, grain: 1, rounded: true });
@@ -138,12 +138,12 @@ describe(`every answer of a random walk is the reference's (ZEROTIME_SEED=${SEED
       burst: fc.integer({ min: 1, max: 100 }),
     });
 
-  test('of a bucket at any rate, but for the roundings that are documented', () => {
+  test('of a bucket at any rate, except for documented roundings', () => {
     const walk = steps({ tokens: anyTokens, ms: anyMs });
     agreesWithTheReference({ limit: anyLimit(-3, 9.6), steps: walk, rounded: true });
   });
 
-  test('of a bucket reconfigured to any rate, but for the roundings that are documented', () => {
+  test('of a bucket reconfigured to any rate, except for documented roundings', () => {
     const limit = anyLimit(1, 6);
     const walk = steps({ tokens: anyTokens, ms: anyMs, limit });
     agreesWithTheReference({ limit, steps: walk, rounded: true });

@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ManualClock, Region, SlidingLog } from '../../src/index.ts';
 import { Preemption } from '../support/preemption.ts';
 
-/** One 1/16 microsecond, in milliseconds. */
+/** 1/16 microsecond, in milliseconds. */
 const TICK_MS = 1 / 16_000;
 
 describe('SlidingLog', () => {
-  it('admits again an interval after each admission, to the tick', () => {
+  it('admits again one interval after each admission, to the tick', () => {
     const clock = ManualClock.create();
     const log = SlidingLog.create({ limit: 3, intervalMs: 100, clock });
     const steps: [atMs: number, n: number, admitted: boolean, left: number][] = [
@@ -16,7 +16,7 @@ describe('SlidingLog', () => {
       [100, 1, true, 0],
       [130 - TICK_MS, 1, false, 0],
       [130, 2, true, 0],
-      // Back in time, everything is too young.
+      // After a step back, every entry is too recent.
       [50, 1, false, 0],
       [200, 2, false, 1],
       [230 - TICK_MS, 3, false, 1],
@@ -32,7 +32,7 @@ describe('SlidingLog', () => {
     expect(seen).toEqual(steps);
   });
 
-  it('says when enough of the oldest admissions will be over', () => {
+  it('reports when enough of the oldest admissions will have expired', () => {
     const clock = ManualClock.create();
     const log = SlidingLog.create({ limit: 4, intervalMs: 100, clock });
     for (const atMs of [0, 30, 55, 80]) {
@@ -55,7 +55,7 @@ describe('SlidingLog', () => {
     expect(admitted).toBe(1_000);
   });
 
-  it('is open when it is new, even where the clock then steps back two years', () => {
+  it('admits its limit when new, even if the clock then steps back two years', () => {
     const clock = ManualClock.create({ nowMs: 0 });
     const log = SlidingLog.create({ limit: 2, intervalMs: 1e11, clock });
     clock.set(-2 * 365.25 * 86_400_000);
@@ -64,14 +64,14 @@ describe('SlidingLog', () => {
     expect(log.available()).toBe(0);
   });
 
-  it('takes 8 bytes for each unit of the limit, and 128', () => {
+  it('takes 128 bytes plus 8 per unit of the limit', () => {
     const region = Region.create({ bytes: 1_000_000 });
     const before = region.bytesFree;
     SlidingLog.create({ limit: 10_000, intervalMs: 1, region });
     expect(before - region.bytesFree).toBe(80_000 + 128);
   });
 
-  it('counts on for 12 years, at one admission an interval', () => {
+  it('works for 12 years, at one admission per interval', () => {
     for (const limit of [1, 2, 1_000]) {
       const clock = ManualClock.create();
       const log = SlidingLog.create({ limit, intervalMs: 1_000, clock });
@@ -86,7 +86,7 @@ describe('SlidingLog', () => {
     }
   });
 
-  it.each([1, 2, 3, 4, 5, 1_000])('keeps its places over many laps, at limit %i', (limit) => {
+  it.each([1, 2, 3, 4, 5, 1_000])('keeps its entries over many laps, at limit %i', (limit) => {
     const clock = ManualClock.create();
     const log = SlidingLog.create({ limit, intervalMs: 1, clock });
     for (let lap = 0; lap < 300; lap++) {
@@ -97,12 +97,12 @@ describe('SlidingLog', () => {
     }
   });
 
-  it('goes on where the low bits of its lap are used up', () => {
+  it('continues after the low bits of its lap overflow', () => {
     const clock = ManualClock.create();
     const region = Region.create();
     const log = SlidingLog.create({ limit: 1_000, intervalMs: 1, clock, region });
-    // The last place of the last lap that 22 bits count, which is odd: what its lap before wrote
-    // there has the mark 1.
+    // The last entry of the last lap that 22 bits count, which is odd, so the lap before left the
+    // mark 1 there.
     const word = log.handle.offset / 8;
     const highest = (0x3fffffn << 10n) | 999n;
     region.i64[word] = BigInt.asIntN(64, highest << 32n);
@@ -116,7 +116,7 @@ describe('SlidingLog', () => {
     expect(region.i64[word]).toBe((((2n << 10n) | 999n) << 32n) | (1n << 10n) | 1n);
   });
 
-  it('has the entry that another thread writes no earlier than the reading that admitted it', () => {
+  it('never dates an entry that another thread completes before the reading that admitted it', () => {
     const clock = ManualClock.create();
     const region = Region.create();
     const log = SlidingLog.create({ limit: 1, intervalMs: 100, clock, region });
@@ -127,12 +127,13 @@ describe('SlidingLog', () => {
       const nowUs = now();
       readings++;
       if (readings === 1) {
-        // While the helper stands still, a thread takes the only place, 50 ms later, and dies:
-        // it has moved the head on by one, with one entry pending.
+        // While the helper is stalled, a thread takes the only entry, 50 ms later, and dies:
+        // it has advanced the head by one, with one entry pending.
         clock.advance(50);
         const head = region.i64[log.handle.offset / 8] as bigint;
         expect(head).toBe(0n);
-        // Index 0 of lap 1, as one is the whole ring: C is 1 bit, so the lap counts from bit 33.
+        // Index 0 of lap 1, because the ring has one entry: C is 1 bit, so the lap counts from bit
+        // 33.
         region.i64[log.handle.offset / 8] = (1n << 33n) | 1n;
       }
       return nowUs;
@@ -151,12 +152,12 @@ describe('a clock that steps back while a thread that took tokens is stalled', (
     preemption?.restore();
   });
 
-  it('lets nobody write the entries too early', () => {
+  it('keeps anyone from dating the entries too early', () => {
     preemption = new Preemption();
     for (const { limit, first, stalled, after, backMs, atMs } of [
-      // The place of an admission at 0 ms, taken again at 100 ms.
+      // The entry of an admission at 0 ms, taken again at 100 ms.
       { limit: 1, first: 1, stalled: 1, after: 1, backMs: 0, atMs: 100 },
-      // Two places after that of an admission at 100 ms.
+      // Two entries after that of an admission at 100 ms.
       { limit: 3, first: 0, stalled: 2, after: 3, backMs: 50, atMs: 150 },
     ]) {
       for (let at = 1; at < 25; at++) {

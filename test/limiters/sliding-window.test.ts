@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ManualClock, SlidingWindow } from '../../src/index.ts';
 import { KILLED, Preemption } from '../support/preemption.ts';
 
-/** One 1/16 microsecond, in milliseconds. */
+/** 1/16 microsecond, in milliseconds. */
 const TICK_MS = 1 / 16_000;
 
 describe('SlidingWindow', () => {
-  it('admits again what a slot held when the slot drops out', () => {
+  it('makes the tokens of a slot available again when the slot leaves the window', () => {
     const clock = ManualClock.create();
     const window = SlidingWindow.create({ limit: 3, intervalMs: 100, slots: 4, clock });
     const steps: [atMs: number, n: number, admitted: boolean, left: number][] = [
@@ -15,16 +15,16 @@ describe('SlidingWindow', () => {
       [80, 1, true, 0],
       [99, 1, false, 0],
       [100 - TICK_MS, 1, false, 0],
-      // Slot 0 to 25 ms is out, with its one.
+      // The slot from 0 to 25 ms has left, with its one token.
       [100, 2, false, 1],
       [100, 1, true, 0],
-      // Slot 25 to 50 ms is out.
+      // The slot from 25 to 50 ms has left.
       [125, 1, true, 0],
-      // Back in time, the slot goes on.
+      // After a step back, the current slot continues.
       [60, 1, false, 0],
       [0, 1, false, 0],
       [150, 1, false, 0],
-      // Of 80, 100 and 125 ms, the first two are out; a long rest empties it.
+      // Of 80, 100 and 125 ms, the first two have left; a long idle time empties the window.
       [200, 2, true, 0],
       [10_000, 3, true, 0],
       [10_000, 4, false, 0],
@@ -37,7 +37,7 @@ describe('SlidingWindow', () => {
     expect(seen).toEqual(steps);
   });
 
-  it('says when enough of the oldest slots will be out', () => {
+  it('reports when enough of the oldest slots will have left', () => {
     const clock = ManualClock.create();
     const window = SlidingWindow.create({ limit: 4, intervalMs: 100, slots: 4, clock });
     for (const atMs of [0, 30, 55, 80]) {
@@ -49,7 +49,7 @@ describe('SlidingWindow', () => {
     expect(window.decide().resetMs).toBe(95);
   });
 
-  it('admits a steady overload at the limit, as refused calls are not counted', () => {
+  it('admits a steady overload at the limit, because refused calls do not count', () => {
     const clock = ManualClock.create();
     const window = SlidingWindow.create({ limit: 10, intervalMs: 1_000, slots: 10, clock });
     let admitted = 0;
@@ -61,12 +61,12 @@ describe('SlidingWindow', () => {
     expect(admitted).toBe(1_000);
   });
 
-  it('has 10 slots unless told otherwise, and tells its limit', () => {
+  it('has 10 slots by default, and reports its limit', () => {
     const window = SlidingWindow.create({ limit: 10, intervalMs: 1_000 });
     expect(window).toMatchObject({ limit: 10, intervalMs: 1_000, slots: 10 });
   });
 
-  it('counts on for 17 years', () => {
+  it('works for 17 years', () => {
     for (const limit of [1, 1_000_000, 2 ** 30 - 1]) {
       const clock = ManualClock.create();
       const window = SlidingWindow.create({ limit, intervalMs: 1_000, slots: 10, clock });
@@ -88,7 +88,7 @@ describe('a slot that a thread sealed before it died', () => {
     preemption?.restore();
   });
 
-  it('is not opened again, and nothing of it is lost, if the clock then steps back', () => {
+  it('is not reopened, and keeps its count, if the clock then steps back', () => {
     preemption = new Preemption();
     let deaths = 0;
     for (let at = 1; at < 20; at++) {
@@ -107,7 +107,7 @@ describe('a slot that a thread sealed before it died', () => {
       clock.set(0);
       expect(window.available()).toBe(1);
       const slotNow = Number(window.decide(3).retryAfterMs);
-      // Slot 0 drops out at 100 ms, whoever opened the one after it, and when.
+      // Slot 0 leaves at 100 ms, no matter when the next one was opened.
       expect(slotNow).toBe(100);
       clock.set(25);
       expect(window.tryConsume()).toBe(true);

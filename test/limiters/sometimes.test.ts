@@ -25,7 +25,7 @@ class GoSometimes {
       (first > 0 && this.#count < first) ||
       (every > 0 && this.#count % every === 0) ||
       (intervalMs > 0 && nowMs - this.#lastMs >= intervalMs);
-    // Ours: a clock that steps back is no occasion, and does not bring the next one nearer.
+    // Unlike Go: after a step back no call is due, and the next one is not due earlier.
     if (due && intervalMs > 0) this.#lastMs = Math.max(this.#lastMs, nowMs);
     this.#count++;
     return due;
@@ -43,7 +43,7 @@ describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel
     [{ intervalMs: 3000.1 }, 'x...x...x.'],
     [{ first: 2, intervalMs: 4000 }, 'xx...x...x'],
     [{ every: 4, intervalMs: 3000 }, 'x..xx..xx.'],
-  ])('with %o acts on these of ten calls a second apart: %s', (options, pattern) => {
+  ])('with %o acts on these of ten calls, one per second: %s', (options, pattern) => {
     const clock = ManualClock.create({ nowMs: 777 });
     const sometimes = Sometimes.create({ ...options, clock, kernel });
     expect(sometimes.kernelName).toBe(kernel);
@@ -55,7 +55,7 @@ describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel
     expect(acted.join('')).toBe(pattern);
   });
 
-  it('does as Go does, also long after its counts have been folded, and when the clock steps back', () => {
+  it('behaves as in Go, even long after its counts were folded, and when the clock steps back', () => {
     const small = fc.integer({ min: 0, max: 6 });
     fc.assert(
       fc.property(
@@ -77,7 +77,7 @@ describe.each(['wasm', 'atomics'] as const)('Sometimes, with kernel %s', (kernel
 });
 
 describe('Sometimes', () => {
-  it('does what is due, and says so; what is thrown is thrown on, and the call counts', () => {
+  it('runs a due action and reports it; rethrows its errors, and still counts the call', () => {
     const sometimes = Sometimes.create({ every: 2 });
     const done: number[] = [];
     expect([1, 2, 3].map((n) => sometimes.do(() => done.push(n)))).toEqual([true, false, true]);
@@ -90,7 +90,7 @@ describe('Sometimes', () => {
     expect(sometimes.isDue()).toBe(false);
   });
 
-  it('is one count on every thread that attaches', () => {
+  it('shares one count among all attached threads', () => {
     const sometimes = Sometimes.create({ first: 2 });
     const other = attach(structuredClone(sometimes.handle));
     expect(other).toBeInstanceOf(Sometimes);
@@ -108,10 +108,10 @@ describe('Sometimes', () => {
       [{ every: 7 }, Math.ceil((4 * 20_000) / 7)],
       [{ intervalMs: 1000 }, 1],
       [{ first: 10, every: 1000 }, 10 + (4 * 20_000) / 1000 - 1],
-    ])('with %o acts %i times in 20,000 calls of each thread', async (options, times) => {
+    ])('with %o acts %i times in 20,000 calls per thread', async (options, times) => {
       const THREADS = 4;
       const crew = await Crew.start<OccasionalJob, number>('occasional', THREADS);
-      // The clock stands, so that it is one interval however long the threads take.
+      // The clock stands still, so all calls are in one interval however long the threads take.
       const clock = ManualClock.create();
       const { handle } = Sometimes.create({ ...options, clock });
       const gate = new Gate().buffer;
@@ -133,7 +133,7 @@ describe('Sometimes', () => {
     expect(() => Sometimes.create(options)).toThrow(message);
   });
 
-  it('has one interval wherever it is attached', () => {
+  it('has the same interval in every attached instance', () => {
     const clock = ManualClock.create();
     clock.set(1e9);
     const made = Sometimes.create({ intervalMs: 100, clock });
@@ -145,30 +145,27 @@ describe('Sometimes', () => {
     expect([other.isDue(), made.isDue()]).toEqual([true, false]);
   });
 
-  it.each(Object.entries(SOMETIMES))(
-    'is damaged where its %s is not what it may be',
-    (_, field) => {
-      const region = Region.create();
-      const { handle } = Sometimes.create({ first: 3, every: 2, intervalMs: 100, region });
-      for (const wrong of [Number.NaN, 0.1, Number.NEGATIVE_INFINITY]) {
-        const at = (handle.offset + field) / 8;
-        const right = region.f64[at] ?? 0;
-        if (wrong === 0.1 && field === SOMETIMES.intervalMs) continue;
-        region.f64[at] = wrong;
-        expect(() => Sometimes.attach(handle)).toThrow(
-          expect.objectContaining({
-            code: 'ERR_REGION_DAMAGED',
-            message: 'the configuration makes no sense',
-            cause: expect.any(Error),
-          }),
-        );
-        region.f64[at] = right;
-      }
-      expect(Sometimes.attach(handle).isDue()).toBe(true);
-    },
-  );
+  it.each(Object.entries(SOMETIMES))('reports damage if its %s is out of range', (_, field) => {
+    const region = Region.create();
+    const { handle } = Sometimes.create({ first: 3, every: 2, intervalMs: 100, region });
+    for (const wrong of [Number.NaN, 0.1, Number.NEGATIVE_INFINITY]) {
+      const at = (handle.offset + field) / 8;
+      const right = region.f64[at] ?? 0;
+      if (wrong === 0.1 && field === SOMETIMES.intervalMs) continue;
+      region.f64[at] = wrong;
+      expect(() => Sometimes.attach(handle)).toThrow(
+        expect.objectContaining({
+          code: 'ERR_REGION_DAMAGED',
+          message: 'the configuration makes no sense',
+          cause: expect.any(Error),
+        }),
+      );
+      region.f64[at] = right;
+    }
+    expect(Sometimes.attach(handle).isDue()).toBe(true);
+  });
 
-  it('does nothing for what is no function, and counts no call', () => {
+  it('throws for a non-function, and does not count the call', () => {
     const sometimes = Sometimes.create({});
     expect(() => sometimes.do(1 as never)).toThrow('action must be a function, got 1');
     expect(sometimes.isDue()).toBe(true);

@@ -5,8 +5,8 @@ import { Gate } from '../support/gate.ts';
 import type { StalledCall, StalledJob } from '../workers/stalled.ts';
 
 // https://github.com/golang/go/issues/71360, https://github.com/golang/go/issues/65508 and
-// https://github.com/tikv/pd/issues/10744: a caller that has read the clock and then waits for a lock
-// writes its old time into the limiter, and the time from then on flows in once more.
+// https://github.com/tikv/pd/issues/10744: a caller reads the clock, waits for a lock and writes
+// its stale time into the limiter, so the tokens since then flow in a second time.
 
 const CALLS: readonly StalledCall[] = [
   'tryConsume',
@@ -18,7 +18,7 @@ const CALLS: readonly StalledCall[] = [
 ];
 
 test.each(CALLS)(
-  'mints no token: %s on a thread that was descheduled after it had read the clock',
+  'mints no token: %s on a thread descheduled after reading the clock',
   async (call) => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
@@ -49,7 +49,7 @@ test.each(CALLS)(
   },
 );
 
-test('mints no token: calls whose clock goes back and forth (golang/go#56287)', () => {
+test('mints no token: calls whose clock moves back and forth (golang/go#56287)', () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1000, burst: 10, clock });
   let admitted = bucket.consumeOrDrain(100);

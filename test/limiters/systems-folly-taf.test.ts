@@ -8,7 +8,7 @@ function allowed(rate: number, burst: number, us: number): number {
   return Rational.of(burst).plus(inflow).floor().toNumber();
 }
 
-/** Asks for one token every so many microseconds, from the clock's time on; counts what it gets. */
+/** Requests one token per interval, in microseconds; returns the number admitted. */
 function polled(bucket: TokenBucket, clock: ManualClock, everyUs: number, times: number): number {
   const startMs = clock.nowMs;
   let admitted = 0;
@@ -19,7 +19,7 @@ function polled(bucket: TokenBucket, clock: ManualClock, everyUs: number, times:
   return admitted;
 }
 
-// What https://github.com/facebook/folly/blob/main/folly/TokenBucket.h does, without what it does wrong.
+// The behaviour of https://github.com/facebook/folly/blob/main/folly/TokenBucket.h without its bugs.
 describe('unlike folly::TokenBucket', () => {
   test('burst 1 at 1,000,000/s admits 1,000,000/s, polled every microsecond', () => {
     const clock = ManualClock.create();
@@ -48,7 +48,7 @@ describe('unlike folly::TokenBucket', () => {
     }
   });
 
-  test('a caller borrows ahead, and others wait until the debt is worked off', () => {
+  test('a caller borrows ahead, and others wait until the debt is paid back', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 100, burst: 10, clock });
     expect(bucket.acquire(10)).toBe(0);
@@ -66,7 +66,7 @@ describe('unlike folly::TokenBucket', () => {
     const bucket = TokenBucket.create({ rate, burst, clock });
     let admitted = bucket.consumeOrDrain(burst);
     for (let step = 1; admitted < 1e9; step++) {
-      // 2,997 seconds are 999,000 tokens: nothing is spilt, and a fraction is left each time.
+      // 2,997 seconds are 999,000 tokens: nothing is lost, and a fraction remains each time.
       clock.set(step * 2_997_001.234567);
       admitted += bucket.consumeOrDrain(burst);
       expect(admitted).toBe(allowed(rate, burst, clock.now()));
@@ -75,7 +75,7 @@ describe('unlike folly::TokenBucket', () => {
   });
 });
 
-// Taf's TokenBucket counts whole microseconds and whole tokens, and throws the fractions away.
+// Taf's TokenBucket counts whole microseconds and whole tokens, and drops the fractions.
 describe("unlike Taf's TokenBucket", () => {
   test('polled every 1.5 ms at 1000/s for 15 s it admits 10,000 of 10,000 asked', () => {
     const clock = ManualClock.create();
@@ -110,7 +110,7 @@ describe("unlike Taf's TokenBucket", () => {
 });
 
 describe("unlike Taf's LeakBucket", () => {
-  test('an idle bucket does not catch up on the slots that it missed', () => {
+  test('an idle bucket does not catch up on missed slots', () => {
     const clock = ManualClock.create();
     const bucket = LeakyBucket.create({ rate: 1000, clock });
     clock.advance(10_000);

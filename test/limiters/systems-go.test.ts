@@ -13,7 +13,7 @@ describe('like golang.org/x/time/rate', () => {
     expect(bucket.reserve(1)?.waitMs).toBe(50);
   });
 
-  test('a reservation is granted for its instant, and says it', () => {
+  test('a reservation is granted for its instant, and reports it', () => {
     const clock = ManualClock.create({ nowMs: 1000 });
     const bucket = TokenBucket.create({ rate: 10, burst: 5, clock });
     expect(bucket.reserve(5)).toMatchObject({ waitMs: 0, atUs: 1_000_000 });
@@ -25,7 +25,7 @@ describe('unlike go.uber.org/ratelimit', () => {
   const slots = (bucket: LeakyBucket, n: number) =>
     Array.from({ length: n }, () => bucket.acquire());
 
-  // https://github.com/uber-go/ratelimit/issues/106, /119 and /120: no limit at all after idling.
+  // https://github.com/uber-go/ratelimit/issues/106, /119 and /120: no limit after idling.
   test('a limit holds after idling, however long and whatever the slack', () => {
     for (const slack of [0, 10]) {
       for (const idleMs of [1000, 30_000, 86_400_000, 10 * 365 * 86_400_000]) {
@@ -50,7 +50,7 @@ describe('unlike go.uber.org/ratelimit', () => {
   });
 
   // https://github.com/uber-go/ratelimit/issues/73 and /99
-  test('a slot can be asked for with a timeout, and given back', () => {
+  test('a slot can be requested with a timeout, and returned', () => {
     const clock = ManualClock.create();
     const bucket = LeakyBucket.create({ rate: 10, clock });
     expect(bucket.waitSync(1, { timeoutMs: 0 })).toBe(true);
@@ -63,8 +63,8 @@ describe('unlike go.uber.org/ratelimit', () => {
   });
 });
 
-// https://github.com/juju/ratelimit: tokens come a quantum at a time, on the ticks of an interval that
-// begins when the bucket is made. A row: at this time, so many taken, wait as long.
+// https://github.com/juju/ratelimit: tokens arrive a quantum at a time, at the ticks of an interval
+// that begins at the bucket's creation. Each row: time, tokens taken, wait.
 describe('like github.com/juju/ratelimit', () => {
   test.each([
     {
@@ -134,12 +134,12 @@ describe('like github.com/juju/ratelimit', () => {
     const bucket = TokenBucket.create({ ...limit, clock });
     for (const [atMs, n, waitMs] of rows) {
       clock.set(500_003 + atMs);
-      // To the nanosecond: the instant between two ticks is read to the nearest 1/4096 us.
+      // To the nanosecond, because times between ticks are rounded to 1/4096 us.
       expect(bucket.acquire(n), `${n} at ${atMs} ms`).toBeCloseTo(waitMs, 6);
     }
   });
 
-  test('TakeAvailable: as many as there are, at this tick', () => {
+  test('TakeAvailable: as many as are available at this tick', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ quantum: 2, fillIntervalMs: 1000, burst: 5, clock });
     expect(bucket.consumeOrDrain(3)).toBe(3);
@@ -151,7 +151,7 @@ describe('like github.com/juju/ratelimit', () => {
     expect(bucket.available()).toBe(1);
   });
 
-  test('TakeMaxDuration: within the maximum or not at all', () => {
+  test('TakeMaxDuration: within the maximum wait or not at all', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({
       quantum: 1,
@@ -166,7 +166,7 @@ describe('like github.com/juju/ratelimit', () => {
     expect(bucket.timeUntil(1)).toBe(26);
   });
 
-  test('a rate that is no whole quantum per interval is exact, where juju approximates it by 1 %', () => {
+  test('a rate that is not a whole quantum per interval is exact; juju is off by up to 1 %', () => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1234.567, burst: 2000, initial: 0, clock });
     let admitted = 0;

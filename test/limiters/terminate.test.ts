@@ -11,7 +11,7 @@ const ENDED = part(200, 40);
 const MOST_ENDED = 2000;
 const random = new Random(SEED);
 
-/** Starts threads that do the job, and ends each at a random call. */
+/** Starts threads that run the job, and terminates each at a random call. */
 async function terminated(job: Omit<HammerJob, 'board'>): Promise<Board> {
   const crew = await Crew.start<HammerJob, void>('hammer', AT_ONCE);
   const board = Board.for(AT_ONCE);
@@ -51,7 +51,7 @@ test(`threads that are ended in the middle of ${ENDED} calls take no more than t
   expect(taken).toBeLessThanOrEqual(counted + uncounted);
 });
 
-test('threads that are ended in the middle of a reconfiguration leave a bucket that works', async () => {
+test('threads terminated in the middle of a reconfiguration leave a working bucket', async () => {
   const clock = ManualClock.create();
   const limits = [
     { rate: 1000, burst: 1_000_000 },
@@ -77,7 +77,7 @@ test('threads that are ended in the middle of a reconfiguration leave a bucket t
     bucket.reconfigure({ rate: 5 });
     expect(bucket.rate).toBe(5);
   } catch (error) {
-    // Each of the ended threads may have kept one of the records.
+    // Each terminated thread may have kept one of the records.
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toHaveProperty('code', 'ERR_RECONFIGURE_BUSY');
     expect(bucket.consumeOrDrain(10_000)).toBe(bucket.rate);

@@ -11,14 +11,14 @@ const THREADS = 4;
 const RATES = SHARE < 1 ? [1 / 3, 1000, 1e9] : [0.001, 1 / 3, 1, 1000, 3e6, 1e9];
 /** Moves of the clock after each of which the total is checked. */
 const CHECKED_MOVES = 12;
-/** After those, moves made at full speed until a race was lost. */
+/** Then the clock moves this often at full speed, until a race is lost. */
 const MOVES_OF_A_LEG = 250;
 const MOST_LEGS = 5_000;
 
 /**
- * What had flowed in after each move of the clock, in tokens: thirds of a burst, so that no move overfills the
- * bucket, and quarters of a token, so that the total must be rounded down. With a burst of 1 every
- * other move completes a token: another fraction would be spilt by the move after it.
+ * Tokens that have flowed in after each move of the clock. Thirds of a burst, so that no move
+ * overfills the bucket, and quarters of a token, so that the total must be rounded down. With a
+ * burst of 1 every other move completes a token; with other fractions the next move would overflow.
  */
 function inflowAfter(move: number, burst: number): number {
   if (burst === 1) return move / 2;
@@ -79,7 +79,7 @@ describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
     ['tryConsume', 3],
   ] as const)('four threads that call %s(%d) get all whole tokens, each once', async (call, n) => {
     const clock = ManualClock.create();
-    // 9 and 3/4 tokens come with each move, so that never as many are there as are asked for at most.
+    // 9 3/4 tokens flow in per move, so there are never as many as the largest request.
     const bucket = TokenBucket.create({ rate: 1000, burst: 1000, initial: 0, clock, stats: true });
     const board = Board.for(THREADS);
     const crew = await Crew.start<HammerJob, void>('hammer', THREADS);

@@ -21,13 +21,13 @@ function bucketOf(limit: { rate: number; burst: number; initial?: number }) {
 const anyRate = fc.double({ min: -6, max: 9.6, noNaN: true }).map((power) => 10 ** power);
 
 describe('a token bucket', () => {
-  test('starts full, or with what it is told', () => {
+  test('starts full, or with `initial` tokens', () => {
     expect(bucketOf({ rate: 10, burst: 5 }).bucket.balance()).toBe(5);
     expect(bucketOf({ rate: 10, burst: 5, initial: 0 }).bucket.balance()).toBe(0);
     expect(bucketOf({ rate: 10, burst: 5, initial: 2.5 }).bucket.balance()).toBe(2.5);
   });
 
-  test('uses the system clock unless told otherwise, and says its limit', () => {
+  test('uses the system clock by default, and reports its limit', () => {
     const bucket = TokenBucket.create({ rate: 1e-6, burst: 5 });
     expect(bucket.clock).toBe(systemClock);
     expect([bucket.rate, bucket.burst]).toEqual([1e-6, 5]);
@@ -35,7 +35,7 @@ describe('a token bucket', () => {
     expect(bucket.tryConsume()).toBe(false);
   });
 
-  // Steps of a clock moved by hand: at this instant, this many asked, that answer, so many left.
+  // Each step: time on a manual clock, tokens requested, answer, tokens left.
   test.each([
     [
       'takes all or nothing',
@@ -104,7 +104,7 @@ describe('a token bucket', () => {
     }
   });
 
-  test('takes one token where the number is left out', () => {
+  test('takes one token by default', () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5 });
     expect([bucket.tryConsume(), bucket.decide().remaining]).toEqual([true, 3]);
     expect([bucket.acquire(), bucket.reserve()?.waitMs, bucket.waitSync()]).toEqual([0, 0, true]);
@@ -120,7 +120,7 @@ describe('a token bucket', () => {
   });
 
   test.each(['wasm', 'atomics'] as const)(
-    'says what is left of a bucket that had idled, with kernel %s',
+    'reports what is left of a bucket after idling, with kernel %s',
     (kernel) => {
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock, kernel });
@@ -130,7 +130,7 @@ describe('a token bucket', () => {
     },
   );
 
-  test('counts no refusal where no whole token was asked for', () => {
+  test('counts no refusal if no whole token was requested', () => {
     const bucket = TokenBucket.create({
       rate: 10,
       burst: 5,
@@ -144,7 +144,7 @@ describe('a token bucket', () => {
     expect(bucket.stats()).toMatchObject({ calls: 3, admitted: 5, refused: 1 });
   });
 
-  test('admits 0 tokens even in debt, and takes nothing for them', async () => {
+  test('admits 0 tokens even in debt, and takes nothing', async () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5, initial: 0 });
     bucket.acquire(5);
     expect(bucket.tryConsume(0)).toBe(true);
@@ -159,7 +159,7 @@ describe('a token bucket', () => {
     expect(bucket.available()).toBe(0);
   });
 
-  test('refuses more than its burst as never', async () => {
+  test('reports more than its burst as never possible', async () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5 });
     expect(bucket.tryConsume(6)).toBe(false);
     expect(bucket.acquire(6)).toBe(REFUSED);
@@ -178,7 +178,7 @@ describe('a token bucket', () => {
     expect(bucket.consumeOrDrain(6)).toBe(5);
   });
 
-  test('decides and says how things stand', () => {
+  test('decides and reports its state', () => {
     const { clock, bucket } = bucketOf({ rate: 10, burst: 5 });
     const stand = { limit: 5, retryAfterMs: 0 };
     expect(bucket.decide(2)).toEqual({ ...stand, allowed: true, remaining: 3, resetMs: 200 });
@@ -197,7 +197,7 @@ describe('a token bucket', () => {
     expect(bucket.timeUntil(5)).toBe(650);
   });
 
-  test('tells of whole tokens that are left, also where months of them are', () => {
+  test('reports the whole tokens left, even months of them', () => {
     for (let perWeek = 1; perWeek <= 200; perWeek++) {
       const { bucket } = bucketOf({ rate: perWeek / (7 * 86_400), burst: 20 * perWeek });
       expect(bucket.decide(perWeek).remaining).toBe(19 * perWeek);
@@ -205,7 +205,7 @@ describe('a token bucket', () => {
     }
   });
 
-  test('drains whole tokens, at most as many as asked', () => {
+  test('drains whole tokens, at most as many as requested', () => {
     const { clock, bucket } = bucketOf({ rate: 10, burst: 5 });
     expect(bucket.consumeOrDrain(2.9)).toBe(2);
     clock.advance(70);
@@ -214,7 +214,7 @@ describe('a token bucket', () => {
     expect(bucket.balance()).toBeCloseTo(0.7, 9);
   });
 
-  test('takes tokens back that were not used, up to its burst', () => {
+  test('accepts returned tokens, up to its burst', () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5 });
     bucket.tryConsume(4);
     bucket.returnTokens(1.5);
@@ -223,7 +223,7 @@ describe('a token bucket', () => {
     expect(bucket.balance()).toBe(5);
   });
 
-  test('that is full admits its burst at once, also where that is no whole number of tokens', () => {
+  test('that is full admits its burst at once, even a fractional one', () => {
     const burst = fc.double({ min: 1e-3, max: 1000, noNaN: true });
     const property = fc.property(anyRate, burst, (rate, part) => {
       const burst = Math.min(part, 130);
@@ -234,7 +234,7 @@ describe('a token bucket', () => {
     fc.assert(property, RUNS);
   });
 
-  test('says when it is full, also where its capacity is more ticks than a double tells apart', () => {
+  test('reports when it is full, even if its capacity is more ticks than a double can count', () => {
     const { bucket } = bucketOf({ rate: 1, burst: 52013652.10139176, initial: 0 });
     const { retryAfterMs, resetMs } = bucket.decide(bucket.burst);
     expect(resetMs).toBeCloseTo(52013652101.39176, 3);
@@ -258,14 +258,14 @@ describe('a token bucket', () => {
       clock.advance(10 * YEAR_MS);
       expect(bucket.consumeOrDrain(1000)).toBe(burst);
       expect(bucket.consumeOrDrain(1000)).toBe(0);
-      // A microsecond at least: after ten years the clock counts no shorter spans.
+      // At least a microsecond: after ten years the clock has no finer resolution.
       clock.advance(Math.max(((burst + 1) / rate) * 1000, 0.001));
       expect(bucket.consumeOrDrain(1000)).toBe(burst);
     });
     fc.assert(property, RUNS);
   });
 
-  test('promises tokens up to 4.4 years ahead, and refuses beyond', async () => {
+  test('grants tokens up to 4.4 years ahead, and refuses beyond', async () => {
     const { bucket } = bucketOf({ rate: 1e-6, burst: 100, initial: 0 });
     expect(bucket.acquire(100)).toBeCloseTo(1e11, 0);
     expect(bucket.acquire(100)).toBe(REFUSED);

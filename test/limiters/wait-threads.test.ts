@@ -10,7 +10,7 @@ import type { SleepJob, Slept } from '../workers/sleeper.ts';
 const THREADS = 4;
 
 test.each(['wait', 'waitSync'] as const)(
-  '%s on four threads is over at the instants of the clock that they share, one after the other',
+  '%s on four threads ends at the instants of their shared clock, one after another',
   async (call) => {
     const WAITS = 25;
     const clock = ManualClock.create();
@@ -19,7 +19,8 @@ test.each(['wait', 'waitSync'] as const)(
     const ended = new Gate();
     const done = crew.run({ handle: bucket.handle, call, waits: WAITS, ended: ended.buffer });
     for (let ms = 0; ms < THREADS * WAITS; ms++) {
-      // One wait ended at each millisecond so far, and all that go on have taken their places.
+      // One wait has ended at each millisecond so far, and all threads that continue are queued
+      // again.
       ended.await(ms);
       const waiting = Math.min(THREADS, THREADS * WAITS - ms);
       while (bucket.balance() > -waiting);
@@ -47,7 +48,7 @@ test.each([
 });
 
 test.each(['system', 'strict', 'manual'])(
-  'a process that only waits stays until the wait is over, and then ends: %s',
+  'a process that only waits stays alive until the wait ends, then exits: %s',
   async (clock) => {
     const run = promisify(execFile);
     const { stdout } = await run(process.execPath, [fileURLToPath(compiled('lonely')), clock]);

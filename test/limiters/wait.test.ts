@@ -23,7 +23,7 @@ function emptied(limit: { rate: number; burst: number }) {
 afterEach(() => vi.restoreAllMocks());
 
 describe('a wait', () => {
-  test('for tokens that are there is over at once, with no timer', async () => {
+  test('for available tokens ends at once, without a timer', async () => {
     const before = timers();
     const bucket = TokenBucket.create({ rate: 1e-6, burst: 5 });
     await bucket.wait(2);
@@ -34,7 +34,7 @@ describe('a wait', () => {
     expect(bucket.balance()).toBeLessThan(1.001);
   });
 
-  test('is over when its tokens are there, and not before', async () => {
+  test('ends when its tokens are available, and not before', async () => {
     const { clock, bucket } = emptied({ rate: 10, burst: 5 });
     let overAt: number | undefined;
     const wait = bucket.wait(2).then(() => {
@@ -50,7 +50,7 @@ describe('a wait', () => {
     expect(overAt).toBe(200);
   });
 
-  test('is served in the order of asking, so that a large one does not starve', async () => {
+  test('is served in order, so that a large one does not starve', async () => {
     const { clock, bucket } = emptied({ rate: 1000, burst: 100 });
     const served: string[] = [];
     const waits = [1, 100, 1, 2].map(async (n, i) => {
@@ -72,12 +72,12 @@ describe('a wait', () => {
     ]);
   });
 
-  test('that is woken late makes up for it, so that the average pace is exact', async () => {
+  test('that is woken late does not delay the next, so that the average rate is exact', async () => {
     const clock = ManualClock.create();
     const pace = LeakyBucket.create({ rate: 1000, clock });
     for (let i = 0; i <= 1000; i++) {
       const wait = pace.wait();
-      // Late by less than an interval, or else a slot would be missed.
+      // Late by less than an interval; otherwise a slot would be missed.
       const lateMs = ((i * 7) % 8) / 8;
       clock.set(i + lateMs);
       await wait;
@@ -85,7 +85,7 @@ describe('a wait', () => {
     expect(clock.nowMs).toBe(1000);
   });
 
-  // Taf's compares a wait in microseconds with a timeout in milliseconds.
+  // Taf's TokenBucket compares a wait in microseconds with a timeout in milliseconds.
   test.each([
     { waitMs: 900, timeoutMs: 1000, admitted: true },
     { waitMs: 900, timeoutMs: 900, admitted: true },
@@ -103,7 +103,7 @@ describe('a wait', () => {
         await wait;
         return;
       }
-      // First what cannot hang: a wait that is let in would last until the clock moves.
+      // The call that cannot hang comes first: an admitted wait lasts until the clock moves.
       expect(bucket.balance(), 'nothing was taken').toBe(0);
       expect(bucket.reserve(waitMs, { maxWaitMs: timeoutMs })).toBe(undefined);
       expect(bucket.waitSync(waitMs, { timeoutMs })).toBe(false);
@@ -115,7 +115,7 @@ describe('a wait', () => {
     },
   );
 
-  test('of more than its timeout is never accepted, by more than half a tick', () => {
+  test('longer than its timeout by more than half a tick is never accepted', () => {
     const rate = fc.double({ min: -3, max: 6, noNaN: true }).map((power) => 10 ** power);
     const n = fc.integer({ min: 1, max: 100 });
     const part = fc.double({ min: 0, max: 2, noNaN: true });
@@ -146,7 +146,7 @@ describe('a wait', () => {
 });
 
 describe('an aborted wait', () => {
-  test('gives its tokens back if no later call stands on them', async () => {
+  test('returns its tokens if no later call depends on them', async () => {
     const { bucket } = emptied({ rate: 10, burst: 5 });
     const first = new AbortController();
     const last = new AbortController();
@@ -184,7 +184,7 @@ describe('an aborted wait', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('can be for 34 days, and does not end before, though setTimeout counts no more than 24.8', async () => {
+  test('can last 34 days, although setTimeout counts at most 24.8', async () => {
     const started = vi.spyOn(globalThis, 'setTimeout');
     const bucket = TokenBucket.create({ rate: 1e-6, burst: 3, initial: 0 });
     const controller = new AbortController();

@@ -5,13 +5,13 @@ import { type AnyWindow, WINDOW_KERNELS } from '../support/window-kinds.ts';
 
 const OPTIONS = { limit: 3, intervalMs: 100, slots: 4 };
 
-/** All that a limiter holds in its region, which is its own. */
+/** All memory of a limiter that has its own region. */
 function memory(region: Region): Buffer {
   return Buffer.from(new Uint8Array(region.buffer)).subarray(0, 1024);
 }
 
 describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ create }) => {
-  it('that throws: takes nothing, throws that on, and goes on', () => {
+  it('that throws: takes nothing, rethrows, and keeps working', () => {
     const clock = ManualClock.create();
     const region = Region.create();
     const window = create({ ...OPTIONS, clock, region });
@@ -32,7 +32,7 @@ describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ crea
     expect(window.tryConsume(3)).toBe(true);
   });
 
-  it(`that calls limiters, and this one too: answers as with another (ZEROTIME_SEED=${SEED})`, () => {
+  it(`that calls limiters, including this one: answers as with any other clock (ZEROTIME_SEED=${SEED})`, () => {
     const random = new Random(SEED);
     const clock = ManualClock.create();
     const region = Region.create();
@@ -75,7 +75,7 @@ describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ crea
     expect(nested).toBeGreaterThan(500);
   });
 
-  it('that takes from it while it is read: takes what that leaves', () => {
+  it('that takes tokens while it is read: takes what is left', () => {
     const clock = ManualClock.create();
     const window = create({ ...OPTIONS, clock });
     window.tryConsume(3);
@@ -92,7 +92,7 @@ describe.each(WINDOW_KERNELS)('$kind, with kernel $kernel, and a clock', ({ crea
     expect(window.available()).toBe(0);
   });
 
-  it('that lets time pass, and others take, after it was read: is read again', () => {
+  it('after whose reading time passes and others take tokens: is read again', () => {
     const clock = ManualClock.create();
     const window = create({ ...OPTIONS, limit: 1, clock });
     window.tryConsume();

@@ -46,7 +46,7 @@ describe.each(WINDOW_KERNELS)(
       ['intervalMs', WINDOW.intervalMs, [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]],
       ['slots', WINDOW.slots, [0, -1, 1.5, Number.NaN, 1e6]],
       ['origin', WINDOW.originTicks, [0.5, Number.NaN, Number.POSITIVE_INFINITY]],
-    ] as const)('is not attached to when its %s makes no sense', (_, field, values) => {
+    ] as const)('cannot be attached if its %s is invalid', (_, field, values) => {
       for (const value of values) {
         const region = Region.create();
         const { handle } = create({ ...options, region });
@@ -56,7 +56,7 @@ describe.each(WINDOW_KERNELS)(
       }
     });
 
-    it('is not attached to when it would reach past the end of its region', () => {
+    it('cannot be attached if it would reach past the end of its region', () => {
       const region = Region.create();
       const { handle } = create({ ...options, region });
       const field = kind === 'sliding-window' ? WINDOW.slots : WINDOW.limit;
@@ -68,11 +68,11 @@ describe.each(WINDOW_KERNELS)(
       else expect(() => attachTo(handle)).toThrow(HandleError);
     });
 
-    it('neither hangs nor crashes on any word, nor writes outside of its cell', () => {
+    it('neither hangs nor crashes on any word, nor writes outside its cell', () => {
       const clock = ManualClock.create();
       const region = Region.create();
       const before = TokenBucket.create({ rate: 1, burst: 5, region, clock });
-      // A ring of 8 fills its line: the next place is another limiter's.
+      // A ring of 8 fills its line; the next bytes are another limiter's.
       const limiter = create({ ...options, limit: 8, region, clock });
       const after = TokenBucket.create({ rate: 1, burst: 5, region, clock });
       const at = (limiter.handle.offset + CELL.word) / 8;
@@ -80,12 +80,12 @@ describe.each(WINDOW_KERNELS)(
       let seed = 1n;
       for (let i = 0; i < 5_000; i++) {
         seed = BigInt.asUintN(64, seed * 6364136223846793005n + 1442695040888963407n);
-        // All bits at random, few bits, or nearly all.
+        // Random bits, few bits or nearly all.
         const shifted = seed >> BigInt(i % 64);
         region.i64[at] = BigInt.asIntN(64, i % 3 === 0 ? ~shifted : shifted);
         if (kind !== 'fixed-window') region.i64[ring + (i % 3)] = BigInt.asIntN(64, seed << 7n);
         const thread = () => {
-          // Who was attached before the damage finds it later.
+          // Instances attached before the damage detect it later.
           if (i % 2 === 0) limiter.tryConsume();
           const attached = attachTo(limiter.handle);
           attached.tryConsume(1 + (i % 3));
@@ -104,7 +104,7 @@ describe.each(WINDOW_KERNELS)(
     });
 
     it.each([0, -1, 1.5, Number.NaN, 2 ** 31, Number.POSITIVE_INFINITY])(
-      'is not made with limit %d',
+      'refuses limit %d',
       (limit) => {
         const message = /limit must be an integer at least 1 and at most \d+, got/;
         expect(() => create({ ...options, limit })).toThrow(RangeError);
@@ -113,21 +113,21 @@ describe.each(WINDOW_KERNELS)(
     );
 
     it.each([0, -1, 0.0009, Number.NaN, 1.1e11, Number.POSITIVE_INFINITY])(
-      'is not made with intervalMs %d',
+      'refuses intervalMs %d',
       (intervalMs) => {
         expect(() => create({ ...options, intervalMs })).toThrow(RangeError);
         expect(() => create({ ...options, intervalMs })).toThrow(/^intervalMs must be/);
       },
     );
 
-    it('names a parameter that is no number', () => {
+    it('names a non-numeric parameter', () => {
       const limit = '5' as unknown as number;
       expect(() => create({ ...options, limit })).toThrow(TypeError);
       expect(() => create({ ...options, limit })).toThrow(/limit must be .* got "5"/);
       expect(() => create(undefined as never)).toThrow(TypeError);
     });
 
-    it('takes whole tokens only', () => {
+    it('accepts whole tokens only', () => {
       const limiter = create(options);
       for (const n of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
         expect(() => limiter.tryConsume(n)).toThrow(RangeError);
@@ -162,7 +162,7 @@ describe('SlidingWindow.create', () => {
     );
   });
 
-  it('refuses slots that are too short for their numbers to last', () => {
+  it('refuses slots so short that their numbers would run out', () => {
     const make = (limit: number, intervalMs: number) =>
       SlidingWindow.create({ limit, intervalMs, slots: 10 });
     expect(() => make(1, 0.009)).toThrow('intervalMs / slots must be at least 0.001 at limit 1');
@@ -198,14 +198,14 @@ describe.each(['wasm', 'atomics'] as const)('the largest limits, with kernel %s,
     }
   });
 
-  it('neither open slots for ever nor admit more past the end of time', () => {
+  it('neither open slots endlessly nor admit more after the end of their lifetime', () => {
     const clock = ManualClock.create();
     const limit = 2 ** 30 - 1;
     for (const limiter of [
       FixedWindow.create({ limit, intervalMs: 656, clock, kernel }),
       SlidingWindow.create({ limit, intervalMs: 656, slots: 10, clock, kernel }),
     ]) {
-      // Seventeen years are counted, sixty are not.
+      // A limiter works for 17 years, but not for 60.
       for (const years of [0, 17, 60]) {
         clock.set(years * YEAR_MS);
         expect(limiter.tryConsume(limit)).toBe(true);
@@ -217,7 +217,7 @@ describe.each(['wasm', 'atomics'] as const)('the largest limits, with kernel %s,
     }
   });
 
-  it.each([NaN, Infinity, -Infinity, 1e300, -1e300])('outlast a clock that says %d', (nowUs) => {
+  it.each([NaN, Infinity, -Infinity, 1e300, -1e300])('survive a clock that reads %d', (nowUs) => {
     const clock = ManualClock.create();
     const options = { limit: 3, intervalMs: 100, clock, kernel };
     for (const [limiter, left] of [
@@ -226,7 +226,7 @@ describe.each(['wasm', 'atomics'] as const)('the largest limits, with kernel %s,
       [SlidingLog.create(options), 0],
     ] as const) {
       limiter.tryConsume(2);
-      // What is no time, or before all time, is a step back.
+      // NaN and times before the origin count as a step back.
       const now = vi.spyOn(clock, 'now').mockReturnValue(nowUs);
       expect(limiter.consumeOrDrain(5)).toBe(nowUs > 0 ? 3 : left);
       expect(limiter.tryConsume()).toBe(false);

@@ -10,7 +10,7 @@ const STEP_US = fc.oneof(
   fc.integer({ min: 1, max: 8 }).map((slots) => slots * 240),
   fc.integer({ min: 900, max: 6_000 }),
 );
-/** Which of two attached threads makes the call. */
+/** Which of two attached instances makes the call. */
 const BY = fc.integer({ min: 0, max: 1 });
 
 const STEP = fc.oneof(
@@ -32,7 +32,7 @@ const LIMIT = fc.record({
 describe.each(WINDOW_KERNELS)(
   '$kind, with kernel $kernel',
   ({ kind, kernel, create, attach, reference }) => {
-    it('does what the slow reference does, step by step, on any sequence', () => {
+    it('matches the slow reference, step by step, on any sequence', () => {
       const property = fc.property(
         LIMIT,
         fc.integer({ min: -5_000, max: 5_000 }),
@@ -48,7 +48,7 @@ describe.each(WINDOW_KERNELS)(
           for (const step of steps) {
             if (step.step === 'advance' || step.step === 'step back') {
               nowUs += step.step === 'advance' ? step.us : -step.us;
-              // A new limiter need not know times before its own.
+              // A new limiter need not handle times before its creation.
               if (nowUs < 0) nowUs = 0;
               clock.set((bornUs + nowUs) / 1000);
               continue;
@@ -56,7 +56,7 @@ describe.each(WINDOW_KERNELS)(
             const limiter = threads[step.by];
             if (limiter === undefined) throw new Error('there are two threads');
             if (step.step === 'tryConsume') {
-              // Neither none nor too many is worth a look at the clock.
+              // Neither 0 nor too many needs the clock.
               const looks = step.n > 0 && step.n <= limit.limit;
               const taken = looks ? model.attempt(step.n, step.n, nowUs) : 0;
               expect(limiter.tryConsume(step.n)).toBe(taken === step.n);

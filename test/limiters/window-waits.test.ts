@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock, RateLimitError, systemClock } from '../../src/index.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 
-/** Lets everything run that can run without the clock moving. */
+/** Runs everything that can run without a move of the clock. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -15,7 +15,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     return limiter;
   }
 
-  it('sleeps to the very instant at which a retry succeeds', async () => {
+  it('sleeps exactly until a retry succeeds', async () => {
     const clock = ManualClock.create();
     const limiter = full(clock);
     let done = false;
@@ -30,7 +30,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     expect(limiter.available()).toBe(0);
   });
 
-  it('sleeps once: it does not look in between', async () => {
+  it('sleeps once, without polling', async () => {
     const clock = ManualClock.create();
     const limiter = full(clock);
     const sleep = clock.sleep.bind(clock);
@@ -47,7 +47,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     expect(sleeps).toEqual([100_000]);
   });
 
-  it('looks again, and sleeps again, where another caller was faster', async () => {
+  it('retries and sleeps again if another caller was faster', async () => {
     const clock = ManualClock.create();
     const limiter = full(clock);
     const other = attach(limiter.handle);
@@ -75,7 +75,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     await wait;
   });
 
-  it('fails when it is known that the time is up, and not before', async () => {
+  it('fails as soon as the timeout is known to be exceeded, and not before', async () => {
     const clock = ManualClock.create();
     const limiter = full(clock);
     const wait = limiter.wait(1, { timeoutMs: 150 });
@@ -92,7 +92,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     expect(() => limiter.waitSync(3)).toThrow(RateLimitError);
   });
 
-  it('ends with the reason of an abort, and takes nothing', async () => {
+  it('rejects with the reason of an abort, and takes nothing', async () => {
     const clock = ManualClock.create();
     const limiter = full(clock);
     const controller = new AbortController();
@@ -106,7 +106,7 @@ describe.each(WINDOW_KINDS)('waiting for a $kind', ({ create, attach }) => {
     expect(limiter.available()).toBe(2);
   });
 
-  it('blocks a thread until the tokens are there, by the system clock', () => {
+  it('blocks a thread until the tokens are available, on the system clock', () => {
     const beforeUs = systemClock.now();
     const limiter = create({ limit: 2, intervalMs: 20, slots: 4 });
     expect(limiter.tryConsume(2)).toBe(true);

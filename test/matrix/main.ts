@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { findNode, ROOT } from './node-version.ts';
 
-// Runs the suite, or with --smoke the smoke test, on every Node that users run.
+// Runs the test suite, or with --smoke the smoke test, on every supported major version of Node.js.
 
 const MAJORS = [20, 22, 24, 26];
 const SUITE = ['node_modules/vitest/vitest.mjs', 'run'];
@@ -36,5 +36,5 @@ for (const major of MAJORS) {
   lines.push(line);
   console.log(line);
 }
-// The suite prints a lot between the lines above.
+// The suite prints a lot between the lines above, so the results are repeated here.
 if (!values.smoke) console.log(`\n${lines.join('\n')}`);

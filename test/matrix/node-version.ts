@@ -6,17 +6,17 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The top of the repository, from dist/test/matrix. */
+/** The root of the repository, relative to dist/test/matrix. */
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-/** `npm ci` empties it; git does not see it. */
+/** Ignored by git, and emptied by `npm ci`. */
 const CACHE = join(ROOT, 'node_modules/.cache/node-versions');
 
-/** A Node binary, and what to run it with. */
+/** A Node.js binary and its environment. */
 export interface NodeVersion {
-  /** As it says itself: `v22.1.0`. */
+  /** As it reports itself: `v22.1.0`. */
   readonly version: string;
   readonly binary: string;
-  /** An environment in which `node` is this one, also for what it starts by that name. */
+  /** An environment in which `node` is this binary, also for child processes. */
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -24,7 +24,7 @@ async function versionOf(binary: string): Promise<string> {
   return (await run(binary, ['--version'])).stdout.trim();
 }
 
-/** Installs the newest release of a major version: the npm package holds nothing but the binary. */
+/** Installs the newest release of a major version; the npm package contains only the binary. */
 async function fetchNode(major: number, folder: string): Promise<void> {
   const name = `node-${process.platform}-${process.arch}@${major}`;
   await mkdir(folder, { recursive: true });
@@ -38,7 +38,7 @@ async function fetchNode(major: number, folder: string): Promise<void> {
   }
 }
 
-/** The Node of a major version: from the cache, or else from the npm registry. */
+/** Finds the Node.js of a major version in the cache, or installs it from the npm registry. */
 export async function findNode(major: number): Promise<NodeVersion> {
   const folder = join(CACHE, `${major}`);
   const modules = join(folder, 'node_modules');

@@ -13,7 +13,7 @@ import { KeyedTokenBucket } from '../../src/keyed.ts';
 type Handle = LimiterHandle;
 type Journey = (handle: Handle) => Handle | Promise<Handle>;
 
-/** Where a handle may lie in what is sent. */
+/** Where a handle may be inside a message. */
 const PLACES: readonly (readonly [string, Journey])[] = [
   [
     'deep in objects and arrays',

@@ -37,7 +37,7 @@ function hold(bucket: TokenBucket | LeakyBucket): void {
 }
 
 describe.each(buckets())('the handle of a bucket $what', ({ bucket }) => {
-  test('attaches a thread that gets it as its workerData, or by postMessage', async () => {
+  test('attaches a thread that receives it in workerData or by postMessage', async () => {
     hold(bucket);
     bucket.returnTokens(4);
     const before = bucket.balance();
@@ -51,7 +51,7 @@ describe.each(buckets())('the handle of a bucket $what', ({ bucket }) => {
     expect(before - bucket.balance()).toBeCloseTo(2, 3);
   });
 
-  test('attaches by structuredClone, in the same thread', () => {
+  test('attaches after structuredClone in the same thread', () => {
     hold(bucket);
     const { handle } = bucket as TokenBucket;
     const other = attach(structuredClone(handle));
@@ -143,7 +143,7 @@ describe('a handle', () => {
     expect(() => attach(handle)).toThrow(message);
   });
 
-  test('of another class is refused', () => {
+  test('of another class is rejected', () => {
     expect(() => LeakyBucket.attach(handle as never)).toThrow("not a leaky-bucket's handle");
     expect(() => TokenBucket.attach(leaky as never)).toThrow("not a token-bucket's handle");
     expect(attach(leaky)).toBeInstanceOf(LeakyBucket);
@@ -161,7 +161,7 @@ describe('a handle', () => {
     expect(reads.sort()).toEqual(Object.keys(handle).sort());
   });
 
-  test('that cannot be read keeps the reason as its cause', () => {
+  test('that cannot be read has the reason as its cause', () => {
     const hostile = Object.defineProperty({}, 'zerotime', { get: thrown });
     expect(() => attach(hostile as TokenBucket['handle'])).toThrow(
       expect.objectContaining({ cause: new Error('of the handle') }),
@@ -172,7 +172,7 @@ describe('a handle', () => {
     expect(() => attach(JSON.parse(JSON.stringify(handle)))).toThrow(HandleError);
   });
 
-  test('of a clock of the user attaches nowhere', () => {
+  test("of a user's clock cannot be attached", () => {
     const clock = Object.create(systemClock, { handle: { value: { name: 'mine' } } });
     const bucket = TokenBucket.create({ ...limit, clock });
     expect(bucket.consumeOrDrain(9)).toBe(5);
@@ -207,14 +207,14 @@ describe("a region's handle", () => {
     expect(() => Region.attach(damaged as Region['handle'])).toThrow(message);
   });
 
-  test('of another format version is refused', () => {
+  test('of another format version is rejected', () => {
     const { handle, buffer } = Region.create();
     new Int32Array(buffer)[1] = 2;
     expect(() => Region.attach(handle)).toThrow('has format version 2, this is version 1');
   });
 });
 
-test('an origin from which no time can be told is damage, or no more than a wrong answer', () => {
+test('an origin that gives no valid time is reported as damage, or gives a wrong but valid number', () => {
   const damage = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
   for (const kernel of ['wasm', 'atomics'] as const) {
     const region = Region.create();
@@ -227,7 +227,7 @@ test('an origin from which no time can be told is damage, or no more than a wron
       () => bucket.balance(),
       () => bucket.timeUntil(1),
       () => bucket.decide().remaining,
-      // A stock that was counted from it would be no number either.
+      // A lease's stock counted from such an origin would not be a number either.
       () => Number(bucket.lease({ size: 4 }).tryConsume()),
     ];
     for (const call of calls) {

@@ -11,7 +11,7 @@ const limit = { rate: 10, burst: 5 };
 const full = expect.objectContaining({ name: 'RateLimitError', code: 'ERR_REGION_FULL' });
 
 describe('a region', () => {
-  test('has its bytes rounded up to pages of 64 KiB, 65,536 unless told otherwise', () => {
+  test('rounds its size up to pages of 64 KiB, and has 65,536 bytes by default', () => {
     expect(Region.create().buffer.byteLength).toBe(65_536);
     expect(Region.create({ bytes: 1 }).buffer.byteLength).toBe(65_536);
     expect(Region.create({ bytes: 65_537 }).buffer.byteLength).toBe(131_072);
@@ -26,7 +26,7 @@ describe('a region', () => {
     expect(() => TokenBucket.create({ ...limit, region })).toThrow(full);
   });
 
-  test('that is full refuses a limiter and leaves nothing half done', () => {
+  test('that is full rejects a limiter, and nothing is left half done', () => {
     const bytes = HEADER_BYTES + 2 * BUCKET_BYTES;
     const region = Region.create({ buffer: new SharedArrayBuffer(bytes) });
     const clock = ManualClock.create();
@@ -42,7 +42,7 @@ describe('a region', () => {
     expect([first.balance(), second.balance()]).toEqual([3, 5]);
   });
 
-  test('on memory of the user works like any other', () => {
+  test("on the user's own memory works like any other", () => {
     const buffer = new SharedArrayBuffer(HEADER_BYTES + BUCKET_BYTES + 7);
     const region = Region.create({ buffer });
     expect(region.buffer).toBe(buffer);
@@ -51,7 +51,7 @@ describe('a region', () => {
     expect(bucket.consumeOrDrain(9)).toBe(5);
   });
 
-  test('on memory that was used before starts its limiters and their counts afresh', () => {
+  test('on memory that was used before resets its limiters and their counts', () => {
     const buffer = new SharedArrayBuffer(65_536);
     new Uint8Array(buffer).fill(0x41);
     const region = Region.create({ buffer });
@@ -65,7 +65,7 @@ describe('a region', () => {
     expect(bucket.stats()).toEqual({ calls: 2, admitted: 6, refused: 0, lostRaces: 0 });
   });
 
-  test('made anew on the same memory ends the handles of before', () => {
+  test('created again on the same memory invalidates the old handles', () => {
     const buffer = new SharedArrayBuffer(65_536);
     const { handle } = TokenBucket.create({ ...limit, region: Region.create({ buffer }) });
     const region = Region.create({ buffer });
@@ -74,7 +74,7 @@ describe('a region', () => {
     expect(() => TokenBucket.attach(handle)).toThrow(/a limiter that is no more/);
   });
 
-  test('gives counters room of their own', () => {
+  test('gives counters their own space', () => {
     const region = Region.create();
     const before = region.bytesFree;
     TokenBucket.create({ ...limit, region, stats: true });
@@ -110,7 +110,7 @@ describe('a region', () => {
   });
 });
 
-test('5,000 limiters without a region share memory that grows by further regions', () => {
+test('5,000 limiters without a region share memory that grows by adding regions', () => {
   const clock = ManualClock.create();
   const buckets = Array.from({ length: 5000 }, (_, i) =>
     TokenBucket.create({ rate: 1, burst: 10_000, initial: i, clock }),

@@ -6,18 +6,18 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** An empty project outside of the repository, with the packed zerotime in its node_modules. */
+/** An empty project outside the repository, with the packed zerotime in its node_modules. */
 export interface Installed {
   readonly folder: string;
-  /** Where the package lies. */
+  /** The folder of the package. */
   readonly zerotime: string;
-  /** Paths of all its files, from there. */
+  /** Paths of all its files, relative to it. */
   readonly files: readonly string[];
-  /** Bytes of the packed file. */
+  /** Size of the packed file in bytes. */
   readonly packedBytes: number;
 }
 
-/** Packs the build and unpacks it. Dependencies are linked, so that nothing is fetched. */
+/** Packs and unpacks the build. Dependencies are linked, so nothing is downloaded. */
 export function install(): Installed {
   const folder = mkdtempSync(join(tmpdir(), 'zerotime-installed-'));
   const flags = ['--ignore-scripts', '--pack-destination', folder, '--json'];
@@ -38,14 +38,14 @@ export function install(): Installed {
   return { folder, zerotime, files: files.sort(), packedBytes: size };
 }
 
-/** Makes a package of the repository's node_modules one of the project's. */
+/** Links a package from the repository's node_modules into the project. */
 export function link(folder: string, name: string): void {
   const to = join(folder, 'node_modules', name);
   mkdirSync(dirname(to), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules', name), to);
 }
 
-/** Files of the package, and nothing else, in a compressed archive: what they add to the packed file. */
+/** The size of these files in a compressed archive: what they contribute to the packed file. */
 export function archivedBytes({ zerotime, folder }: Installed, files: readonly string[]): number {
   const copy = join(folder, 'archived');
   for (const file of files) cpSync(join(zerotime, file), join(copy, file));

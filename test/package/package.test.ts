@@ -13,7 +13,7 @@ import { archivedBytes, type Installed, install, link } from './installed.ts';
 const KIB = 1024;
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-/** What a user of the bundlers writes: a worker of their own, and one that zerotime starts. */
+/** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */
 const MAIN = `
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -70,7 +70,7 @@ async function run(...args: string[]): Promise<string> {
 
 beforeAll(() => {
   installed = install();
-  // What the integrations are for, and TypeScript's view of Node.
+  // The peers of the integrations, and the types of Node.js.
   for (const name of ['piscina', '@opentelemetry/api', 'prom-client', '@types/node']) {
     link(installed.folder, name);
   }
@@ -78,7 +78,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(installed.folder, { recursive: true }));
 
-/** Files of the package that this entry point leads to, by static and dynamic imports. */
+/** The files of the package that this entry point loads, by static and dynamic imports. */
 async function filesBehind(entry: string): Promise<string[]> {
   const { metafile } = await esbuild({
     stdin: { contents: `export * from '${entry}';`, resolveDir: installed.folder },
@@ -94,7 +94,7 @@ async function filesBehind(entry: string): Promise<string[]> {
 }
 
 describe('the packed file', () => {
-  test('holds the build of the sources, its types, and four files beside', () => {
+  test('contains the build of the sources, its types, and four other files', () => {
     const beside = installed.files.filter((file) => !file.startsWith('dist/'));
     expect(beside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
     const others = installed.files.filter(
@@ -106,7 +106,7 @@ describe('the packed file', () => {
     }
   });
 
-  test('names nothing of the machine that it was made on', () => {
+  test('contains no path of the machine that built it', () => {
     for (const file of installed.files) {
       const text = readFileSync(join(installed.zerotime, file), 'utf8');
       expect(text, file).not.toMatch(/^\/\/# sourceMappingURL=/m);
@@ -138,7 +138,7 @@ describe('installed into an empty project', () => {
     },
   );
 
-  test("README's command runs as printed, but for where and how long", async () => {
+  test("the README's command runs as printed, but on a test server and for half a second", async () => {
     const [printed] = /(?<=^npx )zerotime load .*$/m.exec(readme) ?? [];
     const { url, kill } = await httpServer((_, response) => response.end());
     onTestFinished(kill);
@@ -152,7 +152,7 @@ describe('installed into an empty project', () => {
     expect(report).toMatch(/200 OK +\d/);
   });
 
-  /** Complaints of the compiler about code that uses the package. */
+  /** Errors of the compiler in code that uses the package. */
   function complaints(name: string, code: string, options: ts.CompilerOptions): string[] {
     const program = ts.createProgram([write(name, code)], {
       target: ts.ScriptTarget.ES2023,
@@ -166,7 +166,7 @@ describe('installed into an empty project', () => {
       .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
   }
 
-  test('has types for TypeScript with moduleResolution nodenext, which need none of Node', () => {
+  test('has types for TypeScript with moduleResolution nodenext, without the types of Node.js', () => {
     const lib = ['es2023', 'es2024.sharedmemory', 'esnext.disposable', 'dom'];
     const found = complaints('nodenext.ts', TYPED, {
       module: ts.ModuleKind.NodeNext,
@@ -188,7 +188,7 @@ describe('installed into an empty project', () => {
 });
 
 describe('a bundle', () => {
-  test('of one limiter holds no other, no command and no integration', async () => {
+  test('of one limiter contains no other limiter, command or integration', async () => {
     const { metafile } = await esbuild({
       stdin: {
         contents:
@@ -261,7 +261,7 @@ describe('a bundle', () => {
       const entries = { main: write('main.js', MAIN), worker: write('worker.js', WORKER) };
       const outdir = join(installed.folder, `bundled-by-${name.replaceAll(/\W/g, '-')}`);
       await bundle(entries, outdir);
-      // Away from the package: the bundle must hold all that it needs.
+      // Outside the package, so that the bundle must contain everything it needs.
       expect(readdirSync(outdir)).toEqual(expect.arrayContaining(['main.js', 'worker.js']));
       for (const file of readdirSync(outdir).filter((file) => file.endsWith('.js'))) {
         expect(readFileSync(join(outdir, file), 'utf8')).not.toMatch(/from\s*["']zerotime/);

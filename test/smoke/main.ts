@@ -17,13 +17,13 @@ import {
 import { attachTo, createEach, LIMIT, REFILL_MS, subjectOf } from './subjects.ts';
 import type { ThreadAnswer, ThreadData } from './thread.ts';
 
-// The built package on whatever Node runs this file, without a test runner: does each part of it
-// work at all? What it should do in detail is for the suite.
+// Tests the built package on the Node.js that runs this file, without a test runner: does each part
+// work at all? The suite tests the details.
 
 const KERNELS: readonly KernelName[] = ['wasm', 'atomics'];
 const THREADS = 3;
 
-/** In this thread: each class admits its limit and no more, and again when it has refilled. */
+/** On one thread, each class admits exactly its limit, and again after a refill. */
 function admitsItsLimit(kernel: KernelName): void {
   const clock = ManualClock.create({ nowMs: 123_456 });
   const pairs = Object.entries(createEach(kernel, clock)).map(([name, limiter]) => {
@@ -41,7 +41,7 @@ function admitsItsLimit(kernel: KernelName): void {
   }
 }
 
-/** Threads that ask at the same time get the limit together: no token more, none less. */
+/** Threads that call at the same time get exactly the limit together. */
 async function threadsShareOneLimit(kernel: KernelName): Promise<void> {
   const clock = ManualClock.create({ nowMs: 123_456 });
   const limiters = createEach(kernel, clock);
@@ -57,7 +57,8 @@ async function threadsShareOneLimit(kernel: KernelName): Promise<void> {
   const answers = await Promise.all(
     Array.from({ length: THREADS }, async () => {
       const worker = new Worker(script, { workerData: data });
-      // Asked for together: a thread that ends at once is heard of in the same turn as its answer.
+      // Subscribe to both at once: a thread that ends immediately emits both events in the same
+      // turn.
       const [[answer]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
       return answer as ThreadAnswer;
     }),
@@ -79,7 +80,7 @@ async function threadsShareOneLimit(kernel: KernelName): Promise<void> {
   assert.ok(answers.every((answer) => answer.waited));
 }
 
-/** What only buckets can do. */
+/** The methods that only buckets have. */
 function bucketsPromise(kernel: KernelName): void {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 10, burst: 5, clock, kernel });
@@ -107,7 +108,9 @@ function bucketsPromise(kernel: KernelName): void {
   assert.equal([1, 2, 3, 4].filter(() => sometimes.isDue()).length, 2);
 }
 
-/** On a clock that runs: no wait ends early, a timeout fails at once, an abort gives its tokens back. */
+/**
+ * On the system clock: no wait ends early, a timeout fails at once, an abort returns its tokens.
+ */
 async function waits(kernel: KernelName): Promise<void> {
   const bucket = TokenBucket.create({ rate: 200, burst: 1, kernel });
   const startUs = systemClock.now();
@@ -128,7 +131,10 @@ async function waits(kernel: KernelName): Promise<void> {
   assert.ok(slow.balance() > -1);
 }
 
-/** The ticker's thread ticks, a limiter on its clock can be attached to, and ends with it. */
+/**
+ * The ticker's thread ticks, and its clock can be attached. After dispose the system clock takes
+ * over.
+ */
 async function tickerTicks(kernel: KernelName): Promise<void> {
   const clock = await TickerClock.create();
   const bucket = TokenBucket.create({ rate: 1000, burst: 1, clock, kernel });
@@ -137,7 +143,7 @@ async function tickerTicks(kernel: KernelName): Promise<void> {
   assert.equal(copy.tryConsume(), true);
   await bucket.wait();
   clock.dispose();
-  await copy.wait(); // by the system clock
+  await copy.wait(); // on the system clock
 }
 
 for (const kernel of KERNELS) {

@@ -11,14 +11,14 @@ import {
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 
-/** What every limiter of the smoke test admits at once. */
+/** The tokens that every limiter of the smoke test admits at once. */
 export const LIMIT = 50;
-/** After which each admits as many again. */
+/** Milliseconds until each limiter admits that many again. */
 export const REFILL_MS = 1000;
-/** The key of a keyed table that counts as a limiter here. */
+/** The key under which a keyed table is tested as a single limiter. */
 const KEY = 'everybody';
 
-/** One limiter of each class, by its class's name. */
+/** One limiter of each class, by class name. */
 export function createEach(kernel: KernelName, clock: ManualClock) {
   const shared = { kernel, clock, stats: true };
   const window = { ...shared, limit: LIMIT, intervalMs: REFILL_MS };
@@ -45,18 +45,18 @@ export function createEach(kernel: KernelName, clock: ManualClock) {
   };
 }
 
-/** The calls that all classes have. */
+/** The methods that all classes have. */
 export interface Subject {
   tryConsume(n?: number): boolean;
   available(): number;
 }
 
-/** A limiter of any class; of a keyed table, the bucket of one key. */
+/** A limiter of any class; for a keyed table, the bucket of one key. */
 export function subjectOf(limiter: Subject | KeyedTokenBucket): Subject {
   return limiter instanceof KeyedTokenBucket ? limiter.for(KEY) : limiter;
 }
 
-/** Attaches to whatever a handle is of. */
+/** Attaches to a limiter of any class. */
 export function attachTo(handle: LimiterHandle): Subject {
   return handle.zerotime === 'keyed-token-bucket'
     ? KeyedTokenBucket.attach(handle as LimiterHandle<'keyed-token-bucket'>).for(KEY)

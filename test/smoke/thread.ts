@@ -2,18 +2,18 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type LimiterHandle, TokenBucket } from '../../src/index.ts';
 import { attachTo } from './subjects.ts';
 
-/** What a thread of the smoke test is started with. */
+/** The `workerData` of a smoke test thread. */
 export interface ThreadData {
-  /** Asked for tokens, so many times each. */
+  /** The thread makes `attempts` calls on each. */
   readonly handles: readonly LimiterHandle[];
   readonly attempts: number;
-  /** A token bucket: taken from by a lease, in the same way. */
+  /** A token bucket to call through a lease, in the same way. */
   readonly leased: LimiterHandle<'token-bucket'>;
-  /** A bucket on a clock that runs: waited on once, blocking. */
+  /** A bucket on the system clock, for one blocking wait. */
   readonly waited: LimiterHandle<'token-bucket'>;
 }
 
-/** What it answers: tokens admitted by each limiter and by the lease, and whether the wait ended. */
+/** Tokens admitted by each limiter and by the lease, and whether the wait succeeded. */
 export interface ThreadAnswer {
   readonly admitted: readonly number[];
   readonly leased: number;

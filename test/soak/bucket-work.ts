@@ -8,7 +8,7 @@ import type { Work } from './work.ts';
 const LEASE = 16;
 const OFTEN = 64;
 
-/** Runs `call`; an error that is documented counts as a refusal. */
+/** Runs `call`; a documented error counts as a refusal. */
 function granted<T>(call: () => T, refused: T): T {
   try {
     return call();
@@ -18,7 +18,7 @@ function granted<T>(call: () => T, refused: T): T {
   }
 }
 
-/** Everything that a bucket can do, with an account of it. */
+/** Makes all kinds of calls on a bucket, and accounts for each. */
 export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   const bucket = attach(job.handle as LimiterHandle<'token-bucket'>);
   const lease = bucket.lease({ size: LEASE });
@@ -44,11 +44,11 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
     ledger.begin(me, 0, taking, before);
     const spent = call() ? n : 0;
     held += spent;
-    // What lies in stock is taken as well.
+    // Tokens in the lease's stock have left the bucket too.
     ledger.end(me, 0, spent + lease.stock - before, taking, before);
   };
   const cell = new Cell(bucket);
-  /** What has become of a wait that failed: if the limit has changed meanwhile, its tokens may have lapsed. */
+  /** Accounts for a failed wait: if the limit changed in the meantime, its tokens may be lost. */
   const failed = (n: number, changes: number) => {
     if (cell.sequence === changes) ledger.end(me, 0, 0, n);
     else ledger.aborted(me, 0, n);

@@ -1,6 +1,6 @@
 import type { LimiterHandle } from '../../src/index.ts';
 
-/** What a thread of the soak is to do. */
+/** The kind of work of a soak thread. */
 type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd';
 
 export interface SoakJob {
@@ -12,28 +12,28 @@ export interface SoakJob {
   readonly line: number;
   /** Int32: 1 once the round is over. */
   readonly stop: SharedArrayBuffer;
-  /** Whether the clock stands; then nobody waits for it, and the threads reconfigure. */
+  /** Whether the clock stands still; if so, no call waits for it, and the threads reconfigure. */
   readonly stands: boolean;
-  /** Whether waits are aborted: that leaves a doubt about what was given back. */
+  /** Whether waits are aborted, which makes the number of returned tokens uncertain. */
   readonly aborts: boolean;
   readonly seed: number;
 }
 
-/** Tokens that were admitted, and the instant for which. */
+/** Admitted tokens, and the instant for which they were admitted. */
 export interface Admitted {
   readonly atUs: number;
   readonly n: number;
 }
 
-/** What a thread answers when the round is over. */
+/** A thread's answer at the end of a round. */
 export interface SoakReport {
   readonly admitted: readonly Admitted[];
 }
 
-/** The rates that a bucket is given: a token of one is a whole number of ticks of any other. */
+/** The rates of a bucket, chosen so that a token of one is a whole number of ticks of any other. */
 export const RATES = [1000, 2000, 4000, 8000] as const;
 export const BURST = 1e9;
-/** What a thread holds before it gives it back. */
+/** A thread that holds this many tokens returns them. */
 export const HOLD = 500;
 
 export function keyOf(account: number): string {

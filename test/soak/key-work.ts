@@ -5,7 +5,7 @@ import { HOLD, keyOf, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { Work } from './work.ts';
 
-/** Takes tokens of keys, with an account of each; in a crowd, nothing is given back. */
+/** Takes tokens of keys and accounts for each; in a crowded table it returns none. */
 export function keyWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   const table = KeyedTokenBucket.attach(job.handle as LimiterHandle<'keyed-token-bucket'>);
   const me = job.line;

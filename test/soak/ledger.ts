@@ -1,25 +1,25 @@
-/** Numbers of a thread before its accounts. */
+/** The fields of a thread before its accounts. */
 const TAKING = 0;
 const RETURNING = 1;
 const AT = 2;
 const CALLS = 3;
 const ABORTS = 4;
 const HEAD = 8;
-/** Of a thread's numbers for an account. */
+/** The fields of an account. */
 const TOOK = 0;
 const UNSURE = 1;
 const FIELDS = 2;
 
-/** What was taken from one account, if every thread's last word is believed. */
+/** Bounds on the tokens taken from one account, given the threads' last entries. */
 export interface Bounds {
   readonly least: number;
   readonly most: number;
 }
 
 /**
- * What threads took from a limiter, in shared memory, so that it outlives them: one account for a
- * bucket, one for each key of a table. A thread notes a call before it makes it, so one that is killed
- * leaves a doubt of one call and no more.
+ * Counts the tokens that threads took from a limiter, in shared memory, so that it survives killed
+ * threads: one account for a bucket, one per key of a table. A thread records a call before it
+ * makes it, so a killed thread leaves only one call uncertain.
  */
 export class Ledger {
   readonly buffer: SharedArrayBuffer;
@@ -41,21 +41,21 @@ export class Ledger {
 
   #add(thread: number, field: number, amount: number): void {
     const at = thread * this.#stride + field;
-    this.#cells[at] = this.#of(at) + amount; // one writer
+    this.#cells[at] = this.#of(at) + amount; // each field has only one writer
   }
 
   #of(at: number): number {
     return this.#cells[at] ?? Number.NaN;
   }
 
-  /** Before a call that may take up to `taking` and give back up to `returning`. */
+  /** Before a call that may take up to `taking` and return up to `returning` tokens. */
   begin(thread: number, account: number, taking: number, returning = 0): void {
     this.#cells[thread * this.#stride + AT] = account;
     this.#add(thread, TAKING, taking);
     this.#add(thread, RETURNING, returning);
   }
 
-  /** After it. */
+  /** After that call. */
   end(thread: number, account: number, took: number, taking: number, returning = 0): void {
     this.#add(thread, HEAD + account * FIELDS + TOOK, took);
     this.#add(thread, TAKING, -taking);
@@ -63,7 +63,7 @@ export class Ledger {
     this.#add(thread, CALLS, 1);
   }
 
-  /** After a wait that was aborted: its tokens were given back, or have lapsed. */
+  /** After an aborted wait, whose tokens were either returned or lost. */
   aborted(thread: number, account: number, n: number): void {
     this.#add(thread, HEAD + account * FIELDS + UNSURE, n);
     this.#add(thread, ABORTS, 1);
@@ -99,7 +99,7 @@ export class Ledger {
     return this.#sum(ABORTS);
   }
 
-  /** For the next round. */
+  /** Resets it for the next round. */
   clear(): void {
     this.#cells.fill(0);
   }

@@ -5,7 +5,7 @@ import { Random } from '../support/random.ts';
 import { playRound } from './round.ts';
 import { allScenes } from './scene.ts';
 
-// `npm run soak`: threads do all they can to limiters for minutes on end, and the books are checked.
+// `npm run soak`: threads call limiters in every way for minutes, and the totals are audited.
 
 const MIXES: readonly (readonly [KernelName, ...KernelName[]])[] = [
   ['wasm'],
@@ -45,7 +45,7 @@ const total = { rounds: 0, exact: 0, calls: 0, aborts: 0, kills: 0, backSteps: 0
 let violations = 0;
 
 console.log(`soak: ${minutes} min, ${plan.length} limiters, --seed ${seed}`);
-// Each limiter comes once at the least, however short the run is.
+// Each limiter runs at least once, however short the soak is.
 for (let i = 0; i < plan.length || performance.now() < endMs; i++) {
   const { kernels, scene } = plan[i % plan.length] ?? (plan[0] as (typeof plan)[number]); // never empty
   const chances = {

@@ -1,11 +1,11 @@
 import type { Admitted } from './job.ts';
 
-/** What the clock's rounding to a tick can add. */
+/** The most that rounding the clock to ticks can add. */
 const ROUNDING = 1e-3;
 
 /**
- * The interval in which more than burst + rate x t was admitted; empty if there is none. A bucket
- * that starts full and is charged in the order of the instants runs dry if and only if there is one.
+ * Finds an interval in which more than burst + rate x t was admitted. There is one if and only if a
+ * bucket that starts full and is charged in order of the instants runs dry.
  */
 export function overdrawn(
   admitted: readonly Admitted[],

@@ -5,7 +5,7 @@ import type { Admitted, SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { Work } from './work.ts';
 
-/** Takes from a small bucket, and notes for which instants; what was cancelled is not noted. */
+/** Takes from a small bucket and records the instants, except for cancelled reservations. */
 export function promiseWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   const bucket = attach(job.handle as LimiterHandle<'token-bucket'>);
   const admitted: Admitted[] = [];
@@ -20,7 +20,7 @@ export function promiseWork(job: SoakJob, ledger: Ledger, random: Random): Work 
     const reservation = bucket.reserve(n, { maxWaitMs: random.below(3) * 10 });
     if (reservation !== undefined) open.push({ n, reservation });
     ledger.end(job.line, 0, reservation === undefined ? 0 : n, n);
-    // The latest can be given back, if nobody else took since.
+    // The latest can be cancelled if no other thread has taken tokens since.
     if (open.length > 0 && random.below(3) === 0) {
       const latest = open.pop();
       if (latest?.reservation.cancel() === false) open.push(latest);
@@ -30,7 +30,7 @@ export function promiseWork(job: SoakJob, ledger: Ledger, random: Random): Work 
   return { step, admitted, rest: async () => keep() };
 }
 
-/** Takes from a window, and notes which reading of the clock each admission stands on. */
+/** Takes from a window and records the clock reading on which each admission is based. */
 export function windowWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   const window = attach(job.handle as LimiterHandle<WindowKind>);
   const { clock } = window;

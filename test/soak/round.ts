@@ -8,16 +8,18 @@ import { Ledger } from './ledger.ts';
 import type { Audit, Scene } from './scene.ts';
 
 const THREADS = 4;
-/** A killed thread's line of the ledger is kept; the thread in its place gets a new one. */
+/** A killed thread's line of the ledger stays; its replacement gets a new line. */
 const LINES = 64;
 const TICK_MS = 4;
-/** Long, because the machine may be busy; it only ends a run that hangs. */
+/** Long enough for a busy machine; only a run that hangs gets here. */
 const PATIENCE_MS = 60_000;
 
 export interface RoundOptions {
   readonly kernels: readonly [KernelName, ...KernelName[]];
   readonly lengthMs: number;
-  /** Whether the clock stands; threads are killed and waits aborted; the clock steps back. */
+  /**
+   * Whether the clock stands still, threads are killed and waits aborted, and the clock steps back.
+   */
   readonly stands: boolean;
   readonly kills: boolean;
   readonly back: boolean;
@@ -30,13 +32,13 @@ export interface Outcome extends Audit {
   readonly backSteps: number;
 }
 
-/** A thread under way, and what it will answer. */
+/** A running thread and its future report. */
 interface Hand {
   readonly worker: Worker;
   readonly report: Promise<SoakReport>;
 }
 
-/** Lets threads loose on the limiter of a scene for a while, and audits what they did. */
+/** Runs threads on the limiter of a scene for a while, and audits the result. */
 export async function playRound(
   scene: Scene,
   random: Random,
@@ -64,7 +66,7 @@ export async function playRound(
     const worker = new Worker(new URL('soaker.js', import.meta.url));
     await once(worker, 'message');
     const report = once(worker, 'message').then(([answer]) => answer as SoakReport);
-    // Who is killed never answers; who fails does when it is asked for.
+    // A killed thread never answers. A failure is reported when the report is awaited.
     report.catch(() => undefined);
     worker.postMessage(job);
     return { worker, report };
@@ -74,7 +76,7 @@ export async function playRound(
   let kills = 0;
   let backSteps = 0;
   const step = () => {
-    // Eighths: whole ticks of a bucket, and finer than any window.
+    // Eighths of a millisecond are whole ticks of a bucket, and finer than any window.
     const ms = random.below(80) / 8;
     const back = options.back && scene.back && random.below(8) === 0;
     if (back) {
@@ -107,7 +109,7 @@ export async function playRound(
     while (!isOver) {
       if (performance.now() > giveUpMs) throw new Error('a thread does not come to an end');
       await sleep(TICK_MS);
-      // Who waits for the clock does not see the signal.
+      // A thread that waits for the clock does not see the stop signal.
       scene.clock.advance(TICK_MS);
       scene.moved(TICK_MS);
     }

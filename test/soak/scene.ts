@@ -12,21 +12,21 @@ import { type Admitted, BURST, keyOf, RATES, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import { overdrawn } from './overdrawn.ts';
 
-/** What an audit found. */
+/** The result of an audit. */
 export interface Audit {
-  /** Whether the totals were known to the token; a killed thread or an aborted wait leaves a doubt. */
+  /** Whether the totals were exact; a killed thread or an aborted wait makes them uncertain. */
   readonly exact: boolean;
   /** What is wrong; empty if nothing. */
   readonly violation: string;
 }
 
-/** How far a round went. */
+/** The data of a finished round. */
 interface Round {
   readonly ledger: Ledger;
   readonly admitted: readonly Admitted[];
 }
 
-/** One limiter under the soak, kept over all rounds, and what it must keep to. */
+/** One limiter of the soak, kept over all rounds, and the rules that it must obey. */
 export interface Scene {
   readonly name: string;
   readonly work: SoakJob['work'];
@@ -35,20 +35,20 @@ export interface Scene {
   readonly handle: LimiterHandle;
   /** Whether the clock may step back. */
   readonly back: boolean;
-  /** While the threads work: the clock has moved by so much. */
+  /** Called during a round: the clock has moved by `ms`. */
   readonly moved: (ms: number) => void;
-  /** Once in a while, from the main thread, while the others work. */
+  /** Called now and then during a round, on the main thread. */
   readonly disturb: (draw: number) => void;
-  /** After a round, when all threads rest. */
+  /** Called after a round, when no thread runs. */
   readonly audit: (round: Round) => Audit;
 }
 
-/** Each scene has its own, so that one that steps back disturbs no other. */
+/** A clock per scene, so that steps back don't affect the other scenes. */
 function newClock(): ManualClock {
   return ManualClock.create({ nowMs: 1000 });
 }
 
-/** A bucket that never gets full: what was there, what came in and what went add up. */
+/** A bucket that never gets full, so initial tokens, inflow and tokens taken must add up. */
 function accountScene(kernel: KernelName): Scene {
   const clock = newClock();
   const bucket = TokenBucket.create({ rate: RATES[0], burst: BURST, initial: 0, clock, kernel });
@@ -80,7 +80,7 @@ function accountScene(kernel: KernelName): Scene {
   };
 }
 
-/** A small bucket: in no interval more than burst + rate x t. */
+/** A small bucket: at most burst + rate x t in any interval. */
 function promiseScene(kernel: KernelName): Scene {
   const clock = newClock();
   const limit = { rate: 1000, burst: 20 };
@@ -100,7 +100,9 @@ function promiseScene(kernel: KernelName): Scene {
 
 const WINDOW = { limit: 100, intervalMs: 10, slots: 5 };
 
-/** Windows and logs: no more than the limit where it counts, and all of it after an idle interval. */
+/**
+ * Windows and logs: at most the limit in the intervals they promise, and all of it after idling.
+ */
 function windowScene(kind: WindowKind, kernel: KernelName): Scene {
   const clock = newClock();
   const { limit, intervalMs, slots } = WINDOW;
@@ -110,7 +112,7 @@ function windowScene(kind: WindowKind, kernel: KernelName): Scene {
   let startMs = clock.nowMs;
   const broken = ({ admitted, ledger }: Round) => {
     if (kind === 'fixed-window') {
-      // One that was open before, and one for each interval since, begun or whole.
+      // One window that was already open, and one for each interval since, complete or not.
       const most = limit * (Math.ceil((clock.nowMs - startMs) / intervalMs) + 1);
       const { least } = ledger.bounds(0);
       return least > most ? `${least} tokens from ${startMs} to ${clock.nowMs} ms` : '';
@@ -149,7 +151,7 @@ function keyScene(kernel: KernelName): Scene {
   const options = { rate, burst: BURST, capacity: 64, whenFull: 'refuse', clock, kernel } as const;
   const table = KeyedTokenBucket.create({ ...options, region: Region.create() });
   const keys = Array.from({ length: accounts }, (_, account) => keyOf(account));
-  // Half full, so that none gets full, and all have an entry for good.
+  // Half full: none gets full, so all keep their entries.
   for (const key of keys) table.consumeOrDrain(key, BURST / 2);
   const expected = keys.map((key) => table.balance(key));
   return {
@@ -182,7 +184,7 @@ function keyScene(kernel: KernelName): Scene {
   };
 }
 
-/** Ten times as many keys as there is room for: no key gets more than burst + rate x t. */
+/** Ten times as many keys as the table has room for: no key gets more than burst + rate x t. */
 function crowdScene(kernel: KernelName): Scene {
   const clock = newClock();
   const accounts = 160;
@@ -214,7 +216,7 @@ function crowdScene(kernel: KernelName): Scene {
   };
 }
 
-/** One of each, with memory and a clock of its own. */
+/** One scene of each kind, each with its own memory and clock. */
 export function allScenes(kernel: KernelName): Scene[] {
   return [
     accountScene(kernel),

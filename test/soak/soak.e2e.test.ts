@@ -7,7 +7,7 @@ import { SEED } from '../support/random.ts';
 const run = promisify(execFile);
 const soak = fileURLToPath(new URL('../../dist/test/soak/main.js', import.meta.url));
 
-test(`a soak of some seconds finds nothing wrong with any limiter (ZEROTIME_SEED=${SEED})`, async () => {
+test(`a soak of some seconds finds no violation in any limiter (ZEROTIME_SEED=${SEED})`, async () => {
   const { stdout } = await run(process.execPath, [soak, '--minutes', '0.05', '--seed', `${SEED}`]);
   expect(stdout).toMatch(/^0 violations; rounds [1-9]/m);
 });

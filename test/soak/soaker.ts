@@ -8,9 +8,9 @@ import { Ledger } from './ledger.ts';
 import { promiseWork, windowWork } from './promise-work.ts';
 import type { Work } from './work.ts';
 
-// One thread of the soak: hammers a limiter, and notes each call, until the round is over.
+// One thread of the soak: calls a limiter and records each call until the round is over.
 
-/** Calls between two looks at the event loop. */
+/** Calls between two turns of the event loop. */
 const CHUNK = 500;
 
 const WORK = {

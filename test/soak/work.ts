@@ -1,12 +1,12 @@
 import type { Admitted } from './job.ts';
 
-/** What a thread does over and over, and how it ends a round. */
+/** The loop body of a soak thread, and the end of its round. */
 export interface Work {
   readonly step: () => void;
-  /** Aborts some of the waits that were begun. */
+  /** Aborts some of the pending waits. */
   readonly abort?: () => void;
-  /** Gives back what only this thread knows of, and waits for what is under way. */
+  /** Returns the tokens that only this thread knows of, and awaits pending calls. */
   readonly rest?: () => Promise<void>;
-  /** What was admitted, where the instants matter. */
+  /** The admissions, for scenes that check instants. */
   readonly admitted?: readonly Admitted[];
 }

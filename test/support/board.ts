@@ -7,18 +7,18 @@ const MOVED = 2;
 const ANSWERED = 0;
 const ADMITTED = 1;
 const CALLS = 2;
-/** The call after which the thread is to wake whoever waits for it. */
+/** After this call the thread wakes the threads that wait for it. */
 const WATCHED = 3;
 
 const STOP = -1;
-/** The most moves of a leg. */
+/** The largest number of moves in a leg. */
 const LEG = 256;
-/** Long, because the machine may be busy; it only ends a run that hangs. */
+/** Long enough for a busy machine; only a run that hangs gets here. */
 const PATIENCE_MS = 60_000;
 
 /**
- * What the threads of a stress test share: how many moves of the clock they are asked for and have
- * made, and for each thread, on a cache line of its own, the last move that it finished and its counts.
+ * The shared state of a stress test's threads: how many clock moves are requested and made, and for
+ * each thread, on its own cache line, the last move it finished and its counts.
  */
 export class Board {
   readonly buffer: SharedArrayBuffer;
@@ -42,8 +42,9 @@ export class Board {
   }
 
   /**
-   * Asks all threads to take what there is, and to move the clock to each of these instants in turn
-   * and take what that brings; blocks until there is no more. Without instants the clock stands.
+   * Asks all threads to take the available tokens, then to move the clock to each of these instants
+   * in turn and take what that adds. Blocks until nothing is left. Without instants the clock
+   * stands still.
    */
   walk(...instants: number[]): void {
     const from = Atomics.load(this.#cells, ASKED);
@@ -56,7 +57,7 @@ export class Board {
     }
   }
 
-  /** Blocks until a thread has made so many calls. */
+  /** Blocks until the thread has made this many calls. */
   awaitCalls(thread: number, calls: number): void {
     Atomics.store(this.#cells, this.#at(thread, WATCHED), calls);
     this.#await(this.#at(thread, CALLS), (made) => made >= calls, `call ${calls}`);
@@ -85,21 +86,21 @@ export class Board {
     return sum;
   }
 
-  /** Tokens that all threads counted. Each counts what it got before its next call. */
+  /** Tokens counted by all threads. A thread counts its tokens before its next call. */
   get admitted(): number {
     return this.#sum(ADMITTED);
   }
 
-  /** Calls that all threads counted. */
+  /** Calls counted by all threads. */
   get calls(): number {
     return this.#sum(CALLS);
   }
 
   /**
-   * A thread's part: calls `attempt`, which returns how many tokens it got, over and over until it is
-   * stopped. An attempt that began after the latest move and got nothing shows that all that the move
-   * brought is taken; so the next one is due. Threads move the clock themselves, at full speed: while
-   * another thread did, it would keep a processor from those that are to race.
+   * A thread's loop: calls `attempt`, which returns the number of tokens it got, until stopped. An
+   * attempt that began after the latest move and got nothing proves that all tokens of that move
+   * are taken, so the next move is due. The threads move the clock themselves: a separate thread
+   * would take a processor from them and make races rarer.
    */
   drive(thread: number, attempt: () => number, moveTo?: (nowMs: number) => void): void {
     const cells = this.#cells;

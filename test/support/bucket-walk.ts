@@ -9,7 +9,7 @@ import {
 import { Rational } from './rational.ts';
 import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
 
-/** One call of a walk, or one move of its clock or its limit. */
+/** One call on the bucket, or one change of its clock or limit. */
 export type Step =
   | { readonly call: 'tryConsume' | 'consumeOrDrain' | 'decide'; readonly n: number }
   | { readonly call: 'acquire' | 'reserve'; readonly n: number; readonly maxWaitMs: number }
@@ -20,7 +20,7 @@ export type Step =
 
 const TICKS_PER_SECOND = 4096e6;
 const MORE_THAN_A_TICK_US = 1 / 2048;
-/** Every 2^52 ticks, which is 6 to 19 days, a bucket renews its record. */
+/** A bucket renews its record every 2^52 ticks, which is 6 to 19 days. */
 const SHORT_US = 1 * 86_400e6;
 const LONG_US = 19.5 * 86_400e6;
 
@@ -30,11 +30,11 @@ interface Held {
 }
 
 /**
- * Walks a bucket and the reference side by side and compares every answer.
+ * Runs a bucket and the reference side by side and compares every answer.
  *
- * Where costs and instants are whole numbers of ticks the two must agree to the last bit. Elsewhere
- * the walk is told so (`rounded`), counts the roundings that are documented, and lets the bucket
- * choose where the exact margin is smaller than them.
+ * If costs and instants are whole numbers of ticks, the two must agree exactly. Otherwise
+ * (`rounded`) the walk adds up the documented roundings, and accepts the bucket's decision if the
+ * exact margin is smaller than their sum.
  */
 export class BucketWalk {
   readonly #bucket: TokenBucket | LeakyBucket;
@@ -43,7 +43,7 @@ export class BucketWalk {
   readonly #rounded: boolean;
   readonly #held: Held[] = [];
   #allowance = Rational.ZERO;
-  /** Since when the limit has been in force. */
+  /** When the current limit took effect. */
   #sinceUs: number;
 
   constructor(
@@ -61,7 +61,7 @@ export class BucketWalk {
     this.#allow(4);
   }
 
-  /** Admits that so many ticks may have been rounded away. */
+  /** Adds this many ticks to the accepted rounding. */
   #allow(ticks: number): void {
     const { limit } = this.#reference;
     if (!this.#rounded || !('rate' in limit)) return;
@@ -76,7 +76,7 @@ export class BucketWalk {
     );
   }
 
-  /** Compares a number with an exact one: the same but for the division that made it a number. */
+  /** Compares a number with an exact one, up to the rounding of the final division. */
   #same(what: string, ours: number, exact: Rational | undefined, allowance: Rational): void {
     const wanted = exact?.toNumber() ?? Number.POSITIVE_INFINITY;
     if (exact === undefined || !Number.isFinite(ours)) {
@@ -94,7 +94,7 @@ export class BucketWalk {
 
   #sameMs(what: string, ours: number, exactUs: Rational | undefined): void {
     const { limit } = this.#reference;
-    // An instant is a double as well: one that is far from 0 has less of a fraction.
+    // Instants are doubles too: the larger they are, the coarser.
     const grainUs = 2 ** -48 * Math.abs(this.#clock.now()) + MORE_THAN_A_TICK_US;
     const grain = Rational.of(this.#rounded ? grainUs : 0);
     const allowedUs =
@@ -153,7 +153,7 @@ export class BucketWalk {
     }
   }
 
-  /** Walks move by less than the one or by more than the other, so that renewals are foreseen. */
+  /** Steps are shorter than SHORT_US or longer than LONG_US, so renewals are predictable. */
   #renew(): void {
     const passedUs = this.#clock.now() - this.#sinceUs;
     if (passedUs < SHORT_US) return;
@@ -163,13 +163,13 @@ export class BucketWalk {
     this.#allow(4);
   }
 
-  /** Tokens to spare for a call that takes `n` at once, nought being enough; 0 is always admitted. */
+  /** Tokens left after taking `n`: the call is admitted if not negative, or if `n` is 0. */
   #marginNow(n: number): Rational {
     if (n === 0) return Rational.ZERO;
     return this.#reference.balance().minus(Rational.of(n));
   }
 
-  /** Compares the outcome of a call that may wait, and books it. */
+  /** Checks the result of a call that may wait, and updates the reference. */
   #checkWait(n: number, maxWaitMs: number, waitMs: number | undefined): Promised | undefined {
     const { limit } = this.#reference;
     const exactUs = n === 0 ? Rational.ZERO : this.#reference.waitUs(n);

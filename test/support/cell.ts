@@ -1,7 +1,7 @@
 import type { Bucket } from '../../src/index.ts';
 import { BUCKET } from '../../src/memory/layout.ts';
 
-/** The words of a bucket's cell, for tests that look behind its back. */
+/** The words of a bucket's cell, for tests that inspect them. */
 export class Cell {
   readonly #i32: Int32Array;
   readonly #at: number;
@@ -12,12 +12,12 @@ export class Cell {
     this.#at = offset;
   }
 
-  /** How many configuration records were ever begun. */
+  /** The number of configuration records ever begun. */
   get sequence(): number {
     return this.#i32[(this.#at + BUCKET.sequence) >> 2] ?? 0;
   }
 
-  /** One bit for each configuration record that is in use. */
+  /** One bit for each configuration record in use. */
   get claims(): number {
     return this.#i32[(this.#at + BUCKET.claims) >> 2] ?? 0;
   }

@@ -2,15 +2,18 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { onTestFinished } from 'vitest';
 
-/** What a thread of a crew answers to a job. */
+/** A thread's answer to a job. */
 export type Answer<Result> = { readonly done: Result } | { readonly failed: string };
 
-/** A script of test/workers, as `npm run build` compiled it: threads and processes can't run TypeScript. */
+/**
+ * A script of test/workers as compiled by `npm run build`: threads and processes can't run
+ * TypeScript.
+ */
 export function compiled(script: string): URL {
   return new URL(`../../dist/test/workers/${script}.js`, import.meta.url);
 }
 
-/** Worker threads of one test: each runs the same script of test/workers and is given the same jobs. */
+/** The worker threads of one test: each runs the same script and gets the same jobs. */
 export class Crew<Job, Result> {
   readonly workers: readonly Worker[];
 
@@ -31,7 +34,7 @@ export class Crew<Job, Result> {
     return new Crew(workers);
   }
 
-  /** Gives every thread the job; resolves with what they answer, in their order. */
+  /** Gives every thread the job; resolves with their answers in the order of the threads. */
   run(job: Job): Promise<Result[]> {
     const answers = this.workers.map(async (worker) => {
       worker.postMessage(job);

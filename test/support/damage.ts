@@ -1,7 +1,7 @@
 import { LeakyBucket, ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import type { Random } from './random.ts';
 
-// Only the DOM's library declares it.
+// Only the DOM library declares it.
 declare const WebAssembly: {
   readonly Memory: {
     new (limits: { initial: number; maximum?: number; shared?: boolean }): object;
@@ -9,12 +9,12 @@ declare const WebAssembly: {
   };
 };
 
-/** A handle of which nothing can be relied on. */
+/** A handle whose fields may hold anything. */
 type Damaged = Record<string, unknown>;
 
 const clock = ManualClock.create({ nowMs: 1000 });
 
-/** A region with limiters of all sorts side by side: what a damaged one is made from. */
+/** A region with one limiter of each kind, from which damaged copies are made. */
 const PRISTINE = (() => {
   const bytes = 64 + 576 + 4736 + 3 * 576;
   const region = Region.create({ buffer: new SharedArrayBuffer(bytes) });
@@ -35,7 +35,7 @@ const PRISTINE = (() => {
   return { region, limiters };
 })();
 
-/** A limiter's first line, which its word begins, and its configuration records. */
+/** A limiter's first line, which starts with its word, and its configuration records. */
 const LINE_BYTES = 64;
 const RECORDS_BYTES = 8 * LINE_BYTES;
 const FLOATS = [
@@ -56,7 +56,7 @@ const FLOATS = [
 ] as const;
 const INTEGERS = [0, 1, -1, 2, 64, 65, 128, 255, 2 ** 31 - 1, -(2 ** 31)] as const;
 
-/** Writes nonsense into a stretch of memory: bits, bytes, or numbers that are hard to compute with. */
+/** Overwrites memory with random bits, bytes, or numbers that are hard to compute with. */
 export function scribble(random: Random, buffer: SharedArrayBuffer, from: number, to: number) {
   const end = Math.min(to, buffer.byteLength - (buffer.byteLength % 8));
   if (end - from < 8) return;
@@ -83,7 +83,7 @@ export function scribble(random: Random, buffer: SharedArrayBuffer, from: number
   }
 }
 
-/** Values that are no part of a handle. */
+/** Values that are not valid in a handle. */
 function nonsense(random: Random, scribbled: () => void): unknown {
   const thrown = () => {
     throw new Error('a trap of a hostile handle');
@@ -113,26 +113,26 @@ function nonsense(random: Random, scribbled: () => void): unknown {
     () => ({ name: 'manual', buffer: new SharedArrayBuffer(16) }),
     () => ({ name: 'manual', buffer: random.pick([null, new SharedArrayBuffer(8), 5]) }),
     () => ({ name: 'manual', buffer: Object.create(SharedArrayBuffer.prototype) }),
-    () => ({ get name() { return thrown(); } }), // biome-ignore format: one choice a line
-    () => ({ get name() { scribbled(); return 'system'; } }), // biome-ignore format: one choice a line
-    () => ({ name: 'manual', get buffer() { return thrown(); } }), // biome-ignore format: one choice a line
+    () => ({ get name() { return thrown(); } }), // biome-ignore format: one choice per line
+    () => ({ get name() { scribbled(); return 'system'; } }), // biome-ignore format: one choice per line
+    () => ({ name: 'manual', get buffer() { return thrown(); } }), // biome-ignore format: one choice per line
   ];
   return random.pick(choices)();
 }
 
 const FIELDS = ['zerotime', 'version', 'memory', 'offset', 'nonce', 'clock'] as const;
 
-/** A damaged handle, and the memory that it is of. */
+/** A damaged handle and its memory. */
 export interface Damage {
   readonly handle: Damaged;
   readonly buffer: SharedArrayBuffer;
   /** Damages the limiter further. */
   readonly scribble: () => void;
-  /** All bytes but the limiter's, if only its word and its records are damaged: they may not change. */
+  /** If only the limiter's word and records are damaged: all other bytes, which must not change. */
   readonly others?: () => Buffer;
 }
 
-/** A handle that is damaged, or whose memory is, in a way that follows from `random`. */
+/** A damaged handle, or a handle to damaged memory, as determined by `random`. */
 export function damaged(random: Random): Damage {
   const { region, limiters } = PRISTINE;
   const { handle: pristine, bytes } = random.pick(limiters);

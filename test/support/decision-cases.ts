@@ -1,12 +1,12 @@
 import type { BucketLimit, ManualClock } from '../../src/index.ts';
 
-/** What keeps the limit. */
+/** The implementations under test. */
 export type Implementation = 'atomics' | 'wasm' | 'key' | 'leaky' | 'plain' | 'reference' | 'redis';
 
 /** Milliseconds to wait, or why the call was refused. */
 export type Outcome = number | 'later' | 'never';
 
-/** One call on a bucket in a known state, and what must come of it, to the last bit. */
+/** One call on a bucket in a known state, and its exact outcome. */
 export interface DecisionCase {
   readonly name: string;
   readonly limit: BucketLimit;
@@ -19,7 +19,7 @@ export interface DecisionCase {
   readonly outcome: Outcome;
   /** Tokens after the call. */
   readonly balance: number;
-  /** Implementations that answer otherwise, and why. */
+  /** Implementations that answer differently, and why. */
   readonly except: Exceptions;
 }
 
@@ -73,7 +73,7 @@ const TICK_MS = 2 ** -12 / 1000;
 const THIRD = 136_533_334 / 409_600_000;
 const HUGE = 2 ** 55;
 
-// biome-ignore format: one case a line
+// biome-ignore format: one case per line
 const CONTINUOUS: readonly DecisionCase[] = [
   ...under({ rate: 10, burst: 5 }, [
     // name, tokens held, ms idle, n, maxWaitMs, outcome, balance
@@ -132,7 +132,7 @@ const CONTINUOUS: readonly DecisionCase[] = [
   ...under({ rate: EVER, burst: EVER }, [['unlimited', EVER, 0, 1e9, 0, 0, EVER, NO_SLACK]]),
 ];
 
-// biome-ignore format: one case a line
+// biome-ignore format: one case per line
 const PORTIONS: readonly DecisionCase[] = [
   ...under({ quantum: 5, fillIntervalMs: 100, burst: 10 }, [
     ['full, all at once', 10, 0, 10, 0, 0, 0],
@@ -161,7 +161,7 @@ const PORTIONS: readonly DecisionCase[] = [
 /** Keys, leaky buckets and the plain bucket have no quantum. */
 const ONLY_CONTINUOUS: readonly Implementation[] = ['key', 'leaky', 'plain'];
 
-/** The cases that an implementation must decide as the table does, by their names. */
+/** The cases that apply to an implementation, by name. */
 export function casesFor(implementation: Implementation): [name: string, row: DecisionCase][] {
   const rows = ONLY_CONTINUOUS.includes(implementation) ? CONTINUOUS : [...CONTINUOUS, ...PORTIONS];
   return rows
@@ -169,7 +169,7 @@ export function casesFor(implementation: Implementation): [name: string, row: De
     .map((row) => [`${Object.values(row.limit).join('/')}, ${row.name}`, row]);
 }
 
-/** Brings a full bucket into the state of a case, makes the call, and says what came of it. */
+/** Brings a full bucket into the state of a case, makes the call, and returns the outcome. */
 export async function decided(
   { limit: { burst }, held, idleMs, n, maxWaitMs }: DecisionCase,
   clock: Pick<ManualClock, 'advance'>,

@@ -1,7 +1,7 @@
-/** Long, because the machine may be busy; it only ends a run that hangs. */
+/** Long enough for a busy machine; only a run that hangs gets here. */
 const PATIENCE_MS = 60_000;
 
-/** Lets threads wait for each other, by a counter in shared memory. */
+/** A barrier for threads: a counter in shared memory. */
 export class Gate {
   readonly buffer: SharedArrayBuffer;
   readonly #count: Int32Array;
@@ -17,7 +17,7 @@ export class Gate {
     Atomics.notify(this.#count, 0);
   }
 
-  /** Blocks until so many have arrived. */
+  /** Blocks until this many have arrived. */
   await(arrivals: number): void {
     for (;;) {
       const seen = Atomics.load(this.#count, 0);

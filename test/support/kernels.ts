@@ -1,6 +1,6 @@
 import type { KernelName, LimiterHandle } from '../../src/index.ts';
 
-/** Which kernels the threads of a test run, in turn: one of them, or both on the same words. */
+/** The kernels of a test's threads, in turn: a single one, or both on the same words. */
 export type KernelMix = readonly [KernelName, ...KernelName[]];
 
 export const KERNEL_MIXES: readonly { readonly mix: string; readonly kernels: KernelMix }[] = [

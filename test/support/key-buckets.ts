@@ -1,6 +1,7 @@
 /**
- * A bucket for each key, in a Map that never forgets: what a `KeyedTokenBucket` promises, slow and
- * obvious. Exact, because a token takes a whole number of microseconds and the clock moves by such.
+ * The reference for `KeyedTokenBucket`, slow and obvious: a Map with a bucket per key that never
+ * forgets. Exact, because a token takes a whole number of microseconds, and so does each clock
+ * step.
  */
 export class KeyBuckets<Key> {
   readonly #tokenUs: number;
@@ -22,7 +23,7 @@ export class KeyBuckets<Key> {
     return (nowUs - this.#zero(key, nowUs)) / this.#tokenUs;
   }
 
-  /** Microseconds to wait, or undefined for a refusal. */
+  /** Microseconds to wait, or undefined if refused. */
   acquire(key: Key, nowUs: number, n: number, maxWaitUs: number): number | undefined {
     if (n === 0) return 0;
     if (n > this.#burst) return undefined;

@@ -5,8 +5,8 @@ export interface Grant {
 }
 
 /**
- * The interval in which a key was granted more than burst + rate x t tokens, if there is one. Checks
- * every pair of instants, so it is slow and obvious. Tolerates the clock's rounding to a tick.
+ * Finds an interval in which a key was granted more than burst + rate x t tokens. Checks every pair
+ * of instants: slow and obvious. Tolerates the rounding of the clock to ticks.
  */
 export function brokenPromise(
   grants: readonly Grant[],

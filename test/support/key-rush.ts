@@ -1,18 +1,18 @@
 import type { LimiterHandle } from '../../src/limiters/opening.ts';
 import type { KernelMix } from './kernels.ts';
 
-/** What the threads of a rush for the same keys share. */
+/** The shared state of threads that all take tokens of the same keys. */
 export interface Rush {
   readonly handle: LimiterHandle<'keyed-token-bucket'>;
   readonly kernels: KernelMix;
   readonly me: number;
-  /** Tokens that were given for each key of each round. */
+  /** Tokens granted to each key in each round. */
   readonly given: Int32Array<SharedArrayBuffer>;
   readonly gate: Int32Array<SharedArrayBuffer>;
   readonly threads: number;
-  /** Keys in a round. */
+  /** Keys per round. */
   readonly keys: number;
-  /** Whether the keys of a round come again in the next but one. */
+  /** Whether the keys of a round are used again two rounds later. */
   readonly returning: boolean;
   /** How far the clock moves before each round. */
   readonly stepMs: number;

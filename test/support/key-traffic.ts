@@ -1,18 +1,18 @@
 import type { LimiterHandle } from '../../src/limiters/opening.ts';
 
-/** What the threads of a keyed stress test share. */
+/** The shared state of a keyed stress test's threads. */
 export interface Traffic {
   readonly handle: LimiterHandle<'keyed-token-bucket'>;
-  /** Tokens that each key was given. */
+  /** Tokens granted to each key. */
   readonly given: Int32Array<SharedArrayBuffer>;
   readonly signals: Int32Array<SharedArrayBuffer>;
-  /** How keys are drawn: all the same, or as 1/rank (Zipf). */
+  /** The distribution of keys: uniform, or by 1/rank (Zipf). */
   readonly draw: 'even' | 'zipf';
-  /** Ends after so many calls; without it, with the signal. */
+  /** Ends after this many calls; if undefined, at the signal. */
   readonly calls?: number;
 }
 
-/** Int32 indices in {@link Traffic.signals}; `calls` is of the first thread, the others follow. */
+/** Int32 indices in {@link Traffic.signals}. `calls` is the first thread's; the others follow. */
 export const SIGNAL = { go: 0, stop: 1, calls: 2 } as const;
 
 export function newSignals(threads: number): Int32Array<SharedArrayBuffer> {
@@ -28,7 +28,7 @@ export function keyName(index: number): string {
   return `user:${String(index).padStart(15, '0')}`;
 }
 
-/** Wakes the threads that wait for a signal. */
+/** Sets a signal and wakes the threads that wait for it. */
 export function raise(signals: Int32Array<SharedArrayBuffer>, signal: number): void {
   Atomics.store(signals, signal, 1);
   Atomics.notify(signals, signal);

@@ -15,7 +15,7 @@ import {
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { PlainBucket } from './plain-limiter.ts';
 
-/** What the contract suite asks of a limiter beside the interface, where the class has it. */
+/** Methods that the contract suite also tests if a class has them. */
 interface ContractLimiter extends Limiter {
   consumeOrDrain?(n: number): number;
   stats?(): LimiterStats;
@@ -23,32 +23,32 @@ interface ContractLimiter extends Limiter {
   readonly kernelName?: KernelName;
 }
 
-/** One limiter class under the contract: all cases admit `LIMIT` at once, then nothing for a while. */
+/** One limiter class under the contract: it admits `LIMIT` at once, then nothing for a while. */
 export interface LimiterCase {
   readonly name: string;
-  /** What works on its memory. */
+  /** What works on its memory: a kernel, or the page's plain code. */
   readonly kernel: KernelName | 'plain';
   readonly create: (clock: ManualClock) => ContractLimiter;
-  /** Attaches a copy as another thread would; undefined for what has no handle. */
+  /** Attaches a copy as another thread would; undefined for limiters without a handle. */
   readonly attach?: (limiter: ContractLimiter) => ContractLimiter;
-  /** Milliseconds after which all of `LIMIT` can be taken again. */
+  /** Milliseconds until all of `LIMIT` can be taken again. */
   readonly refillMs: number;
 }
 
-/** What every case admits at once. */
+/** The tokens that every case admits at once. */
 export const LIMIT = 5;
 
 function copy(limiter: ContractLimiter): ContractLimiter {
   return attach(structuredClone(limiter.handle) as LimiterHandle<'token-bucket'>);
 }
 
-/** A new leaky bucket has no slack yet; this one has idled. */
+/** A new leaky bucket has no slack yet; this one behaves as if it had idled. */
 function rested(bucket: LeakyBucket): LeakyBucket {
   bucket.returnTokens(bucket.slack);
   return bucket;
 }
 
-/** All cases, for one kernel. */
+/** All cases for one kernel. */
 function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
   const aKey = (clock: ManualClock, limit: { rate: number; burst: number }) =>
     KeyedTokenBucket.create({ ...limit, capacity: 10, clock, kernel }).for('key');
@@ -150,7 +150,7 @@ export const LIMITER_CASES: readonly LimiterCase[] = [
   PLAIN,
 ];
 
-/** A clock that stands somewhere a clock may stand. */
+/** A clock at an arbitrary valid time. */
 export function someClock(): ManualClock {
   return ManualClock.create({ nowMs: 123_456 });
 }

@@ -1,36 +1,36 @@
-/** One call of a history: when it was made and when it returned, in an order that all threads share. */
+/** One call of a history, with its invocation and return in an order shared by all threads. */
 export interface Operation<Call> {
   readonly thread: number;
   readonly call: Call;
-  /** The clock's reading that it stands on. */
+  /** The clock reading on which the answer is based. */
   readonly nowUs: number;
   readonly answer: string;
   readonly invoked: number;
   readonly returned: number;
 }
 
-/** What a limiter must answer, if it is asked by one thread alone. */
+/** The answers of a limiter that only one thread uses. */
 export interface SequentialModel<Call> {
   answer(operation: Operation<Call>): string;
 }
 
-/** Whether two calls of different threads were under way at the same time. */
+/** Whether calls of different threads overlapped. */
 export function overlaps(history: readonly Operation<unknown>[]): boolean {
   return history.some((a) =>
     history.some((b) => a.thread < b.thread && a.invoked < b.returned && b.invoked < a.returned),
   );
 }
 
-/** When a call may have happened, by the clock: at its reading, or later. */
+/** The clock readings at which a call may have taken effect: its own, or later ones. */
 export type Instants<Call> = (
   operation: Operation<Call>,
   history: readonly Operation<Call>[],
 ) => readonly number[];
 
 /**
- * An order in which the calls, made one after the other, give the same answers, and in which none
- * comes before one that had returned when it was made; undefined if there is none, and so the history
- * is not linearizable (Wing and Gong, "Testing and verifying concurrent objects", 1993).
+ * Finds a sequential order of the calls that gives the same answers and never puts a call before
+ * one that had returned when it was invoked. Undefined if there is none: the history is not
+ * linearizable (Wing and Gong, "Testing and verifying concurrent objects", 1993).
  */
 export function linearization<Call>(
   history: readonly Operation<Call>[],
@@ -46,7 +46,7 @@ export function linearization<Call>(
     if (next.invoked > firstReturn) continue;
     for (const nowUs of instants(next, history)) {
       const then = { ...next, nowUs };
-      // Models cannot be copied: the order so far is played anew.
+      // Models can't be copied, so the order so far is replayed.
       const model = newModel();
       for (const earlier of order) model.answer(earlier);
       if (model.answer(then) !== next.answer) continue;
@@ -58,8 +58,8 @@ export function linearization<Call>(
 }
 
 /**
- * What a thread takes from a log, and another thread writes for it, as that one is slow, counts from the
- * other's reading of the clock.
+ * If a fast thread completes a slow thread's write to a log, the slow thread's admission counts
+ * from the fast thread's clock reading.
  */
 export function orWhenFound<Call>(
   { nowUs, invoked, returned }: Operation<Call>,

@@ -9,7 +9,7 @@ interface PlainOptions {
   readonly clock: Clock;
 }
 
-/** A limiter on the kernel that docs/algorithm.md shows. */
+/** A limiter on the algorithm shown in docs/algorithm.md. */
 export class PlainBucket extends BucketCalls {
   readonly #kernel: PlainKernel;
   readonly memory: SharedArrayBuffer;
@@ -24,7 +24,7 @@ export class PlainBucket extends BucketCalls {
     return this.#kernel;
   }
 
-  /** Makes a full bucket. */
+  /** Creates a full bucket. */
   static create({ rate, burst, clock }: PlainOptions): PlainBucket {
     const memory = new SharedArrayBuffer(8);
     const schedule = continuous(rate, burst);
@@ -38,7 +38,7 @@ export class PlainBucket extends BucketCalls {
     return new PlainBucket(memory, continuous(rate, burst), clock);
   }
 
-  /** Exchanges that this thread lost to another one. */
+  /** Number of exchanges that this thread lost to another. */
   get lostRaces(): number {
     return this.#kernel.lostRaces;
   }

@@ -1,12 +1,12 @@
 import type { KernelName } from '../../src/memory/handle.ts';
 
-/** Thrown into a call whose thread dies. */
+/** Thrown into a call to kill its thread. */
 class Death extends Error {}
 
-/** What a call returns whose thread died in it. */
+/** The result of a call whose thread was killed in it. */
 export const KILLED = Symbol('killed');
 
-/** A word that an exchange has changed. */
+/** A change of a word by compare-and-exchange. */
 export interface Change {
   readonly from: bigint;
   readonly to: bigint;
@@ -18,9 +18,9 @@ interface Frame {
 }
 
 /**
- * Stalls and kills calls at a chosen atomic operation, on one thread: there the calls of other
- * threads run to their end inside it, or the call ends. Loads, exchanges and additions are all that
- * others can see of a call.
+ * Stalls or kills a call at a chosen atomic operation. Everything runs on one thread: the calls of
+ * "other threads" run to completion inside the stalled call. Atomic loads, exchanges and additions
+ * are the only points at which other threads can interact with a call.
  *
  * Only calls in JavaScript can be stalled so: limiters that are made and attached meanwhile work with
  * the JavaScript target, unless they ask for the other. {@link check} says whether one does.
@@ -33,9 +33,9 @@ export class Preemption {
   };
   readonly #kernel = process.env['ZEROTIME_KERNEL'];
   readonly #frames: Frame[] = [];
-  /** Calls that came to their place. */
+  /** Number of calls that were stalled. */
   stalls = 0;
-  /** All changes that exchanges of 64-bit words made, in their order. */
+  /** All changes made by 64-bit exchanges, in order. */
   readonly changes: Change[] = [];
 
   constructor() {
@@ -59,7 +59,7 @@ export class Preemption {
     if (frame === undefined) return;
     frame.stepsLeft--;
     if (frame.stepsLeft > 0) return;
-    // What runs meanwhile is another thread: it has its own place, or none.
+    // `happen` acts for another thread, which has its own frame and may be stalled itself.
     frame.stepsLeft = Number.POSITIVE_INFINITY;
     this.stalls++;
     this.#frames.push({ stepsLeft: Number.POSITIVE_INFINITY, happen: () => undefined });
@@ -70,7 +70,10 @@ export class Preemption {
     }
   }
 
-  /** Runs a call; before its `at`-th atomic operation `meanwhile` runs, and then it may die. */
+  /**
+   * Runs a call. Before its `at`-th atomic operation `meanwhile` runs; with `dies` the call then
+   * ends.
+   */
   call<T>(run: () => T, at: number, meanwhile: () => void, dies = false): T | typeof KILLED {
     const depth = this.#frames.length;
     const happen = () => {
@@ -88,13 +91,13 @@ export class Preemption {
     }
   }
 
-  /** Returns a limiter whose calls can be stalled; throws for another. */
+  /** Returns a limiter whose calls can be stalled; throws for any other. */
   check<L extends { readonly kernelName: KernelName }>(limiter: L): L {
     if (limiter.kernelName === 'atomics') return limiter;
     throw new Error(`no call of the ${limiter.kernelName} kernel can be stalled`);
   }
 
-  /** Gives Atomics back. */
+  /** Restores Atomics. */
   restore(): void {
     Object.assign(Atomics, this.#originals);
     if (this.#kernel === undefined) delete process.env['ZEROTIME_KERNEL'];

@@ -25,7 +25,7 @@ export type AnyLimiter =
   | Sometimes
   | KeyedTokenBucket;
 
-/** What buckets and windows have in common. */
+/** The methods that buckets and windows share. */
 type Counting = Exclude<AnyLimiter, Sometimes | KeyedTokenBucket>;
 
 function takes(random: Random, limiter: Counting, n: number): boolean {
@@ -65,7 +65,7 @@ function promises(random: Random, bucket: TokenBucket | LeakyBucket, n: number):
     }
     default:
       if (random.below(8) > 0) return true;
-      // All of a limit, because what is left out is taken from the one in force, which may be damaged.
+      // The full limit: omitted fields would be taken from the current one, which may be damaged.
       if (bucket instanceof LeakyBucket) bucket.reconfigure({ rate: 50, slack: 1 });
       else bucket.reconfigure({ rate: 50, burst: 5 });
       return true;
@@ -96,7 +96,7 @@ function keyed(random: Random, table: KeyedTokenBucket, n: number): boolean {
   }
 }
 
-/** Makes one call of those that do not block, and says whether it returned what its type says. */
+/** Makes one random non-blocking call, and returns whether the result has the declared type. */
 function returnsItsType(random: Random, limiter: AnyLimiter): boolean {
   const n = random.pick(AMOUNTS);
   if (limiter instanceof Sometimes) return typeof limiter.isDue() === 'boolean';
@@ -105,13 +105,13 @@ function returnsItsType(random: Random, limiter: AnyLimiter): boolean {
   return random.below(2) === 0 ? takes(random, limiter, n) : promises(random, limiter, n);
 }
 
-/** Tries things on damaged limiters, and tells throws that are documented from all others. */
+/** Runs operations on damaged limiters, and separates documented errors from all others. */
 export class Attempts {
   /** How often each documented error was thrown. */
   readonly thrown: Record<string, number> = {};
   readonly failures: string[] = [];
 
-  /** Runs `work`; returns undefined where it threw. */
+  /** Runs `work`; returns undefined if it threw. */
   make<T>(name: string, work: () => T): T | undefined {
     try {
       return work();

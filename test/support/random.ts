@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 
 /**
- * The seed of all random runs of this process. Set ZEROTIME_SEED to repeat one; a run that fails
- * names it.
+ * The seed of all random runs of this process. A failing run prints it; set ZEROTIME_SEED to repeat
+ * the run.
  */
 export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
 
@@ -17,7 +17,7 @@ export function part(count: number, least = 1): number {
   return Math.max(least, Math.round(count * SHARE));
 }
 
-/** Numbers that follow from their seed alone (mulberry32), the same in every thread. */
+/** Random numbers determined by the seed (mulberry32), the same in every thread. */
 export class Random {
   readonly seed: number;
   #state: number;
@@ -27,7 +27,7 @@ export class Random {
     this.#state = seed | 0;
   }
 
-  /** A whole number from 0 to 2^32 - 1. */
+  /** An integer from 0 to 2^32 - 1. */
   bits(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = this.#state;
@@ -36,12 +36,12 @@ export class Random {
     return (mixed ^ (mixed >>> 14)) >>> 0;
   }
 
-  /** A whole number from 0 to `limit` - 1. */
+  /** An integer from 0 to `limit` - 1. */
   below(limit: number): number {
     return Math.floor((this.bits() / 2 ** 32) * limit);
   }
 
-  /** A number from `low` to `high`, its logarithm evenly spread. */
+  /** A number from `low` to `high`, uniform in its logarithm. */
   logarithmic(low: number, high: number): number {
     const drawn = low * (high / low) ** (this.bits() / 2 ** 32);
     return Math.min(Math.max(drawn, low), high);

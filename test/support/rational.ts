@@ -1,8 +1,8 @@
-/** An exact fraction: what the reference implementations compute with. Slow, and never rounded. */
+/** An exact fraction, in which the reference implementations compute. Slow, but never rounded. */
 export class Rational {
   static readonly ZERO = new Rational(0n, 1n);
   readonly #over: bigint;
-  /** Greater than 0, and without a common divisor with `#over`. */
+  /** Positive, and coprime to `#over`. */
   readonly #under: bigint;
 
   private constructor(over: bigint, under: bigint) {
@@ -23,7 +23,7 @@ export class Rational {
     let under = 1n;
     let over = value;
     while (!Number.isInteger(over)) {
-      over *= 2; // exact, as long as it does not overflow
+      over *= 2; // exact unless it overflows
       under *= 2n;
     }
     return Rational.#reduced(BigInt(over), under);
@@ -46,7 +46,7 @@ export class Rational {
     return Rational.#reduced(this.#over * other.#under, this.#under * other.#over);
   }
 
-  /** Negative, 0 or positive as this is less than, equal to or greater than `other`. */
+  /** Negative, 0 or positive if this is less than, equal to or greater than `other`. */
   compare(other: Rational): number {
     const difference = this.#over * other.#under - other.#over * this.#under;
     return difference < 0n ? -1 : difference > 0n ? 1 : 0;
@@ -69,9 +69,9 @@ export class Rational {
     return Rational.ZERO.minus(Rational.ZERO.minus(this).floor());
   }
 
-  /** The number nearest to it, or one next to that. */
+  /** The nearest number, or one of its neighbours. */
   toNumber(): number {
-    // 64 significant bits of the quotient are more than a number holds.
+    // 64 significant bits of the quotient exceed a double's precision.
     const bits = (value: bigint) => value.toString(2).length;
     const shift = BigInt(Math.max(0, 64 + bits(this.#under) - bits(this.#over)));
     return Number((this.#over << shift) / this.#under) / 2 ** Number(shift);

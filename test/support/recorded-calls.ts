@@ -5,7 +5,7 @@ import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference
 import type { AnyWindow } from './window-kinds.ts';
 import type { WindowReference } from './window-references.ts';
 
-/** A call of a recorded history; `advance` moves the clock and is none of the limiter's. */
+/** A call of a recorded history. `advance` moves the clock instead of calling the limiter. */
 export type RecordedCall =
   | { readonly call: 'tryConsume' | 'consumeOrDrain' | 'decide' | 'look'; readonly n: number }
   | { readonly call: 'reserve'; readonly n: number; readonly maxWaitMs: number }
@@ -16,7 +16,7 @@ export type RecordedCall =
 
 const NONE = 'none';
 
-/** Makes calls on a limiter, and remembers the latest reservation, to cancel it. */
+/** Calls a limiter, and keeps the latest reservation so that it can be cancelled. */
 export class Caller {
   readonly #limiter: TokenBucket | AnyWindow;
   #reservation: Reservation | undefined;
@@ -54,7 +54,7 @@ export class Caller {
   }
 }
 
-/** A bucket, for one thread at a time, in exact arithmetic. */
+/** A sequential bucket in exact arithmetic. */
 export class BucketModel implements SequentialModel<RecordedCall> {
   readonly #bucket: ReferenceBucket;
   readonly #promised = new Map<number, Promised | 'spent'>();
@@ -114,7 +114,7 @@ export class BucketModel implements SequentialModel<RecordedCall> {
   }
 }
 
-/** A window or a log, for one thread at a time. */
+/** A sequential window or log. */
 export class WindowModel implements SequentialModel<RecordedCall> {
   readonly #window: WindowReference;
   readonly #limit: number;

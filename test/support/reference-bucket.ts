@@ -3,22 +3,22 @@ import { Rational } from './rational.ts';
 const MILLION = Rational.of(1e6);
 const THOUSAND = Rational.of(1e3);
 
-/** A limit, in the words of `TokenBucket.create`. A leaky bucket has a burst of 1 + slack. */
+/** A limit, with the options of `TokenBucket.create`. A leaky bucket has a burst of 1 + slack. */
 export type ReferenceLimit =
   | { readonly rate: number; readonly burst: number }
   | { readonly quantum: number; readonly fillIntervalMs: number; readonly burst: number };
 
-/** Tokens promised: what {@link ReferenceBucket.cancel} takes back. */
+/** Reserved tokens, which {@link ReferenceBucket.cancel} returns. */
 export interface Promised {
   readonly tokens: Rational;
-  /** Where the bucket stood once they were taken. */
+  /** The bucket's state after they were taken. */
   readonly gone: Rational;
   readonly limitNumber: number;
 }
 
 /**
- * The textbook's bucket, in exact arithmetic: tokens flow in, tokens go, and what does not fit is
- * lost. Slow, for one thread, and without a word of the library's code. Times are microseconds.
+ * A textbook bucket in exact arithmetic: tokens flow in, tokens are taken, and any above the burst
+ * are lost. Slow, for one thread, and independent of the library's code. Times are microseconds.
  *
  *     tokens = min(burst, inflow since the start - tokens gone)
  */
@@ -27,7 +27,9 @@ export class ReferenceBucket {
   #limit: ReferenceLimit;
   #burst: Rational;
   #startUs: Rational;
-  /** Tokens taken or spilt since the start; negative once tokens were there at the start. */
+  /**
+   * Tokens taken or spilled since the start; initially negative if the bucket started with tokens.
+   */
   #gone: Rational;
   #limitNumber = 0;
 
@@ -47,7 +49,7 @@ export class ReferenceBucket {
     return this.#limit;
   }
 
-  /** Tokens that flow in within a microsecond, or all at once in an interval. */
+  /** Tokens that flow in per microsecond, or at once per interval. */
   get #flow(): { readonly amount: Rational; readonly everyUs: Rational | undefined } {
     const limit = this.#limit;
     if ('rate' in limit) {
@@ -57,7 +59,7 @@ export class ReferenceBucket {
     return { amount: Rational.of(limit.quantum), everyUs };
   }
 
-  /** All that flowed in from the start until now. */
+  /** All tokens that flowed in from the start until now. */
   get #inflow(): Rational {
     const passed = this.#now.minus(this.#startUs);
     const { amount, everyUs } = this.#flow;
@@ -81,36 +83,36 @@ export class ReferenceBucket {
     return fills.times(everyUs).minus(sinceStart);
   }
 
-  /** Takes tokens, whether they are there or not. */
+  /** Takes tokens, going into debt if necessary. */
   take(tokens: number): Promised {
     const taken = Rational.of(tokens);
     if (tokens > 0) this.#gone = this.#inflow.minus(this.balance().minus(taken));
     return { tokens: taken, gone: this.#gone, limitNumber: this.#limitNumber };
   }
 
-  /** Puts tokens back; what does not fit is lost. */
+  /** Returns tokens; those above the burst are lost. */
   putBack(tokens: number): void {
     const balance = this.balance().plus(Rational.of(tokens)).min(this.#burst);
     this.#gone = this.#inflow.minus(balance);
   }
 
-  /** How far the bucket has moved on since a promise; undefined under another limit. */
+  /** How far the bucket has moved since a reservation; undefined if the limit has changed. */
   movedSince(promised: Promised): Rational | undefined {
     if (promised.limitNumber !== this.#limitNumber) return undefined;
     return this.#gone.minus(promised.gone).abs();
   }
 
-  /** Takes the latest promise back. */
+  /** Cancels the latest reservation. */
   cancel(promised: Promised): void {
     this.#gone = this.#gone.minus(promised.tokens);
   }
 
-  /** Changes nothing, but what was promised can no longer be taken back. */
+  /** Keeps the state, but earlier reservations can no longer be cancelled. */
   renew(): void {
     this.#limitNumber++;
   }
 
-  /** Puts another limit in force; fills of the same interval keep their instants. */
+  /** Changes the limit; fills of the same interval keep their instants. */
   reconfigure(limit: ReferenceLimit): void {
     const balance = this.balance().min(Rational.of(limit.burst));
     const now = this.#now;

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer } from './crew.ts';
 
-/** A thread's side of a crew: does each job that it is sent and answers with the result. */
+/** A crew thread's loop: runs each job it receives and answers with the result. */
 export function serve<Job, Result>(work: (job: Job, me: number) => Result | Promise<Result>): void {
   const { me } = workerData as { readonly me: number };
   parentPort?.on('message', async (job: Job) => {

@@ -1,4 +1,4 @@
 import fc from 'fast-check';
 
-// Set up before the tests that each mutant has to pass: the same sequences every time, and not many.
+// Setup for mutation tests: the same random sequences every time, and few of them.
 fc.configureGlobal({ seed: 1, interruptAfterTimeLimit: 100 });

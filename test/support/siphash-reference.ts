@@ -26,7 +26,7 @@ e1915f5cb1eca46c f325965ca16d629f 575ff28e60381be5 724506eb4c328a95
 const MASK = 2n ** 64n - 1n;
 const rotate = (x: bigint, bits: bigint) => ((x << bits) | (x >> (64n - bits))) & MASK;
 
-/** SipHash-2-4 as its paper writes it, https://www.aumasson.jp/siphash/siphash.pdf: slow and obvious. */
+/** SipHash-2-4 as in its paper, https://www.aumasson.jp/siphash/siphash.pdf: slow and obvious. */
 export function siphashReference(message: Uint8Array, key: Uint8Array): bigint {
   const word = (bytes: Uint8Array, at: number) =>
     new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(at, true);

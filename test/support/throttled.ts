@@ -9,7 +9,7 @@ import {
 import type { Started, ThrottledTask } from '../workers/throttled-task.ts';
 import { compiled } from './crew.ts';
 
-/** A throttled pool of real threads, whose limiter runs on a clock that the test moves. */
+/** A throttled pool of real threads, whose limiter runs on a manual clock. */
 export interface Scene {
   readonly clock: ManualClock;
   readonly bucket: TokenBucket;
@@ -19,8 +19,8 @@ export interface Scene {
 
 const REQUIRE_FLAG = '--experimental-require-module';
 /**
- * For the threads of a pool. On Node 20 and 22 one that is terminated while it requires an ES module
- * takes the whole process with it, and a pool requires its tasks first. So they are imported.
+ * Options for pool threads. In Node.js 20 and 22, terminating a thread while it requires an ES
+ * module kills the whole process. A pool tries `require` first, so this makes it import its tasks.
  */
 export const EXEC_ARGV: string[] = process.allowedNodeEnvironmentFlags.has(REQUIRE_FLAG)
   ? [REQUIRE_FLAG.replace('--', '--no-')]
@@ -33,7 +33,7 @@ interface SceneOptions extends ThrottleOptions {
   readonly idleTimeout?: number;
 }
 
-/** Four threads; 1000 tokens a second, so that one comes each millisecond. Ends with the test. */
+/** Four threads and 1000 tokens per second: one each millisecond. Ends with the test. */
 export function throttledScene(options: SceneOptions = {}): Scene {
   const { rate = 1000, burst = 1, minThreads = 4, idleTimeout = 0, ...limits } = options;
   const clock = ManualClock.create();
@@ -50,7 +50,7 @@ export function throttledScene(options: SceneOptions = {}): Scene {
   return { clock, bucket, pool, paced: throttle(pool, bucket, limits) };
 }
 
-/** Lets the event loop turn until something is so. A test whose claim is wrong ends by its timeout. */
+/** Yields to the event loop until the condition holds. If it never does, the test times out. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(setImmediate);
 }

@@ -3,20 +3,20 @@ import { HandleError, type KernelName, RateLimitError } from '../../src/index.ts
 import type { CellPlace } from '../../src/memory/cell.ts';
 import { CELL } from '../../src/memory/layout.ts';
 
-/** As `Object.is`, and so for all that the objects hold. */
+/** `Object.is`, applied deeply. */
 export function same(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || a === null) return Object.is(a, b);
   return Object.entries(a).every(([key, value]) => same(value, (b as typeof a)[key as never]));
 }
 
-/** The same cell twice, each with a kernel of its own. */
+/** The same cell twice, each with its own kernel. */
 export class Twins<Kernel> {
   readonly kernels: readonly [Kernel, Kernel];
   readonly places: readonly [CellPlace, CellPlace];
   readonly #bytes: readonly [Uint8Array, Uint8Array];
   #last = '';
 
-  /** `make` lays a cell down; the first kernel is JavaScript, the second WebAssembly. */
+  /** `make` creates a cell; the first kernel is JavaScript, the second WebAssembly. */
   constructor(make: () => CellPlace, open: (place: CellPlace, kernel: KernelName) => Kernel) {
     this.places = [make(), make()];
     this.kernels = [open(this.places[0], 'atomics'), open(this.places[1], 'wasm')];
@@ -27,7 +27,7 @@ export class Twins<Kernel> {
     this.#bytes = [bytes(this.places[0]), bytes(this.places[1])];
   }
 
-  /** Does the same with both, and compares what they answer. */
+  /** Does the same with both, and compares the answers. */
   both(what: string, call: (kernel: Kernel, twin: 0 | 1) => unknown): unknown {
     this.#last = what;
     const answer = (twin: 0 | 1) => {
@@ -39,7 +39,7 @@ export class Twins<Kernel> {
       }
     };
     const answers = [answer(0), answer(1)];
-    // A million calls of toEqual take a minute.
+    // A million calls of toEqual would take a minute.
     if (!same(answers[0], answers[1])) expect(answers[1], what).toEqual(answers[0]);
     return answers[0];
   }

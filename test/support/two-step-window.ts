@@ -1,6 +1,6 @@
 import { type ClockHandle, ManualClock } from '../../src/index.ts';
 
-/** What another thread needs to share a {@link TwoStepWindow}. */
+/** The state that another thread needs to share a {@link TwoStepWindow}. */
 export interface TwoStepHandle {
   readonly limit: number;
   readonly intervalUs: number;
@@ -9,9 +9,9 @@ export interface TwoStepHandle {
 }
 
 /**
- * The interval counter as it is usually written, in two words: `fetch_add` under the limit; past it,
- * an exchange of the start opens the next window, and a store then sets its count to 1. It is here
- * to show what {@link FixedWindow} does away with: the store can come an interval too late.
+ * The usual interval counter in two words: `fetch_add` below the limit; past it, an exchange of the
+ * start opens the next window and a store sets its count to 1. It demonstrates the bug that
+ * {@link FixedWindow} avoids: the store can come an interval too late.
  */
 export class TwoStepWindow {
   readonly handle: TwoStepHandle;

@@ -24,7 +24,7 @@ interface Limit {
   readonly slots?: number;
 }
 
-/** How to make a limiter of a kind, and what it must behave like. */
+/** How to create a limiter of a kind, and its reference. */
 export interface KindUnderTest {
   readonly kind: WindowKind;
   readonly create: (options: Limit & SharedOptions) => AnyWindow;
@@ -32,7 +32,7 @@ export interface KindUnderTest {
   readonly reference: (limit: ReferenceLimit) => WindowReference;
 }
 
-/** Contracts that hold for all three run once for each of these. */
+/** The kinds for which the shared contracts run. */
 export const WINDOW_KINDS: readonly KindUnderTest[] = [
   {
     kind: 'fixed-window',
@@ -57,7 +57,7 @@ export const WINDOW_KINDS: readonly KindUnderTest[] = [
 
 const KERNELS: readonly KernelName[] = ['wasm', 'atomics'];
 
-/** Each kind once for each kernel, which `create` asks for. */
+/** Each kind for each kernel; `create` asks for the kernel. */
 export const WINDOW_KERNELS = KERNELS.flatMap((kernel) =>
   WINDOW_KINDS.map((under) => ({
     ...under,

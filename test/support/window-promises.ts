@@ -1,7 +1,7 @@
 import type { Change } from './preemption.ts';
 import type { WindowKind } from './window-kinds.ts';
 
-/** What was admitted by the reading of the clock that it stands on. */
+/** An admission, with the clock reading on which it is based. */
 export interface Admission {
   readonly atUs: number;
   readonly n: number;
@@ -12,13 +12,13 @@ export interface Evidence {
   readonly intervalUs: number;
   readonly slots: number;
   readonly admissions: readonly Admission[];
-  /** Changes of words, where they were watched; the clock starts at 0. */
+  /** Changes of the words, if they were recorded; the clock starts at 0. */
   readonly changes: readonly Change[];
-  /** Calls that may have admitted without telling. */
+  /** Calls that were killed, and so may have admitted without reporting it. */
   readonly deaths: number;
 }
 
-/** One instant for each token, ascending. */
+/** One instant per token, ascending. */
 function instants(admissions: readonly Admission[]): Float64Array {
   const all = new Float64Array(admissions.reduce((sum, { n }) => sum + n, 0));
   let at = 0;
@@ -29,7 +29,7 @@ function instants(admissions: readonly Admission[]): Float64Array {
   return all.sort();
 }
 
-/** No half-open interval of the length holds more than the limit. */
+/** Finds a half-open interval of the given length with more admissions than the limit. */
 export function brokenLog({ limit, intervalUs, admissions }: Evidence): string {
   const all = instants(admissions);
   for (let i = 0; i + limit < all.length; i++) {
@@ -43,7 +43,7 @@ export function brokenLog({ limit, intervalUs, admissions }: Evidence): string {
   return '';
 }
 
-/** No so many consecutive slots hold more than the limit. */
+/** Finds consecutive slots of one interval with more admissions than the limit. */
 export function brokenSlots(
   { limit, intervalUs, slots, admissions }: Evidence,
   bornUs = 0,
@@ -62,11 +62,13 @@ export function brokenSlots(
   return '';
 }
 
-/** Every change adds to the count up to the limit, or opens a window an interval later. */
+/**
+ * Each change must add to the count up to the limit, or open a window at least an interval later.
+ */
 function brokenWindows(evidence: Evidence): string {
   const { limit, intervalUs, admissions, changes, deaths } = evidence;
   const countBits = BigInt(limit.toString(2).length);
-  // One bit above the count tells whether tokens were given back.
+  // The bit above the count is set if tokens were returned.
   const startAt = countBits + 1n;
   const split = (word: bigint) => ({
     start: Number(word >> startAt),
@@ -86,7 +88,7 @@ function brokenWindows(evidence: Evidence): string {
   return ok ? '' : `${told} were admitted, ${counted} were counted`;
 }
 
-/** What of a limiter's promise the evidence contradicts; empty if nothing. */
+/** Which part of its promise a limiter broke, according to the evidence; empty if none. */
 export function brokenPromise(kind: WindowKind, evidence: Evidence): string {
   if (kind === 'sliding-log') return brokenLog(evidence);
   if (kind === 'sliding-window') return brokenSlots(evidence);

@@ -1,18 +1,18 @@
 /**
- * What the window limiters do, told slowly: arrays and sums, time in whole microseconds, one caller
- * at a time.
+ * Slow and obvious references of the window limiters: arrays and sums, time in whole microseconds,
+ * one caller at a time.
  */
 export interface WindowReference {
-  /** Takes as many as there are, at most `most`; none if there are fewer than `least`. */
+  /** Takes as many as are available, up to `most`; none if fewer than `least`. */
   attempt(least: number, most: number, nowUs: number): number;
   available(nowUs: number): number;
   /** Microseconds until `n` can be taken. */
   retryUs(n: number, nowUs: number): number;
-  /** Microseconds until nothing is held any more. */
+  /** Microseconds until all of the limit is available again. */
   resetUs(nowUs: number): number;
-  /** What an admission must find unchanged to be taken back. */
+  /** An admission can be cancelled only while this is unchanged. */
   readonly state: string;
-  /** Takes the latest admission back, of `n`, if the state is the one that it left; false if not. */
+  /** Cancels the latest admission, of `n`, if it left this state; returns whether it did. */
   cancel(n: number, state: string): boolean;
 }
 
@@ -101,7 +101,7 @@ export class SlidingWindowReference implements WindowReference {
     return true;
   }
 
-  /** The limiter's time never goes back. */
+  /** The limiter's time never runs backwards. */
   #slotAt(nowUs: number): number {
     this.#latestUs = Math.max(this.#latestUs, nowUs);
     return Math.floor(this.#latestUs / this.#slotUs);
@@ -138,14 +138,14 @@ export class SlidingWindowReference implements WindowReference {
 
 export class SlidingLogReference implements WindowReference {
   readonly #options: ReferenceLimit;
-  /** Ascending, for an admission is never logged before the one that came before it. */
+  /** Ascending, because an admission is never logged at an earlier time than the previous one. */
   readonly #admitted: number[] = [];
 
   constructor(options: ReferenceLimit) {
     this.#options = options;
   }
 
-  /** A log's admission wrote over older ones, which nothing brings back. */
+  /** Always false: a log's admission overwrote older ones, which cannot be restored. */
   readonly state = '';
   cancel(): boolean {
     return false;
@@ -168,7 +168,7 @@ export class SlidingLogReference implements WindowReference {
   retryUs(n: number, nowUs: number): number {
     if (n <= this.available(nowUs)) return 0;
     const { limit, intervalUs } = this.#options;
-    // With this one over, limit - n are left.
+    // Once this one has expired, limit - n are left.
     const last = this.#admitted.at(-(limit - n) - 1);
     return (last ?? Number.NaN) + intervalUs - nowUs;
   }

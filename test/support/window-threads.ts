@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 
-/** Starts a thread of test/workers; it dies with the test's process at the latest. */
+/** Starts a thread of test/workers, which ends with the test's process at the latest. */
 export function startThread(name: string, workerData: unknown): Worker {
   return new Worker(new URL(`../../dist/test/workers/${name}.js`, import.meta.url), { workerData });
 }
 
-/** The next message of a thread; rejects if it fails or ends without one. */
+/** The next message of a thread; rejects if it fails or ends first. */
 export function nextMessage<T>(thread: Worker): Promise<T> {
   return new Promise((resolve, reject) => {
     const settle = () => {
@@ -31,7 +31,7 @@ export function nextMessage<T>(thread: Worker): Promise<T> {
   });
 }
 
-/** A gate in shared memory: threads wait at it, blocked, until it is opened. */
+/** A gate in shared memory: threads block at it until it is opened. */
 export class Gate {
   readonly buffer: SharedArrayBuffer;
   readonly #state: Int32Array;

@@ -8,13 +8,13 @@ import type { Advanced, AdvanceJob } from '../workers/advancer.ts';
 
 const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
 
-/** Lets everything run that was notified: a notification is a task of the event loop. */
+/** Runs everything that was notified: a notification is a task of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await setImmediate();
 }
 
 describe('a manual clock', () => {
-  test('stands where it is put, and moves when it is told to', () => {
+  test('keeps its time until it is moved', () => {
     const clock = ManualClock.create();
     expect([clock.nowMs, clock.now()]).toEqual([0, 0]);
     clock.advance(1.5);
@@ -26,7 +26,7 @@ describe('a manual clock', () => {
     expect(ManualClock.create({ nowMs: 7 }).nowMs).toBe(7);
   });
 
-  test('is one clock for all that attach to it', () => {
+  test('is one clock for all threads attached to it', () => {
     const clock = ManualClock.create();
     const other = ManualClock.attach(structuredClone(clock.handle));
     clock.advance(5);
@@ -66,7 +66,7 @@ describe('a manual clock', () => {
     expect(call).toThrow(message);
   });
 
-  test('wakes its sleepers when their instants have come, and not before', async () => {
+  test('wakes its sleepers at their instants, and not before', async () => {
     const clock = ManualClock.create();
     const wokenAt: Record<number, number> = {};
     const [third, first, second] = [3000, 1000, 2000].map(async (untilUs) => {
@@ -88,7 +88,7 @@ describe('a manual clock', () => {
     expect(wokenAt).toEqual({ 1000: 1000, 2000: 2999, 3000: 3999 });
   });
 
-  test('does not wake a sleeper when it goes back', async () => {
+  test('does not wake a sleeper when it moves back', async () => {
     const clock = ManualClock.create({ nowMs: 5 });
     let woken = false;
     const sleep = clock.sleep(6000).then(() => {
@@ -101,7 +101,7 @@ describe('a manual clock', () => {
     await sleep;
   });
 
-  test('lets a sleep end at once whose instant has passed, also while others sleep', async () => {
+  test('ends a sleep at once if its instant has passed, also while others sleep', async () => {
     const clock = ManualClock.create({ nowMs: 5 });
     await clock.sleep(5000);
     await clock.sleep(-1);
@@ -116,7 +116,7 @@ describe('a manual clock', () => {
     await Promise.all([past, other]);
   });
 
-  test('holds the event loop while somebody sleeps, and leaves nothing behind', async () => {
+  test('keeps the event loop alive during a sleep, and leaves nothing behind', async () => {
     const clock = ManualClock.create();
     const before = timers();
     const sleeps = [clock.sleep(1000), clock.sleep(2000)];
@@ -129,7 +129,7 @@ describe('a manual clock', () => {
     expect(timers()).toBe(before);
   });
 
-  test('lets a sleep be aborted, and leaves no listener or timer behind', async () => {
+  test('supports aborting a sleep, and leaves no listener or timer behind', async () => {
     const clock = ManualClock.create();
     const before = timers();
     const { signal, abort } = abortable();
@@ -144,7 +144,7 @@ describe('a manual clock', () => {
     expect(timers()).toBe(before);
   });
 
-  test('leaves no listener behind where a sleep came to its end', async () => {
+  test('leaves no listener behind after a completed sleep', async () => {
     const clock = ManualClock.create();
     const { signal } = abortable();
     const sleep = clock.sleep(1000, { signal });
@@ -173,7 +173,7 @@ test('the system clock has one origin for all threads', async () => {
   }
 });
 
-test('the system clock never goes back, and counts fractions of a microsecond', () => {
+test('the system clock never runs backwards, and counts fractions of a microsecond', () => {
   let last = systemClock.now();
   let fractions = 0;
   for (let i = 0; i < 10_000; i++) {

@@ -3,15 +3,15 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sleep, sleepSync } from '../../src/time/sleep.ts';
 
 const DAY_MS = 86_400_000;
-/** Beyond, setTimeout fires at once. */
+/** With a longer delay, setTimeout fires at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** A machine whose time passes only in its timers, which are off by as much as the test wants. */
+/** A simulated machine on which time passes only in timers, which may fire early or late. */
 class Machine {
   nowUs = 1e9;
-  /** How much later than asked timers fire; earlier if negative. */
+  /** How late timers fire; early if negative. */
   lateUs = 0;
-  /** How long a turn of the event loop takes, or a reading of the clock. */
+  /** Duration of a turn of the event loop, or of a clock reading. */
   turnUs = 1;
   readonly #timers: { readonly atUs: number; readonly fire: () => void }[] = [];
   readonly timeouts: number[] = [];
@@ -29,7 +29,7 @@ class Machine {
     };
     vi.spyOn(globalThis, 'setTimeout').mockImplementation(((fire: () => void, ms: number) => {
       this.timeouts.push(ms);
-      // What Node does with one that is too long.
+      // Node.js does this with a delay that is too long.
       const counted = ms > MAX_TIMEOUT_MS ? 1 : ms;
       return start(counted * 1000 + this.lateUs, fire);
     }) as never);
@@ -53,7 +53,7 @@ class Machine {
 
   readonly now = () => this.nowUs;
 
-  /** A reading that takes its time, for those who spin. */
+  /** A clock reading that takes time, for spinning callers. */
   readonly slowNow = () => {
     this.nowUs += this.turnUs;
     return this.nowUs;
@@ -63,7 +63,7 @@ class Machine {
     return this.#timers.length;
   }
 
-  /** Lets the next timer fire, and what follows from it happen. */
+  /** Fires the next timer, and runs what follows from it. */
   async fire(): Promise<void> {
     this.#timers.sort((a, b) => a.atUs - b.atUs);
     const timer = this.#timers.shift();
@@ -73,7 +73,7 @@ class Machine {
     for (let i = 0; i < 5; i++) await Promise.resolve();
   }
 
-  /** Lets timers fire until the sleep ends; returns how late it is, in microseconds. */
+  /** Fires timers until the sleep ends; returns how late it is, in microseconds. */
   async sleep(us: number, strict: boolean): Promise<number> {
     const untilUs = this.nowUs + us;
     let ended = false;
@@ -96,7 +96,7 @@ const SPANS_US = [1, 400, 999, 1000, 1500, 7300.5, 60_000_000];
 describe('a sleep', () => {
   // https://github.com/libuv/libuv/issues/4773
   test.each(SPANS_US)(
-    'of %d us does not end early, though timers fire up to 1 ms early',
+    'of %d us does not end early, though timers may fire up to 1 ms early',
     async (us) => {
       const machine = new Machine();
       for (const early of [0.001, 250, 500, 999]) {
@@ -108,7 +108,7 @@ describe('a sleep', () => {
   );
 
   test.each(SPANS_US)(
-    'of %d us that is strict is late by no more than a turn of the loop',
+    'of %d us that is strict is at most a turn of the event loop late',
     async (us) => {
       const machine = new Machine();
       for (const late of [-999, 0, 100, 1100]) {
@@ -125,7 +125,7 @@ describe('a sleep', () => {
     expect(machine.timeouts).toEqual([10, 1]);
   });
 
-  test('of 30 days lasts 30 days, though setTimeout counts no more than 24.8', async () => {
+  test('of 30 days lasts 30 days, though setTimeout is limited to 24.8', async () => {
     const machine = new Machine();
     expect(await machine.sleep(30 * DAY_MS * 1000, false)).toBe(0);
     expect(machine.timeouts).toEqual([MAX_TIMEOUT_MS, 30 * DAY_MS - MAX_TIMEOUT_MS]);
@@ -154,7 +154,7 @@ describe('a sleep', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('that was aborted before it began starts nothing', async () => {
+  test('that was aborted before it started sets no timer', async () => {
     const machine = new Machine();
     const signal = AbortSignal.abort('before');
     await expect(sleep(machine.now, machine.nowUs + 1e6, { signal })).rejects.toBe('before');
@@ -162,7 +162,7 @@ describe('a sleep', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('that ends leaves no listener behind', async () => {
+  test('leaves no listener behind', async () => {
     const machine = new Machine();
     const { signal } = new AbortController();
     const done = sleep(machine.now, machine.nowUs + 3000, { signal });
@@ -184,7 +184,7 @@ describe('a blocking sleep', () => {
     }
   });
 
-  test.each(SPANS_US)('of %d us that is strict wakes within a reading of the clock', (us) => {
+  test.each(SPANS_US)('of %d us that is strict is at most a clock reading late', (us) => {
     const machine = new Machine();
     for (const late of [0, 90, 199]) {
       machine.lateUs = late;

@@ -4,17 +4,17 @@ import { TickerCell } from '../../src/time/ticker-cell.ts';
 import { Random, SEED } from '../support/random.ts';
 
 const PERIOD_US = 1000;
-/** A reader looks at the system clock at least once in so many readings. */
+/** A reader checks the system clock at least once in this many readings. */
 const MOST_READINGS = 128;
 
-/** A ticker of 1 ms that ticks when it is told to, and a reader of it. */
+/** A 1 ms ticker that the test ticks by hand, and a reader of it. */
 function hand() {
   const system = ManualClock.create({ nowMs: 1000 });
   const cell = TickerCell.create(1);
   const clock = TickerClock.over(cell, system);
   const looks = vi.spyOn(system, 'now');
   const tick = () => cell.publish(system.now());
-  /** A reading, as microseconds since the start. */
+  /** A reading in microseconds since the start. */
   const read = () => clock.now() - 1e6;
   return { system, cell, clock, looks, tick, read };
 }
@@ -32,7 +32,7 @@ describe('a ticker clock', () => {
     expect([read(), read(), read()]).toEqual([1000, 1000, 1000]);
   });
 
-  test('looks at the system clock once a tick, and then more and more rarely', () => {
+  test('checks the system clock after each tick, and then less and less often', () => {
     const { looks, tick, read } = hand();
     tick();
     looks.mockClear();
@@ -45,7 +45,7 @@ describe('a ticker clock', () => {
     expect(lookedAt).toEqual([0, 1, 3, 7, 15, 31, 63, 127, 255, 383, 511]);
   });
 
-  test('holds on to a ticker that is ten periods late, and no later', () => {
+  test('trusts a ticker that is up to ten periods late', () => {
     const { system, tick, read } = hand();
     tick();
     system.advance(10);
@@ -54,7 +54,7 @@ describe('a ticker clock', () => {
     expect(read()).toBe(10_001);
   });
 
-  test('takes the system clock while nothing was published, and after the end', () => {
+  test('uses the system clock before the first tick and after the end', () => {
     const { system, cell, tick, read } = hand();
     expect(read()).toBe(0);
     system.advance(1);
@@ -68,7 +68,7 @@ describe('a ticker clock', () => {
     expect(read()).toBe(1501);
   });
 
-  test('that was only attached does not end the ticker for others', () => {
+  test('that is only attached does not end the ticker for others', () => {
     const { cell, clock, tick, read } = hand();
     tick();
     clock.dispose();
@@ -76,7 +76,7 @@ describe('a ticker clock', () => {
     expect(read()).toBe(0);
   });
 
-  test('comes back to a ticker that ticks again, and never goes back in time', () => {
+  test('returns to a ticker that ticks again, and never runs backwards', () => {
     const { system, looks, tick, read } = hand();
     tick();
     system.advance(25);
@@ -98,7 +98,7 @@ describe('a ticker clock', () => {
   });
 
   test.each([1e6 + 0.25, Number.POSITIVE_INFINITY, Number.NaN, Number.MAX_VALUE])(
-    'does not believe that it is %d us when the system clock says less',
+    'rejects a tick of %d us that is ahead of the system clock',
     (publishedUs) => {
       const { cell, read } = hand();
       cell.publish(publishedUs);
@@ -106,7 +106,7 @@ describe('a ticker clock', () => {
     },
   );
 
-  test(`is in time at any pace, but for 127 readings after the ticker's death (ZEROTIME_SEED=${SEED})`, () => {
+  test(`is in time at any pace, except for 127 readings after the ticker's death (ZEROTIME_SEED=${SEED})`, () => {
     const random = new Random(SEED);
     for (let run = 0; run < 200; run++) {
       const { system, clock, tick } = hand();
@@ -136,7 +136,7 @@ describe('a ticker clock', () => {
     }
   });
 
-  test('that is asked rarely is in time at once, also when the ticker died long ago', () => {
+  test('that is rarely read is in time at once, even if the ticker died long ago', () => {
     const { system, tick, read } = hand();
     tick();
     read();
@@ -149,7 +149,7 @@ describe('a ticker clock', () => {
     expect(read(), 'a tick that was never seen before').toBe(5 * 3.6e9);
   });
 
-  test('is past the instant when a sleep is over, without a tick', async () => {
+  test('is past the instant when a sleep ends, without a tick', async () => {
     const { system, clock, tick, read } = hand();
     tick();
     expect(read()).toBe(0);
@@ -163,13 +163,13 @@ describe('a ticker clock', () => {
     expect(read()).toBe(7000);
   });
 
-  test('ends the wait of a window, whose caller comes back and tries again', async () => {
+  test('ends the wait of a window, whose caller then tries again', async () => {
     const { system, clock, tick } = hand();
     tick();
     const window = FixedWindow.create({ limit: 1, intervalMs: 5, clock });
     expect(window.tryConsume()).toBe(true);
     const sleep = vi.spyOn(clock, 'sleep');
-    // Else it would come back again and again until the next tick, which never comes here.
+    // Otherwise it would retry until the next tick, which never comes here.
     sleep.mockImplementationOnce((untilUs) => TickerClock.prototype.sleep.call(clock, untilUs));
     sleep.mockRejectedValue(new Error('it came too early'));
     const waiting = window.wait();
@@ -192,7 +192,7 @@ describe('a ticker clock', () => {
     expect(() => TickerClock.attach(handle as never)).toThrow(message);
   });
 
-  test.each([0.09, 1001, Number.NaN, '1'])('has no period of %s ms', async (periodMs) => {
+  test.each([0.09, 1001, Number.NaN, '1'])('rejects a period of %s ms', async (periodMs) => {
     const options = { periodMs: periodMs as number };
     await expect(TickerClock.create(options)).rejects.toThrow(
       /^periodMs must be a number at least 0.1 and at most 1000, got /,

@@ -9,10 +9,10 @@ import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { ReadJob, ReadTimes } from '../workers/ticker-reader.ts';
 
-/** Long, because the machine may be busy; it only ends a test that hangs. */
+/** Long enough for a busy machine; only a test that hangs gets here. */
 const PATIENCE_US = 60e6;
 
-/** Reads until a reading is as wanted; fails if none ever is. */
+/** Reads until a reading meets the condition; throws if none does. */
 function readUntil(clock: Clock, what: string, wanted: (us: number, beforeUs: number) => boolean) {
   const startUs = systemClock.now();
   for (;;) {
@@ -22,24 +22,24 @@ function readUntil(clock: Clock, what: string, wanted: (us: number, beforeUs: nu
   }
 }
 
-/** Waits until no reading is older than its call: all are the system clock's own. */
+/** Waits until the reader has fallen back: no reading is older than its call. */
 function awaitFallback(clock: Clock): void {
   let inARow = 0;
   readUntil(clock, 'fell back', (us, beforeUs) => {
-    // A tick may come between the two, but not so often.
+    // A tick may fall between the two readings, but not a thousand times in a row.
     inARow = us >= beforeUs ? inARow + 1 : 0;
     return inARow === 1000;
   });
 }
 
-/** Waits until the cell says that nothing more will come. */
+/** Waits until the cell is marked as ended. */
 async function awaitEnd(clock: Clock): Promise<void> {
   const { buffer } = clock.handle as { buffer: SharedArrayBuffer };
   const cell = TickerCell.open(buffer);
   while (cell.now() !== Number.NEGATIVE_INFINITY) await setImmediate();
 }
 
-/** Waits for a reading that is the one before again, so many times: a ticker's. */
+/** Waits until a reading has been repeated `ticks` times, as only a ticker's readings are. */
 function awaitTicks(clock: Clock, ticks: number): void {
   let lastUs = Number.NaN;
   let countedUs = Number.NaN;
@@ -57,7 +57,7 @@ function awaitTicks(clock: Clock, ticks: number): void {
 async function started(periodMs?: number): Promise<TickerClock> {
   const clock = await TickerClock.create(periodMs === undefined ? {} : { periodMs });
   onTestFinished(() => clock.dispose());
-  return clock as unknown as TickerClock; // the same class, compiled
+  return clock as unknown as TickerClock; // the same class, but compiled
 }
 
 describe("a ticker's thread", () => {
@@ -65,13 +65,13 @@ describe("a ticker's thread", () => {
     awaitTicks(await started(periodMs), 10);
   });
 
-  test('does not keep the process alive, nor its waits from ending', async () => {
+  test('keeps neither the process nor its waits from ending', async () => {
     const script = fileURLToPath(compiled('ticking-process'));
     const ended = promisify(execFile)(process.execPath, [script], { timeout: 60_000 });
     expect(await ended).toEqual({ stdout: 'ticked\n', stderr: '' });
   });
 
-  test('is ended by dispose: its readers fall back, and those of other threads', async () => {
+  test('is ended by dispose: its readers in all threads fall back', async () => {
     const clock = await started();
     const other = TickerClock.attach(structuredClone(clock.handle));
     other.dispose();
@@ -83,7 +83,7 @@ describe("a ticker's thread", () => {
     awaitFallback(other);
   });
 
-  test('is ended by the end of a block that uses it', async () => {
+  test('is ended by the end of a using block', async () => {
     const clock = await started();
     clock[Symbol.dispose]();
     await awaitEnd(clock);
@@ -99,14 +99,14 @@ describe("a ticker's thread", () => {
     const clock = TickerClock.over(cell, systemClock);
     awaitTicks(clock, 3);
     kill();
-    // The event loop does not turn before this: nobody has told the reader.
+    // The event loop has not turned yet, so no message has reached the reader.
     awaitFallback(clock);
     expect(cell.now(), 'the last tick').toBeGreaterThan(0);
     await awaitEnd(clock);
     awaitFallback(clock);
   });
 
-  test('is read by four threads, and is never ahead for any, nor goes back', async () => {
+  test('is read by four threads, and is never ahead and never runs backwards for any', async () => {
     const THREADS = 4;
     const clock = await started();
     const { handle } = TokenBucket.create({ rate: 1, burst: 1, clock });

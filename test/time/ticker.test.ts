@@ -3,12 +3,12 @@ import { TICKER_CLOCK } from '../../src/memory/layout.ts';
 import { runTicker } from '../../src/time/ticker.ts';
 import { TickerCell } from '../../src/time/ticker-cell.ts';
 
-// The ticker's thread in this one: it ends when its clock does.
+// Runs the ticker's thread code in this thread; it ends when the mocked clock has no readings left.
 
 const ENDED = new Error('no reading is left');
 afterEach(() => vi.restoreAllMocks());
 
-/** Ticks with these readings of the clock, in microseconds; returns what it published, and said. */
+/** Ticks at these clock readings in microseconds; returns what it published and posted. */
 function ticked(periodMs: number, readings: readonly number[]) {
   const cell = TickerCell.create(periodMs);
   const left = [...readings];
@@ -27,15 +27,15 @@ function ticked(periodMs: number, readings: readonly number[]) {
   return { published, said };
 }
 
-test('a ticker publishes the time once a period, and says so the first time', () => {
+test('a ticker publishes the time once per period, and posts a message the first time', () => {
   const { published, said } = ticked(1, [5e6, 5e6 + 400, 5e6 + 999, 5e6 + 1000, 5e6 + 2000]);
   // The first is late for a schedule that began at 0, so the second follows at once.
   expect(published).toEqual([5e6, 5e6 + 400, 5e6 + 1000, 5e6 + 2000]);
   expect(said).toEqual(['ticking']);
 });
 
-test('late wake-ups do not add up, and what was missed is not made up for', () => {
+test('late wake-ups do not add up, and missed ticks are not made up for', () => {
   const { published } = ticked(1, [0, 1300, 1999, 2000, 7500, 7600, 8499, 8500]);
-  // At 1300 for 1000, so the next is due at 2000; at 7500 for 3000, so it goes on from there.
+  // At 1300 for 1000, so the next is due at 2000; at 7500 for 3000, so the schedule restarts there.
   expect(published).toEqual([0, 1300, 2000, 7500, 7600, 8500]);
 });

@@ -2,17 +2,19 @@ import { type ClockHandle, ManualClock, systemClock } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Moves a clock by a millisecond at a time, together with other threads. */
+/** Advances a clock by a millisecond at a time, together with other threads. */
 export interface AdvanceJob {
   readonly clock: ClockHandle;
   readonly gate: SharedArrayBuffer;
-  /** How many arrivals open the gate. */
+  /** The number of arrivals that opens the gate. */
   readonly arrivals: number;
   readonly times: number;
 }
 
 export interface Advanced {
-  /** Moves between which and the reading before it another thread moved the clock as well. */
+  /**
+   * How often another thread moved the clock between this thread's move and the reading before it.
+   */
   readonly interleaved: number;
   /** This thread's reading of the system clock. */
   readonly systemUs: number;

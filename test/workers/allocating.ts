@@ -10,7 +10,7 @@ import {
 } from '../../src/index.ts';
 import { serve } from '../support/serve.ts';
 
-/** Makes calls and measures what they allocate. In a thread of its own, where nothing else was compiled. */
+/** Measures what calls allocate, in a separate thread so that no other compiled code interferes. */
 export interface AllocatingJob {
   readonly call:
     | 'tryConsume'
@@ -30,11 +30,11 @@ export interface AllocatingJob {
   readonly enough: number;
 }
 
-/** Between two looks at the heap: so few that what they allocate is not collected in between. */
+/** Calls between two heap readings: few enough that no garbage is collected in between. */
 const BATCH = 10_000;
 const STRETCH = 1_000_000;
 
-/** What the heap grew by; where it shrank, it was collected. */
+/** The growth of the heap; a decrease means a garbage collection and counts as 0. */
 function grownBy(calls: number, call: () => unknown): number {
   let grown = 0;
   let before = process.memoryUsage().heapUsed;
@@ -48,8 +48,8 @@ function grownBy(calls: number, call: () => unknown): number {
 }
 
 /**
- * Bytes a call, in the stretch with the fewest: the optimizing compiler, which keeps temporary
- * numbers out of the heap, comes when it has time.
+ * Bytes per call in the best stretch, because the optimizing compiler, which keeps temporary
+ * numbers off the heap, runs at an unpredictable time.
  */
 function bytesPerCall({ calls, enough }: AllocatingJob, call: () => unknown): number {
   let least = Number.POSITIVE_INFINITY;
@@ -59,10 +59,10 @@ function bytesPerCall({ calls, enough }: AllocatingJob, call: () => unknown): nu
   return least;
 }
 
-/** A clock that surely allocates nothing: each reading is a microsecond after the one before. */
+/** A clock that certainly allocates nothing: each reading is one microsecond later. */
 class CountingClock implements Clock {
   readonly name = 'counting';
-  readonly handle = { name: 'system' } as const; // nobody attaches
+  readonly handle = { name: 'system' } as const; // never attached
   readonly sleep = systemClock.sleep;
   readonly sleepSync = systemClock.sleepSync;
   readonly #us = new Float64Array(1);
@@ -74,12 +74,12 @@ class CountingClock implements Clock {
 }
 
 /**
- * The compiler of Node 20 keeps the pair that `process.hrtime()` returns out of the heap. Later ones do
- * not always (27 bytes a reading on Node 26), and no limiter has a say in that.
+ * In Node.js 20 the compiler keeps the pair returned by `process.hrtime()` off the heap. Later
+ * versions do not always (27 bytes per reading in Node.js 26), which is not the limiter's doing.
  */
 const clock = process.versions.node.startsWith('20.') ? systemClock : new CountingClock();
 
-/** The limiter of a call is made alone: others would change how the call is compiled. */
+/** Creates only the limiter of this call: others would change how the call is compiled. */
 function callOf(name: AllocatingJob['call']): () => unknown {
   const wide = { limit: 1e9, intervalMs: 1e9, clock };
   const narrow = { limit: 1, intervalMs: 1e9, clock };

@@ -2,15 +2,15 @@ import { RateLimitError, Region, type RegionHandle, TokenBucket } from '../../sr
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Makes buckets on a region until it is full, together with other threads. */
+/** Creates buckets in a region until it is full, together with other threads. */
 export interface AllocateJob {
   readonly region: RegionHandle;
   readonly gate: SharedArrayBuffer;
-  /** How many arrivals open the gate. */
+  /** The number of arrivals that opens the gate. */
   readonly arrivals: number;
 }
 
-/** The offsets of the buckets that were made, and the code of the error that ended it. */
+/** The offsets of the created buckets, and the code of the final error. */
 export interface Allocated {
   readonly offsets: readonly number[];
   readonly code: string;

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
 import { TokenBucket } from '../../src/index.ts';
 
-// Attaches, takes a token, and ends.
+// Attaches, takes a token and exits.
 if (!TokenBucket.attach(workerData).tryConsume()) throw new Error('there is no token left');

@@ -7,13 +7,13 @@ import { serve } from '../support/serve.ts';
 export interface BorrowJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly gate: SharedArrayBuffer;
-  /** How many arrivals open the gate. */
+  /** The number of arrivals that opens the gate. */
   readonly arrivals: number;
   readonly borrows: number;
   readonly seed: number;
 }
 
-/** What was borrowed, and the milliseconds to wait for it. */
+/** The tokens borrowed, and the milliseconds to wait for them. */
 export interface Borrowed {
   readonly n: number;
   readonly waitMs: number;

@@ -3,17 +3,17 @@ import { Gate } from '../support/gate.ts';
 import { Random } from '../support/random.ts';
 import { serve } from '../support/serve.ts';
 
-/** Reserves and cancels in random order, together with other threads, while time goes on. */
+/** Reserves and cancels in random order, together with other threads, while time passes. */
 export interface CancelJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly gate: SharedArrayBuffer;
-  /** How many arrivals open the gate. */
+  /** The number of arrivals that opens the gate. */
   readonly arrivals: number;
   readonly calls: number;
   readonly seed: number;
 }
 
-/** Tokens that were reserved and not given back, and the instant for which. */
+/** Tokens reserved and not returned, and their instant. */
 export interface Kept {
   readonly n: number;
   readonly atUs: number;
@@ -22,7 +22,7 @@ export interface Kept {
 export interface Cancelled {
   readonly kept: readonly Kept[];
   readonly cancels: number;
-  /** Cancelled, but others stood on it. */
+  /** Cancellations that failed because a later reservation depends on the tokens. */
   readonly lapsed: number;
 }
 
@@ -46,7 +46,7 @@ serve(({ handle, gate, arrivals, calls, seed }: CancelJob, me): Cancelled => {
       const reservation = bucket.reserve(n, { maxWaitMs: 40 });
       if (reservation !== undefined) held.push({ n, reservation });
     } else {
-      // The latest as often as any other.
+      // Half of the time the latest one, half of the time any.
       const which = drawn < 13 ? held.length - 1 : random.below(held.length);
       for (const { n, reservation } of held.splice(which, 1)) {
         if (random.below(4) === 0) kept.push({ n, atUs: reservation.atUs });

@@ -8,11 +8,11 @@ import { Gate } from '../support/gate.ts';
 import { Random } from '../support/random.ts';
 import { serve } from '../support/serve.ts';
 
-/** Asks for decisions while it reconfigures, as other threads do, and gives back what it takes. */
+/** Calls `decide` while threads reconfigure, and returns the tokens. */
 export interface DecideJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly gate: SharedArrayBuffer;
-  /** How many arrivals open the gate. */
+  /** The number of arrivals that opens the gate. */
   readonly arrivals: number;
   readonly calls: number;
   readonly limits: readonly [ContinuousLimit, ...ContinuousLimit[]];
@@ -20,13 +20,13 @@ export interface DecideJob {
 }
 
 export interface Decided {
-  /** How many decisions each limit answered. */
+  /** The number of decisions that match each limit. */
   readonly answered: readonly number[];
-  /** The first decision that is no limit's. */
+  /** The first decision that matches no limit. */
   readonly mixture: (Decision & { readonly n: number }) | undefined;
 }
 
-/** Whether all of a decision follows from one limit. Tokens are whole here, and waits exact. */
+/** Whether the whole decision follows from one limit. Tokens are whole here, and waits exact. */
 function follows({ rate, burst }: ContinuousLimit, n: number, decision: Decision): boolean {
   const { allowed, limit, remaining, retryAfterMs, resetMs } = decision;
   const msUntil = (tokens: number) => (Math.max(0, tokens - remaining) / rate) * 1000;
@@ -44,7 +44,7 @@ serve(({ handle, gate, arrivals, calls, limits, seed }: DecideJob, me): Decided 
   start.await(arrivals);
   for (let call = 0; call < calls && mixture === undefined; call++) {
     if (random.below(8) === 0) bucket.reconfigure(random.pick(limits));
-    // A few that there are, more than there are, and more than one of the limits can ever hold.
+    // Small numbers, more than are available, and more than one of the limits can ever hold.
     const n = random.pick([1, 2, 3, 950, 1500]);
     const decision = bucket.decide(n);
     const by = limits.findIndex((limit) => follows(limit, n, decision));

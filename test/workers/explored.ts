@@ -11,7 +11,7 @@ import {
 import type { Operation, SubjectModule } from '../explorer/subject.ts';
 import { Stopped, type TurnBuffers, Turns, WORD } from '../explorer/turns.ts';
 
-/** What the scheduler hands to an explored thread. */
+/** The task of an explored thread, from the scheduler. */
 export interface Assignment {
   readonly thread: number;
   readonly module: string;
@@ -35,7 +35,7 @@ function bitsOf(value: number | bigint | undefined, view: View): bigint {
   return scratch.getBigInt64(0);
 }
 
-/** While an operation runs, each access to a word that threads write waits for its turn. */
+/** During an operation, each access to a word that any thread writes waits for its turn. */
 const access: Access = (kind: Kind, view, index, operands, perform) => {
   if (turns === undefined || view.buffer !== explored) return perform();
   const address = view.byteOffset + index * view.BYTES_PER_ELEMENT;
@@ -49,7 +49,7 @@ const access: Access = (kind: Kind, view, index, operands, perform) => {
   try {
     turns.awaitTurn(thread);
   } catch (stopped) {
-    // What it does on its way out, in `finally`, is no step any more.
+    // Accesses in `finally` blocks on the way out are not steps.
     turns = undefined;
     throw stopped;
   }
@@ -59,12 +59,12 @@ const access: Access = (kind: Kind, view, index, operands, perform) => {
   return seen;
 };
 
-// Before the kernel is loaded.
+// This must come before the kernel is loaded.
 const Float64 = Float64Array;
 replaceAtomics(steppedAtomics(access));
 replaceViews((buffer) => buffer !== undefined && buffer === explored, access);
 
-/** Takes part in runs until the scheduler has no more of them. */
+/** Takes part in runs until the scheduler ends them. */
 async function explore({ module, kernel, operations, buffer, ...rest }: Assignment): Promise<void> {
   const { attach } = (await import(module)) as SubjectModule;
   const mine = new Turns(rest.turns);
@@ -73,7 +73,7 @@ async function explore({ module, kernel, operations, buffer, ...rest }: Assignme
   while (mine.awaitStart(thread)) {
     const results: unknown[] = [];
     try {
-      // Attaching is not explored: it only reads, and no operation has begun yet.
+      // Attaching is not explored: it only reads, before any operation.
       const subject = attach(buffer, kernel);
       turns = mine;
       operation = 0;

@@ -3,21 +3,21 @@ import { type FleetHandle, FleetSpender } from '../../src/integrations/redis.ts'
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Spends the stock of its process until it is stopped. */
+/** Spends the stock of its process until stopped. */
 export interface FleetSpendJob {
   readonly handle: FleetHandle;
   readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return' | 'wait';
   readonly n: number;
-  /** Not 0 any more when it is to stop. */
+  /** Set to non-zero to stop the threads. */
   readonly stop: SharedArrayBuffer;
-  /** Arrived at by each thread that has got something. */
+  /** Each thread arrives at this gate when it first gets a token. */
   readonly served: SharedArrayBuffer;
 }
 
-/** Tokens that a thread got and kept. */
+/** Tokens that a thread took and kept. */
 export type FleetSpent = number;
 
-/** Every fifth wait is given up at once, so that its tokens are those of others. */
+/** Every fifth wait is aborted at once, so that its tokens go to others. */
 const GIVEN_UP = 5;
 
 serve(async ({ handle, call, n, stop, served }: FleetSpendJob): Promise<FleetSpent> => {

@@ -4,9 +4,9 @@ import { Random } from '../support/random.ts';
 import { Attempts } from '../support/random-call.ts';
 import { serve } from '../support/serve.ts';
 
-/** Attaches damaged handles and calls what it gets. */
+/** Attaches damaged handles and calls the resulting limiters. */
 export interface FuzzJob {
-  /** An Int32 for each thread: the number of the case that it is at. */
+  /** One Int32 per thread: the number of its current case. */
   readonly progress: SharedArrayBuffer;
   readonly cases: number;
   readonly seed: number;
@@ -14,9 +14,9 @@ export interface FuzzJob {
 
 export interface Fuzzed {
   readonly attached: number;
-  /** How often each error was thrown that may be. */
+  /** How often each documented error was thrown. */
   readonly thrown: Readonly<Record<string, number>>;
-  /** Cases that ended otherwise. */
+  /** Cases with any other outcome. */
   readonly failures: readonly string[];
 }
 

@@ -9,18 +9,18 @@ import { Board } from '../support/board.ts';
 import { handleFor, type KernelMix } from '../support/kernels.ts';
 import { serve } from '../support/serve.ts';
 
-/** Takes tokens from a bucket as fast as it can, until it is stopped. */
+/** Takes tokens from a bucket as fast as possible until stopped. */
 export interface HammerJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly board: SharedArrayBuffer;
-  /** Which kernels the threads run; by default, all the handle's. */
+  /** The kernels of the threads; by default the handle's. */
   readonly kernels?: KernelMix;
-  /** How: `n` tokens or none; as many as there are, up to `n`; or `n` tokens that it gives back. */
+  /** What it does: takes `n` tokens or none, takes up to `n`, or takes `n` and returns them. */
   readonly call: 'tryConsume' | 'consumeOrDrain' | 'take and return';
   readonly n: number;
-  /** Of each thread's lease; without one it goes to the bucket itself. */
+  /** The size of each thread's lease; if undefined, the thread calls the bucket itself. */
   readonly leased?: number;
-  /** Puts these limits in force in turn, one before every 16th call. */
+  /** Switches to these limits in turn, before every 16th call. */
   readonly limits?: readonly (ContinuousLimit | QuantumLimit)[];
 }
 

@@ -4,12 +4,12 @@ import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { handleFor } from '../support/kernels.ts';
 import { RUSH, type Rush } from '../support/key-rush.ts';
 
-// In each round all threads meet at a gate, and then rush for the same keys.
+// In each round all threads meet at a gate, then take tokens of the same keys.
 
 const { handle, kernels, me, given, gate, threads, keys, returning, stepMs } = workerData as Rush;
 const limiter = KeyedTokenBucket.attach(handleFor(handle, kernels, me));
 const { clock } = limiter;
-/** Long enough to meet at full speed, short enough where threads outnumber processors. */
+/** Long enough to meet at full speed, short enough if threads outnumber processors. */
 const SPINS = 2000;
 
 function meet(round: number): void {

@@ -3,7 +3,7 @@ import { ManualClock } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { awaitSignal, keyName, SIGNAL, type Traffic } from '../support/key-traffic.ts';
 
-// Takes tokens of drawn keys as fast as it can, and counts what each key was given.
+// Takes tokens of random keys as fast as possible, and counts the tokens of each key.
 
 const { me, ...traffic } = workerData as Traffic & { readonly me: number };
 const { handle, given, signals, draw, calls = Number.POSITIVE_INFINITY } = traffic;

@@ -4,34 +4,35 @@ import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { FixedWindow, ManualClock, RateLimitError, Region, TokenBucket } from '../../src/index.ts';
 
-// A process of its own, with --expose-gc: does one thing very often, and says what is left of it.
+// Runs in its own process with --expose-gc: repeats one operation very often, and reports what
+// leaked.
 
 declare const gc: () => void;
 
-/** What a process holds. */
+/** The resources of a process. */
 export interface Holdings {
   readonly heapBytes: number;
   readonly residentBytes: number;
-  /** Of the system: mappings hold address space even where they hold no memory. */
+  /** Mappings use address space even if they use no memory. */
   readonly virtualBytes: number;
   readonly timersAndHandles: number;
   readonly listeners: number;
 }
 
-/** After half of it, and after the other half. */
+/** After half of the repetitions, and after all of them. */
 export interface Leaked {
   readonly half: Holdings;
   readonly whole: Holdings;
 }
 
 const BATCH = 1000;
-/** Threads. */
+/** Concurrent threads. */
 const AT_A_TIME = 4;
 const forever = new AbortController().signal;
 setMaxListeners(0, forever);
 
 async function holdings(): Promise<Holdings> {
-  // What finalizers free is free after some turns of the event loop.
+  // Memory freed by finalizers takes a few turns of the event loop.
   for (let turn = 0; turn < 5; turn++) {
     gc();
     await setImmediate();
@@ -46,7 +47,7 @@ async function holdings(): Promise<Holdings> {
   };
 }
 
-/** Waits that end in each of the ways that a wait can: too late, aborted, served. */
+/** Waits that end in each possible way: timed out, aborted, served. */
 async function waits(count: number): Promise<void> {
   const clock = ManualClock.create();
   const limiters = [
@@ -82,7 +83,7 @@ async function waits(count: number): Promise<void> {
   }
 }
 
-/** Limiters with a region each, most of which nobody holds for long. */
+/** Limiters with a region each, which become garbage at once. */
 async function limiters(count: number): Promise<void> {
   for (let made = 0; made < count; made++) {
     const bucket = TokenBucket.create({ rate: 1, burst: 2, region: Region.create() });
@@ -91,7 +92,7 @@ async function limiters(count: number): Promise<void> {
   }
 }
 
-/** Threads that attach, take a token and end: a few at a time. */
+/** Threads that attach, take a token and exit, a few at a time. */
 async function workers(count: number): Promise<void> {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1, burst: 1e6, clock, stats: true });

@@ -2,10 +2,10 @@ import { attach, type LimiterHandle } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Spends a stock that would last for an hour, in a loop that does nothing else. */
+/** Spends a stock that would last an hour, in a tight loop. */
 export interface SpinJob {
   readonly handle: LimiterHandle<'token-bucket'>;
-  /** Arrived at when the loop has been compiled. */
+  /** The thread arrives here once the loop is compiled. */
   readonly spinning: SharedArrayBuffer;
 }
 

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 
-// A process that has nothing to do but to wait for tokens, and says how long it did.
+// A process whose only work is to wait for tokens; it reports how long it waited.
 const strict = process.argv[2] === 'strict';
 const clock = process.argv[2] === 'manual' ? ManualClock.create() : systemClock;
 const before = clock.now();
@@ -10,7 +10,7 @@ const bucket = TokenBucket.create({ rate: 20, burst: 1, initial: 0, clock });
 const mayMove = new Gate();
 if (clock instanceof ManualClock) {
   const workerData = { clock: clock.handle, mayMove: mayMove.buffer };
-  // It must not be this thread that keeps the process alive.
+  // This thread must not be what keeps the process alive.
   new Worker(new URL('./mover.js', import.meta.url), { workerData }).unref();
 }
 const waiting = bucket.wait(1, { strict });

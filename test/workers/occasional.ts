@@ -3,7 +3,7 @@ import { Gate } from '../support/gate.ts';
 import { handleFor, type KernelMix } from '../support/kernels.ts';
 import { serve } from '../support/serve.ts';
 
-/** Calls as often as it is told, together with the other threads. */
+/** Makes a number of calls, together with other threads. */
 export interface OccasionalJob {
   readonly handle: LimiterHandle<'sometimes'>;
   readonly kernels: KernelMix;

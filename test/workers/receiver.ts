@@ -1,10 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { attach, type LimiterHandle } from '../../src/index.ts';
 
-/** A bucket's handle, as it arrived in a thread. */
+/** A bucket's handle as received in a thread. */
 export type ReceivedHandle = LimiterHandle<'token-bucket'> | LimiterHandle<'leaky-bucket'>;
 
-// Takes one token from the bucket that came with the thread, and from each that is sent to it.
+// Takes one token from the bucket in its workerData, and one from each bucket that is posted to it.
 function take(handle: ReceivedHandle): void {
   const bucket =
     handle.zerotime === 'token-bucket'

@@ -5,13 +5,13 @@ import { Random } from '../support/random.ts';
 import { Caller, type RecordedCall } from '../support/recorded-calls.ts';
 import { serve } from '../support/serve.ts';
 
-/** Makes calls together with other threads, a few on each of many limiters, and records them. */
+/** Makes a few calls on each of many limiters, together with other threads, and records them. */
 export interface RecordJob {
   readonly kernels: KernelMix;
   readonly threads: number;
   readonly histories: readonly {
     readonly handle: LimiterHandle;
-    /** Of each thread. */
+    /** The calls of each thread. */
     readonly calls: readonly (readonly RecordedCall[])[];
   }[];
   /** Int32s: arrivals, tickets. */
@@ -21,9 +21,9 @@ export interface RecordJob {
 
 const ARRIVALS = 0;
 const TICKETS = 1;
-/** Looks at the other threads before this one lets them have the processor. */
+/** Polls before the thread blocks until the others arrive. */
 const LOOKS = 20_000;
-/** How long a thread may sleep between a reading of the clock and the word. */
+/** How long a thread may sleep between a clock reading and the access to the word. */
 const STALLS_MS = [0, 0, 0.02, 0.1] as const;
 
 function meet(shared: Int32Array, arrivals: number): void {
@@ -48,7 +48,7 @@ serve((job: RecordJob, me): Operation<RecordedCall>[][] => {
     let nowUs = now();
     limiter.clock.now = () => {
       nowUs = now();
-      // As if the thread lost the processor here.
+      // Simulates losing the processor here.
       Atomics.wait(asleep, 0, 0, random.pick(STALLS_MS));
       return nowUs;
     };

@@ -5,15 +5,17 @@ import { Random } from '../support/random.ts';
 import { type AnyLimiter, Attempts } from '../support/random-call.ts';
 import { serve } from '../support/serve.ts';
 
-/** Thread 0 makes calls on a limiter while the other one writes nonsense over it, and mends it. */
+/**
+ * Thread 0 calls a limiter while the other thread overwrites its memory, and sometimes restores it.
+ */
 export interface ScribbleJob {
   readonly handle: LimiterHandle;
   readonly bytes: SharedArrayBuffer;
-  /** How many of the bytes are written over: all that are in use. */
+  /** The number of bytes to overwrite: all that are in use. */
   readonly used: number;
-  /** Int32s: calls made; whether they are over; scribbles. */
+  /** Int32s: number of calls; whether they are over; number of overwrites. */
   readonly progress: SharedArrayBuffer;
-  /** How many calls and scribbles there are to be, at least. */
+  /** Minimum number of calls and of overwrites. */
   readonly least: number;
   readonly seed: number;
 }
@@ -24,9 +26,9 @@ export interface Scribbled {
   readonly failures: readonly string[];
 }
 
-/** Calls after which it is hopeless that the other thread gets to run. */
+/** After this many calls the other thread is unlikely to run at all. */
 const MOST = 50_000_000;
-/** Attaching reads what no call looks at again. */
+/** Re-attaches this often, because attaching reads fields that calls don't. */
 const CALLS_AN_ATTACHMENT = 500;
 
 function attached(handle: LimiterHandle): AnyLimiter {
@@ -58,7 +60,7 @@ serve(({ handle, bytes, used, progress, least, seed }: ScribbleJob, me): Scribbl
     Atomics.store(at, 1, 1);
   } else {
     const pristine = new Uint8Array(bytes, 0, used).slice();
-    // The other thread attaches to what is still whole.
+    // The other thread attaches before the memory is damaged.
     while (Atomics.load(at, 0) === 0) Atomics.wait(at, 0, 0, 1);
     while (Atomics.load(at, 1) === 0) {
       scribble(random, bytes, 0, used);

@@ -2,14 +2,14 @@ import { allOf, attach, type LimiterHandle } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Waits for tokens, and tells when it got them. */
+/** Waits for tokens, and reports when it got them. */
 export interface SleepJob {
   readonly handle: LimiterHandle<'token-bucket'>;
-  /** Must agree as well. */
+  /** A second limiter that must also admit. */
   readonly also?: LimiterHandle<'token-bucket'>;
   readonly call: 'wait' | 'waitSync';
   readonly waits: number;
-  /** Arrived at after each wait. */
+  /** The thread arrives here after each wait. */
   readonly ended: SharedArrayBuffer;
 }
 

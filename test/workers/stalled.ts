@@ -2,13 +2,13 @@ import { attach, type LimiterHandle } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Makes one call on a bucket, and is descheduled between its reading of the clock and its loop. */
+/** Makes one call on a bucket, and is suspended between its clock reading and its loop. */
 export interface StalledJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly call: StalledCall;
-  /** Arrived at once the clock was read. */
+  /** The thread arrives here once it has read the clock. */
   readonly hasRead: SharedArrayBuffer;
-  /** Waited at before the call goes on. */
+  /** The thread waits here before the call continues. */
   readonly mayGoOn: SharedArrayBuffer;
 }
 

@@ -3,15 +3,15 @@ import { workerData } from 'piscina';
 import { attach, type LimiterHandle } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 
-/** What a task does before it tells when it started. */
+/** What a task does before it returns its start. */
 export interface ThrottledTask {
   readonly does: 'nothing' | 'throws' | 'meets' | 'waits';
-  /** Where those that meet arrive, and wait until so many have. */
+  /** A task that `meets` arrives here and waits for `arrivals`. */
   readonly gate?: SharedArrayBuffer;
   readonly arrivals?: number;
 }
 
-/** When it started, in microseconds of the limiter's clock, and in which thread. */
+/** When and in which thread it started, in microseconds of the limiter's clock. */
 export interface Started {
   readonly atUs: number;
   readonly thread: number;

@@ -2,21 +2,21 @@ import { attach, type LimiterHandle, systemClock } from '../../src/index.ts';
 import { Gate } from '../support/gate.ts';
 import { serve } from '../support/serve.ts';
 
-/** Reads a limiter's ticker clock beside the system clock, together with other threads. */
+/** Compares a limiter's ticker clock with the system clock, together with other threads. */
 export interface ReadJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly gate: SharedArrayBuffer;
-  /** How many arrivals open the gate. */
+  /** The number of arrivals that opens the gate. */
   readonly arrivals: number;
   readonly readings: number;
 }
 
 export interface ReadTimes {
-  /** The most that a reading was ahead of the system clock, read after it. */
+  /** The most that a reading was ahead of a later reading of the system clock. */
   readonly mostAheadUs: number;
-  /** The most that a reading was behind the one before it. */
+  /** The most that a reading was behind the previous one. */
   readonly mostBackUs: number;
-  /** Readings that were the one before again: the system clock's own hardly ever are. */
+  /** Readings equal to the previous one, which readings of the system clock hardly ever are. */
   readonly repeated: number;
 }
 

@@ -1,6 +1,6 @@
 import { FixedWindow, TickerClock } from '../../src/index.ts';
 
-// A process of its own, which must end by itself though its ticker goes on.
+// Runs in its own process, which must exit by itself while its ticker runs.
 const clock = await TickerClock.create({ periodMs: 0.1 });
 const window = FixedWindow.create({ limit: 1, intervalMs: 5, clock });
 window.tryConsume();

@@ -9,17 +9,19 @@ import { attach, type LimiterHandle } from '../../src/index.ts';
 import { RateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
 import { serve } from '../support/serve.ts';
 
-/** Makes so many traces, each of a root span and two children, on the limiter's clock as it stands. */
+/**
+ * Creates traces, each with a root span and two children, while the limiter's clock stands still.
+ */
 export interface TraceJob {
   readonly handle: LimiterHandle<'token-bucket'>;
   readonly traces: number;
 }
 
-/** What this thread exported in the job. */
+/** The spans that this thread exported. */
 export interface Traced {
   readonly roots: number;
   readonly children: number;
-  /** The attributes of all root spans, without repetition. */
+  /** The distinct attributes of all root spans. */
   readonly attributes: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { FixedWindow, type LimiterHandle } from '../../src/index.ts';
 import { type TwoStepHandle, TwoStepWindow } from '../support/two-step-window.ts';
 import { Gate } from '../support/window-threads.ts';
 
-/** Where the call that opens a window is held. */
+/** The point at which the call that opens a window is suspended. */
 export type OpenerData = { readonly gate: SharedArrayBuffer } & (
   | { readonly at: 'between the steps'; readonly handle: TwoStepHandle }
   | {
@@ -24,7 +24,7 @@ function openTwoStep(handle: TwoStepHandle): boolean {
   return new TwoStepWindow(handle, hold).tryConsume();
 }
 
-/** Holds the call at its first reading of the clock, which comes before the exchange. */
+/** Suspends the call at its first clock reading, which comes before the exchange. */
 function openFixed(handle: LimiterHandle<'fixed-window'>): boolean {
   const window = FixedWindow.attach(handle);
   const now = window.clock.now.bind(window.clock);
@@ -37,7 +37,7 @@ function openFixed(handle: LimiterHandle<'fixed-window'>): boolean {
   return window.decide().allowed;
 }
 
-/** Holds the call after its exchange, which can be watched in JavaScript alone. */
+/** Suspends the call after its exchange, which can be intercepted in JavaScript only. */
 function openFixedAndLinger(handle: LimiterHandle<'fixed-window'>): boolean {
   const window = FixedWindow.attach({ ...handle, kernel: 'atomics' });
   const exchange = Atomics.compareExchange;

@@ -8,13 +8,15 @@ export interface TrafficData {
   readonly start: SharedArrayBuffer;
   readonly stop: SharedArrayBuffer;
   readonly maxTokens: number;
-  /** Most microseconds by which a call in fifty moves a manual clock; 0 leaves it alone. */
+  /** One call in fifty moves a manual clock by up to this many microseconds; 0 disables it. */
   readonly stepUs: number;
-  /** Tokens admitted, counted after each call, for a thread that will not live to tell. */
+  /** Tokens admitted, counted after each call, for threads that are killed before they report. */
   readonly tally: SharedArrayBuffer;
 }
 
-/** What was admitted in one round, as pairs: the clock's reading that it stands on, and tokens. */
+/**
+ * The admissions of one round, as pairs of the clock reading on which they are based, and tokens.
+ */
 export type TrafficRound = Float64Array;
 
 const CALLS_A_ROUND = 2_000;

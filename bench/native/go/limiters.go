@@ -1,9 +1,9 @@
-// Limiters of Go on one bucket that all threads share, called like the loop of loop.cpp: the
-// threads warm up, wait for a gate, and call for some time.
+// Go limiters on one bucket shared by all threads, measured like the loop of loop.cpp: the threads warm
+// up, wait for a gate, and then call for some time.
 //
 //	limiters rate|juju THREADS RATE BURST INITIAL WARM_UP_MS MEASURE_MS
 //
-// Prints { "calls", "admitted", "elapsedNs" } in JSON. Each is a sum over the threads.
+// Prints { "calls", "admitted", "elapsedNs" } as JSON, each summed over the threads.
 package main
 
 import (
@@ -27,8 +27,8 @@ type counts struct {
 	ElapsedNs int64 `json:"elapsedNs"`
 }
 
-// A consumer calls a limiter again and again for some time. Each limiter has its own, so that the
-// call is a direct one.
+// A consumer calls a limiter in a loop for some time. Each limiter has its own consumer, so that the
+// call is direct.
 type consumer func(length time.Duration) counts
 
 func consumeRate(perSecond float64, burst, initial int64) consumer {
@@ -92,7 +92,7 @@ func main() {
 	consume := limiters[os.Args[1]](number(os.Args[3]), int64(number(os.Args[4])), int64(number(os.Args[5])))
 	warmUp, measure := milliseconds(os.Args[6]), milliseconds(os.Args[7])
 
-	// Each goroutine has a thread of its own, and as many run as there are.
+	// Each goroutine has its own thread, and all of them run at the same time.
 	if threads > runtime.NumCPU() {
 		runtime.GOMAXPROCS(threads)
 	}

@@ -1,4 +1,4 @@
-/** Instants in microseconds, one for each admission, in the order in which a thread handled them. */
+/** Admission instants in microseconds, in the order in which one thread handled them. */
 export class AdmissionLog {
   #instants = new Float64Array(256);
   #count = 0;
@@ -13,7 +13,7 @@ export class AdmissionLog {
     this.#count += 1;
   }
 
-  /** What was appended since the last call, in an array of its own that can be transferred. */
+  /** The entries appended since the last call, copied to an array that can be transferred. */
   take(): Float64Array<ArrayBuffer> {
     const taken = this.#instants.slice(0, this.#count);
     this.#count = 0;
@@ -21,7 +21,7 @@ export class AdmissionLog {
   }
 }
 
-/** Joins the logs of several threads into one, in ascending order. */
+/** Merges the logs of several threads in ascending order. */
 export function mergeAdmissions(logs: readonly Float64Array[]): Float64Array {
   const merged = new Float64Array(logs.reduce((sum, log) => sum + log.length, 0));
   let offset = 0;
@@ -32,7 +32,7 @@ export function mergeAdmissions(logs: readonly Float64Array[]): Float64Array {
   return merged.sort();
 }
 
-/** How many of `instants` lie in each `slotUs` of the time from `startUs` to `endUs`. */
+/** Counts the instants in each slot of `slotUs` between `startUs` and `endUs`. */
 export function countPerSlot(
   instants: Float64Array,
   { startUs, endUs, slotUs }: { startUs: number; endUs: number; slotUs: number },

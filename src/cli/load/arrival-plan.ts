@@ -1,6 +1,6 @@
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 
-/** A bucket that names its first instant at a known time, in the near future. */
+/** A bucket whose first instant lies at a known time in the near future. */
 export interface ArrivalPlan {
   readonly bucket: TokenBucket;
   /** The instant of the first request. */
@@ -8,11 +8,11 @@ export interface ArrivalPlan {
 }
 
 /**
- * Makes the bucket that all threads share. Its first token falls due about `leadMs` from now, and
- * then it holds that one token, whatever the burst: the burst is there to catch up with what the
- * client missed, not to open with a blow.
+ * Creates the bucket that all threads share. Its first token falls due about `leadMs` from now. At
+ * that instant the bucket holds one token, whatever the burst: the burst is for catching up after a
+ * stall, not for opening with a spike.
  *
- * To that end the bucket starts in debt: tokens that would have come until then are taken already.
+ * The bucket therefore starts in debt: the tokens that flow in until then are already taken.
  */
 export function planArrivals(rate: number, burst: number, leadMs: number): ArrivalPlan {
   const flowing = (rate * leadMs) / 1_000;
@@ -23,7 +23,7 @@ export function planArrivals(rate: number, burst: number, leadMs: number): Arriv
     bucket.reserve(n);
     debt -= n;
   }
-  // A look at what comes next. Nobody else holds the bucket yet, so cancelling leaves no trace.
+  // Reads the next instant. No one else has the bucket yet, so the cancellation always succeeds.
   const first = bucket.reserve();
   if (first === undefined) throw new Error('a reservation without a maximum wait was refused');
   first.cancel();

@@ -31,33 +31,33 @@ import { renderSummary } from './summary.ts';
 const DEFAULT_CONNECTIONS = 64;
 
 const NOTES = `
-All threads share one limiter, so --rate is the rate of them all: it is met exactly, and never
-exceeded in any interval. Latency counts from the instant at which a request was due, so that a
-server that stalls cannot hide it by delaying the requests that follow. Requests that time out, or
-find no free connection until 250 ms after the end, count with the time that they waited.
+All threads share one limiter, so --rate is their total rate. It is met exactly and never exceeded
+in any interval. Latency is measured from the instant at which a request was due, so a stalled
+server cannot hide its stall by delaying later requests. Requests that time out, or get no
+connection within 250 ms after the end, count with the time that they waited.
 
-On a terminal the keys + and - change the rate by 10 % while it runs; so does --ramp, in small steps.
-Requests that are scheduled already move with it, and the guarantee is checked across all changes.
+On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
+steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
 
-With --redis several processes, on any machines, share --rate through a Redis server: give all the same
---rate and --burst. Needs the package redis. Each request costs a command there. What a process has
-ordered ahead and not sent when it ends, up to 100 ms of the rate, is sent by nobody.
+With --redis, several processes on any machines share --rate through a Redis server. Give all of
+them the same --rate and --burst. This needs the package redis, and one Redis command per request.
+When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.
 
 Exit code: 0 if all is well; 1 if no request succeeded, a thread crashed or the command line is
-wrong; 2 if the limiter let more requests through than it guarantees; 130 if it was interrupted
+invalid; 2 if the limiter admitted more requests than it guarantees; 130 if it was interrupted
 before the first request, or twice.
 
 Examples:
-  zerotime load                                      2,000/s for 10 s against a server of its own
+  zerotime load                                      2,000/s for 10 s against an embedded server
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
   zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;
 
-/** What commander makes of the command line. */
+/** The options as parsed by commander. */
 interface CommandOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
@@ -83,26 +83,26 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 export function loadCommand(version: string): Command {
   return new Command('load')
     .description('Drive an HTTP server at one exact rate from many threads.')
-    .argument('[url]', 'what to request; without it, a server of its own is started', parseUrl)
+    .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
     .addOption(
-      option('-r, --rate <number>', 'requests per second, over all threads', parseRate).default(
+      option('-r, --rate <number>', 'requests per second over all threads', parseRate).default(
         2_000,
       ),
     )
     .addOption(
       option(
         '--ramp <from:to:time>',
-        'go from one rate to another, such as 500:5000:10s',
+        'move from one rate to another, such as 500:5000:10s',
         parseRamp,
       ).conflicts('rate'),
     )
     .addOption(
-      option('-t, --threads <number>', 'threads that make the requests', parseThreads).default(4),
+      option('-t, --threads <number>', 'threads that send the requests', parseThreads).default(4),
     )
     .addOption(
       option(
         '-c, --connections <number>',
-        `most connections, over all threads (default: ${DEFAULT_CONNECTIONS}, or one per thread)`,
+        `maximum connections over all threads (default: ${DEFAULT_CONNECTIONS}, or one per thread)`,
         parseConnections,
       ),
     )
@@ -112,37 +112,40 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '-b, --burst <number>',
-        'requests that may catch up at once after this client stalled',
+        'requests that may be sent at once to catch up after a stall of this client',
         parseBurst,
       ).default(1),
     )
     .addOption(
       option('-m, --method <name>', 'HTTP method (default: GET, or POST with --body)', parseMethod),
     )
-    .option('-H, --header <name: value>', 'header to send; may be given again', parseHeader)
-    .addOption(option('--body <text>', 'body to send, or @file for that of a file', parseBody))
+    .option('-H, --header <name: value>', 'header to send; repeatable', parseHeader)
     .addOption(
-      option('--timeout <time>', 'time for each request, from its sending', parseDuration).default(
-        5_000,
-        '5s',
-      ),
+      option('--body <text>', 'body to send, or @file for the content of a file', parseBody),
+    )
+    .addOption(
+      option(
+        '--timeout <time>',
+        'timeout of each request, from its sending',
+        parseDuration,
+      ).default(5_000, '5s'),
     )
     .addOption(
       option(
         '--redis <url>',
-        'share the rate with all processes that name this Redis server and key',
+        'share the rate with all processes that use this Redis server and key',
         parseRedisUrl,
       ).conflicts('ramp'),
     )
     .addOption(
       option(
         '--redis-key <name>',
-        "key of the limit on the Redis server (default: of the target's origin)",
+        "key of the limit on the Redis server (default: from the target's origin)",
         parseRedisKey,
       ),
     )
     .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
-    .option('--report <file>', 'write a page with charts, which needs no network', parseOutputPath)
+    .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
@@ -159,12 +162,12 @@ function loadOptions(
   const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, threads);
   if (connections < threads) {
     command.error(
-      `error: --connections must be at least --threads, ${threads}, as each thread needs one; ` +
+      `error: --connections must be at least --threads, ${threads}, because each thread needs one; ` +
         `got ${connections}`,
     );
   }
   if (given.redis !== undefined && url === undefined) {
-    command.error('error: --redis needs the url of a target, which all processes share');
+    command.error('error: --redis needs the url of a target, shared by all processes');
   }
   return {
     url,
@@ -190,7 +193,7 @@ function fleetOptions(url = '', given: CommandOptions): FleetOptions | undefined
   return { url: redis, key, rate, burst };
 }
 
-/** Runs, shows and writes; returns the exit code. */
+/** Runs the load and prints and writes its result; returns the exit code. */
 async function load(
   options: LoadOptions,
   { json, report }: Pick<CommandOptions, 'json' | 'report'>,

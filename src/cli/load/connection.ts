@@ -1,10 +1,10 @@
 import { Client, type Dispatcher } from 'undici';
 import type { LoadOptions } from './options.ts';
 
-/** A request as undici takes it; the same for every request of a run. */
+/** The request in undici's form, built once per run. */
 export type RequestTemplate = Dispatcher.DispatchOptions;
 
-/** Translates the options of a run to a request, once. */
+/** Converts the options of a run to an undici request. */
 export function requestTemplate(
   url: URL,
   { method, headers, body }: Pick<LoadOptions, 'method' | 'headers' | 'body'>,
@@ -19,7 +19,7 @@ export function requestTemplate(
   };
 }
 
-/** One TCP or TLS connection, opened with its first request and opened again after a failure. */
+/** One TCP or TLS connection. Opened by its first request and reopened after a failure. */
 export class Connection {
   readonly #origin: string;
   #client: Client | undefined;
@@ -31,7 +31,7 @@ export class Connection {
   dispatch(request: RequestTemplate, handler: Dispatcher.DispatchHandler): void {
     this.#client ??= new Client(this.#origin, {
       pipelining: 1,
-      // Undici's timeouts are about a second coarse: the sender keeps time itself.
+      // Undici's timeouts are only accurate to about a second, so the sender has its own.
       headersTimeout: 0,
       bodyTimeout: 0,
       connectTimeout: 0,
@@ -39,9 +39,9 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** Gives up whatever goes on, connecting included. The next request opens a new connection. */
+  /** Aborts what is in progress, connecting included. The next request opens a new connection. */
   reset(): void {
-    // The handler hears of it, if there is one; nobody waits for the socket to be closed.
+    // Pending requests fail through their handlers; nothing waits for the socket to close.
     this.#client?.destroy().catch(() => undefined);
     this.#client = undefined;
   }

@@ -5,49 +5,49 @@ import { RateCourse } from './rate-course.ts';
 import type { RateMeter } from './rate-meter.ts';
 import type { ThreadHandle } from './thread-handle.ts';
 
-/** Time for a stop to reach the threads, so that all end at the same instant. */
+/** Time for a stop to reach all threads, so that they end at the same instant. */
 const STOP_LEAD_US = 20_000;
-/** On top of the timeout of the last request: a thread that takes longer has got stuck. */
+/** Grace period after the timeout of the last request; a thread that takes longer is stuck. */
 const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
-/** From one step of a ramp to the next. */
+/** Time between two steps of a ramp. */
 const RAMP_STEP_MS = 100;
 /**
- * Slots are at least 1 us apart. The run begins half of that before its first slot and ends half of
- * that before the first slot beyond it, so that no rounding moves a slot across.
+ * Slots are at least 1 us apart. The run starts and ends half a microsecond before a slot, so that
+ * rounding cannot move a slot across either end.
  */
 export const HALF_SLOT_US = 0.5;
 
-/** How far a run has got. */
+/** The progress of a run. */
 export interface Progress {
   readonly elapsedMs: number;
-  /** Requests per second over the last second or so; undefined at the very start. */
+  /** Requests per second over the last second; undefined at the start. */
   readonly rateNow: number | undefined;
-  /** The rate that is asked for now; undefined as long as it was never changed. */
+  /** The current target rate; undefined until it is first changed. */
   readonly rateWanted: number | undefined;
   readonly admitted: number;
   readonly failed: number;
   /** Requests in flight or queued. */
   readonly waiting: number;
-  /** No further request is made; those under way are waited for. */
+  /** No more requests come due; the run waits for those in flight. */
   readonly finishing: boolean;
 }
 
 export interface RunHooks {
-  /** Ends the run early when it is aborted. */
+  /** Ends the run early when aborted. */
   readonly stop: AbortSignal;
   readonly onStart?: (url: string) => void;
   readonly onProgress?: (progress: Progress) => void;
   /**
-   * Is given, when the run has begun, what multiplies the rate by a factor from then on, within the
-   * rates that there can be.
+   * Called once the run has begun, with a function that multiplies the rate by a factor, clamped to
+   * the valid rates.
    */
   readonly onSteerable?: (steer: (factor: number) => void) => void;
-  /** Another worker in place of the load thread's, for tests. */
+  /** For tests: replaces the worker of the load threads. */
   readonly loadWorker?: URL;
 }
 
-/** From the first request to the last, and the rates in between. */
+/** The time from the first request to the last, and the rate over that time. */
 export interface RunWindow {
   readonly startUs: number;
   readonly endUs: number;
@@ -55,7 +55,7 @@ export interface RunWindow {
   readonly course: RateCourse;
 }
 
-/** Starts all threads, and returns when the last of them is done. */
+/** Starts all threads and waits for them to finish. */
 export async function drive(
   { durationMs, timeoutMs, ramp }: LoadOptions,
   threads: readonly ThreadHandle[],
@@ -79,8 +79,8 @@ export async function drive(
     const outstanding = reservationsAhead(rate, threads.length);
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
-  // A change before the first request would move the start of the run. The rate of a fleet is not this
-  // process's to change.
+  // Before the first request a change would move the start of the run, and a fleet's rate is not
+  // ours to change.
   const steerable = setTimeout(
     () => {
       if (aheadUs === undefined) onSteerable?.((factor) => setRate(course.rate * factor));
@@ -126,7 +126,7 @@ export async function drive(
   await Promise.all(
     threads.map(async (thread) => {
       await thread.done;
-      // Without one thread the load is not the one that was asked for.
+      // With a thread missing, the load no longer has the requested rate.
       if (thread.crash !== undefined) endEarly();
     }),
   );

@@ -2,14 +2,14 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 
-/** What the embedded server tells the main thread once it listens. */
+/** The embedded server's message to the main thread once it listens. */
 export interface ServerListening {
   readonly url: string;
 }
 
 const GREETING = Buffer.from('zerotime\n');
 
-/** An HTTP server that answers every request at once: with the body that came, or a greeting. */
+/** An HTTP server that answers at once with the request's body, or with a greeting. */
 function createEchoServer(): Server {
   return createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -22,7 +22,7 @@ function createEchoServer(): Server {
   });
 }
 
-/** Serves on a free port of the loopback interface for as long as the thread lives. */
+/** Serves on a free loopback port until the thread ends. */
 export function runEchoServer(port: MessagePort): void {
   const server = createEchoServer();
   server.listen(0, '127.0.0.1', () => {

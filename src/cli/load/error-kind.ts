@@ -1,4 +1,4 @@
-/** What a request can fail with, as a user would say it. */
+/** The kinds of request errors, as shown to the user. */
 export type ErrorKind =
   | 'timed out'
   | 'unsent'
@@ -31,13 +31,13 @@ const KIND_OF_CODE = new Map<string, ErrorKind>([
   ['EADDRNOTAVAIL', 'no free local port'],
 ]);
 
-// OpenSSL and node:tls have no common prefix for their codes.
+// The codes of OpenSSL and node:tls share no prefix.
 const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)|_CERT_|EPROTO/;
 
-/** Sorts an error of a request into its kind. */
+/** Classifies a request error. */
 export function errorKind(error: unknown): ErrorKind {
   const { code, name } = error as { code?: unknown; name?: unknown };
-  // It has a code only for some of the things that a response can have wrong.
+  // Undici sets a code only for some malformed responses.
   if (name === 'HTTPParserError') return 'bad response';
   if (typeof code !== 'string') return 'other error';
   const known = KIND_OF_CODE.get(code);

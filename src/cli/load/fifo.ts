@@ -1,4 +1,4 @@
-/** First in, first out, in constant time at any length (`Array.shift` moves all that is left). */
+/** A queue with amortized constant-time operations; `Array.shift` may move all items. */
 export class Fifo<T> {
   #items: T[] = [];
   #head = 0;
@@ -7,7 +7,7 @@ export class Fifo<T> {
     return this.#items.length - this.#head;
   }
 
-  /** The oldest item, which stays; undefined when there is none. */
+  /** The oldest item, without removing it; undefined if the queue is empty. */
   peek(): T | undefined {
     return this.#items[this.#head];
   }
@@ -20,12 +20,12 @@ export class Fifo<T> {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#head];
     this.#head += 1;
-    // Cutting off what was taken costs as much as what is left: do it when that is the lesser half.
+    // Compacting costs as much as the items left, so wait until they are the smaller half.
     if (this.#head > 1024 && this.#head * 2 > this.#items.length) this.#compact();
     return item;
   }
 
-  /** Looks at all items, the oldest first. */
+  /** Visits all items, oldest first. */
   forEach(look: (item: T) => void): void {
     for (let at = this.#head; at < this.#items.length; at++) look(this.#items[at] as T); // in bounds
   }

@@ -8,12 +8,12 @@ export interface FleetReservationsOptions {
   readonly fleet: Pick<Fleet, 'link' | 'bucket'>;
   /** How far the server's clock is ahead of ours. */
   readonly aheadUs: number;
-  /** How many to have bought or ordered ahead of those that are taken. */
+  /** How many reservations to hold or have on order. */
   readonly stock: number;
-  /** Nothing is bought before, nor once what was bought is due later. */
+  /** Buys from this instant on, and until a reservation is due after `endUs`. */
   readonly startUs: number;
   readonly endUs: number;
-  /** One can be had now. */
+  /** Called when a reservation has arrived. */
   readonly onBought: () => void;
 }
 
@@ -21,7 +21,7 @@ interface Due {
   readonly dueUs: number;
 }
 
-/** Reservations of a bucket on a server, bought ahead so that one can be had at once. */
+/** Reservations on a server's bucket, bought ahead so that `reserve` can answer at once. */
 export class FleetReservations {
   readonly clock = systemClock;
   readonly #options: FleetReservationsOptions;
@@ -35,18 +35,18 @@ export class FleetReservations {
     const { signal } = this.#end;
     systemClock.sleep(options.startUs, { signal }).then(
       () => this.#order(),
-      () => undefined, // it was closed
+      () => undefined, // closed before the start
     );
   }
 
-  /** The one that is due next; undefined if none is there yet. */
+  /** Takes the oldest reservation; undefined if none has arrived yet. */
   reserve(): Due | undefined {
     const next = this.#bought.shift();
     this.#order();
     return next;
   }
 
-  /** Buys no more. */
+  /** Stops buying. */
   close(): void {
     this.#end.abort();
   }
@@ -64,12 +64,12 @@ export class FleetReservations {
     const { fleet, aheadUs, endUs, onBought } = this.#options;
     try {
       const { waitUs, nowUs } = await fleet.bucket.acquire(1, Number.POSITIVE_INFINITY);
-      // In this order: the time of a server counts from 1970, so far that a double has little of a fraction.
+      // Subtract first: server times count from 1970, so adding a fraction to them would round it.
       const dueUs = nowUs - aheadUs + waitUs;
       this.#latestUs = Math.max(this.#latestUs, dueUs);
       this.#bought.push({ dueUs });
     } catch (error) {
-      // What is not bought is not sent; the run goes on when the server answers again.
+      // An outage of the server only delays requests; the run continues when it answers again.
       if (isUnreachable(error)) {
         await untilRetry(fleet.link, endUs, this.#end.signal, error).catch(() => undefined);
       } else if (!this.#end.signal.aborted) throw error;

@@ -3,9 +3,9 @@ import { RemoteBucket } from '../../integrations/redis/remote-bucket.ts';
 import { scheduleOf } from '../../limiters/limit.ts';
 import { systemClock } from '../../time/system-clock.ts';
 
-/** Where the limit lies that several processes keep together. Plain data: it is sent to the threads. */
+/** A limit shared by several processes. Plain data, because it is sent to the threads. */
 export interface FleetOptions {
-  /** Of a Redis or Valkey server. */
+  /** The URL of a Redis or Valkey server. */
   readonly url: string;
   readonly key: string;
   readonly rate: number;
@@ -13,17 +13,17 @@ export interface FleetOptions {
 }
 
 const ANSWER_MS = 1_000;
-/** Answers of which the one that came soonest tells what the server's clock shows. */
+/** Number of clock readings; the one that arrives soonest gives the best estimate. */
 const LOOKS = 16;
 
-/** A connection to the limit of a fleet. */
+/** A connection to the shared limit. */
 export interface Fleet {
   readonly link: Link;
   readonly bucket: RemoteBucket;
   close(): void;
 }
 
-/** @throws Error if there is no client, or no server */
+/** @throws Error if the client package is missing or the server is unreachable. */
 export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promise<Fleet> {
   const { createClient } = await import('redis').catch((cause: unknown) => {
     throw new Error('--redis needs the package redis: npm install redis', { cause });
@@ -33,7 +33,7 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
   const schedule = scheduleOf({ rate, burst });
   const bucket = new RemoteBucket({ link, key, schedule, timeoutMs: ANSWER_MS });
   try {
-    // The client tries on and on; whether there is a server shows by the first answer.
+    // The client retries forever. The first answer shows whether the server is reachable.
     client.connect().catch(() => undefined);
     await bucket.balance();
   } catch (cause) {
@@ -53,9 +53,9 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
 }
 
 /**
- * How far the server's clock is ahead of ours, at least: an instant of it that is moved back by this has
- * come on the server when it comes here. All threads use the same number, or their schedules would not
- * fit together.
+ * Lower bound on how far the server's clock is ahead of ours: a server instant minus this has
+ * already passed on the server when it arrives here. All threads use the same value; otherwise
+ * their schedules would not fit together.
  */
 export async function measureAhead({ bucket }: Pick<Fleet, 'bucket'>): Promise<number> {
   let aheadUs = Number.NEGATIVE_INFINITY;

@@ -3,36 +3,36 @@ export function formatCount(n: number): string {
   return n.toLocaleString('en-US', { maximumFractionDigits: 0 });
 }
 
-/** At most three decimals, and none for the zeros at the end: `2,000`, `0.5`, `1,999.985`. */
+/** Up to three decimals without trailing zeros: `2,000`, `0.5`, `1,999.985`. */
 export function formatNumber(n: number): string {
   return n.toLocaleString('en-US', { maximumFractionDigits: 3 });
 }
 
-/** Per second, with the digits that count: `2,000`, `432.4`, `0.5`. */
+/** A rate per second, rounded to its significant digits: `2,000`, `432.4`, `0.5`. */
 export function formatRate(rate: number): string {
   const maximumFractionDigits = rate >= 1_000 ? 0 : rate >= 100 ? 1 : 3;
   return `${rate.toLocaleString('en-US', { maximumFractionDigits })}/s`;
 }
 
-/** A share of a whole, in percent; none of nothing is 0. */
+/** A share in percent; 0 if the whole is 0. */
 export function formatShare(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (100 * part) / whole;
-  // Not all is never shown as 100 %, and not nothing never as 0 %.
+  // Only a complete share shows as 100 %, and only an empty one as 0 %.
   const shown = part === whole || part === 0 ? percent : Math.min(Math.max(percent, 0.1), 99.9);
   return `${shown.toFixed(1)} %`;
 }
 
-/** Microseconds as milliseconds with about three digits that count, or as seconds. */
+/** Microseconds as milliseconds with about three significant digits, or as seconds. */
 export function formatLatency(us: number): string {
   const ms = us / 1_000;
-  // Each bound is where the form before it would be rounded up to one digit more.
+  // Each bound is the value at which the format above it would round up to one more digit.
   if (ms < 9.995) return `${ms.toFixed(2)} ms`;
   if (ms < 99.95) return `${ms.toFixed(1)} ms`;
   if (ms < 999.5) return `${ms.toFixed(0)} ms`;
   return ms < 9_995 ? `${(ms / 1_000).toFixed(2)} s` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** Milliseconds as a span of time: `500 ms`, `10 s`, `2 min 5 s`. */
+/** Milliseconds as a duration: `500 ms`, `10 s`, `2 min 5 s`. */
 export function formatSpan(ms: number): string {
   if (ms < 1_000) return `${formatNumber(ms)} ms`;
   if (ms < 120_000) return `${formatNumber(ms / 1_000)} s`;
@@ -50,7 +50,7 @@ export function formatSpan(ms: number): string {
 
 const LEVELS = '▁▂▃▄▅▆▇█';
 
-/** A row of bars, one for each value: `full` is the height of a whole one. */
+/** A sparkline with one bar per value; `full` is the value of a full bar. */
 export function sparkline(values: readonly number[], full: number): string {
   return values
     .map((value) => {
@@ -60,7 +60,7 @@ export function sparkline(values: readonly number[], full: number): string {
     .join('');
 }
 
-/** Marks up text for a terminal; a plain one returns it as it is. */
+/** Styles text for a terminal; the plain variant returns it unchanged. */
 export interface Paint {
   bold(text: string): string;
   dim(text: string): string;
@@ -83,7 +83,7 @@ export const COLOURS: Paint = {
   bad: ansi(31, 39),
 };
 
-/** Colours for a terminal that has them and for which NO_COLOR is not set. */
+/** Colours, unless the terminal has none or NO_COLOR is set. */
 export function paintFor(stream: NodeJS.WriteStream): Paint {
   return stream.isTTY && stream.hasColors() ? COLOURS : PLAIN;
 }

@@ -1,44 +1,44 @@
 import { type Flow, steadyFlow } from './rate-course.ts';
 
-/** A stretch of the log, and how much the guarantee allowed in it. */
+/** An interval of the log and the number of admissions that the guarantee allows in it. */
 interface Interval {
-  /** From its first admission to its last, both counted. */
+  /** Number of admissions in the interval, both ends included. */
   readonly lengthUs: number;
-  /** From the first admission of the log to the first of this stretch. */
+  /** Offset of the interval's first admission from the first of the log. */
   readonly startsAfterUs: number;
   readonly admitted: number;
-  /** burst + rate x length: a fraction, as tokens flow steadily. */
+  /** burst + rate x length: may be fractional, because tokens flow continuously. */
   readonly allowed: number;
 }
 
-/** What {@link checkGuarantee} found. */
+/** The result of {@link checkGuarantee}. */
 export interface GuaranteeVerdict {
   readonly held: boolean;
-  /** How many intervals were checked: every pair of admissions bounds one. */
+  /** Number of intervals checked: one for each pair of admissions. */
   readonly intervals: number;
-  /** The interval that came closest to what is allowed, or went furthest beyond it. */
+  /** The interval closest to its limit, or furthest beyond it. */
   readonly tightest: Interval | undefined;
-  /** In tokens: how far doubles may be off. Far below the one token that a violation has at least. */
+  /** Rounding tolerance in tokens, far below the one token that any violation exceeds it by. */
   readonly tolerance: number;
 }
 
-/** The limiter's unit of time: 1/S microsecond, with S so close to 4096 that it is no matter here. */
+/** The limiter's tick is 1/S us; S differs from 4096 by too little to matter here. */
 const TICK_US = 1 / 4096;
 
 /** The distance from `x` to the next larger double. */
 function ulp(x: number): number {
-  // 2^52 doubles lie between two powers of two. `floor(log2)` may be one too high next to a power
-  // of two, which doubles the result: harmless in a tolerance.
+  // There are 2^52 doubles between two powers of two. `floor(log2)` may be one too high near a
+  // power of two, which doubles the result: harmless for a tolerance.
   return x === 0 ? Number.MIN_VALUE : 2 ** (Math.floor(Math.log2(Math.abs(x))) - 52);
 }
 
 /**
- * By how many tokens the rounding of doubles may make a correct log look wrong.
+ * The tolerance in tokens for rounding errors in a correct log.
  *
- * Either end of an interval is off by at most one tick, as the limiter rounds its clock to ticks,
- * and by two roundings: of the wait, and of the clock's time plus that wait. That makes
- * `2 ticks + 4 ulp(latest instant)` of time. The check itself rounds four times, each time relative
- * to a number of tokens that is no larger than the log's length plus the burst.
+ * Each end of an interval is off by at most one tick, because the limiter rounds its clock to
+ * ticks, and by two roundings: of the wait, and of the clock's time plus that wait. In total this
+ * is `2 ticks + 4 ulp(latest instant)` of time. The check itself rounds four times, each time
+ * relative to a number of tokens no larger than the log's length plus the burst.
  */
 export function toleranceInTokens(
   latestUs: number,
@@ -51,16 +51,16 @@ export function toleranceInTokens(
 }
 
 /**
- * Checks a log of admissions against the guarantee of a token bucket: in every interval of length
- * t, at most `burst + rate x t` are admitted.
+ * Checks a log of admissions against the guarantee of a token bucket: any interval of length t
+ * contains at most `burst + rate x t` admissions. If the rate changed, `rate x t` is the sum over
+ * the times of each rate.
  *
- * An interval that starts and ends on an admission is the hardest of those that hold the same
- * admissions, so it is enough to look at pairs i <= j: `j - i + 1 <= burst + rate * (x_j - x_i)`.
- * For each j the hardest i is the one with the least `i - rate * x_i`, and that is a running
- * minimum, so that all pairs are checked in one pass.
+ * Among intervals with the same admissions, the shortest is the tightest: it starts and ends on an
+ * admission. So it is enough to check pairs i <= j: `j - i + 1 <= burst + rate * (x_j - x_i)`. For
+ * each j the tightest i has the least `i - rate * x_i`, a running minimum, so one pass checks all
+ * pairs.
  *
- * @param instants microseconds, in ascending order
- * Where the rate changed, `rate x t` is what flowed: each rate for its time.
+ * @param instants microseconds in ascending order
  *
  * @param rate tokens per second
  */
@@ -81,8 +81,8 @@ export function checkGuarantee(
   let previous = first;
   let least = Number.POSITIVE_INFINITY;
   let worst = Number.NEGATIVE_INFINITY;
-  // Where many intervals are equally tight, as in a perfect schedule, the longest is shown: hence
-  // the start and the end move only for more than the tolerance, and for no less, respectively.
+  // Of equally tight intervals, as in a perfect schedule, report the longest: the start moves only
+  // for a difference above the tolerance, the end for any difference down to minus the tolerance.
   let startLead = Number.POSITIVE_INFINITY;
   let startIndex = 0;
   let tightStart = 0;
@@ -92,7 +92,7 @@ export function checkGuarantee(
       throw new RangeError(`instants must be in ascending order: ${instant} follows ${previous}`);
     }
     previous = instant;
-    // Instants on one clock are multiples of the same power of two, so this subtraction is exact.
+    // Instants of one clock are multiples of the same power of two, so this subtraction is exact.
     const lead = index - flow.tokens(first, instant);
     least = Math.min(least, lead);
     if (lead < startLead - tolerance) {

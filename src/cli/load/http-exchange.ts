@@ -1,12 +1,12 @@
 import type { Dispatcher } from 'undici';
 
-/** How an exchange ended: with a response, whatever its status, or with an error. */
+/** How an exchange ended: with a response of any status, or with an error. */
 export type Outcome =
   | { readonly ended: 'response'; readonly status: number }
   | { readonly ended: 'error'; readonly error: Error };
 
 /**
- * One request and its response, as undici's handler: the body is read and thrown away.
+ * One request and its response, as an undici handler that discards the body.
  */
 export class HttpExchange implements Dispatcher.DispatchHandler {
   readonly dueUs: number;
@@ -25,7 +25,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#onEnd = onEnd;
   }
 
-  /** Empty, but undici tells the present form of handlers from the old one by it. */
+  /** Does nothing, but undici recognizes its current handler interface by this method. */
   onRequestStart(): void {}
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
@@ -42,7 +42,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#end({ ended: 'error', error });
   }
 
-  /** Makes it deaf to what undici may still report: the exchange is over. */
+  /** Ends the exchange: later events from undici are ignored. */
   giveUp(): void {
     this.#ended = true;
   }

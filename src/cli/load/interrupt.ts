@@ -1,11 +1,11 @@
 import { EXIT_INTERRUPTED } from './result.ts';
 
-/** `npm start` hands on the SIGINT that the terminal has sent to this process already. */
+/** Under `npm start` one Ctrl-C arrives twice: from the terminal and forwarded by npm. */
 const SAME_KEYPRESS_MS = 500;
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Turns the first interrupt into an abort, to end cleanly; the second ends the process at once. */
+/** Turns the first interrupt into an abort, for a clean end; a second one exits at once. */
 export class Interrupt {
   readonly #abort = new AbortController();
   #firstAt = 0;
@@ -18,7 +18,7 @@ export class Interrupt {
     return this.#abort.signal;
   }
 
-  /** Leaves signals to their default action again. */
+  /** Restores the default handling of the signals. */
   dispose(): void {
     for (const name of SIGNALS) process.off(name, this.#onSignal);
   }

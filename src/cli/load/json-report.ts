@@ -5,12 +5,12 @@ import { SPANS } from './tally.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
-/** Writes everything that a run has found out. */
+/** Writes the full result of a run. */
 export function writeJsonReport(path: string, result: LoadResult, version: string): void {
   writeFileSync(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
 }
 
-/** The result as plain data; each number carries its unit in its name. */
+/** The result as plain data; the name of each number includes its unit. */
 function jsonReport(result: LoadResult, version: string): object {
   const { options, tally, guarantee, threads, admitted } = result;
   const { tightest } = guarantee;
@@ -73,7 +73,7 @@ function times(histogram: Histogram): object {
   ]);
   return {
     count: totalCount,
-    // An empty histogram has neither a mean nor a maximum.
+    // An empty histogram has neither mean nor maximum.
     ms:
       totalCount === 0
         ? null
@@ -82,7 +82,7 @@ function times(histogram: Histogram): object {
             ...Object.fromEntries(at),
             max: histogram.maxValue / 1_000,
           },
-    /** In microseconds; any HdrHistogram reads it. */
+    /** In microseconds; readable by any HdrHistogram. */
     hdrHistogram: encodeIntoCompressedBase64(histogram),
   };
 }

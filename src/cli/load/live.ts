@@ -2,7 +2,7 @@ import { SingleBar } from 'cli-progress';
 import type { Progress } from './drive.ts';
 import { formatCount, formatRate, formatSpan } from './format.ts';
 
-/** Shows how a run gets on. */
+/** Shows the progress of a run. */
 export interface Live {
   update(progress: Progress): void;
   stop(): void;
@@ -25,10 +25,10 @@ function bar(stream: NodeJS.WriteStream, durationMs: number): Live {
     barsize: 30,
     barCompleteChar: '█',
     barIncompleteChar: '░',
-    // Cut off at the terminal's width, instead of wrapped.
+    // Truncates at the terminal's width instead of wrapping.
     linewrap: true,
     clearOnComplete: true,
-    // Its own handler of SIGINT would end the process before the summary.
+    // The bar's own SIGINT handler would end the process before the summary.
     gracefulExit: false,
   });
   single.start(durationMs, 0, { elapsed: '0 s', words: 'starting' });
@@ -44,7 +44,7 @@ function bar(stream: NodeJS.WriteStream, durationMs: number): Live {
   };
 }
 
-/** A line about every second, for a file or a pipe. */
+/** About one line per second, for a file or a pipe. */
 function lines(stream: NodeJS.WritableStream): Live {
   let nextMs = PLAIN_EVERY_MS;
   return {
@@ -58,7 +58,7 @@ function lines(stream: NodeJS.WritableStream): Live {
   };
 }
 
-/** The live line that suits the stream. */
+/** A live line suited to the stream. */
 export function liveOn(stream: NodeJS.WriteStream, durationMs: number): Live {
   return stream.isTTY ? bar(stream, durationMs) : lines(stream);
 }

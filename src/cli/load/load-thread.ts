@@ -9,19 +9,19 @@ import { Pacer } from './pacer.ts';
 import { Sender } from './sender.ts';
 import { Tally } from './tally.ts';
 
-/** Often enough for a live rate, and little is lost if the thread crashes. */
+/** Short enough for a live rate, and to lose little if the thread crashes. */
 const REPORT_MS = 250;
 
 /**
- * How long after the end queued requests are still sent. One that came due in the last moments and
- * found its connections busy is no sign of a slow server yet.
+ * How long queued requests are still sent after the end. Those that came due in the last moments
+ * and found their connections busy do not yet mean that the server is slow.
  */
 const QUEUE_DRAIN_MS = 250;
 
-/** Commands to the server of a fleet that a thread has under way at a time. */
+/** Concurrent commands of one thread to the fleet's server. */
 const MOST_ORDERED = 64;
 
-/** One of the threads that make the load: the whole life of it. */
+/** One of the load threads. */
 export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   const post = (event: LoadEvent, transfer: ArrayBuffer[] = []) =>
     port.postMessage(event, transfer);
@@ -33,23 +33,22 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
     else pacer = startLoad(data, command, fleet, post, () => port.close());
   });
   rehearse(data.rehearsal, async () => {
-    // Should it fail, then this thread does.
+    // A failure here crashes the thread, which the main thread reports.
     fleet = data.fleet && (await joinFleet(data.fleet));
     post({ type: 'ready' });
   });
 }
 
 /**
- * Makes some requests to a server of our own, so that the first ones to the target find all code
- * loaded and compiled: else they would be late by some 20 ms, and be told as the target's latency.
+ * Warms up on our own server until all code is loaded and compiled. Otherwise the first requests to
+ * the target would be about 20 ms late, which would count as the target's latency.
  */
 function rehearse({ url, requests }: Rehearsal, onDone: () => void): void {
   const target = new URL(url);
   const bucket = TokenBucket.create({ rate: 1e6, burst: 1 });
   const tally = new Tally();
   const step = () => {
-    // Without success there is nothing to warm up with, and nothing lost but the first requests'
-    // speed.
+    // A failed warm-up only makes the first requests slower.
     if (tally.counters.sent === requests || tally.counters.failed > 0) {
       sender.close();
       onDone();

@@ -2,30 +2,30 @@ import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions } from './options.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
-/** What a thread warms up with, before the run. */
+/** The warm-up of a thread before the run. */
 export interface Rehearsal {
-  /** Of a server of our own: the target sees no request that is not in the result. */
+  /** The embedded server, so that the target only gets requests that are in the result. */
   readonly url: string;
   readonly requests: number;
 }
 
-/** What a load thread is started with, as its `workerData`. */
+/** The `workerData` of a load thread. */
 export interface LoadThreadData {
   readonly url: string;
   readonly rehearsal: Rehearsal;
-  /** Of this thread alone. */
+  /** Connections of this thread. */
   readonly connections: number;
   readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
   readonly timeoutMs: number;
-  /** How many reservations the thread holds ahead. */
+  /** Number of reservations that the thread holds ahead. */
   readonly outstanding: number;
-  /** Whether to keep the latencies by time, too. */
+  /** Whether to also record latencies by time. */
   readonly latencyByTime: boolean;
-  /** Where the limit lies, if not in the bucket of this process. */
+  /** The shared limit, if it is not the bucket of this process. */
   readonly fleet?: FleetOptions | undefined;
 }
 
-/** From the main thread to a load thread. */
+/** A message from the main thread to a load thread. */
 export type LoadCommand =
   | {
       readonly type: 'go';
@@ -36,27 +36,27 @@ export type LoadCommand =
       readonly startUs: number;
       readonly endUs: number;
     }
-  /** The rate of the bucket has changed. */
+  /** The rate has changed. */
   | {
       readonly type: 'rate';
-      /** How many reservations the thread holds ahead from now on. */
+      /** Number of reservations to hold ahead from now on. */
       readonly outstanding: number;
     }
-  /** Ends the run early. Requests that are due before `endUs` are still made. */
+  /** Ends the run early. Requests due before `endUs` are still sent. */
   | { readonly type: 'stop'; readonly endUs: number };
 
-/** From a load thread to the main thread. */
+/** A message from a load thread to the main thread. */
 export type LoadEvent =
-  /** All code is loaded; waiting for `go`. */
+  /** All code is loaded; the thread waits for `go`. */
   | { readonly type: 'ready' }
   | {
       readonly type: 'report';
-      /** The instants admitted since the last report. */
+      /** Instants admitted since the last report. */
       readonly admissions: Float64Array;
       readonly counters: RequestCounts;
       readonly waiting: number;
     }
-  /** The last message: every request has ended. */
+  /** The last message, after all requests have ended. */
   | {
       readonly type: 'done';
       readonly admissions: Float64Array;

@@ -3,26 +3,26 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { InvalidArgumentError } from 'commander';
 import type { FleetOptions } from './fleet.ts';
 
-/** Everything that a run depends on, as plain data: it is sent to the threads. */
+/** The options of a run. Plain data, because they are sent to the threads. */
 export interface LoadOptions {
-  /** Absolute http or https url; none for the embedded server. */
+  /** Absolute http or https URL; undefined for the embedded server. */
   readonly url: string | undefined;
-  /** Requests per second, over all threads; what a ramp ends at. */
+  /** Requests per second over all threads; with a ramp, its final rate. */
   readonly rate: number;
-  /** Goes from one rate to the other in so many milliseconds, and stays there. */
+  /** Moves from one rate to the other within `overMs`, then stays there. */
   readonly ramp: Ramp | undefined;
   readonly burst: number;
   readonly threads: number;
-  /** The most connections over all threads. */
+  /** Maximum number of connections over all threads. */
   readonly connections: number;
   readonly durationMs: number;
   readonly timeoutMs: number;
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: Uint8Array | undefined;
-  /** Whether to keep the latencies by time, for a report. */
+  /** Whether to record latencies by time, for a report. */
   readonly latencyByTime: boolean;
-  /** The limit that other processes keep too; then `rate` and `burst` are those of all together. */
+  /** A limit shared with other processes; `rate` and `burst` then apply to all of them together. */
   readonly fleet?: FleetOptions | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface Ramp {
 
 export type Header = readonly [name: string, value: string];
 
-/** A schedule of more than one slot per microsecond would outrun the clock. */
+/** More than one slot per microsecond would exceed the clock's resolution. */
 export const MAX_RATE = 1e6;
 export const MIN_RATE = 1e-3;
 const MAX_BURST = 1e6;
@@ -51,7 +51,7 @@ const UNIT_MS = new Map([
   ['h', 3_600_000],
 ]);
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** The connection's own headers: undici writes them, or they would change what a request is. */
+/** Set by undici for the connection; overriding them would change the meaning of the request. */
 const RESERVED_HEADERS = new Set([
   'content-length',
   'expect',
@@ -60,7 +60,7 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Commander puts the option and the value before it. */
+/** Commander prefixes the message with the option and its value. */
 function invalid(wanted: string): InvalidArgumentError {
   return new InvalidArgumentError(`It must be ${wanted}.`);
 }
@@ -74,7 +74,7 @@ export function parseRate(text: string): number {
   return rate;
 }
 
-/** From a rate to another within a time: `500:5000:10s`. */
+/** Two rates and the time of the change: `500:5000:10s`. */
 export function parseRamp(text: string): Ramp {
   const [from, to, over, ...rest] = text.split(':');
   if (from === undefined || to === undefined || over === undefined || rest.length > 0) {
@@ -103,7 +103,7 @@ export function parseBurst(text: string): number {
   return parseCount(text, MAX_BURST, 1);
 }
 
-/** A span of time, in milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
+/** A duration, returned in milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
 export function parseDuration(text: string): number {
   const [, amount = '', unit = 's'] = DURATION.exec(text) ?? [];
   const ms = amount === '' ? Number.NaN : Number(amount) * (UNIT_MS.get(unit) ?? Number.NaN);
@@ -113,7 +113,7 @@ export function parseDuration(text: string): number {
   return ms;
 }
 
-/** An absolute http or https url. */
+/** An absolute http or https URL. */
 export function parseUrl(text: string): string {
   const wanted = 'an absolute url, such as http://localhost:8080/path';
   if (!URL.canParse(text)) throw invalid(wanted);
@@ -127,7 +127,7 @@ export function parseUrl(text: string): string {
   return url.href;
 }
 
-/** The url of a Redis server. */
+/** The URL of a Redis server. */
 export function parseRedisUrl(text: string): string {
   const protocol = URL.canParse(text) ? new URL(text).protocol : '';
   if (protocol !== 'redis:' && protocol !== 'rediss:') {
@@ -142,7 +142,7 @@ export function parseRedisKey(text: string): string {
   return text;
 }
 
-/** An HTTP method. Only CONNECT is refused: it asks for a tunnel, and no response ends it. */
+/** Any HTTP method but CONNECT, which opens a tunnel that no response ends. */
 export function parseMethod(text: string): string {
   const method = text.toUpperCase();
   if (!TOKEN.test(method) || method === 'CONNECT') {
@@ -151,7 +151,7 @@ export function parseMethod(text: string): string {
   return method;
 }
 
-/** One `Name: value`, added to those before it. */
+/** One `Name: value`, appended to the previous ones. */
 export function parseHeader(text: string, before: readonly Header[] = []): Header[] {
   const colon = text.indexOf(':');
   const name = text.slice(0, colon).trim();

@@ -2,40 +2,41 @@ import type { Reservation } from '../../limiters/reservation.ts';
 import type { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Fifo } from './fifo.ts';
 
-/** What a pacer needs of a bucket. */
+/** The parts of a bucket that a pacer uses. */
 type Due = Pick<Reservation, 'dueUs'>;
 interface ReservingBucket extends Pick<TokenBucket, 'clock'> {
-  /** Undefined if there is none yet; then `wake` is called when there is. */
+  /** Undefined if no reservation is ready; `wake` is then called when one is. */
   reserve(): Due | undefined;
 }
 
 export interface PacerOptions {
   readonly bucket: ReservingBucket;
-  /** How many reservations to hold ahead. */
+  /** Number of reservations to hold ahead. */
   readonly outstanding: number;
   /** No request is due at or after this instant. */
   readonly endUs: number;
-  /** Whether the thread has nothing to listen for, so that it may sleep outright. */
+  /** Whether no events are pending on this thread, so that it may block. */
   readonly isIdle: () => boolean;
-  /** A request is due: `dueUs` is the instant that its reservation named, `nowUs` the time now. */
+  /**
+   * Called when a request is due: `dueUs` is its reservation's instant, `nowUs` the current time.
+   */
   readonly onDue: (dueUs: number, nowUs: number) => void;
-  /** No further request will come due. */
+  /** Called once no more requests will come due. */
   readonly onEnd: () => void;
 }
 
 /**
- * How far ahead all threads together reserve. A thread that is woken late then finds its requests
- * already scheduled, and the schedule of the others unbroken: a slot of the rate is only lost when
- * no thread at all reserved for this long. (On two
- * processors with ten threads that wanted them, 20 ms lost 6 % of the slots, 100 ms up to 1.5 %,
- * 250 ms none.)
+ * How far ahead all threads together reserve. If a thread wakes late, its requests are already
+ * scheduled and the other threads' schedule is unaffected. A slot is lost only if no thread
+ * reserves for this long. Measured with ten busy threads on two processors: 20 ms lost 6 % of the
+ * slots, 100 ms up to 1.5 %, 250 ms none.
  */
 const LOOKAHEAD_MS = 250;
 
-/** Timers have a granularity of 1 ms and fire up to 1 ms off, either way. */
+/** Timers have a resolution of 1 ms and fire up to 1 ms early or late. */
 const TIMER_SLACK_US = 1_000;
 
-/** The number of reservations that one of `threads` holds ahead: the same for all, at least one. */
+/** The number of reservations that each of `threads` holds ahead, at least one. */
 export function reservationsAhead(
   rate: number,
   threads: number,
@@ -45,16 +46,16 @@ export function reservationsAhead(
 }
 
 /**
- * Calls `onDue` for each reservation, at or after the instant at which it is due, never before.
+ * Calls `onDue` for each reservation at its instant or later, never before.
  *
- * It takes reservations ahead of time and waits for their instants, so the schedule comes from the
- * shared bucket alone: a late wake-up delays a request, but not the ones after it.
+ * Reservations are taken in advance, so the shared bucket alone defines the schedule: a late
+ * wake-up delays one request but not the following ones.
  */
 export class Pacer {
   readonly #options: PacerOptions;
-  /** The reservations held, in the order of their instants, which a change of the rate keeps. */
+  /** Reservations in order of their instants; a rate change preserves the order. */
   readonly #pending = new Fifo<Due>();
-  /** The one that was made last: while it lies past the end, no further ones are needed. */
+  /** The newest reservation: once it is due after the end, no more are needed. */
   #latest: Due | undefined;
   #outstanding: number;
   #endUs: number;
@@ -72,21 +73,24 @@ export class Pacer {
     this.#turn();
   }
 
-  /** To be called when the thread has become idle: it may now sleep, which is finer than timers. */
+  /**
+   * Call this when the thread becomes idle: it may then block, which is more precise than timers.
+   */
   wake(): void {
     this.#immediate ??= setImmediate(this.#turn);
   }
 
-  /** Moves the end forward. Requests that are due before it are still made. */
+  /** Moves the end to an earlier instant. Requests due before it are still sent. */
   stop(endUs: number): void {
     this.#endUs = Math.min(this.#endUs, endUs);
     this.wake();
   }
 
-  /** To be called when the rate has changed, with how many reservations to hold ahead from now on. */
+  /** Call this after a rate change, with the new number of reservations to hold ahead. */
   follow(outstanding: number): void {
     this.#outstanding = outstanding;
-    // Each looks where it is now, so that none misses too many changes.
+    // A reservation can follow a limited number of rate changes, so reading each instant keeps it
+    // current.
     this.#pending.forEach((due) => void due.dueUs);
     this.wake();
   }
@@ -102,16 +106,16 @@ export class Pacer {
     this.#arm();
   };
 
-  /** The next instant at which there is something to do: that of a request, or the end. */
+  /** The instant of the next request, or the end. */
   #nextUs(): number {
     return Math.min(this.#pending.peek()?.dueUs ?? this.#endUs, this.#endUs);
   }
 
-  /** Issues what is due now, and reserves as many again. */
+  /** Issues the requests that are due, and replaces their reservations. */
   #issue(): void {
     const { bucket, onDue } = this.#options;
-    // The time is read once: at rates beyond this thread's powers, requests come due as fast as
-    // they are issued, and it would never return to the event loop.
+    // Read the time once. If requests come due as fast as this thread can issue them, a fresh
+    // reading would keep it from returning to the event loop.
     const nowUs = bucket.clock.now();
     for (;;) {
       const dueUs = this.#pending.peek()?.dueUs;
@@ -128,8 +132,8 @@ export class Pacer {
   }
 
   /**
-   * Blocks the thread until the instant, if that is too close for a timer. Costs no CPU and wakes
-   * within about 0.1 ms, and nothing is missed: the thread is idle.
+   * Blocks the thread until the instant if that is too close for a timer. Uses no CPU, wakes within
+   * about 0.1 ms, and delays no events, because the thread is idle.
    *
    * @returns whether it slept
    */
@@ -142,7 +146,7 @@ export class Pacer {
 
   #arm(): void {
     const nextUs = this.#nextUs();
-    // The rate may go up until then, so what is due after the end may come before it.
+    // If the rate rises before the end, a request now due after the end may come due before it.
     if (nextUs >= this.#endUs && this.#options.bucket.clock.now() >= this.#endUs) {
       this.#ended = true;
       this.#options.onEnd();
@@ -153,7 +157,7 @@ export class Pacer {
       this.wake();
       return;
     }
-    // Wake early enough to sleep the rest; `#turn` looks at the clock again.
+    // Wake early and block for the rest: `#turn` checks the clock again.
     const delayMs = Math.max(1, Math.floor((leftUs - TIMER_SLACK_US) / 1_000));
     this.#timer = setTimeout(this.#turn, Math.min(delayMs, 60_000));
   }

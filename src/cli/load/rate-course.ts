@@ -1,14 +1,17 @@
-/** How many tokens flow, as the guarantee counts them. */
+/** The number of tokens that flow in, as used by the guarantee. */
 export interface Flow {
-  /** Between two instants, in microseconds. */
+  /** Tokens between two instants in microseconds. */
   tokens(fromUs: number, toUs: number): number;
   /** The highest rate, in tokens per second. */
   readonly highest: number;
-  /** By how many tokens an interval may hold more, because it is not known to the instant when rates changed. */
+  /**
+   * Extra tokens allowed in an interval, because the instants of rate changes are not known
+   * exactly.
+   */
   readonly blur: number;
 }
 
-/** The same rate all the time. */
+/** A constant rate. */
 export function steadyFlow(rate: number): Flow {
   const ratePerUs = rate / 1e6;
   return { tokens: (fromUs, toUs) => ratePerUs * (toUs - fromUs), highest: rate, blur: 0 };
@@ -17,11 +20,11 @@ export function steadyFlow(rate: number): Flow {
 interface Stretch {
   readonly sinceUs: number;
   readonly rate: number;
-  /** Tokens from the first stretch's start on. */
+  /** Tokens since the start of the first stretch. */
   readonly flowed: number;
 }
 
-/** The rate over the time of a run, each for as long as it was in force. */
+/** The rates of a run and the times at which they applied. */
 export class RateCourse implements Flow {
   readonly #stretches: [Stretch, ...Stretch[]];
   #latest: Stretch;
@@ -34,7 +37,7 @@ export class RateCourse implements Flow {
     this.#highest = rate;
   }
 
-  /** The rate in force. */
+  /** The current rate. */
   get rate(): number {
     return this.#latest.rate;
   }
@@ -43,7 +46,7 @@ export class RateCourse implements Flow {
     return this.#highest;
   }
 
-  /** An interval begins within one change at most, and then may hold what it brought meanwhile. */
+  /** An interval can start within at most one change, so the largest uncertainty is enough. */
   get blur(): number {
     return this.#blur;
   }
@@ -58,7 +61,7 @@ export class RateCourse implements Flow {
     return [Math.min(...this.#stretches.map(({ rate }) => rate)), this.#highest];
   }
 
-  /** Notes a change that came into force between two readings of the clock: meanwhile the higher rate counts. */
+  /** Records a change between two clock readings. In between, the higher rate is assumed. */
   change(rate: number, beforeUs: number, afterUs: number): void {
     const changeUs = Math.max(rate > this.rate ? beforeUs : afterUs, this.#latest.sinceUs);
     this.#blur = Math.max(this.#blur, (Math.abs(rate - this.rate) * (afterUs - beforeUs)) / 1e6);
@@ -72,7 +75,7 @@ export class RateCourse implements Flow {
   }
 
   #flowed(us: number): number {
-    // Most questions are about the latest stretches.
+    // Most queries are about the latest stretches.
     const stretch = this.#stretches.findLast(({ sinceUs }) => sinceUs <= us) ?? this.#stretches[0];
     return stretch.flowed + (stretch.rate / 1e6) * (us - stretch.sinceUs);
   }

@@ -1,10 +1,10 @@
 import type { ReadStream } from 'node:tty';
 
-/** One key press. The two undo each other. */
+/** The factor of one key press. The two keys undo each other. */
 const STEP = 1.1;
 const CTRL_C = '\x03';
 
-/** Reads + and - from a terminal while a load runs. */
+/** Reads + and - from the terminal during a run. */
 export class RateKeys {
   readonly #stdin: ReadStream;
   readonly #steer: (factor: number) => void;
@@ -17,12 +17,12 @@ export class RateKeys {
     stdin.resume();
   }
 
-  /** Undefined where there is no terminal. */
+  /** Undefined if there is no terminal. */
   static on(stdin: ReadStream, steer: (factor: number) => void): RateKeys | undefined {
     return stdin.isTTY ? new RateKeys(stdin, steer) : undefined;
   }
 
-  /** Leaves the terminal as it was. */
+  /** Restores the terminal. */
   dispose(): void {
     this.#stdin.off('data', this.#onData);
     this.#stdin.setRawMode(false);
@@ -31,10 +31,10 @@ export class RateKeys {
 
   readonly #onData = (keys: Buffer): void => {
     for (const key of keys.toString()) {
-      // The same key as + on most keyboards, without shift.
+      // The unshifted + key on most keyboards.
       if (key === '+' || key === '=') this.#steer(STEP);
       if (key === '-') this.#steer(1 / STEP);
-      // In raw mode the terminal makes no signal of it.
+      // In raw mode the terminal does not turn Ctrl-C into a signal.
       if (key === CTRL_C) process.kill(process.pid, 'SIGINT');
     }
   };

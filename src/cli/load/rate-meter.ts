@@ -1,10 +1,10 @@
 const SLOT_US = 100_000;
-/** How late the reports of a thread may be. */
+/** Maximum delay of a thread's reports. */
 const SETTLE_SLOTS = 5;
-/** The rate is a mean over this many slots: one second. */
+/** The rate is averaged over this many slots: one second. */
 const WINDOW_SLOTS = 10;
 
-/** The rate of admissions about now, from logs that arrive late and in pieces. */
+/** The current rate of admissions, from logs that arrive late and in pieces. */
 export class RateMeter {
   readonly #startUs: number;
   readonly #counts: number[] = [];
@@ -14,7 +14,7 @@ export class RateMeter {
     this.#startUs = startUs;
   }
 
-  /** All that has been reported. */
+  /** The number of admissions reported so far. */
   get admitted(): number {
     return this.#admitted;
   }
@@ -28,8 +28,8 @@ export class RateMeter {
   }
 
   /**
-   * Admissions per second over the latest second that all threads have reported by `nowUs`, or
-   * over what there is of it; undefined as long as there is nothing.
+   * Admissions per second over the latest second for which all threads have reported by `nowUs`;
+   * over less at the start, and undefined without any report.
    */
   rateAt(nowUs: number): number | undefined {
     const end = Math.floor((nowUs - this.#startUs) / SLOT_US) - SETTLE_SLOTS;

@@ -11,7 +11,7 @@ import { SPAN_ROWS, wantedText } from './summary.ts';
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 const MOST_POINTS = 300;
 
-/** Writes a page with charts. */
+/** Writes an HTML page with charts. */
 export function writeReport(path: string, result: LoadResult, version: string): void {
   writeFileSync(path, renderPage(reportPage(result, version)));
 }
@@ -60,11 +60,11 @@ function rateSection(result: LoadResult): Section {
   };
 }
 
-/** What came due, by time. */
+/** The requests that came due, by time. */
 function rateChart(result: LoadResult): LineChart {
   const { admittedPer100Ms: counts, options, elapsedMs, rateRange } = result;
   const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
-  // A last slot that is cut short would look like a drop.
+  // A partial last slot would look like a drop.
   const whole = Math.floor(Math.min(elapsedMs / 100 + 1e-6, counts.length) / width);
   const rates = Array.from({ length: whole }, (_, slot) => {
     const part = counts.slice(slot * width, (slot + 1) * width);
@@ -83,7 +83,7 @@ function rateChart(result: LoadResult): LineChart {
     x,
     series: [
       { label: 'requests', colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
-      // A rate that moved is told by the requests themselves.
+      // If the rate changed, the requests themselves show it.
       ...(rateRange ? [] : [wanted]),
     ],
     unit: '/s',

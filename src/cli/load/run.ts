@@ -14,7 +14,7 @@ import type { LoadResult } from './result.ts';
 import { Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
-// Workers need compiled JavaScript on Node 20, so these are paths in dist.
+// Node.js 20 needs compiled JavaScript for workers, so these paths are in dist.
 const LOAD_WORKER = new URL('../../../workers/load-worker.js', import.meta.url);
 const ECHO_SERVER = new URL('../../../workers/echo-server.js', import.meta.url);
 
@@ -22,30 +22,30 @@ const ECHO_SERVER = new URL('../../../workers/echo-server.js', import.meta.url);
 const LEAD_MS = 100;
 const LEAD_MS_PER_THREAD = 2;
 /**
- * How far each process of a fleet reserves ahead, as if the rate were its own: what all have reserved is
- * what the next one to start waits for.
+ * How far ahead each process of a fleet reserves, at its full rate. A process that joins waits for
+ * everything that the others have reserved.
  */
 const FLEET_AHEAD_MS = 50;
-/** The run was stopped before its first request. */
+/** Thrown if the run was stopped before its first request. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
 }
 
 /**
- * Makes a load as `options` say. Requests that fail are part of the result; it throws only if no
- * load could be made at all.
+ * Runs the load described by `options`. Failed requests are part of the result; it throws only if
+ * no load could be generated at all.
  *
  * @throws InterruptedError if it was stopped before its first request
  */
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
-  // First: the server's message would not wait for it.
+  // Before the server starts: its message would be lost while we wait for the fleet.
   const fleet = options.fleet && (await joinFleet(options.fleet));
   const server = new Worker(ECHO_SERVER);
   let threads: ThreadHandle[] = [];
   let meter: RateMeter | undefined;
   try {
     const ownUrl = await embeddedUrl(server);
-    // Should it crash later on, then its requests fail, and the result tells that.
+    // If it crashes later, its requests fail and the result shows that.
     server.on('error', () => undefined);
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
@@ -68,13 +68,13 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
   }
 }
 
-/** Enough for a thread's code to be compiled; fewer where many threads share the processor. */
+/** Enough to get a thread's code compiled; fewer if many threads share the processor. */
 function rehearsalRequests(threads: number): number {
   return Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
 }
 
 async function embeddedUrl(server: Worker): Promise<string> {
-  // Rejects on the thread's 'error' event.
+  // Rejects on the worker's 'error' event.
   const [{ url }] = (await once(server, 'message')) as [ServerListening];
   return url;
 }
@@ -145,7 +145,7 @@ function collect({
     if (thread.tally !== undefined) tally.add(thread.tally);
   }
   const admissions = mergeAdmissions(threads.flatMap((thread) => thread.logs));
-  // A thread that heard of an early end too late has gone on beyond it, and so has the run.
+  // A thread that received an early stop late ran past it, which extends the run.
   const lastUs = admissions.at(-1) ?? startUs;
   const endUs = Math.max(plannedEndUs, lastUs + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;

@@ -10,9 +10,9 @@ export interface SenderOptions {
   readonly connections: number;
   readonly timeoutMs: number;
   readonly tally: Tally;
-  /** The time, in the microseconds of the clock that the instants are in. */
+  /** The current time in microseconds, on the clock of the instants. */
   readonly now: () => number;
-  /** The last exchange has ended and nothing is queued. */
+  /** Called when the last exchange has ended and nothing is queued. */
   readonly onIdle: () => void;
 }
 
@@ -22,14 +22,14 @@ interface QueuedRequest {
 }
 
 /**
- * Sends requests over a limited number of connections. A request that finds them all busy is queued
- * with the instant at which it was due, so that its latency counts from there: a server that stalls
- * cannot hide behind requests that were never sent.
+ * Sends requests over a limited number of connections. If all are busy, a request is queued with
+ * its due instant and its latency counts from there, so that a stalled server cannot hide behind
+ * requests that were never sent.
  */
 export class Sender {
   readonly #options: SenderOptions;
   readonly #free: Connection[];
-  /** In the order of sending, hence of their deadlines. */
+  /** In order of sending, and so of their deadlines. */
   readonly #inFlight = new Map<HttpExchange, Connection>();
   readonly #queue = new Fifo<QueuedRequest>();
   #pumping = false;
@@ -53,13 +53,13 @@ export class Sender {
     return this.#inFlight.size === 0 && this.#queue.length === 0;
   }
 
-  /** Sends a request that is due, or queues it. */
+  /** Sends or queues a request that is due. */
   send(dueUs: number, nowUs: number): void {
     this.#queue.push({ dueUs, queuedUs: nowUs });
     this.#pump();
   }
 
-  /** Gives up what is still queued: it counts as `unsent`, with the time that it has waited. */
+  /** Drops the queued requests: each counts as `unsent`, with the time that it has waited. */
   dropQueue(): void {
     const { tally, now } = this.#options;
     const nowUs = now();
@@ -76,12 +76,12 @@ export class Sender {
   }
 
   #pump(): void {
-    // An exchange that fails at once ends within its dispatch and comes back here: the outer call
-    // goes on with the queue, or the stack would grow with every such failure.
+    // An exchange that fails at once re-enters here from its dispatch. Return, and let the outer
+    // call continue with the queue; otherwise the stack would grow with every such failure.
     if (this.#pumping) return;
     this.#pumping = true;
     while (this.#queue.length > 0) {
-      // The one freed last: it is open and warm, and surplus connections are never opened.
+      // The last one freed is open and warm, and surplus connections are never opened.
       const connection = this.#free.pop();
       if (connection === undefined) break;
       const next = this.#queue.shift();
@@ -112,8 +112,8 @@ export class Sender {
     const connection = this.#inFlight.get(exchange);
     this.#inFlight.delete(exchange);
     if (connection !== undefined) this.#free.push(connection);
-    // Undici is in the midst of failing what its client holds: it breaks on an assertion if there
-    // is a new request when it is done. After a response it is ready for one.
+    // On an error undici is still failing its pending requests, and a new request at that point
+    // trips an assertion. After a response it is ready.
     if (outcome.ended === 'error') this.#pumpSoon();
     else this.#pump();
     if (this.isIdle) onIdle();
@@ -126,7 +126,9 @@ export class Sender {
     });
   }
 
-  /** Times out what is overdue, and sleeps until the next deadline: one timer for all exchanges. */
+  /**
+   * Times out overdue exchanges and sleeps until the next deadline: one timer for all exchanges.
+   */
   readonly #sweep = (): void => {
     const { now, timeoutMs, onIdle } = this.#options;
     const nowUs = now();
@@ -134,7 +136,7 @@ export class Sender {
     for (const [exchange, connection] of this.#inFlight) {
       const leftMs = timeoutMs - (nowUs - exchange.sentUs) / 1_000;
       if (leftMs > 0) {
-        // Timers may fire early, so the sweep may come back once more for the same exchange.
+        // Timers may fire early; the sweep then runs once more for the same exchange.
         this.#deadline = setTimeout(this.#sweep, Math.ceil(leftMs));
         break;
       }
@@ -150,7 +152,8 @@ export class Sender {
 
   #countError(exchange: HttpExchange, kind: ErrorKind, message: string): void {
     this.#options.tally.countError(kind, message);
-    // Left out, the slowest requests of all would make the percentiles look better.
+    // Without timed-out requests, which are the slowest, the percentiles would look better than
+    // they are.
     if (kind === 'timed out') this.#recordTimes(exchange);
   }
 

@@ -15,7 +15,7 @@ import type { Span, Tally } from './tally.ts';
 const LABEL = 12;
 const COLUMN = 10;
 const NAME = 25;
-/** More threads than this are told by their range. */
+/** With more threads than this, only the range of their shares is shown. */
 const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
 
@@ -28,14 +28,14 @@ export const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string
   ['response', 'response', 'sent → answered'],
 ];
 
-/** The rate counts as met within this part of the target. */
+/** The rate counts as met within this fraction of the target. */
 const RATE_TOLERANCE = 0.001;
 
 function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
 
-/** The summary of a run, line by line. */
+/** The lines of a run's summary. */
 export function renderSummary(result: LoadResult, paint: Paint): string[] {
   return [
     '',
@@ -73,7 +73,7 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
   return [...lines, ...shortfallLines(result, paint)];
 }
 
-/** What was asked for: one rate, or those between which it moved. */
+/** The requested rate, or the range over which it moved. */
 export function wantedText({ rateRange, wantedRate, options }: LoadResult): string {
   if (rateRange === undefined) return `${formatNumber(options.rate)}/s wanted`;
   const [lowest, highest] = rateRange.map(formatRate);
@@ -83,7 +83,7 @@ export function wantedText({ rateRange, wantedRate, options }: LoadResult): stri
 /** Why the rate was missed, and what to do about it. */
 function shortfallLines(result: LoadResult, paint: Paint): string[] {
   const { wantedRate, elapsedMs, admitted, sent, threads } = result;
-  // What a crashed thread had not reported is missing too, and is told elsewhere.
+  // A crashed thread's unreported requests are missing too; the crash is reported separately.
   if (threads.some(({ crash }) => crash !== undefined)) return [];
   const lines: string[] = [];
   const unsent = admitted - sent;
@@ -104,16 +104,16 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
   return lines;
 }
 
-/** The admissions over time, where each bar is an equal number of tenths of a second. */
+/** The admissions over time; all bars cover the same number of tenths of a second. */
 function rateBars({ admittedPer100Ms: counts, wantedRate, rateRange }: LoadResult): string {
-  // A bar of a few requests would jump by the chance of where its slots fall.
+  // With only a few requests per bar, the alignment of their slots would make the bars jump.
   const width = Math.max(Math.ceil(counts.length / SPARKLINE_WIDTH), Math.ceil(200 / wantedRate));
   const bars: number[] = [];
   for (let at = 0; at + width <= counts.length; at += width) {
     bars.push(counts.slice(at, at + width).reduce((sum, count) => sum + count, 0));
   }
   if (bars.length < 2) return '';
-  // A rate that is met fills seven eighths, so that more than that can be seen too.
+  // The target rate fills seven eighths, which leaves room to show an excess.
   const line = sparkline(bars, ((rateRange?.[1] ?? wantedRate) / 10) * width * (8 / 7));
   return `${line} each ${formatSpan(100 * width)}`;
 }

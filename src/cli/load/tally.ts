@@ -7,25 +7,25 @@ import {
 import { LatencyTimeline, type LatencyTimelineRecord } from '../report/latency-timeline.ts';
 import type { ErrorKind } from './error-kind.ts';
 
-/** The spans of a request's life, each with a histogram of its own. */
+/** The phases of a request, each with its own histogram. */
 export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
 
 /**
- * - `latency`: from the instant that the reservation named to the end of the response
- * - `clientLag`: from that instant until this client got round to it
+ * - `latency`: from the reservation's instant to the end of the response
+ * - `clientLag`: from that instant until this client noticed it
  * - `queued`: from then until a connection was free
  * - `response`: from sending to the end of the response
  */
 export type Span = (typeof SPANS)[number];
 
-/** How often an error occurred, and what the first of them said. */
+/** The number of times an error occurred, and the first message. */
 export interface ErrorCount {
   readonly kind: ErrorKind;
   count: number;
   readonly example: string;
 }
 
-/** The numbers that change while a thread runs. */
+/** The counts that change while a thread runs. */
 export interface RequestCounts {
   sent: number;
   /** Responses with a status below 400. */
@@ -34,17 +34,17 @@ export interface RequestCounts {
   failed: number;
 }
 
-/** A {@link Tally} as plain data, to be sent to another thread. */
+/** A {@link Tally} as plain data for another thread. */
 export interface TallyRecord {
   readonly counters: RequestCounts;
   readonly statusCodes: readonly (readonly [status: number, count: number])[];
   readonly errors: readonly ErrorCount[];
-  /** Histograms of microseconds, in HdrHistogram's own compressed form. */
+  /** Histograms of microseconds in HdrHistogram's compressed encoding. */
   readonly histograms: Readonly<Record<Span, string>>;
   readonly latencyByTime: LatencyTimelineRecord;
 }
 
-/** One hour: a request waits no longer than a run, and values are clamped in any case. */
+/** One hour: requests wait no longer than a run, and higher values are clamped. */
 const HIGHEST_US = 3.6e9;
 
 function emptyHistogram(): Histogram {
@@ -57,7 +57,7 @@ function emptyHistogram(): Histogram {
   });
 }
 
-/** What became of the requests: of one thread, or of several after {@link Tally.add}. */
+/** The outcomes of requests, of one thread or, after {@link Tally.add}, of several. */
 export class Tally {
   readonly counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly statusCodes = new Map<number, number>();
@@ -69,16 +69,16 @@ export class Tally {
     response: emptyHistogram(),
   };
 
-  /** Empty unless there is an instant to count from. */
+  /** Stays empty without a start instant. */
   readonly latencyByTime = new LatencyTimeline();
   readonly #startUs: number | undefined;
 
-  /** @param startUs the beginning of the run, if latencies are to be kept by time */
+  /** @param startUs the start of the run, if latencies are to be recorded by time */
   constructor(startUs?: number) {
     this.#startUs = startUs;
   }
 
-  /** Records the latency of a request that was due at this instant. */
+  /** Records the latency of a request that was due at `dueUs`. */
   recordLatency(dueUs: number, us: number): void {
     this.record('latency', us);
     if (this.#startUs !== undefined) this.latencyByTime.record(dueUs - this.#startUs, us);

@@ -2,22 +2,22 @@ import { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
-/** A load thread, as the main thread sees it: what it has reported, and whether it still lives. */
+/** A load thread as seen by the main thread: its reports, and whether it is still alive. */
 export class ThreadHandle {
   readonly #worker: Worker;
   readonly #logs: Float64Array[] = [];
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
-  /** Of the last report. */
+  /** As of the last report. */
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
-  /** Requests in flight or queued, at the last report. */
+  /** Requests in flight or queued, as of the last report. */
   waiting = 0;
-  /** Settles when the thread has loaded its code, or has crashed: it never rejects. */
+  /** Resolves when the thread has loaded its code or has crashed; never rejects. */
   readonly ready: Promise<void>;
-  /** Settles when the thread has made its last report, or has crashed: it never rejects. */
+  /** Resolves when the thread has sent its last report or has crashed; never rejects. */
   readonly done: Promise<void>;
 
-  /** @param onAdmissions is given each stretch of the log as it arrives */
+  /** @param onAdmissions receives each piece of the log as it arrives */
   constructor(
     code: URL,
     workerData: LoadThreadData,
@@ -50,10 +50,10 @@ export class ThreadHandle {
       }
     });
     this.#worker.on('error', (error) => {
-      // The first line: a stack or the source of an assertion may follow.
+      // Only the first line: a stack or an assertion's source may follow.
       this.#fail(String(error).split('\n', 1).join());
     });
-    // Unlike 'error', this comes after all messages that the thread had posted.
+    // Unlike 'error', 'exit' comes after all messages that the thread posted.
     this.#worker.on('exit', (code) => {
       this.#fail(`exited with code ${code}`);
       settleReady();
@@ -65,7 +65,7 @@ export class ThreadHandle {
     return this.#logs;
   }
 
-  /** What became of its requests; undefined as long as the thread runs, and after a crash. */
+  /** The outcomes of its requests; undefined while the thread runs and after a crash. */
   get tally(): TallyRecord | undefined {
     return this.#tally;
   }
@@ -79,7 +79,7 @@ export class ThreadHandle {
     this.#worker.postMessage(command);
   }
 
-  /** Ends a thread that should have been done by now. */
+  /** Terminates a thread that is overdue. */
   async giveUp(): Promise<void> {
     this.#fail('did not finish in time');
     await this.#worker.terminate();

@@ -1,10 +1,10 @@
-// Runs in the browser, in a page that holds uPlot and the page's data; see render.ts. It is compiled
-// with all else, and inlined as text: nothing imports it.
+// Runs in the browser, in a page with uPlot and the data: see render.ts. It is compiled with
+// everything else and inlined as text; nothing imports it.
 
 import type uPlotModule from 'uplot';
 import type { BarChart, Chart, Colour, LineChart } from './page.ts';
 
-// The little of the browser that is used here: its own types would be in scope in all other files.
+// The few browser types used here. The DOM library would add its globals to all other files.
 interface Element {
   readonly clientWidth: number;
   readonly textContent: string;
@@ -57,7 +57,7 @@ function clock(seconds: number, isLong: boolean): string {
     : `${minutes}:${two(whole % 60)}`;
 }
 
-/** Steps that read well: of a decimal axis below two minutes, of a clock above. */
+/** Round steps: decimal for axes below two minutes, in clock units above. */
 const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800];
 const HOURS = [3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
 
@@ -162,7 +162,7 @@ function draw(chart: Chart, place: Element): void {
   kept.push(dark);
 }
 
-/** Or they would be collected, and the colours stay as they were. */
+/** Keeps the media queries from being collected; the colours would no longer follow the theme. */
 const kept: object[] = [];
 
 const charts: Chart[] = JSON.parse(document.getElementById('charts')?.textContent ?? '[]');

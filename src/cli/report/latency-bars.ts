@@ -11,7 +11,7 @@ function barEnds(maxUs: number): number[] {
   return ends.slice(0, ends.findIndex((end) => end >= maxUs) + 1);
 }
 
-/** A histogram of microseconds as bars, each a bit more than twice as wide as the one before. */
+/** A histogram of microseconds as bars, each about twice as wide as the previous one. */
 export function latencyBars(title: string, histogram: Histogram, unit: string): BarChart {
   if (!(histogram instanceof JsHistogram)) throw new TypeError('no histogram of this library');
   const ends = barEnds(histogram.maxValue);
@@ -24,7 +24,7 @@ export function latencyBars(title: string, histogram: Histogram, unit: string): 
     const bar = found === -1 ? ends.length - 1 : found;
     values[bar] = (values[bar] ?? 0) + countAddedInThisIterationStep;
   }
-  // Nothing is as fast as the first bars, as a rule.
+  // Drop the empty bars at the low end but one.
   const first = Math.max(0, values.findIndex((count) => count > 0) - 1);
   return {
     kind: 'bars',

@@ -8,7 +8,7 @@ const LINES = [
   ['max', 'red'],
 ] as const;
 
-/** Percentiles by time; logarithmic where none is 0, in milliseconds. */
+/** Percentiles by time in milliseconds; on a logarithmic axis unless a value is 0. */
 export function latencyLines(title: string, slots: readonly SlotPercentiles[]): LineChart {
   const series = LINES.map(
     ([name, colour]): Series => ({

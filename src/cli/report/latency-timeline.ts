@@ -3,12 +3,12 @@ import { FIRST_SLOT_US, MOST_SLOTS, widerSlot } from './slot-width.ts';
 
 /** An hour, in microseconds. */
 const HIGHEST_US = 3.6e9;
-/** Two digits count: enough for a line on a chart. */
+/** Two significant digits are enough for a line on a chart. */
 const DIGITS = 2;
 
-/** The percentiles of one slot of time, in microseconds. */
+/** The percentiles of one time slot, in microseconds. */
 export interface SlotPercentiles {
-  /** When the slot begins. */
+  /** The start of the slot. */
   readonly atUs: number;
   readonly p50: number;
   readonly p90: number;
@@ -16,24 +16,24 @@ export interface SlotPercentiles {
   readonly max: number;
 }
 
-/** A {@link LatencyTimeline} as plain data: for each slot its values and how many there are of each. */
+/** A {@link LatencyTimeline} as plain data: the values of each slot and their counts. */
 export interface LatencyTimelineRecord {
   readonly slotUs: number;
   readonly slots: readonly (readonly [slot: number, values: Float64Array, counts: Float64Array])[];
 }
 
-/** Latencies by time, in slots that grow with the time that has passed. */
+/** Latencies by time, in slots that widen as time passes. */
 export class LatencyTimeline {
   #slotUs = FIRST_SLOT_US;
   #slots = new Map<number, Int32Histogram>();
-  /** The one that was recorded in last: as a rule, the next one too. */
+  /** Cache: the last slot recorded in is usually the next one too. */
   #latest: { readonly slot: number; readonly histogram: Int32Histogram } | undefined;
   readonly #highestUs: number;
   readonly #digits: 2 | 3;
 
-  /** What is higher than `highestUs` counts as that; the less it is, the less memory is taken. */
+  /** Values above `highestUs` are clamped to it; a lower bound saves memory. */
   constructor({ highestUs = HIGHEST_US, digits = DIGITS as 2 | 3 } = {}) {
-    // Of the library's own bounds, so that it takes any.
+    // The library requires an integer of at least 2.
     this.#highestUs = Math.max(2, Math.ceil(highestUs));
     this.#digits = digits;
   }
@@ -62,7 +62,7 @@ export class LatencyTimeline {
     return histogram;
   }
 
-  /** All slots together. */
+  /** The sum of all slots. */
   total(): Int32Histogram {
     const sum = this.#emptyHistogram();
     for (const histogram of this.#slots.values()) sum.add(histogram);
@@ -83,7 +83,7 @@ export class LatencyTimeline {
     this.#slotUs = wider;
   }
 
-  /** Those slots in which there was something, in order. */
+  /** The percentiles of all non-empty slots, in order. */
   percentiles(): readonly SlotPercentiles[] {
     return [...this.#slots]
       .sort(([a], [b]) => a - b)
@@ -104,7 +104,8 @@ export class LatencyTimeline {
       recorded.reset();
       while (recorded.hasNext()) {
         const { valueIteratedTo, countAddedInThisIterationStep } = recorded.next();
-        // The end of a range of values that count as one: beyond the largest of them, as a rule.
+        // The iterator returns the upper end of a bucket of values, which can exceed the largest
+        // one.
         values.push(Math.min(valueIteratedTo, histogram.maxValue));
         counts.push(countAddedInThisIterationStep);
       }

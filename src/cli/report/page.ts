@@ -1,10 +1,10 @@
-/** A number for each label, as bars. */
+/** A bar chart with one number per label. */
 export interface BarChart {
   readonly kind: 'bars';
   readonly title: string;
   readonly labels: readonly string[];
   readonly values: readonly number[];
-  /** What the numbers count: `requests`. */
+  /** What the numbers count, such as `requests`. */
   readonly unit: string;
 }
 
@@ -14,23 +14,23 @@ export type Colour = 'blue' | 'grey' | 'red' | 'green' | 'orange' | 'purple';
 export interface Series {
   readonly label: string;
   readonly colour: Colour;
-  /** One for each x; null for nothing. */
+  /** One value per x; null for a gap. */
   readonly values: readonly (number | null)[];
   readonly look: 'line' | 'area' | 'dashes';
 }
 
-/** Lines over time. */
+/** A line chart over time. */
 export interface LineChart {
   readonly kind: 'lines';
   readonly title: string;
-  /** Seconds from the beginning. */
+  /** Seconds from the start. */
   readonly x: readonly number[];
   readonly series: readonly Series[];
-  /** Of the values: `/s`, ` ms`. */
+  /** The unit of the values: `/s`, ` ms`. */
   readonly unit: string;
-  /** A logarithmic axis, for values that differ by orders of magnitude; none may be 0. */
+  /** A logarithmic axis for values that differ by orders of magnitude; no value may be 0. */
   readonly logarithmic: boolean;
-  /** Each value holds from its x to the next, as a step. */
+  /** Draws steps: each value holds until the next x. */
   readonly steps: boolean;
 }
 
@@ -38,24 +38,24 @@ export type Chart = LineChart | BarChart;
 
 export interface Table {
   readonly columns: readonly string[];
-  /** Cells of text; the first is a row's name. */
+  /** Rows of text cells; the first cell is the row's name. */
   readonly rows: readonly (readonly string[])[];
 }
 
 export interface Section {
   readonly heading: string;
-  /** Lines of text, with what was found out. */
+  /** Lines of text with the findings. */
   readonly verdicts: readonly { readonly isGood: boolean; readonly text: string }[];
   readonly table?: Table;
-  /** Parts of a whole, as bars beside their shares. */
+  /** Shares of a whole, as bars. */
   readonly shares?: readonly { readonly name: string; readonly count: number }[];
   readonly charts: readonly Chart[];
 }
 
-/** Everything that a report shows, as plain data. */
+/** The content of a report as plain data. */
 export interface Page {
   readonly title: string;
-  /** Name and value, in a row at the top. */
+  /** Names and values, in a row at the top. */
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly sections: readonly Section[];
   readonly footer: string;

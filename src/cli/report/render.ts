@@ -7,10 +7,10 @@ import { STYLE } from './style.ts';
 const require = createRequire(import.meta.url);
 const UPLOT = require.resolve('uplot/dist/uPlot.iife.min.js');
 const UPLOT_STYLE = require.resolve('uplot/dist/uPlot.min.css');
-// Compiled beside this file.
+// Compiled to the same folder as this file.
 const CHARTS = new URL('./charts.js', import.meta.url);
 
-/** Text between tags, or in an attribute's quotes. */
+/** Escapes text for an element or a quoted attribute. */
 function escaped(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -19,7 +19,7 @@ function escaped(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** A page of its own: it loads nothing, and the browser is told to allow nothing else. */
+/** A self-contained page: it loads nothing, and its policy forbids loading anything. */
 export function renderPage(page: Page): string {
   const charts = page.sections.flatMap((section) => section.charts);
   return `<!doctype html>
@@ -49,13 +49,13 @@ ${page.sections.map(renderSection).join('\n')}
 `;
 }
 
-/** No text within can end the script. */
+/** Escapes data so that no text in it can end the script element. */
 function dataOf(charts: readonly Chart[]): string {
   return JSON.stringify(charts).replaceAll('<', '\\u003c');
 }
 
 function scriptOf(url: URL): string {
-  // Its source map is not in the page.
+  // The page does not contain the source map.
   return readFileSync(url, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
 }
 

@@ -1,4 +1,4 @@
-/** Light or dark, as the reader has it. The charts take their colours from here. */
+/** Follows the reader's light or dark theme. The charts take their colours from here. */
 export const STYLE = `
 :root { --text: #57606a; --strong: #1f2328; --faint: #d8dee4; --page: #f6f8fa; --card: #fff;
   --blue: #0969da; --grey: #8c959f; --red: #cf222e; --green: #1a7f37; --orange: #bc4c00; --purple: #8250df }

@@ -1,17 +1,17 @@
 import { FIRST_SLOT_US, MOST_SLOTS, widerSlot } from './slot-width.ts';
 
-/** How many events fell into each slot of time. The slots grow with the time that has passed. */
+/** The number of events per time slot. Slots widen as time passes. */
 export class Timeline {
   readonly #counts = new Float64Array(MOST_SLOTS);
   #slotUs = FIRST_SLOT_US;
   #used = 0;
 
-  /** Length of a slot, in microseconds. */
+  /** Length of a slot in microseconds. */
   get slotUs(): number {
     return this.#slotUs;
   }
 
-  /** One for each slot, from the instant 0 to the slot of the last event. */
+  /** One count per slot, from instant 0 to the slot of the last event. */
   get counts(): readonly number[] {
     return [...this.#counts.subarray(0, this.#used)];
   }
@@ -24,7 +24,7 @@ export class Timeline {
     if (slot >= this.#used) this.#used = slot + 1;
   }
 
-  /** Joins slots until they are this long: the width of another timeline that is wider. */
+  /** Merges slots up to this width, to match another timeline. */
   widenTo(slotUs: number): void {
     while (this.#slotUs < slotUs) {
       const wider = widerSlot(this.#slotUs);

@@ -1,24 +1,24 @@
 import { Fifo } from '../load/fifo.ts';
 import { toleranceInTokens } from '../load/guarantee.ts';
 
-/** What a limiter promises to admit at most, checked as admissions come: in constant memory. */
+/** An upper bound promised by a limiter, checked in constant memory as admissions arrive. */
 export interface Bound {
   /** The promise in words. */
   readonly promise: string;
-  /** To be called with ascending instants, in microseconds. */
+  /** Instants in microseconds must be ascending. */
   add(atUs: number): void;
-  /** How near the admissions came to {@link allowed}, in the unit of that. */
+  /** The closest that the admissions came to {@link allowed}, in the same unit. */
   readonly peak: number;
   readonly allowed: number;
   readonly held: boolean;
-  /** The most that may be admitted in a span of this length, wherever it starts. */
+  /** The most that may be admitted in any span of this length. */
   most(spanUs: number): number;
 }
 
 /**
- * At most `burst` more than what flows in, in any interval. An interval from one admission to
- * another is the hardest of those that hold the same, so it is enough to look at each admission
- * and the least lead before it, as in {@link checkGuarantee}.
+ * At most `burst` more than the inflow in any interval. The tightest intervals start and end on an
+ * admission, so it is enough to compare each admission with the least lead before it, as in
+ * {@link checkGuarantee}.
  */
 abstract class InflowBound implements Bound {
   abstract readonly promise: string;
@@ -32,7 +32,7 @@ abstract class InflowBound implements Bound {
     this.#burst = burst;
   }
 
-  /** Tokens that came from the beginning until this instant. */
+  /** Tokens that have flowed in from the start until this instant. */
   protected abstract inflow(atUs: number): number;
   protected abstract tolerance(lastUs: number, count: number): number;
   abstract most(spanUs: number): number;
@@ -83,7 +83,7 @@ export class RateBound extends InflowBound {
   }
 }
 
-/** Tokens that come `quantum` at a time, counted from the limiter's creation at 0. */
+/** Tokens that arrive `quantum` at a time, counted from the limiter's creation at 0. */
 export class QuantumBound extends InflowBound {
   readonly promise: string;
   readonly #quantum: number;
@@ -95,7 +95,7 @@ export class QuantumBound extends InflowBound {
     this.promise = `at most ${burst}, and ${quantum} for each fill, once in ${fillIntervalMs} ms`;
     this.#quantum = quantum;
     this.#fillUs = fillIntervalMs * 1_000;
-    // The limiter rounds its clock to ticks, and they are coarser where intervals are very long.
+    // The limiter rounds its clock to ticks, which are coarser for very long intervals.
     this.#slackUs = Math.max(1 / 256, this.#fillUs * 2 ** -49);
   }
 
@@ -112,17 +112,17 @@ export class QuantumBound extends InflowBound {
   }
 }
 
-/** A number of admissions in any half-open interval of one length. */
+/** A maximum number of admissions in any half-open interval of one length. */
 export class IntervalBound implements Bound {
   readonly promise: string;
   readonly allowed: number;
   readonly most: (spanUs: number) => number;
   readonly #spanUs: number;
-  /** Those of the interval that ends now. */
+  /** The admissions of the interval that ends now. */
   readonly #recent = new Fifo<number>();
   #peak = 0;
 
-  /** @param slackUs by how much the limiter's ticks may shorten the interval */
+  /** @param slackUs how much the limiter's ticks may shorten the interval */
   constructor(
     allowed: number,
     intervalMs: number,

@@ -5,22 +5,22 @@ import { Fifo } from '../load/fifo.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 
-/** The calls of one token each that arrive at a limiter. */
+/** Simulated calls to a limiter, for one token each. */
 export interface Callers {
-  /** Instants in microseconds, ascending. */
+  /** Adds arrivals: instants in microseconds, ascending. */
   arrive(instants: Float64Array): void;
-  /** No more will arrive: those who wait are waited for. */
+  /** Ends the arrivals and simulates the calls that still wait. */
   finish(): void;
 }
 
-/** A limiter, its own clock, and where its outcomes are written down. */
+/** A limiter with its clock and its outcomes. */
 interface Setting<L extends Limiter = Limiter> {
   readonly limiter: L;
   readonly clock: SimulatedClock;
   readonly outcomes: Outcomes;
 }
 
-/** Take a token now, or leave. */
+/** Callers that take a token now or leave. */
 class ImpatientCallers implements Callers {
   readonly #setting: Setting;
 
@@ -40,7 +40,9 @@ class ImpatientCallers implements Callers {
   finish(): void {}
 }
 
-/** Wait at a bucket, which tells each at once when its turn is, or that it would be too late. */
+/**
+ * Callers that wait at a bucket, which tells each one at once how long to wait or that it can't.
+ */
 class BookingCallers implements Callers {
   readonly #setting: Setting<Bucket<'token-bucket' | 'leaky-bucket'>>;
   readonly #mostMs: number;
@@ -63,19 +65,19 @@ class BookingCallers implements Callers {
   finish(): void {}
 }
 
-/** What is due in less than a limiter's tick would be due at once, again and again. */
+/** A retry due in less than one of the limiter's ticks would be due again at the same instant. */
 const LEAST_SLEEP_US = 1 / 16;
 
 /**
- * Wait at a limiter that promises nothing for later: each sleeps until a retry can succeed at the
- * earliest, tries again, and leaves as soon as it is known that this would be too late. All wait for
- * the same instant, as all ask for the same; then they try in the order in which they came, and
- * before anybody who comes at that very instant.
+ * Callers that wait at a limiter without reservations. Each sleeps until a retry can succeed at the
+ * earliest, tries again, and leaves as soon as the next retry would be too late. All ask for one
+ * token and so wake at the same instant; they try in order of arrival, and before new arrivals of
+ * that instant.
  */
 class RetryingCallers implements Callers {
   readonly #setting: Setting;
   readonly #mostUs: number;
-  /** When they came. */
+  /** The arrival instants of the waiting callers. */
   readonly #waiting = new Fifo<number>();
   #retryUs = Number.POSITIVE_INFINITY;
 
@@ -130,7 +132,7 @@ class RetryingCallers implements Callers {
   }
 }
 
-/** @param mostMs how long they wait at most; 0 for not at all */
+/** @param mostMs how long callers wait at most; 0 means not at all */
 export function callersAt(setting: Setting, mostMs: number): Callers {
   if (mostMs === 0) return new ImpatientCallers(setting);
   const { limiter } = setting;

@@ -3,17 +3,17 @@ import type { LimiterResult } from './simulation.ts';
 
 const MOST_ABOVE = 2;
 
-/** Rates per second in slots of time, for one limiter. */
+/** Rates over time for one limiter. */
 export interface RatesByTime {
   readonly slotSeconds: number;
-  /** Per second, one for each slot; all are equally long. */
+  /** Per second, one value per slot; all slots have the same length. */
   readonly arrivals: readonly number[];
   readonly admitted: readonly number[];
   /** The most that the limiter promises to admit in a slot, per second. */
   readonly bound: number;
   /** The highest rate of all slots. */
   readonly highest: number;
-  /** A bound far above what came would press all else to the floor: it is told instead. */
+  /** A bound far above the rates would flatten the chart; it is then stated as text. */
   readonly isBoundNear: boolean;
 }
 

@@ -13,7 +13,7 @@ import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
 
 const NOTES = `
-Limiters, with the options of their classes; several joined by ' + ' must all agree:
+Limiters, with the options of their classes. Joined by ' + ', all of them must admit a call:
   token-bucket rate=... burst=... [initial=...]
   token-bucket quantum=... fillIntervalMs=... burst=... [initial=...]
   leaky-bucket rate=... [slack=...]
@@ -21,19 +21,19 @@ Limiters, with the options of their classes; several joined by ' + ' must all ag
   sliding-window limit=... intervalMs=... [slots=...]
   sliding-log limit=... intervalMs=...
 
-Arrivals; several joined by ' + ' come together:
+Arrivals. Several patterns can be joined by ' + ':
   constant rate=...                        evenly spaced
-  poisson rate=...                         at random, knowing nothing of each other
-  bursts size=... everyMs=... [overMs=...] at once, or over some time
+  poisson rate=...                         at random and independent
+  bursts size=... everyMs=... [overMs=...] all at once, or spread over overMs
 
-A rate is per second, or says its unit: rate=6000/minute. Each arrival asks for one token.
+A rate is per second unless it has a unit: rate=6000/minute. Each arrival asks for one token.
 
-A file has a timestamp on each line: common log format, ISO dates, or a line that begins with epoch
-seconds or milliseconds. It is read as a stream. Lines of the same whole second are spread evenly over
-it, unless --no-spread takes them as they stand.
+A file has a timestamp on each line: common log format, ISO dates, or epoch seconds or milliseconds
+at the start of the line. It is read as a stream. Lines of the same whole second are spread evenly
+over it; --no-spread keeps them as they are.
 
-Exit code: 0 if all is well; 1 if the command line is wrong or no timestamp was found; 2 if a limiter
-admitted more than it promises.
+Exit code: 0 if all is well; 1 if the command line is invalid or no timestamp was found; 2 if a
+limiter admitted more than it promises.
 
 Examples:
   zerotime simulate -l 'token-bucket rate=100 burst=20' -a 'poisson rate=120' --seed 1
@@ -41,7 +41,7 @@ Examples:
     -f access.log --wait 2s --svg limits.svg --report limits.html
 `;
 
-/** What commander makes of the command line. */
+/** The options as parsed by commander. */
 interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
   readonly limiter: LimiterSpec[];
   readonly json?: string;
@@ -52,19 +52,24 @@ interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
 /** The subcommand `simulate`. */
 export function simulateCommand(version: string): Command {
   return new Command('simulate')
-    .description('Play traffic against limiters in simulated time: which limiter, which numbers?')
+    .description(
+      'Replay traffic through limiters in simulated time, to compare limiters and their options.',
+    )
     .addOption(
-      new Option('-l, --limiter <limiter>', 'limiter to try; may be given again')
+      new Option('-l, --limiter <limiter>', 'limiter to try; repeatable')
         .argParser(addLimiter)
         .makeOptionMandatory(),
     )
-    .option('-a, --arrivals <pattern>', 'when calls come', parsePattern)
+    .option('-a, --arrivals <pattern>', 'arrival pattern', parsePattern)
     .addOption(
-      new Option('-f, --file <path>', 'file of timestamps, such as an access log; - for a pipe')
+      new Option(
+        '-f, --file <path>',
+        'file of timestamps, such as an access log; - for standard input',
+      )
         .argParser(parseInputPath)
         .conflicts('arrivals'),
     )
-    .option('--no-spread', 'take timestamps of whole seconds as they stand')
+    .option('--no-spread', 'keep timestamps of whole seconds as they are')
     .option(
       '-d, --duration <time>',
       'time to simulate (default: 1m, or the whole file)',
@@ -72,13 +77,17 @@ export function simulateCommand(version: string): Command {
     )
     .option(
       '-w, --wait <time>',
-      'callers wait for a token, at most so long (default: they take a refusal)',
+      'how long callers wait for a token at most (default: not at all)',
       parseDuration,
     )
-    .option('--seed <number>', 'repeats a run with random arrivals (default: a new one)', parseSeed)
+    .option(
+      '--seed <number>',
+      'seed of random arrivals, to repeat a run (default: random)',
+      parseSeed,
+    )
     .option('--json <file>', 'write the full result to this file', parseOutputPath)
     .option('--svg <file>', 'draw arrivals, admissions and bounds', parseOutputPath)
-    .option('--report <file>', 'write a page with charts, which needs no network', parseOutputPath)
+    .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime simulate --help shows all options)')
     .action(async (given: CommandOptions, command: Command) => {
@@ -89,7 +98,7 @@ export function simulateCommand(version: string): Command {
     });
 }
 
-/** Simulates, shows and writes; returns the exit code. */
+/** Runs the simulation and prints and writes its result; returns the exit code. */
 async function run(given: CommandOptions, version: string): Promise<number> {
   const { stdout, stderr } = process;
   try {

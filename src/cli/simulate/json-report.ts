@@ -4,12 +4,12 @@ import { exitCode, type SimulateResult } from './result.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
-/** Writes everything that a simulation has found out: the same for the same arguments. */
+/** Writes the full result, which is identical for identical arguments. */
 export function writeJsonReport(path: string, result: SimulateResult, version: string): void {
   writeFileSync(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
 }
 
-/** The result as plain data; each number carries its unit in its name. */
+/** The result as plain data; the name of each number includes its unit. */
 function jsonReport(result: SimulateResult, version: string): object {
   const { source, arrivals, limiters, count, durationMs, waitMs } = result;
   const { file } = source;
@@ -50,7 +50,7 @@ function jsonReport(result: SimulateResult, version: string): object {
   };
 }
 
-/** Null where nobody waits, or nobody was admitted. */
+/** Null if callers don't wait or none was admitted. */
 function waits({ waits: histogram }: Outcomes): object | null {
   if (histogram.totalCount === 0) return null;
   const at = PERCENTILES.map((percentile) => [

@@ -12,19 +12,21 @@ import { type Bound, IntervalBound, QuantumBound, RateBound } from './bounds.ts'
 import { SimulatedClock } from './simulated-clock.ts';
 import { parseTerms, type Term, type TermForm } from './terms.ts';
 
-/** A limiter as the command line says it: `token-bucket rate=100 burst=20`, or several with ` + `. */
+/**
+ * A limiter of the command line: `token-bucket rate=100 burst=20`, or several joined with ` + `.
+ */
 export interface LimiterSpec {
   readonly text: string;
-  /** On a clock that stands at 0. */
+  /** Creates it on a clock that reads 0. */
   create(clock: Clock): Limiter;
-  /** New ones, one for each part. */
+  /** New bounds, one per part. */
   bounds(): readonly Bound[];
 }
 
-/** Ticks of the windows. */
+/** The tick of windows. */
 const TICK_US = 1 / 16;
 
-// The limiters check their options; here they are numbers of any value.
+// Values are unchecked here: the limiters validate their options.
 type Numbers = Readonly<Record<string, number>>;
 
 interface Kind {
@@ -33,9 +35,9 @@ interface Kind {
   bound(numbers: Numbers): Bound;
 }
 
-/** A window of at least this length, wherever it starts: any span overlaps one more than fit in. */
+/** For any window of at least this length: a span overlaps one more window than fits in it. */
 function twoWindows(limit: number, intervalMs: number): Bound {
-  // Fixed windows count in coarser ticks at high limits.
+  // Fixed windows use coarser ticks for high limits.
   const slackUs = TICK_US * 2 ** (1 + Math.max(0, countBitsOf(limit) - 10));
   const most = (spanUs: number) => limit * (Math.ceil(spanUs / (intervalMs * 1_000)) + 1);
   return new IntervalBound(2 * limit, intervalMs, slackUs, most);
@@ -104,12 +106,14 @@ function kindOf({ kind }: Term): Kind {
   return found;
 }
 
-/** @throws InvalidArgumentError that says what is wrong, in the limiter's own words where it refuses. */
+/**
+ * @throws InvalidArgumentError with the reason, in the limiter's words if it rejects the options.
+ */
 export function parseLimiter(text: string): LimiterSpec {
   const terms = parseTerms(text, FORMS);
   const create = (clock: Clock) => {
     const [only, ...others] = terms.map((term) => kindOf(term).create(term.numbers, clock));
-    // There is at least one. Alone, it keeps the calls that only buckets have.
+    // There is at least one term. A single limiter keeps the methods that only buckets have.
     const first = only as Limiter;
     return others.length === 0 ? first : allOf(first, ...others);
   };

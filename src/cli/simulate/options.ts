@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { type LimiterSpec, parseLimiter } from './limiter-specs.ts';
 import { MAX_SEED } from './random.ts';
 
-/** One limiter, added to those before it. */
+/** One limiter, appended to the previous ones. */
 export function addLimiter(text: string, before: readonly LimiterSpec[] = []): LimiterSpec[] {
   return [...before, parseLimiter(text)];
 }
@@ -16,7 +16,7 @@ export function parseSeed(text: string): number {
   return seed;
 }
 
-/** The path of a file that can be read, or `-`. */
+/** The path of a readable file, or `-`. */
 export function parseInputPath(path: string): string {
   if (path === '-') return path;
   try {

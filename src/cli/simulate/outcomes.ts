@@ -3,15 +3,15 @@ import { LatencyTimeline } from '../report/latency-timeline.ts';
 import { Timeline } from '../report/timeline.ts';
 import type { Bound } from './bounds.ts';
 
-/** What became of the calls, in memory that does not grow with them. */
+/** The outcomes of the calls; their memory does not grow with the number of calls. */
 export class Outcomes {
   admittedAtOnce = 0;
   admittedLater = 0;
   refusedAtOnce = 0;
-  /** Waited, and were refused then. */
+  /** Calls that waited and then were refused. */
   gaveUp = 0;
   readonly admissions = new Timeline();
-  /** Waits of those admitted, by their arrival: nothing of them where nobody waits. */
+  /** Waits of the admitted calls by arrival; empty if callers don't wait. */
   readonly waitsByTime: LatencyTimeline;
   readonly bounds: readonly Bound[];
   readonly #doesWait: boolean;
@@ -23,7 +23,7 @@ export class Outcomes {
     this.waitsByTime = new LatencyTimeline({ highestUs: waitMs * 1_000, digits: 3 });
   }
 
-  /** To be called in the order of the instants admitted. */
+  /** Call this in order of `admittedUs`. */
   admit(arrivedUs: number, admittedUs: number): void {
     this.admissions.add(admittedUs);
     for (const bound of this.bounds) bound.add(admittedUs);
@@ -33,7 +33,7 @@ export class Outcomes {
     if (this.#doesWait) this.waitsByTime.record(arrivedUs, waitUs);
   }
 
-  /** Waits of those admitted, in microseconds. */
+  /** Waits of the admitted calls, in microseconds. */
   get waits(): Int32Histogram {
     return this.waitsByTime.total();
   }

@@ -2,22 +2,22 @@ import { InvalidArgumentError } from 'commander';
 import { checkNumber } from '../../options.ts';
 import { parseTerms, type Term, type TermForm } from './terms.ts';
 
-/** When calls come, as the command line says it: `poisson rate=100`, or several with ` + `. */
+/** An arrival pattern of the command line: `poisson rate=100`, or several joined with ` + `. */
 export interface ArrivalPattern {
   readonly text: string;
   /** Whether the arrivals depend on the seed. */
   readonly isRandom: boolean;
   /**
-   * The instants from 0 until `endUs`, in microseconds and ascending, some at a time. Each batch
-   * lies in the memory of the one before.
+   * The instants from 0 until `endUs`, in microseconds, ascending, in batches. Each batch reuses
+   * the memory of the previous one.
    */
   arrivals(endUs: number, random: () => number): Iterable<Float64Array>;
 }
 
-/** Enough that what is done once for each batch costs nothing. */
+/** Large enough to make the cost per batch negligible. */
 const BATCH = 4_096;
 
-/** Returns the next instant, each time. */
+/** Returns the next instant. */
 type Next = () => number;
 
 const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
@@ -26,13 +26,13 @@ const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
   bursts: [{ needs: ['size', 'everyMs'], takes: ['overMs'] }],
 };
 
-/** Multiplied and not added up, so that nothing drifts. */
+/** Multiplies instead of adding, so that rounding errors don't accumulate. */
 function constant({ rate = 1 }: Term['numbers']): Next {
   let index = 0;
   return () => (index++ * 1e6) / rate;
 }
 
-/** Gaps are exponentially distributed: calls that know nothing of each other. */
+/** Exponentially distributed gaps: independent calls. */
 function poisson({ rate = 1 }: Term['numbers'], random: () => number): Next {
   let atUs = 0;
   return () => {
@@ -58,7 +58,7 @@ function nextOf({ kind, numbers }: Term, random: () => number): Next {
   return kind === 'bursts' ? bursts(numbers) : constant(numbers);
 }
 
-/** The earliest of several, each time. */
+/** Merges several patterns: returns the earliest instant each time. */
 function merged(parts: readonly Next[]): Next {
   const [only, ...others] = parts;
   if (only !== undefined && others.length === 0) return only;
@@ -71,7 +71,7 @@ function merged(parts: readonly Next[]): Next {
   };
 }
 
-/** Fills batches with what `next` returns, until `endUs`. */
+/** Batches the instants from `next` until `endUs`. */
 function* batches(next: Next, endUs: number): Generator<Float64Array> {
   const batch = new Float64Array(BATCH);
   let length = 0;
@@ -93,11 +93,11 @@ function check({ kind, numbers }: Term): void {
   const { size, everyMs, overMs = 0 } = numbers;
   checkNumber('size', size, { min: 1, max: 1e9, integer: true });
   const most = checkNumber('everyMs', everyMs, { min: 0.001, max: 1e9 });
-  // Else a burst would begin before the last one is over.
+  // Otherwise a burst would begin before the previous one has ended.
   checkNumber('overMs', overMs, { min: 0, max: most });
 }
 
-/** @throws InvalidArgumentError that says what is wrong */
+/** @throws InvalidArgumentError with the reason */
 export function parsePattern(text: string): ArrivalPattern {
   const terms = parseTerms(text, FORMS);
   try {

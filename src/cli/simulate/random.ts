@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 
 export const MAX_SEED = 2 ** 32 - 1;
 
-/** A seed for a run that was given none; it is printed, so that the run can be repeated. */
+/** A random seed for runs without one; it is printed, so that the run can be repeated. */
 export function someSeed(): number {
   return randomInt(MAX_SEED + 1);
 }
 
 /**
- * Numbers above 0 and up to 1 that follow from their seed alone: mulberry32
+ * Numbers above 0 and up to 1, determined by the seed: mulberry32
  * (https://gist.github.com/tommyettinger/46a874533244883189143505d203312c).
  */
 export function randomNumbers(seed: number): () => number {

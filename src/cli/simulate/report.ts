@@ -9,7 +9,7 @@ import type { SimulateResult } from './result.ts';
 import type { LimiterResult } from './simulation.ts';
 import { cellsOf, columnsOf, describeArrivals, describeBound, describeCallers } from './summary.ts';
 
-/** Writes a page with charts. */
+/** Writes an HTML page with charts. */
 export function writeReport(path: string, result: SimulateResult, version: string): void {
   writeFileSync(path, renderPage(reportPage(result, version)));
 }
@@ -58,7 +58,7 @@ function limiterSection(result: SimulateResult, one: LimiterResult): Section {
 function ratesChart(result: SimulateResult, one: LimiterResult): LineChart {
   const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
   const slot = formatSpan(slotSeconds * 1_000);
-  // The last step is as long as the others.
+  // Extends the last step to the length of the others.
   const x = Array.from({ length: arrivals.length + 1 }, (_, slot) => slot * slotSeconds);
   const closed = (values: readonly number[]) => [...values, values.at(-1) ?? 0];
   return {

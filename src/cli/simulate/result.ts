@@ -1,22 +1,22 @@
 import type { SimulationResult } from './simulation.ts';
 import type { TimestampCounts } from './timestamp-file.ts';
 
-/** Where the arrivals came from. */
+/** The origin of the arrivals. */
 interface ArrivalsSource {
   /** The pattern, or the path of the file. */
   readonly text: string;
-  /** Undefined where nothing was random. */
+  /** Undefined if nothing was random. */
   readonly seed: number | undefined;
   /** Undefined for a pattern. */
   readonly file: TimestampCounts | undefined;
 }
 
-/** Everything that a simulation has found out. */
+/** The result of a simulation. */
 export interface SimulateResult extends SimulationResult {
   readonly source: ArrivalsSource;
-  /** The time simulated: of a file, up to its last arrival. */
+  /** The simulated time; for a file, up to its last arrival. */
   readonly durationMs: number;
-  /** How long callers waited at most; 0 for not at all. */
+  /** How long callers waited at most; 0 means not at all. */
   readonly waitMs: number;
 }
 
@@ -24,7 +24,7 @@ const EXIT_OK = 0;
 export const EXIT_FAILED = 1;
 const EXIT_BOUND_BROKEN = 2;
 
-/** The exit code that a result stands for. */
+/** The exit code for a result. */
 export function exitCode({ limiters }: SimulateResult): number {
   const held = limiters.every(({ outcomes }) => outcomes.bounds.every((bound) => bound.held));
   return held ? EXIT_OK : EXIT_BOUND_BROKEN;

@@ -7,23 +7,23 @@ import { TimestampFile } from './timestamp-file.ts';
 
 const DEFAULT_DURATION_MS = 60_000;
 
-/** What to simulate: a pattern of arrivals, or a file of timestamps. */
+/** What to simulate: an arrival pattern, or a file of timestamps. */
 export interface SimulateOptions {
   readonly limiters: readonly LimiterSpec[];
   readonly arrivals?: ArrivalPattern;
-  /** A path, or `-` for what is piped in. */
+  /** A path, or `-` for standard input. */
   readonly file?: string;
-  /** Whether timestamps of one whole second are spread over it. */
+  /** Whether timestamps of the same whole second are spread over it. */
   readonly spread: boolean;
   /** In milliseconds. Default: a minute, or the whole file. */
   readonly duration?: number;
   /** How long callers wait at most, in milliseconds. Default: not at all. */
   readonly wait?: number;
-  /** Default: one drawn at random. */
+  /** Default: random. */
   readonly seed?: number;
 }
 
-/** @throws Error if the file can't be read or holds no timestamp. */
+/** @throws Error if the file can't be read or contains no timestamp. */
 export function runSimulation(options: SimulateOptions): Promise<SimulateResult> {
   const { arrivals, file } = options;
   if (arrivals !== undefined) return simulatePattern(arrivals, options);

@@ -1,8 +1,8 @@
 import type { Clock, ClockHandle } from '../../time/clock.ts';
 
 /**
- * A clock that is one number. The manual clock does the same for all threads, but to set it costs
- * 120 ns and more (a call of a bucket: 50), and there is but one thread here.
+ * A clock that is one number. A manual clock would work too, but it serves all threads: setting it
+ * costs 120 ns or more, compared with 50 ns for a bucket call, and here is only one thread.
  */
 export class SimulatedClock implements Clock {
   readonly name = 'simulated';

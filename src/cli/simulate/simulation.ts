@@ -5,16 +5,16 @@ import type { LimiterSpec } from './limiter-specs.ts';
 import { Outcomes } from './outcomes.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-/** What one limiter did with the arrivals. */
+/** One limiter's outcomes. */
 export interface LimiterResult {
   readonly text: string;
   readonly outcomes: Outcomes;
 }
 
-/** What became of the arrivals, at each limiter. */
+/** The arrivals and the outcomes of each limiter. */
 export interface SimulationResult {
   readonly count: number;
-  /** Of the last arrival, in microseconds from the beginning. */
+  /** The last arrival in microseconds from the start. */
   readonly lastUs: number;
   readonly arrivals: Timeline;
   readonly limiters: readonly LimiterResult[];
@@ -34,9 +34,9 @@ function stand(spec: LimiterSpec, waitMs: number): Stand {
 }
 
 /**
- * Plays the same arrivals against each limiter, in simulated time.
+ * Replays the same arrivals through each limiter, in simulated time.
  *
- * @param waitMs how long callers wait at most; 0 for those that take a refusal
+ * @param waitMs how long callers wait at most; 0 means that they take a refusal
  */
 export async function simulate(
   batches: Iterable<Float64Array> | AsyncIterable<Float64Array>,
@@ -58,7 +58,7 @@ export async function simulate(
   return { count, lastUs, arrivals, limiters: stands };
 }
 
-/** So that they can be drawn over each other. */
+/** Gives all timelines the same slots, so that charts can overlay them. */
 function sameSlots(timelines: readonly Timeline[]): void {
   const widest = Math.max(...timelines.map(({ slotUs }) => slotUs));
   for (const timeline of timelines) timeline.widenTo(widest);

@@ -14,7 +14,7 @@ import type { LimiterResult } from './simulation.ts';
 const LABEL = 12;
 const GAP = '   ';
 
-/** One row of the table: the limiter, then a cell for each number. */
+/** One row of the table: the limiter, then one cell per number. */
 interface Row {
   readonly name: string;
   readonly cells: readonly string[];
@@ -24,7 +24,7 @@ function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
 
-/** The summary of a simulation, line by line. */
+/** The lines of a simulation's summary. */
 export function renderSummary(result: SimulateResult, paint: Paint): string[] {
   return [
     '',
@@ -37,13 +37,13 @@ export function renderSummary(result: SimulateResult, paint: Paint): string[] {
   ];
 }
 
-/** What came, and how. */
+/** The arrivals and their source. */
 export function describeArrivals({ count, durationMs }: SimulateResult): string {
   const rate = durationMs > 0 ? `, ${formatRate(count / (durationMs / 1_000))}` : '';
   return `${formatCount(count)} in ${formatSpan(durationMs)}${rate}`;
 }
 
-/** What callers do that find no token. */
+/** What callers do when they find no token. */
 export function describeCallers({ waitMs }: SimulateResult): string {
   return waitMs === 0 ? 'take a refusal' : `wait, at most ${formatSpan(waitMs)}`;
 }
@@ -78,13 +78,13 @@ function fileLines(file: NonNullable<SimulateResult['source']['file']>, paint: P
   return lines;
 }
 
-/** Small numbers count from elsewhere than 1970. */
+/** Small numbers don't count from 1970, so they are not shown as dates. */
 function since(startedUs: number | undefined): string {
   if (startedUs === undefined || startedUs < 1e14) return '';
   return `, from ${new Date(startedUs / 1_000).toISOString()}`;
 }
 
-/** The head of the table, after the limiter's column. */
+/** The table head after the limiter's column. */
 export function columnsOf({ waitMs }: SimulateResult): readonly string[] {
   if (waitMs === 0) return ['admitted', 'refused'];
   return ['at once', 'later', 'refused', 'gave up', 'wait p50', 'p99', 'longest'];
@@ -117,7 +117,7 @@ function tableLines(result: SimulateResult, paint: Paint): string[] {
   return [paint.dim(line(head)), ...rows.map(line)];
 }
 
-/** How near a limiter came to what it promises. */
+/** How close a limiter came to its bound. */
 export function describeBound({ promise, peak, allowed, held }: Bound): string {
   const came = formatNumber(Math.floor(peak * 1_000 + 0.5) / 1_000);
   return `${promise}; came to ${came} of ${formatNumber(allowed)}${held ? '' : ', BROKEN'}`;

@@ -4,8 +4,8 @@ import { type RatesByTime, ratesByTime } from './chart-data.ts';
 import type { SimulateResult } from './result.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
-// Written by hand: three step lines for each limiter, and the same to the last character for the
-// same arguments.
+// Written by hand: three step lines per limiter, and byte-identical output for identical
+// arguments.
 
 const WIDTH = 760;
 const LEFT = 72;
@@ -13,7 +13,7 @@ const RIGHT = WIDTH - 20;
 /** Above the first panel. */
 const HEAD = 58;
 const PANEL = 212;
-/** Within a panel, from its top. */
+/** Offset within a panel, from its top. */
 const TOP = 50;
 const BASE = 174;
 
@@ -28,13 +28,13 @@ const STYLE = `
   .bound { fill: none; stroke: #cf222e; stroke-width: 1.5; stroke-dasharray: 6 4 }
 `;
 
-/** Steps of an axis of time, in seconds. */
+/** Steps of a time axis, in seconds. */
 const TIME_STEPS = [
   1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 43_200,
 ];
 const MOST_TIME_STEPS = 8;
 
-/** Draws arrivals, admissions and the bound of each limiter, one below the other. */
+/** Draws the arrivals, admissions and bound of each limiter, one below the other. */
 export function writeSvg(path: string, result: SimulateResult): void {
   writeFileSync(path, drawSvg(result));
 }
@@ -119,7 +119,7 @@ function timeAxis(seconds: number, x: (second: number) => string, base: number):
   }).join('\n');
 }
 
-/** The round number next above: 1, 2 or 5 times a power of ten. */
+/** Rounds up to 1, 2 or 5 times a power of ten. */
 function niceStep(least: number): number {
   if (!(least > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(least));

@@ -1,13 +1,13 @@
 import { InvalidArgumentError } from 'commander';
 import { per, type RateUnit } from '../../limiters/per.ts';
 
-/** One word and its numbers, as in `token-bucket rate=100 burst=20`. */
+/** A kind and its numbers, as in `token-bucket rate=100 burst=20`. */
 export interface Term {
   readonly kind: string;
   readonly numbers: Readonly<Record<string, number>>;
 }
 
-/** The names of the numbers that a kind takes: those that it needs, and those that it can do without. */
+/** The required and optional numbers of a kind. */
 export interface TermForm {
   readonly needs: readonly string[];
   readonly takes?: readonly string[];
@@ -61,7 +61,7 @@ function parseTerm(text: string, forms: Readonly<Record<string, readonly TermFor
   return { kind, numbers };
 }
 
-/** Reads terms that are joined by ` + `. Errors are commander's: they name what is wrong with which. */
+/** Parses terms joined with ` + `. Throws commander's errors, naming the term and the problem. */
 export function parseTerms(
   text: string,
   forms: Readonly<Record<string, readonly TermForm[]>>,

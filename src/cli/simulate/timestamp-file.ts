@@ -5,22 +5,22 @@ import { formatOf, type Timestamp, type TimestampFormat } from './timestamps.ts'
 const BATCH = 4_096;
 const SECOND_US = 1e6;
 
-/** What was found in a file, so far. */
+/** Counts over the lines read so far. */
 export interface TimestampCounts {
   readonly format: string | undefined;
-  /** Of the first arrival, in microseconds. */
+  /** The first arrival, in microseconds. */
   readonly startedUs: number | undefined;
-  /** Lines that hold no timestamp of the format of the first that does. */
+  /** Lines without a timestamp in the format of the first one. */
   readonly unreadable: number;
-  /** Arrivals that were written after later ones: they count as at the instant of those. */
+  /** Arrivals written after later ones; they count as simultaneous with those. */
   readonly late: number;
 }
 
 /**
- * Arrivals of a file with a timestamp on each line, read as a stream. They begin at 0, with the first.
+ * Streams the arrivals of a file with a timestamp on each line. The first arrival is at 0.
  *
- * Lines of one second, where that is all that is known, are spread evenly over it: taken as they
- * stand, all of them would come at the same instant.
+ * With `spread`, lines that state only the same whole second are spread evenly over it. Otherwise
+ * they would all arrive at the same instant.
  */
 export class TimestampFile {
   readonly #lines: AsyncIterable<string>;
@@ -38,7 +38,7 @@ export class TimestampFile {
     this.#spread = spread;
   }
 
-  /** @param path of a file, or `-` for what is piped in */
+  /** @param path of a file, or `-` for standard input */
   static open(path: string, options: { readonly spread: boolean }): TimestampFile {
     const input = path === '-' ? process.stdin : createReadStream(path);
     return new TimestampFile(
@@ -56,7 +56,7 @@ export class TimestampFile {
     };
   }
 
-  /** The instants from 0 until `endUs`, in microseconds and ascending; each batch is used again. */
+  /** The instants from 0 until `endUs`, in microseconds, ascending; batches reuse their memory. */
   async *arrivals(endUs: number): AsyncGenerator<Float64Array> {
     let second: number | undefined;
     let inSecond = 0;

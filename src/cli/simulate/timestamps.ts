@@ -1,15 +1,15 @@
-/** An instant that a line of text names. */
+/** An instant named in a line of text. */
 export interface Timestamp {
-  /** Since 1970 or, for small numbers, since whatever they count from. */
+  /** Since 1970; small numbers count from an unknown start. */
   readonly us: number;
-  /** Whether it was written in whole seconds: where in its second it lies is not known then. */
+  /** Whether it was written in whole seconds, without a fraction. */
   readonly isWholeSecond: boolean;
 }
 
 /** One way to write instants. */
 export interface TimestampFormat {
   readonly name: string;
-  /** Undefined where the line holds none. */
+  /** Undefined if the line contains none. */
   read(line: string): Timestamp | undefined;
 }
 
@@ -18,11 +18,13 @@ const COMMON_LOG = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-
 const ISO = /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?: ?(Z|UTC|[+-]\d\d:?\d\d))?/;
 const NUMBER = /^\s*"?(\d+)(\.\d+)?(?=$|[\s,;"])/;
 
-/** As many seconds are 5,138 years; as many milliseconds were in 1973. */
+/**
+ * Tells seconds from milliseconds: this many seconds are 5,138 years, as milliseconds it is 1973.
+ */
 const FIRST_MS = 1e11;
 const BEYOND_MS = 1e14;
 
-/** `[10/Oct/2000:13:55:36 -0700]`, as web servers write it. */
+/** `[10/Oct/2000:13:55:36 -0700]`, as in web server logs. */
 const commonLog: TimestampFormat = {
   name: 'common log format',
   read(line) {
@@ -47,7 +49,7 @@ const commonLog: TimestampFormat = {
   },
 };
 
-/** `2000-10-10T13:55:36.123-07:00`, anywhere in the line; without a zone it is UTC. */
+/** `2000-10-10T13:55:36.123-07:00`, anywhere in the line; UTC without a zone. */
 const isoDate: TimestampFormat = {
   name: 'ISO dates',
   read(line) {
@@ -62,7 +64,7 @@ const isoDate: TimestampFormat = {
   },
 };
 
-/** Seconds or milliseconds, at the beginning of the line. */
+/** Seconds or milliseconds, at the start of the line. */
 const epoch: TimestampFormat = {
   name: 'epoch seconds or milliseconds',
   read(line) {
@@ -77,7 +79,7 @@ const epoch: TimestampFormat = {
 
 const FORMATS: readonly TimestampFormat[] = [commonLog, isoDate, epoch];
 
-/** The first format in which this line names an instant. */
+/** The first format that finds an instant in this line. */
 export function formatOf(line: string): TimestampFormat | undefined {
   return FORMATS.find((format) => format.read(line) !== undefined);
 }

@@ -3,7 +3,7 @@ import type { RedisSettings } from './redis-options.ts';
 import type { CallCounts } from './redis-stats.ts';
 import { untilRetry } from './waiting.ts';
 
-/** The answers of a server, or what stands in for them while it gives none. */
+/** Asks the server, and applies `whenUnreachable` if it does not answer. */
 export class Answers {
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
@@ -13,7 +13,9 @@ export class Answers {
     this.#counts = counts;
   }
 
-  /** Asks the server; `without` answers where it does not. */
+  /**
+   * Asks the server. If it is unreachable, `without` supplies the result or the error is thrown.
+   */
   async ask<T>(ask: () => Promise<T>, without: { refuse?: () => T; local?: () => T }): Promise<T> {
     try {
       return await this.#counted(ask);
@@ -25,7 +27,7 @@ export class Answers {
     }
   }
 
-  /** Asks until the server answers; undefined where this process's own part is to be asked. */
+  /** Asks until the server answers. Resolves with undefined to use the local share instead. */
   async insist<T>(
     ask: () => Promise<T>,
     deadlineUs: number,

@@ -3,28 +3,28 @@ import { SCRIPT, SCRIPT_SHA } from './script.ts';
 
 /** A client of the `redis` package: `createClient`, `createClientPool` or `createCluster`. */
 export interface NodeRedisClient {
-  /** Runs a script that the server has. */
+  /** Runs a cached script by its SHA-1. */
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   /** Runs a script. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-  /** Connections that break are told so. */
+  /** Reports connection errors. */
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** A client of the `ioredis` package: `Redis` or `Cluster`. */
 export interface IoRedisClient {
-  /** Runs a script that the server has. */
+  /** Runs a cached script by its SHA-1. */
   evalsha(sha: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
   /** Runs a script. */
   eval(script: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
-  /** Connections that break are told so. */
+  /** Reports connection errors. */
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** The user's own connection. */
+/** The user's client. */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
-/** Runs the script on a key, by its digest, or in full where the server does not have it. */
+/** Runs the script on a key by its SHA-1, or in full if the server has not cached it. */
 export type RunScript = (key: string, words: readonly string[]) => Promise<unknown>;
 
 function isNodeRedis(client: RedisClient): client is NodeRedisClient {
@@ -47,7 +47,7 @@ async function orInFull(
   }
 }
 
-/** @throws TypeError for a client of neither package. */
+/** @throws TypeError if `client` is neither a redis nor an ioredis client. */
 export function scriptRunner(client: RedisClient): RunScript {
   if (typeof client === 'object' && client !== null) {
     if (isNodeRedis(client)) {

@@ -13,69 +13,73 @@ import { Supply } from './fleet/supply.ts';
 import { RedisTokenBucket } from './redis-token-bucket.ts';
 import type { TokenSource } from './token-source.ts';
 
-/** The largest stock: so many tokens are exact, whatever is spent of them. */
+/** The largest stock whose balance is still exact. */
 const MAX_STOCK = 1e9;
-/** What was bought for the next few purchases is not old yet. */
+/** Lower bound of `maxAgeMs`: the stock covers several intervals ahead and must outlive them. */
 const LEAST_AGE_INTERVALS = 10;
 
-/** What a process does while the source of its tokens is unreachable. */
+/** What a process does while the token source is unreachable. */
 export type FleetWhenUnreachable =
   | {
-      /** Spends its stock, and then gets nothing. The default. */
+      /** Spends the stock, then refuses. The default. */
       readonly whenUnreachable?: 'refuse';
     }
   | {
-      /** Spends its stock, and then its share of the rate, by its own clock. */
+      /** Spends the stock, then this process's share of the rate by its own clock. */
       readonly whenUnreachable: 'local';
-      /** Of the whole fleet, in tokens per second: 1e-6 to 4e9. */
+      /** The rate of the whole fleet in tokens per second: 1e-6 to 4e9. */
       readonly rate: number;
-      /** How many processes share it: an integer of at least 1. */
+      /** The number of processes that share the rate: an integer of at least 1. */
       readonly processes: number;
     };
 
 /** Options of {@link FleetBucket.create}. */
 export type FleetBucketOptions = FleetWhenUnreachable & {
   /**
-   * Where the tokens come from: a `RedisTokenBucket`, made with `whenUnreachable: 'throw'`, so that
-   * it says when it cannot be reached.
+   * The source of the tokens: a `RedisTokenBucket` with `whenUnreachable: 'throw'`, so that the
+   * buyer learns of an unreachable server.
    */
   readonly source: TokenSource;
-  /** The most tokens that this process holds: an integer from 1 to 1e9. */
+  /** The largest number of tokens that this process holds: an integer from 1 to 1e9. */
   readonly stock: number;
-  /** So many tokens are kept however old they are: an integer from 1 to `stock`. Default 1. */
+  /** Tokens kept regardless of age: an integer from 1 to `stock`. Default 1. */
   readonly minStock?: number;
-  /** At least so many milliseconds pass from one command to the source to the next: 1 to 60,000. Default 20. */
+  /** Minimum time between commands to the source, in milliseconds: 1 to 60,000. Default 20. */
   readonly intervalMs?: number;
   /**
-   * Tokens that were not spent so many milliseconds after they were bought are given back: at least
-   * 10 times `intervalMs`, or Infinity. Default 50 times `intervalMs`.
+   * Unspent tokens are returned to the source after this many milliseconds: at least 10 times
+   * `intervalMs`, or Infinity. Default 50 times `intervalMs`.
    */
   readonly maxAgeMs?: number;
-  /** What the buyer and timeouts go by, in all threads. Default: the system's monotonic clock. */
+  /**
+   * The clock of the buyer and of timeouts, in all threads. Default: the system's monotonic clock.
+   */
   readonly clock?: Clock;
-  /** Where to put the stock. Default: memory that all limiters of this thread share. */
+  /** Where to allocate the stock. Default: the region that all limiters of this thread share. */
   readonly region?: Region;
-  /** What works on the stock's memory, in all threads: as for every limiter. */
+  /** The kernel that works on the stock, in all threads, as for every limiter. */
   readonly kernel?: KernelName;
-  /** Whether to count what the threads do. Default false. */
+  /** Whether to count what the threads spend. Default false. */
   readonly stats?: boolean;
-  /** Numbers from 0 to 1 that spread the commands of many processes. Default `Math.random`. */
+  /** Returns numbers from 0 to 1 that add jitter to the commands. Default `Math.random`. */
   readonly random?: () => number;
 };
 
-/** What the buyer of a process has done so far. */
+/** Counts of a fleet bucket, since it was created. */
 export interface FleetStats {
-  /** Times that it asked for tokens, of the source or, while that was unreachable, of its local share. */
+  /**
+   * Purchases: requests for tokens to the source or, while it is unreachable, to the local share.
+   */
   readonly purchases: number;
-  /** Tokens that it got. */
+  /** Tokens bought. */
   readonly bought: number;
-  /** Tokens that the source took back. */
+  /** Tokens returned to the source. */
   readonly returned: number;
-  /** Commands that the source did not answer. */
+  /** Commands that failed because the source was unreachable. */
   readonly failures: number;
-  /** Whether the source answered last time. */
+  /** Whether the source answered the last command. */
   readonly isReachable: boolean;
-  /** What all threads together have done with the stock; undefined without `stats: true`. */
+  /** Counts of the stock over all threads; undefined without `stats: true`. */
   readonly threads: LimiterStats | undefined;
 }
 
@@ -103,18 +107,17 @@ function shareOf(options: FleetBucketOptions): ContinuousLimit | undefined {
 }
 
 /**
- * One process's part of a limit that a whole fleet shares: a stock of tokens in shared memory, which
- * all threads of the process spend with no network in between, and a buyer that fills it from a
- * `RedisTokenBucket` in bulk, before it runs dry. For rates at which a command for each token is too
- * much.
+ * One process's share of a limit for a whole fleet, for rates at which one command per token is too
+ * slow. The stock lies in shared memory, and all threads of the process spend it without network
+ * calls. A buyer refills it in bulk from a `RedisTokenBucket` before it runs dry.
  *
- * Tokens are taken from the source before they are spent. So in any interval of t seconds the fleet
- * spends at most burst + rate * t + the stocks of all processes, where burst and rate are the
- * source's. A process that is killed takes its stock with it: tokens are lost, never made.
+ * Tokens leave the source before they are spent. In any interval of t seconds the fleet therefore
+ * spends at most burst + rate * t + the stocks of all processes, with the burst and rate of the
+ * source. If a process is killed, the tokens in its stock are lost.
  *
- * Make one in each process, in the thread that lives longest; the others attach to its handle. Each
- * one that is made has a stock and a buyer of its own, and counts as one process. The buyer runs on
- * the event loop of the thread that made it; that thread must not be blocked for long.
+ * Create one in each process, in its longest-lived thread, and attach the other threads to its
+ * handle. Each fleet bucket has its own stock and buyer, and counts as one process. The buyer runs
+ * on the event loop of the thread that created it; don't block that thread for long.
  *
  * @example
  * ```ts
@@ -126,7 +129,7 @@ function shareOf(options: FleetBucketOptions): ContinuousLimit | undefined {
  * const fleet = await FleetBucket.create({ source, stock: 4000 });
  * new Worker(url, { workerData: fleet.handle }); // there: FleetSpender.attach(workerData)
  * if (fleet.tryConsume()) serve();
- * await fleet.close(); // gives back what is left
+ * await fleet.close(); // returns the unspent tokens
  * ```
  */
 export class FleetBucket extends FleetSpender {
@@ -148,10 +151,10 @@ export class FleetBucket extends FleetSpender {
   }
 
   /**
-   * Makes the stock of this process and starts its buyer. Resolves when the first tokens have been
-   * asked for, whether or not the source could be reached.
+   * Creates the stock of this process and starts its buyer. Resolves after the first purchase,
+   * whether or not the source could be reached.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static async create(options: FleetBucketOptions): Promise<FleetBucket> {
@@ -163,7 +166,7 @@ export class FleetBucket extends FleetSpender {
       throw new TypeError(`source must be a TokenSource, got ${shown(source)}`);
     }
     if (source instanceof RedisTokenBucket && source.whenUnreachable !== 'throw') {
-      // Else it answers for the server, and the buyer would not know.
+      // Any other setting answers in the server's place, and the buyer could not tell.
       throw new RangeError(
         `source must have whenUnreachable "throw", got ${shown(source.whenUnreachable)}`,
       );
@@ -176,7 +179,7 @@ export class FleetBucket extends FleetSpender {
     return new FleetBucket(stock, clock, supply, buyer, stats);
   }
 
-  /** What the buyer has done so far. */
+  /** The buyer's counts so far. */
   stats(): FleetStats {
     const { purchases, bought, returned } = this.#buyer;
     const { failures, isReachable } = this.#supply;
@@ -185,14 +188,15 @@ export class FleetBucket extends FleetSpender {
   }
 
   /**
-   * Ends the buyer, and gives back what is left: resolves when that is done, or has failed. At once, no
-   * thread gets any more tokens from the stock, and all waits reject with `ERR_FLEET_CLOSED`.
+   * Stops the buyer and returns the unspent tokens to the source; resolves when that has succeeded
+   * or failed. From the call on, no thread gets tokens from the stock, and all waits reject with
+   * `ERR_FLEET_CLOSED`.
    */
   close(): Promise<void> {
     return this.#buyer.close();
   }
 
-  /** {@link close}, for `await using`. Node has the symbol from version 20.4 on. */
+  /** {@link close}, for `await using`. Node.js has the symbol since version 20.4. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -2,10 +2,8 @@ import type { Key } from '../../kernel/keyed/message.ts';
 import { shown } from '../../options.ts';
 import { checkName } from './redis-options.ts';
 
-/**
- * Braces would choose the cluster's node, and one who can choose keys could send all of them to one;
- * half a surrogate pair is no text, and would be sent as the same sign as any other half.
- */
+// Braces would select the cluster node, so a user who chooses keys could load a single one. Lone
+// surrogates are not valid text: all of them would be sent as the same replacement character.
 const UNFIT = /[%{}\p{Surrogate}]/gu;
 
 function escaped(sign: string): string {
@@ -13,11 +11,11 @@ function escaped(sign: string): string {
 }
 
 /**
- * The name on the server of a key's bucket. Keys are the same where `Map` would say so: `'1'`, `1` and
- * `1n` are three.
+ * The name of a key's bucket on the server. Keys are equal as in a `Map`: `'1'`, `1` and `1n`
+ * differ.
  *
- * @throws TypeError for a key that is no string, number or bigint; RangeError for one of more than 1024
- * characters.
+ * @throws TypeError for a key that is not a string, number or bigint; RangeError for one longer
+ * than 1024 characters.
  */
 export function keyName(prefix: string, key: Key): string {
   switch (typeof key) {

@@ -4,24 +4,24 @@ import { HALF } from './script.ts';
 
 const HALF_TICKS = BigInt(HALF);
 
-/** Ticks as the script reads them: high * 2^29 + low. */
+/** Ticks in the form the script reads: high * 2^29 + low. */
 export function halvesOf(ticks: bigint): [string, string] {
   const low = BigInt.asUintN(29, ticks);
   return [String((ticks - low) / HALF_TICKS), String(low)];
 }
 
-/** Ticks as the script writes them. */
+/** Ticks in the form the script writes. */
 export function ticksOfHalves(high: number, low: number): bigint {
   return BigInt(high) * HALF_TICKS + BigInt(low);
 }
 
-/** A limit as it is stored, and compared: the same limit is the same text. */
+/** A limit as stored on the server. Equal limits have equal texts. */
 export function limitText(schedule: Schedule): string {
   const { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks } = schedule;
   return [ticksPerToken, ticksPerMicro, ...halvesOf(capTicks), fillTicks, rate, burst].join(' ');
 }
 
-/** @throws RateLimitError `ERR_KEY_INVALID` for a text that is no limit's. */
+/** @throws RateLimitError `ERR_KEY_INVALID` if the text is not a valid limit. */
 export function readLimit(text: string): Schedule {
   const [ticksPerToken, ticksPerMicro, high, low, fillTicks, rate, burst] = text
     .split(' ')
@@ -36,5 +36,5 @@ export function readLimit(text: string): Schedule {
     fillTicks: fillTicks ?? Number.NaN,
   };
   if (isSound(schedule)) return schedule;
-  throw new RateLimitError('ERR_KEY_INVALID', 'the key holds a limit that makes no sense');
+  throw new RateLimitError('ERR_KEY_INVALID', 'the key holds an invalid limit');
 }

@@ -3,13 +3,13 @@ import { systemClock } from '../../time/system-clock.ts';
 import { type RedisClient, type RunScript, scriptRunner } from './client.ts';
 import { NO_BUCKET } from './script.ts';
 
-/** The first pause after a failure, and the longest that it grows to. */
+/** The first pause after a failure, and the longest. */
 const PAUSE_US = 50_000;
 const MAX_PAUSE_US = 2_000_000;
 
 const links = new WeakMap<RedisClient, Link>();
 
-/** Why a call has no answer. */
+/** The error of a call without an answer. */
 export function unreachable(message: string, cause?: unknown): RateLimitError {
   return new RateLimitError('ERR_UNREACHABLE', message, cause === undefined ? {} : { cause });
 }
@@ -19,17 +19,17 @@ export function isUnreachable(error: unknown): error is RateLimitError {
 }
 
 /**
- * One connection to a server, and what all buckets on it know of it: whether it answers, and what its
- * clock shows.
+ * A connection to a server, shared by all buckets that use the same client: whether the server
+ * answers, and how far its clock is ahead.
  *
- * After a failure no call is sent for a pause, so that none waits for a server that is gone. Then one
- * call tries; each time it fails the pause doubles. Any answer, however late, ends the pause.
+ * After a failure, calls fail at once for a pause instead of each waiting for a dead server. Then
+ * one call tries again; each further failure doubles the pause. Any answer, however late, ends it.
  */
 export class Link {
   readonly #run: RunScript;
   /**
-   * How far the server's clock is ahead of ours, at most. Not known at first: then the server finds
-   * that the call comes too late, which says what its clock shows.
+   * Upper bound on how far the server's clock is ahead of ours. Initially unknown: the first call
+   * then arrives with a deadline in the past, and the server's reply contains its clock.
    */
   #aheadUs = Number.NEGATIVE_INFINITY;
   #failure: RateLimitError | undefined;
@@ -39,11 +39,11 @@ export class Link {
 
   private constructor(client: RedisClient) {
     this.#run = scriptRunner(client);
-    // Else a connection that breaks ends the process: what is wrong is told by the calls.
+    // Without a listener a broken connection would end the process. The calls report the error.
     client.on('error', () => undefined);
   }
 
-  /** @throws TypeError for what is no client. */
+  /** @throws TypeError if `client` is not a client. */
   static of(client: RedisClient): Link {
     const known = links.get(client);
     if (known !== undefined) return known;
@@ -52,29 +52,28 @@ export class Link {
     return link;
   }
 
-  /** Whether the server answered the latest call. */
+  /** Whether the server answered the last call. */
   get isUp(): boolean {
     return this.#failure === undefined;
   }
 
-  /** The instant of our clock before which no call is sent. */
+  /** No call is sent before this instant of our clock. */
   get retryAtUs(): number {
     return this.#failure === undefined ? 0 : this.#pausedUntilUs;
   }
 
-  /** Calls `wake`, once, when the server answers again; the returned function calls it off. */
+  /** Calls `wake` once, when the server answers again. Returns a function that cancels it. */
   onceUp(wake: () => void): () => void {
     this.#waiting.add(wake);
     return () => this.#waiting.delete(wake);
   }
 
   /**
-   * Runs the script on a key, and returns its answer. `words` is given the instant of the
-   * server's clock at which the caller gives up: the script does nothing after it, even if the command
-   * has lain in a queue, or is sent again.
+   * Runs the script on a key and returns its answer. `words` receives the deadline by the server's
+   * clock: after it the script does nothing, even if the command was queued or sent again.
    *
    * @throws RateLimitError `ERR_UNREACHABLE` if there is no answer by `untilUs` of our clock, or
-   * no call is sent now; `ERR_KEY_INVALID` if the key holds something else.
+   * calls are paused; `ERR_KEY_INVALID` if the key holds something else.
    */
   async ask(
     key: string,
@@ -87,17 +86,18 @@ export class Link {
       const deadlineUs = Math.max(0, Math.floor(untilUs + this.#aheadUs));
       const answer = await this.#answered(key, words(deadlineUs), sentUs, untilUs);
       if (answer[0] !== 'late') return answer;
-      if (systemClock.now() >= untilUs) throw unreachable('the call came too late to the server');
+      if (systemClock.now() >= untilUs)
+        throw unreachable('the call reached the server after its deadline');
     }
   }
 
-  /** One call at a time tries a server that does not answer. */
+  /** After a pause, lets through one call at a time until the server answers. */
   async #admit(nowUs: number, untilUs: number): Promise<void> {
     if (this.#failure === undefined) return;
     if (nowUs < this.#pausedUntilUs) {
-      // Who calls over and over must not keep the answer from being read.
+      // Yields, so that a caller that retries in a loop does not starve the reading of the answer.
       await new Promise((resolve) => setImmediate(resolve));
-      throw unreachable('the server has not answered lately, and is not asked now', this.#failure);
+      throw unreachable('the server is unreachable, and calls to it are paused', this.#failure);
     }
     this.#pausedUntilUs = untilUs;
   }
@@ -117,19 +117,19 @@ export class Link {
         reject(this.#fail(unreachable('the server has not answered in time'), wasUp));
       };
       const leftMs = Math.max(0, Math.ceil((untilUs - sentUs) / 1000));
-      // An answer may lie there that this thread was too busy to read: read first.
+      // This thread may have been too busy to read an answer that has arrived: read it first.
       const timer = setTimeout(() => setImmediate(giveUp), leftMs);
       this.#run(key, words).then(
         (reply) => {
           clearTimeout(timer);
-          // Strings, numbers or bytes, as the client was told to read them.
+          // Strings, numbers or bytes, depending on the client's settings.
           const answer = Array.isArray(reply) ? reply.map(String) : [];
           const serverUs = Number(answer[1]);
           if (Number.isFinite(serverUs)) this.#succeed(serverUs, sentUs);
           if (isOver) return;
           isOver = true;
           if (Number.isFinite(serverUs)) resolve(answer);
-          else reject(this.#failureOf(new Error('it answered something else'), wasUp));
+          else reject(this.#failureOf(new Error('unexpected answer'), wasUp));
         },
         (error: unknown) => {
           clearTimeout(timer);
@@ -145,11 +145,11 @@ export class Link {
     const message = error instanceof Error ? error.message : String(error);
     if (message.includes(NO_BUCKET) || message.includes('WRONGTYPE')) {
       this.#mend();
-      return new RateLimitError('ERR_KEY_INVALID', 'the key holds something that is no bucket', {
+      return new RateLimitError('ERR_KEY_INVALID', 'the key holds something that is not a bucket', {
         cause: error,
       });
     }
-    return this.#fail(unreachable(`the server cannot be asked: ${message}`, error), wasUp);
+    return this.#fail(unreachable(`the call to the server failed: ${message}`, error), wasUp);
   }
 
   #succeed(serverUs: number, sentUs: number): void {
@@ -166,7 +166,7 @@ export class Link {
     for (const wake of waiting) wake();
   }
 
-  /** Calls that were sent before the first failure, and fail as well, are no reason to pause longer. */
+  /** Failures of calls sent before the first failure do not lengthen the pause. */
   #fail(failure: RateLimitError, wasUp = true): RateLimitError {
     if (this.#failure === undefined || !wasUp) {
       this.#pauseUs = Math.min(Math.max(2 * this.#pauseUs, PAUSE_US), MAX_PAUSE_US);

@@ -18,11 +18,11 @@ import { RedisTokenBucket } from './redis-token-bucket.ts';
 /** Options of {@link RedisKeyedTokenBucket.create}. */
 export type RedisKeyedTokenBucketOptions = BucketLimit &
   Omit<RedisOptions, 'localBucket'> & {
-    /** What the names of the keys' buckets on the server begin with, 1 to 1024 characters. */
+    /** The prefix of the buckets' names on the server, 1 to 1024 characters. */
     readonly prefix: string;
     /**
-     * For `whenUnreachable: 'local'`: keys that this process has room for meanwhile, at 32 bytes each;
-     * those that find none share one bucket. Default 10,000.
+     * For `whenUnreachable: 'local'`: the number of keys that this process has room for, at 32
+     * bytes each; further keys share one bucket. Default 10,000.
      */
     readonly localCapacity?: number;
   };
@@ -34,12 +34,11 @@ function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
 }
 
 /**
- * A token bucket for each key (a user, an address) on a Redis or Valkey server: one limit for each key
- * over all processes that name the prefix. A key's bucket has a key of its own on the server, which
- * expires when the bucket is full again; in a cluster they spread over all nodes.
+ * A token bucket per key (a user, an address) on a Redis or Valkey server: one limit per key for
+ * all processes that use the prefix. Each key's bucket is stored under its own name, which expires
+ * when the bucket is full again; in a cluster the names spread over all nodes.
  *
- * Keys are strings of at most 1024 characters, numbers or bigints; they are the same where `Map` would
- * say so.
+ * Keys are strings of at most 1024 characters, numbers or bigints, and are equal as in a `Map`.
  *
  * @example
  * ```ts
@@ -49,11 +48,11 @@ function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
  * ```
  */
 export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation> {
-  /** What the names of the keys' buckets on the server begin with. */
+  /** The prefix of the buckets' names on the server. */
   readonly prefix: string;
-  /** The rate of each key, in tokens per second, unless that of a key was changed. */
+  /** The rate of each key in tokens per second, unless changed by `reconfigure`. */
   readonly rate: number;
-  /** The most tokens that a key's bucket holds, unless that of a key was changed. */
+  /** The largest number of tokens in a key's bucket, unless changed by `reconfigure`. */
   readonly burst: number;
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
@@ -71,9 +70,9 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   }
 
   /**
-   * Makes the buckets; nothing is sent yet.
+   * Creates the buckets. Sends nothing yet.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static create(options: RedisKeyedTokenBucketOptions): RedisKeyedTokenBucket {
     const { prefix, localCapacity = 10_000 } = checkObject('options', options);
@@ -82,7 +81,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     return new RedisKeyedTokenBucket(settings, checkName('prefix', prefix), localCapacity);
   }
 
-  /** This process's part of the limit of each key. */
+  /** This process's share of the limit of each key. */
   #local(): KeyedTokenBucket {
     const { processes } = this.#settings;
     this.#locals ??= KeyedTokenBucket.create({
@@ -94,9 +93,10 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   }
 
   /**
-   * The bucket of one key, as a limiter of its own.
+   * The bucket of one key as a limiter.
    *
-   * @throws TypeError, RangeError for a key that is none; so does every other method, by rejecting.
+   * @throws TypeError, RangeError for an invalid key. The other methods reject with the same
+   * errors.
    */
   for(key: Key): RedisTokenBucket {
     const name = keyName(this.prefix, key);
@@ -113,14 +113,14 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   }
 
   /**
-   * Changes the limit of this key alone, for all who name the prefix: see
+   * Changes the limit of this key only, for all processes that use the prefix: see
    * {@link RedisTokenBucket.reconfigure}.
    */
   async reconfigure(key: Key, limit: LimitChange): Promise<void> {
     return this.for(key).reconfigure(limit);
   }
 
-  /** What the calls of this object and of those that it made came to. */
+  /** Counts over all calls of this object and of the limiters that it created. */
   stats(): RedisStats {
     return this.#counts.stats();
   }

@@ -7,49 +7,52 @@ import type { RedisClient } from './client.ts';
 import { Link } from './link.ts';
 import type { RemoteOptions } from './remote-bucket.ts';
 
-/** What calls come to while the server does not answer. */
+/** The outcome of calls while the server does not answer. */
 export type WhenUnreachable = 'refuse' | 'throw' | 'local';
 
 const CHOICES: readonly WhenUnreachable[] = ['refuse', 'throw', 'local'];
 const TIMEOUT = { min: 1, max: 600_000 } as const;
 
-/** Where a bucket lies, and what to do while it cannot be reached. */
+/** Where a bucket is stored, and what to do while the server is unreachable. */
 export interface RedisOptions {
   /**
-   * A connected client of `redis` or `ioredis`, which stays the caller's: to be closed by him, and open
-   * to other uses. Errors of its connection are told by the calls; the bucket listens to the client's
-   * event `error`, so that they do not end the process.
+   * A connected `redis` or `ioredis` client. You own it: close it yourself, and use it for other
+   * commands as you like. The bucket listens to its `error` event, so that a broken connection does
+   * not end the process; the calls report the error.
    */
   readonly client: RedisClient;
   /** Milliseconds to wait for the server's answer, 1 to 600,000. Default 1000. */
   readonly timeoutMs?: number;
   /**
-   * What calls come to while the server does not answer in time.
+   * What calls do while the server does not answer in time.
    *
-   * - `'refuse'`, the default: they are refused; `wait` goes on to wait for the server.
+   * - `'refuse'`, the default: they are refused; `wait` keeps waiting for the server.
    * - `'throw'`: they reject with a RateLimitError `ERR_UNREACHABLE`.
-   * - `'local'`: this process admits by itself its part of the limit, rate / processes and
+   * - `'local'`: this process admits its share of the limit by itself: rate / processes and
    *   burst / processes, at least one token.
    */
   readonly whenUnreachable?: WhenUnreachable;
-  /** How many buckets share the limit, of this key on all machines: 1 to 1,000,000. Needed for `'local'`. */
+  /**
+   * The number of buckets on all machines that share this key: 1 to 1,000,000. Required for
+   * `'local'`.
+   */
   readonly processes?: number;
-  /** For `'local'`: the bucket to use meanwhile, which the threads of a process can share. */
+  /** For `'local'`: the bucket to use instead of a new one, so that threads can share it. */
   readonly localBucket?: TokenBucket;
-  /** Called when the server ceases to answer: once for each time. It must not throw. */
+  /** Called each time the server stops answering. It must not throw. */
   readonly onUnreachable?: (error: RateLimitError) => void;
 }
 
-/** The options, checked and with their defaults. */
+/** The validated options with their defaults. */
 export interface RedisSettings extends Omit<RemoteOptions, 'key'> {
   readonly whenUnreachable: WhenUnreachable;
-  /** Only looked at for `'local'`. */
+  /** Used for `'local'` only. */
   readonly processes: number;
   readonly localBucket: TokenBucket | undefined;
   readonly onUnreachable: (error: RateLimitError) => void;
 }
 
-/** @throws TypeError, RangeError for an option out of its range, naming it. */
+/** @throws TypeError, RangeError for an invalid option, naming it. */
 export function checkRedisOptions(options: RedisOptions & BucketLimit): RedisSettings {
   const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = checkObject('options', options);
   const { processes, localBucket, onUnreachable = () => undefined } = options;
@@ -80,7 +83,7 @@ export function checkRedisOptions(options: RedisOptions & BucketLimit): RedisSet
   };
 }
 
-/** @throws TypeError, RangeError for a name that is no text of 1 to 1024 characters. */
+/** @throws TypeError, RangeError unless the name is a string of 1 to 1024 characters. */
 export function checkName(what: string, name: unknown): string {
   if (typeof name !== 'string') {
     throw new TypeError(`${what} must be a string, got ${shown(name)}`);

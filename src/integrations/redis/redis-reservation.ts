@@ -1,11 +1,11 @@
 /**
- * Tokens promised for an instant by a server. Act at that instant or later, or give them back. A
- * change of the limit does not move it.
+ * Tokens reserved on a server for a later instant. Act at that instant or later, or cancel. A
+ * change of the limit does not move the instant.
  */
 export class RedisReservation {
-  /** Milliseconds to wait before acting, from when the server's answer came; 0 is now. */
+  /** Milliseconds to wait before acting, counted from the server's answer; 0 means now. */
   readonly waitMs: number;
-  /** The same instant, in microseconds of `systemClock`. */
+  /** The instant in microseconds of `systemClock`. */
   readonly atUs: number;
   #cancel: (() => Promise<boolean>) | undefined;
 
@@ -17,9 +17,10 @@ export class RedisReservation {
   }
 
   /**
-   * Gives the tokens back, and resolves with whether that was possible: only while no other call has
-   * taken or returned tokens since, on any machine, and the limit has not changed. Otherwise the tokens
-   * lapse; so they do if the server does not answer. Only the first call can resolve with true.
+   * Returns the tokens, and resolves with whether that succeeded. It succeeds only while no other
+   * call on any machine has taken or returned tokens since, and the limit has not changed.
+   * Otherwise, or if the server does not answer, the tokens are lost. Only the first call can
+   * resolve with true.
    */
   async cancel(): Promise<boolean> {
     const cancel = this.#cancel;

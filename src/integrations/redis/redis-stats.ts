@@ -1,18 +1,18 @@
 import type { RateLimitError } from '../../errors.ts';
 
-/** What the calls of this object came to, since it was made. */
+/** Counts over the calls of one object. */
 export interface RedisStats {
   /** Calls that asked for tokens. */
   readonly calls: number;
-  /** Tokens admitted, by the server or by this process's own part. Those given back are not taken off. */
+  /** Tokens admitted, by the server or by the local share. Returned tokens are not subtracted. */
   readonly admitted: number;
-  /** Calls that got nothing. */
+  /** Calls refused. */
   readonly refused: number;
-  /** Calls that got no answer of the server in time. */
+  /** Calls that the server did not answer in time. */
   readonly unreachable: number;
 }
 
-/** Counts calls, and tells when the server ceases to answer. */
+/** Counts calls, and reports when the server stops answering. */
 export class CallCounts {
   readonly #onUnreachable: (error: RateLimitError) => void;
   #calls = 0;
@@ -25,7 +25,7 @@ export class CallCounts {
     this.#onUnreachable = onUnreachable;
   }
 
-  /** A call that asked for tokens is over. */
+  /** Counts a finished call that asked for tokens. */
   count(admitted: number, isRefused: boolean): void {
     this.#calls++;
     this.#admitted += admitted;

@@ -25,18 +25,21 @@ import { orAborted } from './waiting.ts';
 /** Options of {@link RedisTokenBucket.create}. */
 export type RedisTokenBucketOptions = BucketLimit &
   RedisOptions & {
-    /** The key of the bucket on the server, 1 to 1024 characters. All who name it share the bucket. */
+    /**
+     * The bucket's key on the server, 1 to 1024 characters. Buckets with the same key share one
+     * limit.
+     */
     readonly key: string;
   };
 
 /**
- * A token bucket that lies on a Redis or Valkey server: one limit over all processes, on all machines,
- * that name its key. In any interval of t seconds of the server's clock at most burst + rate * t
- * tokens are admitted, over all of them together. Each call is one command.
+ * A token bucket stored on a Redis or Valkey server: one limit for all processes on all machines
+ * that use its key. Together they get at most burst + rate * t tokens in any interval of t seconds
+ * of the server's clock. Each call is one command.
  *
- * It starts full. The limit of the options makes the bucket where the key does not exist; where it does,
- * the limit that is stored there is in force. A bucket that is full again is the same as none, so its key
- * expires, unless `reconfigure` has changed the limit.
+ * The bucket starts full. If the key does not exist, the options set the limit; if it does, the
+ * stored limit applies. The key expires when the bucket is full again, unless `reconfigure` has
+ * changed the limit.
  *
  * @example
  * ```ts
@@ -46,7 +49,7 @@ export type RedisTokenBucketOptions = BucketLimit &
  * ```
  */
 export class RedisTokenBucket implements TokenSource {
-  /** The key of the bucket on the server. */
+  /** The bucket's key on the server. */
   readonly key: string;
   readonly #settings: RedisSettings;
   readonly #remote: RemoteBucket;
@@ -70,9 +73,9 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Makes a bucket; nothing is sent yet.
+   * Creates a bucket. Sends nothing yet.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static create(options: RedisTokenBucketOptions): RedisTokenBucket {
     const settings = checkRedisOptions(options);
@@ -82,32 +85,34 @@ export class RedisTokenBucket implements TokenSource {
     return new RedisTokenBucket(settings, key, counts, ({ schedule }) => share.of(schedule));
   }
 
-  /** What calls come to while the server does not answer. */
+  /** What calls do while the server does not answer. */
   get whenUnreachable(): WhenUnreachable {
     return this.#settings.whenUnreachable;
   }
 
-  /** The rate in force, in tokens per second, as the server last told: at first that of the options. */
+  /**
+   * The current rate in tokens per second, as last reported by the server; initially the option's.
+   */
   get rate(): number {
     return this.#remote.schedule.rate;
   }
 
-  /** The most tokens that the bucket holds, as the server last told. */
+  /** The largest number of tokens in the bucket, as last reported by the server. */
   get burst(): number {
     return this.#remote.schedule.burst;
   }
 
-  /** {@link burst}, by the name that all limiters have for the most that can be taken at once. */
+  /** {@link burst}, under the name that all limiters share. */
   get limit(): number {
     return this.burst;
   }
 
-  /** What the calls of this object came to. */
+  /** Counts over the calls of this object. */
   stats(): RedisStats {
     return this.#counts.stats();
   }
 
-  /** Resolves with whether `n` tokens were taken, now or not at all. */
+  /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
   async tryConsume(n = 1): Promise<boolean> {
     checkTokens('n', n);
     const isAdmitted = await this.#answers.ask(
@@ -118,7 +123,7 @@ export class RedisTokenBucket implements TokenSource {
     return isAdmitted;
   }
 
-  /** Takes as many whole tokens as there are, at most `n`, and resolves with how many. */
+  /** Takes as many whole tokens as are available, up to `n`, and resolves with their number. */
   async consumeOrDrain(n: number): Promise<number> {
     checkTokens('n', n);
     const taken = await this.#answers.ask(() => this.#remote.drain(n), {
@@ -130,8 +135,9 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Takes `n` tokens now or none, and says how things stand. Where the server does not answer, a
-   * refusal names the time until it is asked again, and no reset.
+   * Takes `n` tokens now or none, and reports the state of the bucket. If the server does not
+   * answer, `retryAfterMs` of the refusal is the time until it is asked again, and `resetMs` is
+   * Infinity.
    */
   async decide(n = 1): Promise<Decision> {
     checkTokens('n', n);
@@ -150,9 +156,9 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Takes `n` tokens if they will be there within `maxWaitMs`, and resolves with the milliseconds to
-   * wait before acting, from when it resolves: 0 is now. Otherwise takes nothing and resolves with
-   * `REFUSED`. Without a maximum it borrows.
+   * Takes `n` tokens if they will be available within `maxWaitMs`, and resolves with the
+   * milliseconds to wait before acting, counted from then; 0 means now. Otherwise takes nothing and
+   * resolves with `REFUSED`. Without `maxWaitMs` it borrows.
    */
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     checkTokens('n', n);
@@ -169,8 +175,8 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Takes `n` tokens that will be there within `maxWaitMs` (default: at any time), to be used at the
-   * instant that the reservation names. Resolves with undefined, and takes nothing, if they will not.
+   * Reserves `n` tokens that will be available within `maxWaitMs` (default: any time); use them at
+   * the reservation's instant. Otherwise takes nothing and resolves with undefined.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -215,16 +221,16 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Resolves when `n` tokens are there for this caller, never before. Callers are served in the order
-   * in which the server heard of them. It sleeps here, for as long as the server said. An abort gives
-   * the tokens back if no later call stands on them.
+   * Resolves when `n` tokens are available to this caller, never before. Callers are served in the
+   * order in which the server received their calls, and sleep in their own process for the time
+   * that the server computed. An abort returns the tokens unless a later call depends on them.
    *
-   * The timeout is for the tokens: the server's answers, each up to `timeoutMs` of the bucket, come
-   * on top.
+   * The timeout covers the wait for tokens. The server's answers, each up to the bucket's
+   * `timeoutMs`, come on top.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, taking nothing, if the wait would outlast
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, taking nothing, if the wait would exceed
    * `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_UNREACHABLE` if
-   * the server did not answer until then.
+   * the server did not answer in time.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<void> {
     checkTokens('n', n);
@@ -260,15 +266,15 @@ export class RedisTokenBucket implements TokenSource {
     try {
       await systemClock.sleep(systemClock.now() + waitUs, options);
     } catch (error) {
-      // The caller need not wait for it.
+      // In the background: the caller need not wait for the cancellation.
       this.#cancel(receipt).catch(() => undefined);
       throw error;
     }
   }
 
   /**
-   * Gives back tokens that were taken and not used; the bucket never gets fuller than full. Where the
-   * server does not answer they lapse.
+   * Returns tokens that were taken and not used; the bucket never exceeds its burst. If the server
+   * does not answer, they are lost.
    */
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
@@ -282,9 +288,9 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Tokens in the bucket, fractions included: negative in debt, Infinity where unlimited.
+   * Tokens in the bucket, fractions included: negative in debt, Infinity if unlimited.
    *
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, but for `'local'`.
+   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
    */
   async balance(): Promise<number> {
     return this.#answers.ask(() => this.#remote.balance(), {
@@ -293,10 +299,10 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Milliseconds until the bucket holds `tokens`, if nobody takes any: 0 if it does now, Infinity if it
-   * never will.
+   * Milliseconds until the bucket holds `tokens` if none are taken: 0 if it does now, Infinity if
+   * it never will.
    *
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, but for `'local'`.
+   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
    */
   async timeUntil(tokens: number): Promise<number> {
     checkTokens('tokens', tokens);
@@ -306,14 +312,14 @@ export class RedisTokenBucket implements TokenSource {
   }
 
   /**
-   * Changes the limit for all who name the key. Each call, anywhere, sees the old limit or the new one.
-   * Tokens and debt are kept, in tokens; calls that wait keep the instants they were promised. What is
-   * left out stays as it is. A limit other than that of the options stays with the key for good; when
-   * the key is deleted, or lost, that of the options is in force again.
+   * Changes the limit for all users of the key. Each call, anywhere, sees either the old limit or
+   * the new one. Tokens and debt are kept, counted in tokens; waiting calls keep their instants.
+   * Omitted fields do not change. A limit that differs from the options is stored permanently with
+   * the key; if the key is deleted or lost, the limit of the options applies again.
    *
-   * @throws RangeError, TypeError for an option out of its range, naming it.
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer: the limit may have been
-   * changed.
+   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer: the limit may or may
+   * not have changed.
    */
   async reconfigure(limit: LimitChange): Promise<void> {
     checkObject('limit', limit);

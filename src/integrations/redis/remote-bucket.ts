@@ -6,22 +6,22 @@ import { systemClock } from '../../time/system-clock.ts';
 import { halvesOf, limitText, readLimit, ticksOfHalves } from './limit-text.ts';
 import type { Link } from './link.ts';
 
-/** A bucket as it stood on the server when a call had been carried out. */
+/** The state of a bucket on the server after a call. */
 interface Standing {
   readonly result: string;
   readonly schedule: Schedule;
   readonly originUs: number;
-  /** The server's time, which does not run backwards. */
+  /** The server's time, adjusted so that it never runs backwards. */
   readonly nowUs: number;
   /** In ticks since the origin. */
   readonly zeroTime: bigint;
-  /** Counts the limits that the bucket has had. */
+  /** Counts limit changes and renewals of the origin. */
   readonly generation: number;
-  /** Whole tokens that a drain got. */
+  /** Whole tokens taken by a drain. */
   readonly taken: number;
 }
 
-/** What an acquisition wrote, for `cancel`. */
+/** What an acquisition wrote, needed by `cancel`. */
 export interface RemoteReceipt {
   readonly originUs: number;
   readonly zeroTime: bigint;
@@ -34,12 +34,12 @@ export interface Acquired {
   /** Microseconds to wait before acting, LATER or NEVER. */
   readonly waitUs: number;
   readonly burst: number;
-  /** The server's time, which does not run backwards. */
+  /** The server's time, adjusted so that it never runs backwards. */
   readonly nowUs: number;
   readonly receipt: RemoteReceipt;
 }
 
-/** What the bucket holds, in ticks; negative in debt. */
+/** The balance in ticks; negative in debt. */
 function heldTicks({ schedule, originUs, nowUs, zeroTime }: Standing): number {
   const held = BigInt(ticksAt(schedule, originUs, nowUs)) - zeroTime;
   return Number(held < schedule.capTicks ? held : schedule.capTicks);
@@ -58,21 +58,21 @@ function waitUsOf(standing: Standing): number {
   return (Math.ceil(due / fillTicks) * fillTicks - sinceFill) / ticksPerMicro;
 }
 
-/** What a bucket on a server is made of. */
+/** The parts of a bucket on a server. */
 export interface RemoteOptions {
   readonly link: Link;
   readonly key: string;
-  /** The limit where the key does not exist. */
+  /** The limit to use if the key does not exist. */
   readonly schedule: Schedule;
   readonly timeoutMs: number;
-  /** The time, instead of the server's, in whole microseconds: for tests. */
+  /** For tests: replaces the server's time, in whole microseconds. */
   readonly timeUs?: () => number;
 }
 
 /**
- * The operations on a bucket that lies on a server, as in src/kernel. All that has to be divided or
- * rounded is computed here, by the limit that the server last told of; if another one is in force
- * there, the script does nothing but to tell it, and the call is made anew.
+ * The operations of src/kernel on a bucket on a server. Divisions and roundings happen here, based
+ * on the limit that the server last reported. If another limit applies by now, the script changes
+ * nothing and returns it, and the call is repeated.
  */
 export class RemoteBucket {
   readonly #options: RemoteOptions;
@@ -87,7 +87,7 @@ export class RemoteBucket {
     this.#text = this.#ownText;
   }
 
-  /** The limit in force, as the server last told. */
+  /** The current limit, as last reported by the server. */
   get schedule(): Schedule {
     return this.#schedule;
   }
@@ -133,7 +133,7 @@ export class RemoteBucket {
     ]);
   }
 
-  /** Takes nothing, but sees how things stand. */
+  /** Takes nothing and reports the state. */
   #look(): Promise<Standing> {
     return this.#take(0, 0);
   }
@@ -142,7 +142,7 @@ export class RemoteBucket {
     const standing = await this.#take(tokens, maxWaitUs);
     const { schedule, originUs, zeroTime, generation } = standing;
     return {
-      // What costs nothing is there at once, even in debt.
+      // A call that costs nothing never waits, even in debt.
       waitUs: tokens === 0 || schedule.ticksPerToken === 0 ? 0 : waitUsOf(standing),
       burst: schedule.burst,
       nowUs: standing.nowUs,
@@ -173,7 +173,7 @@ export class RemoteBucket {
   async drain(tokens: number): Promise<number> {
     const { taken } = await this.#call('drain', ({ ticksPerToken, burst }) => {
       const whole = Math.floor(tokens);
-      // There are never more than the burst, and so many can be counted.
+      // The burst bounds the result, and the script can count up to it exactly.
       const most = ticksPerToken === 0 ? whole : Math.min(whole, Math.floor(burst));
       return [...halvesOf(ticksOf(most, ticksPerToken, Math.ceil)), String(most)];
     });
@@ -186,7 +186,7 @@ export class RemoteBucket {
     );
   }
 
-  /** Takes an acquisition back if nothing was written since. */
+  /** Undoes an acquisition if nothing was written since. */
   async cancel({ originUs, zeroTime, generation, cost }: RemoteReceipt): Promise<boolean> {
     const { result } = await this.#call('cancel', () => [
       ...halvesOf(cost),
@@ -209,7 +209,7 @@ export class RemoteBucket {
     return untilHeld(standing, nowUs, heldTicks(standing), wanted);
   }
 
-  /** Puts the limit in force that `change` makes of the one before. */
+  /** Replaces the limit by the one that `change` derives from it. */
   async reconfigure(change: (schedule: Schedule) => Schedule): Promise<void> {
     let next = this.#schedule;
     await this.#call('change', (schedule) => {

@@ -1,41 +1,42 @@
 import { createHash } from 'node:crypto';
 import { RENEW_TICKS, SAME_INTERVAL } from '../../kernel/constants.ts';
 
-// The loop of src/kernel on a Redis server, which runs one script at a time, so that none is needed.
+// The algorithm of src/kernel without its compare-and-exchange loop: a Redis server runs one script
+// at a time.
 //
-// Lua counts in doubles, which are exact below 2^53, and times are up to 2^60 ticks. So each is held
-// as in the kernel that is written in JavaScript: high * 2^29 + low, two whole numbers whose sums and
-// differences are small. `value` of such a sum is rounded once, so its sign is exact.
+// Lua numbers are doubles, exact below 2^53, but times take up to 2^60 ticks. So a time is held as
+// high * 2^29 + low, two integers whose sums and differences are exact. `value` rounds such a sum
+// once, so its sign is exact.
 
-/** A time in ticks is so many times its high part, and its low part. */
+/** A time in ticks is its high part times HALF, plus its low part. */
 export const HALF = 2 ** 29;
-/** How a bucket's value begins: the version of its format. */
+/** Every stored value starts with the version of its format. */
 const FORMAT = 'zerotime1';
-/** How the script's complaint about a value that is no bucket's begins. */
+/** The start of the script's error for a value that is not a bucket. */
 export const NO_BUCKET = 'ZEROTIMENOBUCKET';
 
 /**
  * One script for all calls, on one key. Its arguments:
  *
- *     1 what to do: take, drain, return, cancel or change
- *     2 the limit that the caller reckons with: see limit-text.ts
- *     3 1 if that is the limit of its options, which makes a bucket where there is none
- *     4 the instant, in microseconds of the server's clock, past which the caller has given up
- *     5 the time in microseconds instead of the server's, for tests; otherwise empty
- *     6 and more: ticks, in two halves each, and what else the call needs
+ *     1 the operation: take, drain, return, cancel or change
+ *     2 the limit that the caller assumes: see limit-text.ts
+ *     3 1 if that is the limit of its options, with which a missing bucket is created
+ *     4 the deadline in microseconds of the server's clock, after which the caller has given up
+ *     5 for tests, the time in microseconds instead of the server's; otherwise empty
+ *     6 and more: ticks, in two halves each, and other arguments of the operation
  *
  * Its answer, an array:
  *
  *     ok|later|never, serverUs, nowUs, originUs, high, low, generation, tokens taken
- *     stale, serverUs, limit    nothing was done: another limit is in force
- *     gone, serverUs            nothing was done: the limit that the caller reckons with is not stored
+ *     stale, serverUs, limit    nothing was done: another limit applies
+ *     gone, serverUs            nothing was done: the assumed limit is not stored
  *     late, serverUs            nothing was done: the caller has given up
  */
 export const SCRIPT = `
 local HALF = ${HALF}
 local operation, mine, own, deadline, given = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- '%.17g' says any number exactly, and takes ten times as long.
+-- '%.17g' prints any number exactly, but takes ten times as long.
 local function text(number)
   return string.format(number == math.floor(number) and '%d' or '%.17g', number)
 end
@@ -45,15 +46,15 @@ local function round(number)
   if number - whole >= 0.5 then whole = whole + 1 end
   return whole
 end
--- The low half within its range.
+-- Normalizes the low half to its range.
 local function settle(high, low)
   local carry = math.floor(low / HALF)
   return high + carry, low - carry * HALF
 end
 local function split(ticks) return settle(0, ticks) end
 
--- The whole part of a * b / c, and whether there is a rest: long division, bit by bit, of
--- a = high * HALF + low, at least 0. Exact for b and c of at most 2^52.
+-- The integer quotient of a * b / c, and whether there is a remainder, by long division in binary;
+-- a = high * HALF + low is at least 0. Exact for b and c of at most 2^52.
 local function divide(high, low, b, c)
   local part = math.fmod(b, c)
   local wholeHigh, wholeLow = split((b - part) / c)
@@ -115,7 +116,7 @@ end
 local bucket = readLimit(limit)
 if not stored then high, low = settle(-bucket.capHigh, -bucket.capLow) end
 
--- A clock that was set back stands still until it is where it was, from where it goes on.
+-- If the server's clock is set back, time goes on from the latest instant that was stored.
 local now = server + lag
 local stepped = now < seen
 if stepped then
@@ -123,7 +124,7 @@ if stepped then
   now = seen
 end
 
--- Now, in ticks since the origin, and the last fill at or before it.
+-- The current time in ticks since the origin, and the last fill at or before it.
 local ticks, grid
 local function look()
   ticks = round((now - origin) * bucket.perMicro)
@@ -132,7 +133,7 @@ local function look()
 end
 look()
 
--- Puts the zero-time so far ahead of now.
+-- Sets the zero-time to this far ahead of now.
 local function place(aheadHigh, aheadLow)
   local gridHigh, gridLow = split(grid)
   high, low = settle(gridHigh + aheadHigh, gridLow + aheadLow)
@@ -142,7 +143,7 @@ local function ahead()
   local gridHigh, gridLow = split(grid)
   return high - gridHigh, low - gridLow
 end
--- At most 2^59 ticks, both ways.
+-- Clamps to 2^59 ticks in both directions.
 local function within(aheadHigh, aheadLow)
   aheadHigh, aheadLow = settle(aheadHigh, aheadLow)
   if aheadHigh >= 1073741824 then return 1073741824, 0 end
@@ -150,7 +151,7 @@ local function within(aheadHigh, aheadLow)
   return aheadHigh, aheadLow
 end
 
--- The origin moves up before now is too many ticks for a double.
+-- Renews the origin before the time in ticks outgrows a double.
 if ticks > ${RENEW_TICKS} then
   local aheadHigh, aheadLow = within(ahead())
   origin = bucket.fill == 0 and now or origin + grid / bucket.perMicro
@@ -164,7 +165,7 @@ if value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow) < 0 then
   aheadHigh, aheadLow = -bucket.capHigh, -bucket.capLow
 end
 
--- Ticks until as many have flowed in, of which a quantum bucket gets a fill at a time.
+-- Ticks until the missing amount has flowed in; a quantum bucket gets it one fill at a time.
 local function untilIn(missing)
   if bucket.fill == 0 or missing <= 0 then return missing end
   return math.ceil(missing / bucket.fill) * bucket.fill - (ticks - grid)
@@ -173,13 +174,13 @@ end
 local isStored = not (stepped and stored)
 local function store()
   isStored = true
-  -- All but the origin are whole.
+  -- All but the origin are integers.
   local line = string.format('${FORMAT} %d %d %d %s %d %d %s %s',
     now, lag, generation, text(origin), high, low, kept, limit)
   if given ~= '' or kept == '1' then
     redis.call('SET', KEYS[1], line)
   else
-    -- A bucket that is full again says no more than none.
+    -- A full bucket needs no key: a missing one starts full.
     local full = untilIn(value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow))
     local ms = math.ceil(full / bucket.perMicro / 1000) + 1
     redis.call('SET', KEYS[1], line, 'PX', string.format('%d', ms))
@@ -227,7 +228,7 @@ elseif operation == 'return' then
   end
   if stored then move(toHigh, toLow) end
 elseif operation == 'cancel' then
-  -- Only what was written last, to this bucket and under this limit.
+  -- Only if it was the last write, in this generation of the bucket.
   local isLatest = stored and high == tonumber(ARGV[8]) and low == tonumber(ARGV[9])
   if isLatest and origin == tonumber(ARGV[10]) and generation == tonumber(ARGV[11]) then
     high, low = settle(high - amountHigh, low - amountLow)
@@ -240,7 +241,7 @@ elseif operation == 'change' then
   local old, nextLimit = bucket, readLimit(ARGV[8])
   local interval = old.fill / old.perMicro
   local nextInterval = nextLimit.fill / nextLimit.perMicro
-  -- The same tokens in ticks of the next limit, rounded towards fewer, also in debt.
+  -- Converts the balance to ticks of the next limit, rounded towards fewer tokens, also in debt.
   if old.perToken == 0 then
     aheadHigh, aheadLow = -nextLimit.capHigh, -nextLimit.capLow
   elseif value(aheadHigh, aheadLow) > 0 then
@@ -255,7 +256,7 @@ elseif operation == 'change' then
   if value(aheadHigh + nextLimit.capHigh, aheadLow + nextLimit.capLow) < 0 then
     aheadHigh, aheadLow = -nextLimit.capHigh, -nextLimit.capLow
   end
-  -- Fills of the same interval go on as before.
+  -- If the fill interval stays the same, fills keep their rhythm.
   if nextInterval == 0 or math.abs(nextInterval - interval) > interval * ${SAME_INTERVAL} then
     origin = now
   else
@@ -271,5 +272,5 @@ if not isStored then store() end
 return {result, server, now, text(origin), high, low, generation, taken}
 `;
 
-/** What EVALSHA calls the script by. */
+/** The name under which EVALSHA finds the script. */
 export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');

@@ -1,10 +1,10 @@
-/** Where tokens can be bought in bulk, over a network, and given back. */
+/** A remote source of tokens, for buying them in bulk and returning unused ones. */
 export interface TokenSource {
   /**
-   * Takes as many whole tokens as there are, at most `n`, and resolves with how many. Rejects where it
-   * is not known whether there are any.
+   * Takes as many whole tokens as are available, up to `n`, and resolves with their number. Rejects
+   * if that is unknown.
    */
   consumeOrDrain(n: number): Promise<number>;
-  /** Gives back tokens that were taken and not used. */
+  /** Returns tokens that were taken and not used. */
   returnTokens(n: number): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { type Link, unreachable } from './link.ts';
 
-/** Rejects as soon as the signal is aborted; what comes after that is given to `undo`. */
+/** Rejects as soon as the signal is aborted. A result that arrives later is passed to `undo`. */
 export function orAborted<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
@@ -32,7 +32,7 @@ export function orAborted<T>(
 }
 
 /**
- * Resolves when the server answers again, or may be asked again.
+ * Resolves when the server answers again or may be asked again.
  *
  * @throws RateLimitError `ERR_UNREACHABLE` at the deadline.
  */

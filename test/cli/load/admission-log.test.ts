@@ -6,7 +6,7 @@ import {
 } from '../../../src/cli/load/admission-log.ts';
 
 describe('AdmissionLog', () => {
-  it('hands out each instant once, in order, however many there are', () => {
+  it('returns each instant once and in order, however many there are', () => {
     const log = new AdmissionLog();
     const all = Array.from({ length: 1_000 }, (_, index) => index * 1.5);
     for (const instant of all.slice(0, 700)) log.append(instant);
@@ -16,7 +16,7 @@ describe('AdmissionLog', () => {
     expect(log.take()).toHaveLength(0);
   });
 
-  it('hands out an array that the next instants do not touch', () => {
+  it("returns an array that later instants don't change", () => {
     const log = new AdmissionLog();
     log.append(1);
     const taken = log.take();
@@ -26,7 +26,7 @@ describe('AdmissionLog', () => {
 });
 
 describe('mergeAdmissions', () => {
-  it('sorts the logs of all threads into one, by number and not by text', () => {
+  it('merges the logs of all threads in numeric order', () => {
     const logs = [Float64Array.of(1, 10, 100), new Float64Array(), Float64Array.of(2, 20)];
     expect([...mergeAdmissions(logs)]).toEqual([1, 2, 10, 20, 100]);
   });

@@ -13,12 +13,12 @@ describe('planArrivals', () => {
     'at %d/s and burst %d, opens in %d ms with one token, then keeps the rate',
     (rate, burst, leadMs) => {
       const { bucket, startUs } = planArrivals(rate, burst, leadMs);
-      // All that has passed since it was opened lies between these two.
+      // The time since it was opened lies between these two readings.
       const beforeUs = bucket.clock.now();
       expect(startUs - beforeUs).toBeLessThanOrEqual(leadMs * 1_000);
       for (let slot = 0; slot < 20; slot += 1) {
         const atUs = bucket.reserve()?.atUs ?? Number.NaN;
-        // Unless the machine stalled for all of the lead, these reservations are made ahead.
+        // These reservations are ahead of time unless the machine stalled for all of the lead.
         if (bucket.clock.now() < startUs) {
           expect(Math.abs(atUs - (startUs + (slot * 1e6) / rate))).toBeLessThan(0.01);
         }

@@ -6,14 +6,14 @@ import { readJsonResult } from '../support/json-result.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 import { deadUrl } from '../support/servers.ts';
 
-// The command in the process of the test, so signals are of our making.
+// Runs the command in the test's process, so that the test can send the signals.
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-command-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const BRIEF = ['--rate', '100', '--threads', '2', '--duration', '1200ms'];
 
-it('a load tells how it gets on, what came of it, and writes it all to a file', async () => {
+it('a load shows its progress and its result, and writes the result to a file', async () => {
   const path = join(folder, 'result.json');
   const { stdout, stderr, code } = await runInProcess(['load', ...BRIEF, '--json', path]);
   expect(code).toBe(0);
@@ -25,7 +25,7 @@ it('a load tells how it gets on, what came of it, and writes it all to a file', 
   expect(requests.sent).toBe(admitted);
 });
 
-it('a load of which no request succeeds exits with 1', async () => {
+it('a load without a successful request exits with 1', async () => {
   const url = await deadUrl();
   const { stdout, code } = await runInProcess([
     'load',
@@ -49,7 +49,7 @@ it('an interrupt ends a load early, with a summary', async () => {
   expect(stdout).toContain('Guarantee');
 });
 
-it('a ramp goes from one rate to the other, and the guarantee holds across it', async () => {
+it('a ramp moves from one rate to the other within the guarantee', async () => {
   const args = ['load', '--ramp', '100:300:200ms', '-t', '1', '-d', '1h'];
   const { stdout, stderr, code } = await runInProcess(args, (text) => {
     if (text.includes(' of 300/s wanted')) process.emit('SIGINT');
@@ -60,7 +60,7 @@ it('a ramp goes from one rate to the other, and the guarantee holds across it', 
   expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ each rate x its time/);
 });
 
-it('an interrupt before the first request is told, and exits with 130', async () => {
+it('an interrupt before the first request is reported, and exits with 130', async () => {
   const loading = runInProcess(['load', '--rate', '100', '-d', '1h']);
   process.emit('SIGTERM');
   const { stdout, stderr, code } = await loading;

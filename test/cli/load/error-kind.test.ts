@@ -19,7 +19,7 @@ describe('errorKind', () => {
     expect(errorKind(Object.assign(new Error('message'), { code }))).toBe(kind);
   });
 
-  it('knows a response that is not HTTP', () => {
+  it('recognizes a response that is not HTTP', () => {
     expect(errorKind(new errors.HTTPParserError('Expected HTTP/'))).toBe('bad response');
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Fifo } from '../../../src/cli/load/fifo.ts';
 
 describe('Fifo', () => {
-  it('gives items back in the order of their coming, across its own tidying up', () => {
+  it('returns items in order of arrival, also across compaction', () => {
     const fifo = new Fifo<number>();
     let next = 0;
     for (let item = 0; item < 10_000; item += 1) {
@@ -21,7 +21,7 @@ describe('Fifo', () => {
     expect(fifo.shift()).toBe(1);
   });
 
-  it('shows all that is left, the oldest first', () => {
+  it('visits all remaining items, oldest first', () => {
     const fifo = new Fifo<number>();
     for (const item of [1, 2, 3, 4, 5]) fifo.push(item);
     fifo.shift();

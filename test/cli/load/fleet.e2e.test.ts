@@ -57,13 +57,13 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
     expect(Math.min(...sent)).toBeGreaterThan(0);
     expect(total).toBe(requests);
     expect(total).toBeLessThanOrEqual(1 + (RATE * passedUs) / 1e6);
-    // Each was bought on the server, whose limit other tests are about.
+    // Each reservation comes from the server, whose limit is tested elsewhere.
     const stats = String(await connection.send('INFO', 'commandstats'));
     const [, bought] = /cmdstat_evalsha:calls=(\d+)/.exec(stats) ?? [];
     expect(total).toBeLessThanOrEqual(Number(bought));
   });
 
-  test('says what is wrong with the server, the limit or the command line', async () => {
+  test('reports errors of the server, the limit or the command line', async () => {
     const { client } = connection;
     const other = RedisTokenBucket.create({ client, key: 'taken', rate: 1e-3, burst: 7 });
     await other.tryConsume();
@@ -79,7 +79,7 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
   });
 });
 
-test('zerotime load --redis says what to install', async () => {
+test('zerotime load --redis names the package to install', async () => {
   vi.doMock('redis', () => {
     throw new Error('not there');
   });

@@ -44,7 +44,7 @@ describe('format', () => {
     expect(formatShare(part, whole)).toBe(expected);
   });
 
-  it('draws a bar for each value, cut off at the full height', () => {
+  it('draws one bar per value, clipped at the full height', () => {
     expect(sparkline([0, 1, 4, 8, 9], 8)).toBe(' ▁▄██');
   });
 });

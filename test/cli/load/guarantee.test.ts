@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
 
 const MS = 1_000;
-/** An uptime of ten days, as the clock counts it: the doubles are coarser there than near zero. */
+/** An uptime of ten days in microseconds, where doubles are coarser than near zero. */
 const UPTIME_US = 864_000e6;
 
 function log(...instantsMs: number[]): Float64Array {
   return Float64Array.from(instantsMs, (ms) => UPTIME_US + ms * MS);
 }
 
-/** Every pair, as the guarantee says it. */
+/** Checks every pair, as the guarantee is defined. */
 function holdsByAllPairs(instants: Float64Array, rate: number, burst: number): boolean {
   return instants.every((end, j) =>
     instants
@@ -53,13 +53,13 @@ describe('checkGuarantee', () => {
     }
   });
 
-  it('allows for the rounding of doubles, and for far less than a token', () => {
+  it('tolerates the rounding of doubles, and much less than a token', () => {
     const { tolerance } = checkGuarantee(log(0, 1, 2), 1e6, 1);
     expect(tolerance).toBeGreaterThan(0);
     expect(tolerance).toBeLessThan(0.01);
   });
 
-  it('agrees with a look at every pair', () => {
+  it('agrees with a check of every pair', () => {
     const logs = fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 30 });
     fc.assert(
       fc.property(logs, fc.integer({ min: 1, max: 4 }), (steps, burst) => {
@@ -71,20 +71,21 @@ describe('checkGuarantee', () => {
     );
   });
 
-  it('shows the tightest interval', () => {
-    // Two pairs are equally close to the limit of 2; then come three in 1 ms, where 3 are allowed.
+  it('reports the tightest interval', () => {
+    // Two pairs are equally close to the limit of 2; then follow three in 1 ms, where 3 are
+    // allowed.
     const { tightest } = checkGuarantee(log(0, 10, 20, 20, 21), 1_000, 2);
     expect(tightest).toMatchObject({ admitted: 3, startsAfterUs: 20 * MS, lengthUs: MS });
     expect(tightest?.allowed).toBeCloseTo(3, 6);
   });
 
-  it('shows the longest of equally tight intervals', () => {
+  it('reports the longest of equally tight intervals', () => {
     const { tightest, intervals } = checkGuarantee(log(0, 1, 2, 3), 1_000, 1);
     expect(tightest).toMatchObject({ admitted: 4, startsAfterUs: 0, lengthUs: 3 * MS });
     expect(intervals).toBe(10);
   });
 
-  it('refuses a log that is not sorted, or not made of numbers', () => {
+  it('rejects a log that is unsorted or contains other values than numbers', () => {
     expect(() => checkGuarantee(log(1, 0), 1, 1)).toThrow(RangeError);
     expect(() => checkGuarantee(log(0, Number.NaN), 1, 1)).toThrow(RangeError);
   });

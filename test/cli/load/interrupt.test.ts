@@ -3,7 +3,7 @@ import { Interrupt } from '../../../src/cli/load/interrupt.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('the first interrupt is an abort, the same key press again is nothing, and the second ends the process', () => {
+it('the first interrupt aborts, a repeat of the same key press is ignored, and the second ends the process', () => {
   const ended = vi.spyOn(process, 'exit').mockImplementation((() => undefined) as never);
   const now = vi.spyOn(performance, 'now');
   const listeners = process.listenerCount('SIGINT');

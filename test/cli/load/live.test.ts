@@ -14,7 +14,7 @@ const PROGRESS: Progress = {
   finishing: false,
 };
 
-/** Where the live line goes: a terminal, or a file. */
+/** The output of the live line: a terminal or a file. */
 function output(isTTY: boolean) {
   let said = '';
   const stream = Object.assign(new PassThrough(), {
@@ -30,7 +30,7 @@ function output(isTTY: boolean) {
   return { stream: stream as unknown as WriteStream, said: () => said };
 }
 
-it('a file gets a line about every second, and what is waited for at the end', () => {
+it('a file gets about one line per second, and at the end what is still in flight', () => {
   const { stream, said } = output(false);
   const live = liveOn(stream, 10_000);
   live.update({ ...PROGRESS, elapsedMs: 990 });
@@ -46,7 +46,7 @@ it('a file gets a line about every second, and what is waited for at the end', (
   );
 });
 
-it('a terminal gets a bar, which is full at the end and no longer', () => {
+it('a terminal gets a bar that stops at 100 %', () => {
   const { stream, said } = output(true);
   const live = liveOn(stream, 2_000);
   live.update(PROGRESS);

@@ -8,7 +8,7 @@ import type { LoadCommand, LoadEvent, LoadThreadData } from '../../../src/cli/lo
 import type { TallyRecord } from '../../../src/cli/load/tally.ts';
 import { deadUrl, httpServer, type TestServer, tcpServer } from '../support/servers.ts';
 
-// In the thread of the test, at the other end of a channel, where a main thread would be.
+// Runs in the test's thread, with a message channel in place of the main thread.
 
 const servers: TestServer[] = [];
 const ports: MessagePort[] = [];
@@ -30,7 +30,7 @@ function channel(): MessageChannel {
 }
 
 interface Told {
-  /** The instants admitted, in the order in which they were told. */
+  /** The instants admitted, in the order of the reports. */
   readonly admissions: readonly number[];
   readonly tally: TallyRecord;
   readonly startUs: number;
@@ -75,7 +75,7 @@ async function load(
   return { admissions, tally: await told, startUs, endUs };
 }
 
-/** Every instant that was due in so many milliseconds, each a slot after the one before. */
+/** All instants due within `ms`, one slot apart. */
 function expectSchedule({ admissions, startUs }: Told, durationMs: number): void {
   expect(admissions.length).toBeGreaterThan(0);
   expect(admissions.length).toBeLessThanOrEqual((durationMs * RATE) / 1000);
@@ -86,7 +86,7 @@ function expectSchedule({ admissions, startUs }: Told, durationMs: number): void
 }
 
 describe('a load thread', () => {
-  it('rehearses with the echo server, makes each request that is due, and tells of all', async () => {
+  it('warms up on the echo server, sends each request that is due, and reports all of them', async () => {
     const { port1, port2 } = channel();
     runEchoServer(port1);
     const [{ url }] = await once(port2, 'message');
@@ -97,12 +97,12 @@ describe('a load thread', () => {
     const told = await load(url, 600, { rehearsal: { url, requests: 5 } });
     expectSchedule(told, 600);
     const { counters, statusCodes } = told.tally;
-    // None of the rehearsal is in it.
+    // The warm-up is not included.
     expect(counters).toEqual({ sent: told.admissions.length, succeeded: counters.sent, failed: 0 });
     expect(statusCodes).toEqual([[200, counters.sent]]);
   });
 
-  it('sends what it was told to send, and counts statuses from 400 on as failed', async () => {
+  it('sends the given request, and counts statuses from 400 on as failed', async () => {
     const seen: unknown[] = [];
     const url = await served(
       httpServer((request, response) => {
@@ -118,14 +118,14 @@ describe('a load thread', () => {
     expect(tally.counters).toEqual({ sent: seen.length, succeeded: 0, failed: seen.length });
   });
 
-  it('ends early when it is told to, with what was due before', async () => {
+  it('ends early on request, after the requests due before', async () => {
     const url = await served(httpServer((_request, response) => response.end('ok')));
     const told = await load(url, 3_600_000, {}, 100);
     expectSchedule(told, 100);
     expect(told.tally.counters.succeeded).toBe(told.admissions.length);
   });
 
-  it('is ready though the rehearsal fails, and counts connections that are refused', async () => {
+  it('is ready although the warm-up failed, and counts refused connections', async () => {
     const url = await deadUrl();
     const { admissions, tally } = await load(url, 50, { rehearsal: { url, requests: 5 } });
     expect(tally.counters).toEqual({
@@ -136,7 +136,7 @@ describe('a load thread', () => {
     expect(tally.errors).toMatchObject([{ kind: 'connection refused', count: admissions.length }]);
   });
 
-  it('times out what is not answered, and counts as unsent what found no connection', async () => {
+  it('times out unanswered requests, and counts those without a connection as unsent', async () => {
     const url = await served(tcpServer(() => undefined));
     const { admissions, tally } = await load(url, 100, { connections: 1, timeoutMs: 2_000 });
     const counts = new Map(tally.errors.map(({ kind, count }) => [kind, count]));
@@ -145,7 +145,7 @@ describe('a load thread', () => {
     expect(counts.get('unsent') ?? 0).toBe(admissions.length - 1);
   });
 
-  it('goes on with what is queued after a connection broke', async () => {
+  it('continues with the queue after a connection broke', async () => {
     const url = await served(tcpServer((socket) => socket.destroy()));
     const { admissions, tally } = await load(url, 100, { connections: 1 });
     expect(tally.counters).toMatchObject({ succeeded: 0, failed: admissions.length });

@@ -27,7 +27,7 @@ const ALONE = ['--threads', '1'];
 
 let runs = 0;
 
-/** Runs `zerotime load` with these arguments to its end. */
+/** Runs `zerotime load` with these arguments until it exits. */
 async function load(...args: string[]): Promise<CliRun & { result: JsonResult }> {
   runs += 1;
   const path = join(folder, `${runs}.json`);
@@ -35,7 +35,7 @@ async function load(...args: string[]): Promise<CliRun & { result: JsonResult }>
   return { ...run, result: readJsonResult(path) };
 }
 
-/** What must be true of every run, however its requests fared. */
+/** Checks that hold for every run, whatever happened to its requests. */
 function expectConsistent(result: JsonResult): void {
   const { admitted, sent, requests, statusCodes, errors, threads } = result;
   const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
@@ -52,35 +52,36 @@ function expectConsistent(result: JsonResult): void {
 // Side by side run those that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load', () => {
-  it('climbs from one rate to another, and keeps the guarantee all the way', async () => {
+  it('climbs from one rate to another within the guarantee', async () => {
     const args = ['--ramp', '200:1000:1s', '--duration', '1500ms'];
     const { code, result, stdout, stderr } = await load(...args);
     expectConsistent(result);
     expect(code).toBe(0);
     expect(stderr).toContain('200/s to 1,000/s for 1.5 s');
     expect(stdout).toMatch(/wanted on average, from 200\/s to 1,000\/s/);
-    // What flows: 600 in the first second and 500 in the other half, less what the steps leave out.
+    // The inflow is 600 in the first second and 500 in the last half, less what the steps leave
+    // out.
     expect(result.admitted).toBeLessThanOrEqual(1_101);
     const lagMs = result.times.clientLag.ms?.['max'] ?? Number.NaN;
     if (lagMs < 60) expect(result.admitted).toBeGreaterThan(950);
     expect(result.admitted).toBeGreaterThan(300);
   });
 
-  it('meets the rate against its own server', async () => {
+  it('meets the rate on its embedded server', async () => {
     const { code, result, stdout } = await load('--rate', '1000', '--duration', '1s');
     expectConsistent(result);
     expect(code).toBe(0);
     expect(result.target.embeddedServer).toBe(true);
     expect(result.admitted).toBeLessThanOrEqual(1_000);
-    // A slot is lost only if a thread comes too late for all that it had reserved, which is 62 ms
-    // of the schedule for each thread: the machine was busy with something else.
+    // A slot is lost only if a thread wakes later than all that it reserved, which is 62 ms of the
+    // schedule per thread: then the machine was busy.
     const lagMs = result.times.clientLag.ms?.['max'] ?? Number.NaN;
     if (lagMs < 60) expect(result.admitted).toBe(1_000);
     expect(Object.keys(result.statusCodes)).toEqual(['200']);
     expect(result.admittedPer100Ms).toHaveLength(10);
     expect(stdout).toMatch(/1,000\/s wanted/);
     expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ 1,000 x t requests/);
-    // Not a terminal: no escape sequences.
+    // No escape sequences, because the output is not a terminal.
     expect(stdout).not.toContain('\u001b');
   });
 
@@ -88,7 +89,7 @@ describe('zerotime load', () => {
     const { code, result } = await load('--rate', '1', '--threads', '8', '--duration', '2s');
     expectConsistent(result);
     expect(code).toBe(0);
-    // By schedule it is 2: fewer only if all threads came a second late.
+    // The schedule has 2: fewer would mean that all threads were a second late.
     expect(result.admitted).toBeLessThanOrEqual(2);
   });
 
@@ -167,7 +168,7 @@ describe('zerotime load', () => {
 });
 
 describe('zerotime load, latency', () => {
-  it('does not let a server that stalls hide it', async () => {
+  it('shows the stall of a server', async () => {
     const STALL_MS = 500;
     let stalled: Promise<void> | undefined;
     const server = await kept(
@@ -177,24 +178,24 @@ describe('zerotime load, latency', () => {
         response.end();
       }),
     );
-    // One connection: a client that waits for its turn would send one slow request, and no more.
+    // One connection: a client that waited for each response would send only one slow request.
     const args = ['--rate', '200', '--duration', '1500ms', '--threads', '1', '--connections', '1'];
     const { code, result } = await load(server.url, ...args);
     expectConsistent(result);
     expect(code).toBe(0);
-    // The stall begins with the first request, hence ends no sooner than at 500 ms: those that are
-    // due in the first 400 ms wait for 100 ms at least, but for timers that fire 1 ms early.
+    // The stall starts with the first request and so ends at 500 ms or later. Requests due in the
+    // first 400 ms therefore wait at least 100 ms, less the 1 ms by which timers may fire early.
     const early = result.admittedPer100Ms.slice(0, 4).reduce((sum, count) => sum + count, 0);
     expect(early).toBeGreaterThan(1);
     const histogram = decodeFromCompressedBase64(result.times.latency.hdrHistogram);
     const fastestOfEarly = (100 * (result.admitted - early + 1)) / result.admitted;
     expect(histogram.getValueAtPercentile(fastestOfEarly)).toBeGreaterThan(95_000);
     expect(histogram.maxValue).toBeGreaterThan((STALL_MS - 50) * 1_000);
-    // And the wait is put down to the queue, not to this client.
+    // The wait counts as queueing, not as this client's lag.
     expect(result.times.queued.ms?.['max']).toBeGreaterThan(95);
   });
 
-  it('counts a server that answers slowly from the instant of each request', async () => {
+  it('measures the latency of a slow server from the instant of each request', async () => {
     const server = await kept(
       httpServer((_request, response) => setTimeout(() => response.end(), 300)),
     );
@@ -209,8 +210,8 @@ describe('zerotime load, latency', () => {
 describe('zerotime load, failures', () => {
   it('counts refused connections, at the full rate, when nothing listens', async () => {
     const url = await deadUrl();
-    // A queue for each connection: undici fails an assertion if a request follows at once upon
-    // one that could not connect.
+    // One connection per thread makes requests queue: undici fails an assertion if the next one is
+    // sent during a failed connection attempt.
     const args = ['--rate', '1000', '--duration', '1s', '--threads', '2', '--connections', '2'];
     const { code, result, stdout } = await load(url, ...args);
     expectConsistent(result);
@@ -221,7 +222,7 @@ describe('zerotime load, failures', () => {
     expect(stdout).toMatch(/connection refused .* connect ECONNREFUSED/);
   });
 
-  it('goes on when the server is killed half-way', async () => {
+  it('continues when the server is killed half-way', async () => {
     let answered = 0;
     const server = await kept(
       httpServer((_request, response) => {
@@ -311,7 +312,7 @@ describe('zerotime load, interrupted', () => {
     const cli = new Cli(['load', '--rate', '500', '--duration', '60s', '--json', path]);
     let interrupted = false;
     cli.onLiveLine((line) => {
-      // Not twice: that would end it at once.
+      // Only once: a second interrupt would end it at once.
       if (interrupted || !/[1-9]\d* requests/.test(line)) return;
       interrupted = true;
       cli.child.kill('SIGINT');

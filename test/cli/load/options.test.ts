@@ -78,16 +78,16 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
 ];
 
 describe('the options of load', () => {
-  it.each(ACCEPTED)('%o takes %j as %j', (parse, text, value) => {
+  it.each(ACCEPTED)('%o parses %j as %j', (parse, text, value) => {
     expect(parse(text)).toEqual(value);
   });
 
-  it.each(REFUSED)('%o refuses %j and says how it should look: %s', (parse, text, message) => {
+  it.each(REFUSED)('%o rejects %j and says what is expected: %s', (parse, text, message) => {
     expect(() => parse(text)).toThrow(InvalidArgumentError);
     expect(() => parse(text)).toThrow(message);
   });
 
-  it('collects headers, and takes Host only once', () => {
+  it('collects headers, and accepts Host only once', () => {
     const one = parseHeader('Host: a');
     expect(parseHeader('X: y', one)).toEqual([
       ['Host', 'a'],

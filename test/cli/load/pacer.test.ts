@@ -8,7 +8,7 @@ import { ManualClock } from '../../../src/time/manual-clock.ts';
 const RATE = 500;
 const SLOT_MS = 1_000 / RATE;
 
-/** A pacer on a clock that is moved by hand, alone on a bucket with a token every 2 ms. */
+/** A pacer on a manual clock, alone on a bucket with a token every 2 ms. */
 class Paced {
   readonly clock = ManualClock.create({ nowMs: 1_000 });
   readonly bucket = TokenBucket.create({ rate: RATE, burst: 1, clock: this.clock });
@@ -22,7 +22,7 @@ class Paced {
       bucket: this.bucket,
       outstanding: reservationsAhead(RATE, 1),
       endUs: (1_000 + (slots - 0.5) * SLOT_MS) * 1_000,
-      // Asleep, it would wait for a clock that only this thread can move.
+      // If the thread slept, it would wait for a clock that only this thread can move.
       isIdle: () => false,
       onDue: (dueUs) => this.#due.push(dueUs / 1_000 - 1_000),
       onEnd: () => {
@@ -42,7 +42,7 @@ class Paced {
 }
 
 describe('Pacer', () => {
-  it('issues each slot of the schedule at its instant, not before, until the end', async () => {
+  it('issues each slot of the schedule at its instant and not before, until the end', async () => {
     const paced = new Paced({ slots: 4 });
     expect(await paced.at(0)).toEqual([0]);
     expect(await paced.at(1.999)).toEqual([]);
@@ -56,7 +56,7 @@ describe('Pacer', () => {
     expect(await paced.at(100)).toEqual([]);
   });
 
-  it('issues late, but with the instants of the schedule, after a stall within the lookahead', async () => {
+  it("issues late, but with the schedule's instants, after a stall within the lookahead", async () => {
     const paced = new Paced({ slots: 1_000 });
     await paced.at(0);
     const late = await paced.at(201);
@@ -64,18 +64,18 @@ describe('Pacer', () => {
     expect(await paced.at(202)).toEqual([202]);
   });
 
-  it('loses what nobody had reserved after a longer stall, and goes on at the rate', async () => {
+  it('loses the unreserved slots of a longer stall, then continues at the rate', async () => {
     const paced = new Paced({ slots: 1_000 });
     await paced.at(0);
-    // 125 slots were reserved, up to that at 250 ms; at 401 ms new ones follow.
+    // 125 slots were reserved, up to the one at 250 ms; at 401 ms new ones follow.
     expect(await paced.at(401)).toHaveLength(125);
     expect(await paced.at(405)).toEqual([401, 403, 405]);
   });
 
-  it('follows a change of the rate at once, with what it has reserved', async () => {
+  it('follows a rate change at once, including its reservations', async () => {
     const paced = new Paced({ slots: 1_000 });
     expect(await paced.at(1)).toEqual([0]);
-    paced.bucket.reconfigure({ rate: 1000 }); // half a token is there
+    paced.bucket.reconfigure({ rate: 1000 }); // half a token is in the bucket
     paced.pacer.follow(reservationsAhead(1000, 1));
     expect(await paced.at(1.499)).toEqual([]);
     expect(await paced.at(3.5)).toEqual([1.5, 2.5, 3.5]);
@@ -85,16 +85,16 @@ describe('Pacer', () => {
     expect(await paced.at(33.5)).toEqual([13.5, 23.5, 33.5]);
   });
 
-  it('leaves what was due before a change its instant, though it is issued late', async () => {
+  it('keeps the instants due before a rate change, though they are issued late', async () => {
     const paced = new Paced({ slots: 1_000 });
     await paced.at(0);
     paced.clock.set(1_000 + 5);
-    paced.bucket.reconfigure({ rate: 1000 }); // half a token is there
+    paced.bucket.reconfigure({ rate: 1000 }); // half a token is in the bucket
     paced.pacer.follow(reservationsAhead(1000, 1));
     expect(await paced.at(6.5)).toEqual([2, 4, 5.5, 6.5]);
   });
 
-  it('makes what a higher rate brings before the end', async () => {
+  it('issues the requests that a higher rate adds before the end', async () => {
     const paced = new Paced({ slots: 2 });
     expect(await paced.at(0)).toEqual([0]);
     paced.bucket.reconfigure({ rate: 1000 });
@@ -103,7 +103,7 @@ describe('Pacer', () => {
     expect(paced.ended).toBe(true);
   });
 
-  it('ends early when it is told to, and makes what is due before', async () => {
+  it('ends early on request, after the requests due before', async () => {
     const paced = new Paced({ slots: 1_000 });
     await paced.at(0);
     paced.pacer.stop(1_000_000 + 7_000);
@@ -132,7 +132,7 @@ describe('Pacer', () => {
     expect(Math.max(...earliness)).toBeLessThanOrEqual(0);
   });
 
-  it('holds the same number of reservations in each thread, and at least one', () => {
+  it('holds the same number of reservations in each thread, at least one', () => {
     expect(reservationsAhead(2_000, 4)).toBe(125);
     expect(reservationsAhead(1, 8)).toBe(1);
     expect(reservationsAhead(0.001, 1)).toBe(1);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
 import { RateCourse } from '../../../src/cli/load/rate-course.ts';
 
-/** 1,000/s for a second, 2,000/s for another, and then 500/s. */
+/** 1,000/s for one second, 2,000/s for another, then 500/s. */
 function course(): RateCourse {
   const rates = new RateCourse(1e6, 1000);
   rates.change(2000, 2e6, 2e6);
@@ -24,7 +24,7 @@ describe('RateCourse', () => {
     ]);
   });
 
-  it('counts the higher rate while a change comes into force, and says how much that may blur', () => {
+  it('counts the higher rate during a change, and reports the uncertainty', () => {
     const rates = new RateCourse(0, 1000);
     rates.change(3000, 1000, 1500);
     rates.change(1000, 3000, 3100);

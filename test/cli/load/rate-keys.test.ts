@@ -3,7 +3,7 @@ import type { ReadStream } from 'node:tty';
 import { expect, it, vi } from 'vitest';
 import { RateKeys } from '../../../src/cli/load/rate-keys.ts';
 
-/** A terminal's input without a terminal. */
+/** A fake terminal input. */
 function terminal(isTTY: boolean) {
   const modes: boolean[] = [];
   const input = Object.assign(new PassThrough(), {
@@ -13,7 +13,7 @@ function terminal(isTTY: boolean) {
   return { input, modes, stdin: input as unknown as ReadStream };
 }
 
-it('+ and - multiply the rate by a step and its reverse, and other keys do nothing', async () => {
+it('+ and - multiply the rate by a step and its inverse, and other keys do nothing', async () => {
   const { input, modes, stdin } = terminal(true);
   let rate = 1000;
   const rates: number[] = [];
@@ -28,7 +28,7 @@ it('+ and - multiply the rate by a step and its reverse, and other keys do nothi
   expect(input.listenerCount('data')).toBe(0);
 });
 
-it('Ctrl-C interrupts as ever, though a raw terminal makes no signal of it', async () => {
+it('Ctrl-C still interrupts, though a raw terminal sends no signal', async () => {
   const { input, stdin } = terminal(true);
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
   const keys = RateKeys.on(stdin, () => undefined);
@@ -38,7 +38,7 @@ it('Ctrl-C interrupts as ever, though a raw terminal makes no signal of it', asy
   kill.mockRestore();
 });
 
-it('where there is no terminal nothing is read', () => {
+it('nothing is read without a terminal', () => {
   const { input, modes, stdin } = terminal(false);
   expect(RateKeys.on(stdin, () => undefined)).toBe(undefined);
   expect([modes, input.listenerCount('data')]).toEqual([[], 0]);

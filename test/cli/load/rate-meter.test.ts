@@ -5,11 +5,11 @@ const SECOND = 1e6;
 const START = 5 * SECOND;
 
 describe('RateMeter', () => {
-  it('is the mean of the second that has been reported in full', () => {
+  it('averages the last fully reported second', () => {
     const meter = new RateMeter(START);
     expect(meter.rateAt(START - SECOND)).toBeUndefined();
     expect(meter.rateAt(START + SECOND / 4)).toBeUndefined();
-    // 100/s for two seconds, 300/s from then on; in two pieces, out of order.
+    // 100/s for two seconds, then 300/s; in two pieces, out of order.
     meter.add(
       Float64Array.from({ length: 900 }, (_, i) => START + 2 * SECOND + (i * SECOND) / 300),
     );

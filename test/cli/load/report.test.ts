@@ -12,18 +12,18 @@ import { RATE, resultOf } from '../support/load-result.ts';
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-report-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The page of a run in which all went well, but for what `change` says. */
+/** The page of a successful run, with the fields in `change` replaced. */
 function pageOf(change: Partial<LoadResult> = {}): { text: string; charts: Chart[] } {
   const path = join(folder, 'page.html');
   writeReport(path, resultOf(change), '9.9.9');
   const text = readFileSync(path, 'utf8');
   const [, data = '[]'] =
     /<script type="application\/json" id="charts">(.*)<\/script>/.exec(text) ?? [];
-  // The scripts are for a browser.
+  // Without the scripts, which need a browser.
   return { text: text.replaceAll(/<script[\s\S]*?<\/script>/g, ''), charts: JSON.parse(data) };
 }
 
-it('the page of a run tells its rate, its guarantee, its latencies and each share', () => {
+it('the page of a run shows its rate, its guarantee, its latencies and the share of each thread', () => {
   const { text, charts } = pageOf();
   expect(text).toContain('<h1>GET http://example.com/</h1>');
   expect(text).toContain('<dt>Wanted</dt><dd>2,000/s</dd>');
@@ -46,7 +46,7 @@ it('the page of a run tells its rate, its guarantee, its latencies and each shar
   ]);
 });
 
-it('the rates of a long run are means over some tenths of a second, whole ones only', () => {
+it('the rates of a long run are averaged over whole groups of tenths of a second', () => {
   const admittedPer100Ms = Array.from({ length: 605 }, (_, slot) =>
     slot < 603 ? 10 + (slot % 3) : 0,
   );
@@ -55,13 +55,13 @@ it('the rates of a long run are means over some tenths of a second, whole ones o
   expect(rates.series[0]?.values.slice(0, -1)).toEqual(new Array(201).fill(110));
 });
 
-it('a rate that moved is told by its range, and has no line of its own', () => {
+it('a changed rate is shown as a range, without a line of its own', () => {
   const { text, charts } = pageOf({ rateRange: [500, 5_000] });
   expect(text).toContain('at most 1 + each rate x its time requests');
   expect((charts[0] as LineChart).series.map(({ label }) => label)).toEqual(['requests']);
 });
 
-it('what went wrong is told in red', () => {
+it('problems are shown in red', () => {
   const tally = new Tally();
   tally.countStatus(404);
   tally.countError('timed out', 'after <5 s>');

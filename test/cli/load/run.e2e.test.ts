@@ -20,7 +20,7 @@ const OPTIONS: LoadOptions = {
   latencyByTime: false,
 };
 
-/** A worker in place of the load thread's. */
+/** A replacement for the worker of the load threads. */
 function worker(code: string): URL {
   const source = `import { parentPort, threadId } from 'node:worker_threads'; ${code}`;
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
@@ -51,7 +51,7 @@ describe.concurrent('runLoad', () => {
     expect(summary).toContain('thread 2 crashed, its results are incomplete: Error: out of luck');
   });
 
-  it('does not wait for ever for a thread that has got stuck', async () => {
+  it('does not wait forever for a stuck thread', async () => {
     const loadWorker = worker(`
       parentPort.once('message', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
       parentPort.postMessage({ type: 'ready' });
@@ -61,20 +61,20 @@ describe.concurrent('runLoad', () => {
     expect(exitCode(result)).toBe(1);
   });
 
-  it('says so when a thread cannot even start', async () => {
+  it('reports a thread that cannot start', async () => {
     const loadWorker = worker(`throw new Error('no such luck');`);
     await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
       /load thread cannot start: Error: no such luck/,
     );
   });
 
-  it('is over at once when it is interrupted before the first request', async () => {
+  it('ends at once if interrupted before the first request', async () => {
     await expect(runLoad(OPTIONS, { stop: AbortSignal.abort() })).rejects.toThrow(
       /stopped before the first request/,
     );
   });
 
-  it('counts what a thread admitted before it heard of an early end', async () => {
+  it('counts what a thread admitted before it received an early end', async () => {
     const loadWorker = worker(`
       parentPort.on('message', ({ type, endUs }) => {
         if (type !== 'stop') return;
@@ -93,8 +93,8 @@ describe.concurrent('runLoad', () => {
     expect(result.admittedPer100Ms.reduce((sum, count) => sum + count)).toBe(2);
   });
 
-  it('notices a limiter that lets too much through', async () => {
-    // Two threads that were both given each slot of the schedule.
+  it('detects a limiter that admits too much', async () => {
+    // Two threads that both get each slot of the schedule.
     const loadWorker = worker(`
       parentPort.on('message', ({ endUs }) => {
         const admissions = Float64Array.from({ length: 10 }, (_, slot) => endUs - 1e5 + slot * 1e4);
@@ -113,7 +113,7 @@ describe.concurrent('runLoad', () => {
     );
   });
 
-  it('keeps the guarantee where the rate is changed as soon as that is possible', async () => {
+  it('keeps the guarantee if the rate changes as early as possible', async () => {
     const result = await runLoad(
       { ...OPTIONS, rate: 500, durationMs: 500 },
       {
@@ -127,7 +127,7 @@ describe.concurrent('runLoad', () => {
     expect(result.guarantee.held).toBe(true);
   });
 
-  it('steers the rate while it runs, within the rates that there can be', async () => {
+  it('changes the rate while it runs, within the valid rates', async () => {
     const stop = new AbortController();
     let steer: (factor: number) => void = () => undefined;
     const wanted = new Set<number | undefined>();
@@ -140,7 +140,7 @@ describe.concurrent('runLoad', () => {
         },
         onProgress: ({ rateWanted }) => {
           wanted.add(rateWanted);
-          // In turn: from 100/s to 200/s, as low as it goes, and the end.
+          // In turn: from 100/s to 200/s, to the minimum, and the end.
           if (rateWanted === undefined) steer(2);
           else if (rateWanted === 200) steer(0);
           else stop.abort();

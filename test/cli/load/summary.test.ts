@@ -11,13 +11,13 @@ function summaryOf(change: Partial<LoadResult> = {}): string {
 }
 
 describe('renderSummary', () => {
-  it('tells of a rate that was changed: its mean, its range, and what flowed', () => {
+  it('shows a changed rate: its mean, its range and the inflow', () => {
     const text = summaryOf({ wantedRate: RATE, rateRange: [500, 5_000] });
     expect(text).toContain('2,000/s wanted on average, from 500/s to 5,000/s');
     expect(text).toContain('at most 1 + each rate x its time requests');
   });
 
-  it('tells a run that went well', () => {
+  it('shows a successful run', () => {
     expect(summaryOf()).toBe(`
   Target      http://example.com/
   Rate        2,000/s wanted
@@ -41,14 +41,14 @@ describe('renderSummary', () => {
 `);
   });
 
-  it('says the same in colours', () => {
+  it('shows the same in colours', () => {
     const coloured = renderSummary(resultOf(), COLOURS).join('\n');
     expect(coloured).toContain('\u001b[32m✔ held\u001b[39m');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours are to be taken out
     expect(coloured.replaceAll(/\u001b\[\d+m/g, '')).toBe(summaryOf());
   });
 
-  it('says why the rate was missed', () => {
+  it('explains why the rate was missed', () => {
     expect(summaryOf({ sent: 500, achievedRate: 500 })).toMatch(
       /500\/s achieved {2}-75\.00 %.*\n.*\n +1,500 requests found no free connection in time/,
     );
@@ -58,7 +58,7 @@ describe('renderSummary', () => {
     expect(summaryOf({ admitted: 1_999, sent: 1_999, achievedRate: 1_999 })).not.toMatch(/lost/);
   });
 
-  it('names the responses and errors, the most frequent error first', () => {
+  it('lists the responses and errors, the most frequent error first', () => {
     const tally = new Tally();
     tally.countStatus(503);
     tally.countStatus(200);
@@ -72,7 +72,7 @@ describe('renderSummary', () => {
 `);
   });
 
-  it('tells many threads by their range', () => {
+  it('shows many threads by their range', () => {
     const thread = { counters: { sent: 0, succeeded: 0, failed: 0 }, crash: undefined };
     const threads = Array.from({ length: 20 }, (_, index) => ({ ...thread, admitted: 90 + index }));
     expect(summaryOf({ threads })).toMatch(/Threads +20, each with 4\.5 % to 5\.5 % of the req/);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Tally } from '../../../src/cli/load/tally.ts';
 
 describe('Tally', () => {
-  it('adds up what several threads have sent, without loss', () => {
+  it('adds up the tallies of several threads without loss', () => {
     const total = new Tally();
     for (const thread of [1, 2, 3]) {
       const tally = new Tally();
@@ -11,7 +11,7 @@ describe('Tally', () => {
       tally.countStatus(200);
       tally.countStatus(thread === 1 ? 404 : 302);
       tally.countError('timed out', `first of ${thread}`);
-      // As it goes from thread to thread.
+      // As it is sent between threads.
       total.add(structuredClone(tally.toRecord()));
     }
     expect(total.counters).toEqual({ sent: 300, succeeded: 5, failed: 4 });
@@ -26,14 +26,14 @@ describe('Tally', () => {
     const { latency, queued } = total.histograms;
     expect(latency.totalCount).toBe(300);
     expect(queued.totalCount).toBe(0);
-    // Three digits are kept.
+    // Three significant digits are kept.
     expect(latency.maxValue).toBeGreaterThanOrEqual(3_100);
     expect(latency.maxValue).toBeLessThanOrEqual(3_103);
     expect(latency.getValueAtPercentile(50)).toBeGreaterThanOrEqual(2_050);
     expect(latency.getValueAtPercentile(50)).toBeLessThanOrEqual(2_052);
   });
 
-  it('keeps values that no histogram could hold at its ends', () => {
+  it("clamps values outside the histogram's range", () => {
     const tally = new Tally();
     tally.record('response', -1);
     tally.record('response', 1e15);

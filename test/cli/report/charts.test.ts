@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
 
-// What runs in the page, with a uPlot that only notes what it is told. That the real one draws it is
-// for a real browser: report.e2e.test.ts.
+// Runs the page's script with a fake uPlot that records its calls. report.e2e.test.ts checks in a
+// real browser that the real one draws.
 
 interface Axis {
   stroke(): string;
@@ -59,7 +59,7 @@ let resized: () => void;
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** What a page with these charts, and so many places for them, asks uPlot for. */
+/** The calls to uPlot of a page with these charts and this many places for them. */
 async function drawn(charts: readonly Chart[], count = charts.length): Promise<Plot[]> {
   plots = [];
   places = Array.from({ length: count }, () => ({ clientWidth: 640 }));
@@ -108,7 +108,7 @@ async function optionsOf(chart: Chart): Promise<Options> {
 }
 
 describe('a chart of lines', () => {
-  it('has its values by time, each line in the colour of the page and in its own look', async () => {
+  it('shows values over time, each line in a colour of the page and its own style', async () => {
     const [plot] = await drawn([LINES]);
     expect(plot?.data).toEqual([LINES.x, ...LINES.series.map(({ values }) => values)]);
     expect(plot?.options.width).toBe(640);
@@ -128,7 +128,7 @@ describe('a chart of lines', () => {
     ]);
   });
 
-  it('joins its points where it has no steps', async () => {
+  it('joins its points unless it draws steps', async () => {
     const { series } = await optionsOf({ ...LINES, steps: false });
     expect(series[1].paths).toBeUndefined();
   });
@@ -143,12 +143,12 @@ describe('a chart of lines', () => {
     expect(series[0].value(undefined, null)).toBe('');
   });
 
-  it('tells long times as a clock does', async () => {
+  it('formats long times like a clock', async () => {
     const { axes } = await optionsOf({ ...LINES, x: [0, 4_000] });
     expect(axes[0].values(undefined, [90, 600, 3_605])).toEqual(['1:30', '10:00', '1:00:05']);
   });
 
-  it('tells values with their unit, the larger the fewer digits', async () => {
+  it('formats values with their unit, and larger ones with fewer digits', async () => {
     const { axes, series } = await optionsOf(LINES);
     expect(axes[1].values(undefined, [0.1234, 12.34, 1234.5, null])).toEqual([
       '0.123/s',
@@ -160,7 +160,7 @@ describe('a chart of lines', () => {
     expect(series[1].value(undefined, null)).toBe('');
   });
 
-  it('begins at 0 and ends above its highest value, unless it is logarithmic', async () => {
+  it('starts at 0 and ends above its highest value unless it is logarithmic', async () => {
     const { y } = (await optionsOf(LINES)).scales;
     expect(y.range(undefined, 3, 100)).toEqual([0, 105]);
     expect(y.range(undefined, 0, 0)).toEqual([0, 1]);
@@ -168,7 +168,7 @@ describe('a chart of lines', () => {
   });
 });
 
-it('a chart of bars names each of them, and what they count', async () => {
+it('a bar chart labels each bar and names its unit', async () => {
   const labels = ['1 ms', '2 ms'];
   const [plot] = await drawn([
     { kind: 'bars', title: 'waits', labels, values: [3, 4_000], unit: 'calls' },
@@ -193,7 +193,7 @@ it('a chart of bars names each of them, and what they count', async () => {
   ]);
 });
 
-it('a chart follows the size of its place, and the colours of the page', async () => {
+it('a chart follows the size of its place and the colours of the page', async () => {
   const [plot] = await drawn([LINES]);
   const [place] = places;
   if (place === undefined || plot === undefined) throw new Error('nothing was drawn');
@@ -204,6 +204,6 @@ it('a chart follows the size of its place, and the colours of the page', async (
   expect(plot.redrawn).toBe(1);
 });
 
-it('draws as many charts as there are places', async () => {
+it('draws no more charts than there are places', async () => {
   expect((await drawn([LINES, LINES], 1)).length).toBe(1);
 });

@@ -10,7 +10,7 @@ import { runCli } from '../support/run-cli.ts';
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-report-'));
 const loadPage = join(folder, 'load.html');
 const simulatePage = join(folder, 'simulate.html');
-/** In its own words, and such that it would end the page's script if it were taken as it is. */
+/** Text that would end the page's script if it were not escaped. */
 const HOSTILE = 'http://127.0.0.1:9/?</script><script>alert(1)</script>';
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  /** Opens a page, and notes all that it says and asks for. */
+  /** Opens a page, and records its console output and its requests. */
   async function open(path: string) {
     const page = await browser.newPage({ viewport: { width: 1_000, height: 800 } });
     const complaints: string[] = [];
@@ -49,33 +49,30 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
   it.each([
     ['load', loadPage, 3],
     ['simulate', simulatePage, 6],
-  ])(
-    'of %s draws its charts, says nothing on the console and asks for nothing',
-    async (_, path, count) => {
-      const { page, complaints, requests } = await open(path);
-      // Kinds of colour: a blank canvas has one, and grid and axes have few.
-      const colours = await page.locator('.chart canvas').evaluateAll((canvases) =>
-        canvases.map((canvas) => {
-          // biome-ignore lint/suspicious/noExplicitAny: the browser's types are not in scope here
-          const { width, height } = canvas as any;
-          // biome-ignore lint/suspicious/noExplicitAny: as above
-          const { data } = (canvas as any).getContext('2d').getImageData(0, 0, width, height);
-          const painted = new Map<string, number>();
-          for (let at = 0; at < data.length; at += 4) {
-            if (data[at + 3] < 40) continue;
-            const colour = [data[at] >> 5, data[at + 1] >> 5, data[at + 2] >> 5].join();
-            painted.set(colour, (painted.get(colour) ?? 0) + 1);
-          }
-          return [...painted.values()].filter((pixels) => pixels > 20).length;
-        }),
-      );
-      expect(colours.length).toBe(count);
-      for (const kinds of colours) expect(kinds).toBeGreaterThan(3);
-      expect(complaints).toEqual([]);
-      expect(requests).toEqual([]);
-      await page.close();
-    },
-  );
+  ])('of %s draws its charts, logs nothing and loads nothing', async (_, path, count) => {
+    const { page, complaints, requests } = await open(path);
+    // The number of colours: a blank canvas has one, grid and axes have few.
+    const colours = await page.locator('.chart canvas').evaluateAll((canvases) =>
+      canvases.map((canvas) => {
+        // biome-ignore lint/suspicious/noExplicitAny: the browser's types are not in scope here
+        const { width, height } = canvas as any;
+        // biome-ignore lint/suspicious/noExplicitAny: as above
+        const { data } = (canvas as any).getContext('2d').getImageData(0, 0, width, height);
+        const painted = new Map<string, number>();
+        for (let at = 0; at < data.length; at += 4) {
+          if (data[at + 3] < 40) continue;
+          const colour = [data[at] >> 5, data[at + 1] >> 5, data[at + 2] >> 5].join();
+          painted.set(colour, (painted.get(colour) ?? 0) + 1);
+        }
+        return [...painted.values()].filter((pixels) => pixels > 20).length;
+      }),
+    );
+    expect(colours.length).toBe(count);
+    for (const kinds of colours) expect(kinds).toBeGreaterThan(3);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    await page.close();
+  });
 
   it('shows the values under the pointer', async () => {
     const { page } = await open(simulatePage);
@@ -87,7 +84,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
     await page.close();
   });
 
-  it('takes what it is told as text', async () => {
+  it('shows the URL as text, not as markup', async () => {
     const path = join(folder, 'hostile.html');
     await runCli(['load', HOSTILE, '--rate=20', '--duration=200ms', `--report=${path}`]);
     const { page, complaints } = await open(path);

@@ -10,13 +10,13 @@ describe('a timeline', () => {
     expect(widths.map((us) => us / 1_000)).toEqual([1, 2, 10, 20, 100, 200, 1_000, 2_000]);
   });
 
-  it('counts events in slots of a millisecond, as long as they suffice', () => {
+  it('counts events in slots of a millisecond as long as those suffice', () => {
     const timeline = new Timeline();
     for (const us of [0, 999, 1_000, 3_500]) timeline.add(us);
     expect([timeline.slotUs, timeline.counts]).toEqual([1_000, [2, 1, 0, 1]]);
   });
 
-  it('joins slots, and loses nothing, as time goes on', () => {
+  it('merges slots over time without losing a count', () => {
     const timeline = new Timeline();
     const seconds = 100;
     for (let ms = 0; ms < seconds * 1_000; ms += 1) timeline.add(ms * 1_000);
@@ -25,7 +25,7 @@ describe('a timeline', () => {
     expect(counts).toEqual(new Array((seconds * 1e6) / slotUs).fill(slotUs / 1_000));
   });
 
-  it('can be widened to the slots of another', () => {
+  it('can be widened to the slots of another timeline', () => {
     const timeline = new Timeline();
     for (const ms of [0, 1, 2, 11, 25]) timeline.add(ms * 1_000);
     timeline.widenTo(10_000);
@@ -34,7 +34,7 @@ describe('a timeline', () => {
 });
 
 describe('a timeline of latencies', () => {
-  it('tells the percentiles of each slot', () => {
+  it('returns the percentiles of each slot', () => {
     const timeline = new LatencyTimeline();
     for (let us = 1; us <= 100; us += 1) timeline.record(5_000, us);
     timeline.record(9_000, 7);
@@ -44,7 +44,7 @@ describe('a timeline of latencies', () => {
     ]);
   });
 
-  it('joins slots as time goes on', () => {
+  it('merges slots over time', () => {
     const timeline = new LatencyTimeline();
     timeline.record(0, 10);
     timeline.record(1_000, 20);
@@ -55,7 +55,7 @@ describe('a timeline of latencies', () => {
     ]);
   });
 
-  it('adds up those of several threads, whatever their slots', () => {
+  it('adds up the timelines of several threads, whatever their slots', () => {
     const [whole, one, other] = [1, 2, 3].map(() => new LatencyTimeline());
     for (let ms = 0; ms < 2_000; ms += 1) {
       whole?.record(ms * 1_000, ms);
@@ -67,7 +67,7 @@ describe('a timeline of latencies', () => {
     expect(sum.percentiles()).toEqual(whole?.percentiles());
   });
 
-  it('clamps what is out of range', () => {
+  it('clamps values out of range', () => {
     const timeline = new LatencyTimeline();
     timeline.record(-5, -1);
     expect(timeline.percentiles()).toEqual([{ atUs: 0, p50: 0, p90: 0, p99: 0, max: 0 }]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseLimiter } from '../../../src/cli/simulate/limiter-specs.ts';
 
-/** Instants in milliseconds; how near they came, and whether that is allowed. */
+/** Instants in milliseconds, their peak, and whether the bound allows it. */
 const CASES: readonly (readonly [
   limiter: string,
   ms: readonly number[],
@@ -25,7 +25,7 @@ const CASES: readonly (readonly [
 ];
 
 describe('a bound', () => {
-  it.each(CASES)('of %j: %j come to %d, held is %s', (text, instants, peak, held) => {
+  it.each(CASES)('of %j: %j has a peak of %d, held is %s', (text, instants, peak, held) => {
     const [bound] = parseLimiter(text).bounds();
     for (const ms of instants) bound?.add(ms * 1_000);
     expect(bound?.peak).toBeCloseTo(peak, 9);

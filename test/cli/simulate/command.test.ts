@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const BUCKET = ['simulate', '--limiter', 'token-bucket rate=100 burst=1'];
 
-/** The parts that the tests read of what `--json` writes. */
+/** The fields of the `--json` result that the tests read. */
 interface Json {
   readonly arrivals: { readonly count: number; readonly seed: number | null };
   readonly limiters: readonly {
@@ -22,7 +22,7 @@ interface Json {
 }
 
 describe('zerotime simulate', () => {
-  it('shows, side by side, what becomes of the arrivals', async () => {
+  it('shows the outcomes of all limiters side by side', async () => {
     const json = join(folder, 'result.json');
     const svg = join(folder, 'result.svg');
     const { code, stdout, stderr } = await runInProcess([
@@ -46,7 +46,7 @@ describe('zerotime simulate', () => {
     expect(picture).toContain('fixed-window limit=30 intervalMs=1000');
   });
 
-  it('repeats a run by the seed that it prints', async () => {
+  it('repeats a run with the seed that it prints', async () => {
     const args = [...BUCKET, '--arrivals', 'poisson rate=120', '--duration', '5s'];
     const first = await runInProcess(args);
     const [, seed = ''] = /seed (\d+)/.exec(first.stdout) ?? [];
@@ -55,7 +55,7 @@ describe('zerotime simulate', () => {
     expect((await runInProcess([...args, '--seed', other])).stdout).not.toBe(first.stdout);
   });
 
-  it('reads an access log, and says what it could not read', async () => {
+  it('reads an access log, and reports unreadable lines', async () => {
     const log = join(folder, 'access.log');
     const line = (second: string) => `10.0.0.1 - - [01/Jan/2024:00:00:${second} +0000] "GET /"\n`;
     writeFileSync(log, `${line('10').repeat(200)}no timestamp\n${line('11').repeat(100)}`);
@@ -66,7 +66,7 @@ describe('zerotime simulate', () => {
     expect(stdout).toMatch(/300 in 1\.99 s/);
   });
 
-  it('takes lines that are out of order at the latest instant before them', async () => {
+  it('moves out-of-order lines to the latest instant before them', async () => {
     const log = join(folder, 'disordered.log');
     writeFileSync(log, '10\n12\n11\n13\n');
     const { stdout } = await runInProcess([...BUCKET, '--file', log, '--no-spread']);
@@ -75,7 +75,7 @@ describe('zerotime simulate', () => {
     expect(stdout).toContain('4 in 3 s, 1.333/s');
   });
 
-  it('tells how long those waited that were admitted, in the summary and on a page', async () => {
+  it('shows the waits of the admitted calls, in the summary and on a page', async () => {
     const report = join(folder, 'report.html');
     const json = join(folder, 'waits.json');
     const { stdout } = await runInProcess([
@@ -88,7 +88,7 @@ describe('zerotime simulate', () => {
       ],
       ...['--duration', '10s', '--wait', '15ms', '--json', json, '--report', report],
     ]);
-    // Of three at once, one is admitted, one waits 10 ms, and one would have to wait 20.
+    // Of three at once, one is admitted, one waits 10 ms, and one would have to wait 20 ms.
     expect(stdout).toMatch(/rate=100 burst=1 +10 +33\.3 % +10 +33\.3 % +10 +33\.3 % .* 10\.0 ms\n/);
     const { limiters }: Json = JSON.parse(readFileSync(json, 'utf8'));
     expect(limiters.map(({ waitMs }) => waitMs?.max)).toEqual([10, 0]);
@@ -106,7 +106,7 @@ describe('zerotime simulate', () => {
     expect(stderr).toContain('holds a timestamp that is known');
   });
 
-  it('fails if the file is none', async () => {
+  it('fails if the file does not exist', async () => {
     const { code, stderr } = await runInProcess([...BUCKET, '--file', folder]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/error: EISDIR/);

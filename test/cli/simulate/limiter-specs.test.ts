@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseLimiter } from '../../../src/cli/simulate/limiter-specs.ts';
 import { SimulatedClock } from '../../../src/cli/simulate/simulated-clock.ts';
 
-/** How many a new limiter admits at the instant 0, at most 1,000. */
+/** How many calls a new limiter admits at instant 0, at most 1,000. */
 function admittedAtOnce(text: string): number {
   const limiter = parseLimiter(text).create(new SimulatedClock());
   let admitted = 0;
@@ -26,7 +26,7 @@ describe('parseLimiter', () => {
     expect(admittedAtOnce(text)).toBe(admitted);
   });
 
-  it('reads a rate in the unit that it says', () => {
+  it('reads a rate in the unit given', () => {
     const clock = new SimulatedClock();
     const limiter = parseLimiter('leaky-bucket rate=60/minute').create(clock);
     expect(limiter.tryConsume()).toBe(true);

@@ -4,7 +4,7 @@ import { parsePattern } from '../../../src/cli/simulate/patterns.ts';
 import { randomNumbers } from '../../../src/cli/simulate/random.ts';
 import { SEED } from '../../support/random.ts';
 
-/** Each batch lies in the memory of the one before, so it is copied at once. */
+/** Copies each batch, because the next one reuses its memory. */
 function arrivalsMs(text: string, lengthMs: number, seed: number): number[] {
   const instants: number[] = [];
   for (const batch of parsePattern(text).arrivals(lengthMs * 1_000, randomNumbers(seed))) {
@@ -25,13 +25,13 @@ describe('a pattern of arrivals', () => {
     expect(arrivalsMs(text, lengthMs, 1)).toEqual(instants);
   });
 
-  it('does not drift: the millionth constant arrival is where it belongs', () => {
+  it('does not drift: the millionth constant arrival is exact', () => {
     const instants = arrivalsMs('constant rate=3000', 400_000, 1);
     expect(instants.length).toBe(1_200_000);
     expect(instants[999_999]).toBeCloseTo(999_999 / 3, 6);
   });
 
-  it('is the same for the same seed, and another for another', () => {
+  it('is the same for the same seed, and differs for another', () => {
     const text = 'poisson rate=1000';
     expect(arrivalsMs(text, 100, 7)).toEqual(arrivalsMs(text, 100, 7));
     expect(arrivalsMs(text, 100, 8)).not.toEqual(arrivalsMs(text, 100, 7));
@@ -47,7 +47,7 @@ describe('a pattern of arrivals', () => {
     const mean = counts.reduce((sum, count) => sum + count) / counts.length;
     const variance =
       counts.reduce((sum, count) => sum + (count - mean) ** 2, 0) / (counts.length - 1);
-    // 100 in each 10 ms: seven standard errors of the mean, and of the variance.
+    // 100 in each 10 ms: seven standard errors of the mean and of the variance.
     expect(Math.abs(mean - 100)).toBeLessThan(7 * 0.1);
     expect(Math.abs(variance - 100)).toBeLessThan(7 * Math.SQRT2);
   });

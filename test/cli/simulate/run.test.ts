@@ -9,7 +9,7 @@ import { renderSummary } from '../../../src/cli/simulate/summary.ts';
 
 const limiters = [parseLimiter('leaky-bucket rate=10')];
 
-it('a minute is simulated where nothing else is said, from a seed that is told', async () => {
+it('simulates a minute by default, from a seed that it reports', async () => {
   const arrivals = parsePattern('poisson rate=5');
   const first = await runSimulation({ limiters, arrivals, spread: true });
   expect(first.durationMs).toBe(60_000);
@@ -19,11 +19,11 @@ it('a minute is simulated where nothing else is said, from a seed that is told',
   expect(again.arrivals.counts).toEqual(first.arrivals.counts);
 });
 
-it('without arrivals and a file there is nothing to simulate', () => {
+it('rejects a simulation without arrivals or a file', () => {
   expect(() => runSimulation({ limiters, spread: true })).toThrow(TypeError);
 });
 
-it('a bound that was broken is told, and is exit code 2', async () => {
+it('a broken bound is reported, with exit code 2', async () => {
   const arrivals = parsePattern('constant rate=5');
   const result = await runSimulation({ limiters, arrivals, spread: true });
   expect(exitCode(result)).toBe(0);
@@ -47,7 +47,7 @@ it('a bound that was broken is told, and is exit code 2', async () => {
   expect(renderSummary(broken, PLAIN).join('\n')).toMatch(/✘ leaky-bucket rate=10: .*, BROKEN/);
 });
 
-it('nobody sleeps on the clock of a simulation, and no other thread has it', () => {
+it('no caller sleeps on a simulated clock, and no other thread can attach it', () => {
   const clock = new SimulatedClock();
   clock.nowUs = 5;
   expect(clock.now()).toBe(5);

@@ -26,7 +26,7 @@ async function play(
   return simulate(arrivals, limiters.map(parseLimiter), waitMs);
 }
 
-/** Of one limiter. */
+/** The counts of one limiter. */
 async function outcomesOf(pattern: string, seconds: number, limiter: string, waitMs = 0) {
   const { count, limiters } = await play(pattern, seconds, [limiter], { waitMs });
   const { outcomes } = limiters[0] ?? {};
@@ -41,10 +41,10 @@ function fromList(ms: readonly number[]): Float64Array[] {
 
 describe('simulated', () => {
   it.each([
-    // 2,000 in 10 s come at 200/s; a burst of 1 takes every other.
+    // 2,000 in 10 s arrive at 200/s; a burst of 1 admits every second one.
     ['token-bucket rate=100 burst=1', 1_000],
     ['leaky-bucket rate=100', 1_000],
-    // The burst comes on top: it is used up by and by, as 200/s ask for it.
+    // The burst comes on top: the excess of 100/s uses it up.
     ['token-bucket rate=100 burst=20', 1_019],
     ['token-bucket quantum=10 fillIntervalMs=100 burst=10', 1_000],
     ['fixed-window limit=100 intervalMs=1000', 1_000],
@@ -61,7 +61,7 @@ describe('simulated', () => {
     });
   });
 
-  it('callers that wait at a bucket are served in order, and refused at once if it would be late', async () => {
+  it('callers that wait at a bucket are served in order, or refused at once if it would take too long', async () => {
     const wait = await outcomesOf('bursts size=10 everyMs=1000', 1, 'leaky-bucket rate=100', 50);
     expect(wait).toMatchObject({
       admittedAtOnce: 1,
@@ -75,8 +75,8 @@ describe('simulated', () => {
     );
   });
 
-  it('callers that wait at a window try again when it opens, and give up when that is too late', async () => {
-    // A window of 2: two at 0, two at 100, two at 200, and the others would go at 300.
+  it('callers that wait at a window retry when it opens, and give up when that is too late', async () => {
+    // A window of 2: two at 0, two at 100, two at 200; the others would have to wait until 300.
     const wait = await outcomesOf(
       'bursts size=10 everyMs=1000',
       1,
@@ -94,7 +94,7 @@ describe('simulated', () => {
     );
   });
 
-  it('callers that would wait longer than they are ready to are refused at once', async () => {
+  it('callers that would wait longer than their maximum are refused at once', async () => {
     const none = await outcomesOf(
       'bursts size=10 everyMs=1000',
       1,
@@ -109,7 +109,7 @@ describe('simulated', () => {
     });
   });
 
-  it('who waits goes before who comes at that instant', async () => {
+  it('waiting callers go before callers that arrive at the same instant', async () => {
     const { limiters } = await simulate(
       fromList([0, 40, 100]),
       [parseLimiter('sliding-log limit=1 intervalMs=100')],
@@ -146,7 +146,7 @@ describe('simulated', () => {
     }
   });
 
-  it('limiters side by side have the results that each has alone', async () => {
+  it('limiters side by side have the same results as each one alone', async () => {
     const pattern = 'poisson rate=150';
     const together = await play(pattern, 20, ALL, { waitMs: 100 });
     for (const [at, limiter] of ALL.entries()) {

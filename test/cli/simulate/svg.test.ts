@@ -10,7 +10,7 @@ async function picture(limiter: string, pattern: string, duration: number): Prom
   return drawSvg(await runSimulation({ limiters, arrivals, duration, spread: true, seed: 7 }));
 }
 
-/** What stands under the axis of time. */
+/** The labels of the time axis. */
 function times(svg: string): string[] {
   return [...svg.matchAll(/text-anchor="(?:start|middle|end)">([^<]*[a-z0])<\/text>/g)]
     .map(([, text = '']) => text)
@@ -31,7 +31,7 @@ it('the axis of many days has steps of whole days', async () => {
   expect(times(svg)).toContain('72 h');
 });
 
-it('a bound that is near is a line; one far above what came is told', async () => {
+it('a near bound is a line, a distant one is stated as text', async () => {
   const near = await picture('leaky-bucket rate=10', 'constant rate=10', 10_000);
   expect(near).toMatch(/<path class="bound" d="M72,[\d.]+H740">/);
   const far = await picture('leaky-bucket rate=1000', 'constant rate=10', 10_000);
@@ -39,7 +39,7 @@ it('a bound that is near is a line; one far above what came is told', async () =
   expect(far).toMatch(/>bound: [\d,.]+\/s in /);
 });
 
-it('a seed is told where arrivals are random, and text is no markup', async () => {
+it('the seed is shown for random arrivals, and text is escaped', async () => {
   const svg = await picture('leaky-bucket rate=10', 'poisson rate=20', 2_000);
   expect(svg).toContain('poisson rate=20, seed 7</text>');
   expect(svg).not.toContain('NaN');
@@ -49,7 +49,7 @@ it('a seed is told where arrivals are random, and text is no markup', async () =
   expect(drawSvg(odd)).toContain('<title>a &lt; b &amp; c: arrivals');
 });
 
-it('nothing that came is a picture as well', async () => {
+it('a picture without arrivals is valid', async () => {
   const svg = await picture('leaky-bucket rate=10', 'constant rate=0.01', 1_000);
   expect(svg).not.toMatch(/NaN|Infinity/);
 });

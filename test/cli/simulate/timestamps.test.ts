@@ -54,7 +54,7 @@ describe('a timestamp in a line of text', () => {
 });
 
 describe('a file of timestamps', () => {
-  it('begins at 0, and spreads the lines of one second over it', async () => {
+  it('starts at 0, and spreads the lines of one second over it', async () => {
     const { atMs, counts } = await read(['36', '36', '36', '36', '37', '40'].map(commonLog));
     expect(atMs).toEqual([0, 250, 500, 750, 1_000, 4_000]);
     expect(counts).toEqual({
@@ -65,29 +65,29 @@ describe('a file of timestamps', () => {
     });
   });
 
-  it('takes them as they stand, if told so', async () => {
+  it('keeps timestamps as they are without spread', async () => {
     const { atMs } = await read(['36', '36', '38'].map(commonLog), { spread: false });
     expect(atMs).toEqual([0, 0, 2_000]);
   });
 
-  it('does not spread what has a fraction, or is in milliseconds', async () => {
+  it('does not spread timestamps with a fraction or in milliseconds', async () => {
     expect((await read(['1.0', '1.0', '2.5'])).atMs).toEqual([0, 0, 1_500]);
     expect((await read(['971211336000', '971211336000'])).atMs).toEqual([0, 0]);
   });
 
-  it('counts lines without a timestamp of the first one, and no blank ones', async () => {
+  it('counts lines without a timestamp of the first format, but not blank ones', async () => {
     const { atMs, counts } = await read(['', commonLog('36'), '2000-10-10T20:55:36Z', 'x', '']);
     expect(atMs).toEqual([0]);
     expect(counts.unreadable).toBe(2);
   });
 
-  it('takes a line that is out of order at the latest instant before it', async () => {
+  it('moves an out-of-order line to the latest instant before it', async () => {
     const { atMs, counts } = await read(['10.5', '11.5', '11.25', '9.5', '12.5']);
     expect(atMs).toEqual([0, 1_000, 1_000, 1_000, 2_000]);
     expect(counts.late).toBe(2);
   });
 
-  it('ends before the end', async () => {
+  it('stops at the end of the simulated time', async () => {
     expect((await read(['5.5', '6.5', '7.5'], { endMs: 2_000 })).atMs).toEqual([0, 1_000]);
     expect((await read(['36', '36', '37'].map(commonLog), { endMs: 500 })).atMs).toEqual([0]);
   });

@@ -5,16 +5,14 @@ const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 const path = process.env['ZEROTIME_CHROMIUM'] ?? PLACES.find((place) => existsSync(place));
 const isRequired = ['CI', 'ZEROTIME_CI'].some((name) => (process.env[name] ?? '') !== '');
 
-/** Whether what needs a browser must be left out: never in continuous integration. */
+/** Whether to skip the tests that need a browser: never in continuous integration. */
 export const LACKS_BROWSER = path === undefined && !isRequired;
 if (LACKS_BROWSER) {
-  console.warn(
-    'NO BROWSER: reports are not looked at. Install chromium, or set ZEROTIME_CHROMIUM.',
-  );
+  console.warn('NO BROWSER: reports are not tested. Install chromium, or set ZEROTIME_CHROMIUM.');
 }
 
 export function launchBrowser(): Promise<Browser> {
   if (path === undefined) throw new Error('no chromium: apt-get install chromium');
-  // Its sandbox needs rights that a container does not have.
+  // Its sandbox needs privileges that a container lacks.
   return chromium.launch({ executablePath: path, args: ['--no-sandbox'] });
 }

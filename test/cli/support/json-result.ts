@@ -6,7 +6,7 @@ interface Times {
   readonly hdrHistogram: string;
 }
 
-/** What the tests read of the file that `--json` writes. */
+/** The fields of the `--json` file that the tests read. */
 export interface JsonResult {
   readonly exitCode: number;
   readonly interrupted: boolean;
@@ -28,7 +28,7 @@ export function readJsonResult(path: string): JsonResult {
   return JSON.parse(readFileSync(path, 'utf8'));
 }
 
-/** How often an error of this kind occurred. */
+/** The number of errors of this kind. */
 export function errorCount({ errors }: JsonResult, kind: string): number {
   return errors.find((error) => error.kind === kind)?.count ?? 0;
 }

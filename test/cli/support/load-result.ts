@@ -5,7 +5,7 @@ import { Tally } from '../../../src/cli/load/tally.ts';
 /** Requests per second of {@link resultOf}. */
 export const RATE = 2_000;
 
-/** A run of a second in which all went well, but for what `change` says. */
+/** A successful run of one second, with the fields in `change` replaced. */
 export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
   const admissions = Float64Array.from({ length: RATE }, (_, slot) => 1e9 + slot * 500);
   const tally = new Tally();

@@ -11,7 +11,7 @@ export interface CliRun {
   readonly stderr: string;
 }
 
-/** The compiled command as a process of its own, with pipes in place of a terminal. */
+/** The compiled command in its own process, with pipes instead of a terminal. */
 export class Cli {
   readonly child: ChildProcess;
   readonly #stdout: string[] = [];

@@ -6,7 +6,7 @@ import type { CliRun } from './run-cli.ts';
 
 const VERSION = '9.9.9';
 
-/** The command in the process of the test; what it prints is caught. `onStderr` sees it at once. */
+/** Runs the command in the test's process and captures its output. `onStderr` sees it at once. */
 export async function runInProcess(
   args: readonly string[],
   onStderr?: (text: string) => void,

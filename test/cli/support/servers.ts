@@ -6,10 +6,10 @@ import {
   type Socket,
 } from 'node:net';
 
-/** A server on a free port of the loopback interface. */
+/** A server on a free loopback port. */
 export interface TestServer {
   readonly url: string;
-  /** Stops listening and cuts every connection. */
+  /** Stops listening and closes all connections. */
   kill(): Promise<void>;
 }
 
@@ -36,14 +36,14 @@ export function httpServer(answer: RequestListener): Promise<TestServer> {
   return listen(createHttpServer(answer));
 }
 
-/** A server below HTTP: it is given each connection, and each chunk that comes over it. */
+/** A raw TCP server: `onData` gets each chunk with its connection. */
 export function tcpServer(onData: (socket: Socket, chunk: Buffer) => void): Promise<TestServer> {
   return listen(
     createTcpServer((socket) => socket.on('data', (chunk: Buffer) => onData(socket, chunk))),
   );
 }
 
-/** A url at which nothing listens: the port was free a moment ago. */
+/** A URL at which nothing listens: the port was free a moment ago. */
 export async function deadUrl(): Promise<string> {
   const server = await httpServer(() => undefined);
   await server.kill();

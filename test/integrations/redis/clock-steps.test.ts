@@ -22,7 +22,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     await server?.stop();
   });
 
-  test('back, time stands still, and goes on from there', async () => {
+  test('back, time continues from where it was', async () => {
     let nowUs = NOW_US;
     const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
     expect(await bucket.drain(100)).toBe(10);
@@ -34,7 +34,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     }
   });
 
-  test('forward, the bucket is full, and no fuller', async () => {
+  test('forward, the bucket is full and no fuller', async () => {
     let nowUs = NOW_US;
     const bucket = remote(connection, { rate: 10, burst: 10 }, () => nowUs);
     expect(await bucket.drain(100)).toBe(10);
@@ -46,7 +46,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     expect(await bucket.drain(100)).toBe(10);
   });
 
-  test(`over and over, no token comes of time that has not passed (ZEROTIME_SEED=${SEED})`, async () => {
+  test(`repeatedly, no time that has not passed adds tokens (ZEROTIME_SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     let nowUs = NOW_US;
     const [rate, burst] = [100, 7];
@@ -68,16 +68,16 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     expect(await bucket.balance()).toBe(burst);
   });
 
-  test('back an hour, a bucket on that server goes on', async () => {
+  test('back an hour, its buckets still work', async () => {
     const { client } = connection;
     const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 100, burst: 2 });
     await bucket.consumeOrDrain(2);
-    // The same as a clock that was an hour ahead until now: what is stored was written then.
+    // Shifts the stored instants, as if the clock had been an hour ahead when they were written.
     const words = String(await connection.send('GET', 'a')).split(' ');
     const ahead = (word: number) => {
       words[word] = String(Number(words[word]) + HOUR_US);
     };
-    ahead(1); // the time that was seen
+    ahead(1); // the latest instant seen
     ahead(4); // the origin of the ticks
     await connection.send('SET', 'a', words.join(' '));
     await bucket.wait(1, { timeoutMs: 1000 });
@@ -86,7 +86,7 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
     expect(Number(stored[2])).toBeGreaterThan(HOUR_US - 60e6);
   });
 
-  test('forward, calls are not taken for late for long', async () => {
+  test('forward, only a few calls count as late', async () => {
     const { client } = connection;
     let wrong = 0;
     const real = client as NodeRedisClient;

@@ -9,15 +9,15 @@ import { scheduleOf } from '../../../src/limiters/limit.ts';
 /** A client of one of the two packages. */
 export interface Connection {
   readonly client: RedisClient;
-  /** Sends one command, given as its words. */
+  /** Sends one command, given as words. */
   send(...words: string[]): Promise<unknown>;
-  /** Cuts the connection, for good. */
+  /** Closes the connection for good. */
   end(): void;
 }
 
 async function withRedis(url: string): Promise<Connection> {
   const client = createClient({ url });
-  // Until it is a bucket's, which listens by itself.
+  // Until a bucket uses it, which adds its own listener.
   client.on('error', () => undefined);
   await client.connect();
   return {
@@ -38,11 +38,11 @@ async function withIoRedis(url: string): Promise<Connection> {
   };
 }
 
-/** Both packages, by their names. */
+/** Both packages by name. */
 export const CONNECT = { redis: withRedis, ioredis: withIoRedis } as const;
 export const PACKAGES = Object.keys(CONNECT) as (keyof typeof CONNECT)[];
 
-/** A bucket on the server that goes by these times instead of the server's clock. */
+/** A bucket on the server that uses these times instead of the server's clock. */
 export function remote(
   { client }: Connection,
   limit: BucketLimit,

@@ -5,10 +5,10 @@ import { CONNECT, type Connection, PACKAGES } from './connections.ts';
 import { LossyProxy } from './lossy-proxy.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
-/** So slow that a test sees no token come. */
+/** So slow that no token arrives during a test. */
 const SLOW = 1e-3;
 const BURST = 10;
-/** Long, because the machine may be busy; it only ends a test that hangs. */
+/** Long enough for a busy machine; only a test that hangs gets here. */
 const PATIENCE = { timeoutMs: 60_000 };
 
 const isScript = (chunk: Buffer) => /\r\neval(sha)?\r\n/i.test(chunk.toString('latin1'));
@@ -17,7 +17,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
   let server: RedisServer;
   let proxy: LossyProxy;
   let connection: Connection;
-  /** Past the proxy. */
+  /** A connection that bypasses the proxy. */
   let direct: Connection;
   let told: RateLimitError[];
 
@@ -47,20 +47,20 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
       ...options,
     });
 
-  /** Tokens left on the server, as one sees who reaches it. */
+  /** Tokens left on the server, read over a working connection. */
   const left = async () => {
     const { client } = direct;
     return Math.floor(await create({ client, timeoutMs: 60_000 }).available());
   };
 
-  /** Asks until it is refused, and returns what it got. */
+  /** Takes tokens until refused, and returns their number. */
   const takeAll = async (bucket: RedisTokenBucket) => {
     let admitted = 0;
     while (await bucket.tryConsume()) admitted++;
     return admitted;
   };
 
-  test('a killed server refuses, and one that is started again serves', async () => {
+  test('a killed server refuses, and serves again after a restart', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
     await server.kill();
@@ -82,13 +82,13 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     const waiting = bucket.wait(1, PATIENCE);
     await server.start();
     await waiting;
-    // It lost its data: one more burst, and no more.
+    // The server lost its data, which allows one more burst.
     expect(await takeAll(bucket)).toBe(BURST - 1);
     expect(bucket.stats()).toMatchObject({ admitted: 4 + BURST });
     expect(bucket.stats().unreachable).toBeGreaterThan(8);
   });
 
-  test('a wait for a server that is gone ends by its signal', async () => {
+  test('an abort ends a wait for a dead server', async () => {
     const bucket = create();
     await server.kill();
     const end = new AbortController();
@@ -98,7 +98,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     await expect(waiting).rejects.toThrow('enough');
   });
 
-  test('a paused server takes nothing for calls that have given up', async () => {
+  test('a paused server ignores calls past their deadline', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
     server.pause();
@@ -111,7 +111,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     expect(await takeAll(bucket)).toBe(BURST - 5);
   });
 
-  test('a slow server takes nothing for calls that have given up', async () => {
+  test('a slow server ignores calls past their deadline', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
     await direct.send('CLIENT', 'PAUSE', '1500', 'ALL');
@@ -122,17 +122,17 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     expect(await left()).toBe(BURST - 5);
   });
 
-  test('an emptied data set is worth one more burst', async () => {
+  test('an emptied data set allows one more burst', async () => {
     const bucket = create();
     await bucket.reconfigure({ burst: BURST / 2 });
     let admitted = await takeAll(bucket);
     await direct.send('FLUSHALL');
     admitted += await takeAll(bucket);
-    // The limit that was changed is lost with the rest.
+    // The changed limit is lost too.
     expect(admitted).toBe(BURST / 2 + BURST);
   });
 
-  test('a server that does not take writes refuses until it does', async () => {
+  test('a read-only server refuses until it accepts writes', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
     const primary = await RedisServer.start();
@@ -144,12 +144,12 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     await primary.stop();
   });
 
-  test('a connection cut within a command admits nothing for it', async () => {
+  test('a connection cut within a command admits nothing', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
     let cuts = 0;
     proxy.request = (chunk) => (isScript(chunk) && cuts++ === 0 ? 'cut' : 'pass');
-    // ioredis sends it again by itself.
+    // ioredis repeats the command by itself.
     const isAdmitted = await bucket.tryConsume();
     expect(cuts).toBeGreaterThan(0);
     await bucket.wait(1, PATIENCE);
@@ -170,11 +170,11 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     expect(cuts).toBeGreaterThan(0);
     await bucket.wait(1, PATIENCE);
     const admitted = 5 + (isAdmitted ? 1 : 0);
-    // It was carried out, and nobody knows: once more where the client has sent it again.
+    // The command was executed, without an answer, and once more if the client repeated it.
     expect(await left()).toBe(BURST - admitted - 1);
   });
 
-  test('calls do not wait one by one for a server that is gone', async () => {
+  test('calls do not wait for a dead server one after another', async () => {
     const bucket = create();
     await bucket.tryConsume();
     let asked = 0;
@@ -199,7 +199,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     expect(stats).toMatch(/cmdstat_eval:calls=2,/);
   });
 
-  test('calls reject where that was asked for', async () => {
+  test('calls reject with whenUnreachable: throw', async () => {
     const bucket = create({ whenUnreachable: 'throw' });
     await server.kill();
     const unreachable = { name: 'RateLimitError', code: 'ERR_UNREACHABLE' };
@@ -213,7 +213,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('with %s', (name) => {
     expect(admitted).toBe(BURST);
   });
 
-  test('each process admits its part where that was asked for', async () => {
+  test('each process admits its share with whenUnreachable: local', async () => {
     const fleet = Array.from({ length: 3 }, () =>
       create({ whenUnreachable: 'local', processes: 3, burst: 12 }),
     );

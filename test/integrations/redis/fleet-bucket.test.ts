@@ -5,7 +5,7 @@ import { Fleet, settle, until } from './fleet-source.ts';
 const INTERVAL_MS = 20;
 
 describe('a fleet bucket', () => {
-  test('has its least stock when it is there, and spends it without asking', async () => {
+  test('starts with its minimum stock, and spends it without a command', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const process = await fleet.join({ stock: 100, minStock: 7 });
     expect(fleet.source.asked).toEqual([7]);
@@ -15,7 +15,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('buys what five intervals would take each time that it runs short, up to its stock', async () => {
+  test('buys for five intervals each time it runs short, up to its stock', async () => {
     const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
     const process = await fleet.join({ stock: 100 });
     for (const bought of [1, 5, 25, 100, 100]) {
@@ -27,7 +27,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('refills before it runs dry, once it knows the demand', async () => {
+  test('refills before it runs dry once it knows the demand', async () => {
     const fleet = new Fleet({ rate: 1e6, burst: 1e6 });
     const process = await fleet.join({ stock: 10_000 });
     let refused = 0;
@@ -37,13 +37,13 @@ describe('a fleet bucket', () => {
     }
     expect(refused).toBe(0);
     const { purchases, bought } = process.stats();
-    // 10 a millisecond; five intervals' worth, from what is left of two.
+    // 10 per millisecond: for five intervals, less the two intervals' worth that is left.
     expect(bought).toBeGreaterThanOrEqual(19_000);
     expect(purchases).toBeLessThan(50);
     await process.close();
   });
 
-  test('never asks twice within its interval, however often it runs dry', async () => {
+  test('sends at most one command per interval, however often it runs dry', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 10 });
     const process = await fleet.join({ stock: 1000 });
     let spent = 0;
@@ -52,12 +52,12 @@ describe('a fleet bucket', () => {
       await fleet.pass(1);
     }
     expect(fleet.source.asked.length).toBeLessThanOrEqual(1000 / INTERVAL_MS + 1);
-    // The bucket that it empties every 20 ms overflows at 10.
+    // The source holds at most 10, and the fleet bucket empties it every 20 ms.
     expect(spent).toBeGreaterThanOrEqual(10 * (1000 / INTERVAL_MS - 4));
     await process.close();
   });
 
-  test('gives back what lies unused for too long, but for its least stock', async () => {
+  test('returns tokens that stay unused for too long, except for its minimum stock', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const process = await fleet.join({ stock: 500, minStock: 100, maxAgeMs: 300 });
     expect(process.consumeOrDrain(200)).toBe(100);
@@ -75,7 +75,7 @@ describe('a fleet bucket', () => {
     expect(fleet.source.bucket.available()).toBe(910.32);
   });
 
-  test('does nothing while nobody asks, and wakes with the first who does', async () => {
+  test('sleeps without demand, and wakes at the first call', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const process = await fleet.join({ stock: 100, minStock: 10 });
     for (let i = 0; i < 100; i++) await fleet.pass(INTERVAL_MS);
@@ -86,7 +86,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('gives back all that is left when it is closed, and then grants nothing', async () => {
+  test('returns all unspent tokens when closed, and then grants none', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 60 });
@@ -108,7 +108,7 @@ describe('a fleet bucket', () => {
     });
   });
 
-  test('gives back a purchase that comes after it was closed', async () => {
+  test('returns a purchase that arrives after it was closed', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100 });
@@ -122,14 +122,14 @@ describe('a fleet bucket', () => {
     expect(source.bucket.available()).toBe(1000);
   });
 
-  test('can be closed by await using, where the language has it', async () => {
+  test('can be closed by await using, if the language has it', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const process = await fleet.join({ stock: 100, minStock: 60 });
     await process[Symbol.asyncDispose]();
     expect(fleet.source.returned).toEqual([60]);
   });
 
-  test('takes what its threads return, and gives it back in time', async () => {
+  test('accepts tokens returned by its threads, and returns them to the source in time', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000, initial: 50 });
     const process = await fleet.join({ stock: 100, minStock: 50 });
     expect(process.tryConsume(50)).toBe(true);
@@ -142,7 +142,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('gives back what a purchase brings beyond the stock', async () => {
+  test('returns what a purchase brings beyond the stock', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 100 });
@@ -160,7 +160,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('is checked: each option that is out of its range is named', async () => {
+  test('names each invalid option', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1 });
     const wrong: readonly [Partial<FleetBucketOptions> & object, RegExp][] = [
       [{ stock: 0 }, /^stock must be an integer at least 1 and at most 1000000000, got 0$/],
@@ -181,7 +181,7 @@ describe('a fleet bucket', () => {
     expect(fleet.source.asked).toEqual([]);
   });
 
-  test('refuses a source that answers for a server that it cannot reach', async () => {
+  test('rejects a source that answers in place of an unreachable server', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1 });
     const evalSha = async () => {
       throw new Error('unreachable');
@@ -197,7 +197,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('throws for a number of tokens that is none', async () => {
+  test('throws for an invalid number of tokens', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1 });
     const process = await fleet.join({ stock: 10 });
     expect(() => process.tryConsume(-1)).toThrow(/^n must be/);

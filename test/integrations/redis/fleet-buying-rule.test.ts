@@ -4,7 +4,7 @@ import { BuyingRule } from '../../../src/integrations/redis/fleet/buying-rule.ts
 const MS = 1000;
 const TERMS = { stock: 1000, minStock: 10, intervalUs: 20 * MS, maxAgeUs: 1000 * MS };
 
-/** A rule, and a stock that does as it says. */
+/** A rule, and a stock that follows it. */
 class Process {
   readonly rule: BuyingRule;
   nowUs = 0;
@@ -26,7 +26,7 @@ class Process {
   }
 }
 
-/** A process that has its first stock. */
+/** A process with its first stock. */
 function started(terms = TERMS): Process {
   const process = new Process(terms);
   process.buy(process.look().buy);
@@ -34,19 +34,19 @@ function started(terms = TERMS): Process {
 }
 
 describe('the buying rule', () => {
-  test('begins with the least stock', () => {
+  test('starts with the minimum stock', () => {
     expect(new Process().look()).toMatchObject({ buy: 10, isQuiet: false });
   });
 
-  test('is quiet while nobody asks', () => {
+  test('is quiet without demand', () => {
     expect(started().look({ ms: 500 })).toMatchObject({ buy: 0, lapse: 0, isQuiet: true });
   });
 
-  test('refills what was spent of the least stock', () => {
+  test('replaces what was spent of the minimum stock', () => {
     expect(started().look({ ms: 20, spend: 1 })).toMatchObject({ buy: 1, isQuiet: false });
   });
 
-  test('fills for five intervals when less than two are left, and not before', () => {
+  test('refills to five intervals when less than two are left, and not before', () => {
     const process = started();
     process.buy(189);
     // 40 in 20 ms.
@@ -55,16 +55,16 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 20, spend: 40 }).buy).toBe(200 - 79);
   });
 
-  test('fills for a long trip too', () => {
+  test('adds the time of a long trip', () => {
     const process = started();
     process.buy(290, 100);
-    // 30 in 20 ms: low at two intervals and the trip, 210; full at five and the trip, 300.
+    // 30 in 20 ms: low at two intervals plus the trip, 210; full at five plus the trip, 300.
     expect(process.look({ ms: 20, spend: 30 }).buy).toBe(0);
     expect(process.look({ ms: 20, spend: 30 }).buy).toBe(0);
     expect(process.look({ ms: 20, spend: 31 }).buy).toBe(310 - 209);
   });
 
-  test('quadruples its target each time that it runs short, up to the stock', () => {
+  test('quadruples its target each time it runs short, up to the stock', () => {
     const process = started({ ...TERMS, minStock: 1 });
     for (const target of [4, 16, 64, 256, 1000, 1000]) {
       const { buy } = process.look({ ms: 1, isShort: true });
@@ -79,17 +79,17 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 1 }).buy).toBeGreaterThanOrEqual(3);
   });
 
-  test('buys what was promised, and its target beside, but never more than the stock', () => {
+  test('buys what was promised plus its target, but never more than the stock', () => {
     const process = started();
     expect(process.look({ ms: 20, spend: 110 }).buy).toBe(650);
     expect(process.look({ ms: 20, spend: 5000 }).buy).toBe(1000);
   });
 
-  test('follows a rise of the demand at once, and forgets it slowly', () => {
+  test('follows a rise of the demand at once, and a fall slowly', () => {
     const process = started({ ...TERMS, stock: 1e6, minStock: 1 });
     process.buy(process.look({ ms: 20, spend: 11 }).buy + 1e4);
     process.look({ ms: 20, spend: 2000 });
-    // 100 tokens a millisecond: low is 4000.
+    // 100 tokens per millisecond: low is 4000.
     process.look({ ms: 20, spend: process.held - 4000 });
     const high = process.look({ ms: 20, spend: 100 }).buy;
     expect(high).toBeGreaterThan(4000);
@@ -97,7 +97,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 20, spend: 1 }).buy).toBe(0);
   });
 
-  test('lets lapse what is old, and keeps the least stock and what is young', () => {
+  test('lets old tokens lapse, and keeps the minimum stock and young tokens', () => {
     const process = started();
     process.buy(100);
     process.look({ ms: 600 });
@@ -110,7 +110,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 600 }).lapse).toBe(50);
   });
 
-  test('spends the oldest first', () => {
+  test('spends the oldest tokens first', () => {
     const process = started();
     process.buy(100);
     process.look({ ms: 600 });
@@ -120,7 +120,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 600 }).lapse).toBe(50);
   });
 
-  test('does not take for old what was promised before it came', () => {
+  test('does not count tokens as old that were promised before they arrived', () => {
     const process = started({ ...TERMS, minStock: 1 });
     process.look({ ms: 20, spend: 501 });
     process.buy(500);
@@ -129,7 +129,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 2000 })).toMatchObject({ lapse: 0, isQuiet: true });
   });
 
-  test('holds what was returned as new', () => {
+  test('counts returned tokens as new', () => {
     const process = started();
     process.look({ ms: 990, spend: 5 });
     process.look({ ms: 5, spend: -25 });
@@ -137,7 +137,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 990 }).lapse).toBe(20);
   });
 
-  test('never lets lapse what has no age', () => {
+  test('lets nothing lapse without a maximum age', () => {
     const process = started({ ...TERMS, maxAgeUs: Number.POSITIVE_INFINITY });
     process.buy(100);
     expect(process.look({ ms: 1e9 })).toMatchObject({

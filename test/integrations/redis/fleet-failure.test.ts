@@ -4,7 +4,7 @@ import { Fleet, settle } from './fleet-source.ts';
 const INTERVAL_MS = 20;
 
 describe('a fleet bucket whose source is unreachable', () => {
-  test('is made all the same, and starts when the source is there', async () => {
+  test('can be created, and starts once the source is reachable', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     fleet.source.isDown = true;
     const process = await fleet.join({ stock: 100 });
@@ -20,7 +20,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     await process.close();
   });
 
-  test('spends its stock, and then refuses; asks again less and less often', async () => {
+  test('spends its stock, then refuses, and asks the source less and less often', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 50 });
@@ -31,19 +31,19 @@ describe('a fleet bucket whose source is unreachable', () => {
       await fleet.pass(INTERVAL_MS);
     }
     expect(spent).toBe(50);
-    // After 50, 100, 200, 400, 800 ms, and then every second.
+    // After 50, 100, 200, 400, 800 ms, then every second.
     expect(source.asked.length).toBeGreaterThan(8);
     expect(source.asked.length).toBeLessThanOrEqual(16);
     await process.close();
     expect(source.returned).toEqual([]);
   });
 
-  test('with a local share it grants that, rate / processes, from the moment of the failure on', async () => {
+  test('grants its local share, rate / processes, from the moment of the failure', async () => {
     const fleet = new Fleet({ rate: 3000, burst: 1000 });
     const { source } = fleet;
     const local = { whenUnreachable: 'local', rate: 3000, processes: 3 } as const;
     const process = await fleet.join({ stock: 100, minStock: 50, ...local });
-    // What flows into the share while the source is there must not be found in it afterwards.
+    // Tokens that flow into the share while the source is reachable must not be spendable later.
     await fleet.pass(5000);
     source.isDown = true;
     expect(process.consumeOrDrain(1000)).toBe(50);
@@ -65,7 +65,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     await process.close();
   });
 
-  test('of a purchase that fails, nothing is spent, though the source had taken it', async () => {
+  test('spends nothing of a failed purchase, though the source took the tokens', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 10 });
@@ -83,7 +83,7 @@ describe('a fleet bucket whose source is unreachable', () => {
       expect(process.tryConsume()).toBe(false);
       await fleet.pass(INTERVAL_MS);
     }
-    // All that is there or was spent came out of the source.
+    // All tokens in the bucket or spent came from the source.
     expect(10 + process.available()).toBeLessThan(1000 - source.bucket.available() + 2);
     await process.close();
   });
@@ -106,7 +106,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     await process.close();
   });
 
-  test('asks a source that hangs once, and gives back what it answers too late to be spent', async () => {
+  test('asks a hanging source once, and returns tokens that arrive too late', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;
     source.isDown = true;
@@ -125,7 +125,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     expect(source.returned).toEqual([1]);
   });
 
-  test('asks again as soon after the second outage as after the first', async () => {
+  test('retries as soon after the second outage as after the first', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100 });
@@ -147,7 +147,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     await process.close();
   });
 
-  test('what cannot be given back lapses, and closing does not fail', async () => {
+  test('loses tokens that cannot be returned, and closes without an error', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 40 });
@@ -157,7 +157,7 @@ describe('a fleet bucket whose source is unreachable', () => {
     expect(process.tryConsume()).toBe(false);
   });
 
-  test('a slow answer holds nothing up but the refill, and comes once', async () => {
+  test('a slow answer delays only the refill, and counts once', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 40 });

@@ -23,7 +23,7 @@ async function startServer(): Promise<RedisServer> {
   return server;
 }
 
-/** A process on a real server, in this one. */
+/** A fleet bucket on a real server, in this process. */
 async function join(
   server: RedisServer,
   client: keyof typeof CONNECT,
@@ -49,7 +49,7 @@ async function join(
   return { fleet, source, connection };
 }
 
-/** Spends all it gets, until it is told to stop. */
+/** Spends all tokens it gets until stopped. */
 function spendOn(fleet: FleetBucket) {
   const spends: Spend[] = [];
   let isOver = false;
@@ -72,25 +72,25 @@ function tokensOf(spends: readonly Spend[]): number {
   return spends.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** Until more has been spent than was when this is called. */
+/** Waits until more is spent. */
 async function untilMore(spends: readonly Spend[]): Promise<void> {
   const before = spends.length;
   await until(() => spends.length > before + 5, 'it goes on');
 }
 
 describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
-  test.each(PACKAGES)('of a client of %s, buys and gives back', async (name) => {
+  test.each(PACKAGES)('buys and returns tokens through a client of %s', async (name) => {
     const { fleet, source } = await join(await startServer(), name, { minStock: 50 });
     expect(fleet.consumeOrDrain(30)).toBe(30);
     await fleet.wait(60);
     await fleet.close();
     const { bought, returned } = fleet.stats();
     expect(bought - returned).toBe(90);
-    // What it took is back, and what flowed in meanwhile.
+    // What it took is back, plus what flowed in meanwhile.
     expect(await source.available()).toBeGreaterThanOrEqual(LIMIT.burst - 90);
   });
 
-  test('spends no more than burst + rate x t over a server that is killed and comes back empty', async () => {
+  test('spends at most burst + rate x t if its server is killed and restarts empty', async () => {
     const server = await startServer();
     const { fleet } = await join(server, 'redis');
     const { spends, stop } = spendOn(fleet);
@@ -101,13 +101,13 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
     await untilMore(spends);
     await until(() => fleet.stats().isReachable, 'it is found again');
     await stop();
-    // A server that has lost its data set begins with a full bucket.
+    // A server that lost its data starts with a full bucket.
     const allowed = 2 * LIMIT.burst + STOCK;
     expect(mostBeyondRate(spends, LIMIT.rate)).toBeLessThanOrEqual(allowed);
     expect(tokensOf(spends)).toBeLessThanOrEqual(fleet.stats().bought);
   });
 
-  test('while its server is paused it refuses, hangs no longer than the timeout, and goes on after it', async () => {
+  test('refuses while its server is paused, waits no longer than the timeout, and then recovers', async () => {
     const server = await startServer();
     const { fleet } = await join(server, 'ioredis');
     const { spends, stop } = spendOn(fleet);
@@ -125,7 +125,7 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
     expect(mostBeyondRate(spends, LIMIT.rate)).toBeLessThanOrEqual(allowed);
   });
 
-  test('while its server is paused it grants its local share, and no more', async () => {
+  test('grants its local share, and no more, while its server is paused', async () => {
     const server = await startServer();
     const local = { whenUnreachable: 'local', rate: LIMIT.rate, processes: 4 } as const;
     const { fleet } = await join(server, 'redis', local);
@@ -146,7 +146,7 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
     expect(mostBeyondRate(spends, LIMIT.rate + share)).toBeLessThanOrEqual(allowed);
   });
 
-  test('buys on after its connection was cut and the scripts were forgotten', async () => {
+  test('continues to buy after its connection was cut and the scripts were flushed', async () => {
     const server = await startServer();
     const { fleet } = await join(server, 'redis');
     const other = await CONNECT.redis(server.url);
@@ -164,7 +164,7 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
   });
 });
 
-/** Processes can't run TypeScript: as `npm run build` compiled it. */
+/** Processes can't run TypeScript, so this is compiled by `npm run build`. */
 const SCRIPT = new URL('../../../dist/bench/workers/fleet-process.js', import.meta.url);
 const PROCESSES = 3;
 const TASK = { key: 'fleet', rate: 20_000, burst: 2000, stock: 1000, threads: 2, perMs: 7 };
@@ -175,7 +175,7 @@ function checkRun({ stretch, spends, stats }: FleetRun): void {
   expect(mostBeyondRate(all, TASK.rate)).toBeLessThanOrEqual(allowed);
   const ms = (stretch.endUs - stretch.startUs) / 1000;
   for (const [i, { purchases, bought, returned, failures }] of stats.entries()) {
-    // It began before the stretch, as the processes were started one after another.
+    // Counts the time before the stretch too, because the processes started one after another.
     expect(tokensOf(spends[i] ?? [])).toBe(bought - returned);
     expect(tokensOf(spends[i] ?? [])).toBeGreaterThan(0);
     expect(purchases).toBeLessThanOrEqual(ms / INTERVAL_MS + 10);
@@ -184,7 +184,7 @@ function checkRun({ stretch, spends, stats }: FleetRun): void {
 }
 
 describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () => {
-  test('spend each token that they bought once, and together no more than the bound', async () => {
+  test('spend each token once that they bought, and at most the bound together', async () => {
     const { url } = await startServer();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
     const run = await crew.spend(2000);
@@ -192,7 +192,7 @@ describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () 
     checkRun(run);
   });
 
-  test('lose no more than the stock of one that is killed', async () => {
+  test('lose at most the stock of a killed process', async () => {
     const { url } = await startServer();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
     const running = crew.spend(2000);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Random, SHARE } from '../../support/random.ts';
 import { type Level, simulate } from './fleet-simulation.ts';
 
-// What docs/fleets.md works out on paper for 1,000 machines; its figures are what this prints.
+// Checks the calculation of docs/fleets.md for 1,000 machines; its figures are this test's output.
 const RATE = 1e6;
 const BURST = 1e5;
 const MACHINES = 1000;
@@ -28,7 +28,7 @@ const LOADS = SHARE < 1 ? [1.5] : [0.8, 1.5];
 function onPaper(levels: readonly Level[]) {
   const top = levels[0] ?? { processes: 0, intervalMs: 1 };
   return {
-    // The time from one command to the next is spread evenly over 1 to 1.5 intervals.
+    // The time between commands is uniformly distributed over 1 to 1.5 intervals.
     commands: (top.processes * 1000) / (1.25 * top.intervalMs),
     outstanding: levels.reduce((sum, { processes, stock }) => sum + processes * stock, 0),
   };

@@ -8,14 +8,14 @@ import {
 } from '../../../src/integrations/redis.ts';
 import type { Random } from '../../support/random.ts';
 
-/** The clock moves by so much at a time. */
+/** Clock step. */
 const STEP_MS = 5;
-/** Between two machines, there and back. */
+/** Round trip between two machines. */
 const TRIP_MS = 5;
-/** Until the stocks have found their size. */
+/** Time for the stocks to adapt to the demand. */
 const WARM_UP_MS = 3000;
 
-/** The processes of one level: each buys from one of the level above. */
+/** The processes of one level, each of which buys from a process of the level above. */
 export interface Level {
   readonly processes: number;
   readonly stock: number;
@@ -26,34 +26,34 @@ export interface Level {
 export interface Simulation {
   readonly rate: number;
   readonly burst: number;
-  /** From the server down: those of the last one spend. */
+  /** From the server down; the processes of the last level spend. */
   readonly levels: readonly Level[];
-  /** What all machines together ask for, in tokens per second. */
+  /** The demand of all machines together, in tokens per second. */
   readonly demand: number;
-  /** Measured for so long. */
+  /** Duration of the measurement. */
   readonly lengthMs: number;
 }
 
-/** What a simulation has shown. */
+/** The result of a simulation. */
 export interface Simulated {
-  /** Tokens spent, of those that flowed in. */
+  /** Tokens spent, relative to those that flowed in. */
   readonly share: number;
-  /** Tokens spent, of those that were asked for. */
+  /** Tokens spent, relative to those requested. */
   readonly served: number;
-  /** To the server. */
+  /** Commands sent to the server. */
   readonly commandsPerSecond: number;
-  /** The most that were in stock or on their way, at any instant. */
+  /** The most tokens in stock or in transit at any instant. */
   readonly outstanding: number;
-  /** The most that any interval holds beyond its length times the rate. */
+  /** The largest excess of any interval over the rate times its length. */
   readonly beyondRate: number;
-  /** Of the machine that got least and of that which got most, of what each asked for. */
+  /** The smallest and largest fraction of its requests that a machine got. */
   readonly fairness: readonly [number, number];
 }
 
-/** A source at the other end of a network, which counts what it is asked. */
+/** A source across a network, which counts its commands. */
 class Remote implements TokenSource {
   commands = 0;
-  /** Tokens that it gave out and did not get back. */
+  /** Tokens handed out and not returned. */
   out = 0;
   readonly #near: Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens'>;
   readonly #clock: ManualClock;
@@ -78,12 +78,12 @@ class Remote implements TokenSource {
   }
 }
 
-/** Lets what is due happen: a purchase takes a few turns of the event loop. */
+/** Runs what is due: a purchase takes several turns of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await setImmediate();
 }
 
-/** A machine asks for so many tokens a millisecond; what it does not get it forgets. */
+/** Requests a steady number of tokens per millisecond, without retrying what it did not get. */
 class Machine {
   asked = 0;
   spent = 0;
@@ -107,7 +107,7 @@ class Machine {
   }
 }
 
-/** Real fleet buckets, as many as there are machines, on one clock that is moved by hand. */
+/** Real fleet buckets, one per machine, on one manual clock. */
 export async function simulate(simulation: Simulation, random: Random): Promise<Simulated> {
   const { rate, burst, levels, demand, lengthMs } = simulation;
   const clock = ManualClock.create();
@@ -132,7 +132,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
     all.push(...last);
     above = last.map((bucket) => new Remote(bucket, clock));
   }
-  // Some ask for up to three times as much as others.
+  // Some request up to three times as much as others.
   const weights = last.map(() => 0.5 + random.bits() / 2 ** 32);
   const sum = weights.reduce((total, weight) => total + weight, 0);
   const machines = last.map(
@@ -161,7 +161,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   const got = machines.reduce((total, machine) => total + machine.spent, 0);
   const parts = machines.map((machine) => machine.spent / machine.asked);
   const commandsPerSecond = ((server.commands - commands) * 1000) / lengthMs;
-  // Purchases may be on their way.
+  // Purchases may be in transit.
   const closed = Promise.all(all.map((bucket) => bucket.close()));
   await settle();
   clock.advance(TRIP_MS);

@@ -5,15 +5,15 @@ import { FleetBucket, type FleetBucketOptions } from '../../../src/integrations/
 
 const PATIENCE_MS = 60_000;
 
-/** A bucket behind promises, as a server would be, that answers as the test says. */
+/** A bucket behind promises, like a server's, whose answers the test controls. */
 export class ControlledSource implements TokenSource {
   readonly bucket: TokenBucket;
-  /** What was asked for, in order. */
+  /** The amounts requested, in order. */
   readonly asked: number[] = [];
-  /** What was given back, in order. */
+  /** The amounts returned, in order. */
   readonly returned: number[] = [];
   isDown = false;
-  /** Answers are held back until {@link answer}. */
+  /** Whether answers are held back until {@link answer}. */
   isHeld = false;
   #held: (() => void)[] = [];
 
@@ -35,7 +35,7 @@ export class ControlledSource implements TokenSource {
     this.bucket.returnTokens(n);
   }
 
-  /** Sends the answers that were held back. */
+  /** Sends the answers held back. */
   answer(): void {
     for (const send of this.#held.splice(0)) send();
   }
@@ -50,12 +50,12 @@ export async function until(condition: () => boolean, what: string): Promise<voi
   }
 }
 
-/** Lets everything happen that can without the time passing. */
+/** Runs everything that can happen at this instant of the clock. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await setImmediate();
 }
 
-/** A source and processes that buy from it, on one clock that is moved by hand. */
+/** A source and processes that buy from it, on one manual clock. */
 export class Fleet {
   readonly clock = ManualClock.create();
   readonly source: ControlledSource;
@@ -64,13 +64,13 @@ export class Fleet {
     this.source = new ControlledSource(TokenBucket.create({ ...limit, clock: this.clock }));
   }
 
-  /** A process; it always takes the least time from one command to the next. */
+  /** A process without jitter, so that it waits exactly one interval between commands. */
   join(options: Partial<FleetBucketOptions> & { readonly stock: number }): Promise<FleetBucket> {
     const { source, clock } = this;
     return FleetBucket.create({ source, clock, random: () => 0, ...options } as FleetBucketOptions);
   }
 
-  /** Time passes, and what is due by then happens. */
+  /** Advances the clock and runs what is due. */
   async pass(ms: number): Promise<void> {
     this.clock.advance(ms);
     await settle();

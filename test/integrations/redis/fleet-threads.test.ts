@@ -12,10 +12,10 @@ const THREADS = 4;
 const LEAST_PURCHASES = part(100, 20);
 const MOST_STEPS = 100_000;
 
-/** Threads spend one stock until the buyer has bought often and they have got into each other's way. */
+/** Lets threads spend one stock until there were many purchases and a lost race. */
 async function contend(call: FleetSpendJob['call'], n: number) {
   const isKept = call !== 'take and return';
-  // What comes back to a full stock lapses, be it returned or given up: then the stock is never full.
+  // Returned tokens are lost if the stock is full, so use a stock that never fills.
   const comesBack = !isKept || call === 'wait';
   const fleet = new Fleet({ rate: 1e6, burst: 100_000, initial: 1000 });
   const process = await fleet.join({ stock: comesBack ? 1e9 : 5000, stats: true });
@@ -44,7 +44,7 @@ describe('threads that spend one stock', () => {
     ['tryConsume', 3],
     ['consumeOrDrain', 7],
     ['take and return', 2],
-  ] as const)('get by %s(%d) what was bought, each token once', async (call, n) => {
+  ] as const)('take with %s(%d) what was bought, each token once', async (call, n) => {
     const { process, spent } = await contend(call, n);
     const sum = (await spent).reduce((total, tokens) => total + tokens, 0);
     const { bought, returned } = process.stats();
@@ -63,7 +63,7 @@ describe('threads that spend one stock', () => {
       return isDone;
     }, 'the last waits');
     const sum = (await sums).reduce((total, tokens) => total + tokens, 0);
-    // The tokens of the last to give up come when their turn does.
+    // The tokens of the last wait to give up arrive at its turn.
     const left = () => {
       const { bought, returned } = process.stats();
       return bought - returned - process.available();
@@ -93,7 +93,7 @@ describe('threads that spend one stock', () => {
     await process.close();
   });
 
-  test('that are terminated take nothing with them but what they waited for', async () => {
+  test('that are terminated lose only the tokens they waited for', async () => {
     const { fleet, process, crew, spent } = await contend('wait', 2);
     spent.catch(() => undefined);
     const ends = crew.workers.map((worker) => once(worker, 'exit'));
@@ -117,7 +117,7 @@ describe("a fleet bucket's handle", () => {
     expect(spender.tryConsume()).toBe(false);
   });
 
-  test('carries the clock that timeouts go by', async () => {
+  test('carries the clock for timeouts', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1, initial: 0 });
     const process = await fleet.join({ stock: 10 });
     const spender = FleetSpender.attach(process.handle);
@@ -128,7 +128,7 @@ describe("a fleet bucket's handle", () => {
     await process.close();
   });
 
-  test('that is none is refused', async () => {
+  test('is checked', async () => {
     const fleet = new Fleet({ rate: 1, burst: 100 });
     const process = await fleet.join({ stock: 10 });
     const { handle } = process;

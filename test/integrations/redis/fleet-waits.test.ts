@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { RateLimitError } from '../../../src/index.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
 
-/** A process on a source that has nothing yet. */
+/** A process on an empty source. */
 async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }, stock = 100) {
   const fleet = new Fleet(limit);
   const process = await fleet.join({ stock });
   return { fleet, process };
 }
 
-/** What became of waits, in the order in which it did. */
+/** The outcomes of waits, in order of completion. */
 class Outcomes {
   readonly list: string[] = [];
 
@@ -23,7 +23,7 @@ class Outcomes {
 }
 
 describe('waiting for tokens of a fleet bucket', () => {
-  test('those who wait are served in their order, and before those who come later', async () => {
+  test('serves waits in order, and before later callers', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();
     outcomes.watch('ten', process.wait(10));
@@ -36,7 +36,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     await process.close();
   });
 
-  test('nobody overtakes a large request', async () => {
+  test('lets no call overtake a large request', async () => {
     const { fleet, process } = await starved({ rate: 1000, burst: 10, initial: 0 });
     const outcomes = new Outcomes();
     outcomes.watch('fifty', process.wait(50));
@@ -50,7 +50,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     await process.close();
   });
 
-  test('what the waits get is what was bought, to the token', async () => {
+  test('hands out exactly what was bought', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();
     for (let i = 0; i < 300; i++) outcomes.watch('', process.wait(1 + (i % 3)));
@@ -64,7 +64,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 600);
   });
 
-  test('a wait that times out fails then, and its tokens go to those behind it', async () => {
+  test('passes the tokens of a timed-out wait to those behind it', async () => {
     const { fleet, process } = await starved();
     fleet.source.isDown = true;
     const outcomes = new Outcomes();
@@ -86,7 +86,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 10);
   });
 
-  test('an abort ends a wait with its reason, and loses no token', async () => {
+  test('ends with the reason of an abort, and loses no token', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();
     const aborts = Array.from({ length: 5 }, () => new AbortController());
@@ -103,7 +103,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 8);
   });
 
-  test('a signal that is aborted already takes nothing', async () => {
+  test('takes nothing with a signal that is already aborted', async () => {
     const { process } = await starved();
     await expect(process.wait(1, { signal: AbortSignal.abort('no') })).rejects.toBe('no');
     process.returnTokens(1);
@@ -111,14 +111,14 @@ describe('waiting for tokens of a fleet bucket', () => {
     await process.close();
   });
 
-  test('what can never be had is refused at once', async () => {
+  test('rejects a request larger than the stock at once', async () => {
     const { process } = await starved();
     await expect(process.wait(101)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
     expect(process.tryConsume(101)).toBe(false);
     await process.close();
   });
 
-  test('all who wait are turned away when the bucket is closed', async () => {
+  test('rejects all waits when the bucket is closed', async () => {
     const { process } = await starved();
     const outcomes = new Outcomes();
     const abort = new AbortController();
@@ -131,7 +131,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(process.tryConsume()).toBe(false);
   });
 
-  test('whole tokens go to those who wait for fractions', async () => {
+  test('splits whole tokens among waits for fractions', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();
     for (let i = 0; i < 10; i++) outcomes.watch('tenth', process.wait(0.1));
@@ -142,18 +142,18 @@ describe('waiting for tokens of a fleet bucket', () => {
     await process.close();
   });
 
-  test('fractions that are returned go to who waits for their sum', async () => {
+  test('adds up returned fractions for a waiting call', async () => {
     const { process } = await starved();
     const outcomes = new Outcomes();
     outcomes.watch('one', process.wait(1));
-    // Their sum, in doubles, is less than 1.
+    // In doubles, their sum is less than 1.
     for (let i = 0; i < 10; i++) process.returnTokens(0.1);
     await until(() => outcomes.list.length === 1, 'the wait');
     expect(process.available()).toBe(0);
     await process.close();
   });
 
-  test('the last in line takes its request with it', async () => {
+  test('withdraws the request of the last wait when it ends', async () => {
     const { process } = await starved();
     const abort = new AbortController();
     const wait = process.wait(50, { signal: abort.signal });

@@ -1,15 +1,15 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What happens to a chunk on its way. */
+/** The fate of a chunk. */
 export type Fate = 'pass' | 'cut' | 'swallow';
 
-/** Stands between clients and a server, and can lose what they say. */
+/** A proxy between clients and a server that can lose data. */
 export class LossyProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  /** The fate of what clients say; half of what is cut still arrives. */
+  /** The fate of client data; half of a chunk that is cut still arrives. */
   request: (chunk: Buffer) => Fate = () => 'pass';
-  /** The fate of what the server answers. */
+  /** The fate of server data. */
   reply: (chunk: Buffer) => Fate = () => 'pass';
 
   private constructor(port: number) {
@@ -40,7 +40,7 @@ export class LossyProxy {
     });
   }
 
-  /** Between whoever connects and the server at a port of the loopback interface. */
+  /** Creates a proxy for the server at this loopback port. */
   static async to(port: number): Promise<LossyProxy> {
     const proxy = new LossyProxy(port);
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));

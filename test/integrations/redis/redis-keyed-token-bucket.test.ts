@@ -6,7 +6,7 @@ import {
 import { CONNECT, type Connection } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
-/** So slow that a test sees no token come. */
+/** So slow that no token arrives during a test. */
 const SLOW = 1e-3;
 
 describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
@@ -28,22 +28,22 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     return RedisKeyedTokenBucket.create({ ...good, ...options });
   };
 
-  test('are a bucket for each key, where Map would say that keys differ', async () => {
+  test('are separate where a Map would have separate keys', async () => {
     const perKey = create();
     const keys = ['1', 1, 1n, '', 'a', '\ud800', '\ud801', '%d800', '{a}', '%007ba%007d', 0, 'NaN'];
     for (const key of keys) expect(await perKey.consumeOrDrain(key, 10), String(key)).toBe(3);
     for (const key of keys) expect(await perKey.tryConsume(key)).toBe(false);
-    expect(await perKey.tryConsume(-0)).toBe(false); // 0
+    expect(await perKey.tryConsume(-0)).toBe(false); // the same key as 0
     expect(await perKey.tryConsume(Number.NaN)).toBe(true);
     expect(await perKey.consumeOrDrain(Number.NaN, 10)).toBe(2);
     expect(await connection.send('DBSIZE')).toBe(keys.length + 1);
     const names = (await connection.send('KEYS', '*')) as string[];
-    // No key chooses its node of a cluster.
+    // A key cannot choose its cluster node.
     for (const name of names) expect(name).toMatch(/^users:[^{}]*$/);
     expect(perKey.stats()).toMatchObject({ admitted: 3 * names.length, unreachable: 0 });
   });
 
-  test('do all that a bucket does', async () => {
+  test('have all operations of a bucket', async () => {
     const perKey = create({ rate: 1 });
     expect(await perKey.acquire('a', 3)).toBe(0);
     expect((await perKey.decide('a')).allowed).toBe(false);
@@ -61,7 +61,7 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     expect(await perKey.for('b').consumeOrDrain(20)).toBe(3);
   });
 
-  test('refuse what is no key', async () => {
+  test('reject invalid keys', async () => {
     const perKey = create();
     expect(() => perKey.for({} as never)).toThrow(/key must be a string, a number or a bigint/);
     await expect(perKey.tryConsume(undefined as never)).rejects.toThrow(TypeError);
@@ -71,7 +71,7 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     expect(() => create({ localCapacity: 0 })).toThrow(/localCapacity must be an integer/);
   });
 
-  test("admit this process's part of each key's limit while the server is gone", async () => {
+  test("admit this process's share of each key's limit while the server is unreachable", async () => {
     const gone = await RedisServer.start();
     const lost = await CONNECT.ioredis(gone.url);
     const perKey = create({

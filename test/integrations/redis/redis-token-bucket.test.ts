@@ -5,7 +5,7 @@ import { changedSchedule } from '../../../src/limiters/limit.ts';
 import { CONNECT, type Connection, PACKAGES, remote } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
-/** So slow that a test sees no token come. */
+/** So slow that no token arrives during a test. */
 const SLOW = 1e-3;
 
 describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
@@ -30,14 +30,14 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       other.end();
     });
 
-    /** As another process would make it: on a connection of its own. */
+    /** A bucket as another process would create it, on its own connection. */
     const create = (
       options: Partial<RedisTokenBucketOptions> = {},
       { client } = connection,
     ): RedisTokenBucket =>
       RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 10, ...options });
 
-    test('is one limit for all who name its key', async () => {
+    test('is one limit for all users of its key', async () => {
       const [here, there] = [create(), create({}, other)];
       const calls = Array.from({ length: 20 }, (_, i) => (i % 2 ? here : there).tryConsume());
       expect((await Promise.all(calls)).filter(Boolean)).toHaveLength(10);
@@ -49,7 +49,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(ours.refused + theirs.refused).toBe(11);
     });
 
-    test('takes what there is, and takes back what was not used', async () => {
+    test('takes available tokens, and takes back unused ones', async () => {
       const bucket = create();
       expect(await bucket.tryConsume(3.5)).toBe(true);
       expect(await bucket.consumeOrDrain(100)).toBe(6);
@@ -60,7 +60,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.available()).toBe(10);
     });
 
-    test('decides in the terms of HTTP headers, and says never', async () => {
+    test('decides in the terms of HTTP headers, and reports what can never succeed', async () => {
       const bucket = create({ rate: 1 });
       expect(await bucket.decide(4)).toMatchObject({ allowed: true, limit: 10, remaining: 6 });
       const refused = await bucket.decide(8);
@@ -72,7 +72,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.tryConsume(11)).toBe(false);
     });
 
-    test('admits n = 0, also in debt, and takes nothing', async () => {
+    test('admits n = 0 even in debt, and takes nothing', async () => {
       const bucket = create();
       await bucket.acquire(10);
       await bucket.acquire(10);
@@ -83,7 +83,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.available()).toBe(0);
     });
 
-    test('lends, and refuses what would come too late', async () => {
+    test('lends tokens, and refuses what would come too late', async () => {
       const bucket = create({ rate: 100 });
       expect(await bucket.acquire(10, 0)).toBe(0);
       expect(await bucket.acquire(10, 10)).toBe(REFUSED);
@@ -94,7 +94,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.reserve(10, { maxWaitMs: 1 })).toBeUndefined();
     });
 
-    test('takes the latest reservation back, and no other', async () => {
+    test('cancels the latest reservation only', async () => {
       const bucket = create({ rate: 1 });
       const first = await bucket.reserve(10);
       const second = await bucket.reserve(5);
@@ -109,14 +109,14 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await third?.cancel()).toBe(false);
     });
 
-    test('makes callers wait in turn, by the clock of the server', async () => {
+    test("makes callers wait in turn, by the server's clock", async () => {
       const bucket = create({ rate: 50, burst: 1 });
       const begun = performance.now();
       await Promise.all(Array.from({ length: 6 }, () => bucket.wait()));
       expect(performance.now() - begun).toBeGreaterThanOrEqual(99);
     });
 
-    test('fails a wait at once that would outlast its timeout', async () => {
+    test('fails a wait at once that would exceed its timeout', async () => {
       const bucket = create();
       await bucket.wait(10);
       await expect(bucket.wait(1, { timeoutMs: 100 })).rejects.toMatchObject({
@@ -126,19 +126,19 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.balance()).toBeGreaterThanOrEqual(0);
     });
 
-    test('ends a wait by its signal, and gives its tokens back', async () => {
+    test('ends a wait by its signal, and returns its tokens', async () => {
       const bucket = create({ rate: 1 });
       await bucket.wait(10);
       const end = new AbortController();
       const waiting = bucket.wait(5, { signal: end.signal });
-      while ((await bucket.balance()) > -1); // until the server has heard of it
+      while ((await bucket.balance()) > -1); // until the server has received it
       end.abort(new Error('enough'));
       await expect(waiting).rejects.toThrow('enough');
-      while ((await bucket.balance()) < 0); // until it is taken back
+      while ((await bucket.balance()) < 0); // until it is cancelled
       await expect(bucket.wait(1, { signal: end.signal })).rejects.toThrow('enough');
     });
 
-    test('gives back what an answer brings after the abort', async () => {
+    test('returns the tokens of an answer after the abort', async () => {
       const bucket = create();
       await bucket.tryConsume();
       const end = new AbortController();
@@ -148,7 +148,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       while ((await bucket.balance()) < 9);
     });
 
-    test('has the limit that any of its users puts in force', async () => {
+    test('has the limit that any user sets', async () => {
       const [here, there] = [create(), create({}, other)];
       await here.tryConsume(4);
       await here.reconfigure({ burst: 5 });
@@ -161,7 +161,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       await expect(here.reconfigure({ burst: 0 })).rejects.toThrow(RangeError);
     });
 
-    test('keeps a limit that was changed for good, and no other', async () => {
+    test('stores a changed limit permanently, but not the original one', async () => {
       const bucket = create({ rate: 1 });
       await bucket.tryConsume();
       const ttl = Number(await connection.send('PTTL', 'a'));
@@ -185,7 +185,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await connection.send('EXISTS', 'a')).toBe(0);
     });
 
-    test('has the limit of the options again when its key is gone', async () => {
+    test('returns to the limit of its options when its key is deleted', async () => {
       const bucket = create();
       await bucket.reconfigure({ burst: 5 });
       await connection.send('DEL', 'a');
@@ -193,14 +193,14 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(bucket.burst).toBe(10);
     });
 
-    test('goes by the limit that is stored, whatever the options of one who comes later', async () => {
+    test('uses the stored limit, whatever the options of later users', async () => {
       await create().tryConsume();
       const later = create({ burst: 100 }, other);
       expect(await later.consumeOrDrain(100)).toBe(9);
       expect(later.burst).toBe(10);
     });
 
-    test('is unlimited, and becomes limited', async () => {
+    test('can be unlimited, and become limited', async () => {
       const bucket = create({ rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY });
       expect(await bucket.tryConsume(1e300)).toBe(true);
       expect(await bucket.consumeOrDrain(1e9)).toBe(1e9);
@@ -211,8 +211,8 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.tryConsume(2)).toBe(true);
     });
 
-    test('counts every token where a double cannot count the ticks', async () => {
-      // Three ticks to a token, so many that doubles count only each fourth.
+    test('counts every token although a double cannot count the ticks', async () => {
+      // Three ticks per token, in a range where doubles are four ticks apart.
       const burst = Number.MAX_SAFE_INTEGER;
       const timeUs = 1_705_509_033_000_000;
       const bucket = remote(connection, { rate: 4096e6 / 3, burst }, () => timeUs);
@@ -228,7 +228,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.balance()).toBe(0);
     });
 
-    test('leaves alone a key that holds something else', async () => {
+    test('rejects a key that holds something else, and leaves it unchanged', async () => {
       const invalid = { code: 'ERR_KEY_INVALID' };
       await connection.send('SET', 'a', 'mine');
       await expect(create().tryConsume()).rejects.toMatchObject(invalid);
@@ -242,7 +242,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
     });
   });
 
-  test('names the option that is out of its range', () => {
+  test('names the invalid option', () => {
     const client = { evalSha: () => undefined, on: () => undefined } as never;
     const good = { client, key: 'a', rate: 1, burst: 1 };
     const local = TokenBucket.create({ rate: 1, burst: 1 });
@@ -262,7 +262,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
     expect(() => RedisTokenBucket.create(null as never)).toThrow(/options must be an object/);
   });
 
-  test('rejects what is no number of tokens', async () => {
+  test('rejects an invalid number of tokens', async () => {
     const client = { evalSha: () => undefined, on: () => undefined } as never;
     const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 1, burst: 1 });
     await expect(bucket.tryConsume(-1)).rejects.toThrow(/n must be a number at least 0, got -1/);

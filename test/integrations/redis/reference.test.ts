@@ -42,7 +42,7 @@ class Pair {
     expect(this.#theirs.schedule.burst).toBe(this.#ours.burst);
   }
 
-  /** Writes, so that both count from another origin, if they have to, from the same instant on. */
+  /** Writes to both, so that both renew their origin, if necessary, at the same instant. */
   async renew(): Promise<void> {
     this.#ours.returnTokens(0);
     await this.#theirs.returnTokens(0);
@@ -53,8 +53,9 @@ class Pair {
   }
 
   /**
-   * One step under a limit whose ticks are not whole: each reading of the clock is rounded, from another
-   * origin. Returns whether the two still agree; they may differ where so little is decisive.
+   * One step under a limit with fractional ticks: the two round clock readings from different
+   * origins. Returns whether they still agree. They may differ only if the margin is within the
+   * rounding.
    */
   async roundedStep(random: Random, n: number): Promise<boolean> {
     const ours = this.#ours;
@@ -88,7 +89,9 @@ class Pair {
     }
   }
 
-  /** Tokens that the roundings of a walk may amount to: a few ticks, and the last bits of a double. */
+  /**
+   * The most that roundings may amount to in a walk: a few ticks, and the last bits of a double.
+   */
   #grain(): number {
     const { ticksPerToken, capTicks } = this.#theirs.schedule;
     return 16 / ticksPerToken + 2 ** -48 * (Number(capTicks) / ticksPerToken);
@@ -159,27 +162,30 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
   });
   afterAll(() => server?.stop());
 
-  test.each(PACKAGES)(`with %s answers as one in memory (ZEROTIME_SEED=${SEED})`, async (name) => {
-    const random = new Random(SEED);
-    const connection = await CONNECT[name](server.url);
-    for (let walk = 0; walk < STEPS / WALK / PACKAGES.length; walk++) {
-      const pair = new Pair(connection, `walk-${name}-${walk}`, anyLimit(random));
-      await pair.reconfigure({});
-      for (let i = 0; i < WALK; i++) {
-        const chance = random.below(20);
-        if (chance === 0) await pair.reconfigure(anyLimit(random));
-        else if (chance === 1) {
-          pair.clock.advance(random.below(40) * DAY_MS);
-          await pair.renew();
-        } else if (chance < 8) pair.clock.advance(random.below(1000) / 8);
-        const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
-        await pair.step(random, random.below(60) / 4, maxWaitMs);
+  test.each(PACKAGES)(
+    `with %s answers like one in memory (ZEROTIME_SEED=${SEED})`,
+    async (name) => {
+      const random = new Random(SEED);
+      const connection = await CONNECT[name](server.url);
+      for (let walk = 0; walk < STEPS / WALK / PACKAGES.length; walk++) {
+        const pair = new Pair(connection, `walk-${name}-${walk}`, anyLimit(random));
+        await pair.reconfigure({});
+        for (let i = 0; i < WALK; i++) {
+          const chance = random.below(20);
+          if (chance === 0) await pair.reconfigure(anyLimit(random));
+          else if (chance === 1) {
+            pair.clock.advance(random.below(40) * DAY_MS);
+            await pair.renew();
+          } else if (chance < 8) pair.clock.advance(random.below(1000) / 8);
+          const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
+          await pair.step(random, random.below(60) / 4, maxWaitMs);
+        }
       }
-    }
-    connection.end();
-  });
+      connection.end();
+    },
+  );
 
-  test(`is as exact at any rate and burst (ZEROTIME_SEED=${SEED})`, async () => {
+  test(`is equally exact at any rate and burst (ZEROTIME_SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     const connection = await CONNECT.redis(server.url);
     let steps = 0;

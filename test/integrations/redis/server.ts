@@ -9,20 +9,20 @@ const PROGRAM = (process.env['PATH'] ?? '')
   .find((path) => existsSync(path));
 const isRequired = ['CI', 'ZEROTIME_CI'].some((name) => (process.env[name] ?? '') !== '');
 
-/** Whether what needs a Redis server must be left out: never in continuous integration. */
+/** Whether to skip the tests that need a Redis server: never in continuous integration. */
 export const LACKS_REDIS = PROGRAM === undefined && !isRequired;
 if (LACKS_REDIS) {
   console.warn('NO REDIS: nothing that needs a server is tested. Install redis-server.');
 }
 
 export interface RedisServerOptions {
-  /** Beside those that every server gets. */
+  /** In addition to the default arguments. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-// Below the ports that outgoing connections get, so that a server that is started again finds its
-// port free.
+// Below the ephemeral ports of outgoing connections, so that the port is still free when a server
+// restarts.
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;
 const ATTEMPTS = 20;
@@ -32,7 +32,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** A real server on a free port of the loopback interface, in a folder of its own, without persistence. */
+/** A real server without persistence, on a free loopback port, in its own folder. */
 export class RedisServer {
   readonly port: number;
   readonly #options: RedisServerOptions;
@@ -64,7 +64,7 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it again, empty, where it was. Resolves when it takes connections. */
+  /** Starts it, empty, on the same port. Resolves when it accepts connections. */
   async start(): Promise<void> {
     if (PROGRAM === undefined) throw new Error('no redis-server: apt-get install redis-server');
     const { args = [], env = {} } = this.#options;
@@ -99,7 +99,7 @@ export class RedisServer {
     });
   }
 
-  /** Its process no longer runs, but its connections stay open. */
+  /** Suspends its process; its connections stay open. */
   pause(): void {
     this.#process?.kill('SIGSTOP');
     const state = `/proc/${this.#process?.pid}/stat`;
@@ -110,7 +110,7 @@ export class RedisServer {
     this.#process?.kill('SIGCONT');
   }
 
-  /** Ends its process at once; `start` starts another one. */
+  /** Kills its process; `start` starts a new one. */
   async kill(): Promise<void> {
     const child = this.#process;
     this.#process = undefined;
@@ -121,7 +121,7 @@ export class RedisServer {
     });
   }
 
-  /** Ends it for good. */
+  /** Kills it and removes its folder. */
   async stop(): Promise<void> {
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });

@@ -3,10 +3,10 @@ import { BuyingRule, type BuyingTerms } from './buying-rule.ts';
 import type { Stock } from './stock.ts';
 import type { Supply } from './supply.ts';
 
-/** Commands are up to this part of the interval further apart, so that no process always comes just after another. */
+/** Jitter as a fraction of the interval, so that the processes' commands don't stay aligned. */
 const SPREAD = 0.5;
 
-/** Fills the stock of a process, in the thread that made it. */
+/** Refills a process's stock, in the thread that created it. */
 export class Buyer {
   readonly #stock: Stock;
   readonly #supply: Supply;
@@ -63,7 +63,7 @@ export class Buyer {
     }
   }
 
-  /** However often it is called meanwhile. */
+  /** A ring ends a rest early, so this rests again until the clock reaches `untilUs`. */
   async #restUntil(untilUs: number): Promise<void> {
     while (this.#clock.now() < untilUs && !this.#stock.isClosed) {
       await this.#stock.bell.rest(this.#clock, untilUs);
@@ -81,7 +81,7 @@ export class Buyer {
     const got = await this.#supply.take(wanted);
     this.purchases++;
     this.bought += got;
-    // Those who took tokens may have returned some meanwhile.
+    // Tokens may have been returned to the stock during the purchase.
     const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
     const delivered = this.#stock.isClosed ? 0 : Math.min(got, room);
     if (delivered > 0) this.#stock.deliver(delivered);
@@ -93,21 +93,21 @@ export class Buyer {
   async #returnOld(tooOld: number): Promise<void> {
     this.#command();
     const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
-    if (tokens === 0) return; // spent just now
+    if (tokens === 0) return; // spent in the meantime
     this.#rule.returnTokens(tokens);
     this.returned += await this.#supply.returnTokens(tokens);
   }
 
-  /** Until somebody spends; `held` is what the stock held when it was looked at. */
+  /** Sleeps until a spend; `held` is the balance that the decision to sleep was based on. */
   async #sleep(held: number, lapseAtUs: number): Promise<void> {
     const { bell } = this.#stock;
     this.#stock.lieDown();
-    // Who spends from here on wakes it; who spent before did not, but shows here.
+    // A spend after lieDown() rings the bell; one before it has changed the balance.
     if (this.#stock.balance === held) await bell.rest(this.#clock, lapseAtUs);
     this.#stock.getUp();
   }
 
-  /** Ends it: gives back what is left. The stock is closed at once, and no call gets anything from it. */
+  /** Closes the stock at once, then returns the unspent tokens to the source. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

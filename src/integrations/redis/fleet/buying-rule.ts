@@ -1,70 +1,70 @@
 /** How a process buys. */
 export interface BuyingTerms {
-  /** The most tokens that it holds. */
+  /** The largest number of tokens that it holds. */
   readonly stock: number;
-  /** So many tokens it keeps however old they are. */
+  /** Tokens kept regardless of age. */
   readonly minStock: number;
-  /** At least so long from one command to the next. */
+  /** Minimum time between commands. */
   readonly intervalUs: number;
-  /** So long it keeps the others. */
+  /** Tokens beyond `minStock` are returned at this age. */
   readonly maxAgeUs: number;
 }
 
-/** What to do next. */
+/** The next step. */
 export interface Plan {
   /** Tokens to buy. */
   readonly buy: number;
-  /** Tokens that have grown too old. */
+  /** Tokens to return because they are too old. */
   readonly lapse: number;
-  /** Nobody has asked for tokens since the last look, and there is nothing to do. */
+  /** No tokens were requested since the last look, and there is nothing to do. */
   readonly isQuiet: boolean;
-  /** When tokens will be too old, if nobody spends them. */
+  /** When tokens will be too old if none are spent. */
   readonly lapseAtUs: number;
 }
 
-/** Tokens that came at one instant. */
+/** Tokens that arrived together. */
 interface Lot {
   readonly atUs: number;
   tokens: number;
 }
 
-/** A stock that lasts for less than this is refilled, so that it lasts until the purchase after next. */
+/** A stock that lasts less than this is refilled: it must last until the purchase after next. */
 const LOW_INTERVALS = 2;
-/** and is refilled to last so long. */
+/** A refill covers the demand for this long. */
 const FULL_INTERVALS = 5;
-/** A stock that was too small, nobody knows by how much, gets so many times larger. */
+/** A stock that ran dry grows by this factor, since the unmet demand is unknown. */
 const GROWTH = 4;
-/** A demand that is no more is forgotten within about so long. */
+/** Time constant of the estimate's decay when demand falls. */
 const MEMORY_INTERVALS = 5;
 
 /**
- * Decides when a process buys, and how much: what it has spent of late, for a few intervals ahead, or
- * a multiple of its last target if that was not enough. It gives back what lies unused for too long.
- * Arithmetic alone: the clock and the stock are read by who asks.
+ * Decides when to buy and how much: a few intervals of recent demand, or a multiple of the last
+ * target if the stock ran dry. Returns tokens that stay unused for too long. Pure arithmetic: the
+ * caller reads the clock and the stock.
  */
 export class BuyingRule {
   readonly #terms: BuyingTerms;
-  /** What came and was not spent, the oldest first: what is spent is the oldest. */
+  /** Unspent tokens, oldest first; spending takes the oldest. */
   readonly #lots: Lot[] = [];
-  /** What the stock held after the last look and what came since. */
+  /** The balance at the last look, adjusted for deliveries and returns since. */
   #expected = 0;
-  /** Tokens for each microsecond. */
+  /** Tokens per microsecond. */
   #demand = 0;
   #spent = 0;
   #sampledUs: number;
   #target: number;
-  /** A call has found too few tokens since the last purchase. */
+  /** A call found too few tokens since the last purchase. */
   #isShort = true;
   #tripUs = 0;
 
   constructor(terms: BuyingTerms, nowUs: number) {
     this.#terms = terms;
     this.#sampledUs = nowUs;
-    // So that the first purchase is of `minStock`.
+    // The first look is short, so it buys `minStock`.
     this.#target = terms.minStock / GROWTH;
   }
 
-  /** Tokens came, `tripUs` after they were asked for. */
+  /** Records a delivery, `tripUs` after it was requested. */
   deliver(nowUs: number, tokens: number, tripUs: number): void {
     this.#isShort = false;
     this.#tripUs = tripUs;
@@ -72,13 +72,13 @@ export class BuyingRule {
     this.#expected += tokens;
   }
 
-  /** Tokens were given back. */
+  /** Records a return to the source. */
   returnTokens(tokens: number): void {
     this.#take(tokens);
     this.#expected -= tokens;
   }
 
-  /** `held` are the tokens in stock, less those promised; `isShort`: a call has found too few of them. */
+  /** `held`: tokens in stock, less those promised; `isShort`: a call found too few. */
   look(nowUs: number, held: number, isShort: boolean): Plan {
     const { stock, minStock, intervalUs, maxAgeUs } = this.#terms;
     const spent = this.#expected - held;
@@ -111,7 +111,7 @@ export class BuyingRule {
     return Math.min(stock, Math.max(minStock, steady, grown));
   }
 
-  /** Follows a rise at once, and a fall slowly. */
+  /** Follows a rise at once and a fall slowly. */
   #sample(nowUs: number, spent: number): void {
     this.#spent += Math.max(0, spent);
     const elapsedUs = nowUs - this.#sampledUs;
@@ -124,7 +124,7 @@ export class BuyingRule {
     this.#sampledUs = nowUs;
   }
 
-  /** What is missing was spent; what is there beside was returned by those who had taken it. */
+  /** Missing tokens were spent; surplus ones were returned to the stock by callers. */
   #reconcile(nowUs: number, held: number): void {
     const more = held - this.#lots.reduce((sum, { tokens }) => sum + tokens, 0);
     if (more > 0) this.#lots.push({ atUs: nowUs, tokens: more });
@@ -143,14 +143,14 @@ export class BuyingRule {
     }
   }
 
-  /** Whole tokens that came by then, beyond those that are kept anyway. */
+  /** Whole tokens that arrived by `byUs`, beyond `minStock`. */
   #tooOld(byUs: number): number {
     let tokens = -this.#terms.minStock;
     for (const lot of this.#lots) if (lot.atUs <= byUs) tokens += lot.tokens;
     return Math.max(0, Math.floor(tokens));
   }
 
-  /** When the oldest came of those that are not kept anyway. */
+  /** When the oldest token beyond `minStock` arrived. */
   #lapsesFrom(): number {
     let tokens = -this.#terms.minStock;
     for (const lot of this.#lots) {

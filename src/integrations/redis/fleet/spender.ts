@@ -15,11 +15,11 @@ function closed(): RateLimitError {
 }
 
 /**
- * What any thread of a process can do with the process's stock of a `FleetBucket`. All of it is
- * done in shared memory; no call uses the network.
+ * The stock of a `FleetBucket` as seen by any thread of its process. All calls work on shared
+ * memory; none uses the network.
  *
- * A number of tokens `n` may have a fraction; 0 takes nothing; a negative, infinite or non-number
- * `n` throws RangeError or TypeError. More than the stock's size can never be taken at once.
+ * The number of tokens `n` may be fractional, and 0 takes nothing. A negative, infinite or
+ * non-numeric `n` throws. One call can never take more than the size of the stock.
  *
  * @example
  * ```ts
@@ -29,7 +29,7 @@ function closed(): RateLimitError {
  * ```
  */
 export class FleetSpender {
-  /** What timeouts are measured by. */
+  /** The clock that timeouts are measured by. */
   readonly clock: Clock;
   /** @internal */
   protected readonly stock: Stock;
@@ -43,25 +43,25 @@ export class FleetSpender {
   /**
    * Attaches this thread to the stock of its process.
    *
-   * @throws HandleError if it is no fleet bucket's handle, or its memory is damaged.
+   * @throws HandleError if it is not a fleet bucket's handle, or its memory is damaged.
    */
   static attach(handle: FleetHandle): FleetSpender {
     const { clock } = readFields("a fleet bucket's handle", handle, 'clock');
-    // What it is, attachClock checks.
+    // attachClock validates the handle.
     return new FleetSpender(Stock.open(handle), attachClock(clock as ClockHandle));
   }
 
-  /** Attaches another thread of this process: send it there, and give it to `FleetSpender.attach`. */
+  /** Send it to another thread of this process and pass it to `FleetSpender.attach` there. */
   get handle(): FleetHandle {
     return { ...this.stock.handle, clock: this.clock.handle };
   }
 
-  /** The most tokens that the process holds, and so the most that can be taken at once. */
+  /** The size of the stock: the largest number of tokens that one call can take. */
   get limit(): number {
     return this.stock.bucket.limit;
   }
 
-  /** Takes `n` tokens from the stock, or none. */
+  /** Takes `n` tokens from the stock and returns true, or takes nothing and returns false. */
   tryConsume(n = 1): boolean {
     return this.stock.take(n);
   }
@@ -72,13 +72,13 @@ export class FleetSpender {
   }
 
   /**
-   * Resolves when `n` tokens are there for this caller. Callers of all threads are served in the order
-   * in which they asked. The wait keeps the event loop alive. After an abort or a timeout the tokens go
-   * to those who stand behind.
+   * Resolves when `n` tokens are available to this caller. Callers of all threads are served in
+   * order of arrival. The wait keeps the event loop alive. After an abort or a timeout, the tokens
+   * go to the callers behind.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`: when tokens will come is not
-   * known in advance; `ERR_EXCEEDS_BURST` if the stock can never hold `n` tokens; `ERR_FLEET_CLOSED`
-   * when the fleet bucket is closed.
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, never earlier, because the
+   * time of the next purchase is unknown; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
+   * `ERR_FLEET_CLOSED` when the fleet bucket is closed.
    */
   async wait(n = 1, options: Omit<WaitOptions, 'strict'> = {}): Promise<void> {
     checkTokens('n', n);
@@ -88,7 +88,7 @@ export class FleetSpender {
     if (this.tryConsume(n)) return;
     const reservation = this.stock.reserve(n);
     try {
-      // A stock that is closed meanwhile has woken only those who were in line.
+      // close() woke only the reservations made before it.
       if (!this.stock.isClosed) await this.#arrival(reservation, n, timeoutMs, signal);
     } catch (reason) {
       this.#leaveLine(reservation, n);
@@ -117,14 +117,14 @@ export class FleetSpender {
 
   #leaveLine(reservation: Reservation, n: number): void {
     if (reservation.cancel()) return;
-    // Others stand behind: its tokens go on to them when they come, and not before.
+    // Later callers queue behind this reservation: pass its tokens on, but only once they arrive.
     const { stock } = this;
     stock.arrival(reservation).then(() => stock.deliver(n));
   }
 
   /**
-   * Gives back tokens that were taken and not used; they can be taken once more. What was used, or
-   * never taken, must not be returned.
+   * Returns unused tokens to the stock, where they can be taken again. Return only tokens that you
+   * took and did not use.
    */
   returnTokens(n: number): void {
     this.stock.deliver(checkTokens('n', n));

@@ -3,12 +3,15 @@ import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
 
-/** How long after a failure the source is asked again: this, and twice as long after each further one, */
+/** The source is asked again this long after a failure; the delay doubles with each further one. */
 const RETRY_US = 50_000;
-/** up to this. */
+/** The longest delay. */
 const MOST_RETRY_US = 1_000_000;
 
-/** Where a buyer gets its tokens: from the source, or, while that is unreachable, from its own share of the rate. */
+/**
+ * Supplies the buyer: from the source or, while it is unreachable, from the local share of the
+ * rate.
+ */
 export class Supply {
   readonly #source: TokenSource;
   readonly #clock: Clock;
@@ -17,7 +20,7 @@ export class Supply {
   #isProbing = false;
   #retryAtUs = 0;
   #retryUs = RETRY_US;
-  /** What a probe has brought. */
+  /** Tokens that a probe got. */
   #probed = 0;
   /** Commands that the source did not answer in time. */
   failures = 0;
@@ -32,7 +35,7 @@ export class Supply {
     return this.#isReachable;
   }
 
-  /** Takes as many whole tokens as there are, at most `n`. Never rejects. */
+  /** Takes as many whole tokens as are available, up to `n`. Never rejects. */
   async take(n: number): Promise<number> {
     const probed = this.takeProbed();
     return probed < n ? probed + (await this.#takeAnew(n - probed)) : probed;
@@ -51,7 +54,10 @@ export class Supply {
     }
   }
 
-  /** Gives tokens back, and returns how many: none if the source is unreachable; then they lapse. Never rejects. */
+  /**
+   * Returns tokens and resolves with their number; 0 if the source is unreachable, and they are
+   * lost. Never rejects.
+   */
   async returnTokens(n: number): Promise<number> {
     if (!this.#isReachable) return 0;
     try {
@@ -63,7 +69,7 @@ export class Supply {
     }
   }
 
-  /** What a probe brought and nobody took yet. */
+  /** Takes the tokens that a probe got. */
   takeProbed(): number {
     const probed = this.#probed;
     this.#probed = 0;
@@ -72,14 +78,14 @@ export class Supply {
 
   #fail(): void {
     this.failures++;
-    // What flowed in while the source was there is not to be spent beside what that gave.
+    // Drop what accrued in the local share while the source supplied this process.
     if (this.#isReachable) this.#local?.consumeOrDrain(this.#local.limit);
     this.#isReachable = false;
     this.#retryAtUs = this.#clock.now() + this.#retryUs;
     this.#retryUs = Math.min(2 * this.#retryUs, MOST_RETRY_US);
   }
 
-  /** Asks for one token, beside the buyer's purchases: an answer may take as long as a timeout. */
+  /** Asks for one token in the background: the buyer must not wait for a timeout. */
   #probe(): void {
     if (this.#isProbing || this.#clock.now() < this.#retryAtUs) return;
     this.#isProbing = true;
@@ -97,7 +103,7 @@ export class Supply {
     );
   }
 
-  /** Async, so that a source that throws is one that rejects. */
+  /** Async, so that a synchronous throw becomes a rejection. */
   async #askForOne(): Promise<number> {
     return this.#source.consumeOrDrain(1);
   }
