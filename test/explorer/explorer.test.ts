@@ -39,7 +39,7 @@ describe('the explorer', () => {
     },
   );
 
-  /** Where the targets take different numbers of steps, the schedule of WebAssembly comes second. */
+  /** If the targets take different numbers of steps, the schedule of WebAssembly comes second. */
   it.each<[Fault, string, string, Operation[][], string, string?]>([
     ['torn', 'bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2 0*1 1*1'],
     [
