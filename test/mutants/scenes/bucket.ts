@@ -113,7 +113,7 @@ class BucketScene {
     ]);
     if (random.below(100) === 0) this.#nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) this.#nowUs += random.logarithmic(1e9, YEAR_US);
-    if (random.below(500) === 0) return random.pick([Number.NaN, -Infinity, 1e16]);
+    if (random.below(500) === 0) return random.pick([Number.NaN, Infinity, -Infinity, 1e300, 1e16]);
     return this.#nowUs;
   }
 
