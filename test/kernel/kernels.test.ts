@@ -3,28 +3,15 @@ import { Region, TokenBucket } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
 import { openBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel, Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import type { Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { buckets, window } from '../../src/kernel/build/modules.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
+import { randomSchedule } from '../support/random-schedule.ts';
 import { same, Twins } from '../support/twins.ts';
 
 const CALLS = 1_000_000 * SHARE;
 const CALLS_OF_A_BUCKET = 2_000;
 const YEAR_US = 365.25 * 86_400e6;
-
-function randomSchedule(random: Random): Schedule {
-  try {
-    const burst = random.pick([1, 0.5, 10, 1e6, random.logarithmic(0.1, 1e9)]);
-    if (random.below(3) === 0) {
-      const quantum = Math.ceil(random.logarithmic(1, 1e6));
-      return perInterval(quantum, random.logarithmic(0.01, 1e6), burst);
-    }
-    const rate = random.pick([1, 1000, 4e9, Infinity, random.logarithmic(1e-6, 4e9)]);
-    return continuous(rate, rate === Infinity ? random.pick([burst, Infinity]) : burst);
-  } catch {
-    return randomSchedule(random); // out of the range of some option
-  }
-}
 
 function randomTokens(random: Random, { burst }: Schedule): number {
   const most = Math.min(burst, 1e6);

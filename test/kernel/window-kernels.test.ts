@@ -5,9 +5,7 @@ import { createWindowCell } from '../../src/kernel/window/cell.ts';
 import { openFixedWindow } from '../../src/kernel/window/fixed-window.ts';
 import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
 import {
-  checkWindowLimit,
   countBitsOf,
-  firstSlotWord,
   lowBitsOf,
   type WindowKind,
   type WindowLimit,
@@ -18,6 +16,7 @@ import { createSometimesCell, openSometimes } from '../../src/kernel/window/some
 import { clockTicks, logEpochTicks } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
+import { firstWord, randomLimit } from '../support/random-window.ts';
 import { same, Twins } from '../support/twins.ts';
 
 const CALLS = 250_000 * SHARE;
@@ -60,33 +59,6 @@ class Time implements ClockReader {
     // The end of its lifetime: a limiter works for at least 12 years.
     if (this.us > this.#bornUs + 11 * YEAR_US) this.us = this.#bornUs;
   }
-}
-
-function randomLimit(kind: WindowKind, random: Random): WindowLimit {
-  const most = kind === 'sliding-log' ? 300 : 2 ** 30 - 1;
-  const limit = random.pick([
-    1,
-    1 + random.below(8),
-    most,
-    Math.floor(random.logarithmic(1, most)),
-  ]);
-  const intervalMs = random.pick([0.001, 1, 100, random.logarithmic(0.001, 1e11)]);
-  const slots = kind === 'sliding-window' ? random.pick([1, 2, 10, 1 + random.below(64)]) : 1;
-  try {
-    return checkWindowLimit(kind, { limit, intervalMs, slots });
-  } catch {
-    return randomLimit(kind, random); // slots that are too short
-  }
-}
-
-function firstWord(kind: WindowKind, limit: number, random: Random): bigint {
-  if (kind === 'fixed-window') return 0n;
-  if (kind === 'sliding-window') return firstSlotWord(limit);
-  // A log that has used up half of its bits for laps, or all.
-  const bits = BigInt(countBitsOf(limit));
-  const lowLap = (1n << (32n - bits)) - 2n;
-  const highLap = random.pick([0n, (1n << (32n - bits)) - 1n]);
-  return random.pick([0n, BigInt.asIntN(64, (lowLap << (32n + bits)) | (highLap << bits))]);
 }
 
 const OPEN = {

@@ -14,9 +14,9 @@ import {
 } from '../../../src/memory/layout.ts';
 import type { Region } from '../../../src/memory/region.ts';
 import type { Random } from '../../support/random.ts';
+import { extremeSchedule, randomSchedule } from '../../support/random-schedule.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
-import { extremeSchedule, randomSchedule } from './schedules.ts';
 
 const YEAR_US = 365.25 * 86_400e6;
 

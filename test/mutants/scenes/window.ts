@@ -2,19 +2,14 @@ import type { WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { createWindowCell } from '../../../src/kernel/window/cell.ts';
 import { HostedFixedWindow } from '../../../src/kernel/window/fixed-window.ts';
 import type { HostedWindow, WindowEngine } from '../../../src/kernel/window/host.ts';
-import {
-  checkWindowLimit,
-  countBitsOf,
-  firstSlotWord,
-  type WindowKind,
-  type WindowLimit,
-} from '../../../src/kernel/window/limit.ts';
+import type { WindowKind } from '../../../src/kernel/window/limit.ts';
 import { HostedSlidingLog } from '../../../src/kernel/window/sliding-log.ts';
 import { HostedSlidingWindow } from '../../../src/kernel/window/sliding-window.ts';
 import { createSometimesCell, HostedSometimes } from '../../../src/kernel/window/sometimes.ts';
 import { clockTicks, logEpochTicks } from '../../../src/kernel/window/time.ts';
 import { CELL } from '../../../src/memory/layout.ts';
 import type { Random } from '../../support/random.ts';
+import { firstWord, randomLimit } from '../../support/random-window.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
@@ -59,34 +54,6 @@ const HOSTS = {
   'sliding-window': HostedSlidingWindow,
   'sliding-log': HostedSlidingLog,
 } as const;
-
-function randomLimit(kind: WindowKind, random: Random): WindowLimit {
-  const most = kind === 'sliding-log' ? 300 : 2 ** 30 - 1;
-  const limit = random.pick([
-    1,
-    1 + random.below(8),
-    1 + random.below(8),
-    most,
-    Math.floor(random.logarithmic(1, most)),
-  ]);
-  const intervalMs = random.pick([0.001, 1, 100, random.logarithmic(0.001, 1e11)]);
-  const slots = kind === 'sliding-window' ? random.pick([1, 2, 10, 1 + random.below(64)]) : 1;
-  try {
-    return checkWindowLimit(kind, { limit, intervalMs, slots });
-  } catch {
-    return randomLimit(kind, random); // slots that are too short
-  }
-}
-
-function firstWord(kind: WindowKind, limit: number, random: Random): bigint {
-  if (kind === 'fixed-window') return 0n;
-  if (kind === 'sliding-window') return firstSlotWord(limit);
-  // A log that has come to the end of half its bits for laps, or of all.
-  const bits = BigInt(countBitsOf(limit));
-  const lowLap = (1n << (32n - bits)) - 2n;
-  const highLap = random.pick([0n, (1n << (32n - bits)) - 1n]);
-  return random.pick([0n, BigInt.asIntN(64, (lowLap << (32n + bits)) | (highLap << bits))]);
-}
 
 /** Random calls of a window or a log. */
 export function windowScene(

@@ -1,5 +1,5 @@
-import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
-import type { Random } from '../../support/random.ts';
+import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import type { Random } from './random.ts';
 
 /** Any limit that a bucket can have. */
 export function randomSchedule(random: Random): Schedule {
