@@ -1,7 +1,7 @@
 import { HIGH_HALF, LOW_HALF } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 
-/** What the engine imports where it runs as JavaScript: modules, by the files that declare them. */
+/** The engine's imports when it runs as JavaScript, by the file that declares them. */
 export interface JavaScriptImports {
   readonly accesses: Readonly<Record<string, (...args: number[]) => number | undefined>>;
   readonly env: { readonly getTempRet0: () => number };
@@ -10,13 +10,13 @@ export interface JavaScriptImports {
 const WORDS = 3;
 
 /**
- * The accesses of engine/accesses.ts to a region, with Atomics. An i64 is a low and a high half, because
- * a BigInt would have to be allocated: one scratch buffer joins and splits them.
+ * Implements engine/accesses.ts on a region with Atomics. An i64 is passed as a low and high half,
+ * because a BigInt would be allocated; one scratch buffer joins and splits the halves.
  */
 export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
   const words = new BigInt64Array(WORDS);
   const halves = new Int32Array(words.buffer);
-  // No index below is out of bounds: the engine was given a cell that lies in the region.
+  // No index below is out of bounds: the engine's cell lies within the region.
   const [low, high] = [LOW_HALF, HIGH_HALF];
   let lastHigh = 0;
 

@@ -1,25 +1,25 @@
-// Constants that the engine and its hosts share; build/compile.mjs writes them for the engine. This file
-// imports nothing.
+// Constants shared by the engine and its hosts; build/compile.mjs writes them for the engine. This
+// file must not import anything.
 
 // Buckets: the fixed-point time domain.
 
-/** Ticks per microsecond that a schedule aims at. */
+/** The target number of ticks per microsecond of a schedule. */
 export const TICKS_PER_MICRO = 4096;
-/** How long a bucket may take to fill: 2^59 ticks, 4.4 years. The word holds twice that, both ways. */
+/** The longest time to fill a bucket: 2^59 ticks, 4.4 years. The word holds twice that, signed. */
 export const MAX_SPAN_TICKS = 2 ** 59;
-/** Past this many ticks since its origin (12 days) a record is renewed, so that `now` is exact. */
+/** A record is renewed at this age in ticks (12 days), so that `now` stays exact. */
 export const RENEW_TICKS = 2 ** 52;
 
-/** Origins of records are spread over this many places, */
+/** The number of places over which the origins of records are spread. */
 export const ORIGIN_PLACES = 1009;
-/** this far apart; */
+/** The distance between two of these places. */
 export const ORIGIN_STEP_US = 991;
-/** a quantum bucket's lie on its grid of fills, at most this far back. */
+/** Origins of a quantum bucket lie on its grid of fills, at most this far back. */
 export const MAX_ORIGIN_TICKS = 2 ** 40;
 
-/** Intervals that differ by less are the same one: each was divided from ticks, and so rounded. */
+/** Relative rounding error: intervals computed from ticks are equal if they differ by less. */
 export const SAME_INTERVAL = 2 ** -40;
-/** A claim takes microseconds; looking so often outlasts a claimant that has lost its time slice. */
+/** A claim takes microseconds; this many attempts outlast a claimant that was preempted. */
 export const CLAIM_ATTEMPTS = 1_000_000;
 
 // Windows and logs.
@@ -27,68 +27,66 @@ export const CLAIM_ATTEMPTS = 1_000_000;
 /** Ticks per microsecond: a power of two, so that a tick is an exact double for 17.8 years. */
 export const WINDOW_TICKS_PER_MICRO = 16;
 /**
- * Where time ends, and with the sign turned, where it begins: 17.8 years, less what rounding up to
- * the largest unit could add. Beyond it a number of a window or a slot would not fit into its word.
+ * Time is clamped to plus or minus this tick: 17.8 years, minus the most that rounding up to the
+ * largest unit can add. Beyond it, the number of a window or slot would not fit into the word.
  */
 export const LAST_TICK = 2 ** 53 - 2 ** 21;
-/** Slots are numbered from here, because 0 marks a place in the ring that was never written. */
+/** The number of the first slot; 0 marks a place in the ring that was never written. */
 export const FIRST_SLOT = 1;
 
-/** What the engine's windows and logs return in place of a number of tokens. */
+/** Outcomes of the engine's windows and logs other than a number of tokens. */
 export const WINDOW_OUTCOME = {
-  /** The word has changed: look at it, read the clock and call again. */
+  /** The word has changed: load it, read the clock and call again. */
   again: -1,
-  /** The slots that are kept must be added up first. */
+  /** The kept slots must be added up first. */
   newSlot: -2,
-  /** The word makes no sense. */
+  /** The word is invalid. */
   damaged: -3,
 } as const;
 
 // Keyed tables.
 
-/** The entries of a key's window: no call looks at more. */
+/** The entries of a key's window: the most that a call probes. */
 export const PROBES = 64;
-/** So many of them lie at the key's first home, the others at its second. */
+/** The number of them at the key's first home; the others are at its second. */
 export const AT_FIRST_HOME = PROBES / 2;
 
-/** In place of a wait: the key has no entry, and nothing is free in its window. */
+/** In place of a wait: the key has no entry, and its window has no free one. */
 export const NO_PLACE = -5;
 
-/** What happens to a key that finds no place. */
+/** The treatment of a key that finds no place. */
 export const WHEN_FULL = { share: 0, refuse: 1, admit: 2 } as const;
-/** A key that finds no place shares a bucket with all such keys, or its calls are refused, or admitted. */
+/** Keys without a place share one bucket, or all their calls are refused or admitted. */
 export type WhenFull = keyof typeof WHEN_FULL;
 
-/** The low bits of a state word. A state of 0 says that the entry was never used. */
+/** The number of low bits of a state word that hold its tag. State 0: the entry was never used. */
 export const TAG_BITS = 3;
 export const TAG_MASK = 2 ** TAG_BITS - 1;
 /**
- * The bit that says that the entry is its key's. The rest of the tag is the end of its identity's
- * version, so that an exchange that expects one owner's state fails on the next owner's; the other
- * bits are the bucket's zero-time.
+ * Set if the entry belongs to its key. The rest of the tag ends the identity's version, so an
+ * exchange for one owner's state fails on the next owner's. The other bits are the zero-time.
  */
 export const LIVE = 1;
-/** Owners whose states can be told from each other. */
+/** The number of successive owners whose states have different tags. */
 export const OWNERS = 2 ** (TAG_BITS - 1);
-/** A thread is about to give the entry to a key; the other bits are its ticket. */
+/** A thread is giving the entry to a key; the other bits are its ticket. */
 export const TRANSIT = 2;
-/** As in transit, and the identity is the key's: any thread may finish what that one began. */
+/** In transit, and the identity is the key's: any thread may finish the claim. */
 export const NAMED = 6;
-/** The whole state of an entry that is nobody's, though its identity may still name a key. */
+/** The whole state of a free entry, though its identity may still name a key. */
 export const FREE = 4n;
 
 /** The low half of an identity word: 12 bits of the fingerprint, then the version. */
 export const VERSION_BITS = 20;
 
-/** Each thread takes tickets in blocks of so many, so that the counter is rarely written. */
+/** Each thread takes tickets in blocks of 2^BLOCK_BITS, so that the counter is rarely written. */
 export const BLOCK_BITS = 20;
 /**
- * How often a call for which only an entry in transit is left looks again before it takes that from
- * a thread that does not finish. Far longer than a claim takes, so that only threads that sleep or
- * were terminated lose theirs.
+ * The number of looks at an entry in transit before a call with no other choice takes it over. Far
+ * longer than a claim, so that only sleeping or terminated threads lose their entries.
  */
 export const PATIENCE = 200;
 
-/** A state word counts ticks up to about here: 8.9 years. The clock stands still there. */
+/** The last tick that fits into a state word: 8.9 years. Time is clamped to it. */
 export const LAST_TICKS = 2 ** 60 - 2 ** 8;
 export const FIRST_TICKS = -(2 ** 59);

@@ -8,7 +8,7 @@ function stripeAt({ offset, bytes }: CellPlace, stripe: number): number {
   return (offset + bytes + stripe * STRIPE_BYTES) >> 3;
 }
 
-/** The counts of one attached thread, and the sum over all threads. */
+/** Counts the calls of one attached thread, and sums the counts of all threads. */
 export class Counters {
   readonly #place: CellPlace;
   /** Float64 index of this thread's stripe. */
@@ -28,7 +28,7 @@ export class Counters {
     return stripes === STRIPE_COUNT ? new Counters(place) : undefined;
   }
 
-  /** Counts one call. A call that admits nothing, though it asked for something, is a refusal. */
+  /** Counts one call. A call that requested tokens and got none is a refusal. */
   count(admitted: number, refused: boolean, lostRaces: number): void {
     this.#add(COUNTER.calls, 1);
     if (admitted > 0) this.#add(COUNTER.admitted, admitted);
@@ -43,12 +43,12 @@ export class Counters {
     else f64[at] = (f64[at] ?? 0) + amount;
   }
 
-  /** Keeps the most that a counter was ever given. */
+  /** Raises a counter to `value` if it is lower. */
   raise(counter: number, value: number): void {
     raiseDouble(this.#place.region.i64, this.#at + counter, value);
   }
 
-  /** The most over all stripes. */
+  /** The maximum over all stripes. */
   max(counter: number): number {
     let most = 0;
     for (let stripe = 0; stripe < STRIPE_COUNT; stripe++) {
@@ -57,7 +57,7 @@ export class Counters {
     return most;
   }
 
-  /** The sum over all stripes. Exact once the counting threads are at rest. */
+  /** The sum over all stripes. Exact when no thread is counting. */
   sum(): LimiterStats {
     const { f64 } = this.#place.region;
     const total = (counter: number) => {

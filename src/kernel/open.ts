@@ -4,21 +4,21 @@ import { webAssembly } from '../memory/web-assembly.ts';
 import { shown } from '../options.ts';
 import { accessesTo } from './accesses.ts';
 
-/** A module of the engine, as build.mjs writes it. */
+/** A module of the engine as written by build.mjs. */
 interface Build {
   /** The binary, in base64. */
   readonly wasm: string;
-  /** The same as JavaScript, from imports to exports. */
+  /** The same module as a JavaScript function from imports to exports. */
   readonly instantiate: (imports: object) => unknown;
 }
 
-/** An instance of a module, and the target that it runs as. */
+/** An instance of a module, and its target. */
 export interface Opened<Engine> {
   readonly engine: Engine;
   readonly name: KernelName;
 }
 
-/** Functions that a module imports, by the file that declares them. */
+/** The imported functions of a module, by the file that declares them. */
 export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 function fromEnvironment(): KernelName | undefined {
@@ -28,15 +28,15 @@ function fromEnvironment(): KernelName | undefined {
   throw new RangeError(`ZEROTIME_KERNEL must be "wasm" or "atomics", got ${shown(name)}`);
 }
 
-/** The target to try: the one that was asked for, that the environment names, or WebAssembly. */
+/** The target to try: the caller's choice, then ZEROTIME_KERNEL, then WebAssembly. */
 export function wantedKernel(asked: KernelName | undefined): KernelName {
   return asked ?? fromEnvironment() ?? 'wasm';
 }
 
-/** A module of the engine: WebAssembly if that is possible and not unwanted, or else JavaScript. */
+/** A module of the engine: WebAssembly if wanted and possible, JavaScript otherwise. */
 export class EngineModule<Engine> {
   readonly #build: Build;
-  /** Compiled when first needed, at most once in a thread; null where it can't be. */
+  /** Compiled on first use, at most once per thread; null if compilation fails. */
   #compiled: object | null | undefined;
 
   /** By memory and target. */
@@ -46,7 +46,7 @@ export class EngineModule<Engine> {
     this.#build = build;
   }
 
-  /** The instance for all limiters of a region: it has room for what one call leaves. */
+  /** The instance shared by a region's limiters: it holds the results of one call at a time. */
   openShared(region: Region, asked: KernelName | undefined): Opened<Engine> {
     const wanted = wantedKernel(asked);
     const known = this.#instances.get(region.memory) ?? new Map<KernelName, Opened<Engine>>();
@@ -60,21 +60,21 @@ export class EngineModule<Engine> {
   open(region: Region, wanted: KernelName, imports: Imports = {}): Opened<Engine> {
     if (wanted === 'wasm') {
       const { memory } = region;
-      // Plain shared memory is no WebAssembly.Memory.
+      // A plain SharedArrayBuffer cannot be imported as a WebAssembly.Memory.
       const engine = isShared(memory) ? undefined : this.#instance({ env: { memory }, ...imports });
       if (engine !== undefined) return { engine, name: 'wasm' };
     }
     return { engine: this.#javascript({ ...accessesTo(region), ...imports }), name: 'atomics' };
   }
 
-  /** Opens an instance of a module that has a memory of its own. */
+  /** Opens an instance of a module with its own memory. */
   openAlone(wanted: KernelName): Engine {
     const engine = wanted === 'wasm' ? this.#instance({}) : undefined;
     return engine ?? this.#javascript({});
   }
 
   #javascript(imports: object): Engine {
-    return this.#build.instantiate(imports) as Engine; // both targets are of one source
+    return this.#build.instantiate(imports) as Engine; // both targets are built from one source
   }
 
   #instance(imports: Imports): Engine | undefined {
@@ -82,9 +82,9 @@ export class EngineModule<Engine> {
     if (webAssembly === undefined || this.#compiled === null) return undefined;
     try {
       const { exports } = new webAssembly.Instance(this.#compiled, imports);
-      return exports as Engine; // both targets are of one source
+      return exports as Engine; // both targets are built from one source
     } catch {
-      // Memory of the user's own may be of a kind that the module does not take.
+      // The user's own memory may be incompatible with the module's import.
       return undefined;
     }
   }
@@ -95,7 +95,7 @@ export class EngineModule<Engine> {
       const bytes = Uint8Array.from(atob(this.#build.wasm), (byte) => byte.charCodeAt(0));
       return new webAssembly.Module(bytes);
     } catch {
-      // No threads, or a policy that forbids it.
+      // The runtime lacks WebAssembly threads, or a security policy forbids compilation.
       return null;
     }
   }

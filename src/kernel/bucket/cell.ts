@@ -7,7 +7,7 @@ import { openBuckets } from './host.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
-/** What a new bucket is made of. */
+/** The configuration of a new bucket. */
 export interface NewBucket {
   readonly kind: CellKind;
   readonly schedule: Schedule;
@@ -16,11 +16,11 @@ export interface NewBucket {
   readonly initial: number;
   readonly stats: boolean;
   readonly region: Region | undefined;
-  /** The kernel that was asked for, if one was. */
+  /** The requested kernel, if any. */
   readonly kernel?: KernelName | undefined;
 }
 
-/** Lays a new bucket down in shared memory. */
+/** Creates a bucket in shared memory. */
 export function createBucketCell(bucket: NewBucket): CellPlace {
   const { kind, region, stats } = bucket;
   const place = allocateCell(region, BUCKET_BYTES, stats);
@@ -50,7 +50,7 @@ export function layBucket(
 }
 
 /**
- * Checks that a bucket of this kind lies at `offset`, with a configuration that makes sense.
+ * Checks that a bucket of this kind with a valid configuration lies at `offset`.
  *
  * @throws HandleError
  */
@@ -65,10 +65,10 @@ export function openBucketCell(
   return place;
 }
 
-/** How long a wait may keep the cell's memory alive after the last sleeper has left. */
+/** The longest time that a wait keeps the cell's memory alive after the last sleeper has left. */
 const LONGEST_WAIT_MS = 1000;
 
-/** Rings when another limit is in force. */
+/** Rings when the limit changes. */
 export function changesOf({ region, offset }: CellPlace): Bell {
   return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, LONGEST_WAIT_MS);
 }

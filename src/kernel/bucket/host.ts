@@ -18,7 +18,7 @@ import {
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
-/** What the engine leaves after an admission or a decision, in every module. */
+/** The results that each engine module keeps after an admission or a decision. */
 export interface EngineResults {
   lostRaces(): number;
   receiptLow(): number;
@@ -31,7 +31,7 @@ export interface EngineResults {
   outcomeFullUs(): number;
 }
 
-/** The engine's operations on a bucket, by its cell. Numbers below {@link NEVER} say why one failed. */
+/** The engine's operations on a bucket's cell. Results below {@link NEVER} are failures. */
 export interface BucketEngine extends EngineResults {
   createBucket(
     cell: number,
@@ -48,7 +48,7 @@ export interface BucketEngine extends EngineResults {
   drain(cell: number, nowUs: number, tokens: number): number;
   returnTokens(cell: number, nowUs: number, tokens: number): number;
   cancel(cell: number, low: number, high: number, costLow: number, costHigh: number): number;
-  /** NaN for a failure. */
+  /** NaN after a failure. */
   balance(cell: number, nowUs: number): number;
   timeUntil(cell: number, nowUs: number, tokens: number): number;
   reconfigure(
@@ -60,7 +60,7 @@ export interface BucketEngine extends EngineResults {
     ticksPerMicro: number,
     fillTicks: number,
   ): number;
-  /** Why the last operation failed. */
+  /** The reason for the last failure. */
   failure(): number;
   receiptGeneration(): number;
 }
@@ -84,7 +84,7 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
   };
 }
 
-/** A bucket on the engine, which does everything but the counting. */
+/** A bucket on the engine, which does everything except keep counts. */
 export class HostedBucket implements BucketKernel {
   readonly name: KernelName;
   readonly #engine: BucketEngine;
@@ -92,7 +92,7 @@ export class HostedBucket implements BucketKernel {
   readonly #cell: number;
   readonly #counters: Counters | undefined;
 
-  /** `counts` is false where the owner of the bucket counts for it. */
+  /** `counts` is false if the bucket's owner keeps the counts. */
   constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace, counts = true) {
     this.name = name;
     this.#engine = engine;
@@ -147,7 +147,7 @@ export class HostedBucket implements BucketKernel {
     return us;
   }
 
-  /** The races that the last call lost. */
+  /** The number of races that the last call lost. */
   get lostRaces(): number {
     return this.#engine.lostRaces();
   }

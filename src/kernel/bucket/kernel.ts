@@ -1,50 +1,49 @@
 import type { KernelName } from '../../memory/handle.ts';
 import type { Schedule } from './schedule.ts';
 
-/** A refusal that time mends: the tokens will be there, but not within the wait allowed. */
+/** Refused for now: the tokens will arrive, but not within the allowed wait. */
 export const LATER = -1;
-/** A refusal that nothing mends: more tokens than the bucket can hold. */
+/** Refused for good: the request exceeds the bucket's capacity. */
 export const NEVER = -2;
-// In place of an answer, between engine and host.
-/** The cell's memory makes no sense, or the clock. */
+// Failures that the engine reports to its host.
+/** The cell's memory or the clock is invalid. */
 export const DAMAGED = -3;
 /** All configuration records are claimed. */
 export const BUSY = -4;
 
-/** Counts kept by a limiter created with `stats: true`, over all threads since its creation. */
+/** Counts kept by a limiter with `stats: true`, over all threads since its creation. */
 export interface LimiterStats {
-  /** Calls that asked for tokens. */
+  /** Calls that requested tokens. */
   readonly calls: number;
-  /** Tokens admitted. Tokens given back later are not taken off. */
+  /** Tokens admitted. Tokens returned later are not subtracted. */
   readonly admitted: number;
   /** Calls that got nothing. */
   readonly refused: number;
   /**
-   * Compare-and-exchanges lost to another thread that changed the bucket at the same time, to a
-   * microsecond: each cost its loser one more try.
+   * Compare-and-exchanges that failed because another thread changed the limiter within the last
+   * microsecond. Each costs one more attempt.
    */
   readonly lostRaces: number;
 }
 
 /**
- * The operations on one bucket's tokens. Time is an argument, in microseconds of the limiter's clock;
- * waits are microseconds from it. All of them are lock-free and linearizable, and a thread that
- * is terminated inside one leaves a valid word.
+ * The lock-free, linearizable operations on one bucket. Instants are microseconds of the limiter's
+ * clock. A thread that is terminated inside an operation leaves a valid word.
  */
 export interface TokenKernel {
-  /** Microseconds to wait before acting (0 is now), {@link LATER} or {@link NEVER}. */
+  /** Microseconds from `nowUs` to wait before acting (0 is now), {@link LATER} or {@link NEVER}. */
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number;
-  /** `acquire` without a wait, and how things stand at its instant. */
+  /** `acquire` without a wait; also returns the bucket's state at its instant. */
   decide(nowUs: number, tokens: number): Outcome;
-  /** Takes as many whole tokens as there are, at most `tokens`. */
+  /** Takes all whole tokens, at most `tokens`. */
   drain(nowUs: number, tokens: number): number;
-  /** Gives tokens back; the bucket never gets fuller than full. */
+  /** Returns tokens to the bucket, up to its capacity. */
   returnTokens(nowUs: number, tokens: number): void;
-  /** Identifies what the last `acquire` of this thread that admitted took, for {@link cancel}. */
+  /** Identifies this thread's last admitted `acquire`, for {@link cancel}. */
   receipt(): Receipt;
-  /** Takes an `acquire` back if none came after it; otherwise its tokens lapse and this is false. */
+  /** Cancels an `acquire` if none followed it; otherwise its tokens lapse and this is false. */
   cancel(receipt: Receipt): boolean;
-  /** Tokens in the bucket, negative in debt, Infinity where unlimited. */
+  /** Tokens in the bucket, negative in debt, Infinity if unlimited. */
   balance(nowUs: number): number;
   /** Microseconds until the bucket holds `tokens`; Infinity if it never will. */
   timeUntil(nowUs: number, tokens: number): number;
@@ -52,24 +51,24 @@ export interface TokenKernel {
   schedule(): Schedule;
 }
 
-/** A bucket with a word of its own. */
+/** A bucket with its own word. */
 export interface BucketKernel extends TokenKernel {
   readonly name: KernelName;
-  /** {@link TokenKernel.receipt}; what it says of the limit holds if the call had to wait. */
+  /** {@link TokenKernel.receipt}; its generation is valid only if the call had to wait. */
   receipt(): BucketReceipt;
-  /** Puts another limit in force. Tokens and debt are kept, in tokens. */
+  /** Puts a new limit in force. Keeps the number of tokens, or the debt. */
   reconfigure(nowUs: number, next: Schedule): void;
-  /** Counts so far, or undefined if they are not kept. */
+  /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
 }
 
-/** The outcome of one `acquire`, all of it from one word. */
+/** The outcome of one `acquire`, computed from a single word. */
 export interface Outcome {
   readonly allowed: boolean;
   readonly burst: number;
   /** Tokens left, fractions included. */
   readonly balance: number;
-  /** Microseconds until the same call can succeed; 0 if it did. */
+  /** Microseconds until the same call can succeed; 0 if it succeeded. */
   readonly retryUs: number;
   /** Microseconds until the bucket is full. */
   readonly fullUs: number;
@@ -78,7 +77,7 @@ export interface Outcome {
 /** Identifies an acquisition to the kernel that made it. */
 export type Receipt = object;
 
-/** The word that an acquisition wrote, and what it added to the word, both in halves of 32 bits. */
+/** The word that an acquisition wrote, and the cost it added, both in 32-bit halves. */
 export interface WordReceipt {
   readonly low: number;
   readonly high: number;
@@ -86,8 +85,8 @@ export interface WordReceipt {
   readonly costHigh: number;
 }
 
-/** The receipt of a bucket with a word of its own. */
+/** The receipt of a bucket with its own word. */
 export interface BucketReceipt extends WordReceipt {
-  /** Of the limit that the acquisition was made under. */
+  /** The generation of the limit in force at the acquisition. */
   readonly generation: number;
 }

@@ -16,31 +16,31 @@ import { floorDivide, type Schedule } from './schedule.ts';
 
 const MOST_TICKS = BigInt(MAX_SPAN_TICKS);
 
-/** The tick from which the bucket of a record counted when the next one was put in force. */
+/** The tick from which a record's bucket counted when the next record went live. */
 function ticksAtEnd({ schedule, originUs }: ConfigRecord, next: Schedule, endUs: number): bigint {
   const interval = schedule.fillTicks / schedule.ticksPerMicro;
   const nextInterval = next.fillTicks / next.ticksPerMicro;
   if (interval === 0 || Math.abs(nextInterval - interval) > interval * SAME_INTERVAL) {
     return BigInt(ticksAt(schedule, originUs, endUs));
   }
-  // The same fills go on, so the next record counts from one of them, which rounding must not move.
+  // The same fills continue, so the next record counts from one of them; rounding must not move it.
   return BigInt(Math.round((endUs - originUs) / interval) * schedule.fillTicks);
 }
 
 /**
- * Where the tokens of a reservation lie, in ticks of the limit in force. A change of the limit moves
- * it as it moves the bucket's debt: the tokens ahead of it stay as many.
+ * The position of a reservation's tokens, in ticks of the limit in force. A limit change moves it
+ * like the bucket's debt: the number of tokens ahead of it does not change.
  */
 export class Position {
   readonly #place: CellPlace;
-  /** The record that the ticks are of; undefined if it was used again before it could be read. */
+  /** The record of the ticks; undefined if its place was reused before it could be read. */
   #record: PlacedRecord | undefined;
   #ticks: bigint;
   #dueUs: number;
-  /** Whether it was due before a change, which then does not move it. */
+  /** Whether it was due before a limit change; later changes do not move it. */
   #isPast = false;
 
-  /** `dueUs` is the instant that was promised. */
+  /** `dueUs` is the promised instant. */
   constructor(place: CellPlace, receipt: BucketReceipt, dueUs: number) {
     this.#place = place;
     this.#record = recordOf(place, receipt.generation);
@@ -49,7 +49,7 @@ export class Position {
     this.#dueUs = dueUs;
   }
 
-  /** The instant, in microseconds, at which the tokens are there by the limit that is in force now. */
+  /** The instant, in microseconds, at which the tokens are due under the current limit. */
   dueUs(): number {
     if (this.#isPast) return this.#dueUs;
     const live = liveRecord(this.#place);
@@ -60,8 +60,7 @@ export class Position {
   #follow(live: LiveRecord): void {
     const changes = this.#changesUpTo(live);
     if (changes === undefined) {
-      // Whoever waits until the bucket's whole debt is paid, that of those behind included, is not
-      // early.
+      // The history is lost: wait until the bucket's whole debt is paid, which is never too early.
       this.#ticks = live.word >> BigInt(INDEX_BITS);
     } else {
       for (const next of changes) {
@@ -80,7 +79,7 @@ export class Position {
     this.#record = record;
   }
 
-  /** The records that came after this position's, in order; undefined if one was used again. */
+  /** The records after this position's, in order; undefined if the place of one was reused. */
   #changesUpTo(live: LiveRecord): PlacedRecord[] | undefined {
     const changes: PlacedRecord[] = [];
     let record: PlacedRecord | undefined = live;
@@ -95,20 +94,20 @@ export class Position {
 
   /** Expresses the position in ticks of the next record. */
   #carryOver(next: PlacedRecord): void {
-    const record = this.#record as ConfigRecord; // the one that these changes lead away from
+    const record = this.#record as ConfigRecord; // known, as the changes start from it
     const offsetUs = offsetOf(next.schedule, next.generation);
     const nextTicks = BigInt(Math.round(offsetUs * next.schedule.ticksPerMicro));
     const ahead = this.#ticks - ticksAtEnd(record, next.schedule, next.originUs + offsetUs);
     this.#isPast = ahead <= 0n;
     if (this.#isPast) return;
-    // Rounded as the bucket's debt is: the wait up.
+    // Rounded like the bucket's debt, towards a longer wait.
     const debt = -convert(-ahead, record.schedule, next.schedule);
     this.#ticks = nextTicks + (debt < MOST_TICKS ? debt : MOST_TICKS);
     this.#settleUnder(next);
   }
 }
 
-/** The same tokens in ticks of another schedule, rounded towards fewer tokens, also in debt. */
+/** Converts ticks to another schedule's, rounded towards fewer tokens, also in debt. */
 function convert(ticks: bigint, from: Schedule, to: Schedule): bigint {
   return floorDivide(ticks * BigInt(to.ticksPerToken), BigInt(from.ticksPerToken));
 }

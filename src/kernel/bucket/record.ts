@@ -11,23 +11,22 @@ import {
 import { MAX_ORIGIN_TICKS, ORIGIN_PLACES, ORIGIN_STEP_US } from '../constants.ts';
 import { isSound, type Schedule } from './schedule.ts';
 
-/** A configuration record: a schedule, and the clock's instant from which the word counts ticks. */
+/** A configuration record: a schedule, and the clock instant from which the word counts ticks. */
 export interface ConfigRecord {
-  /** Different for every record that a cell ever had; 0 while the record is being written. */
+  /** Different for each record that a cell ever had; 0 while the record is being written. */
   readonly generation: number;
   readonly schedule: Schedule;
   readonly originUs: number;
 }
 
-/** One that was read from its place. */
+/** A record and its place in the cell. */
 export interface PlacedRecord extends ConfigRecord {
   readonly index: number;
 }
 
 /**
- * How long before the instant of its change the origin of a record lies. It depends on the
- * generation, so that the same word hardly ever comes back under another record of the same index: a
- * compare-and-exchange that expects the word then also expects the record.
+ * How far a record's origin lies before its change. It varies by generation, so that a word rarely
+ * recurs under another record of its index: an exchange that expects the word expects the record.
  */
 export function offsetOf({ fillTicks, ticksPerMicro }: Schedule, generation: number): number {
   if (fillTicks === 0) return (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
@@ -36,9 +35,9 @@ export function offsetOf({ fillTicks, ticksPerMicro }: Schedule, generation: num
 }
 
 /**
- * `nowUs` in whole ticks since the origin; the last fill at or before it for a quantum bucket.
+ * `nowUs` in whole ticks since the origin; for a quantum bucket, the last fill at or before it.
  *
- * @throws HandleError `ERR_REGION_DAMAGED` if there is no such number
+ * @throws HandleError `ERR_REGION_DAMAGED` if the result is not finite
  */
 export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
   const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
@@ -49,7 +48,7 @@ export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): nu
   return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
 }
 
-/** Ticks as tokens: never more than the burst, which is rounded up to ticks. */
+/** Ticks as tokens, capped at the burst, which was rounded up to ticks. */
 export function tokensOf({ ticksPerToken, burst }: Schedule, ticks: number): number {
   return ticksPerToken === 0 ? Number.POSITIVE_INFINITY : Math.min(burst, ticks / ticksPerToken);
 }
@@ -71,7 +70,7 @@ export function untilHeld(
   return fillAt / ticksPerMicro - (nowUs - originUs);
 }
 
-/** Reads a record, or undefined if it is being written or makes no sense. */
+/** Reads a record; undefined if it is invalid or being written. */
 function readRecord(place: CellPlace, index: number): PlacedRecord | undefined {
   const { i32, i64, f64 } = place.region;
   const at = recordOffset(place.offset, index);
@@ -99,8 +98,8 @@ export interface LiveRecord extends PlacedRecord {
 }
 
 /**
- * Reads the live record. One that cannot be read was freed and taken again since the word was
- * loaded, so the word has changed; if it has not, something else wrote over the cell.
+ * Reads the live record. If the record cannot be read, it was reused since the word was loaded, so
+ * the word has changed. If the word has not changed, the cell was overwritten.
  *
  * @throws HandleError `ERR_REGION_DAMAGED`
  */
@@ -117,7 +116,7 @@ export function liveRecord(place: CellPlace): LiveRecord {
   }
 }
 
-/** The record of a generation, if its place was not used again. */
+/** The record of a generation; undefined if its place was reused. */
 export function recordOf(place: CellPlace, generation: number): PlacedRecord | undefined {
   for (let index = 0; index < RECORD_COUNT; index++) {
     const at = (recordOffset(place.offset, index) + RECORD.generation) >> 2;
@@ -128,22 +127,20 @@ export function recordOf(place: CellPlace, generation: number): PlacedRecord | u
   return undefined;
 }
 
-/** The generation of the record whose place this one took; undefined if this one's was used again. */
+/** The generation that a record replaced; undefined if the record's place was reused. */
 export function generationBefore(
   { region, offset }: CellPlace,
   { index, generation }: PlacedRecord,
 ): number | undefined {
   const before = Atomics.load(region.i32, (offset + BUCKET.before + 4 * index) >> 2);
-  // It is written only after the generation, so it was this record's if that still stands.
+  // Written after the generation, so it belongs to this record if the generation is unchanged.
   const at = (recordOffset(offset, index) + RECORD.generation) >> 2;
   return Atomics.load(region.i32, at) === generation ? before : undefined;
 }
 
 /**
- * Watches a limit without touching the bucket's word, whose cache line goes to whoever takes tokens.
- * A record carries its generation a second time, as its tenure, which a reconfiguration clears before
- * it puts another record in force. So while the tenure is there, the limit is in force; records are
- * only read, and so stay in every core's cache.
+ * Watches a limit without loading the bucket's contended word. A record repeats its generation as
+ * its tenure, which a reconfiguration clears first: while it is set, the limit is in force.
  */
 export class Tenure {
   readonly #place: CellPlace;
@@ -157,19 +154,19 @@ export class Tenure {
     this.renew();
   }
 
-  /** Watches the limit that is in force now. */
+  /** Watches the current limit. */
   renew(): void {
     const { index, generation } = liveRecord(this.#place);
     this.#at = (recordOffset(this.#place.offset, index) + RECORD.tenure) >> 2;
     this.#generation = generation;
   }
 
-  /** Whether the limit is certainly in force. */
+  /** Whether the limit is known to be in force, without loading the word. */
   get holds(): boolean {
     return this.#i32[this.#at] === this.#generation;
   }
 
-  /** Whether it is in force, though a reconfiguration has begun, and may never end. */
+  /** Whether the limit is in force although a reconfiguration has begun, which may never finish. */
   get endures(): boolean {
     return liveRecord(this.#place).generation === this.#generation;
   }

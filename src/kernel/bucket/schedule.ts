@@ -2,28 +2,28 @@ import { checkNumber } from '../../options.ts';
 import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from '../constants.ts';
 
 const MICROS_PER_SECOND = 1e6;
-/** A tick of a quantum bucket may be coarser, so that one long interval stays an exact double. */
+/** Quantum buckets may use coarser ticks, so that one long interval stays an exact double. */
 const MAX_FILL_TICKS = 2 ** 50;
 
 const MIN_RATE = 1e-6;
 const MAX_RATE = 4e9;
 
 /**
- * A limit in the fixed-point time domain. One token is a whole number of ticks, so that costs are
- * exact: the tick is tuned to the rate, not the token's cost rounded to the tick.
+ * A limit in fixed-point time. The length of a tick is tuned to the rate, so that a token is a
+ * whole number of ticks and costs are exact.
  */
 export interface Schedule {
-  /** Tokens per second, as the user gave it. */
+  /** Tokens per second, as configured. */
   readonly rate: number;
   /** The most tokens that the bucket holds. */
   readonly burst: number;
-  /** Whole; 0 is unlimited. */
+  /** A whole number; 0 means unlimited. */
   readonly ticksPerToken: number;
-  /** Close to 4096, except where few ticks make a token. */
+  /** Close to 4096, unless a token is only a few ticks. */
   readonly ticksPerMicro: number;
   /** `burst` in ticks: exact for whole tokens, otherwise rounded up. */
   readonly capTicks: bigint;
-  /** Ticks from one fill to the next; 0 is continuous. */
+  /** Ticks from one fill to the next; 0 means continuous. */
   readonly fillTicks: number;
 }
 
@@ -40,7 +40,7 @@ export function ticksOf(
   return BigInt(whole) * BigInt(ticksPerToken) + BigInt(round((tokens - whole) * ticksPerToken));
 }
 
-/** Rounds towards fewer tokens, also in debt: a reconfiguration never mints. */
+/** Rounds towards fewer tokens, also in debt: a reconfiguration never creates tokens. */
 export function floorDivide(a: bigint, b: bigint): bigint {
   const quotient = a / b;
   return a % b < 0n ? quotient - 1n : quotient;
@@ -54,11 +54,11 @@ function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
       `burst must be at most ${most} at rate ${rate} (a bucket may take 4.4 years to fill), got ${burst}`,
     );
   }
-  // Rounded as a cost is, so that a burst with a fraction can be taken whole.
+  // Rounded up like a cost, so that a fractional burst can be taken whole.
   return ticksOf(burst, ticksPerToken, Math.ceil);
 }
 
-/** Unlimited: tokens cost nothing. */
+/** An unlimited schedule: tokens cost nothing. */
 function unlimited(burst: number): Schedule {
   return {
     rate: Number.POSITIVE_INFINITY,
@@ -71,10 +71,10 @@ function unlimited(burst: number): Schedule {
 }
 
 /**
- * Tokens that flow in continuously.
+ * A schedule whose tokens arrive continuously.
  *
- * @throws RangeError, TypeError for a rate outside 1e-6 to 4e9 (or Infinity), a burst that is not
- * greater than 0, or one that would take more than 4.4 years to fill.
+ * @throws RangeError, TypeError if the rate is not Infinity or 1e-6 to 4e9, or if the burst is not
+ * greater than 0 or takes more than 4.4 years to fill.
  */
 export function continuous(rate: number, burst: number): Schedule {
   checkNumber('rate', rate, { min: MIN_RATE, max: MAX_RATE, orInfinity: true });
@@ -94,10 +94,10 @@ export function continuous(rate: number, burst: number): Schedule {
 }
 
 /**
- * `quantum` tokens at once, every `fillIntervalMs`.
+ * A schedule whose tokens arrive `quantum` at a time, every `fillIntervalMs`.
  *
- * @throws RangeError, TypeError for a quantum that is no integer from 1 to 2^50, an interval outside
- * 0.001 ms to 1e11 ms, or a rate or burst outside the bounds of {@link continuous}.
+ * @throws RangeError, TypeError if the quantum is not an integer from 1 to 2^50, the interval is
+ * outside 0.001 ms to 1e11 ms, or the rate or burst is out of bounds for {@link continuous}.
  */
 export function perInterval(quantum: number, fillIntervalMs: number, burst: number): Schedule {
   checkNumber('quantum', quantum, { min: 1, max: MAX_FILL_TICKS, integer: true });
@@ -119,7 +119,7 @@ export function perInterval(quantum: number, fillIntervalMs: number, burst: numb
   };
 }
 
-/** Whether numbers read from shared memory can be computed with: no NaN, nothing that overflows. */
+/** Whether a schedule read from shared memory is valid: no NaN, and no value that overflows. */
 export function isSound(schedule: Schedule): boolean {
   const { rate, burst, ticksPerToken, ticksPerMicro, capTicks: cap, fillTicks } = schedule;
   return (

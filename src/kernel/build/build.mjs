@@ -1,14 +1,14 @@
-// Builds the engine: each module as WebAssembly, in base64, and as JavaScript, in one TypeScript file
-// that loads at once and with no file access. Runs before everything else of a build.
+// Builds the engine, first in every build: each module as base64 WebAssembly and as JavaScript, in
+// one TypeScript file that loads synchronously and without file access.
 //
-// The modules whose accesses are imported go to dist/test/explorer too, for the explorer.
+// The explorer gets the modules with imported accesses, in dist/test/explorer.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { compile, javascriptOf, NO_MEMORY, OWN_MEMORY, SHARED_MEMORY } from './compile.mjs';
 
 const EXPLORED = new URL('../../../dist/test/explorer/', import.meta.url);
 
-/** A module for each entry point of the engine, so that nobody loads what they do not use. */
+/** One module for each entry point of the engine, so that unused parts are not loaded. */
 const MODULES = [
   { entry: 'buckets', memory: SHARED_MEMORY },
   { entry: 'window', memory: SHARED_MEMORY },

@@ -1,5 +1,5 @@
-// Compiles the AssemblyScript in engine/ to WebAssembly, and that to JavaScript. AssemblyScript cannot
-// import TypeScript objects, so it gets every number that it shares with the hosts as a constant.
+// Compiles the AssemblyScript in engine/ to WebAssembly, and that to JavaScript. AssemblyScript
+// cannot import TypeScript objects, so numbers shared with the hosts become constants.
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,26 +12,26 @@ import { transform } from 'esbuild';
 import ts from 'typescript';
 
 const CONSTANTS = 'engine/constants.ts';
-/** All functions that touch shared memory. */
+/** Declares all functions that access shared memory. */
 const ACCESSES = 'engine/accesses.ts';
 
-/** The memory of the limiter. */
+/** Imports the limiter's memory. */
 export const SHARED_MEMORY = [
   ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
   ...['--enable', 'threads'],
 ];
-/** None: each access is imported. Features that wasm2js cannot translate are off. */
+/** No memory: each access is imported. Features that wasm2js cannot translate are off. */
 export const NO_MEMORY = [
   ...['--initialMemory', '0', '--maximumMemory', '0', '--noExportMemory'],
   ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
 ];
-/** One page of the module's own. */
+/** One page of memory, owned by the module. */
 export const OWN_MEMORY = [
   ...['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'],
   ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
 ];
 
-/** Files of plain constants. They import nothing at run time. */
+/** Files of plain constants. They must not import anything at run time. */
 const SHARED = ['../../memory/layout.ts', '../constants.ts', '../bucket/kernel.ts'];
 
 async function load(path) {
@@ -41,7 +41,7 @@ async function load(path) {
   return import(`data:text/javascript,${encodeURIComponent(outputText)}`);
 }
 
-/** Every number among the exports; those of a record as RECORD_field. */
+/** All numbers among the exports; the fields of an object as OBJECT_field. */
 function numbersOf(exports) {
   return Object.entries(exports).flatMap(([name, value]) => {
     if (typeof value === 'number' || typeof value === 'bigint') return [[name, value]];
@@ -50,7 +50,7 @@ function numbersOf(exports) {
   });
 }
 
-/** The source of engine/constants.ts, which is no file. */
+/** The source of engine/constants.ts, which exists only in memory. */
 export async function constantsSource() {
   const modules = await Promise.all(SHARED.map(load));
   const { recordOffset } = modules[0];
@@ -62,7 +62,7 @@ export async function constantsSource() {
   return constantLines(numbers).join('');
 }
 
-/** One line for each. Two constants of one name would silently be one of them. */
+/** One line for each number. Throws for duplicate names: one constant would hide the other. */
 export function constantLines(numbers) {
   const names = new Set();
   return numbers.map(([name, value]) => {
@@ -72,7 +72,7 @@ export function constantLines(numbers) {
   });
 }
 
-/** Declares functions instead of defining them: then they are imported. */
+/** Replaces function definitions with declarations, which makes them imports. */
 function declared(source) {
   return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
 }
@@ -85,7 +85,7 @@ async function readSource(name, memory) {
   return memory === NO_MEMORY && name === ACCESSES ? declared(source) : source;
 }
 
-/** The binary of `engine/NAME.ts`. `rewrite(source, name)` may change what the compiler reads; null is no file. */
+/** Compiles `engine/ENTRY.ts`. `rewrite(source, name)` may replace a source; null: no file. */
 export async function compile(entry, memory, rewrite = (source) => source) {
   let binary;
   const { error, stderr } = await asc.main(
@@ -120,8 +120,8 @@ async function wasm2js(binary) {
 }
 
 /**
- * A binary as the JavaScript expression of a function from imports to exports. An i64 is two numbers
- * there: the high half of a result is left for `env.getTempRet0`.
+ * Translates a binary to a JavaScript function expression from imports to exports. An i64 becomes
+ * two numbers; the high half of a result is passed through `env.getTempRet0`.
  */
 export async function javascriptOf(binary) {
   const module = await wasm2js(binary);

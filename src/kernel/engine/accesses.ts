@@ -1,18 +1,18 @@
-// The only accesses to shared memory. They have a file of their own so that the engine can also be
-// built with others in their place: JavaScript's, and those that the explorer steps through.
+// All accesses to shared memory. They live in one file so that a build can replace them: with
+// JavaScript's, or with those that the explorer steps through.
 
-// Atomic: words that several threads write.
+// Atomic: for words that several threads write.
 
 export function load64(at: usize): i64 {
   return atomic.load<i64>(at);
 }
 
-/** Replaces the word by `next` if it is `expected`; returns what it was. */
+/** Replaces the word with `next` if it equals `expected`; returns its previous value. */
 export function exchange64(at: usize, expected: i64, next: i64): i64 {
   return atomic.cmpxchg<i64>(at, expected, next);
 }
 
-/** Returns the value before. */
+/** Returns the previous value. */
 export function add64(at: usize, amount: i64): i64 {
   return atomic.add<i64>(at, amount);
 }
@@ -25,12 +25,12 @@ export function store32(at: usize, value: i32): void {
   atomic.store<i32>(at, value);
 }
 
-/** Replaces the word by `next` if it is `expected`; returns what it was. */
+/** Replaces the word with `next` if it equals `expected`; returns its previous value. */
 export function exchange32(at: usize, expected: i32, next: i32): i32 {
   return atomic.cmpxchg<i32>(at, expected, next);
 }
 
-/** Returns the value before. */
+/** Returns the previous value. */
 export function add32(at: usize, amount: i32): i32 {
   return atomic.add<i32>(at, amount);
 }
@@ -39,8 +39,8 @@ export function and32(at: usize, mask: i32): void {
   atomic.and<i32>(at, mask);
 }
 
-// Plain: records, which nobody writes while they are live, and words that are loaded again before
-// anything rests on them.
+// Plain: for records, which no thread writes while they are live, and for words that are reloaded
+// before they are relied on.
 
 export function readF64(at: usize): f64 {
   return load<f64>(at);

@@ -3,7 +3,7 @@ import { MAX_SPAN_TICKS } from './constants';
 /** Doubles up to here are exact integers. */
 const MAX_SAFE: f64 = 9007199254740991;
 
-/** As `Math.round` does: halves go up. */
+/** Like `Math.round`: halves round up. */
 export function round(value: f64): f64 {
   const up = ceil(value);
   return up - 0.5 > value ? up - 1 : up;
@@ -13,10 +13,7 @@ export function isWhole(value: f64): bool {
   return value >= 0 && value <= MAX_SAFE && floor(value) == value;
 }
 
-/**
- * a * b / c, rounded down, but no further from 0 than `most`. b and c are at least 0 and at least 1,
- * and less than 2^53.
- */
+/** a * b / c, rounded down and clamped to [-most, most]. 0 <= b < 2^53 and 1 <= c < 2^53. */
 export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
   const magnitude: u64 = a < 0 ? -a : a;
   // The product in 128 bits, from 32-bit halves.
@@ -42,10 +39,10 @@ export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
   return a < 0 ? -(quotient as i64) - i64(remainder != 0) : (quotient as i64);
 }
 
-/** More ticks than any bucket holds. */
+/** More ticks than any bucket can hold. */
 const TOO_MANY: i64 = 2 * MAX_SPAN_TICKS;
 
-/** Tokens in ticks, rounded up: exact for whole tokens. Where tokens are free, also for infinitely many. */
+/** Tokens in ticks, rounded up: exact for whole tokens. Infinite `tokens` are valid if free. */
 export function ticksUp(tokens: f64, ticksPerToken: f64): i64 {
   if (ticksPerToken == 0) return 0;
   const ticks = tokens * ticksPerToken;
@@ -64,7 +61,7 @@ export function ticksDown(tokens: f64, ticksPerToken: f64): i64 {
   return (whole as i64) * (ticksPerToken as i64) + (floor((tokens - whole) * ticksPerToken) as i64);
 }
 
-// Words that cross to the host in halves: an i64 would be a BigInt there, which costs an allocation.
+// Words cross to the host in halves: an i64 would be a BigInt there, which must be allocated.
 
 export function joined(low: i32, high: i32): i64 {
   return ((high as i64) << 32) | (low as u32 as i64);

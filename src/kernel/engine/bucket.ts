@@ -44,29 +44,29 @@ import {
 } from './record';
 import { renew } from './reconfigure';
 
-// The operations on one bucket, as TokenKernel describes them. Where that throws, they return DAMAGED
-// or BUSY.
+// The operations on one bucket, as specified by TokenKernel. They return DAMAGED or BUSY where the
+// host throws.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
-/** Changes less than this apart count as simultaneous. */
+/** Changes closer together than this count as simultaneous. */
 const AT_ONCE_US: f64 = 1;
 const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
 
-// What the last operation left.
+// Results of the last operation.
 let lastCost: i64 = 0;
-/** What the bucket held, in ticks. */
+/** The bucket's contents, in ticks. */
 let lastTicks: f64 = 0;
-/** Why an operation failed. */
+/** Why the operation failed. */
 let failed: f64 = DAMAGED;
 
 export function failure(): f64 {
   return failed;
 }
 
-/** The tick of this call, and the one from which the bucket counts. */
+/** The tick of this call, and the tick from which the bucket counts. */
 let tick: f64 = 0;
 let nowTicks: i64 = 0;
-/** The generation of a record that this call tried to renew: once each, as that may not be possible yet. */
+/** The generation that this call tried to renew. Each is tried once, as no record may be free. */
 let renewed: i32 = 0;
 
 function begin(): void {
@@ -75,12 +75,12 @@ function begin(): void {
   failed = DAMAGED;
 }
 
-/** What became of a look at a word. */
+/** The outcome of {@link look}. */
 const SEEN = 0;
 const CHANGED = 1;
 const SENSELESS = 2;
 
-/** Reads the record of a word, and the time under it. */
+/** Reads the record that a word names, and converts the time to its ticks. */
 function look(cell: usize, word: i64, nowUs: f64): i32 {
   if (!readRecord(cell, word)) return isStill(cell, word) ? SENSELESS : CHANGED;
   tick = nearestTick(nowUs);
@@ -92,7 +92,7 @@ function look(cell: usize, word: i64, nowUs: f64): i32 {
   return SEEN;
 }
 
-/** Renews the record of a word, under which the tick is late, or NaN. */
+/** Renews the record that a word names. Precondition: the tick is past UNTIL_RENEWAL, or NaN. */
 function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   const generation = generationOf(cell, word);
   if (generation != renewed) {
@@ -102,14 +102,14 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   }
   if (tick <= MAX_SPAN) return SEEN;
   if (!isStill(cell, word)) return CHANGED;
-  // For years no record was free, or the clock says nothing.
+  // No record was free for years, or the clock returned no number.
   if (isFinite(tick)) failed = BUSY;
   return SENSELESS;
 }
 
 export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
   begin();
-  // Once, and once more for each record that goes live meanwhile.
+  // Runs once, and again for each record that goes live during the call.
   while (true) {
     if (!isLearnt(cell) && !learn(cell, nowUs)) return failed;
     tick = nearestTick(nowUs);
@@ -123,21 +123,20 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
       }
     }
     nowTicks = fillAt(tick) as i64;
-    // Computed before the word is loaded: the shorter the time from load to exchange, the fewer races
-    // are lost.
+    // Computed before the word is loaded: a shorter time from load to exchange loses fewer races.
     const cost = costOf(tokens);
     const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), MAX_SPAN);
     const sinceFill = tick - (nowTicks as f64);
 
-    // A guess in place of a load: if another thread has changed the word, the exchange fails and
-    // returns it, so the cache line travels once instead of twice.
+    // Guess the word instead of loading it. If another thread has changed it, the exchange returns
+    // the current word, so the cache line is transferred once, not twice.
     let word = knownWord;
     let guessed = true;
     while (isKnown(cell, word)) {
       const zeroTime = floored(word >> INDEX_BITS, nowTicks, capTicks);
       const wait = decision(zeroTime, nowTicks, capTicks, cost, maxWait, fillTicks, sinceFill);
       if (cost == 0 || wait < 0) {
-        // Nothing is written. The refusal is right at the load if the word is still the same.
+        // Nothing is written. If the word is unchanged, the answer is linearized at this load.
         const again = load64(cell + CELL_word);
         if (again == word) {
           remember(word, nowUs);
@@ -161,7 +160,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
         leaveGeneration(knownGeneration);
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
-      // A guess may be as old as this thread's last call: it lost a race only if that was just now.
+      // A guess is as old as this thread's last call, so only a recent one can have lost a race.
       if (!guessed || nowUs - knownUs < AT_ONCE_US) loseRace();
       guessed = false;
       word = seen;
@@ -170,16 +169,16 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
   }
 }
 
-/** A zero-time under the record of another word. */
+/** The word with this zero-time and the record index of `word`. */
 function wordOf(zeroTime: i64, word: i64): i64 {
   return (zeroTime << INDEX_BITS) | (word & INDEX_MASK);
 }
 
-// What {@link settle} found: the word, and what the bucket holds.
+// Results of {@link settle}: the word, and the bucket's contents in ticks.
 let settled: i64 = 0;
 let held: i64 = 0;
 
-/** Loads the word and reads its record, both at one instant; false if they make no sense. */
+/** Loads the word and its record as of one instant; false if they are invalid. */
 function settle(cell: usize, nowUs: f64): bool {
   while (true) {
     const word = load64(cell + CELL_word);
@@ -205,7 +204,7 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
   const wait = acquire(cell, nowUs, most, 0);
   if (wait == 0) return most;
   if (wait == failed) return wait;
-  // Not all of them are there.
+  // The bucket holds fewer than `most`: take what it has.
   while (settle(cell, nowUs)) {
     const word = settled;
     if (ticksPerToken == 0) return most;
@@ -218,7 +217,7 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
   return failed;
 }
 
-/** Returns 0, or why it failed. */
+/** Returns 0, or the reason for the failure. */
 export function returnTokens(cell: usize, nowUs: f64, tokens: f64): f64 {
   begin();
   while (true) {
@@ -237,7 +236,7 @@ export function cancel(cell: usize, low: i32, high: i32, costLow: i32, costHigh:
   return true;
 }
 
-/** Tokens in the bucket, less than 0 in debt; NaN after a failure. */
+/** Tokens in the bucket, negative in debt; NaN after a failure. */
 export function balance(cell: usize, nowUs: f64): f64 {
   begin();
   return settle(cell, nowUs) ? tokensOf(lastTicks) : NaN;

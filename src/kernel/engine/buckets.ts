@@ -1,4 +1,4 @@
-// What the module for buckets exports.
+// The exports of the module for buckets.
 
 export {
   acquire,

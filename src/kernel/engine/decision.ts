@@ -1,16 +1,15 @@
 import { LATER, NEVER } from './constants';
 
-// What a bucket decides, with neither clock nor memory. Times and costs are in ticks.
+// A bucket's decisions as pure functions, without clock or memory. Times and costs are in ticks.
 
-/** The zero-time from which to count: idling for longer than a full bucket takes adds nothing. */
+/** The zero-time, raised to the floor: a bucket that is full gains nothing by idling longer. */
 export function floored(zeroTime: i64, now: i64, cap: i64): i64 {
   return max(zeroTime, now - cap);
 }
 
 /**
- * The wait for `cost` from a floored zero-time: 0 is now. LATER if it exceeds `maxWait`, NEVER if the
- * bucket cannot hold so much. Tokens of a quantum bucket arrive with its next fills; `sinceFill` is
- * the time since the last one.
+ * The wait for `cost` from a floored zero-time: 0 is now, LATER exceeds `maxWait`, NEVER exceeds
+ * the capacity. A quantum bucket waits for a fill; `sinceFill` is the time since the last one.
  */
 export function decision(
   zeroTime: i64,
@@ -28,7 +27,7 @@ export function decision(
   return wait > maxWait ? LATER : max<f64>(wait, 0);
 }
 
-/** The whole tokens, at most `most`, in a bucket that holds `held`. */
+/** The number of whole tokens in `held` ticks, at most `most`. */
 export function wholeTokens(held: i64, ticksPerToken: f64, most: f64): f64 {
   return max<f64>(min(most, (held / (ticksPerToken as i64)) as f64), 0);
 }

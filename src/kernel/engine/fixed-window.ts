@@ -4,18 +4,18 @@ import { beginRaces, leaveWord, loseRace } from './results';
 import { leaveSeen, leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './arithmetic';
 
-// Fixed windows in one word: the start of the window and its count change together, in one
-// exchange, so there is no second store that a stalled thread could do late.
+// A fixed window in one word: the window's start and its count change together, in one exchange.
+// There is no second store that a stalled thread could perform late.
 //
-// At most `limit` in a window: an exchange adds to the count only up to the limit. Windows lie back
-// to back and none is shorter than the interval: the clock that opens a window is read after the
-// word was loaded, and the exchange finds the word unchanged, so every admission of the window
-// before came before that reading, and it is an interval or more after that window's own start.
+// At most `limit` per window: an exchange raises the count only up to the limit. Windows do not
+// overlap, and none is shorter than the interval. The clock reading that opens a window is taken
+// after the word is loaded, and the exchange finds the word unchanged. So every admission of the
+// previous window precedes that reading, which is at least an interval after that window's start.
 //
-// But the word may have come back, if tokens were given back and taken again meanwhile. So giving
-// back leaves a mark in the word until the next window opens, and while it is there the clock is
-// read for every admission: one that was made in between then stands on an earlier reading than the
-// one that opens the window. Without the mark the count only grows, and the start only moves forward.
+// The word could return to an earlier value if tokens were returned and taken again. So a return
+// leaves a mark in the word until the next window opens, and while the mark is set, every admission
+// reads the clock. An admission made in between then uses an earlier reading than the one that
+// opens the next window. Without the mark, the count only grows and the start only moves forward.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 
@@ -23,7 +23,7 @@ function countOf(word: i64, bits: i32): i32 {
   return (word & ((1 << bits) - 1)) as i32;
 }
 
-/** The count, and more than any limit once tokens were given back. */
+/** The count with the mark above it: exceeds any limit once tokens were returned. */
 function countAndMark(word: i64, bits: i32): i32 {
   return (word & ((2 << bits) - 1)) as i32;
 }
@@ -32,7 +32,7 @@ function startOf(word: i64, bits: i32): f64 {
   return ((word as u64) >> (bits + 1)) as f64;
 }
 
-/** Takes `tokens` if the clock has no say: there is room, and nothing was returned. Or leaves the word. */
+/** Takes `tokens` without the clock if they fit and the mark is clear; else leaves the word. */
 export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 {
   beginRaces();
   let word = load64(cell + CELL_word);
@@ -50,8 +50,8 @@ export function fixedTake(cell: usize, limit: i32, bits: i32, tokens: i32): i32 
 }
 
 /**
- * One attempt on a word that was seen before the clock was read. A survey is true at that reading:
- * during it the word did not change.
+ * One attempt on a word that was loaded before the clock was read. A survey is exact at that
+ * reading, because the word did not change around it.
  */
 export function fixedTakeAt(
   cell: usize,
@@ -75,7 +75,7 @@ export function fixedTakeAt(
   let next = word + most;
   if (countAndMark(word, bits) > limit - most) {
     if (floor(units) - start >= intervalUnits) {
-      // Up here and down above: a window measured in whole units is never too short.
+      // Rounded up here and down above, so that a window in whole units is never too short.
       start = ceil(units);
       next = ((start as i64) << (bits + 1)) | most;
     } else {

@@ -7,26 +7,26 @@ import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } fro
 import { capTicks } from './limit';
 import { leaveWord, loseRace } from './results';
 
-// Charges the bucket of a key, or gives the key one.
+// Charges a key's bucket, and creates the bucket if the key has none.
 
-/** Among the waits: another thread was faster. */
+/** A wait value: another thread was faster, so try again. */
 const AGAIN: f64 = -6;
-/** No state of a bucket. */
+/** Matches any state; no bucket has this one. */
 export const ANY: i64 = 0;
 
-// What the last charge left.
+// Results of the last charge.
 /** The entry, or NONE. */
 let chargedEntry: usize = NONE;
 let chargedIdentity: i64 = 0;
-/** What the bucket held, in ticks. */
+/** The bucket's contents, in ticks. */
 export let heldTicks: f64 = 0;
 
-/** Where the last admission was charged: an Int64 index in the region, or 0 for no entry. */
+/** The entry that the last admission charged, as an Int64 index in the region; 0 for none. */
 export function receiptEntry(): i32 {
   return (chargedEntry >> 3) as i32;
 }
 
-/** The low half of the identity of that entry. */
+/** The low half of that entry's identity. */
 export function receiptVersion(): i32 {
   return chargedIdentity as i32;
 }
@@ -39,7 +39,7 @@ export function leaveHeld(ticks: f64): void {
   heldTicks = ticks;
 }
 
-/** Ticks to wait for a cost above 0, LATER, NEVER, NO_PLACE or DAMAGED. With `only`, from that state only. */
+/** Ticks to wait for a cost above 0, LATER, NEVER, NO_PLACE or DAMAGED. `only`: a state or ANY. */
 export function chargeKey(cost: i64, maxWait: f64, only: i64): f64 {
   if (cost > capTicks) return NEVER;
   while (true) {
@@ -63,7 +63,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
   let state = load64(entry + STATE);
   while (true) {
     if (tagOf(state) != tag) {
-      // While a live entry has one identity, its states are of that version.
+      // Invariant: the states of a live entry carry the version of its identity.
       return isLive(state) && identityOf(entry) == identity ? DAMAGED : AGAIN;
     }
     const zeroTime = zeroTimeOf(state);
@@ -82,8 +82,8 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
     const seen = exchange64(entry + STATE, state, next);
     if (seen == state) {
       if (identityOf(entry) != identity) {
-        // Reclaimed meanwhile: this charged another key's bucket. If that was charged again since, the
-        // other key has lost the tokens; none are admitted for them.
+        // The entry was reclaimed, so this charged another key's bucket: undo it. If the bucket was
+        // charged again since, the other key loses the tokens, and no call is admitted for them.
         exchange64(entry + STATE, next, state);
         loseRace();
         return AGAIN;
@@ -99,7 +99,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
 function insert(cost: i64, maxWait: f64): f64 {
   const outcome = takeEntry(floorState());
   if (outcome == BEATEN) return AGAIN;
-  // Another thread may have given the last place to this very key.
+  // Another thread may have given the last place to this key.
   if (outcome == NO_ROOM) return find() == NONE ? NO_PLACE : AGAIN;
   if (outcome == SENSELESS) return DAMAGED;
   const entry = taken;
@@ -117,12 +117,10 @@ function insert(cost: i64, maxWait: f64): f64 {
   return wait;
 }
 
-/** The state that the last look found; ANY if the key has no bucket yet. */
+/** The state that the last look found; ANY if the key has no bucket. */
 export let seenState: i64 = ANY;
 
-/**
- * Finds what the key's bucket holds, without giving the key one; false if there is no place for it.
- */
+/** Reads the contents of the key's bucket without creating it; false if the key has no place. */
 export function look(): bool {
   while (true) {
     const entry = find();
@@ -133,7 +131,7 @@ export function look(): bool {
         leaveHeld((nowTicks - zeroTime) as f64);
         return true;
       }
-      // Another thread may have given the last place to this very key.
+      // Another thread may have given the last place to this key.
       if (find() == NONE) return false;
       continue;
     }

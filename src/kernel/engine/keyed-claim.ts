@@ -26,12 +26,12 @@ import {
 } from './keyed-table';
 import { loseRace } from './results';
 
-// Makes entries a key's, in five steps: take (the entry is in transit, under a ticket that is never
-// used again), publish (write the identity), name (say so in the state), look for rivals, commit. Only a
-// commit admits, and it fails if the ticket is gone. Any thread can finish an entry that is named.
-// docs/algorithms-keyed.md proves that no key has two live entries, and lock-freedom.
+// Gives an entry to a key in five steps: take (put the entry in transit, under a ticket that is
+// never reused), publish (write the identity), name (mark the state as named), look for rivals,
+// commit. Only a commit admits, and it fails if the ticket is gone. Any thread can finish a named
+// entry. docs/algorithms-keyed.md proves lock-freedom, and that no key ever has two live entries.
 
-// The outcome of an attempt to take an entry.
+// Outcomes of an attempt to take an entry.
 export const TAKEN = 0;
 export const NO_ROOM = 1;
 export const BEATEN = 2;
@@ -39,20 +39,20 @@ export const SENSELESS = 3;
 
 let cell: usize = 0;
 let looks: i32 = 0;
-/** The state of an entry in transit that this call waits for, and the looks that are left. */
+/** The state of the entry in transit that this call waits for, and the looks that remain. */
 let awaited: i64 = 0;
 let patience: i32 = 0;
-/** Not once this call has done so, or has lost an entry: two could do it in turns for ever. */
+/** False once this call has taken over or lost an entry: else two calls could alternate forever. */
 let mayTakeOver: bool = true;
 /** The state of the entry that this thread holds. */
 let held: i64 = 0;
 let ticket: i64 = 0;
 let ticketsLeft: i32 = 0;
 
-/** The entry taken last. */
+/** The entry that was taken last. */
 export let taken: usize = NONE;
 
-/** `most` is how patient it is with another thread. */
+/** `most`: the looks to grant another thread before taking over its entry. */
 export function openClaims(table: usize, most: i32): void {
   cell = table;
   looks = most;
@@ -72,7 +72,7 @@ function exchangeState(entry: usize, from: i64, to: i64): bool {
   return exchange64(entry + STATE, from, to) == from;
 }
 
-/** No bucket that was ever forgotten had a higher state than this. */
+/** Invariant: no bucket was ever reclaimed with a higher state than this. */
 export function forgotten(): i64 {
   return load64(cell + KEYED_forgotten);
 }
@@ -97,7 +97,7 @@ function nextTicket(): i64 {
   return ticket;
 }
 
-/** Takes an entry for the key, which has none, as far as was seen. `floor`: a bucket just full. */
+/** Takes an entry for a key that seems to have none. `floor`: the top state of a full bucket. */
 export function take(floor: i64): i32 {
   let entry = home;
   let inTransit: usize = NONE;
@@ -108,7 +108,7 @@ export function take(floor: i64): i32 {
     if (state == 0 || state == FREE) return claim(entry, state);
     if (isLive(state)) {
       if (state <= floor) {
-        // First, so that whoever sees that the bucket is gone can see how far it may have been charged.
+        // First: a thread that sees the bucket gone must also see how far it may have been charged.
         forget(state, floor);
         return claim(entry, state);
       }
@@ -125,13 +125,13 @@ export function take(floor: i64): i32 {
   return inTransit == NONE ? NO_ROOM : takeOver(inTransit, heldBy);
 }
 
-/** Another thread gives the entry to this very key: whichever commits first, the key has it. */
+/** Joins another thread that gives the entry to the same key: either commit gives it to the key. */
 function adopt(entry: usize, state: i64): i32 {
   held = state;
   return settle(entry);
 }
 
-/** After many looks: the entry's thread sleeps or was terminated. Without its ticket it can't commit. */
+/** Takes an entry from a stalled or terminated thread, which cannot commit without its ticket. */
 function takeOver(entry: usize, state: i64): i32 {
   if (state != awaited) {
     awaited = state;
@@ -163,26 +163,26 @@ function settle(entry: usize): i32 {
   return BEATEN;
 }
 
-/** Another thread has taken this one's entry, or freed it, or was the first to finish it. */
+/** Another thread has taken, freed or finished this thread's entry. */
 function overtaken(): i32 {
   loseRace();
   mayTakeOver = false;
   return BEATEN;
 }
 
-/** Writes the key into the entry taken, unless another thread has taken it over. */
+/** Writes the key into the taken entry, unless another thread has taken it over. */
 function publish(entry: usize): void {
   while (true) {
     const identity = load64(entry + IDENTITY);
-    // Looked at after the identity: whoever holds the entry next changes the identity before it
-    // commits, and then this exchange fails.
+    // Loaded after the identity: the entry's next holder changes the identity before it commits, so
+    // the exchange below then fails.
     if (load64(entry + STATE) != held) return;
     const next = identityAfter(identity);
     if (exchange64(entry + IDENTITY, identity, next) == identity) return;
   }
 }
 
-/** Tells the other threads whose the entry is going to be; false if another has taken it over. */
+/** Shows other threads which key the entry is for; false if another thread has taken it over. */
 function name(entry: usize): bool {
   const mine = held;
   held = mine | NAMED;
@@ -190,10 +190,8 @@ function name(entry: usize): bool {
 }
 
 /**
- * Looks for another entry of the key. Of two threads that name the same key, the later one sees the
- * other's entry; where both do, the one that comes first in the window wins. Leaves the entry if it
- * has lost. An entry that the window comes by again is not judged twice: it would come after this one
- * then.
+ * Looks for the key's other entries, and leaves `mine` if one is live, or named at an earlier place
+ * in the window. An entry that the window repeats counts at its first place.
  */
 function isAlone(mine: usize): bool {
   let isBefore = true;
@@ -204,7 +202,7 @@ function isAlone(mine: usize): bool {
     const isNew = entry != mine && !isRepeated(entry, probe);
     while (isNew && isOfInterest(entry)) {
       const state = load64(entry + STATE);
-      // No entry is given out beyond one that was never used.
+      // No entry beyond an unused one was ever given out.
       if (state == 0) return true;
       const live = isLive(state);
       if (identityOf(entry) == 0 || (!live && tagOf(state) != NAMED)) break;
@@ -212,7 +210,7 @@ function isAlone(mine: usize): bool {
         leave(mine);
         return false;
       }
-      // If the exchange fails the other has committed or given up: look at it again.
+      // If the exchange fails, the rival has committed or given up: look at it again.
       if (exchangeState(entry, state, FREE)) break;
     }
     entry = after(entry, probe);
@@ -220,14 +218,14 @@ function isAlone(mine: usize): bool {
   return true;
 }
 
-/** Makes the entry taken last the key's own, in its first state; false if it was taken over. */
+/** Makes the taken entry live in its first state; false if another thread has taken it over. */
 export function commit(entry: usize, state: i64): bool {
   if (exchangeState(entry, held, state)) return true;
   overtaken();
   return false;
 }
 
-/** Gives the entry taken last to anybody. */
+/** Frees the entry that was taken last. */
 export function leave(entry: usize): void {
   exchangeState(entry, held, FREE);
 }

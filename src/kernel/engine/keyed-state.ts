@@ -3,18 +3,18 @@ import { floored } from './decision';
 import { forgotten } from './keyed-claim';
 import { capTicks, nearestTick } from './limit';
 
-// The state word of a key's bucket, and the instant at which a call looks at it.
+// The state word of a key's bucket, and the instant of the call that reads it.
 
-/** Reads the clock, where a call's `now` turns out to be old. */
+/** Reads the clock if a call's `now` is too old. */
 declare function readClock(): f64;
 
-/** The instant of the call, which may be later than the caller's. */
+/** The instant of the call; may be later than the caller's `nowUs`. */
 export let instantUs: f64 = 0;
 export let nowTicks: i64 = 0;
 
 /**
- * Past 2^53 ticks, 25 days, the product is rounded to a double. It stays monotone, and its error is
- * no larger than that of the clock's own microseconds at that age.
+ * Beyond 2^53 ticks (25 days) the product is rounded to a double. It stays monotonic, and its error
+ * does not exceed that of the clock's own microseconds at that age.
  */
 export function setInstant(nowUs: f64): void {
   instantUs = nowUs;
@@ -25,26 +25,26 @@ export function stateOf(zeroTime: i64, tag: i32): i64 {
   return (zeroTime << TAG_BITS) | (tag as i64);
 }
 
-/** The zero-time of a state, seen from this instant. */
+/** The zero-time of a state at this instant, raised to the floor. */
 export function zeroTimeOf(state: i64): i64 {
   return floored(state >> TAG_BITS, nowTicks, capTicks);
 }
 
-/** The highest state of a bucket that is just full, whoever owns it. */
+/** The highest state of a full bucket, for any owner. */
 export function floorState(): i64 {
   return stateOf(nowTicks - capTicks, TAG_MASK);
 }
 
 /**
- * The bucket of a key that has none: full, unless the clock was set back since a bucket was
- * reclaimed. That bucket may have been this key's.
+ * The initial bucket of a key: full, unless the clock was set back since a bucket was reclaimed,
+ * because that bucket may have been this key's.
  */
 export function stateAtFirstSight(): i64 {
   const known = forgotten();
   const floor = floorState();
   if (known <= floor) return floor;
-  // Another thread has read a later time, so it is later; unless the clock was set back, which a call
-  // does not follow.
+  // Another thread has read a later time, so this call's is old, or the clock was set back. A call
+  // never moves back in time.
   setInstant(max(instantUs, readClock()));
   return max(known, floorState());
 }

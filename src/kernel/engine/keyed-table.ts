@@ -12,14 +12,14 @@ import {
   VERSION_BITS,
 } from './constants';
 
-// Finds a key's entry. Entries are named by their address. How an entry becomes a key's is in
-// keyed-claim.ts; docs/algorithms-keyed.md proves both.
+// Finds a key's entry, and identifies it by address. keyed-claim.ts gives entries to keys;
+// docs/algorithms-keyed.md proves both.
 
 export const IDENTITY: usize = ENTRY_identity * 8;
 export const STATE: usize = ENTRY_state * 8;
 const ENTRY_BYTES: usize = ENTRY_step * 8;
 
-/** No address of an entry. */
+/** No entry has this address. */
 export const NONE: usize = 0;
 
 const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
@@ -28,19 +28,19 @@ const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
 let start: usize = 0;
 let end: usize = 0;
 let perHash: f64 = 0;
-/** The probe after which the window goes on at the second home; a small table is one window. */
+/** The probe after which the window continues at the second home; a small table is one window. */
 let lastAtHome: i32 = 0;
-/** The most entries that a call may look at. */
+/** The most entries that a call may probe. */
 export let reach: i32 = 0;
 
 // The key.
 /** The first entry of its window. */
 export let home: usize = 0;
 let secondHome: usize = 0;
-/** Its identity, but for the version. */
+/** The key's identity without the version. */
 let fingerprint: i64 = 0;
 
-/** How many entries of the window this call has looked at. */
+/** The number of entries of the window that this call has probed. */
 export let probes: i32 = 0;
 
 export function openTable(cell: usize, entries: i32): void {
@@ -51,21 +51,21 @@ export function openTable(cell: usize, entries: i32): void {
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
 }
 
-/** Turns to the key of this hash. */
+/** Selects the key with this hash. */
 export function seek(high: u32, low: u32): void {
   home = start + (((low as f64) * perHash) as usize) * ENTRY_BYTES;
   secondHome = start + (((high as f64) * perHash) as usize) * ENTRY_BYTES;
   fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
 }
 
-/** The entry of the window after this one, which is its `probe`-th. The halves may overlap. */
+/** The entry after the window's `probe`-th entry. The window's halves may overlap. */
 export function after(entry: usize, probe: i32): usize {
   if (probe == lastAtHome) return secondHome;
   const next = entry + ENTRY_BYTES;
   return next == end ? start : next;
 }
 
-/** Whether the window came by its `probe`-th entry before: its halves may overlap. */
+/** Whether the window's `probe`-th entry also lies in its first half: the halves may overlap. */
 export function isRepeated(entry: usize, probe: i32): bool {
   if (probe <= lastAtHome) return false;
   const ahead = entry < home ? entry + (end - start) - home : entry - home;
@@ -77,7 +77,7 @@ export function forgetProbes(): void {
   probes = 0;
 }
 
-/** Notes that so many entries of the window were looked at. */
+/** Records that the window was probed up to its `probe`-th entry. */
 export function saw(probe: i32): void {
   if (probe > probes) probes = probe;
 }
@@ -90,16 +90,16 @@ export function isLive(state: i64): bool {
   return ((state as i32) & LIVE) != 0;
 }
 
-/** The tag of the states of the owner that has this identity. */
+/** The tag of all states of the owner with this identity. */
 export function tagOfOwner(identity: i64): i32 {
   return (((identity as i32) << 1) & TAG_MASK) | LIVE;
 }
 
-/** The key's live entry, or NONE. It may overlook one that is being written; a claim will not. */
+/** The key's live entry, or NONE. May miss an entry that is being written; a claim does not. */
 export function find(): usize {
   let entry = home;
   for (let probe = 1; probe <= reach; probe++) {
-    // Plain loads are enough to pass the entries of other keys.
+    // Plain loads suffice to skip the entries of other keys.
     const identity = readI64(entry + IDENTITY);
     if ((identity & ~VERSION_MASK) == fingerprint) {
       if (isLive(load64(entry + STATE))) {
@@ -107,7 +107,7 @@ export function find(): usize {
         return entry;
       }
     } else if (identity == 0 && load64(entry + STATE) == 0) {
-      // Entries are given out in the order of the probe, so the key's can't be further on.
+      // Entries are given out in probe order, so the key's entry can't be further on.
       saw(probe);
       return NONE;
     }
@@ -117,33 +117,33 @@ export function find(): usize {
   return NONE;
 }
 
-/** An entry's identity, which is another for every owner; 0 if the entry is not this key's. */
+/** An entry's identity, different for each owner; 0 if the entry is not this key's. */
 export function identityOf(entry: usize): i64 {
   const identity = load64(entry + IDENTITY);
   return (identity & ~VERSION_MASK) == fingerprint ? identity : 0;
 }
 
-/** Whether an entry still has the owner of this identity, of whatever key. */
+/** Whether an entry still has the owner with this identity, for any key. */
 export function isOwned(entry: usize, identity: i64): bool {
   return load64(entry + IDENTITY) == identity;
 }
 
-/** Whether an entry may be the key's, or was never used; both show in its identity. */
+/** Whether an entry may be the key's or was never used, judged by its identity. */
 export function isOfInterest(entry: usize): bool {
   const identity = load64(entry + IDENTITY);
   return identity == 0 || (identity & ~VERSION_MASK) == fingerprint;
 }
 
 /**
- * What the key's next identity in place of `identity` is. Its version is never 0, so neither is it;
- * the end of the version goes on counting.
+ * The key's identity that follows `identity`. Its version is never 0, so neither is the identity;
+ * the low bits of the version keep counting when it wraps.
  */
 export function identityAfter(identity: i64): i64 {
   const version = (identity + 1) & VERSION_MASK;
   return fingerprint | (version == 0 ? OWNERS : version);
 }
 
-/** Whether the key would find a place; a bucket whose state is at most `floor` is full. */
+/** Whether the window has room for the key. A bucket whose state is at most `floor` is full. */
 export function hasRoom(floor: i64): bool {
   let entry = home;
   for (let probe = 1; probe <= reach; probe++) {
@@ -154,7 +154,7 @@ export function hasRoom(floor: i64): bool {
   return false;
 }
 
-/** Buckets that are not full. */
+/** The number of buckets that are not full. */
 export function countAbove(floor: i64): i32 {
   let count = 0;
   for (let entry = start; entry < end; entry += ENTRY_BYTES) {

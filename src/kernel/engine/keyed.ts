@@ -59,8 +59,8 @@ import {
 import { beginRaces, leaveCost, leaveOutcome, leaveWord } from './results';
 import { isStill, readRecord } from './record';
 
-// The operations on the buckets of a table. An instance serves one table of one thread. A key is given
-// as the halves of its hash. NO_PLACE is for the caller, who has the bucket that such keys share.
+// The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
+// of one thread. After NO_PLACE, the caller uses the shared bucket.
 
 export { receiptEntry, receiptVersion } from './keyed-charge';
 export {
@@ -78,7 +78,7 @@ export {
 let table: usize = 0;
 let whenFull: i32 = 0;
 
-/** Learns the limit, which never changes, and where the table lies; false if it makes no sense. */
+/** Reads the limit, which never changes, and locates the table; false if the limit is invalid. */
 export function open(cell: usize, entries: i32, full: i32, originUs: f64, patience: i32): bool {
   table = cell;
   whenFull = full;
@@ -93,7 +93,7 @@ export function open(cell: usize, entries: i32, full: i32, originUs: f64, patien
   }
 }
 
-/** The most entries that the last call looked at. */
+/** The most entries that the last call probed. */
 export function longestProbe(): i32 {
   return probes;
 }
@@ -106,12 +106,12 @@ function begin(high: u32, low: u32, nowUs: f64): void {
   setInstant(nowUs);
 }
 
-/** What a key without a place holds, where such keys share nothing. */
+/** The ticks held by a key without a place if there is no shared bucket. */
 function heldWithoutPlace(): f64 {
   return whenFull == WHEN_FULL_admit ? (capTicks as f64) : 0;
 }
 
-/** Whether {@link look} has an answer, or there is one for keys without a place. */
+/** Whether {@link look} has an answer, or keys without a place have a fixed one. */
 function lookAnyway(): bool {
   if (look()) return true;
   leaveHeld(heldWithoutPlace());
@@ -153,7 +153,7 @@ export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return wait;
 }
 
-/** Takes whole tokens, at most `tokens`: how many, NO_PLACE or DAMAGED. */
+/** Takes at most `tokens` whole tokens: returns their number, NO_PLACE or DAMAGED. */
 export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   begin(high, low, nowUs);
   const most = min(floor(tokens), floor(burst));
@@ -164,7 +164,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (look()) {
       taken = wholeTokens(heldTicks as i64, ticksPerToken, most);
       if (taken == 0) return 0;
-      // Only from the state that was seen, so that these are all the tokens there are.
+      // Only from the state that was seen, so that this takes every whole token in the bucket.
       wait = chargeKey(costOf(taken), 0, seenState);
     }
     if (wait == NO_PLACE) {
@@ -177,7 +177,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return 0;
 }
 
-/** Returns 0. Tokens of a key that has no bucket lapse: they may have been the shared bucket's. */
+/** Returns 0. Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
 export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   begin(high, low, nowUs);
   const amount = ticksDown(tokens, ticksPerToken);
@@ -195,14 +195,14 @@ export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 
 }
 
 /**
- * Moves a state back, if state and owner are still the same. Should the entry be reclaimed between the
- * look at the owner and the exchange, the exchange fails: the next owner's states have another tag.
+ * Moves a state back if state and owner are unchanged. If the entry is reclaimed between the owner
+ * check and the exchange, the exchange fails: the next owner's states have a different tag.
  */
 function lower(entry: usize, identity: i64, from: i64, to: i64): bool {
   return isOwned(entry, identity) && exchange64(entry + STATE, from, to) == from;
 }
 
-/** Takes back what a receipt names; `high` is of its key's hash. */
+/** Cancels the admission of a receipt; `high` is the high half of the key's hash. */
 export function cancel(
   entry: i32,
   high: i32,
@@ -218,7 +218,7 @@ export function cancel(
   return lower((entry as usize) << 3, joined(version, high), word, word - cost);
 }
 
-/** Tokens in the key's bucket, less than 0 in debt; NaN for NO_PLACE. */
+/** Tokens in the key's bucket, negative in debt; NaN for NO_PLACE. */
 export function balance(high: u32, low: u32, nowUs: f64): f64 {
   begin(high, low, nowUs);
   return lookAnyway() ? tokensOf(heldTicks) : NaN;
@@ -229,18 +229,18 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return lookAnyway() ? untilHeld(nowUs, heldTicks, costOf(tokens) as f64) : NO_PLACE;
 }
 
-/** Buckets that are not full. */
+/** The number of buckets that are not full. */
 export function entriesInUse(nowUs: f64): i32 {
   setInstant(nowUs);
   return countAbove(floorState());
 }
 
-/** Entries taken from buckets that were full again. */
+/** The number of entries reclaimed from buckets that were full again. */
 export function reclaimed(): f64 {
   return load64(table + KEYED_reclaimed) as f64;
 }
 
-/** Calls whose key found no place. */
+/** The number of calls whose key found no place. */
 export function placeless(): f64 {
   return load64(table + KEYED_shared) as f64;
 }

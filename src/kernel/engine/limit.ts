@@ -11,7 +11,7 @@ import {
 } from './constants';
 import { readF64, readI64 } from './accesses';
 
-// The limit that the call works with, as read from a configuration record, and its arithmetic.
+// The limit of this call, as read from a configuration record, and its arithmetic.
 
 export let burst: f64 = 0;
 export let ticksPerToken: f64 = 0;
@@ -20,10 +20,10 @@ export let capTicks: i64 = 0;
 export let fillTicks: f64 = 0;
 export let originUs: f64 = 0;
 
-/** Beyond these, both ways, ticks would not fit into a word. */
+/** Ticks further than this from 0 would not fit into a word. */
 const FURTHEST: f64 = 4 * (MAX_SPAN_TICKS as f64);
 
-/** Reads the limit of a record; false if its numbers make no sense. */
+/** Reads the limit of a record; false if its numbers are invalid. */
 export function readLimit(record: usize): bool {
   burst = readF64(record + RECORD_burst);
   ticksPerToken = readF64(record + RECORD_ticksPerToken);
@@ -41,32 +41,32 @@ export function readLimit(record: usize): bool {
   );
 }
 
-/** Counts from another origin than the record's. */
+/** Replaces the record's origin. */
 export function countFrom(us: f64): void {
   originUs = us;
 }
 
-/** The tick nearest to an instant of the clock; NaN if there is none. Far in the past the clock stands. */
+/** The tick nearest to a clock instant, NaN if invalid. Clamped in the far past. */
 export function nearestTick(nowUs: f64): f64 {
   return max(round((nowUs - originUs) * ticksPerMicro), -FURTHEST);
 }
 
-/** The tick from which a bucket counts at an instant, also in a far future. */
+/** The tick from which a bucket counts at an instant, clamped in the far future. */
 export function countedTick(nowUs: f64): i64 {
   return min(fillAt(nearestTick(nowUs)), FURTHEST) as i64;
 }
 
-/** The tick from which a bucket counts: the last fill of a quantum bucket. */
+/** The tick from which a bucket counts: a quantum bucket's last fill. */
 export function fillAt(tick: f64): f64 {
   return fillTicks == 0 ? tick : floor(tick / fillTicks) * fillTicks;
 }
 
-/** What tokens cost, rounded up: a fraction of a tick is never given away. */
+/** The cost of tokens in ticks, rounded up so that no fraction of a tick is free. */
 export function costOf(tokens: f64): i64 {
   return ticksUp(tokens, ticksPerToken);
 }
 
-/** Ticks as tokens: never more than the burst, which is rounded up to ticks. */
+/** Ticks as tokens, capped at the burst, which was rounded up to ticks. */
 export function tokensOf(ticks: f64): f64 {
   return ticksPerToken == 0 ? Infinity : min(burst, ticks / ticksPerToken);
 }

@@ -23,7 +23,7 @@ import {
 import { fillAt, fillTicks, nearestTick, originUs, ticksPerMicro } from './limit';
 import { recordAt } from './record';
 
-// The configuration record that is to go live.
+// The configuration record that goes live next.
 
 let newRate: f64 = 0;
 let newBurst: f64 = 0;
@@ -33,7 +33,7 @@ export let newCapTicks: i64 = 0;
 let newFillTicks: f64 = 0;
 export let newOriginUs: f64 = 0;
 
-/** Makes the new record one of this limit. */
+/** Sets the limit of the new record. */
 export function newLimit(rate: f64, most: f64, perToken: f64, perMicro: f64, fill: f64): void {
   newRate = rate;
   newBurst = most;
@@ -43,7 +43,7 @@ export function newLimit(rate: f64, most: f64, perToken: f64, perMicro: f64, fil
   newFillTicks = fill;
 }
 
-/** The tick of an instant under the new record, as a bucket counts it. */
+/** The tick from which a bucket counts at an instant under the new record. */
 export function newTick(nowUs: f64): i64 {
   const tick = round((nowUs - newOriginUs) * newTicksPerMicro);
   return (newFillTicks == 0 ? tick : floor(tick / newFillTicks) * newFillTicks) as i64;
@@ -51,7 +51,7 @@ export function newTick(nowUs: f64): i64 {
 
 export const NONE = -1;
 
-/** Takes a record that nobody uses: the next free one after the live one, so that each rests long. */
+/** Claims the next free record after the live one, so that a freed record is reused late. */
 export function claimRecord(cell: usize, attempts: i32): i32 {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const claims = load32(cell + BUCKET_claims);
@@ -71,7 +71,7 @@ export function releaseRecord(cell: usize, index: i32): void {
   and32(cell + BUCKET_claims, ~(1 << index));
 }
 
-/** The next generation of a cell: never 0. */
+/** The next generation of a cell, never 0. */
 export function nextGeneration(cell: usize): i32 {
   while (true) {
     const generation = (add32(cell + BUCKET_sequence, 1) + 1) & 0x7fffffff;
@@ -79,7 +79,7 @@ export function nextGeneration(cell: usize): i32 {
   }
 }
 
-/** Where the fills of the next record lie: they go on as before if the interval stays the same. */
+/** The instant of a fill under the new record: the grid continues if the interval is the same. */
 export function gridOf(nowUs: f64): f64 {
   const before = fillTicks / ticksPerMicro;
   const after = newFillTicks / newTicksPerMicro;
@@ -87,19 +87,19 @@ export function gridOf(nowUs: f64): f64 {
   return originUs + fillAt(nearestTick(nowUs)) / ticksPerMicro;
 }
 
-/** The origin of the new record: another for each generation. */
+/** The origin of the new record, different for successive generations. */
 function originOf(gridUs: f64, generation: i32): f64 {
   if (newFillTicks == 0) return (gridUs - (generation % ORIGIN_PLACES) * ORIGIN_STEP_US) as f64;
   const places = min(ORIGIN_PLACES as f64, max(1, floor((MAX_ORIGIN_TICKS as f64) / newFillTicks)));
   return gridUs - ((generation % (places as i32)) as f64) * (newFillTicks / newTicksPerMicro);
 }
 
-/** Counts from about `gridUs`: now, or a fill of the limit before. */
+/** Places the origin shortly before `gridUs`: now, or a fill of the previous limit. */
 export function placeOrigin(gridUs: f64, generation: i32): void {
   newOriginUs = originOf(gridUs, generation);
 }
 
-/** Fills a record that nobody else writes. Its generation comes last: 0 means "being written". */
+/** Fills a claimed record. The generation is written last: 0 means "being written". */
 export function writeRecord(cell: usize, index: i32, generation: i32): void {
   const at = recordAt(cell, index);
   store32(at + RECORD_generation, 0);

@@ -38,14 +38,14 @@ import {
 } from './new-record';
 import { generationOf, isStill, rateOf, readRecord, recordAt } from './record';
 
-// Changes the limit in force: a new configuration record goes live with one exchange of the word.
+// Changes the limit in force: one exchange of the word makes a new configuration record live.
 
 const DONE: f64 = 0;
 
-/** Whether the live record made no sense when it was read last. */
+/** Whether the live record was invalid when it was last read. */
 let senseless: bool = false;
 
-/** Reads the live record, and returns the word that names it. */
+/** Reads the live record and returns the word that names it. */
 function readLive(cell: usize): i64 {
   while (true) {
     const word = load64(cell + CELL_word);
@@ -57,17 +57,17 @@ function readLive(cell: usize): i64 {
   }
 }
 
-/** Says that another record may take this one's place from now on: see src/kernel/bucket/record.ts. */
+/** Announces that another record may go live from now on: see Tenure in bucket/record.ts. */
 function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }
 
-/** What the bucket holds, in ticks of the record that was read; more than its capacity if it has idled. */
+/** The bucket's contents in ticks of the record read; may exceed the capacity after idling. */
 function heldTicks(word: i64, nowUs: f64): i64 {
   return countedTick(nowUs) - (word >> INDEX_BITS);
 }
 
-/** The tokens of the old bucket, in ticks of the next one. */
+/** The tokens of the old bucket, in ticks of the new record. */
 function keptTicks(word: i64, nowUs: f64): i64 {
   // An unlimited bucket is always full.
   if (ticksPerToken == 0) return newCapTicks;
@@ -77,18 +77,17 @@ function keptTicks(word: i64, nowUs: f64): i64 {
   return min(newCapTicks, kept);
 }
 
-/** Both ways: a longer debt is forgiven, and longer idling makes nothing fuller. */
+/** Clamps in both directions: a longer debt is forgiven, and longer idling adds nothing. */
 function withinSpan(ticks: i64): i64 {
   return max(-MAX_SPAN_TICKS, min(MAX_SPAN_TICKS, ticks));
 }
 
-/** Instead of a generation: whichever record is live. */
+/** In place of a generation: any live record. */
 const ANY = 0;
 
 /**
- * Makes the new record live: claims a free one, fills it, publishes it with one exchange of the
- * word that also carries the tokens over, and frees the record before it. Does nothing if the live
- * record is not of this generation; with ANY, tokens are carried over as tokens, otherwise as ticks.
+ * Makes a new record live with one exchange, which also carries the tokens over; frees the old one.
+ * ANY converts the tokens. A generation keeps their ticks, and publishes only if it is still live.
  */
 function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32): f64 {
   const index = claimRecord(cell, attempts);
@@ -113,7 +112,7 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32): f64 {
     }
     const held = onlyOf == ANY ? keptTicks(word, nowUs) : heldTicks(word, nowUs);
     store32(cell + BUCKET_before + (index << 2), generationOf(cell, word));
-    // Before the exchange: should this thread be terminated in between, nobody has missed anything.
+    // Before the exchange: if this thread is terminated in between, no observer misses a change.
     endTenure(cell, word);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (index as i64);
     if (exchange64(cell + CELL_word, word, next) == word) break;
@@ -127,7 +126,7 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32): f64 {
   return DONE;
 }
 
-/** Lays a bucket down in cleared memory, before any other thread can see it. */
+/** Writes a bucket into cleared memory before any other thread can see it. */
 export function createBucket(
   cell: usize,
   nowUs: f64,
@@ -147,7 +146,7 @@ export function createBucket(
   exchange64(cell + CELL_word, 0, zeroTime << INDEX_BITS);
 }
 
-/** Puts another limit in force. Every call of any thread sees the limit before or the limit after. */
+/** Puts a new limit in force. Every call on any thread sees either the old or the new limit. */
 export function reconfigure(
   cell: usize,
   nowUs: f64,
@@ -162,14 +161,13 @@ export function reconfigure(
 }
 
 /**
- * Moves the origin of the record that a word names up to now, unless that is no longer live. Nothing
- * changes by that, not even for a thread whose clock reading is old: hence no cap on what is held.
- * If no record is free, the call goes on without, and the next one tries again.
+ * Moves the origin of a word's record to now if it is still live. If no record is free, a later
+ * call retries. Held ticks are not capped, so threads with older clock readings see no change.
  */
 export function renew(cell: usize, word: i64, nowUs: f64): void {
   const generation = generationOf(cell, word);
   if (generation == 0 || !readRecord(cell, word)) return;
   newLimit(rateOf(cell, word), burst, ticksPerToken, ticksPerMicro, fillTicks);
-  // Otherwise what was read may be of two records.
+  // If the word has changed, the fields may come from two records.
   if (isStill(cell, word)) publish(cell, nowUs, RECORD_COUNT, generation);
 }

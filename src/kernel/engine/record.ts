@@ -9,13 +9,13 @@ import {
 } from './constants';
 import { readLimit } from './limit';
 
-// Reads the configuration record that a bucket's word names, and knows one from call to call.
+// Reads the configuration record that a bucket's word names, and caches one between calls.
 
-/** The cell whose record is known; 0 if another has been read since. */
+/** The cell whose record is cached; 0 if another record has been read since. */
 let knownCell: usize = 0;
 let knownIndex: i64 = 0;
 export let knownGeneration: i32 = 0;
-/** The cell's word as this thread last saw or left it, and when, by the limiter's clock. */
+/** The cell's word as this thread last read or wrote it, and the clock's instant of that. */
 export let knownWord: i64 = 0;
 export let knownUs: f64 = 0;
 
@@ -28,8 +28,8 @@ function recordOf(cell: usize, word: i64): usize {
 }
 
 /**
- * Reads the limit of the record that a word names; false if it makes no sense. Nobody writes a record
- * that the word names, so what was read is right if the word {@link isStill} the same.
+ * Reads the limit of the record that a word names; false if invalid. No thread writes a record that
+ * the word names, so the result is consistent if the word {@link isStill} the same.
  */
 export function readRecord(cell: usize, word: i64): bool {
   forget();
@@ -37,8 +37,8 @@ export function readRecord(cell: usize, word: i64): bool {
 }
 
 /**
- * Reads the live record, after its generation, for this call and the next ones; false if it makes no
- * sense. It may be a mixture of two records until a word {@link isKnown}.
+ * Caches the live record, read after its generation, for this and later calls; false if invalid. It
+ * may mix two records until a word {@link isKnown}.
  */
 export function learn(cell: usize, nowUs: f64): bool {
   while (true) {
@@ -69,8 +69,8 @@ export function isLearnt(cell: usize): bool {
 }
 
 /**
- * Whether a word names the known record. The generation is read after the word, and a record is
- * written before the word that publishes it: so a later generation means that the word has changed.
+ * Whether a word names the cached record. The generation is read after the word, and a record is
+ * written before the word that publishes it, so a new generation means that the word has changed.
  */
 export function isKnown(cell: usize, word: i64): bool {
   return (word & INDEX_MASK) == knownIndex && generationOf(cell, word) == knownGeneration;
@@ -84,7 +84,7 @@ export function generationOf(cell: usize, word: i64): i32 {
   return load32(recordOf(cell, word) + RECORD_generation);
 }
 
-/** Whether a cell's word is still the one that was loaded. */
+/** Whether a cell's word is unchanged since it was loaded. */
 export function isStill(cell: usize, word: i64): bool {
   return load64(cell + CELL_word) == word;
 }

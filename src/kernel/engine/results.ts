@@ -1,9 +1,9 @@
 import { burst, capTicks, tokensOf, untilHeld } from './limit';
 import { highOf } from './arithmetic';
 
-// The results of the last call that do not fit into the number it returns.
+// The results of the last call that do not fit into its return value.
 
-// Races that a call has lost: exchanges that failed because another thread changed the word.
+// Lost races: exchanges that failed because another thread changed the word.
 
 let lost: i32 = 0;
 
@@ -19,8 +19,8 @@ export function lostRaces(): i32 {
   return lost;
 }
 
-// Identifies the last admission, for its cancellation: the word that it wrote, what it added to the
-// word (a window's host knows that), and for a bucket the generation of its limit.
+// Identifies the last admission so that it can be canceled: the word it wrote, the amount it added
+// (except for windows, whose host knows it), and for a bucket the generation of its limit.
 
 let word: i64 = 0;
 let cost: i64 = 0;
@@ -58,7 +58,7 @@ export function receiptGeneration(): i32 {
   return generation;
 }
 
-// The state of a bucket right after a decision.
+// The state of a bucket immediately after a decision.
 
 let balance: f64 = 0;
 let retry: f64 = 0;

@@ -1,18 +1,18 @@
-// SipHash-2-4, https://www.aumasson.jp/siphash/siphash.pdf, of the message at the start of the
-// module's own memory. A message longer than that comes in parts.
+// SipHash-2-4 (https://www.aumasson.jp/siphash/siphash.pdf) of the message at the start of the
+// module's own memory. A message that does not fit is hashed in parts.
 
-/** The hash is left at the end of the memory, which is one page. */
+/** Address of the hash, at the end of the memory, which is one page. */
 const HASH_AT: usize = 0x10000 - 8;
 
-// The state between two parts.
+// The state between parts.
 let state0: u64 = 0;
 let state1: u64 = 0;
 let state2: u64 = 0;
 let state3: u64 = 0;
 
 /**
- * Hashes a part of a message of `length` bytes: `size` of them, all but the last part in whole blocks
- * of 8. The key is 16 bytes, as four numbers. The state is local: globals would be stored each step.
+ * Hashes `size` bytes of a message of `length`; all parts but the last are in whole blocks of 8.
+ * The key is four 32-bit numbers. The state is local: globals would be stored in every round.
  */
 export function hash(
   size: i32,
@@ -31,10 +31,10 @@ export function hash(
   let v2: u64 = isFirst ? 0x6c7967656e657261 ^ k0 : state2;
   let v3: u64 = isFirst ? 0x7465646279746573 ^ k1 : state3;
   const tail = size & ~7;
-  // The bytes that are left, and the length in the last one.
+  // The bits of the remaining bytes; the last block ends with the length.
   const left = (size & 7) << 3;
   const last = (load<u64>(tail) & (((1 as u64) << left) - 1)) | ((length as u64) << 56);
-  // After the last block comes the finalization.
+  // The finalization follows the last block.
   const end = isLast ? tail + 8 : tail - 8;
   for (let at = 0; at <= end; at += 8) {
     const isOver = at > tail;

@@ -4,38 +4,38 @@ import { beginRaces, loseRace } from './results';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './arithmetic';
 
-// The times of the last `limit` admissions in a ring, and a word (the head) that says where the
-// oldest of them is. The next n admissions take the places of the n oldest:
+// A ring holds the times of the last `limit` admissions, and a word (the head) holds the position
+// of the oldest. The next n admissions take the places of the n oldest:
 //
 //     take     head: (position, -) -> (position + n, pending n)
 //     write    ring[position .. position + n - 1]: each from its old entry to the new time
 //
-// The exchange on the head admits all n or none. Who finds entries pending that are not written
-// yet, because their thread was stalled or terminated, writes them first, with a time of its own:
-// the stalled call has not returned, so it is a time within that call. A place is written once: its
-// exchange expects the old entry, and an entry never comes back, for its time grows by an interval
-// or more with each lap.
+// The exchange on the head admits all n or none. If the writing thread stalls or is terminated, the
+// next thread writes the pending entries first, with its own time. The stalled call has not
+// returned, so that time lies within the call. Each place is written once per lap: the exchange
+// expects the old entry, and no entry recurs, because its time grows by at least an interval with
+// each lap.
 //
-// At most `limit` in any half-open interval: the admission at a position is made only if the one
-// `limit` positions before is an interval or more older, by a clock that is read after the head and
-// before its exchange; the exchange finds the head unchanged, so the entry was still the same. Every
-// entry is no earlier than the reading that its admission stands on, and entries never decrease from
-// one position to the next. So of any `limit + 1` admissions the last stands on a reading of the
-// clock an interval or more after the first's.
+// At most `limit` in any half-open interval: an admission requires the entry `limit` positions
+// before it to be at least an interval old, by a clock that is read after the head is loaded and
+// before its exchange. The exchange finds the head unchanged, so that entry was unchanged too. No
+// entry is earlier than the clock reading of its admission, and entries never decrease from one
+// position to the next. So among any `limit + 1` admissions, the clock reading of the last is at
+// least an interval after that of the first.
 //
-// The head repeats after 2^(64 - 2C) laps, at the least 2^14, and a lap takes an interval at least.
+// With C-bit counts the head repeats after 2^(64 - 2C) laps, at least 2^14, of an interval or more.
 //
-// The entries of a log: times in ticks, each with one bit, its mark, that turns with every lap of
-// the ring. So an entry tells by itself whether it was written in this lap, and times need not
-// differ: n admissions at one instant are n equal entries.
+// An entry is a time in ticks and one bit, its mark, which flips with every lap of the ring. The
+// mark shows whether the entry was written in this lap, so times need not differ: n admissions at
+// one instant are n equal entries.
 //
-// The entries of one operation are written in order, whoever writes them, so the last of them speaks
-// for all.
+// The entries of one operation are written in order, by any thread, so if the last one is written,
+// all are.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 
-/** An entry `offset` places after `index`, 0 to `limit - 1`. */
+/** The entry `offset` places after `index`; `offset` is 0 to `limit - 1`. */
 function entryAt(cell: usize, limit: i32, index: i32, offset: i32): i64 {
   const at = index + offset;
   return load64(cell + WINDOW_ring + ((at < limit ? at : at - limit) as usize) * 8);
@@ -49,7 +49,7 @@ function timeOf(entry: i64): i64 {
   return ((entry as u64) >> 1) as i64;
 }
 
-/** Of the `most` oldest entries, how many are no later than `tick`. */
+/** The number of entries no later than `tick` among the `most` oldest. */
 function countUntil(cell: usize, limit: i32, tick: i64, oldest: i32, most: i32): i32 {
   let low = 0;
   let high = most;
@@ -62,8 +62,8 @@ function countUntil(cell: usize, limit: i32, tick: i64, oldest: i32, most: i32):
 }
 
 /**
- * Writes those of `count` entries from `start` on that are not written yet, and returns the time of
- * the last; `newest` is the time of the entry before them.
+ * Writes the unwritten entries among the `count` from `start` on, and returns the time of the last;
+ * `newest` is the time of the entry before them.
  */
 function write(
   cell: usize,
@@ -84,15 +84,15 @@ function write(
     const old = load64(place);
     let time = timeOf(old);
     if ((old & 1) != atMark) {
-      // All units of an operation have one time, that of the first.
+      // All entries of an operation have the time of the first.
       time = last;
       if (left == count) {
         time = max(max(ticks, newest), timeAt(cell, limit, start, count - 1) + interval);
       }
-      // The entry may be of a later lap, if this thread was stalled before it read it.
+      // If this thread stalled before it loaded the entry, the entry may belong to a later lap.
       if (load64(cell + CELL_word) != head) return last;
       const seen = exchange64(place, old, (time << 1) | atMark);
-      // Written already, where it fails: with a time that another thread gave to this operation.
+      // If the exchange failed, another thread has written this entry with its own time.
       if ((seen & 1) == atMark) time = timeOf(seen);
     }
     last = time;
@@ -105,7 +105,7 @@ function write(
   return last;
 }
 
-/** Makes sure that the `pending` entries before `index` are written; returns the time of the last. */
+/** Writes any unwritten entries of the `pending` before `index`; returns the time of the last. */
 function settle(
   cell: usize,
   limit: i32,
@@ -118,7 +118,7 @@ function settle(
 ): i64 {
   const newest = entryAt(cell, limit, index, limit - 1);
   const lastMark: i64 = index == 0 ? 1 - mark : mark;
-  // A new log has no entries, and nothing pending.
+  // A new log has no entries and nothing pending.
   if (pending == 0 || (newest & 1) == lastMark) return timeOf(newest);
   const wraps = index < pending;
   const start = wraps ? index - pending + limit : index - pending;
@@ -126,7 +126,7 @@ function settle(
   return write(cell, limit, interval, head, start, wraps ? 1 - mark : mark, pending, ticks, before);
 }
 
-/** The head after `taken` more. */
+/** The head after `taken` more admissions. */
 function advanced(head: i64, limit: i32, bits: i32, taken: i32): i64 {
   const mask = (1 << bits) - 1;
   let high = ((head as u64) >> 32) as i64;
@@ -136,7 +136,7 @@ function advanced(head: i64, limit: i32, bits: i32, taken: i32): i64 {
   return (high << 32) | (((lapHigh << bits) | taken) as u32 as i64);
 }
 
-/** One attempt on a head that was seen before the clock was read. */
+/** One attempt on a head that was loaded before the clock was read. */
 export function logTakeAt(
   cell: usize,
   limit: i32,
@@ -154,9 +154,9 @@ export function logTakeAt(
   const mask = (1 << bits) - 1;
   const index = high & mask;
   const pending = low & mask;
-  // An index past the ring would read what is not the log's.
+  // An index past the ring would read memory outside the log.
   if (index >= limit || pending > limit) return DAMAGED;
-  // What entries of this lap are marked with: 1 in lap 0, as a new ring is all zeros.
+  // The mark of this lap's entries: 1 in lap 0, because a new ring is all zeros.
   const mark = 1 - ((high >>> bits) & 1);
   const head = joined(low, high);
   const interval = intervalTicks as i64;
@@ -166,7 +166,7 @@ export function logTakeAt(
   let room = 0;
   if (survey) room = countUntil(cell, limit, due, index, limit);
   else if (least < most) room = countUntil(cell, limit, due, index, most);
-  // One entry tells: the newest of the oldest n.
+  // One entry decides: the newest of the n oldest.
   else if (timeAt(cell, limit, index, most - 1) <= due) room = most;
   const taken = room >= most ? most : room >= least ? room : 0;
   if (taken < least) {
@@ -174,7 +174,7 @@ export function logTakeAt(
   }
   let last = newest;
   if (taken == 0) {
-    // The head must still be the one that the entries belong to.
+    // The entries belong to this head only if it is unchanged.
     if (load64(cell + CELL_word) != head) return AGAIN;
   } else {
     const next = advanced(head, limit, bits, taken);
@@ -190,7 +190,7 @@ export function logTakeAt(
   return taken;
 }
 
-/** Until an entry no longer counts. */
+/** Microseconds until an entry no longer counts. */
 function untilOver(time: i64, intervalTicks: f64, originTicks: f64, nowUs: f64): f64 {
   return until((time as f64) + intervalTicks, nowUs, originTicks);
 }

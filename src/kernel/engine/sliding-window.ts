@@ -11,23 +11,23 @@ import { leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './arithmetic';
 
 // A window of slots. The word (the head) holds the current slot's number and count; a ring holds
-// the slots before. The next slot opens in three steps, which any thread can go on with:
+// the previous slots. The next slot opens in three steps, and any thread can perform each of them:
 //
 //     seal     head: (slot, count) -> (slot, sealed, count)       no more admissions in this slot
 //     keep     ring[slot % slots]: an older entry -> the sealed word
 //     open     head: (slot, sealed, count) -> (new slot, 0)
 //
-// A thread that finds the head sealed does the steps that are missing; who comes late finds its
-// exchange fail, because numbers in the head and in each place of the ring only grow.
+// A thread that finds the head sealed performs the missing steps. A late thread's exchange fails,
+// because the slot numbers in the head and in each place of the ring only grow.
 //
-// At most `limit` in any `slots` consecutive slots: while the head stands at a slot, the entries of
-// the `slots - 1` slots before it have all been kept and no longer change (the next write at the
-// place of one of them keeps a slot that is later than the head's). An admission's exchange finds the
-// head unchanged, so the sum that was added up meanwhile is the sum at its instant.
+// At most `limit` in any `slots` consecutive slots: while the head is at a slot, the entries of the
+// `slots - 1` slots before it have all been kept and no longer change (the next slot kept in any of
+// their places is later than the head's). An admission's exchange finds the head unchanged, so the
+// sum computed in the meantime is the sum at the instant of the exchange.
 //
-// Each admission counts in the slot of a reading of the clock within its call: the clock is read
-// after a head of that slot was seen, and the slot is not over. Where the clock has stepped back,
-// the head's slot goes on: time here is the latest that any thread saw.
+// Each admission counts in the slot of a clock reading within its call: the clock is read after a
+// head of that slot was loaded, and the slot is not over. If the clock steps back, the head's slot
+// continues: time here is the latest that any thread has seen.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const NEW_SLOT: i32 = WINDOW_OUTCOME_newSlot as i32;
@@ -44,12 +44,12 @@ function slotOf(word: i64, bits: i32): u64 {
   return (word as u64) >> (bits + 1);
 }
 
-/** The word of its slot in which nothing was admitted: cheaper to compare than the slot's number. */
+/** The word of the same slot with a count of 0: cheaper to compare than the slot number. */
 function baseOf(word: i64, bits: i32): i64 {
   return word & (-(2 << bits) as i64);
 }
 
-/** A slot's index in the ring. Slots stay below 2^53, where this is exact, and faster than a division. */
+/** A slot's index in the ring. Exact, as slots stay below 2^53, and faster than a division. */
 function indexOf(slot: f64, slots: i32): i32 {
   return (slot - floor(slot / slots) * slots) as i32;
 }
@@ -58,21 +58,21 @@ function placeAt(cell: usize, index: i32): usize {
   return cell + WINDOW_ring + (index as usize) * 8;
 }
 
-/** The count of the slot `age` slots before the head's, whose base and index are given. */
+/** The count of the slot `age` slots before the head's; `base` and `index` are the head's. */
 function keptAt(cell: usize, bits: i32, slots: i32, base: i64, index: i32, age: i32): i32 {
   const kept = load64(placeAt(cell, index < age ? index - age + slots : index - age));
-  // A slot without admissions was never kept: an older one still has its place.
+  // A slot without admissions was never kept: its place still holds an older slot.
   return baseOf(kept, bits) == base - ((age as i64) << (bits + 1)) ? countOf(kept, bits) : 0;
 }
 
 let sum: f64 = 0;
 
-/** What `slidingAddUp` found. */
+/** The result of `slidingAddUp`. */
 export function slidingKept(): f64 {
   return sum;
 }
 
-/** Adds up the slots that count beside a head's, and returns the head's slot. */
+/** Adds up the kept slots of the window that ends with the head's slot; returns the head's slot. */
 export function slidingAddUp(cell: usize, bits: i32, slots: i32, low: i32, high: i32): f64 {
   const word = joined(low, high);
   const base = baseOf(word, bits);
@@ -84,7 +84,7 @@ export function slidingAddUp(cell: usize, bits: i32, slots: i32, low: i32, high:
   return slot;
 }
 
-/** Does what is missing of the three steps. None of them is done twice. */
+/** Performs the missing ones of the three steps. None takes effect twice. */
 function openNext(cell: usize, bits: i32, slots: i32, word: i64, nowSlot: i64): void {
   const sealed = word | sealOf(bits);
   if (sealed != word && exchange64(cell + CELL_word, word, sealed) != word) {
@@ -95,14 +95,14 @@ function openNext(cell: usize, bits: i32, slots: i32, word: i64, nowSlot: i64): 
   const place = placeAt(cell, indexOf(slot as i64 as f64, slots));
   const kept = load64(place);
   if (slotOf(kept, bits) < slot) exchange64(place, kept, sealed);
-  // Who sealed the slot saw a later one, even if the clock has stepped back since.
+  // The thread that sealed the slot saw a later one, even if the clock has stepped back since.
   const next = max(nowSlot, (slot as i64) + 1);
   exchange64(cell + CELL_word, sealed, next << (bits + 1));
 }
 
 /**
- * Attempts on a head that was seen before the clock was read, as long as its slot is the same.
- * `kept` is what was added up for the slot `keptFor`.
+ * Attempts on a head that was loaded before the clock was read, until the head's slot changes.
+ * `kept` is the sum for the slot `keptFor`.
  */
 export function slidingTakeAt(
   cell: usize,
@@ -136,7 +136,7 @@ export function slidingTakeAt(
     const count = countOf(word, bits);
     const room = ((limit - count) as f64) - kept;
     const taken = room >= (most as f64) ? most : room >= (least as f64) ? (room as i32) : 0;
-    // What is read of the ring belongs to the head if that is still the same afterwards.
+    // Ring entries read here belong to this head only if the head is unchanged afterwards.
     if (taken < least) {
       const age =
         kept == 0 ? 0 : ageThatLeaves(cell, bits, slots, base, slot, limit - least - count, kept);
@@ -159,7 +159,7 @@ export function slidingTakeAt(
   return AGAIN;
 }
 
-/** Until the slot so many before the head's no longer counts. */
+/** Microseconds until the slot `age` slots before the head's no longer counts. */
 function untilGone(
   slots: i32,
   slotTicks: f64,
@@ -171,7 +171,7 @@ function untilGone(
   return until((slot - age + slots - FIRST_SLOT) * slotTicks, nowUs, originTicks);
 }
 
-/** The age of the slot that must drop out, with all older ones, until at most `most` of `kept` are left. */
+/** The age of the newest slot that must drop out before at most `most` of `kept` remain. */
 function ageThatLeaves(
   cell: usize,
   bits: i32,
@@ -191,7 +191,7 @@ function ageThatLeaves(
   return age;
 }
 
-/** The age of the newest slot before the head's that holds anything, or `slots`. */
+/** The age of the newest non-empty slot before the head's, or `slots` if there is none. */
 function newestAge(cell: usize, bits: i32, slots: i32, base: i64, slot: f64): i32 {
   const index = indexOf(slot, slots);
   let age = 1;

@@ -3,8 +3,8 @@ import { CELL_word, WINDOW_OUTCOME_again } from './constants';
 import { ticksAt } from './window';
 import { joined } from './arithmetic';
 
-// The instant of the last occasion and the calls so far in ONE word, so that they change together:
-// of several threads that find the interval over, one acts.
+// One word holds the instant of the last occasion and the count of calls, so both change together:
+// if several threads find the interval over, exactly one acts.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 
@@ -16,13 +16,13 @@ function isDue(calls: i32, first: i32, every: i32): bool {
   return calls == 0 || calls < first || (every > 0 && calls % every == 0);
 }
 
-/** One call more; what is past `first` matters only modulo `every`. */
+/** Counts one more call; beyond `first`, only the count modulo `every` matters. */
 function counted(calls: i32, first: i32, every: i32): i32 {
   if (every == 0) return min(calls + 1, max(first, 1));
   return calls + 1 >= first + every ? calls + 1 - every : calls + 1;
 }
 
-/** Counts a call where time has no say. */
+/** Counts a call of a `Sometimes` without an interval. */
 export function sometimesDue(cell: usize, first: i32, every: i32, bits: i32): bool {
   let word = load64(cell + CELL_word);
   while (true) {
@@ -34,7 +34,7 @@ export function sometimesDue(cell: usize, first: i32, every: i32, bits: i32): bo
   }
 }
 
-/** One attempt to count a call on a word that was seen before the clock was read. */
+/** One attempt to count a call on a word that was loaded before the clock was read. */
 export function sometimesDueAt(
   cell: usize,
   first: i32,
@@ -52,7 +52,7 @@ export function sometimesDueAt(
   const last = ((word as u64) >> bits) as f64;
   const units = ticksAt(nowUs, originTicks) / unitTicks;
   const due = isDue(calls, first, every) || floor(units) - last >= intervalUnits;
-  // Up here and down above: what is measured in whole units is never too short.
+  // Rounded up here and down above, so that an interval in whole units is never too short.
   const at = due ? max(last, ceil(units)) : last;
   const next = ((at as u64) << bits) | counted(calls, first, every);
   if (next != word && exchange64(cell + CELL_word, word, next) != word) return AGAIN;

@@ -9,16 +9,16 @@ export { logTakeAt } from './sliding-log';
 export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
 export { sometimesDue, sometimesDueAt } from './sometimes';
 
-// What windows and logs have in common. Their numbers come from the caller, who has checked them:
-// what lies in memory may have changed since. Counts are at most the limit, which is below 2^30.
+// Shared by windows and logs. The caller passes the configuration that it validated, as memory may
+// have changed since. Counts are at most the limit, which is below 2^30.
 
 const TICKS_PER_MICRO: f64 = WINDOW_TICKS_PER_MICRO as f64;
 const LAST: f64 = LAST_TICK as f64;
 
-// What the last call left.
-/** After a refusal or a survey: microseconds until there can be as many as were asked for. */
+// Results of the last call.
+/** After a refusal or a survey: microseconds until the requested tokens can be available. */
 let wait: f64 = 0;
-/** After a survey: what is left, and microseconds until the limiter is as good as new. */
+/** After a survey: tokens left, and microseconds until no admission counts any more. */
 let left: i32 = 0;
 let full: f64 = 0;
 
@@ -43,7 +43,7 @@ export function leaveSurvey(count: i32, us: f64): void {
   full = us;
 }
 
-/** The word that the clock has to be read after. */
+/** The word that was loaded before the clock is read. */
 let seen: i64 = 0;
 
 export function leaveSeen(word: i64): void {
@@ -63,8 +63,8 @@ export function windowSeenHigh(): i32 {
 }
 
 /**
- * Takes an admission back if no word was written since. `mark` stays in the word. An admission in
- * which nothing was taken is always taken back.
+ * Cancels an admission if the word has not changed since, and sets `mark` in the word. Canceling an
+ * admission of 0 tokens always succeeds.
  */
 export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: i32): bool {
   if (cost == 0) return true;
@@ -73,12 +73,12 @@ export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: 
 }
 
 /**
- * The tick nearest to an instant of the clock. This is the only rounding: it puts the end of an interval at
- * the very instant at which it is due.
+ * The tick nearest to a clock instant. No other step rounds, so an interval ends exactly at the
+ * instant when it is due.
  */
 export function ticksAt(nowUs: f64, originTicks: f64): f64 {
   const ticks = round(nowUs * TICKS_PER_MICRO) - originTicks;
-  // NaN is a clock that has stepped back as far as can be.
+  // NaN counts as a clock that has stepped back as far as possible.
   return ticks > -LAST ? min(ticks, LAST) : -LAST;
 }
 

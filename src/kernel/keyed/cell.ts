@@ -17,30 +17,30 @@ import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { WHEN_FULL, type WhenFull } from '../constants.ts';
 
-/** Entries for each key that the table is to hold: half full, a probe is short. */
+/** Entries per key of capacity: in a half-full table, probes are short. */
 const ENTRIES_PER_KEY = 2;
-/** As many as a region has room for. */
+/** The most keys that fit into a region. */
 export const MAX_CAPACITY = 67_000_000;
-/** A larger table gets a region of its own, which is freed with it. */
+/** A larger table gets its own region, which is freed with the table. */
 const MAX_DEFAULT_BYTES = 16_384;
-/** Below every zero-time: no bucket was forgotten yet. */
+/** Below every state: no bucket was reclaimed yet. */
 const NONE_FORGOTTEN = -(2n ** 63n);
 
-/** What a new table of buckets is made of. */
+/** The configuration of a new table of buckets. */
 export interface NewTable {
   readonly kind: CellKind;
   readonly schedule: Schedule;
   readonly nowUs: number;
-  /** Keys. */
+  /** The number of keys. */
   readonly capacity: number;
   readonly whenFull: WhenFull;
   readonly stats: boolean;
   readonly region: Region | undefined;
-  /** The kernel that was asked for, if one was. */
+  /** The requested kernel, if any. */
   readonly kernel?: KernelName | undefined;
 }
 
-/** How a table is laid out, and from when it counts. */
+/** The layout of a table, and its origin. */
 interface TableLayout {
   readonly entries: number;
   readonly whenFull: number;
@@ -48,7 +48,7 @@ interface TableLayout {
 }
 const layouts = new Configurations<TableLayout>();
 
-/** Lays a new table down in shared memory. */
+/** Creates a table in shared memory. */
 export function createKeyedCell(table: NewTable): CellPlace {
   const { kind, schedule, nowUs, capacity, whenFull, stats, kernel } = table;
   const entries = capacity * ENTRIES_PER_KEY;
@@ -72,8 +72,8 @@ export function createKeyedCell(table: NewTable): CellPlace {
 }
 
 /**
- * Checks that a table of this kind lies at `offset`, all of it within the region, with a
- * configuration that makes sense.
+ * Checks that a table of this kind lies at `offset`, entirely within the region, with a valid
+ * configuration.
  *
  * @throws HandleError
  */
@@ -96,7 +96,7 @@ export function openKeyedCell(
   return layouts.keep(place, { entries, whenFull, originUs });
 }
 
-/** What every thread reads once. */
+/** The layout of a table, which never changes. */
 export function readTable(place: CellPlace): TableLayout {
   return layouts.of(place);
 }

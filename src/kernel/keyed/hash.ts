@@ -5,7 +5,7 @@ import { siphash as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
 import { type Key, KeyMessage } from './message.ts';
 
-/** What engine/siphash.ts exports. The message stands at the start of its memory, the hash at the end. */
+/** The exports of engine/siphash.ts. Its memory starts with the message and ends with the hash. */
 interface SipHash {
   readonly memory: { readonly buffer: ArrayBufferLike };
   hash(
@@ -23,7 +23,7 @@ interface SipHash {
 const siphash = new EngineModule<SipHash>(build);
 const HASH_BYTES = 8;
 
-/** One for each target and thread. */
+/** One instance per target and thread. */
 const instances = new Map<KernelName, SipHash>();
 
 /** SipHash-2-4 of this thread. */
@@ -34,19 +34,19 @@ export function openSipHash(wanted: KernelName): SipHash {
 }
 
 /**
- * Hashes keys under a table's seed. SipHash-2-4 is a keyed pseudorandom function: without the seed
- * nobody can craft keys that collide.
+ * Hashes keys with a table's seed. SipHash-2-4 is a keyed pseudorandom function: without the seed,
+ * an attacker cannot craft keys that collide.
  */
 export class KeyHash {
   readonly #seed: readonly [number, number, number, number];
   readonly #engine: SipHash;
   readonly #scratch: Uint8Array;
-  /** The low half of the last hash, and the high half. */
+  /** The low and high half of the last hash. */
   readonly #out: Uint32Array;
   readonly #message: KeyMessage;
 
   constructor({ region, offset }: CellPlace, wanted: KernelName = 'wasm') {
-    // A copy, since it is read anew for each key.
+    // Copy the seed out of shared memory once.
     const seed = new DataView(
       new Uint8Array(region.buffer, offset + KEYED.seed, SEED_BYTES).slice().buffer,
     );
@@ -64,12 +64,12 @@ export class KeyHash {
     this.#message = new KeyMessage(this.#scratch);
   }
 
-  /** The high half of the hash of the key that this thread read last, for any table. */
+  /** The high half of the hash of the last key that this thread read, for any table. */
   get high(): number {
     return this.#out[1] as number; // two elements
   }
 
-  /** The low half. */
+  /** The low half of that hash. */
   get low(): number {
     return this.#out[0] as number; // two elements
   }
@@ -77,7 +77,7 @@ export class KeyHash {
   /**
    * Hashes a key into {@link high} and {@link low}.
    *
-   * @throws TypeError for a key that is no string, number or bigint.
+   * @throws TypeError if the key is not a string, number or bigint.
    */
   read(key: Key): void {
     const length = this.#message.write(key);

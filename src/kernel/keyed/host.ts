@@ -25,9 +25,9 @@ import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
 
-/** What engine/keyed.ts exports. An instance serves one table of one thread. */
+/** The exports of engine/keyed.ts. An instance serves one table of one thread. */
 export interface KeyedEngine extends EngineResults {
-  /** False (0) if the table's limit makes no sense. */
+  /** Returns 0 (false) if the table's limit is invalid. */
   open(cell: number, entries: number, whenFull: number, originUs: number, patience: number): number;
   acquire(high: number, low: number, nowUs: number, tokens: number, maxWaitUs: number): number;
   decide(high: number, low: number, nowUs: number, tokens: number): number;
@@ -53,21 +53,21 @@ export interface KeyedEngine extends EngineResults {
   longestProbe(): number;
 }
 
-/** Counts of a table of buckets, over all threads. */
+/** Counts for a table of buckets, over all threads. */
 export interface KeyedStats extends Partial<LimiterStats> {
-  /** Keys whose buckets are not full. The others need no entry. */
+  /** Keys whose buckets are not full. Full buckets need no entry. */
   readonly entries: number;
-  /** Entries that were taken from buckets that were full again. */
+  /** Entries reclaimed from buckets that were full again. */
   readonly reclaimed: number;
   /** Calls whose key found no place. */
   readonly shared: number;
-  /** The most entries that one call looked at, of the 64 it may; kept with `stats: true`. */
+  /** The most entries that one call probed, at most 64; counted with `stats: true`. */
   readonly longestProbe?: number;
 }
 
-/** What was charged, and for whom. */
+/** Identifies an admission and the entry that it charged. */
 interface KeyedReceipt extends WordReceipt {
-  /** Undefined for the bucket that keys without a place share. */
+  /** Undefined for the shared bucket of keys without a place. */
   readonly entry: number | undefined;
   readonly hashHigh: number;
   readonly version: number;
@@ -75,7 +75,7 @@ interface KeyedReceipt extends WordReceipt {
 
 const keyed = new EngineModule<KeyedEngine>(build);
 
-/** The buckets of a table, on the engine. `readClock` is asked only where a call's `now` is too old. */
+/** Opens a table of buckets. `readClock` is called only if a call's `now` is too old. */
 export function openKeyed(
   place: CellPlace,
   readClock: () => number,
@@ -86,20 +86,20 @@ export function openKeyed(
   return new HostedKeyed(opened, openBuckets(place.region, asked), place);
 }
 
-/** {@link seek} turns to a key; every other operation is on that key's bucket. */
+/** {@link seek} selects a key; all other operations act on that key's bucket. */
 export class HostedKeyed implements TokenKernel {
   readonly name: KernelName;
   readonly #engine: KeyedEngine;
   readonly #place: CellPlace;
   readonly #counters: Counters | undefined;
-  /** Keys without a place share it. */
+  /** The shared bucket of keys without a place. */
   readonly #shared: HostedBucket;
   #high = 0;
   #low = 0;
   /** Whether the last call was on the shared bucket. */
   #isShared = false;
 
-  /** `patience`: how often a call looks again before it takes over an entry that a thread holds. */
+  /** `patience`: the number of looks before a call takes over another thread's entry. */
   constructor(
     { engine, name }: Opened<KeyedEngine>,
     core: ConstructorParameters<typeof HostedBucket>[0],
@@ -117,7 +117,7 @@ export class HostedKeyed implements TokenKernel {
     }
   }
 
-  /** Turns to the key of this hash. */
+  /** Selects the key with this hash. */
   seek(high: number, low: number): void {
     this.#high = high;
     this.#low = low;
@@ -148,7 +148,7 @@ export class HostedKeyed implements TokenKernel {
     return taken;
   }
 
-  /** Tokens of a key that has no bucket lapse: they may have been the shared bucket's. */
+  /** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
   returnTokens(nowUs: number, tokens: number): void {
     this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
   }
@@ -166,7 +166,7 @@ export class HostedKeyed implements TokenKernel {
   }
 
   cancel(receipt: Receipt): boolean {
-    const own = receipt as KeyedReceipt; // this kernel gives no others
+    const own = receipt as KeyedReceipt; // this kernel issues no others
     const { entry, hashHigh, version, low, high, costLow, costHigh } = own;
     if (entry === undefined) return this.#shared.cancel(own);
     return this.#engine.cancel(entry, hashHigh, version, low, high, costLow, costHigh) !== 0;
@@ -196,7 +196,7 @@ export class HostedKeyed implements TokenKernel {
     };
   }
 
-  /** Notes whether a key has found a place; throws for a damaged entry. */
+  /** Records whether the key has found a place; throws if its entry is damaged. */
   #placed(answer: number): number {
     this.#isShared = answer === NO_PLACE;
     if (answer === DAMAGED) throw damagedEntry();

@@ -1,12 +1,12 @@
 import { shown } from '../../options.ts';
 
 /**
- * Names a bucket: a user, an address. Keys are the same when `Map` would say so: `'1'`, `1` and `1n`
- * are three keys, `0` and `-0` are one, and so are all `NaN`.
+ * Names a bucket, such as a user or an address. Keys are equal under the rules of `Map`: `'1'`, `1`
+ * and `1n` are three keys, `0` and `-0` are one, and all `NaN` are one.
  */
 export type Key = string | number | bigint;
 
-/** Each type closes its message with another byte, so that no two keys are the same message. */
+/** The last byte of a message identifies the key's type, so that different keys never collide. */
 const NARROW_STRING = 1;
 const WIDE_STRING = 2;
 const NUMBER = 3;
@@ -14,17 +14,17 @@ const NOT_A_NUMBER = 4;
 const BIGINT = 5;
 
 /**
- * Writes keys as messages of bytes. Strings are written as UTF-16 code units, because lone
- * surrogates are different keys, which UTF-8 could not tell apart.
+ * Encodes keys as bytes. Strings are encoded as UTF-16 code units, because UTF-8 cannot represent
+ * lone surrogates, which are distinct keys.
  */
 export class KeyMessage {
-  /** Where the last message stands: the scratch bytes, or others if it did not fit. */
+  /** The last message: the scratch bytes, or a new array if it did not fit. */
   bytes: Uint8Array;
   readonly #scratch: Uint8Array;
   readonly #scratchWords: Uint32Array;
   readonly #number: DataView;
 
-  /** `scratch` starts at a multiple of four bytes, and ends at one. */
+  /** `scratch` must start and end at a multiple of four bytes. */
   constructor(scratch: Uint8Array) {
     this.bytes = scratch;
     this.#scratch = scratch;
@@ -33,9 +33,9 @@ export class KeyMessage {
   }
 
   /**
-   * Writes a key, and returns the length of the message.
+   * Encodes a key and returns the length of the message.
    *
-   * @throws TypeError for a key that is no string, number or bigint.
+   * @throws TypeError if the key is not a string, number or bigint.
    */
   write(key: Key): number {
     return typeof key === 'string' ? this.#string(key) : this.#other(key);
@@ -51,7 +51,7 @@ export class KeyMessage {
     }
     let seen = 0;
     let i = 0;
-    // Four at a time, which takes half as long.
+    // Four code units at a time take half as long.
     for (const end = length - 3; i < end; i += 4) {
       const a = key.charCodeAt(i);
       const b = key.charCodeAt(i + 1);
@@ -107,7 +107,7 @@ export class KeyMessage {
   }
 }
 
-/** For so many bytes and the type's: whole words. */
+/** The size in bytes, in whole words, for `bytes` bytes and the type's. */
 function roomFor(bytes: number): number {
   return (bytes + 4) & ~3;
 }

@@ -11,13 +11,13 @@ import {
   type WindowLimit,
 } from './limit.ts';
 
-/** What a new window or log is made of. */
+/** The configuration of a new window or log. */
 export interface NewWindow {
   readonly kind: WindowKind;
   readonly limit: WindowLimit;
-  /** The clock's tick from which it counts. */
+  /** The clock tick from which the limiter counts. */
   readonly originTicks: number;
-  /** The word at the start. */
+  /** The initial word. */
   readonly word: bigint;
   readonly stats: boolean;
   readonly region: Region | undefined;
@@ -26,7 +26,7 @@ export interface NewWindow {
 type Configuration = WindowLimit & { readonly originTicks: number };
 const configurations = new Configurations<Configuration>();
 
-/** Lays a new window or log down in shared memory. The ring's entries are 0. */
+/** Creates a window or log in shared memory. The ring's entries are 0. */
 export function createWindowCell(window: NewWindow): CellPlace {
   const { kind, limit, originTicks, word, stats, region } = window;
   const place = allocateCell(region, windowBytes(ringEntries(kind, limit)), stats);
@@ -40,7 +40,7 @@ export function createWindowCell(window: NewWindow): CellPlace {
   return configurations.keep(place, { ...limit, originTicks });
 }
 
-/** What a window or log was made with; it never changes. */
+/** The configuration of a window or log, which never changes. */
 export function readWindow(place: CellPlace): Configuration {
   return configurations.of(place);
 }
@@ -56,8 +56,8 @@ function readConfiguration({ region, offset }: CellPlace): Configuration {
 }
 
 /**
- * Checks that a window or log of this kind lies at `offset`, ring and all, with a configuration
- * that makes sense.
+ * Checks that a window or log of this kind, including its ring, lies at `offset` with a valid
+ * configuration.
  *
  * @throws HandleError
  */
@@ -67,7 +67,7 @@ export function openWindowCell(
   kind: WindowKind,
   nonce: number,
 ): CellPlace {
-  // The configuration says how long the ring is, so it comes first.
+  // The configuration determines the length of the ring, so it is read first.
   const head = openCell(region, offset, kind, nonce, WINDOW.ring);
   const { originTicks, ...limit } = readConfiguration(head);
   try {
@@ -86,7 +86,7 @@ export function openWindowCell(
   return configurations.keep(place, { ...limit, originTicks });
 }
 
-/** A word that no thread ever writes. */
+/** The error for a word that no thread ever writes. */
 export function damagedWord(): HandleError {
   return new HandleError('ERR_REGION_DAMAGED', "the limiter's word makes no sense");
 }

@@ -45,7 +45,7 @@ export class HostedFixedWindow extends HostedWindow {
     }
   }
 
-  /** Where the clock has a say. */
+  /** An attempt that depends on the clock. */
   #takeAt(least: number, most: number, nowUs: number, survey: boolean): number {
     const { seen } = this;
     return this.engine.fixedTakeAt(
@@ -64,7 +64,7 @@ export class HostedFixedWindow extends HostedWindow {
     );
   }
 
-  /** The mark that a cancellation leaves in the word. */
+  /** The mark that a cancellation sets in the word. */
   protected override get mark(): number {
     return 2 ** this.#bits;
   }

@@ -9,10 +9,8 @@ import { EngineModule, type Opened } from '../open.ts';
 import type { ClockReader, WindowKernel } from './kernel.ts';
 
 /**
- * The engine's operations on windows and logs, by their cells. The clock is the user's own code: it may
- * throw, or call a limiter on the same instance. So it is read between two calls: a word is looked at,
- * then the clock is read, then both are passed on, the word in halves. What a limiter was made with is
- * passed on too: its memory may have changed since it was checked.
+ * The engine's operations on windows and logs. The clock may throw or call a limiter on the same
+ * instance, so the host reads it between calls. The host passes the configuration it validated.
  */
 export interface WindowEngine
   extends Pick<EngineResults, 'lostRaces' | 'receiptLow' | 'receiptHigh'> {
@@ -79,9 +77,9 @@ export interface WindowEngine
     nowUs: number,
   ): number;
 
-  /** Loads the word to read the clock after. */
+  /** Loads the word before the clock is read. */
   windowLook(cell: number): void;
-  /** The halves of that word, or of the one that {@link fixedTake} found. */
+  /** The halves of that word, or of the word that {@link fixedTake} loaded. */
   windowSeenLow(): number;
   windowSeenHigh(): number;
 
@@ -93,7 +91,7 @@ export interface WindowEngine
   windowFullUs(): number;
 }
 
-/** A word that is looked at before the clock is read. */
+/** A word that is loaded before the clock is read. */
 export class SeenWord {
   readonly #engine: WindowEngine;
   readonly #cell: number;
@@ -105,27 +103,27 @@ export class SeenWord {
     this.#cell = cell;
   }
 
-  /** Looks at the word, then reads the clock. */
+  /** Loads the word, then reads the clock. */
   lookThenRead(clock: ClockReader): void {
     this.#engine.windowLook(this.#cell);
     this.thenRead(clock);
   }
 
-  /** Reads the clock after a word that the engine has seen. */
+  /** Reads the clock after the engine has loaded the word. */
   thenRead(clock: ClockReader): void {
     const low = this.#engine.windowSeenLow();
     const high = this.#engine.windowSeenHigh();
     clock.read();
-    // After the clock, which may have called this limiter.
+    // Stored only now, because the clock may have called this limiter.
     this.low = low;
     this.high = high;
   }
 }
 
-/** The receipt of a call that took nothing. */
+/** The receipt of a call that took no tokens. */
 const NOTHING: WordReceipt = { low: 0, high: 0, costLow: 0, costHigh: 0 };
 
-/** A window or a log on the engine: its one loop is `attempt`, and all operations are made of it. */
+/** A window or log on the engine. All operations are built on one loop, `attempt`. */
 export abstract class HostedWindow implements WindowKernel {
   readonly name: KernelName;
   readonly limit: number;
@@ -134,15 +132,15 @@ export abstract class HostedWindow implements WindowKernel {
   protected readonly seen: SeenWord;
   readonly #counters: Counters | undefined;
 
-  // What the last attempt left.
-  /** Exchanges lost to other threads. */
+  // Results of the last attempt.
+  /** Exchanges that failed because another thread changed the word. */
   #lostRaces = 0;
   #taken = 0;
-  /** After a refusal: microseconds until as many as were asked for at least can be there. */
+  /** After a refusal: microseconds until the least tokens requested can be available. */
   waitUs = 0;
   /** After a survey: tokens left. */
   #balance = 0;
-  /** After a survey: microseconds until the limiter is as good as new. */
+  /** After a survey: microseconds until no admission counts any more. */
   #fullUs = 0;
 
   protected constructor({ engine, name }: Opened<WindowEngine>, place: CellPlace, limit: number) {
@@ -155,9 +153,8 @@ export abstract class HostedWindow implements WindowKernel {
   }
 
   /**
-   * Takes as many tokens as there are, at most `most`, and returns how many; none if there are
-   * fewer than `least`. With `survey`, also says how things stood right after, and `waitUs` even if
-   * nothing was asked for. `least` and `most` are at most the limit.
+   * Takes all available tokens from `least` to `most` (up to the limit), or none, and returns their
+   * number. With `survey`, also keeps the state right after, and `waitUs` even for no tokens.
    */
   protected abstract attempt(
     least: number,
@@ -194,7 +191,7 @@ export abstract class HostedWindow implements WindowKernel {
   }
 
   receipt(): WordReceipt {
-    // Of a call for no tokens the engine knows nothing.
+    // A call for 0 tokens never reaches the engine.
     if (this.#taken === 0) return NOTHING;
     const [low, high] = [this.engine.receiptLow(), this.engine.receiptHigh()];
     return { low, high, costLow: this.#taken, costHigh: 0 };
@@ -204,7 +201,7 @@ export abstract class HostedWindow implements WindowKernel {
     return this.engine.windowCancel(this.cell, low, high, costLow, this.mark) !== 0;
   }
 
-  /** What a cancellation leaves in the word beside the count. */
+  /** The bits that a cancellation sets in the word. */
   protected get mark(): number {
     return 0;
   }
@@ -230,7 +227,7 @@ export abstract class HostedWindow implements WindowKernel {
     if (this.#counters !== undefined) this.#lostRaces += this.engine.lostRaces();
   }
 
-  /** Fetches what the last attempt left, and returns what it took. */
+  /** Fetches the results of the last attempt, and returns the tokens it took. */
   protected conclude(taken: number, least: number, survey: boolean): number {
     this.#taken = taken;
     if (survey || taken < least) this.waitUs = this.engine.windowWaitUs();
@@ -244,7 +241,7 @@ export abstract class HostedWindow implements WindowKernel {
 
 const windows = new EngineModule<WindowEngine>(build);
 
-/** The engine for the windows, logs and Sometimes of a region. */
+/** The engine for a region's windows, logs and `Sometimes`. */
 export function openWindows(region: Region, asked: KernelName | undefined): Opened<WindowEngine> {
   return windows.openShared(region, asked);
 }

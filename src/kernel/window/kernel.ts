@@ -2,8 +2,8 @@ import type { KernelName } from '../../memory/handle.ts';
 import type { LimiterStats, Outcome, Receipt } from '../bucket/kernel.ts';
 
 /**
- * Reads the limiter's clock, for a kernel that needs the time. What was read last is a field,
- * because a number that a function returns may have to be put on the heap.
+ * Reads the limiter's clock for a kernel. The reading is a field because a number returned by a
+ * function may be allocated on the heap.
  */
 export interface ClockReader {
   read(): void;
@@ -12,41 +12,39 @@ export interface ClockReader {
 }
 
 /**
- * The operations of a limiter that counts admissions in a window of time. It makes no promises for
- * later: a caller that is refused learns when a retry can succeed at the earliest, and comes back.
- * All of them are lock-free and linearizable, and a thread that is terminated inside one leaves
- * memory that others can go on with.
+ * The lock-free, linearizable operations of a window or log, which cannot reserve ahead. A thread
+ * that is terminated inside an operation leaves memory that other threads can continue with.
  */
 export interface WindowKernel {
   readonly name: KernelName;
-  /** The most that it admits in a window. */
+  /** The most tokens admitted in a window. */
   readonly limit: number;
   /** Takes `tokens` now, or none. */
   take(tokens: number, clock: ClockReader): boolean;
   /**
-   * After a {@link take} of this thread that took none: microseconds from the last reading of the
-   * clock until a retry can succeed at the earliest, Infinity for more than the limit.
+   * After this thread's {@link take} was refused: microseconds from the last clock reading until
+   * the earliest retry that can succeed, Infinity for more than the limit.
    */
   readonly waitUs: number;
-  /** Identifies what the last `take` of this thread that admitted took, for {@link cancel}. */
+  /** Identifies this thread's last admitted `take`, for {@link cancel}. */
   receipt(): Receipt;
-  /** Takes a `take` back if none came after it; otherwise its tokens lapse and this is false. */
+  /** Cancels a `take` if none followed it; otherwise its tokens lapse and the result is false. */
   cancel(receipt: Receipt): boolean;
-  /** Takes as many tokens as there are, at most `tokens`. */
+  /** Takes all available tokens, at most `tokens`. */
   drain(tokens: number, clock: ClockReader): number;
-  /** {@link take}, and how things stand at its instant. */
+  /** {@link take}; also returns the limiter's state at its instant. */
   decide(tokens: number, clock: ClockReader): Outcome;
   /** Microseconds until `tokens` can be taken: 0 for now, Infinity for more than the limit. */
   timeUntil(tokens: number, clock: ClockReader): number;
   /** Tokens that can be taken now. */
   available(clock: ClockReader): number;
-  /** Counts so far, or undefined if they are not kept. */
+  /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
 }
 
-/** What a `Sometimes` does in shared memory. */
+/** The operations of a `Sometimes` in shared memory. */
 export interface SometimesKernel {
   readonly name: KernelName;
-  /** Counts a call, and says whether it is an occasion. */
+  /** Counts a call, and returns whether it is an occasion. */
   isDue(clock: ClockReader): boolean;
 }

@@ -5,7 +5,7 @@ import { intervalTicksOf, MAX_TICKS, type TimeUnits, unitsOf } from './time.ts';
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
 
-/** How many admissions, in which time. */
+/** The number of admissions per interval. */
 export interface WindowLimit {
   readonly limit: number;
   readonly intervalMs: number;
@@ -13,13 +13,13 @@ export interface WindowLimit {
   readonly slots: number;
 }
 
-/** A count, and a count plus another, stay in 31 bits. */
+/** A count, and the sum of two counts, fit into 31 bits. */
 export const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
-/** A log's ring then takes 128 MiB, and its word keeps 14 bits for the lap. */
+/** At this limit, a log's ring takes 128 MiB, and its word has 14 bits for the lap. */
 const MAX_LOG_LIMIT = 2 ** 24;
 const MIN_INTERVAL_MS = 0.001;
 export const MAX_INTERVAL_MS = 1e11;
-/** A refusal looks at each slot. */
+/** Bounded because a refusal reads every slot. */
 const MAX_SLOTS = 4096;
 
 /** The bits that hold a count up to `limit`. */
@@ -32,36 +32,36 @@ export function lowBitsOf(limit: number): number {
   return countBitsOf(limit) + 1;
 }
 
-/** The word of the first slot, in which nothing was admitted yet. */
+/** The initial word: the first slot with a count of 0. */
 export function firstSlotWord(limit: number): bigint {
   return BigInt(FIRST_SLOT) << BigInt(lowBitsOf(limit));
 }
 
-/** How a fixed window counts time. */
+/** The time units of a fixed window. */
 export function fixedWindowUnits({ limit, intervalMs }: WindowLimit): TimeUnits {
   return unitsOf(intervalMs, 64 - lowBitsOf(limit));
 }
 
-/** The length of a slot, rounded up, so that all of them together are no shorter than the interval. */
+/** The length of a slot, rounded up so that all slots together cover the interval. */
 export function slotTicksOf({ intervalMs, slots }: WindowLimit): number {
   return Math.ceil(intervalTicksOf(intervalMs) / slots);
 }
 
-/** The shortest slot, in ticks: a microsecond, or so long that slot numbers last for 17.8 years. */
+/** The shortest slot in ticks: a microsecond, or longer if slot numbers must last 17.8 years. */
 function minSlotTicks(limit: number): number {
   return Math.max(intervalTicksOf(MIN_INTERVAL_MS), MAX_TICKS / 2 ** (63 - countBitsOf(limit)));
 }
 
-/** Entries in the ring of a limiter. */
+/** The number of entries in a limiter's ring. */
 export function ringEntries(kind: WindowKind, { limit, slots }: WindowLimit): number {
   if (kind === 'fixed-window') return 0;
   return kind === 'sliding-log' ? limit : slots;
 }
 
 /**
- * Returns `limit` if every number is in the range of its kind.
+ * Returns `limit` if every number is in range for its kind.
  *
- * @throws RangeError, TypeError that names the parameter, its range and its value.
+ * @throws RangeError, TypeError naming the parameter, its range and its value.
  */
 export function checkWindowLimit(kind: WindowKind, limit: WindowLimit): WindowLimit {
   const max = kind === 'sliding-log' ? MAX_LOG_LIMIT : MAX_WINDOW_LIMIT;
@@ -80,7 +80,7 @@ export function checkWindowLimit(kind: WindowKind, limit: WindowLimit): WindowLi
   return limit;
 }
 
-/** Whether a limiter of this kind can have written the word. */
+/** Whether a limiter of this kind could have written the word. */
 export function isWindowWord(kind: WindowKind, limit: number, word: bigint): boolean {
   const bits = countBitsOf(limit);
   if (BigInt.asUintN(bits, word) > limit) return false;

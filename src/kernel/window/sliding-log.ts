@@ -50,7 +50,7 @@ export class HostedSlidingLog extends HostedWindow {
     }
   }
 
-  /** The times that the admission wrote over are gone, so its tokens lapse. */
+  /** The admission overwrote older times, so it cannot be undone and its tokens lapse. */
   override cancel(): boolean {
     return false;
   }

@@ -14,7 +14,7 @@ export class HostedSlidingWindow extends HostedWindow {
   readonly #slotTicks: number;
   readonly #originTicks: number;
 
-  // The kept slots, as this thread added them up when it first saw the head's slot.
+  // The sum of the kept slots, computed when this thread first saw the head's slot.
   #keptFor = 0;
   #kept = 0;
 

@@ -11,14 +11,14 @@ import type { ClockReader, SometimesKernel } from './kernel.ts';
 import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
 import { clockTicks, type TimeUnits, unitsOf } from './time.ts';
 
-/** On which calls to act; 0 leaves a condition out. */
+/** The calls on which to act; 0 disables a condition. */
 export interface Occasions {
   readonly first: number;
   readonly every: number;
   readonly intervalMs: number;
 }
 
-/** @throws RangeError, TypeError that names the parameter, its range and its value. */
+/** @throws RangeError, TypeError naming the parameter, its range and its value. */
 export function checkOccasions(occasions: Occasions): Occasions {
   const { first, every, intervalMs } = occasions;
   const max = Math.floor(MAX_WINDOW_LIMIT / 2);
@@ -28,17 +28,17 @@ export function checkOccasions(occasions: Occasions): Occasions {
   return occasions;
 }
 
-/** The calls counted so far that matter: at most this many. */
+/** The highest count of calls that the word stores. */
 function maxCalls({ first, every }: Occasions): number {
   return every === 0 ? Math.max(first, 1) : first + every;
 }
 
-/** The bits of the word that count calls. */
+/** The number of bits of the word that count calls. */
 function callBitsOf(occasions: Occasions): number {
   return 32 - Math.clz32(maxCalls(occasions));
 }
 
-/** How the instant of the last occasion is counted: it gets what bits the calls leave. */
+/** The time units of the last occasion, which uses the bits above the count of calls. */
 function occasionUnits(occasions: Occasions): TimeUnits {
   return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
 }
@@ -82,7 +82,7 @@ export function openSometimesCell(
   return configurations.keep(place, { ...occasions, originTicks });
 }
 
-/** What it was made with; it never changes. */
+/** The configuration, which never changes. */
 export function readOccasions(place: CellPlace): Configuration {
   return configurations.of(place);
 }
