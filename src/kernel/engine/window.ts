@@ -50,8 +50,9 @@ export function leaveSeen(word: i64): void {
   seen = word;
 }
 
-export function windowLook(cell: usize): void {
+export function windowLook(cell: usize): i32 {
   seen = load64(cell + CELL_word);
+  return seen as i32;
 }
 
 export function windowSeenLow(): i32 {

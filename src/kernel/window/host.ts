@@ -77,8 +77,8 @@ export interface WindowEngine
     nowUs: number,
   ): number;
 
-  /** Loads the word before the clock is read. */
-  windowLook(cell: number): void;
+  /** Loads the word before the clock is read, and returns its low half. */
+  windowLook(cell: number): number;
   /** The halves of that word, or of the word that {@link fixedTake} loaded. */
   windowSeenLow(): number;
   windowSeenHigh(): number;
@@ -105,13 +105,15 @@ export class SeenWord {
 
   /** Loads the word, then reads the clock. */
   lookThenRead(clock: ClockReader): void {
-    this.#engine.windowLook(this.#cell);
-    this.thenRead(clock);
+    this.#read(clock, this.#engine.windowLook(this.#cell));
   }
 
   /** Reads the clock after the engine has loaded the word. */
   thenRead(clock: ClockReader): void {
-    const low = this.#engine.windowSeenLow();
+    this.#read(clock, this.#engine.windowSeenLow());
+  }
+
+  #read(clock: ClockReader, low: number): void {
     const high = this.#engine.windowSeenHigh();
     clock.read();
     // Stored only now, because the clock may have called this limiter.
