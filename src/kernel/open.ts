@@ -18,6 +18,12 @@ export interface Opened<Engine> {
   readonly name: KernelName;
 }
 
+/** An instance, and how much memory it works on. */
+interface SharedInstance<Engine> {
+  readonly opened: Opened<Engine>;
+  readonly bytes: number;
+}
+
 /** The imported functions of a module, by the file that declares them. */
 export type Imports = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
@@ -40,7 +46,7 @@ export class EngineModule<Engine> {
   #compiled: object | null | undefined;
 
   /** By memory and target. */
-  readonly #instances = new WeakMap<object, Map<KernelName, Opened<Engine>>>();
+  readonly #instances = new WeakMap<object, Map<KernelName, SharedInstance<Engine>>>();
 
   constructor(build: Build) {
     this.#build = build;
@@ -49,10 +55,15 @@ export class EngineModule<Engine> {
   /** The instance shared by a region's limiters: it holds the results of one call at a time. */
   openShared(region: Region, asked: KernelName | undefined): Opened<Engine> {
     const wanted = wantedKernel(asked);
-    const known = this.#instances.get(region.memory) ?? new Map<KernelName, Opened<Engine>>();
+    const known =
+      this.#instances.get(region.memory) ?? new Map<KernelName, SharedInstance<Engine>>();
     this.#instances.set(region.memory, known);
-    const opened = known.get(wanted) ?? this.open(region, wanted);
-    known.set(wanted, opened);
+    const bytes = region.i32.byteLength;
+    const shared = known.get(wanted);
+    // Memory may have grown since, and JavaScript's views of it have not.
+    if (shared?.bytes === bytes) return shared.opened;
+    const opened = this.open(region, wanted);
+    known.set(wanted, { opened, bytes });
     return opened;
   }
 

@@ -3,7 +3,7 @@ import { allocateCell, type CellPlace, openCell, publishCell } from '../../memor
 import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET, BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { openBuckets } from './host.ts';
+import { fail, openBuckets } from './host.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -37,7 +37,7 @@ export function layBucket(
   const { schedule, nowUs, initial, kernel } = bucket;
   const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = schedule;
   const { engine } = openBuckets(place.region, kernel);
-  engine.createBucket(
+  const failure = engine.createBucket(
     place.offset,
     nowUs,
     rate,
@@ -47,6 +47,7 @@ export function layBucket(
     fillTicks,
     initial,
   );
+  if (failure < 0) fail(failure);
 }
 
 /**

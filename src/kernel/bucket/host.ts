@@ -42,7 +42,7 @@ export interface BucketEngine extends EngineResults {
     ticksPerMicro: number,
     fillTicks: number,
     initial: number,
-  ): void;
+  ): number;
   acquire(cell: number, nowUs: number, tokens: number, maxWaitUs: number): number;
   decide(cell: number, nowUs: number, tokens: number): number;
   drain(cell: number, nowUs: number, tokens: number): number;
@@ -63,6 +63,8 @@ export interface BucketEngine extends EngineResults {
   /** The reason for the last failure. */
   failure(): number;
   receiptGeneration(): number;
+  /** Lets the next call read its record anew. */
+  forget(): void;
 }
 
 export function readReceipt(engine: EngineResults): WordReceipt {
@@ -99,32 +101,34 @@ export class HostedBucket implements BucketKernel {
     this.#place = place;
     this.#cell = place.offset;
     this.#counters = counts ? Counters.open(place) : undefined;
+    // The cell may lie where another bucket was, in memory that is used again.
+    engine.forget();
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
     const wait = this.#engine.acquire(this.#cell, nowUs, tokens, maxWaitUs);
-    if (wait < NEVER) this.#fail(wait);
+    if (wait < NEVER) fail(wait);
     this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
     return wait;
   }
 
   decide(nowUs: number, tokens: number): Outcome {
     const wait = this.#engine.decide(this.#cell, nowUs, tokens);
-    if (wait < NEVER) this.#fail(wait);
+    if (wait < NEVER) fail(wait);
     this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
     return readOutcome(this.#engine, wait);
   }
 
   drain(nowUs: number, tokens: number): number {
     const taken = this.#engine.drain(this.#cell, nowUs, tokens);
-    if (taken < 0) this.#fail(taken);
+    if (taken < 0) fail(taken);
     this.#counters?.count(taken, taken === 0 && tokens >= 1, this.lostRaces);
     return taken;
   }
 
   returnTokens(nowUs: number, tokens: number): void {
     const failure = this.#engine.returnTokens(this.#cell, nowUs, tokens);
-    if (failure < 0) this.#fail(failure);
+    if (failure < 0) fail(failure);
   }
 
   receipt(): BucketReceipt {
@@ -137,13 +141,13 @@ export class HostedBucket implements BucketKernel {
 
   balance(nowUs: number): number {
     const balance = this.#engine.balance(this.#cell, nowUs);
-    if (Number.isNaN(balance)) this.#fail(this.#engine.failure());
+    if (Number.isNaN(balance)) fail(this.#engine.failure());
     return balance;
   }
 
   timeUntil(nowUs: number, tokens: number): number {
     const us = this.#engine.timeUntil(this.#cell, nowUs, tokens);
-    if (us < 0) this.#fail(us);
+    if (us < 0) fail(us);
     return us;
   }
 
@@ -167,22 +171,23 @@ export class HostedBucket implements BucketKernel {
       ticksPerMicro,
       fillTicks,
     );
-    if (failure < 0) this.#fail(failure);
+    if (failure < 0) fail(failure);
   }
 
   stats(): LimiterStats | undefined {
     return this.#counters?.sum();
   }
+}
 
-  #fail(failure: number): never {
-    if (failure === BUSY) {
-      throw new RateLimitError(
-        'ERR_RECONFIGURE_BUSY',
-        `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
-      );
-    }
-    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+/** Throws what a number below {@link NEVER} stands for. */
+export function fail(failure: number): never {
+  if (failure === BUSY) {
+    throw new RateLimitError(
+      'ERR_RECONFIGURE_BUSY',
+      `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
+    );
   }
+  throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
 }
 
 const buckets = new EngineModule<BucketEngine>(build);

@@ -23,3 +23,4 @@ export {
   receiptLow,
 } from './results';
 export { createBucket, reconfigure } from './reconfigure';
+export { forget } from './record';

@@ -19,7 +19,7 @@ export const ANY: i64 = 0;
 let chargedEntry: usize = NONE;
 let chargedIdentity: i64 = 0;
 /** The bucket's contents, in ticks. */
-export let heldTicks: f64 = 0;
+export let heldTicks: i64 = 0;
 
 /** The entry that the last admission charged, as an Int64 index in the region; 0 for none. */
 export function receiptEntry(): i32 {
@@ -35,7 +35,7 @@ export function forgetCharge(): void {
   chargedEntry = NONE;
 }
 
-export function leaveHeld(ticks: f64): void {
+export function leaveHeld(ticks: i64): void {
   heldTicks = ticks;
 }
 
@@ -52,7 +52,7 @@ export function chargeKey(cost: i64, maxWait: f64, only: i64): f64 {
 function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
   chargedEntry = entry;
   chargedIdentity = identity;
-  heldTicks = held as f64;
+  heldTicks = held;
   leaveWord(word);
 }
 
@@ -72,7 +72,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
       const again = load64(entry + STATE);
       if (again == state) {
         if (identityOf(entry) != identity) return AGAIN;
-        heldTicks = (nowTicks - zeroTime) as f64;
+        heldTicks = nowTicks - zeroTime;
         return LATER;
       }
       state = again;
@@ -108,7 +108,7 @@ function insert(cost: i64, maxWait: f64): f64 {
   const wait = decision(zeroTime, nowTicks, capTicks, cost, maxWait, 0, 0);
   if (wait < 0) {
     leave(entry);
-    heldTicks = (nowTicks - zeroTime) as f64;
+    heldTicks = nowTicks - zeroTime;
     return LATER;
   }
   const state = stateOf(zeroTime + cost, tagOfOwner(identity));
@@ -128,7 +128,7 @@ export function look(): bool {
       seenState = ANY;
       if (hasRoom(floorState())) {
         const zeroTime = zeroTimeOf(stateAtFirstSight());
-        leaveHeld((nowTicks - zeroTime) as f64);
+        leaveHeld(nowTicks - zeroTime);
         return true;
       }
       // Another thread may have given the last place to this key.
@@ -139,7 +139,7 @@ export function look(): bool {
     const state = load64(entry + STATE);
     if (identity == 0 || !isLive(state) || identityOf(entry) != identity) continue;
     seenState = state;
-    leaveHeld((nowTicks - zeroTimeOf(state)) as f64);
+    leaveHeld(nowTicks - zeroTimeOf(state));
     return true;
   }
 }

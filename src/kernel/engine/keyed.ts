@@ -107,8 +107,8 @@ function begin(high: u32, low: u32, nowUs: f64): void {
 }
 
 /** The ticks held by a key without a place if there is no shared bucket. */
-function heldWithoutPlace(): f64 {
-  return whenFull == WHEN_FULL_admit ? (capTicks as f64) : 0;
+function heldWithoutPlace(): i64 {
+  return whenFull == WHEN_FULL_admit ? capTicks : 0;
 }
 
 /** Whether {@link look} has an answer, or keys without a place have a fixed one. */
@@ -149,7 +149,7 @@ export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   const wait = take(nowUs, cost, 0);
   if (wait == NO_PLACE || wait == DAMAGED) return wait;
   if ((cost == 0 || cost > capTicks) && !lookAnyway()) return NO_PLACE;
-  leaveOutcome(nowUs, heldTicks, cost as f64, wait == 0);
+  leaveOutcome(nowUs, heldTicks as f64, cost as f64, wait == 0);
   return wait;
 }
 
@@ -162,14 +162,14 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     let taken: f64 = 0;
     let wait: f64 = NO_PLACE;
     if (look()) {
-      taken = wholeTokens(heldTicks as i64, ticksPerToken, most);
+      taken = wholeTokens(heldTicks, ticksPerToken, most);
       if (taken == 0) return 0;
       // Only from the state that was seen, so that this takes every whole token in the bucket.
       wait = chargeKey(costOf(taken), 0, seenState);
     }
     if (wait == NO_PLACE) {
       if (withoutPlace() == NO_PLACE) return NO_PLACE;
-      return wholeTokens(heldTicks as i64, ticksPerToken, most);
+      return wholeTokens(heldTicks, ticksPerToken, most);
     }
     if (wait == 0) return taken;
     if (wait == DAMAGED) return DAMAGED;
@@ -221,12 +221,12 @@ export function cancel(
 /** Tokens in the key's bucket, negative in debt; NaN for NO_PLACE. */
 export function balance(high: u32, low: u32, nowUs: f64): f64 {
   begin(high, low, nowUs);
-  return lookAnyway() ? tokensOf(heldTicks) : NaN;
+  return lookAnyway() ? tokensOf(heldTicks as f64) : NaN;
 }
 
 export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   begin(high, low, nowUs);
-  return lookAnyway() ? untilHeld(nowUs, heldTicks, costOf(tokens) as f64) : NO_PLACE;
+  return lookAnyway() ? untilHeld(nowUs, heldTicks as f64, costOf(tokens) as f64) : NO_PLACE;
 }
 
 /** The number of buckets that are not full. */

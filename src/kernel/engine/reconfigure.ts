@@ -136,14 +136,16 @@ export function createBucket(
   perMicro: f64,
   fill: f64,
   initial: f64,
-): void {
+): f64 {
   newLimit(rate, most, perToken, perMicro, fill);
   const generation = nextGeneration(cell);
   placeOrigin(nowUs, generation);
+  if (!isFinite(newOriginUs)) return DAMAGED;
   writeRecord(cell, 0, generation);
   store32(cell + BUCKET_claims, 1);
   const zeroTime = newTick(nowUs) - ticksUp(initial, perToken);
   exchange64(cell + CELL_word, 0, zeroTime << INDEX_BITS);
+  return DONE;
 }
 
 /** Puts a new limit in force. Every call on any thread sees either the old or the new limit. */
