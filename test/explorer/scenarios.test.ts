@@ -5,7 +5,7 @@ import { REGRESSIONS } from './regressions.ts';
 import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
-/** One in so many is explored here, an odd number as kernels take turns; `npm run explore` explores all. */
+/** Every nth scenario is explored here: odd, because kernels alternate. `npm run explore` explores all. */
 const SAMPLE = 13;
 
 /** All but those that take seconds. */

@@ -53,7 +53,7 @@ test('a ring before the alarm does not wake a sleeper who joins an older wait', 
   expect(late).toHaveBeenCalledTimes(1);
 });
 
-test('a sleeper who has left is not woken, not even by one who wakes before', async () => {
+test('a sleeper that has left is not woken, even if another sleeper removes it while waking', async () => {
   const door = bell();
   const [gone, cancelled] = [vi.fn(), vi.fn()];
   door.onRing(door.alarm(), gone)();

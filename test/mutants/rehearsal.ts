@@ -6,7 +6,7 @@ import { Death, type Recorder } from './recorder.ts';
 /** Threads at once. */
 const THREADS = 3;
 
-/** How often something comes between, and whether threads die of it: one time in so many. */
+/** How often another thread interrupts a call, and how often a thread dies: once in n times. */
 export interface Turmoil {
   readonly stops: number;
   readonly deaths: number;

@@ -47,7 +47,7 @@ test('types, imports and first values of variables are left alone', () => {
   expect(changes("import { a } from './a';\nlet last: Ticks<1> = 0;")).toEqual([]);
 });
 
-test('the same change in a function is told by its occurrence, whatever its line', () => {
+test('equal changes in a function are numbered by occurrence, whatever their lines', () => {
   const transformation = new Transformation(OPTIONS);
   transformation.transform('engine/some.ts', 'function f(): i32 {\n return -a\n + -a; }');
   const negations = transformation.mutants.filter(({ original }) => original === '-a');

@@ -33,7 +33,7 @@ const REMOVED = '(removed)';
 export interface TransformationOptions {
   /** Whether to leave a mutant out. */
   readonly dropped: (number: number) => boolean;
-  /** Whether branches are told as well. */
+  /** Whether to report which branches are taken. */
   readonly isTraced: boolean;
   /** Names of constants that are 0. */
   readonly zeros: ReadonlySet<string>;

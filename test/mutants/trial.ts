@@ -2,7 +2,7 @@ import { type Modules, NONE, newMemory } from './engine.ts';
 import { Player } from './player.ts';
 import type { Scene } from './scene.ts';
 
-/** By what a mutant is told from the engine. */
+/** The difference that kills a mutant. */
 export type Fate = 'answer' | 'memory' | 'accesses' | 'endless' | 'survived';
 
 /** Plays scenes with a mutant and with the engine itself, side by side. */

@@ -24,7 +24,7 @@ export interface AllocatingJob {
     | 'a sliding log refuses'
     | 'a Sometimes counts'
     | 'an object';
-  /** In so many at most. */
+  /** The most calls to try. */
   readonly calls: number;
   /** Looks no further once a call allocates less. */
   readonly enough: number;

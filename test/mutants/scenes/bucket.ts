@@ -20,11 +20,11 @@ import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
 const YEAR_US = 365.25 * 86_400e6;
 
-/** What happens more often than usual. */
+/** How often rare events happen in a scene. */
 export interface Mood {
-  /** One call in so many puts another limit in force, */
+  /** On average every nth call reconfigures. */
   readonly changes: number;
-  /** or finds nonsense in memory. */
+  /** On average every nth call finds damaged memory. */
   readonly damage: number;
   /** Rates and bursts at the ends of their range, and debts as large as can be. */
   readonly isExtreme: boolean;
