@@ -1,25 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
 
-const SRC = fileURLToPath(new URL('src/', import.meta.url));
+const BESIDE = fileURLToPath(new URL('src/cli/beside.ts', import.meta.url));
 
 /**
  * Threads and pages can't run TypeScript: those that sources under test start or write run what the
- * build compiled.
+ * build put beside the bundled command.
  */
-const compiledCode: Plugin = {
-  name: 'compiled-code',
+const builtCode: Plugin = {
+  name: 'built-code',
   enforce: 'pre',
   transform(code, id) {
-    if (!id.startsWith(SRC)) return undefined;
-    if (id.endsWith('/report/render.ts')) {
-      return {
-        code: code.replace("'./charts.js'", "'../../../dist/src/cli/report/charts.js'"),
-        map: null,
-      };
-    }
-    if (!code.includes('../workers/')) return undefined;
-    return { code: code.replaceAll(/'((?:\.\.\/)+)workers\//g, "'$1dist/workers/"), map: null };
+    if (id !== BESIDE) return undefined;
+    return { code: code.replace('`./', '`../../lib/cli/'), map: null };
   },
 };
 
@@ -28,20 +21,20 @@ const compiledCode: Plugin = {
  * themselves to get into each other's way.
  */
 const ONE_BY_ONE = [
-  'test/cli/load/{command,fleet.e2e,load-thread,load.e2e,run.e2e}.test.ts',
+  'test/cli/load/{command,fleet.e2e,load-thread,load.e2e}.test.ts',
   'test/integrations/{opentelemetry,piscina,prometheus}.test.ts',
   'test/integrations/redis/{clock-steps,failures,fleet-servers,fleet-threads}.test.ts',
   'test/integrations/redis/redis-token-bucket.test.ts',
   'test/kernel/window-threads.test.ts',
   'test/limiters/{allocation,keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
-  'test/limiters/{reconfigure-waits,threads,wait-threads}.test.ts',
+  'test/limiters/{reconfigure-waits,several-limits-threads,threads,wait-threads}.test.ts',
   'test/memory/{handle,handle-travel,region}.test.ts',
   'test/time/{manual-clock,ticker-thread}.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
 
 export default defineConfig({
-  plugins: [compiledCode],
+  plugins: [builtCode],
   test: {
     projects: [
       {

@@ -26,7 +26,7 @@ export interface Generator {
 }
 
 // Relative to dist/bench.
-const CLI = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
+const CLI = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url));
 
 /** The fields of `zerotime load --json` used here. */
 interface LoadReport {

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { describeMachine } from './machine.ts';
 import { benchFleet } from './parts/fleet.ts';
 import { benchKeyed } from './parts/keyed.ts';
+import { benchLimits } from './parts/limits.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
 import { benchPacing } from './parts/pacing.ts';
@@ -19,6 +20,7 @@ import { FULL, type Settings, SHORT } from './settings.ts';
 const PARTS = {
   threads: benchThreads,
   single: benchSingleThread,
+  limits: benchLimits,
   keyed: benchKeyed,
   memory: benchMemory,
   waits: benchWaits,
@@ -37,6 +39,7 @@ const NOTES = `
 Parts:
   threads   calls on one shared bucket from 1, 2 and 4 threads, compared with C++, Go and npm
   single    the cost of each operation on one thread
+  limits    several limits in one bucket, compared with one limit and with allOf
   keyed     a bucket per key, by number of keys
   memory    bytes per limiter and per key
   waits     how late a waiter wakes

@@ -1,10 +1,16 @@
-import { attach, TickerClock, TokenBucket, type TokenBucketOptions } from '../src/index.ts';
+import { attach, type ContinuousLimit, TickerClock, TokenBucket } from '../src/index.ts';
+
+/** The limit of a load, and whether to count calls. */
+interface BenchLimit extends ContinuousLimit {
+  readonly initial: number;
+  readonly stats?: boolean;
+}
 
 /** One way to take a token from a shared bucket. */
 export interface Variant {
   readonly name: string;
   /** Creates the bucket once, in the main thread. */
-  readonly create: (limit: TokenBucketOptions) => TokenBucket | Promise<TokenBucket>;
+  readonly create: (limit: BenchLimit) => TokenBucket | Promise<TokenBucket>;
   /** Returns the call to measure, in each thread. */
   readonly open: (handle: TokenBucket['handle']) => () => boolean;
 }
@@ -44,3 +50,22 @@ export const LEASED: Variant = {
 
 /** The measured variants. aims.ts refers to them by name. */
 export const VARIANTS: readonly Variant[] = [PLAIN, ATOMICS, TICKER, LEASED];
+
+/** A bucket with several limits, each that of the load. */
+function several(count: number): Variant {
+  return {
+    name: `zerotime, ${count} limits`,
+    create: ({ rate, burst, ...others }) =>
+      TokenBucket.create({
+        limits: Array.from({ length: count }, () => ({ rate, burst })),
+        ...others,
+      }),
+    open: tryConsume,
+  };
+}
+
+export const TWO_LIMITS = several(2);
+export const EIGHT_LIMITS = several(8);
+
+/** All variants that a worker can be asked for. */
+export const ALL_VARIANTS: readonly Variant[] = [...VARIANTS, TWO_LIMITS, EIGHT_LIMITS];

@@ -4,11 +4,16 @@ export type RateLimitErrorCode =
   | 'ERR_RATE_LIMIT_TIMEOUT'
   | 'ERR_REGION_FULL'
   | 'ERR_RECONFIGURE_BUSY'
+  | 'ERR_BUCKET_BUSY'
   | 'ERR_STATS_DISABLED'
+  | 'ERR_CANNOT_BLOCK'
+  | 'ERR_NO_SHARED_MEMORY'
   | 'ERR_QUEUE_FULL'
   | 'ERR_UNREACHABLE'
   | 'ERR_KEY_INVALID'
-  | 'ERR_FLEET_CLOSED';
+  | 'ERR_FLEET_CLOSED'
+  | 'ERR_PERMIT_RELEASED'
+  | 'ERR_PERMIT_EXPIRED';
 
 /**
  * Thrown when a valid request cannot be granted. `code` has the reason:
@@ -20,12 +25,20 @@ export type RateLimitErrorCode =
  * - `ERR_REGION_FULL`: the region has no room for another limiter.
  * - `ERR_RECONFIGURE_BUSY`: all configuration records are claimed, by other `reconfigure` calls or
  *   by threads terminated during one. The limit does not change.
+ * - `ERR_BUCKET_BUSY`: a bucket with several limits has no free slot: about 60 threads are in the
+ *   middle of a call, or were terminated there. Nothing was taken.
  * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
- * - `ERR_QUEUE_FULL`: `maxQueue` tasks of `zerotime/piscina` are already waiting.
+ * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
+ * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.
+ * - `ERR_QUEUE_FULL`: as many callers of `wait` are already waiting as `maxWaiting` allows, or as
+ *   many tasks of `zerotime/piscina` as `maxQueue` does. Nothing was taken.
  * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time; `cause` has the
  *   reason. The server may have executed the call, but nothing was admitted.
  * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds a value that is not a bucket.
  * - `ERR_FLEET_CLOSED`: `wait` on a fleet bucket of `zerotime/redis` that was closed.
+ * - `ERR_PERMIT_RELEASED`: `release` of a permit that was released before.
+ * - `ERR_PERMIT_EXPIRED`: `release` of a permit that was held longer than `holdMs`. It is not yours
+ *   any more, and another caller may have it.
  */
 export class RateLimitError extends Error {
   /** Identifies the class where `instanceof` cannot: across threads or copies of the package. */

@@ -4,15 +4,13 @@ export {
   RateLimitError,
   type RateLimitErrorCode,
 } from './errors.ts';
-export type { LimiterStats } from './kernel/bucket/kernel.ts';
 export type { WhenFull } from './kernel/constants.ts';
-export type { KeyedStats } from './kernel/keyed/host.ts';
 export type { Key } from './kernel/keyed/message.ts';
 export { allOf } from './limiters/all-of.ts';
 export { attach } from './limiters/attach.ts';
 export { Bucket } from './limiters/bucket.ts';
 export { BucketCalls, REFUSED } from './limiters/bucket-calls.ts';
-export type { Decision } from './limiters/decision.ts';
+export type { Decision, LimitState } from './limiters/decision.ts';
 export { FixedWindow, type FixedWindowOptions } from './limiters/fixed-window.ts';
 export {
   type HeaderOptions,
@@ -20,19 +18,45 @@ export {
   rateLimitHeaders,
 } from './limiters/headers.ts';
 export type { KeyBucket } from './limiters/key-bucket.ts';
-export { KeyedTokenBucket, type KeyedTokenBucketOptions } from './limiters/keyed-token-bucket.ts';
+export type { KeyWindow } from './limiters/key-window.ts';
+export { KeyedFixedWindow } from './limiters/keyed-fixed-window.ts';
+export type { KeyedLimitChange, KeyedTokenBucketOptions } from './limiters/keyed-limits.ts';
+export { KeyedTokenBucket } from './limiters/keyed-token-bucket.ts';
+export type {
+  KeyedFixedWindowOptions,
+  KeyedWindowChange,
+} from './limiters/keyed-window-limits.ts';
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export { Lease, type LeaseOptions } from './limiters/lease.ts';
 export type { BucketLimit, ContinuousLimit, LimitChange, QuantumLimit } from './limiters/limit.ts';
-export type { Grant, Limiter, WaitOptions } from './limiters/limiter.ts';
+export type {
+  BlockingWaitOptions,
+  Grant,
+  Limiter,
+  Waited,
+  WaitOptions,
+} from './limiters/limiter.ts';
 export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
+export type { Permit } from './limiters/permit.ts';
+export { RefundableWindowLimiter } from './limiters/refundable-window.ts';
 export type { Reservation } from './limiters/reservation.ts';
+export { Semaphore } from './limiters/semaphore.ts';
+export type {
+  AcquireOptions,
+  RunOptions,
+  SemaphoreOptions,
+  WatchedWorker,
+} from './limiters/semaphore-options.ts';
+export type { LimitsChange, SeveralLimits } from './limiters/several-limits.ts';
 export { SlidingLog, type SlidingLogOptions } from './limiters/sliding-log.ts';
 export { SlidingWindow, type SlidingWindowOptions } from './limiters/sliding-window.ts';
 export { Sometimes, type SometimesOptions } from './limiters/sometimes.ts';
+export type { KeyedStats, LimiterStats } from './limiters/stats.ts';
+export type { TableOptions } from './limiters/table-options.ts';
+export type { TierOptions } from './limiters/tiers.ts';
 export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
-export { WindowLimiter } from './limiters/window.ts';
+export { type WindowChange, WindowLimiter } from './limiters/window.ts';
 export type { KernelName } from './memory/handle.ts';
 export {
   Region,

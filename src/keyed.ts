@@ -2,8 +2,15 @@
 export {
   type Key,
   type KeyBucket,
+  KeyedFixedWindow,
+  type KeyedFixedWindowOptions,
+  type KeyedLimitChange,
   type KeyedStats,
   KeyedTokenBucket,
   type KeyedTokenBucketOptions,
+  type KeyedWindowChange,
+  type KeyWindow,
+  type TableOptions,
+  type TierOptions,
   type WhenFull,
 } from './index.ts';

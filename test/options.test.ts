@@ -31,7 +31,7 @@ const OPTIONS: readonly Bad[] = [
   [token({ rate: Symbol('ten'), burst: 1 }), TypeError, `${ANY_RATE}, got Symbol(ten)`],
   [token({ rate: [10], burst: 1 }), TypeError, `${ANY_RATE}, got an array`],
   [token({ rate: () => 10, burst: 1 }), TypeError, `${ANY_RATE}, got a function`],
-  [token({ rate: 0, burst: 1 }), RangeError, `${ANY_RATE}, got 0`],
+  [token({ rate: -0.5, burst: 1 }), RangeError, `${ANY_RATE}, got -0.5`],
   [token({ rate: -1, burst: 1 }), RangeError, `${ANY_RATE}, got -1`],
   [token({ rate: 0.9e-6, burst: 1 }), RangeError, `${ANY_RATE}, got 9e-7`],
   [token({ rate: 4.1e9, burst: 1 }), RangeError, `${ANY_RATE}, got 4100000000`],
@@ -81,7 +81,7 @@ const OPTIONS: readonly Bad[] = [
     'burst must be a number greater',
   ],
   [leaky(null), TypeError, 'options must be an object, got null'],
-  [leaky({ rate: 0 }), RangeError, `${ANY_RATE}, got 0`],
+  [leaky({ rate: 1e-7 }), RangeError, `${ANY_RATE}, got 1e-7`],
   [leaky({ rate: 10, slack: -1 }), RangeError, 'slack must be a number at least 0, got -1'],
   [leaky({ rate: 10, slack: '1' }), TypeError, 'slack must be a number at least 0, got "1"'],
   [leaky({ rate: 10, slack: Infinity }), RangeError, 'slack must be a number at least 0'],
@@ -188,7 +188,7 @@ describe('an argument that is none is refused by an error that names it, its bou
     const region = Region.create();
     const before = region.bytesFree;
     for (const [call] of OPTIONS) expect(call).toThrow();
-    expect(token({ rate: 0, burst: 1, region })).toThrow();
+    expect(token({ rate: -1, burst: 1, region })).toThrow();
     expect(token({ rate: 1, burst: 1, initial: 2, region })).toThrow();
     expect(token({ rate: 1, burst: 1, stats: 'yes', region })).toThrow();
     expect(region.bytesFree).toBe(before);

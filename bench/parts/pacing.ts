@@ -11,7 +11,7 @@ const AIM_PERCENT = 1;
 /** Waits for consecutive slots and compares their distances with the interval. */
 async function measurePace(
   name: string,
-  waitOnce: (pace: LeakyBucket) => Promise<void> | boolean,
+  waitOnce: (pace: LeakyBucket) => Promise<unknown> | boolean,
   ms: number,
 ): Promise<string[]> {
   const pace = LeakyBucket.create({ rate: RATE });

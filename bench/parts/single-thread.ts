@@ -14,14 +14,24 @@ import { CALL_HEAD, CALLS_PER_SAMPLE, CallBench } from '../calls.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 
+const ONE = 'tryConsume, admits';
+const TWO = 'allOf two buckets';
+/** At most this many times the call of one bucket. */
+const AIM_TWO = 2.2;
+
+/** Admits every call. */
+function plentiful(): TokenBucket {
+  return TokenBucket.create({ rate: 1e9, burst: 1e12, initial: 5e11 });
+}
+
 function addCalls(bench: CallBench): void {
-  const plenty = TokenBucket.create({ rate: 1e9, burst: 1e12, initial: 5e11 });
+  const plenty = plentiful();
   const empty = TokenBucket.create({ rate: 1e-3, burst: 1, initial: 0 });
   const changing = TokenBucket.create({ rate: 1e9, burst: 1e9 });
   let rate = 1e9;
   bench.add('nothing (the loop alone)', () => 0);
   bench.add('clock.now', () => systemClock.now());
-  bench.add('tryConsume, admits', () => plenty.tryConsume());
+  bench.add(ONE, () => plenty.tryConsume());
   bench.add('tryConsume, refuses', () => empty.tryConsume());
   bench.add('acquire', () => plenty.acquire(1, 1000));
   bench.add('consumeOrDrain, all there', () => plenty.consumeOrDrain(8));
@@ -46,6 +56,7 @@ function addLimiters(bench: CallBench): void {
   const sliding = SlidingWindow.create({ limit: 1e8, intervalMs: 1000 });
   const log = SlidingLog.create({ limit: 100_000, intervalMs: 1 });
   const both = allOf(TokenBucket.create({ rate: 1e9, burst: 1e9 }), fixed);
+  const two = allOf(plentiful(), plentiful());
   const sometimes = Sometimes.create({ first: 1, intervalMs: 1000 });
   const keyed = KeyedTokenBucket.create({ rate: 1e9, burst: 1e9, capacity: 1000 });
   bench.add('LeakyBucket, tryConsume', () => leaky.tryConsume());
@@ -53,6 +64,7 @@ function addLimiters(bench: CallBench): void {
   bench.add('SlidingWindow, tryConsume', () => sliding.tryConsume());
   bench.add('SlidingLog, tryConsume', () => log.tryConsume());
   bench.add('allOf a bucket and a window', () => both.tryConsume());
+  bench.add(TWO, () => two.tryConsume());
   bench.add('Sometimes, isDue', () => sometimes.isDue());
   bench.add('KeyedTokenBucket, one key', () => keyed.tryConsume('user-000000000000001'));
 }
@@ -62,11 +74,20 @@ export async function benchSingleThread(settings: Settings): Promise<Section> {
   const bench = new CallBench(settings.taskMs);
   addCalls(bench);
   addLimiters(bench);
+  const rows = bench.rows();
+  const median = (name: string) => Number(rows.find(([call]) => call === name)?.[1]);
   return {
     title: 'One call',
     text: `Nanoseconds for a call with its clock reading, where nobody contends; \`clock.now\` shows what that takes.
 A sample is the average of ${CALLS_PER_SAMPLE} calls.`,
     head: CALL_HEAD,
-    rows: bench.rows(),
+    rows,
+    aims: [
+      {
+        measure: `${TWO}, times one bucket`,
+        measured: (median(TWO) / median(ONE)).toFixed(2),
+        aim: `at most ${AIM_TWO}`,
+      },
+    ],
   };
 }

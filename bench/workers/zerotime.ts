@@ -1,7 +1,7 @@
 import type { TokenBucket } from '../../src/index.ts';
 import { calling } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
-import { VARIANTS } from '../variants.ts';
+import { ALL_VARIANTS } from '../variants.ts';
 
 /** The variant's name and its bucket. */
 export interface VariantData {
@@ -10,7 +10,7 @@ export interface VariantData {
 }
 
 await consumeBehindGate(({ name, handle }: VariantData) => {
-  const variant = VARIANTS.find((one) => one.name === name);
+  const variant = ALL_VARIANTS.find((one) => one.name === name);
   if (variant === undefined) throw new Error(`there is no variant ${name}`);
   return calling(variant.open(handle));
 });

@@ -4,8 +4,8 @@ import { Command } from 'commander';
 import { loadCommand } from './load/command.ts';
 import { simulateCommand } from './simulate/command.ts';
 
-// Relative to dist/src/cli, where this runs.
-const MANIFEST = new URL('../../../package.json', import.meta.url);
+// Relative to lib/cli, where this runs.
+const MANIFEST = new URL('../../package.json', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
 
 await new Command('zerotime')

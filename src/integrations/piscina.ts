@@ -1,7 +1,7 @@
 // Entry point `zerotime/piscina`. It imports only types from piscina: you create the pool.
 import type { Piscina } from 'piscina';
 import { RateLimitError } from '../errors.ts';
-import type { Limiter } from '../limiters/limiter.ts';
+import type { Limiter, WaitOptions } from '../limiters/limiter.ts';
 import { timedOut } from '../limiters/waiting.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
 import { onAbort } from '../time/on-abort.ts';
@@ -12,7 +12,10 @@ import { Turn, Turnstile } from './turnstile.ts';
 export type RunOptions = NonNullable<Parameters<Piscina['run']>[1]>;
 
 /** The limiter methods that {@link throttle} needs. Every zerotime limiter has them. */
-export type TaskLimiter = Pick<Limiter, 'clock' | 'tryConsume' | 'wait'>;
+export interface TaskLimiter extends Pick<Limiter, 'clock' | 'tryConsume'> {
+  /** Waits until `n` tokens are available, and takes them. */
+  wait(n?: number, options?: WaitOptions): Promise<unknown>;
+}
 
 /** How many tasks may wait to start, and for how long. */
 export interface ThrottleOptions {

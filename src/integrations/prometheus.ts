@@ -1,8 +1,8 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
-import type { LimiterStats } from '../kernel/bucket/kernel.ts';
-import type { KeyedStats } from '../kernel/keyed/host.ts';
+import type { KeyedFixedWindow } from '../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
+import type { KeyedStats, LimiterStats } from '../limiters/stats.ts';
 import { checkObject, shown } from '../options.ts';
 
 /** A limiter with counters: any bucket, window or log created with `stats: true`. */
@@ -20,9 +20,9 @@ export interface CountedLimiter {
 }
 
 /**
- * A limiter that {@link LimiterMetrics} can export. A keyed token bucket also counts its entries.
+ * A limiter that {@link LimiterMetrics} can export. A keyed one also counts its entries.
  */
-export type MeasuredLimiter = CountedLimiter | KeyedTokenBucket;
+export type MeasuredLimiter = CountedLimiter | KeyedTokenBucket | KeyedFixedWindow;
 
 /** The registry and the metric name prefix. */
 export interface LimiterMetricsOptions {
@@ -88,10 +88,18 @@ const GAUGES: readonly Series[] = [
     help: 'Tokens promised to waiting callers.',
     value: ({ debt }) => debt,
   },
+  {
+    name: 'waiting_callers',
+    help: 'Callers waiting in the thread that exports.',
+    value: ({ waiting }) => waiting,
+  },
   { name: 'entries', help: 'Keys whose bucket is not full.', value: ({ entries }) => entries },
 ];
 
 function readingOf(limiter: MeasuredLimiter): Reading {
+  if ('intervalMs' in limiter && 'for' in limiter) {
+    return { ...limiter.stats(), burst: limiter.limit };
+  }
   const { rate } = limiter;
   if ('for' in limiter) return { ...limiter.stats(), rate, burst: limiter.burst };
   const balance = limiter.balance?.();

@@ -16,6 +16,7 @@ const WORDS = 3;
 export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
   const words = new BigInt64Array(WORDS);
   const halves = new Int32Array(words.buffer);
+  const doubles = new Float64Array(words.buffer);
   // No index below is out of bounds: the engine's cell lies within the region.
   const [low, high] = [LOW_HALF, HIGH_HALF];
   let lastHigh = 0;
@@ -50,6 +51,15 @@ export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
       add32: (at, amount) => Atomics.add(i32, at >> 2, amount),
       and32(at, mask) {
         Atomics.and(i32, at >> 2, mask);
+      },
+      peek64(at) {
+        lastHigh = Atomics.load(i32, (at >> 2) + high);
+        return Atomics.load(i32, (at >> 2) + low);
+      },
+      peekF64(at) {
+        halves[high] = Atomics.load(i32, (at >> 2) + high);
+        halves[low] = Atomics.load(i32, (at >> 2) + low);
+        return doubles[0] as number;
       },
       readF64: (at) => f64[at >> 3] as number,
       writeF64(at, value) {

@@ -21,6 +21,17 @@ export const MAX_ORIGIN_TICKS = 2 ** 40;
 export const SAME_INTERVAL = 2 ** -40;
 /** A claim takes microseconds; this many attempts outlast a claimant that was preempted. */
 export const CLAIM_ATTEMPTS = 1_000_000;
+/** A return of tokens does without a record of its own after this many attempts. */
+export const RETURN_ATTEMPTS = 1000;
+
+// Composite buckets.
+
+/** The states of a slot. A held slot is the live one, or belongs to one thread. */
+export const SLOT_STATE = { free: 0, held: 1 } as const;
+/** Slots below this number may stay with a thread between its calls; the others change hands. */
+export const KEPT_SLOTS = 32;
+/** Passes over all slots before a call gives up: far longer than a thread holds a slot. */
+export const SLOT_ATTEMPTS = 100_000;
 
 // Windows and logs.
 
@@ -30,7 +41,16 @@ export const WINDOW_TICKS_PER_MICRO = 16;
  * Time is clamped to plus or minus this tick: 17.8 years, minus the most that rounding up to the
  * largest unit can add. Beyond it, the number of a window or slot would not fit into the word.
  */
-export const LAST_TICK = 2 ** 53 - 2 ** 21;
+export const LAST_TICK = 2 ** 53 - 2 ** 24;
+/** Counts of up to this many bits leave enough of a word for 2^53 ticks. */
+export const EXACT_COUNT_BITS = 7;
+/** A number of tokens above every limit. */
+export const ABOVE_ANY_LIMIT = 2 ** 30;
+/**
+ * Windows of successive records start at different numbers, so that a word does not recur while a
+ * thread is stalled.
+ */
+export const START_PLACES = 1021;
 /** The number of the first slot; 0 marks a place in the ring that was never written. */
 export const FIRST_SLOT = 1;
 
@@ -42,7 +62,13 @@ export const WINDOW_OUTCOME = {
   newSlot: -2,
   /** The word is invalid. */
   damaged: -3,
+  /** Another configuration record is live: read it and call again. */
+  changed: -4,
+  /** All configuration records are claimed. */
+  busy: -5,
 } as const;
+/** Added to the number of tokens if the call opened a window. */
+export const OPENED = 2 ** 30;
 
 // Keyed tables.
 
@@ -90,3 +116,21 @@ export const PATIENCE = 200;
 /** The last tick that fits into a state word: 8.9 years. Time is clamped to it. */
 export const LAST_TICKS = 2 ** 60 - 2 ** 8;
 export const FIRST_TICKS = -(2 ** 59);
+
+/** The ticks per microsecond to which a change of a table's limits may move its clock. */
+export const TABLE_SPEED = { least: 1, most: 2 ** 15 } as const;
+
+// Semaphores.
+
+/** The most permits of a semaphore: 17 bits of its word hold them, signed. */
+export const MAX_PERMITS = 65_535;
+/** The states of a seat. */
+export const SEAT_STATE = { free: 0, asked: 1, held: 2, changing: 3 } as const;
+/** What the last exchange of a semaphore's word did to the seat that it names. */
+export const SEAT_CHANGE = { joined: 0, granted: 1, returned: 2, changed: 3 } as const;
+/** The answers of `semaphoreTake` and `semaphoreJoin` other than a seat. */
+export const NO_PERMIT = { refused: -1, behind: -2, noSeat: -3 } as const;
+/** The answers of `semaphoreServe` other than an owner to wake. */
+export const SERVED = { nobody: -1, waiting: -2 } as const;
+/** Units of a due instant in a millisecond. */
+export const DUE_PER_MS = 16;

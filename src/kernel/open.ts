@@ -6,7 +6,7 @@ import { accessesTo } from './accesses.ts';
 
 /** A module of the engine as written by build.mjs. */
 interface Build {
-  /** The binary, in base64. */
+  /** The binary, in hexadecimal: compression finds its repetitions, which base64 hides. */
   readonly wasm: string;
   /** The same module as a JavaScript function from imports to exports. */
   readonly instantiate: (imports: object) => unknown;
@@ -39,17 +39,28 @@ export function wantedKernel(asked: KernelName | undefined): KernelName {
   return asked ?? fromEnvironment() ?? 'wasm';
 }
 
+function bytesOf(hex: string): Uint8Array {
+  // 100 times as fast as the loop, where it exists.
+  if (globalThis.Buffer !== undefined) return globalThis.Buffer.from(hex, 'hex');
+  const byteAt = (_: unknown, index: number) =>
+    Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16);
+  return Uint8Array.from({ length: hex.length / 2 }, byteAt);
+}
+
 /** A module of the engine: WebAssembly if wanted and possible, JavaScript otherwise. */
 export class EngineModule<Engine> {
   readonly #build: Build;
+  readonly #imports: Imports;
   /** Compiled on first use, at most once per thread; null if compilation fails. */
   #compiled: object | null | undefined;
 
   /** By memory and target. */
   readonly #instances = new WeakMap<object, Map<KernelName, SharedInstance<Engine>>>();
 
-  constructor(build: Build) {
+  /** Every instance gets these imports unless it is opened with its own. */
+  constructor(build: Build, imports: Imports = {}) {
     this.#build = build;
+    this.#imports = imports;
   }
 
   /** The instance shared by a region's limiters: it holds the results of one call at a time. */
@@ -68,7 +79,7 @@ export class EngineModule<Engine> {
   }
 
   /** Opens an instance on a region's memory. */
-  open(region: Region, wanted: KernelName, imports: Imports = {}): Opened<Engine> {
+  open(region: Region, wanted: KernelName, imports: Imports = this.#imports): Opened<Engine> {
     if (wanted === 'wasm') {
       const { memory } = region;
       // A plain SharedArrayBuffer cannot be imported as a WebAssembly.Memory.
@@ -103,8 +114,7 @@ export class EngineModule<Engine> {
   #compile(): object | null {
     if (webAssembly === undefined) return null;
     try {
-      const bytes = Uint8Array.from(atob(this.#build.wasm), (byte) => byte.charCodeAt(0));
-      return new webAssembly.Module(bytes);
+      return new webAssembly.Module(bytesOf(this.#build.wasm));
     } catch {
       // The runtime lacks WebAssembly threads, or a security policy forbids compilation.
       return null;

@@ -1,61 +1,146 @@
 import { checkTokens, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
-import type { Grant, Limiter, WaitOptions } from './limiter.ts';
+import { Described, type Description } from './described.ts';
+import type { BlockingWaitOptions, Limiter, Waited, WaitOptions } from './limiter.ts';
+import { Line } from './line.ts';
 import { watch } from './moving-sleep.ts';
-import { type Attempt, checkWait, type Refusal, retry, retrySync } from './waiting.ts';
+import { isPart, Member } from './part.ts';
+import { checkWait, type Refusal, type Source, waitHere } from './waiting.ts';
+import { checkWhole } from './window.ts';
 
 /** Several limiters that must all admit a call. See {@link allOf}. */
-class CombinedLimiter implements Limiter {
+class CombinedLimiter extends Described implements Limiter {
   readonly clock: Clock;
-  readonly #parts: readonly Limiter[];
+  readonly #members: readonly Member[];
+  /** Members that take back any tokens. The one that refused last is first. */
+  readonly #exact: Member[];
+  /** Members from which tokens may lapse, taken last; those that never take back come at the end. */
+  readonly #lossy: readonly Member[];
+  /** A lossy member that refused last. It is asked first, so that nothing has to be taken back. */
+  #refuser: Member | undefined;
+  readonly #source: Source;
+  readonly #line: Line;
 
-  constructor(first: Limiter, parts: readonly Limiter[]) {
-    this.clock = first.clock;
-    // Flattened, so that `resetMs` is exact: a combined limiter's limit is only its smallest.
-    this.#parts = parts.flatMap((part) => (part instanceof CombinedLimiter ? part.#parts : [part]));
+  constructor(clock: Clock, members: readonly Member[]) {
+    super();
+    this.clock = clock;
+    this.#members = members;
+    const thatTakeBack = (what: string) => members.filter(({ part }) => part.takeback === what);
+    this.#exact = thatTakeBack('any');
+    this.#lossy = [...thatTakeBack('current'), ...thatTakeBack('none')];
+    const limitOf = () => this.limit;
+    this.#source = {
+      attempt: (n) => (this.#take(n) ? undefined : this.#look(n)),
+      look: (n) => this.#look(n),
+      get limit() {
+        return limitOf();
+      },
+    };
+    this.#line = new Line(clock, this.#source);
   }
 
-  #least(of: (part: Limiter) => number): number {
-    return Math.min(...this.#parts.map(of));
+  /** The members of several limiters, without the combinations that they may be in. */
+  static membersOf(limiters: readonly Limiter[]): Member[] {
+    const members: Member[] = [];
+    const add = (limiter: Limiter, times: number) => {
+      if (limiter instanceof CombinedLimiter) {
+        for (const { part, times } of limiter.#members) add(part, times);
+        return;
+      }
+      if (!isPart(limiter)) return;
+      const member = new Member(limiter);
+      const same = members.find((known) => known.isSameAs(member));
+      if (same === undefined) {
+        member.repeat(times - 1);
+        members.push(member);
+      } else {
+        same.repeat(times);
+      }
+    };
+    for (const limiter of limiters) add(limiter, 1);
+    return members;
   }
 
-  #most(of: (part: Limiter) => number): number {
-    return Math.max(...this.#parts.map(of));
+  #check(n: unknown): number {
+    return this.#lossy.length === 0 ? checkTokens('n', n) : checkWhole(n);
+  }
+
+  #least(of: (member: Member) => number): number {
+    return Math.min(...this.#members.map(of));
+  }
+
+  #most(of: (member: Member) => number): number {
+    return Math.max(...this.#members.map(of));
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const shown = ({ part, times }: Member) => (times === 1 ? `${part}` : `${times} x ${part}`);
+    return ['allOf', Object.fromEntries(this.#members.map((part, index) => [index, shown(part)]))];
   }
 
   get limit(): number {
-    return this.#least((part) => part.limit);
+    return this.#least((member) => member.share(member.part.limit));
   }
 
   available(): number {
-    return this.#least((part) => part.available());
+    return this.#least((member) => member.share(member.part.available()));
   }
 
   timeUntil(tokens: number): number {
-    return this.#most((part) => part.timeUntil(tokens));
+    checkTokens('tokens', tokens);
+    return this.#most((member) => member.timeUntil(tokens));
   }
 
-  take(n: number): Grant | undefined {
-    checkTokens('n', n);
-    // Checking first means that a refusal has nothing to return, unless another thread intervenes:
-    // then each grant is cancelled, which succeeds only if nobody has taken tokens after it.
-    if (this.timeUntil(n) > 0) return undefined;
-    const grants: Grant[] = [];
-    const cancel = () => grants.reduceRight((all, grant) => grant.cancel() && all, true);
-    for (const part of this.#parts) {
-      const grant = part.take(n);
-      if (grant === undefined) {
-        cancel();
-        return undefined;
-      }
-      grants.push(grant);
+  /** Takes from all members, or from none. Looks only at what has refused before. */
+  #take(n: number): boolean {
+    if (n === 0) return true;
+    if (this.#refuser !== undefined && this.#refuser.timeUntil(n) > 0) return false;
+    const exact = this.#exact;
+    // One reading for all: an older one can only admit less.
+    const nowUs = exact.length === 0 ? 0 : this.clock.now();
+    for (let i = 0; i < exact.length; i++) {
+      const member = exact[i] as Member; // i is less than the length
+      if (member.takeAt(nowUs, n)) continue;
+      this.#giveBack(n, i);
+      exact.splice(i, 1);
+      exact.unshift(member);
+      return false;
     }
-    return { cancel };
+    this.#refuser = this.#lossyRefuser(n);
+    if (this.#refuser === undefined) return true;
+    this.#giveBack(n, exact.length);
+    return false;
+  }
+
+  /** Takes from the lossy members, or returns the one that refuses. */
+  #lossyRefuser(n: number): Member | undefined {
+    const lossy = this.#lossy;
+    const [first] = lossy;
+    if (first === undefined) return undefined;
+    if (lossy.length === 1) return first.takeAt(0, n) ? undefined : first;
+    // What is taken from the first may lapse if a later one refuses.
+    const foreseen = lossy.find((member, i) => i > 0 && member.timeUntil(n) > 0);
+    if (foreseen !== undefined) return foreseen;
+    const receipts: (object | undefined)[] = [];
+    for (const member of lossy) {
+      if (!member.takeAt(0, n)) {
+        for (const [i, receipt] of receipts.entries()) lossy[i]?.giveBack(n, receipt);
+        return member;
+      }
+      receipts.push(member.part.receipt());
+    }
+    return undefined;
+  }
+
+  /** Returns what was taken from the first `count` of the exact members. */
+  #giveBack(n: number, count: number): void {
+    for (let i = 0; i < count; i++) this.#exact[i]?.giveBack(n);
   }
 
   tryConsume(n = 1): boolean {
-    return this.take(n) !== undefined;
+    return this.#take(this.#check(n));
   }
 
   decide(n = 1): Decision {
@@ -65,31 +150,36 @@ class CombinedLimiter implements Limiter {
       limit: this.limit,
       remaining: Math.floor(this.available()),
       retryAfterMs: allowed ? 0 : this.timeUntil(n),
-      resetMs: this.#most((part) => part.timeUntil(part.limit)),
+      resetMs: this.#most(({ part }) => part.timeUntil(part.limit)),
     };
   }
 
-  async wait(n = 1, options: WaitOptions = {}): Promise<void> {
-    await retry(this.clock, this.#attempt, n, this.limit, checkWait(options));
+  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
+    return this.#line.wait(this.#check(n), checkWait(options));
   }
 
-  waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
-    return retrySync(this.clock, this.#attempt, n, this.limit, checkWait(options));
+  waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
+    return waitHere(this.clock, this.#source, this.#check(n), checkWait(options));
   }
 
-  readonly #attempt: Attempt = (n) => {
-    if (this.take(n) !== undefined) return undefined;
-    // If another thread intervened between check and take, a retry may succeed at once.
-    return this.#refusal(n);
-  };
+  get waiting(): number {
+    return this.#line.length;
+  }
 
-  /** Watches the slowest part: changing another part's limit cannot end the wait sooner. */
-  #refusal(n: number): Refusal {
-    const [slowest] = this.#parts
-      .map((part) => [part, part.timeUntil(n)] as const)
-      .reduce((most, next) => (next[1] > most[1] ? next : most));
-    const watched = slowest.changes && watch(slowest.changes);
-    return { retryAtUs: this.clock.now() + slowest.timeUntil(n) * 1000, watch: watched };
+  /** Watches the slowest member: changing another's limit cannot end the wait sooner. */
+  #look(n: number): Refusal {
+    let slowestUs = 0;
+    let watched: Refusal['watch'];
+    for (const member of this.#members) {
+      const { changes } = member.part;
+      // Before the limit is read, so that no change in between is missed.
+      const watching = changes && watch(changes);
+      const us = n === 0 ? 0 : member.waitUs(n);
+      if (us <= slowestUs) continue;
+      slowestUs = us;
+      watched = watching;
+    }
+    return { retryAtUs: this.clock.now() + slowestUs, watch: watched };
   }
 }
 
@@ -97,12 +187,17 @@ class CombinedLimiter implements Limiter {
  * Combines limiters into one that admits a call only if all of them do, such as 10 per second AND
  * 100 per minute. A call takes tokens from all parts or from none.
  *
- * A wait lasts as long as the slowest part requires, then retries; callers are not served in order.
- * If that part's limit changes meanwhile, the wait adjusts.
+ * Tokens are taken from one part after the other, and returned if a later part refuses. Buckets
+ * come first, because they can take back any tokens. Windows can take back only those of the
+ * current window, and logs none, so they come last; tokens that can't be returned lapse. A race with
+ * another thread can therefore admit too little for a moment, never too much.
  *
- * All parts are checked before tokens are taken from the first. If another thread intervenes, the
- * tokens already taken are returned to each part from which nobody has taken since, and are lost in
- * the others. The race can therefore admit too little, never too much.
+ * If the same limiter is given twice, even as two attachments to one handle, it must grant twice
+ * the tokens.
+ *
+ * Callers of `wait` are served in order within this object: they form one line, whose head tries
+ * when the slowest part can agree at the earliest. If that part's limit changes meanwhile, the wait
+ * adjusts. Other threads, `tryConsume` and `waitSync` do not join the line.
  *
  * Accepts any mix of limiters, nested combinations included. To share one across threads, attach
  * the parts in each thread and combine them there.
@@ -120,7 +215,7 @@ export function allOf(...limiters: Limiter[]): Limiter {
   const [first] = limiters;
   if (first === undefined) throw new TypeError('allOf needs at least one limiter');
   limiters.forEach((limiter, index) => {
-    if (typeof limiter?.take !== 'function') {
+    if (!(limiter instanceof CombinedLimiter || isPart(limiter))) {
       throw new TypeError(`limiters[${index}] must be a limiter, got ${shown(limiter)}`);
     }
     if (limiter.clock.name !== first.clock.name) {
@@ -129,5 +224,5 @@ export function allOf(...limiters: Limiter[]): Limiter {
       );
     }
   });
-  return new CombinedLimiter(first, limiters);
+  return new CombinedLimiter(first.clock, CombinedLimiter.membersOf(limiters));
 }

@@ -1,8 +1,11 @@
 import { readHandle } from '../memory/handle.ts';
 import { FixedWindow } from './fixed-window.ts';
+import { KeyedFixedWindow } from './keyed-fixed-window.ts';
 import { KeyedTokenBucket } from './keyed-token-bucket.ts';
 import { LeakyBucket } from './leaky-bucket.ts';
+import type { Limiter } from './limiter.ts';
 import type { LimiterHandle } from './opening.ts';
+import { Semaphore } from './semaphore.ts';
 import { SlidingLog } from './sliding-log.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import { Sometimes } from './sometimes.ts';
@@ -16,11 +19,18 @@ interface LimiterOf {
   'sliding-window': SlidingWindow;
   'sliding-log': SlidingLog;
   'keyed-token-bucket': KeyedTokenBucket;
+  'keyed-fixed-window': KeyedFixedWindow;
   sometimes: Sometimes;
+  semaphore: Semaphore;
 }
 
+/** `any` for arguments of that type, such as `workerData`; nothing else is assignable. */
+type Untyped<T> = 0 extends 1 & T ? T : never;
+
 /**
- * Attaches this thread to the limiter behind a handle and returns it as its own class.
+ * Attaches this thread to the limiter behind a handle and returns it as its own class. If the type
+ * of the handle is `any`, as in `workerData`, the result has the methods that all limiters share;
+ * name the kind to get the others: `attach<'keyed-token-bucket'>(handle)`.
  *
  * @example
  * ```ts
@@ -28,8 +38,9 @@ interface LimiterOf {
  * ```
  * @throws HandleError if `handle` is not a limiter's handle, or its memory is damaged.
  */
+export function attach<Handle>(handle: Untyped<Handle>): Limiter;
 export function attach<Kind extends keyof LimiterOf>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
-export function attach(handle: LimiterHandle): LimiterOf[keyof LimiterOf] {
+export function attach(handle: LimiterHandle): unknown {
   // Read once: the class must get the values that selected it, even if a getter changes its answer.
   const read = readHandle(handle);
   switch (read.zerotime) {
@@ -45,6 +56,10 @@ export function attach(handle: LimiterHandle): LimiterOf[keyof LimiterOf] {
       return SlidingLog.attach(read as LimiterHandle<'sliding-log'>);
     case 'sometimes':
       return Sometimes.attach(read as LimiterHandle<'sometimes'>);
+    case 'semaphore':
+      return Semaphore.attach(read as LimiterHandle<'semaphore'>);
+    case 'keyed-fixed-window':
+      return KeyedFixedWindow.attach(read as LimiterHandle<'keyed-fixed-window'>);
     case 'keyed-token-bucket':
       return KeyedTokenBucket.attach(read as LimiterHandle<'keyed-token-bucket'>);
   }

@@ -1,14 +1,27 @@
-import { LATER, type TokenKernel } from '../kernel/bucket/kernel.ts';
-import { checkObject, checkSpanMs, checkTokens } from '../options.ts';
-import type { Clock, SleepOptions } from '../time/clock.ts';
+import { LATER } from '../kernel/bucket/kernel.ts';
+import { checkOptions } from '../known-options.ts';
+import { checkSpanMs, checkTokens } from '../options.ts';
+import type { SleepOptions } from '../time/clock.ts';
+import { sleepOrWake } from '../time/sleep-or-wake.ts';
+import { BucketPart } from './bucket-part.ts';
 import { type Decision, decisionOf } from './decision.ts';
-import type { Grant, Limiter, WaitOptions } from './limiter.ts';
+import type { Description } from './described.ts';
+import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import type { Part } from './part.ts';
 import { Reservation } from './reservation.ts';
-import { checkWait, exceeds, timedOut } from './waiting.ts';
+import {
+  AT_ONCE,
+  checkWait,
+  exceeds,
+  queueFull,
+  timedOut,
+  type WaitCount,
+  Waiters,
+  waitedSince,
+} from './waiting.ts';
 
-/** The latest end of a wait: the promised instant plus what is left of the timeout. */
-function deadlineOf({ atUs, waitMs }: Reservation, timeoutMs: number): number {
-  return atUs + (timeoutMs - waitMs) * 1000;
+function deadlineOf({ askedUs }: Reservation, timeoutMs: number): number {
+  return askedUs + timeoutMs * 1000;
 }
 
 /** The return value of `acquire` when it refuses. */
@@ -18,14 +31,18 @@ export const REFUSED = -1;
  * The methods common to all buckets. `n` may be fractional and defaults to 1; 0 is always admitted
  * and takes nothing. A negative or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
-export abstract class BucketCalls implements Limiter {
-  /** The clock, the same one for all threads of this limiter. */
-  readonly clock: Clock;
-  /** Returns the kernel, pointed at this bucket. Called once per call. @internal */
-  protected abstract seek(): TokenKernel;
+export abstract class BucketCalls extends BucketPart implements Part {
+  readonly #waiters = new Waiters();
 
-  protected constructor(clock: Clock) {
-    this.clock = clock;
+  /** @internal */
+  protected describe(): Description {
+    return ['Bucket', { rate: this.rate, burst: this.limit, ...this.contents() }];
+  }
+
+  /** The state for {@link Described}. @internal */
+  protected contents(): { readonly tokens: number; readonly debt: number | undefined } {
+    const balance = this.balance();
+    return { tokens: Math.max(0, balance), debt: balance < 0 ? -balance : undefined };
   }
 
   /** The current rate, in tokens per second. */
@@ -44,22 +61,16 @@ export abstract class BucketCalls implements Limiter {
     return this.seek().acquire(this.clock.now(), n, 0) === 0;
   }
 
-  /** @internal */
-  take(n: number): Grant | undefined {
-    checkTokens('n', n);
-    const kernel = this.seek();
-    const nowUs = this.clock.now();
-    if (kernel.acquire(nowUs, n, 0) !== 0) return undefined;
-    return new Reservation(kernel, kernel.receipt(), nowUs, 0);
-  }
-
   /** Takes as many whole tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
     checkTokens('n', n);
     return this.seek().drain(this.clock.now(), n);
   }
 
-  /** Takes `n` tokens now or none, and reports the state of the limiter. */
+  /**
+   * Takes `n` tokens now or none, and reports the state of the limiter. `decide(0)` only looks: it
+   * takes nothing and is always allowed.
+   */
   decide(n = 1): Decision {
     checkTokens('n', n);
     return decisionOf(this.seek().decide(this.clock.now(), n));
@@ -67,18 +78,25 @@ export abstract class BucketCalls implements Limiter {
 
   /**
    * Takes `n` tokens if they are due within `maxWaitMs`, and returns the milliseconds to wait
-   * before acting: 0 if they are available now. Otherwise takes nothing and returns
-   * {@link REFUSED}. The other calls are built on this one.
+   * before acting: 0 if they are available now, Infinity while the bucket is paused. Otherwise
+   * takes nothing and returns {@link REFUSED}. The other calls are built on this one.
    *
    * `maxWaitMs` is a number >= 0. By default there is no maximum, so the bucket may go into debt:
    * if you act at once, later callers wait until it is paid back. A wait of more than 4.4 years is
    * always refused.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
   acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): number {
     checkTokens('n', n);
     checkSpanMs('maxWaitMs', maxWaitMs);
     const waitUs = this.seek().acquire(this.clock.now(), n, maxWaitMs * 1000);
-    return waitUs < 0 ? REFUSED : waitUs / 1000;
+    return waitUs < 0 ? this.#refused(n, waitUs) : waitUs / 1000;
+  }
+
+  #refused(n: number, waitUs: number): typeof REFUSED {
+    if (waitUs === LATER) return REFUSED;
+    throw exceeds(n, this.limit);
   }
 
   /**
@@ -90,7 +108,7 @@ export abstract class BucketCalls implements Limiter {
    */
   reserve(n = 1, options: { readonly maxWaitMs?: number } = {}): Reservation | undefined {
     checkTokens('n', n);
-    const { maxWaitMs = Number.POSITIVE_INFINITY } = checkObject('options', options);
+    const { maxWaitMs = Number.POSITIVE_INFINITY } = checkOptions(options, { maxWaitMs: true });
     return this.#reserve(n, checkSpanMs('maxWaitMs', maxWaitMs));
   }
 
@@ -98,15 +116,14 @@ export abstract class BucketCalls implements Limiter {
     const kernel = this.seek();
     const nowUs = this.clock.now();
     const waitUs = kernel.acquire(nowUs, n, maxWaitMs * 1000);
-    if (waitUs >= 0) return this.reservation(nowUs, waitUs);
-    if (waitUs === LATER) return undefined;
-    throw exceeds(n, kernel.schedule().burst);
+    if (waitUs >= 0) return this.reservation(n, nowUs, waitUs);
+    this.#refused(n, waitUs);
+    return undefined;
   }
 
   /** The reservation for this thread's latest take. @internal */
-  protected reservation(nowUs: number, waitUs: number): Reservation {
-    const kernel = this.seek();
-    return new Reservation(kernel, kernel.receipt(), nowUs, waitUs);
+  protected reservation(n: number, nowUs: number, waitUs: number): Reservation {
+    return new Reservation({ kernel: this.seek(), n, nowUs, waitUs, owner: this });
   }
 
   /**
@@ -115,29 +132,43 @@ export abstract class BucketCalls implements Limiter {
    * if no other call has taken tokens since.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, at once and taking nothing, if the wait would
-   * exceed `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
+   * exceed `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens;
+   * `ERR_QUEUE_FULL`, taking nothing, if it would have to wait and `maxWaiting` callers do already.
    */
-  async wait(n = 1, options: WaitOptions = {}): Promise<void> {
+  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
-    const { timeoutMs, signal, strict } = checkWait(options);
-    signal?.throwIfAborted();
-    const reservation = this.#reserve(n, timeoutMs);
-    if (reservation === undefined) throw timedOut(n, timeoutMs);
-    if (reservation.waitMs === 0) return;
+    const wait = checkWait(options);
+    wait.signal?.throwIfAborted();
+    const { waiters } = this;
+    const isFull = waiters.count >= wait.maxWaiting;
+    const reservation = this.#reserve(n, isFull ? 0 : wait.timeoutMs);
+    if (reservation?.waitMs === 0) return AT_ONCE;
+    if (isFull) throw queueFull(wait.maxWaiting);
+    if (reservation === undefined) throw timedOut(n, wait.timeoutMs);
+    const { timeoutMs, strict, signal } = wait;
+    const deadlineUs = deadlineOf(reservation, timeoutMs);
+    waiters.enter();
     try {
-      if (
-        await this.sleepUntilDue(reservation, deadlineOf(reservation, timeoutMs), {
-          strict,
-          signal,
-        })
-      )
-        return;
+      if (!(await this.sleepUntilDue(reservation, deadlineUs, { strict, signal }))) {
+        throw timedOut(n, timeoutMs);
+      }
     } catch (error) {
       reservation.cancel();
       throw error;
+    } finally {
+      waiters.leave();
     }
-    reservation.cancel();
-    throw timedOut(n, timeoutMs);
+    return waitedSince(this.clock, reservation.askedUs);
+  }
+
+  /** Counts the callers waiting for this bucket. @internal */
+  protected get waiters(): WaitCount {
+    return this.#waiters;
+  }
+
+  /** The callers now waiting in `wait` on this object. Those of other threads do not count. */
+  get waiting(): number {
+    return this.waiters.count;
   }
 
   /**
@@ -149,7 +180,7 @@ export abstract class BucketCalls implements Limiter {
     _deadlineUs: number,
     options: SleepOptions,
   ): Promise<boolean> {
-    await this.clock.sleep(atUs, options);
+    await sleepOrWake(this.clock, atUs, options);
     return true;
   }
 
@@ -169,16 +200,57 @@ export abstract class BucketCalls implements Limiter {
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
-  waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
+  waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
     checkTokens('n', n);
     const { timeoutMs, strict } = checkWait(options);
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;
     if (reservation.waitMs === 0) return true;
-    if (this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), { strict }))
-      return true;
-    reservation.cancel();
-    return false;
+    let isDue = false;
+    try {
+      isDue = this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), { strict });
+    } finally {
+      // Too late because the limit changed, or a thread that cannot block.
+      if (!isDue) reservation.cancel();
+    }
+    return isDue;
+  }
+
+  /**
+   * Takes `n` tokens whatever the bucket holds, even more than the burst, and returns the
+   * milliseconds until it is out of debt: 0 if it had enough. Use it for work whose cost you learn
+   * afterwards, or as a penalty; later callers wait until the debt is paid.
+   *
+   * In any interval of t seconds at most burst + rate * t tokens are admitted by all other calls
+   * together; what you charge counts from when it is paid.
+   *
+   * @throws RangeError, TypeError if `n` is not a finite number >= 0, or if the debt would take
+   * more than 4.4 years to pay.
+   */
+  charge(n: number): number {
+    checkTokens('n', n);
+    const waitUs = this.seek().charge(this.clock.now(), n);
+    if (waitUs >= 0) return waitUs / 1000;
+    throw new RangeError(`n must be at most 4.4 years' worth of tokens with the debt, got ${n}`);
+  }
+
+  /**
+   * Corrects an estimate: charges what `actual` is above `estimated`, or returns what it is below.
+   * Returns the milliseconds until the bucket is out of debt, 0 after a return.
+   *
+   * @example
+   * ```ts
+   * const bucket = TokenBucket.create({ rate: 1000, burst: 60_000 });
+   * if (bucket.tryConsume(4000)) bucket.settle(4000, 2600);
+   * ```
+   * @throws RangeError, TypeError as {@link charge} does, naming `estimated` or `actual`.
+   */
+  settle(estimated: number, actual: number): number {
+    checkTokens('estimated', estimated);
+    checkTokens('actual', actual);
+    if (actual >= estimated) return this.charge(actual - estimated);
+    this.returnTokens(estimated - actual);
+    return 0;
   }
 
   /**

@@ -1,18 +1,21 @@
+import { RateLimitError } from '../errors.ts';
 import { changesOf } from '../kernel/bucket/cell.ts';
-import { openBucket } from '../kernel/bucket/host.ts';
-import type { BucketKernel, LimiterStats } from '../kernel/bucket/kernel.ts';
+import { openAnyBucket } from '../kernel/bucket/composite.ts';
+import type { BucketKernel } from '../kernel/bucket/kernel.ts';
 import { Position } from '../kernel/bucket/position.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import type { Bell } from '../memory/bell.ts';
-import type { CellPlace } from '../memory/cell.ts';
+import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
+import { checkTokens } from '../options.ts';
 import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
-import { sleepUntilDue, sleepUntilDueSync } from './moving-sleep.ts';
+import { sleepUntilDueSync } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Reservation } from './reservation.ts';
-import { statsOf } from './stats.ts';
+import { ReservationLine } from './reservation-line.ts';
+import { type LimiterStats, statsOf } from './stats.ts';
 
 /** The base of token bucket and leaky bucket, which differ only in how the limit is expressed. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
@@ -21,17 +24,35 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   readonly #opened: OpenLimiter<Kind>;
   /** @internal */
   readonly changes: Bell;
+  #line: ReservationLine | undefined;
 
   protected constructor(opened: OpenLimiter<Kind>) {
     super(opened.clock);
     this.#opened = opened;
-    this.kernel = openBucket(opened.cell, opened.kernel);
+    this.kernel = openAnyBucket(opened.cell, opened.kernel);
     this.changes = changesOf(opened.cell);
   }
 
   /** @internal */
   protected seek(): BucketKernel {
     return this.kernel;
+  }
+
+  /** @internal */
+  override get identity(): string {
+    return identityOf(this.#opened.cell);
+  }
+
+  /** Exact in debt as well, because callers that wait move up. @internal */
+  override giveBack(n: number): boolean {
+    try {
+      this.returnTokens(n);
+      return true;
+    } catch (error) {
+      // Another thread is moving them up; the tokens lapse.
+      if (error instanceof RateLimitError) return false;
+      throw error;
+    }
   }
 
   /** Send this to another thread and pass it to `attach` there. */
@@ -45,12 +66,12 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /**
-   * Returns counts over all threads since the limiter was created.
+   * Returns counts over all threads since the limiter was created, and this object's waiting calls.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */
   stats(): LimiterStats {
-    return statsOf(this.kernel);
+    return statsOf(this.kernel, this.waiting);
   }
 
   /** The current limit. @internal */
@@ -66,16 +87,30 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** Changes the limit. @internal */
   protected replaceSchedule(next: Schedule): void {
     this.kernel.reconfigure(this.clock.now(), next);
+    this.announce();
+  }
+
+  /** Lets all callers that wait ask again when their tokens are due. @internal */
+  protected announce(): void {
     this.changes.ring();
     this.clock.rouse?.();
   }
 
+  /**
+   * Returns tokens that you took and did not use; the bucket never holds more than the burst.
+   * Callers that wait move up in order. Never return tokens that were used or never taken: they
+   * would be admitted on top of the limit.
+   */
+  override returnTokens(n: number): void {
+    checkTokens('n', n);
+    if (this.kernel.returnTokens(this.clock.now(), n)) this.announce();
+  }
+
   /** @internal */
-  protected override reservation(nowUs: number, waitUs: number): Reservation {
-    const kernel = this.kernel;
-    const receipt = kernel.receipt();
-    const position = waitUs > 0 ? new Position(this.place, receipt, nowUs + waitUs) : undefined;
-    return new Reservation(kernel, receipt, nowUs, waitUs, position);
+  protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
+    const { kernel } = this;
+    const position = waitUs > 0 ? new Position(kernel, nowUs + waitUs) : undefined;
+    return new Reservation({ kernel, n, nowUs, waitUs, position, owner: this });
   }
 
   /** @internal */
@@ -84,7 +119,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     deadlineUs: number,
     options: SleepOptions,
   ): Promise<boolean> {
-    return sleepUntilDue(this.clock, this.changes, reservation, deadlineUs, options);
+    this.#line ??= new ReservationLine(this.clock, this.changes);
+    return this.#line.wait(reservation, deadlineUs, options);
   }
 
   /** @internal */

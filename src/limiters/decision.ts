@@ -1,9 +1,7 @@
-import type { Outcome } from '../kernel/bucket/kernel.ts';
+import type { LimitOutcome, Outcome } from '../kernel/bucket/kernel.ts';
 
-/** The outcome of `decide`, in the terms of HTTP rate-limit headers. */
-export interface Decision {
-  /** Whether the tokens were taken. */
-  readonly allowed: boolean;
+/** The state of one limit after a decision. */
+export interface LimitState {
   /** The most tokens that the limiter can grant at once. */
   readonly limit: number;
   /** Whole tokens left after this call. */
@@ -14,10 +12,26 @@ export interface Decision {
   readonly resetMs: number;
 }
 
+/** The outcome of `decide`, in the terms of HTTP rate-limit headers. */
+export interface Decision extends LimitState {
+  /** Whether the tokens were taken. */
+  readonly allowed: boolean;
+  /**
+   * The state of each limit, in their order, if the limiter has several. Then the fields above are
+   * the smallest limit, the fewest remaining tokens and the longest waits among them.
+   */
+  readonly limits?: readonly LimitState[];
+}
+
 /** Converts a kernel's outcome to the API's terms. */
-export function decisionOf({ allowed, burst, balance, retryUs, fullUs }: Outcome): Decision {
+export function decisionOf(outcome: Outcome): Decision {
+  const { allowed, limits } = outcome;
+  const state = { allowed, ...stateOf(outcome) };
+  return limits === undefined ? state : { ...state, limits: limits.map(stateOf) };
+}
+
+function stateOf({ burst, balance, retryUs, fullUs }: LimitOutcome): LimitState {
   return {
-    allowed,
     limit: burst,
     // A balance of more ticks than a double can count may fall short of a whole number by one bit.
     remaining: Math.max(0, Math.floor(balance + balance * Number.EPSILON)),

@@ -1,35 +1,55 @@
-import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
+import { createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
 import { openFixedWindow } from '../kernel/window/fixed-window.ts';
-import { checkWindowLimit } from '../kernel/window/limit.ts';
+import { checkWindowLimit, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
-import { checkObject } from '../options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { checkFlag } from '../options.ts';
+import type { Description } from './described.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { WindowLimiter } from './window.ts';
+import { RefundableWindowLimiter } from './refundable-window.ts';
+import { takenAtFirst, type WindowChange } from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
 export interface FixedWindowOptions extends SharedOptions {
-  /** Maximum number of tokens per window: an integer from 1 to 1,073,741,823. */
+  /** Maximum number of tokens per window: an integer from 0 to 1,073,741,823. 0 admits nothing. */
   readonly limit: number;
   /** Minimum length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
   readonly intervalMs: number;
+  /** Tokens available in the first window: an integer from 0 to `limit`. Default `limit`. */
+  readonly initial?: number;
+  /**
+   * Read the clock only when the window is full, which makes calls cheaper. The price: a window
+   * lasts until a call finds it full, so after idling, what is left of the old window is admitted
+   * first. Up to twice the limit can pass at one instant. Applies to all threads. Default false.
+   */
+  readonly allowDoubleBurst?: boolean;
 }
 
+const OPTIONS: Known<FixedWindowOptions> = {
+  ...SHARED_OPTIONS,
+  limit: true,
+  intervalMs: true,
+  initial: true,
+  allowDoubleBurst: true,
+};
+
 /**
- * Admits at most `limit` tokens per window of `intervalMs`. When the interval is over, the first
- * call that finds the window full opens the next one. The cheapest limiter: it reads no clock while
- * the window has room. Around the boundary of two windows, up to twice the limit can pass within
- * one `intervalMs`; {@link SlidingWindow} and {@link SlidingLog} are stricter.
+ * Admits at most `limit` tokens per window of `intervalMs`. The first window opens when the limiter
+ * is created. A call after the window's end opens the next one. Around the boundary of two windows,
+ * up to twice the limit can pass within one `intervalMs`; {@link SlidingWindow} and
+ * {@link SlidingLog} are stricter.
  *
- * Windows follow one another without gaps. Each lasts at least `intervalMs`, rounded up to a tick:
- * 1/16 microsecond for limits up to 1,023, doubling with each further bit of the limit (64 µs for a
- * million). If the clock steps back, the window lasts longer. A limiter works for 17.8 years after
- * its creation.
+ * Windows do not overlap. Each lasts at least `intervalMs`, rounded up to a tick: 1/16 microsecond
+ * for limits up to 127, doubling with each further bit of the limit (512 µs for a million). If the
+ * clock steps back, the window lasts longer. A limiter works for 17.8 years after its creation or
+ * the latest change of its limit.
  *
  * Based on the fixed-window counter (https://en.wikipedia.org/wiki/Rate_limiting), with the
  * window's start and count in one word.
@@ -40,13 +60,9 @@ export interface FixedWindowOptions extends SharedOptions {
  * if (window.tryConsume()) serve();
  * ```
  */
-export class FixedWindow extends WindowLimiter<'fixed-window'> {
-  /** Minimum length of a window in milliseconds. */
-  readonly intervalMs: number;
-
+export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   private constructor(opened: OpenLimiter<'fixed-window'>) {
     super(opened, openFixedWindow(opened.cell, opened.kernel));
-    this.intervalMs = readWindow(opened.cell).intervalMs;
   }
 
   /**
@@ -56,12 +72,23 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: FixedWindowOptions): FixedWindow {
-    const { limit, intervalMs } = checkObject('options', options);
+    const { limit, intervalMs, initial } = checkOptions(options, OPTIONS);
     const kind = 'fixed-window';
-    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1 });
+    const maxLimit = MAX_WINDOW_LIMIT;
+    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1, maxLimit });
+    const taken = takenAtFirst(limit, initial);
+    const allowDoubleBurst = checkFlag('allowDoubleBurst', options.allowDoubleBurst, false);
     const { clock, region, stats, kernel } = checkShared(options);
     const originTicks = clockTicks(clock.now());
-    const cell = createWindowCell({ kind, limit: window, originTicks, word: 0n, stats, region });
+    const counted = { originTicks, word: 0n, taken };
+    const cell = createWindowCell({
+      kind,
+      limit: window,
+      ...counted,
+      allowDoubleBurst,
+      stats,
+      region,
+    });
     return new FixedWindow({ kind, cell, clock, kernel });
   }
 
@@ -72,5 +99,37 @@ export class FixedWindow extends WindowLimiter<'fixed-window'> {
    */
   static attach(handle: LimiterHandle<'fixed-window'>): FixedWindow {
     return new FixedWindow(find('fixed-window', handle, openWindowCell));
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { limit, intervalMs } = this;
+    return ['FixedWindow', { limit, intervalMs, tokens: this.available() }];
+  }
+
+  /**
+   * Puts back `n` tokens that you took through this object and did not use, wakes those who wait,
+   * and returns how many it put back. Only tokens of the current window can return, at most as many
+   * as this object took in it; the others lapse, as all do after a change of the limit and with
+   * `allowDoubleBurst`. A return counts against the latest tokens taken. So if tokens of an earlier
+   * window are still in use, return unused ones before that window ends, or not at all.
+   *
+   * @throws RangeError, TypeError if `n` is not an integer >= 0.
+   */
+  returnTokens(n: number): number {
+    return this.putBack(n);
+  }
+
+  /**
+   * Changes the limit for all threads at once, without a lock: each call sees either the old limit
+   * or the new one. The current window goes on from its start: tokens admitted in it count, and it
+   * ends `intervalMs` after it opened. If it is over, the next one opens now. Waiting calls try
+   * again. Omitted fields keep their value.
+   *
+   * @throws RangeError, TypeError for an invalid field, naming it.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
+   */
+  reconfigure(change: WindowChange): void {
+    this.change(change);
   }
 }

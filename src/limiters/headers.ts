@@ -1,17 +1,28 @@
-import { checkNumber, checkObject, shown } from '../options.ts';
+import { checkOptions } from '../known-options.ts';
+import { checkNumber, shown } from '../options.ts';
 import type { Decision } from './decision.ts';
 
 /** Options of {@link rateLimitHeaders}. */
 export interface HeaderOptions {
-  /** The policy's name: a non-empty string of printable ASCII. Default `'default'`. */
-  readonly policy?: string;
-  /** The policy's window in milliseconds: greater than 0. Omitted from the fields by default. */
-  readonly windowMs?: number;
+  /**
+   * The policy's name: a non-empty string of printable ASCII. Default `'default'`. If the limiter
+   * has several limits, each is a policy of its own: pass a name for each, in their order, or one
+   * name to which `-1`, `-2` and so on are appended.
+   */
+  readonly policy?: string | readonly string[];
+  /**
+   * The policy's window in milliseconds: greater than 0. Omitted from the fields by default. With
+   * several limits, pass one for each.
+   */
+  readonly windowMs?: number | readonly number[];
 }
 
 /** HTTP fields by name. `Retry-After` is present only if a retry can succeed. */
 export interface RateLimitHeaders {
-  /** The remaining quota, and the seconds until all of it is available again. */
+  /**
+   * The remaining quota, and the seconds until all of it is available again. A paused limiter has
+   * no such time.
+   */
   readonly RateLimit?: string;
   /** The quota and, if given, its window in seconds. */
   readonly 'RateLimit-Policy'?: string;
@@ -37,8 +48,8 @@ function quoted(name: unknown): string {
 /**
  * Converts a decision to HTTP fields: `RateLimit` and `RateLimit-Policy` of the IETF draft
  * (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/) and, if the call was
- * refused and a retry can succeed, `Retry-After` (RFC 9110). Returns no fields for an unlimited
- * limiter.
+ * refused and a retry can succeed, `Retry-After` (RFC 9110). Each limit of a limiter with several
+ * is a policy of its own. Returns no fields for an unlimited limiter.
  *
  * @example
  * ```ts
@@ -48,24 +59,53 @@ function quoted(name: unknown): string {
  * }
  * if (!decision.allowed) response.writeHead(429);
  * ```
- * @throws TypeError if `policy` is not a string of printable ASCII, or `windowMs` not a number.
+ * @throws TypeError if `policy` is not a string of printable ASCII, or `windowMs` not a number, or if
+ * there is not one for each limit.
  * @throws RangeError if `windowMs` is not finite and greater than 0.
  */
 export function rateLimitHeaders(
   decision: Decision,
   options: HeaderOptions = {},
 ): RateLimitHeaders {
-  const { limit, remaining, resetMs, allowed, retryAfterMs } = decision;
-  const { policy = 'default', windowMs } = checkObject('options', options);
-  const name = quoted(policy);
-  if (windowMs !== undefined) checkNumber('windowMs', windowMs, { above: 0 });
-  if (limit === Number.POSITIVE_INFINITY) return {};
-  const window = windowMs === undefined ? '' : `;w=${seconds(windowMs)}`;
+  const { allowed, retryAfterMs, limits } = decision;
+  const { policy = 'default', windowMs } = checkOptions(options, { policy: true, windowMs: true });
+  const states = limits ?? [decision];
+  const names = perLimit('policy', policy, states.length).map((name, i) =>
+    quoted(
+      limits === undefined || isArray(policy) || typeof name !== 'string'
+        ? name
+        : `${name}-${i + 1}`,
+    ),
+  );
+  const windows = windowMs === undefined ? [] : perLimit('windowMs', windowMs, states.length);
+  for (const window of windows) checkNumber('windowMs', window, { above: 0 });
+  const limited = [...states.entries()].filter(([, { limit }]) => limit < Number.POSITIVE_INFINITY);
+  if (limited.length === 0) return {};
+  const current = limited.map(([i, { remaining, resetMs }]) => {
+    const quota = `${names[i]};r=${Math.min(remaining, MAX_INTEGER)}`;
+    return Number.isFinite(resetMs) ? `${quota};t=${seconds(resetMs)}` : quota;
+  });
+  const quotas = limited.map(([i, { limit }]) => {
+    const window = windows[i];
+    const quota = `${names[i]};q=${Math.min(Math.floor(limit), MAX_INTEGER)}`;
+    return window === undefined ? quota : `${quota};w=${seconds(window)}`;
+  });
   return {
-    RateLimit: `${name};r=${Math.min(remaining, MAX_INTEGER)};t=${seconds(resetMs)}`,
-    'RateLimit-Policy': `${name};q=${Math.min(Math.floor(limit), MAX_INTEGER)}${window}`,
+    RateLimit: current.join(', '),
+    'RateLimit-Policy': quotas.join(', '),
     ...(!allowed && Number.isFinite(retryAfterMs)
       ? { 'Retry-After': String(Math.max(1, seconds(retryAfterMs))) }
       : {}),
   };
+}
+
+/** One value for each limit: an array has one for each already. */
+function perLimit<T>(name: string, value: T | readonly T[], count: number): readonly T[] {
+  if (!isArray(value)) return Array.from({ length: count }, () => value);
+  if (value.length === count) return value;
+  throw new TypeError(`${name} must be an array of ${count}, got ${value.length}`);
+}
+
+function isArray<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value);
 }

@@ -1,7 +1,24 @@
 import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { HostedKeyed } from '../kernel/keyed/host.ts';
-import type { Clock } from '../time/clock.ts';
+import type { Bell } from '../memory/bell.ts';
+import { checkNumber } from '../options.ts';
+import type { Clock, SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
+import type { Description } from './described.ts';
+import type { KeyWaiters } from './key-waiters.ts';
+import { sleepUntilDue, sleepUntilDueSync } from './moving-sleep.ts';
+import { Reservation } from './reservation.ts';
+import type { WaitCount } from './waiting.ts';
+
+/** What the buckets of one table have in common, in this thread. */
+export interface BucketTable {
+  readonly clock: Clock;
+  readonly kernel: HostedKeyed;
+  readonly waiters: KeyWaiters;
+  /** The same for all objects of one table. */
+  readonly identity: string;
+  readonly changes: Bell;
+}
 
 /**
  * The bucket of one key of a `KeyedTokenBucket`. A key that finds no place in the table is handled
@@ -9,26 +26,99 @@ import { BucketCalls } from './bucket-calls.ts';
  * undefined. Tokens returned for such a key are lost.
  */
 export class KeyBucket extends BucketCalls {
-  readonly #buckets: HostedKeyed;
+  readonly #table: BucketTable;
+  readonly #kernel: HostedKeyed;
   #high = 0;
   #low = 0;
+  /** 0, the table's own limit, or a tier. */
+  #tier = 0;
 
   /** @internal */
-  constructor(clock: Clock, buckets: HostedKeyed) {
-    super(clock);
-    this.#buckets = buckets;
+  constructor(table: BucketTable) {
+    super(table.clock);
+    this.#table = table;
+    this.#kernel = table.kernel;
   }
 
-  /** Points this object at the key with this hash. @internal */
-  turn(high: number, low: number): this {
+  /** Points this object at the key with this hash, under one of the table's limits. @internal */
+  turn(high: number, low: number, tier: number): this {
     this.#high = high;
     this.#low = low;
+    this.#tier = tier;
     return this;
+  }
+
+  /** Rings when the limits of the table change. @internal */
+  get changes(): Bell {
+    return this.#table.changes;
+  }
+
+  /**
+   * Refuses this key for `ms` milliseconds: its bucket holds nothing until then, and refills from 0
+   * afterwards. A longer debt stays as it is; {@link reset} ends both. Returns false, and does
+   * nothing, if the key finds no place in the table.
+   *
+   * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
+   */
+  block(ms: number): boolean {
+    checkNumber('ms', ms, { min: 0, max: 1e11 });
+    this.seek();
+    return this.#kernel.block(this.clock.now(), ms * 1000);
+  }
+
+  /**
+   * Fills this key's bucket for every tier, whatever it holds. A key that has no place keeps its
+   * share.
+   */
+  reset(): void {
+    this.seek();
+    this.#kernel.reset(this.clock.now());
+  }
+
+  /** Its owner is a bucket of its own, because the table turns this one to other keys. @internal */
+  protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
+    const kernel = this.#kernel;
+    const owner = new KeyBucket(this.#table).turn(this.#high, this.#low, this.#tier);
+    const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
+    return new Reservation({ kernel, n, nowUs, waitUs, position, owner });
+  }
+
+  /** @internal */
+  protected override sleepUntilDue(
+    reservation: Reservation,
+    deadlineUs: number,
+    options: SleepOptions,
+  ): Promise<boolean> {
+    return sleepUntilDue(this.clock, this.changes, reservation, deadlineUs, options);
+  }
+
+  /** @internal */
+  protected override sleepUntilDueSync(
+    reservation: Reservation,
+    deadlineUs: number,
+    options: Pick<SleepOptions, 'strict'>,
+  ): boolean {
+    return sleepUntilDueSync(this.clock, this.changes, reservation, deadlineUs, options);
+  }
+
+  /** @internal */
+  protected override describe(): Description {
+    return ['KeyBucket', super.describe()[1]];
+  }
+
+  /** @internal */
+  override get identity(): string {
+    return `${this.#table.identity}:${this.#high}:${this.#low}:${this.#tier}`;
+  }
+
+  /** @internal */
+  protected override get waiters(): WaitCount {
+    return this.#table.waiters.of(`${this.#high}:${this.#low}`);
   }
 
   /** All keys of a thread share one kernel, so it must find this key's entry first. @internal */
   protected seek(): TokenKernel {
-    this.#buckets.seek(this.#high, this.#low);
-    return this.#buckets;
+    this.#kernel.seek(this.#high, this.#low, this.#tier);
+    return this.#kernel;
   }
 }

@@ -1,39 +1,28 @@
-import { continuous } from '../kernel/bucket/schedule.ts';
-import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
-import { createKeyedCell, MAX_CAPACITY, openKeyedCell } from '../kernel/keyed/cell.ts';
+import { changesOf } from '../kernel/bucket/cell.ts';
+import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { KeyHash } from '../kernel/keyed/hash.ts';
-import { type HostedKeyed, type KeyedStats, openKeyed } from '../kernel/keyed/host.ts';
+import { type HostedKeyed, openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
+import { identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
-import { checkNumber, checkObject, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { KeyBucket } from './key-bucket.ts';
+import type { Description } from './described.ts';
+import { type BucketTable, KeyBucket } from './key-bucket.ts';
+import { KeyWaiters } from './key-waiters.ts';
 import { KeyedCalls } from './keyed-calls.ts';
-import type { ContinuousLimit } from './limit.ts';
-import type { WaitOptions } from './limiter.ts';
 import {
-  checkShared,
-  find,
-  handleOf,
-  type LimiterHandle,
-  type OpenLimiter,
-  type SharedOptions,
-} from './opening.ts';
+  changeOf,
+  type KeyedLimitChange,
+  type KeyedTokenBucketOptions,
+  newLimits,
+} from './keyed-limits.ts';
+import type { ContinuousLimit } from './limit.ts';
+import type { BlockingWaitOptions } from './limiter.ts';
+import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { Reservation } from './reservation.ts';
-
-/** Options of {@link KeyedTokenBucket.create}. */
-export interface KeyedTokenBucketOptions extends ContinuousLimit, SharedOptions {
-  /**
-   * Number of keys that the table has room for: an integer from 1 to 67,000,000. The table takes 32
-   * bytes per key, allocated up front. Only keys whose bucket is not full need room.
-   */
-  readonly capacity: number;
-  /**
-   * What to do with keys that find no place in the table: `'share'` one bucket among all of them
-   * (the default), `'refuse'` or `'admit'` their calls.
-   */
-  readonly whenFull?: WhenFull;
-}
+import type { KeyedStats } from './stats.ts';
+import { checkTable } from './table-options.ts';
+import { type TierOptions, Tiers, tierOf, withoutTier } from './tiers.ts';
 
 const KIND = 'keyed-token-bucket';
 
@@ -55,8 +44,23 @@ const KIND = 'keyed-token-bucket';
  * if (perUser.tryConsume(user)) serve();
  * const limiter = perUser.for(user); // the same methods, without the key
  * ```
+ *
+ * Tiers give keys other limits. A key has one state, whatever tiers its calls name, so choose the
+ * tier by the key, such as the plan of a customer.
+ *
+ * @example
+ * ```ts
+ * const perUser = KeyedTokenBucket.create({
+ *   rate: 1,
+ *   burst: 10,
+ *   tiers: { pro: { rate: 20, burst: 100 } },
+ *   capacity: 100_000,
+ * });
+ * perUser.tryConsume('ann', 1, { tier: 'pro' });
+ * const ann = perUser.for('ann', { tier: 'pro' }); // every call of this object
+ * ```
  */
-export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
+export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOptions> {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
@@ -64,6 +68,9 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
   readonly #hash: KeyHash;
   /** Reused for every key, so that a call allocates nothing. */
   readonly #turned: KeyBucket;
+  readonly #waiters = new KeyWaiters();
+  readonly #tiers: Tiers;
+  readonly #table: BucketTable;
 
   private constructor(opened: OpenLimiter<typeof KIND>) {
     super();
@@ -71,38 +78,29 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
     this.clock = opened.clock;
     this.#kernel = openKeyed(opened.cell, () => this.clock.now(), opened.kernel);
     this.#hash = new KeyHash(opened.cell);
-    this.#turned = new KeyBucket(this.clock, this.#kernel);
+    this.#tiers = new Tiers(this.#kernel.tiers);
+    this.#table = {
+      clock: this.clock,
+      kernel: this.#kernel,
+      waiters: this.#waiters,
+      identity: identityOf(opened.cell),
+      changes: changesOf(opened.cell),
+    };
+    this.#turned = new KeyBucket(this.#table);
   }
 
   /**
-   * Creates the table. Without a `region`, a table of more than 500 keys gets its own region.
+   * Creates the table. Without a `region`, a table of more than 470 keys gets its own region.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: KeyedTokenBucketOptions): KeyedTokenBucket {
-    const { rate, burst, capacity, whenFull = 'share' } = checkObject('options', options);
-    const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
-    // If it is missing, the check below throws, naming it.
-    const schedule = continuous(rate, (burst ?? unlimited) as number);
-    checkNumber('capacity', capacity, { min: 1, max: MAX_CAPACITY, integer: true });
-    if (typeof whenFull !== 'string' || !Object.hasOwn(WHEN_FULL, whenFull)) {
-      const choices = Object.keys(WHEN_FULL).join(', ');
-      throw new RangeError(`whenFull must be one of ${choices}, got ${shown(whenFull)}`);
-    }
+    const table = { ...newLimits(options), ...checkTable(options) };
     const { clock, region, stats, kernel } = checkShared(options);
     const nowUs = clock.now();
-    const table = {
-      kind: KIND,
-      schedule,
-      nowUs,
-      capacity,
-      whenFull,
-      stats,
-      region,
-      kernel,
-    } as const;
-    return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(table), clock, kernel });
+    const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
+    return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(made), clock, kernel });
   }
 
   /**
@@ -126,31 +124,95 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
 
   /** The rate per key, in tokens per second. */
   get rate(): number {
-    return this.#kernel.schedule().rate;
+    return this.#kernel.schedules()[0].rate;
   }
 
   /** The largest number of tokens in a key's bucket. */
   get burst(): number {
-    return this.#kernel.schedule().burst;
+    return this.#kernel.schedules()[0].burst;
+  }
+
+  /** The limits of the tiers by name; empty if there are none. */
+  get tiers(): Readonly<Record<string, ContinuousLimit>> {
+    const [, ...others] = this.#kernel.schedules();
+    return Object.fromEntries(
+      others.map(({ rate, burst }, i) => [this.#tiers.names[i], { rate, burst }]),
+    );
   }
 
   /**
-   * Returns the bucket of one key as a limiter. Creating it takes no room in the table.
+   * Changes the limits for all threads at once, without a lock: each call uses either the old
+   * limits or the new ones, and those that begin afterwards the new ones. Waiting calls keep their
+   * order, and wake when their tokens are due under the new limits. Omitted fields keep their value.
    *
-   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
+   * If all rates change by one factor, such as the only one of a table without tiers, each key keeps
+   * its tokens and its debt, and tokens arrive at the new rate. This holds from 1/4096 to 8 times
+   * the rate at creation. Otherwise each key keeps its time: what was empty stays empty and what was
+   * full stays full, and a wait of a second remains one. Never are more tokens admitted than both
+   * limits allow: see
+   * {@link https://github.com/zerotime/zerotime/blob/main/docs/algorithms-keyed.md#changes}.
+   *
+   * @example
+   * ```ts
+   * const tiers = { pro: { rate: 20, burst: 100 } };
+   * const perUser = KeyedTokenBucket.create({ rate: 1, burst: 10, tiers, capacity: 10_000 });
+   * perUser.reconfigure({ rate: 5, tiers: { pro: { burst: 200 } } });
+   * ```
+   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
-  for(key: Key): KeyBucket {
-    return this.#turn(key, new KeyBucket(this.clock, this.#kernel));
-  }
-
-  #turn(key: Key, bucket: KeyBucket): KeyBucket {
-    this.#hash.read(key);
-    return bucket.turn(this.#hash.high, this.#hash.low);
+  reconfigure(change: KeyedLimitChange): void {
+    const next = changeOf(change, this.#tiers);
+    this.#kernel.reconfigure(this.clock.now(), next, this.#tiers.at);
+    this.#table.changes.ring();
+    this.clock.rouse?.();
   }
 
   /** @internal */
-  protected of(key: Key): KeyBucket {
-    return this.#turn(key, this.#turned);
+  protected describe(): Description {
+    const { rate, burst } = this;
+    return ['KeyedTokenBucket', { rate, burst }];
+  }
+
+  /**
+   * Returns the bucket of one key as a limiter, under a tier if one is given. Creating it takes no
+   * room in the table.
+   *
+   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
+   * @throws RangeError if the table has no such tier; so does every other method.
+   */
+  for(key: Key, options?: TierOptions): KeyBucket {
+    return this.#turn(key, new KeyBucket(this.#table), options);
+  }
+
+  #turn(key: Key, bucket: KeyBucket, options: TierOptions | undefined): KeyBucket {
+    this.#hash.read(key);
+    // Checked here, so that a call without options stays within what the compiler inlines.
+    const tier = options === undefined ? 0 : this.#tiers.limitOf(options);
+    return bucket.turn(this.#hash.high, this.#hash.low, tier);
+  }
+
+  /** @internal */
+  protected of(key: Key, options?: TierOptions): KeyBucket {
+    return this.#turn(key, this.#turned, options);
+  }
+
+  /**
+   * Takes `n` tokens of the key whatever its bucket holds, even more than the burst, and returns
+   * the milliseconds until it is out of debt: see {@link KeyBucket.charge}.
+   */
+  charge(key: Key, n: number, options?: TierOptions): number {
+    return this.of(key, options).charge(n);
+  }
+
+  /** Refuses a key for `ms` milliseconds: see {@link KeyBucket.block}. */
+  block(key: Key, ms: number): boolean {
+    return this.of(key).block(ms);
+  }
+
+  /** Fills the bucket of a key for every tier, which ends a block or a debt: see {@link KeyBucket.reset}. */
+  reset(key: Key): void {
+    this.of(key).reset();
   }
 
   /**
@@ -159,15 +221,23 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation> {
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
-  waitSync(key: Key, n?: number, options?: Omit<WaitOptions, 'signal'>): boolean {
-    return this.of(key).waitSync(n, options);
+  waitSync(key: Key, n?: number, options?: BlockingWaitOptions & TierOptions): boolean {
+    return this.of(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
+  }
+
+  /**
+   * The callers of all keys now waiting in `wait` on this object and on the buckets that it returned
+   * from `for`. Those of other threads do not count. `maxWaiting` counts the callers of one key.
+   */
+  get waiting(): number {
+    return this.#waiters.count;
   }
 
   /**
    * Returns counts over all threads since the table was created; counts of calls only if it was
-   * created with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a million keys.
+   * created with `stats: true`; and this object's waiting calls. Scans the whole table: 0.1 to 0.2 s for a million keys.
    */
   stats(): KeyedStats {
-    return this.#kernel.stats(this.clock.now());
+    return { ...this.#kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }

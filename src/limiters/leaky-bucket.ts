@@ -1,12 +1,20 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
-import { continuous, type Schedule } from '../kernel/bucket/schedule.ts';
-import { checkNumber, checkObject } from '../options.ts';
+import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
-import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
+import type { Description } from './described.ts';
+import {
+  checkShared,
+  find,
+  type LimiterHandle,
+  SHARED_OPTIONS,
+  type SharedOptions,
+} from './opening.ts';
 
 /** The limit of a leaky bucket. */
 export interface LeakyLimit {
-  /** Admissions per second: 1e-6 to 4e9, or Infinity for unlimited. See `per()`. */
+  /** Admissions per second: 1e-6 to 4e9, Infinity for unlimited, or 0 to pause. See `per()`. */
   readonly rate: number;
   /** How many missed slots may be made up at once: a number >= 0. Default 0. */
   readonly slack?: number;
@@ -15,8 +23,16 @@ export interface LeakyLimit {
 /** Options of {@link LeakyBucket.create}. */
 export interface LeakyBucketOptions extends LeakyLimit, SharedOptions {}
 
-function scheduleOf({ rate, slack = 0 }: LeakyLimit): Schedule {
-  return continuous(rate, 1 + checkNumber('slack', slack, { min: 0 }));
+const LIMIT: Known<LeakyLimit> = { rate: true, slack: true };
+const OPTIONS: Known<LeakyBucketOptions> = { ...LIMIT, ...SHARED_OPTIONS };
+
+function scheduleOf({ rate, slack = 0 }: LeakyLimit, ticksPerToken?: number): Schedule {
+  checkNumber('slack', slack, { min: 0 });
+  const most = largestBurst(continuous(rate || 1, 1)) - 1;
+  if (slack > most) {
+    throw new RangeError(`slack must be at most ${most} at rate ${rate}, got ${slack}`);
+  }
+  return continuous(rate, 1 + slack, ticksPerToken);
 }
 
 /**
@@ -41,7 +57,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: LeakyBucketOptions): LeakyBucket {
-    const schedule = scheduleOf(checkObject('options', options));
+    const schedule = scheduleOf(checkOptions(options, OPTIONS));
     const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'leaky-bucket';
     const nowUs = clock.now();
@@ -64,6 +80,11 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
     return this.schedule.burst - 1;
   }
 
+  /** @internal */
+  protected override describe(): Description {
+    return ['LeakyBucket', { rate: this.rate, slack: this.slack, ...this.contents() }];
+  }
+
   /**
    * Changes the limit for all threads at once, without a lock. Omitted fields keep their value.
    *
@@ -72,6 +93,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    */
   reconfigure(limit: Partial<LeakyLimit>): void {
     const { rate, slack } = this;
-    this.replaceSchedule(scheduleOf({ rate, slack, ...checkObject('limit', limit) }));
+    const next = { rate, slack, ...checkOptions(limit, LIMIT, 'limit') };
+    this.replaceSchedule(scheduleOf(next, this.schedule.ticksPerToken));
   }
 }

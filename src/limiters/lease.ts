@@ -2,8 +2,9 @@ import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { Tenure } from '../kernel/bucket/record.ts';
 import { checkTokens } from '../options.ts';
 import type { BucketCalls } from './bucket-calls.ts';
-import type { WaitOptions } from './limiter.ts';
-import { checkWait } from './waiting.ts';
+import { Described, type Description } from './described.ts';
+import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { AT_ONCE, checkWait } from './waiting.ts';
 
 /** A lease counts in units of 2^-30 token, so that its sums are exact. */
 const UNITS = 2 ** 30;
@@ -40,7 +41,7 @@ export interface LeaseOptions {
  * lease.release();
  * ```
  */
-export class Lease {
+export class Lease extends Described {
   /** Maximum number of tokens to take from the bucket at a time. */
   readonly size: number;
   readonly #bucket: BucketCalls;
@@ -53,11 +54,17 @@ export class Lease {
 
   /** @internal */
   constructor(bucket: BucketCalls, kernel: TokenKernel, tenure: Tenure, size: number) {
+    super();
     this.#bucket = bucket;
     this.#kernel = kernel;
     this.#tenure = tenure;
     this.size = size;
     this.#most = Math.min(size, bucket.limit);
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    return ['Lease', { size: this.size, stock: this.stock, of: `${this.#bucket}` }];
   }
 
   /** The tokens in stock, fractions included. */
@@ -88,7 +95,7 @@ export class Lease {
 
   /** Returns the stock if the limit has changed since it was taken. */
   #settle(): void {
-    if (this.#tenure.holds || this.#tenure.endures) return;
+    if (this.#tenure.holds || this.#tenure.endures()) return;
     this.release();
     this.#tenure.renew();
     this.#most = Math.min(this.size, this.#bucket.limit);
@@ -126,12 +133,12 @@ export class Lease {
    *
    * @throws RateLimitError as {@link BucketCalls.wait} does.
    */
-  async wait(n = 1, options: WaitOptions = {}): Promise<void> {
+  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
     checkWait(options).signal?.throwIfAborted();
-    if (this.tryConsume(n)) return;
+    if (this.tryConsume(n)) return AT_ONCE;
     this.release();
-    await this.#bucket.wait(n, options);
+    return this.#bucket.wait(n, options);
   }
 
   /**
@@ -139,7 +146,7 @@ export class Lease {
    *
    * @throws RateLimitError as {@link BucketCalls.waitSync} does.
    */
-  waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
+  waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
     checkTokens('n', n);
     checkWait(options);
     if (this.tryConsume(n)) return true;

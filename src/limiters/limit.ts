@@ -1,8 +1,18 @@
 import { continuous, perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
+import type { Known } from '../known-options.ts';
+import { checkNumber } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { ManualClock } from '../time/manual-clock.ts';
+
+/** The largest time value of a `Date`. */
+const MOST_DATE_MS = 8.64e15;
 
 /** A limit whose tokens flow in continuously. */
 export interface ContinuousLimit {
-  /** Tokens per second: 1e-6 to 4e9, or Infinity for unlimited. See `per()`. */
+  /**
+   * Tokens per second: 1e-6 to 4e9, Infinity for unlimited, or 0 to pause: the bucket keeps its
+   * tokens, and callers wait in their places until a rate returns. See `per()`.
+   */
   readonly rate: number;
   /**
    * The largest number of tokens in the bucket, and the most admitted at one instant. Greater than
@@ -26,20 +36,30 @@ export interface QuantumLimit {
 /** The limit of a token bucket. */
 export type BucketLimit = ContinuousLimit | QuantumLimit;
 
+export const LIMIT_OPTIONS = {
+  rate: true,
+  burst: true,
+  quantum: true,
+  fillIntervalMs: true,
+} as const satisfies Known<BucketLimit>;
+
 /** A change of a token bucket's limit. Omitted fields keep their value. */
 export type LimitChange = Partial<ContinuousLimit> | Partial<QuantumLimit>;
 
 /**
- * Converts a limit to the kernels' units.
+ * Converts a limit to the kernels' units. A pause keeps the ticks of the limit before it.
  *
  * @throws RangeError, TypeError for an invalid number, naming it.
  */
-export function scheduleOf(limit: Partial<ContinuousLimit & QuantumLimit>): Schedule {
+export function scheduleOf(
+  limit: Partial<ContinuousLimit & QuantumLimit>,
+  ticksPerToken?: number,
+): Schedule {
   const { rate, quantum, fillIntervalMs, burst } = limit;
   if (quantum === undefined && fillIntervalMs === undefined) {
     const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
     // If a number is missing, the check below throws, naming it.
-    return continuous(rate as number, (burst ?? unlimited) as number);
+    return continuous(rate as number, (burst ?? unlimited) as number, ticksPerToken);
   }
   if (rate !== undefined) {
     throw new TypeError('give rate, or quantum and fillIntervalMs, not both');
@@ -47,18 +67,45 @@ export function scheduleOf(limit: Partial<ContinuousLimit & QuantumLimit>): Sche
   return perInterval(quantum as number, fillIntervalMs as number, burst as number);
 }
 
+/** The limit that a schedule was made from. */
+export function limitOf(schedule: Schedule): Partial<ContinuousLimit & QuantumLimit> {
+  const { rate, burst, fillTicks, ticksPerToken, pace } = schedule;
+  if (fillTicks === 0) return { rate, burst };
+  return { quantum: fillTicks / ticksPerToken, fillIntervalMs: pace / 1000, burst };
+}
+
 /** The current schedule with the change applied. */
 export function changedSchedule(schedule: Schedule, change: LimitChange): Schedule {
   const given: Partial<ContinuousLimit & QuantumLimit> = change;
-  const { rate, burst, fillTicks, ticksPerToken, ticksPerMicro } = schedule;
+  const { rate, quantum, fillIntervalMs, burst } = limitOf(schedule);
+  const hasFills = given.quantum !== undefined || given.fillIntervalMs !== undefined;
   const inForce =
-    fillTicks === 0 || given.rate !== undefined
-      ? given.quantum === undefined && given.fillIntervalMs === undefined
-        ? { rate }
-        : {}
-      : {
-          quantum: fillTicks / ticksPerToken,
-          fillIntervalMs: fillTicks / ticksPerMicro / 1000,
-        };
-  return scheduleOf({ ...inForce, burst, ...given });
+    rate === undefined
+      ? given.rate === undefined && { quantum, fillIntervalMs }
+      : !hasFills && { rate };
+  const next = { burst, ...inForce, ...given } as Partial<ContinuousLimit & QuantumLimit>;
+  return scheduleOf(next, schedule.ticksPerToken);
+}
+
+/** An instant at which fills happen, and the time between them. */
+interface Grid {
+  readonly alignToMs?: number;
+  readonly fillIntervalMs?: number;
+}
+
+/**
+ * When a new bucket starts, in microseconds of its clock: now, or at the last fill of its grid.
+ *
+ * @throws RangeError, TypeError for an invalid `alignToMs`, or one without a quantum.
+ */
+export function startUs(clock: Clock, { alignToMs, fillIntervalMs }: Grid): number {
+  const nowUs = clock.now();
+  if (alignToMs === undefined) return nowUs;
+  if (fillIntervalMs === undefined) {
+    throw new TypeError('alignToMs needs a quantum and fillIntervalMs: nothing else has fills');
+  }
+  checkNumber('alignToMs', alignToMs, { min: -MOST_DATE_MS, max: MOST_DATE_MS });
+  const dateMs = clock instanceof ManualClock ? clock.nowMs : Date.now();
+  const sinceMs = (dateMs - alignToMs) % fillIntervalMs;
+  return nowUs - (sinceMs < 0 ? sinceMs + fillIntervalMs : sinceMs) * 1000;
 }

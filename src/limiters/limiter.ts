@@ -1,17 +1,34 @@
-import type { Bell } from '../memory/bell.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 
-/** Options of `wait` and, except for `signal`, `waitSync`. */
+/** Options of `wait`. */
 export interface WaitOptions {
   /** Maximum wait in milliseconds, >= 0: fail at once if it would take longer. Default Infinity. */
   readonly timeoutMs?: number;
   /** Aborts the wait; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /**
+   * Fail at once with `ERR_QUEUE_FULL`, taking nothing, if the call would have to wait and this many
+   * callers of this thread already wait for this limiter: an integer >= 0, or Infinity, the default.
+   * 0 never waits. Callers may pass different values, so that less important ones give up first.
+   */
+  readonly maxWaiting?: number;
+  /**
    * Wake within microseconds of the due instant, at the cost of spinning before it. Default false.
    */
   readonly strict?: boolean;
+}
+
+/** Options of `waitSync`, as for `wait`. */
+export type BlockingWaitOptions = Pick<WaitOptions, 'timeoutMs' | 'strict'>;
+
+/** What a `wait` resolves with. */
+export interface Waited {
+  /**
+   * Milliseconds from the call until the tokens were granted, by the limiter's clock, fractions
+   * included; 0 if they were available at once.
+   */
+  readonly waitedMs: number;
 }
 
 /** Taken tokens that may still be returned. */
@@ -29,11 +46,13 @@ export interface Limiter {
   /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n?: number): Decision;
   /** Waits until `n` tokens are available, and takes them. */
-  wait(n?: number, options?: WaitOptions): Promise<void>;
+  wait(n?: number, options?: WaitOptions): Promise<Waited>;
   /**
    * Blocks until `n` tokens are available, and takes them; false if that would exceed `timeoutMs`.
    */
-  waitSync(n?: number, options?: Omit<WaitOptions, 'signal'>): boolean;
+  waitSync(n?: number, options?: BlockingWaitOptions): boolean;
+  /** The callers now waiting in `wait` on this object, which are all of this thread. */
+  readonly waiting: number;
   /** Returns the tokens that can be taken now. */
   available(): number;
   /** The most tokens that one call can ever take. */
@@ -43,8 +62,4 @@ export interface Limiter {
    * now, Infinity if they never can.
    */
   timeUntil(tokens: number): number;
-  /** Rings when the limit changes; undefined if it cannot. @internal */
-  readonly changes?: Bell;
-  /** Takes `n` tokens now, or none; the grant may be cancelled. @internal */
-  take(n: number): Grant | undefined;
 }

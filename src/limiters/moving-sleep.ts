@@ -1,6 +1,6 @@
 import type { Alarm } from '../memory/alarm.ts';
 import type { Bell } from '../memory/bell.ts';
-import type { Clock, SleepOptions } from '../time/clock.ts';
+import type { BlockingSleepOptions, Clock, SleepOptions } from '../time/clock.ts';
 import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import type { Reservation } from './reservation.ts';
 
@@ -17,38 +17,44 @@ export function watch(changes: Bell): Watch {
   return { changes, alarm: changes.alarm() };
 }
 
-/** Resolves with true when the reservation is due; with false if that moves past the deadline. */
+/**
+ * Resolves with true when the reservation is due; with false if that moves past the deadline. For
+ * callers that do not form a line.
+ */
 export async function sleepUntilDue(
   clock: Clock,
   changes: Bell,
   reservation: Reservation,
   deadlineUs: number,
-  options: SleepOptions,
+  { strict = false, signal }: SleepOptions,
 ): Promise<boolean> {
   for (;;) {
-    const watched = watch(changes);
+    const alarm = changes.alarm();
     // Read the clock first: tokens due by then stay due, whatever changes afterwards.
     const nowUs = clock.now();
     const { dueUs } = reservation;
     if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
-    await sleepOrChange(clock, dueUs, watched, options);
+    await sleepOrWake(clock, dueUs, { strict, signal }, (wake) => changes.onRing(alarm, wake));
   }
 }
 
-/** Sleeps until an instant or, if watched, a change. */
-export async function sleepOrChange(
+/** A thread that changes a limit may be terminated before it rings, so look again after this time. */
+const LOOK_US = 1e6;
+
+/** Blocks the thread until an instant or the alarm, for a second at most. */
+export function sleepOrLook(
   clock: Clock,
+  nowUs: number,
   untilUs: number,
-  watched: Watch | undefined,
-  { strict = false, signal }: SleepOptions,
-): Promise<void> {
-  if (watched === undefined) return clock.sleep(untilUs, { strict, signal });
-  const { changes, alarm } = watched;
-  await sleepOrWake(clock, untilUs, { strict, signal }, (wake) => changes.onRing(alarm, wake));
+  { strict = false, alarm }: BlockingSleepOptions,
+): void {
+  const lookUs = nowUs + LOOK_US;
+  if (untilUs <= lookUs) clock.sleepSync(untilUs, { strict, alarm });
+  else clock.sleepSync(lookUs, { alarm });
 }
 
-/** Like {@link sleepUntilDue}, but blocks the thread. */
+/** Blocks the thread until the reservation is due; false if that moves past the deadline. */
 export function sleepUntilDueSync(
   clock: Clock,
   changes: Bell,
@@ -62,6 +68,6 @@ export function sleepUntilDueSync(
     const { dueUs } = reservation;
     if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
-    clock.sleepSync(dueUs, { strict, alarm });
+    sleepOrLook(clock, nowUs, dueUs, { strict, alarm });
   }
 }

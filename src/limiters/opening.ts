@@ -41,6 +41,9 @@ export interface OpenLimiter<Kind extends CellKind> {
   readonly kernel: KernelName | undefined;
 }
 
+/** The options common to all limiters. */
+export const SHARED_OPTIONS = { clock: true, region: true, stats: true, kernel: true } as const;
+
 /** Checks the options common to all limiters and fills in their defaults. */
 export function checkShared(options: SharedOptions): {
   clock: Clock;

@@ -1,39 +1,53 @@
 import type { Receipt, TokenKernel } from '../kernel/bucket/kernel.ts';
-import type { Position } from '../kernel/bucket/position.ts';
+import type { Place } from '../kernel/bucket/position.ts';
+import { checkTokens } from '../options.ts';
 import type { Grant } from './limiter.ts';
+
+/** What a reservation needs to know about the take behind it. @internal */
+export interface Taking {
+  readonly kernel: TokenKernel;
+  readonly n: number;
+  readonly nowUs: number;
+  readonly waitUs: number;
+  /** Missing if nothing can move the tokens. */
+  readonly position?: Place | undefined;
+  /** The bucket that settles it. */
+  readonly owner: { settle(estimated: number, actual: number): number };
+}
 
 /** Tokens reserved for an instant. Act at that instant or later, or cancel. */
 export class Reservation implements Grant {
-  /** Milliseconds to wait before acting, as of the call to `reserve`; 0 means now. */
+  /**
+   * Milliseconds to wait before acting, as of the call to `reserve`: 0 means now, Infinity until
+   * `reconfigure` ends a pause.
+   */
   readonly waitMs: number;
   /** The same instant in microseconds of the limiter's clock. */
   readonly atUs: number;
-  readonly #kernel: TokenKernel;
+  /** The clock when the tokens were requested. @internal */
+  readonly askedUs: number;
+  readonly #taking: Taking;
   #receipt: Receipt | undefined;
-  readonly #position: Position | undefined;
+  #n: number;
 
-  /** Pass a position if the limit can change. @internal */
-  constructor(
-    kernel: TokenKernel,
-    receipt: Receipt,
-    nowUs: number,
-    waitUs: number,
-    position?: Position,
-  ) {
-    this.#kernel = kernel;
-    this.#receipt = receipt;
-    this.#position = position;
+  /** @internal */
+  constructor(taking: Taking) {
+    const { kernel, n, nowUs, waitUs } = taking;
+    this.#taking = taking;
+    this.#receipt = kernel.receipt();
+    this.#n = n;
     this.waitMs = waitUs / 1000;
+    this.askedUs = nowUs;
     this.atUs = nowUs + waitUs;
   }
 
   /**
-   * When the tokens are due under the current limit, in microseconds of the limiter's clock: equal
-   * to {@link atUs} until `reconfigure` moves it, earlier or later. Tokens that were available at
-   * once stay due.
+   * When the tokens are due, in microseconds of the limiter's clock. It starts as {@link atUs};
+   * `reconfigure` moves it in either direction, and returned tokens make it earlier. Tokens that
+   * were available at once stay due.
    */
   get dueUs(): number {
-    return this.#position?.dueUs() ?? this.atUs;
+    return this.#taking.position?.dueUs() ?? this.atUs;
   }
 
   /**
@@ -43,7 +57,24 @@ export class Reservation implements Grant {
    */
   cancel(): boolean {
     const receipt = this.#receipt;
+    const { kernel, position } = this.#taking;
     this.#receipt = undefined;
-    return receipt !== undefined && this.#kernel.cancel(receipt);
+    return receipt !== undefined && (kernel.cancel(receipt) || position?.cancel(receipt) === true);
+  }
+
+  /**
+   * Corrects an estimate once you know what the work really cost: charges the difference if
+   * `actual` is more, even beyond the burst, and returns it if `actual` is less. You can correct
+   * again; each call starts from the amount before. Returns the milliseconds until the debt is
+   * paid, 0 if there is none. A reservation cannot be cancelled after this.
+   *
+   * @throws RangeError, TypeError if `actual` is not a finite number >= 0.
+   */
+  settle(actual: number): number {
+    checkTokens('actual', actual);
+    const estimated = this.#n;
+    this.#receipt = undefined;
+    this.#n = actual;
+    return this.#taking.owner.settle(estimated, actual);
   }
 }

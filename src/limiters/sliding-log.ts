@@ -1,29 +1,47 @@
-import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
-import { checkWindowLimit } from '../kernel/window/limit.ts';
+import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
+import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
 import { openSlidingLog } from '../kernel/window/sliding-log.ts';
-import { clockTicks, logEpochTicks } from '../kernel/window/time.ts';
-import { checkObject } from '../options.ts';
+import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import type { Description } from './described.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { WindowLimiter } from './window.ts';
+import type { Takeback } from './part.ts';
+import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link SlidingLog.create}. */
 export interface SlidingLogOptions extends SharedOptions {
-  /** Maximum number of tokens per interval: an integer from 1 to 16,777,216. Each takes 8 bytes. */
+  /** Maximum number of tokens per interval: an integer from 0 to `maxLimit`. 0 admits nothing. */
   readonly limit: number;
   /** Length of the interval in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
   readonly intervalMs: number;
+  /** Tokens available at first: an integer from 0 to `limit`. Default `limit`. */
+  readonly initial?: number;
+  /**
+   * The largest limit that `reconfigure` can set: an integer from 1 to 16,777,216, of 8 bytes each.
+   * Default `limit`.
+   */
+  readonly maxLimit?: number;
 }
+
+const OPTIONS: Known<SlidingLogOptions> = {
+  ...SHARED_OPTIONS,
+  limit: true,
+  intervalMs: true,
+  initial: true,
+  maxLimit: true,
+};
 
 /**
  * Admits at most `limit` tokens in any half-open interval of `intervalMs`, wherever it starts: the
- * strictest of all limiters. It stores the times of the last `limit` admissions, to 1/16
- * microsecond, in 128 bytes plus 8 per unit of the limit.
+ * strictest of all limiters. It stores the times of the last `maxLimit` admissions, to
+ * 1/16 microsecond, in 576 bytes plus 8 for each.
  *
  * Taking one token reads one entry, whatever the limit. Taking n tokens writes n entries; they are
  * admitted at one instant, or not at all. `consumeOrDrain`, `decide` and `available` search the
@@ -39,27 +57,35 @@ export interface SlidingLogOptions extends SharedOptions {
  * ```
  */
 export class SlidingLog extends WindowLimiter<'sliding-log'> {
-  /** Length of the interval in milliseconds. */
-  readonly intervalMs: number;
+  /** The largest limit that `reconfigure` can set. */
+  readonly maxLimit: number;
 
   private constructor(opened: OpenLimiter<'sliding-log'>) {
     super(opened, openSlidingLog(opened.cell, opened.kernel));
-    this.intervalMs = readWindow(opened.cell).intervalMs;
+    this.maxLimit = boundsOf(opened.cell).maxLimit;
+  }
+
+  /** An admission overwrites an older one, so it cannot be undone. @internal */
+  override get takeback(): Takeback {
+    return 'none';
   }
 
   /**
-   * Creates a limiter with its whole limit available.
+   * Creates a limiter with its whole limit available, unless `initial` says otherwise.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SlidingLogOptions): SlidingLog {
-    const { limit, intervalMs } = checkObject('options', options);
+    const { limit, intervalMs, initial } = checkOptions(options, OPTIONS);
     const kind = 'sliding-log';
-    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1 });
+    const { maxLimit = Math.max(1, checkLimit(kind, limit)) } = options;
+    const window = checkWindowLimit(kind, { limit, intervalMs, slots: 1, maxLimit });
+    const taken = takenAtFirst(limit, initial);
     const { clock, region, stats, kernel } = checkShared(options);
-    const originTicks = clockTicks(clock.now()) - logEpochTicks(intervalMs);
-    const cell = createWindowCell({ kind, limit: window, originTicks, word: 0n, stats, region });
+    const originTicks = clockTicks(clock.now()) - LOG_EPOCH_TICKS;
+    const counted = { originTicks, word: 0n, taken };
+    const cell = createWindowCell({ kind, limit: window, ...counted, stats, region });
     return new SlidingLog({ kind, cell, clock, kernel });
   }
 
@@ -70,5 +96,24 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    */
   static attach(handle: LimiterHandle<'sliding-log'>): SlidingLog {
     return new SlidingLog(find('sliding-log', handle, openWindowCell));
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { limit, intervalMs } = this;
+    return ['SlidingLog', { limit, intervalMs, tokens: this.available() }];
+  }
+
+  /**
+   * Changes the limit for all threads at once, without a lock: each call sees either the old limit
+   * or the new one. The new limit applies to the admissions so far as if it had always been in
+   * force, so it takes full effect at once. Waiting calls try again. Omitted fields keep their
+   * value.
+   *
+   * @throws RangeError, TypeError for an invalid field, naming it; `limit` is at most `maxLimit`.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
+   */
+  reconfigure(change: WindowChange): void {
+    this.change(change);
   }
 }

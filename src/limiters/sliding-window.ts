@@ -1,32 +1,51 @@
-import { createWindowCell, openWindowCell, readWindow } from '../kernel/window/cell.ts';
-import { checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
+import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
+import { checkLimit, checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
 import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
-import { checkObject } from '../options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import type { Description } from './described.ts';
 import {
   checkShared,
   find,
   type LimiterHandle,
   type OpenLimiter,
+  SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
-import { WindowLimiter } from './window.ts';
+import { RefundableWindowLimiter } from './refundable-window.ts';
+import { takenAtFirst, type WindowChange } from './window.ts';
 
 const DEFAULT_SLOTS = 10;
 
 /** Options of {@link SlidingWindow.create}. */
 export interface SlidingWindowOptions extends SharedOptions {
-  /** Maximum number of tokens per window: an integer from 1 to 1,073,741,823. */
+  /** Maximum number of tokens per window: an integer from 0 to `maxLimit`. 0 admits nothing. */
   readonly limit: number;
   /**
    * Length of the window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. A slot must
-   * last at least 0.001 ms, doubled for each bit of the limit beyond 14: 0.064 ms for a million,
-   * 65.5 ms for the largest limit.
+   * last at least 0.001 ms, doubled for each bit of `maxLimit` beyond 11: 0.512 ms for a million,
+   * 0.53 s for the largest.
    */
   readonly intervalMs: number;
   /** Number of slots in the window: an integer from 1 to 4096. Default 10. */
   readonly slots?: number;
+  /** Tokens available in the first slot: an integer from 0 to `limit`. Default `limit`. */
+  readonly initial?: number;
+  /**
+   * The largest limit that `reconfigure` can set: an integer from 1 to 1,073,741,823. Default
+   * `limit`.
+   */
+  readonly maxLimit?: number;
 }
+
+const OPTIONS: Known<SlidingWindowOptions> = {
+  ...SHARED_OPTIONS,
+  limit: true,
+  intervalMs: true,
+  slots: true,
+  initial: true,
+  maxLimit: true,
+};
 
 /**
  * Admits at most `limit` tokens in any `slots` consecutive slots. Slots are counted from the
@@ -35,7 +54,7 @@ export interface SlidingWindowOptions extends SharedOptions {
  *
  * Any period of `intervalMs` less one slot admits at most `limit`, wherever it starts.
  * {@link SlidingLog} guarantees this for all of `intervalMs`, at 8 bytes per unit of the limit; a
- * sliding window takes 128 bytes plus 8 per slot.
+ * sliding window takes 576 bytes plus 8 per slot.
  *
  * Refused calls do not count, so under steady overload calls are still admitted at the limit. If
  * the clock steps back, the current slot lasts until it has caught up. A limiter works for 17.8
@@ -50,17 +69,17 @@ export interface SlidingWindowOptions extends SharedOptions {
  * if (window.tryConsume()) serve();
  * ```
  */
-export class SlidingWindow extends WindowLimiter<'sliding-window'> {
-  /** Length of the window in milliseconds. */
-  readonly intervalMs: number;
+export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
   /** Number of slots in the window. */
   readonly slots: number;
+  /** The largest limit that `reconfigure` can set. */
+  readonly maxLimit: number;
 
   private constructor(opened: OpenLimiter<'sliding-window'>) {
     super(opened, openSlidingWindow(opened.cell, opened.kernel));
-    const { intervalMs, slots } = readWindow(opened.cell);
-    this.intervalMs = intervalMs;
+    const { slots, maxLimit } = boundsOf(opened.cell);
     this.slots = slots;
+    this.maxLimit = maxLimit;
   }
 
   /**
@@ -70,13 +89,15 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SlidingWindowOptions): SlidingWindow {
-    const { limit, intervalMs, slots = DEFAULT_SLOTS } = checkObject('options', options);
+    const { limit, intervalMs, slots = DEFAULT_SLOTS, initial } = checkOptions(options, OPTIONS);
     const kind = 'sliding-window';
-    const window = checkWindowLimit(kind, { limit, intervalMs, slots });
+    const { maxLimit = Math.max(1, checkLimit(kind, limit)) } = options;
+    const window = checkWindowLimit(kind, { limit, intervalMs, slots, maxLimit });
+    const taken = takenAtFirst(limit, initial);
     const { clock, region, stats, kernel } = checkShared(options);
     const originTicks = clockTicks(clock.now());
-    const word = firstSlotWord(limit);
-    const cell = createWindowCell({ kind, limit: window, originTicks, word, stats, region });
+    const counted = { originTicks, word: firstSlotWord(maxLimit), taken };
+    const cell = createWindowCell({ kind, limit: window, ...counted, stats, region });
     return new SlidingWindow({ kind, cell, clock, kernel });
   }
 
@@ -87,5 +108,36 @@ export class SlidingWindow extends WindowLimiter<'sliding-window'> {
    */
   static attach(handle: LimiterHandle<'sliding-window'>): SlidingWindow {
     return new SlidingWindow(find('sliding-window', handle, openWindowCell));
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { limit, intervalMs } = this;
+    return ['SlidingWindow', { limit, intervalMs, slots: this.slots, tokens: this.available() }];
+  }
+
+  /**
+   * Puts back `n` tokens that you took through this object and did not use, wakes those who wait,
+   * and returns how many it put back. Only tokens of the current slot can return, at most as many as
+   * this object took in it; the others drop out with their slot, as all do after a change of the
+   * limit. A return counts against the latest tokens taken.
+   *
+   * @throws RangeError, TypeError if `n` is not an integer >= 0.
+   */
+  returnTokens(n: number): number {
+    return this.putBack(n);
+  }
+
+  /**
+   * Changes the limit for all threads at once, without a lock: each call sees either the old limit
+   * or the new one. Tokens in the window keep counting. If only `limit` changes, they drop out when
+   * they would have. If `intervalMs` changes, they count in a new slot that begins now, so all of
+   * them drop out one new interval later. Waiting calls try again. Omitted fields keep their value.
+   *
+   * @throws RangeError, TypeError for an invalid field, naming it; `limit` is at most `maxLimit`.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
+   */
+  reconfigure(change: WindowChange): void {
+    this.change(change);
   }
 }

@@ -4,10 +4,13 @@ import {
   createSometimesCell,
   openSometimes,
   openSometimesCell,
+  readOccasions,
 } from '../kernel/window/sometimes.ts';
+import { checkOptions, type Known } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
-import { checkObject, shown } from '../options.ts';
+import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
+import { Described, type Description } from './described.ts';
 import {
   checkShared,
   find,
@@ -30,6 +33,15 @@ export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
   readonly intervalMs?: number;
 }
 
+const OPTIONS: Known<SometimesOptions> = {
+  first: true,
+  every: true,
+  intervalMs: true,
+  clock: true,
+  region: true,
+  kernel: true,
+};
+
 /**
  * Runs an action on some of many calls, counted over all threads: on the first N, on every Nth, and
  * once per interval; always on the first call. Modeled on Go's `rate.Sometimes`
@@ -41,7 +53,7 @@ export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
  * sometimes.do(() => console.warn('the queue is full'));
  * ```
  */
-export class Sometimes {
+export class Sometimes extends Described {
   /** The clock, the same one for all threads. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<'sometimes'>;
@@ -49,6 +61,7 @@ export class Sometimes {
   readonly #reading: Reading;
 
   private constructor(opened: OpenLimiter<'sometimes'>) {
+    super();
     this.#opened = opened;
     this.#kernel = openSometimes(opened.cell, opened.kernel);
     this.clock = opened.clock;
@@ -62,7 +75,7 @@ export class Sometimes {
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SometimesOptions): Sometimes {
-    const { first = 0, every = 0, intervalMs = 0 } = checkObject('options', options);
+    const { first = 0, every = 0, intervalMs = 0 } = checkOptions(options, OPTIONS);
     const occasions = checkOccasions({ first, every, intervalMs });
     const { clock, region, kernel } = checkShared(options);
     const cell = createSometimesCell(occasions, clock.now(), region);
@@ -86,6 +99,12 @@ export class Sometimes {
   /** The kernel that this thread uses. */
   get kernelName(): KernelName {
     return this.#kernel.name;
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { first, every, intervalMs } = readOccasions(this.#opened.cell);
+    return ['Sometimes', { first, every, intervalMs }];
   }
 
   /** Counts a call and returns whether to act on it. */

@@ -1,17 +1,61 @@
-import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
+import { createBucketCell } from '../kernel/bucket/cell.ts';
+import { HostedComposite } from '../kernel/bucket/composite.ts';
+import { createCompositeCell, openTokenBucketCell } from '../kernel/bucket/composite-cell.ts';
 import { Tenure } from '../kernel/bucket/record.ts';
-import { checkNumber, checkObject } from '../options.ts';
+import type { Schedule } from '../kernel/bucket/schedule.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
+import type { Description } from './described.ts';
 import { LEASE_SIZE, Lease, type LeaseOptions } from './lease.ts';
-import { type BucketLimit, changedSchedule, type LimitChange, scheduleOf } from './limit.ts';
-import { checkShared, find, type LimiterHandle, type SharedOptions } from './opening.ts';
+import {
+  type BucketLimit,
+  type ContinuousLimit,
+  LIMIT_OPTIONS,
+  type LimitChange,
+  limitOf,
+  startUs,
+} from './limit.ts';
+import {
+  checkShared,
+  find,
+  type LimiterHandle,
+  SHARED_OPTIONS,
+  type SharedOptions,
+} from './opening.ts';
+import {
+  changeOf,
+  initialOf,
+  type LimitsChange,
+  type SeveralLimits,
+  schedulesOf,
+} from './several-limits.ts';
 
 /** Options of {@link TokenBucket.create}. */
-export type TokenBucketOptions = BucketLimit &
+export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
   SharedOptions & {
-    /** Initial number of tokens: 0 to `burst`. Default `burst`. */
+    /**
+     * Initial number of tokens: 0 to `burst`; with several limits, the number under each, at most
+     * the smallest burst. Default: full.
+     */
     readonly initial?: number;
+    /**
+     * With a quantum: an instant of a fill in milliseconds since the Unix epoch, such as midnight
+     * for a daily quota. The other fills lie whole intervals before and after it. It is converted
+     * to the limiter's clock once, so later changes of the wall clock do not move the fills; a
+     * `ManualClock` counts as the wall clock. Default: the bucket's creation.
+     */
+    readonly alignToMs?: number;
   };
+
+const OPTIONS: Known<TokenBucketOptions> = {
+  ...LIMIT_OPTIONS,
+  ...SHARED_OPTIONS,
+  limits: true,
+  initial: true,
+  alignToMs: true,
+};
+const CHANGE_OPTIONS = { ...LIMIT_OPTIONS, limits: true } as const;
 
 /**
  * A token bucket shared by any number of threads. `rate` tokens flow in per second, the bucket
@@ -32,24 +76,31 @@ export type TokenBucketOptions = BucketLimit &
  */
 export class TokenBucket extends Bucket<'token-bucket'> {
   /**
-   * Creates a bucket, full unless `initial` says otherwise.
+   * Creates a bucket, full unless `initial` says otherwise. Pass `limits` for several limits: a
+   * call is admitted if all of them admit it, and then counts against each, in one atomic step.
    *
+   * @example
+   * ```ts
+   * const bucket = TokenBucket.create({
+   *   limits: [
+   *     { rate: 10, burst: 10 },
+   *     { rate: per(100, 'minute'), burst: 100 },
+   *   ],
+   * });
+   * ```
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: TokenBucketOptions): TokenBucket {
-    const schedule = scheduleOf(checkObject('options', options));
-    const { burst } = schedule;
-    const orInfinity = burst === Number.POSITIVE_INFINITY;
-    const initial = checkNumber('initial', options.initial ?? burst, {
-      min: 0,
-      max: burst,
-      orInfinity,
-    });
+    const schedules = schedulesOf(checkOptions(options, OPTIONS));
+    const initials = initialOf(schedules, options.initial);
     const { clock, region, stats, kernel } = checkShared(options);
     const kind = 'token-bucket';
-    const nowUs = clock.now();
-    const cell = createBucketCell({ kind, schedule, nowUs, initial, stats, region, kernel });
+    const shared = { nowUs: startUs(clock, options), stats, region, kernel };
+    const cell =
+      schedules.length === 1
+        ? createBucketCell({ kind, schedule: schedules[0], initial: initials[0], ...shared })
+        : createCompositeCell({ schedules, initial: initials, ...shared });
     return new TokenBucket({ kind, cell, clock, kernel });
   }
 
@@ -59,12 +110,32 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws HandleError if `handle` is not a token bucket's, or its memory is damaged.
    */
   static attach(handle: LimiterHandle<'token-bucket'>): TokenBucket {
-    return new TokenBucket(find('token-bucket', handle, openBucketCell));
+    return new TokenBucket(find('token-bucket', handle, openTokenBucketCell));
   }
 
-  /** The largest number of tokens in the bucket. */
+  /** The largest number of tokens in the bucket; with several limits, the smallest burst. */
   get burst(): number {
     return this.limit;
+  }
+
+  /** The limits in force, in the order in which they were given. */
+  get limits(): readonly ContinuousLimit[] {
+    return this.#schedules().map(({ rate, burst }) => ({ rate, burst }));
+  }
+
+  #schedules(): readonly Schedule[] {
+    const { kernel } = this;
+    return kernel instanceof HostedComposite ? kernel.live().schedules : [kernel.schedule()];
+  }
+
+  /** @internal */
+  protected override describe(): Description {
+    if (this.kernel instanceof HostedComposite) {
+      const limits = this.limits.map(({ rate, burst }) => `${burst} at ${rate}/s`).join(' and ');
+      return ['TokenBucket', { limits, ...this.contents() }];
+    }
+    const { rate, burst, ...fills } = limitOf(this.schedule);
+    return ['TokenBucket', { rate, ...fills, burst, ...this.contents() }];
   }
 
   /**
@@ -74,7 +145,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws RangeError, TypeError if `size` is not an integer from 1 to 1,048,576.
    */
   lease(options: LeaseOptions): Lease {
-    const size = checkNumber('size', checkObject('options', options).size, LEASE_SIZE);
+    const size = checkNumber('size', checkOptions(options, { size: true }).size, LEASE_SIZE);
     return new Lease(this, this.kernel, new Tenure(this.place), size);
   }
 
@@ -84,10 +155,19 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * years' worth. Waiting calls keep their places in the queue, and each wakes when its tokens are
    * due under the new limit. Omitted fields keep their value.
    *
+   * If the bucket has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`.
+   * All of them change at the same instant.
+   *
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
-  reconfigure(limit: LimitChange): void {
-    this.replaceSchedule(changedSchedule(this.schedule, checkObject('limit', limit)));
+  reconfigure(limit: LimitChange | LimitsChange): void {
+    checkOptions(limit, CHANGE_OPTIONS, 'limit');
+    const { kernel } = this;
+    const isComposite = kernel instanceof HostedComposite;
+    const change = changeOf(isComposite ? kernel.count : 1, limit);
+    if (isComposite) kernel.change(this.clock.now(), change);
+    else kernel.reconfigure(this.clock.now(), change([kernel.schedule()])[0] as Schedule); // one
+    this.announce();
   }
 }

@@ -1,24 +1,43 @@
 import { RateLimitError } from '../errors.ts';
-import { checkFlag, checkObject, checkSpanMs } from '../options.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import type { WaitOptions } from './limiter.ts';
-import { sleepOrChange, type Watch } from './moving-sleep.ts';
+import type { Waited, WaitOptions } from './limiter.ts';
+import { sleepOrLook, type Watch } from './moving-sleep.ts';
 
 /** Checked wait options with defaults. */
 export interface Wait {
   readonly timeoutMs: number;
+  readonly maxWaiting: number;
   readonly strict: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
+const OPTIONS: Known<WaitOptions> = {
+  timeoutMs: true,
+  maxWaiting: true,
+  signal: true,
+  strict: true,
+};
+
 /** @throws TypeError, RangeError for an invalid option, naming it. */
 export function checkWait(options: WaitOptions): Wait {
-  const { timeoutMs = Number.POSITIVE_INFINITY, signal, strict } = checkObject('options', options);
-  checkSpanMs('timeoutMs', timeoutMs);
+  const { timeoutMs, maxWaiting, signal, strict } = checkOptions(options, OPTIONS);
   if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
     throw new TypeError('signal must be an AbortSignal');
   }
-  return { timeoutMs, strict: checkFlag('strict', strict, false), signal };
+  return {
+    timeoutMs:
+      timeoutMs === undefined ? Number.POSITIVE_INFINITY : checkSpanMs('timeoutMs', timeoutMs),
+    maxWaiting: maxWaiting === undefined ? Number.POSITIVE_INFINITY : checkMaxWaiting(maxWaiting),
+    strict: checkFlag('strict', strict, false),
+    signal,
+  };
+}
+
+function checkMaxWaiting(value: unknown): number {
+  if (value === Number.POSITIVE_INFINITY) return value;
+  return checkNumber('maxWaiting', value, { min: 0, integer: true });
 }
 
 export function timedOut(n: number, timeoutMs: number): RateLimitError {
@@ -35,58 +54,100 @@ export function exceeds(n: number, limit: number): RateLimitError {
   );
 }
 
+export function queueFull(maxWaiting: number): RateLimitError {
+  return new RateLimitError(
+    'ERR_QUEUE_FULL',
+    `as many callers wait as maxWaiting allows, ${maxWaiting}`,
+  );
+}
+
+/** The result of a wait that did not have to wait. */
+export const AT_ONCE: Waited = Object.freeze({ waitedMs: 0 });
+
+/** The result of a wait since an instant; a clock that stepped back counts as 0. */
+export function waitedSince(clock: Clock, startUs: number): Waited {
+  return { waitedMs: Math.max(0, clock.now() - startUs) / 1000 };
+}
+
+/** Counts the callers of this thread that wait. */
+export interface WaitCount {
+  readonly count: number;
+  /** Counts a caller until it leaves. It has compared {@link count} with its `maxWaiting`. */
+  enter(): void;
+  leave(): void;
+}
+
+/** The callers that wait for one limiter. */
+export class Waiters implements WaitCount {
+  count = 0;
+
+  enter(): void {
+    this.count++;
+  }
+
+  leave(): void {
+    this.count--;
+  }
+}
+
+/** While the limit is 0: no retry can succeed before that changes. */
+export const NO_INSTANT_US = Number.MAX_VALUE;
+
 /** Describes when a refused call may be retried. */
 export interface Refusal {
   /**
-   * The earliest instant at which a retry can succeed, in microseconds; Infinity if it never can.
+   * The earliest instant at which a retry can succeed, in microseconds; {@link NO_INSTANT_US}, or
+   * Infinity if it never can.
    */
   readonly retryAtUs: number;
   /** Reports a change that may move that instant forward. */
   readonly watch?: Watch | undefined;
 }
 
-/** Takes tokens from a limiter that cannot reserve ahead: undefined if it succeeds. */
-export type Attempt = (n: number) => Refusal | undefined;
-
-function attemptOf(attempt: Attempt, n: number, limit: number): Refusal | undefined {
-  const refusal = attempt(n);
-  if (refusal?.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, limit);
-  return refusal;
+/** A limiter that cannot reserve ahead, as its waiters see it. */
+export interface Source {
+  /** Takes `n` tokens and returns undefined, or takes none. */
+  attempt(n: number): Refusal | undefined;
+  /** The refusal that an attempt would meet now; its instant may have passed. Takes nothing. */
+  look(n: number): Refusal;
+  /** The most tokens that one call can ever take. */
+  readonly limit: number;
 }
 
-/** Tries, sleeps until a retry can succeed, and repeats. */
-export async function retry(
-  clock: Clock,
-  attempt: Attempt,
-  n: number,
-  limit: number,
-  { timeoutMs, strict, signal }: Wait,
-): Promise<void> {
-  const deadlineUs = clock.now() + timeoutMs * 1000;
-  for (;;) {
-    signal?.throwIfAborted();
-    const refusal = attemptOf(attempt, n, limit);
-    if (refusal === undefined) return;
-    const { retryAtUs, watch } = refusal;
-    if (retryAtUs > deadlineUs) throw timedOut(n, timeoutMs);
-    await sleepOrChange(clock, retryAtUs, watch, { strict, signal });
+/** The pauses after attempts that failed although nothing stood against them, in microseconds. */
+const PAUSE_US = { min: 50, max: 10_000 } as const;
+
+/** Says when to try again; never at once, since another thread must act first. */
+export class Pauses {
+  #pauseUs: number = PAUSE_US.min;
+
+  retryAtUs({ retryAtUs }: Refusal, nowUs: number): number {
+    const pauseUs = this.#pauseUs;
+    if (retryAtUs > nowUs) {
+      this.#pauseUs = PAUSE_US.min;
+      return retryAtUs;
+    }
+    this.#pauseUs = Math.min(2 * pauseUs, PAUSE_US.max);
+    return nowUs + pauseUs;
   }
 }
 
-/** Like {@link retry}, but blocks the thread; returns false if it would exceed the timeout. */
-export function retrySync(
+/** Blocks the thread until an attempt succeeds; returns false if that would exceed the timeout. */
+export function waitHere(
   clock: Clock,
-  attempt: Attempt,
+  source: Source,
   n: number,
-  limit: number,
-  { timeoutMs, strict }: Wait,
+  { timeoutMs, strict }: Pick<Wait, 'timeoutMs' | 'strict'>,
 ): boolean {
   const deadlineUs = clock.now() + timeoutMs * 1000;
+  const pauses = new Pauses();
   for (;;) {
-    const refusal = attemptOf(attempt, n, limit);
+    const refusal = source.attempt(n);
     if (refusal === undefined) return true;
-    const { retryAtUs, watch } = refusal;
+    if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, source.limit);
+    const nowUs = clock.now();
+    const retryAtUs = pauses.retryAtUs(refusal, nowUs);
     if (retryAtUs > deadlineUs) return false;
-    clock.sleepSync(retryAtUs, { strict, alarm: watch?.alarm });
+    sleepOrLook(clock, nowUs, retryAtUs, { strict, alarm: refusal.watch?.alarm });
   }
 }

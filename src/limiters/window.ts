@@ -1,44 +1,91 @@
-import type { LimiterStats } from '../kernel/bucket/kernel.ts';
+import type { Receipt } from '../kernel/bucket/kernel.ts';
+import { windowChanges } from '../kernel/window/cell.ts';
 import type { WindowKernel } from '../kernel/window/kernel.ts';
+import type { Change } from '../kernel/window/limit.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import type { Bell } from '../memory/bell.ts';
+import { identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
-import type { Grant, Limiter, WaitOptions } from './limiter.ts';
+import { Described } from './described.ts';
+import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { Line } from './line.ts';
+import { type Watch, watch } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import type { Part, Takeback } from './part.ts';
 import { Reading } from './reading.ts';
-import { statsOf } from './stats.ts';
-import { type Attempt, checkWait, retry, retrySync } from './waiting.ts';
+import { type LimiterStats, statsOf } from './stats.ts';
+import { checkWait, NO_INSTANT_US, type Source, waitHere } from './waiting.ts';
 
 /** Windows and logs count whole tokens only. */
-function checkWhole(n: unknown): number {
+export function checkWhole(n: unknown): number {
   // Fast path: only an invalid value pays for the message.
   if (typeof n === 'number' && n >= 0 && Number.isInteger(n)) return n;
   return checkNumber('n', n, { min: 0, integer: true });
 }
 
+/** The new limit of a window or log; omitted fields keep their value. */
+export interface WindowChange {
+  /** Maximum number of tokens per window. 0 admits nothing. */
+  readonly limit?: number;
+  /** Length of the window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
+  readonly intervalMs?: number;
+}
+
+/** The number of tokens that are not available at creation. */
+export function takenAtFirst(limit: number, initial: unknown = limit): number {
+  return limit - checkNumber('initial', initial, { min: 0, max: limit, integer: true });
+}
+
+const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
+
 /**
  * The methods common to windows and logs. `n` is an integer and defaults to 1; 0 is always admitted
- * and takes nothing; more than the limit is never admitted. A negative, fractional or infinite `n`
+ * and takes nothing; more than the limit is never admitted. A limit of 0 admits nothing. A negative, fractional or infinite `n`
  * throws a RangeError, a non-numeric one a TypeError.
  */
-export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
+export abstract class WindowLimiter<Kind extends CellKind> extends Described implements Part {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
+  /** @internal */
+  readonly changes: Bell;
   readonly #opened: OpenLimiter<Kind>;
   readonly #kernel: WindowKernel;
-  readonly #reading: Reading;
-  readonly #attempt: Attempt;
+  /** @internal */
+  protected readonly reading: Reading;
+  readonly #source: Source;
+  readonly #line: Line;
 
   protected constructor(opened: OpenLimiter<Kind>, kernel: WindowKernel) {
+    super();
     this.#opened = opened;
     this.#kernel = kernel;
     this.clock = opened.clock;
     const reading = new Reading(opened.clock);
-    this.#reading = reading;
-    this.#attempt = (n) =>
-      kernel.take(n, reading) ? undefined : { retryAtUs: reading.us + kernel.waitUs };
+    const changes = windowChanges(opened.cell);
+    this.reading = reading;
+    this.changes = changes;
+    const refusal = (waitUs: number, watched: Watch) => {
+      const retryAtUs = kernel.metLimit === 0 ? NO_INSTANT_US : reading.us + waitUs;
+      return { retryAtUs, watch: watched };
+    };
+    this.#source = {
+      get limit() {
+        return kernel.limit;
+      },
+      attempt(n) {
+        const watched = watch(changes);
+        return kernel.take(n, reading) ? undefined : refusal(kernel.waitUs, watched);
+      },
+      look(n) {
+        const watched = watch(changes);
+        return refusal(kernel.timeUntil(n, reading), watched);
+      },
+    };
+    this.#line = new Line(opened.clock, this.#source);
   }
 
   /** Send this to another thread and pass it to `attach` there. */
@@ -51,37 +98,76 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
     return this.#kernel.name;
   }
 
-  /** The largest number of tokens that a window admits. */
+  /** The largest number of tokens that a window admits; 0 while the limiter is paused. */
   get limit(): number {
     return this.#kernel.limit;
   }
 
-  /** Takes `n` tokens now, or none. */
-  tryConsume(n = 1): boolean {
-    return this.#kernel.take(checkWhole(n), this.#reading);
+  /** Length of the window in milliseconds. */
+  get intervalMs(): number {
+    return this.#kernel.intervalMs;
+  }
+
+  /** Changes the limit. @internal */
+  protected change(change: WindowChange): void {
+    const { limit, intervalMs } = checkOptions(change, CHANGE, 'change');
+    const given: Partial<Change> = {
+      ...(limit === undefined ? {} : { limit }),
+      ...(intervalMs === undefined ? {} : { intervalMs }),
+    };
+    this.#kernel.reconfigure(given, this.reading);
+    this.wakeWaiters();
   }
 
   /** @internal */
-  take(n: number): Grant | undefined {
-    const kernel = this.#kernel;
-    if (!kernel.take(checkWhole(n), this.#reading)) return undefined;
-    const receipt = kernel.receipt();
-    return { cancel: () => kernel.cancel(receipt) };
+  protected wakeWaiters(): void {
+    this.changes.ring();
+    this.clock.rouse?.();
+  }
+
+  /** Takes `n` tokens now, or none. */
+  tryConsume(n = 1): boolean {
+    return this.#kernel.take(checkWhole(n), this.reading);
+  }
+
+  /** @internal */
+  get takeback(): Takeback {
+    return 'current';
+  }
+
+  /** @internal */
+  get identity(): string {
+    return identityOf(this.#opened.cell);
+  }
+
+  /** @internal */
+  takeAt(_nowUs: number, n: number): boolean {
+    return this.#kernel.take(n, this.reading);
+  }
+
+  /** @internal */
+  receipt(): Receipt {
+    return this.#kernel.receipt();
+  }
+
+  /** @internal */
+  giveBack(_n: number, receipt: Receipt): boolean {
+    return this.#kernel.cancel(receipt);
   }
 
   /** Takes as many tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
-    return this.#kernel.drain(checkWhole(n), this.#reading);
+    return this.#kernel.drain(checkWhole(n), this.reading);
   }
 
   /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n = 1): Decision {
-    return decisionOf(this.#kernel.decide(checkWhole(n), this.#reading));
+    return decisionOf(this.#kernel.decide(checkWhole(n), this.reading));
   }
 
   /** Returns the tokens that can be taken now. */
   available(): number {
-    return this.#kernel.available(this.#reading);
+    return this.#kernel.available(this.reading);
   }
 
   /**
@@ -89,40 +175,49 @@ export abstract class WindowLimiter<Kind extends CellKind> implements Limiter {
    * now, Infinity if they never can.
    */
   timeUntil(tokens: number): number {
-    return this.#kernel.timeUntil(checkWhole(tokens), this.#reading) / 1000;
+    return this.#kernel.timeUntil(checkWhole(tokens), this.reading) / 1000;
   }
 
   /**
-   * Waits until `n` tokens are available, and takes them. Callers are not served in order: each
-   * sleeps until a retry can succeed, then tries again. The wait keeps the event loop alive. An
+   * Waits until `n` tokens are available, and takes them. The callers of one object are served in
+   * order: they form a line, and only its head tries, when it can succeed at the earliest or when
+   * the limit changes. While the limit is 0, they wait for a change. Other threads, `tryConsume` and
+   * `waitSync` do not join the line, so they may be faster. The wait keeps the event loop alive. An
    * abort takes nothing.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` as soon as it is known that the wait would
-   * exceed `timeoutMs`; `ERR_EXCEEDS_BURST` if `n` exceeds the limit. In both cases nothing is
-   * taken.
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the wait would
+   * exceed it under the current limit, so at once if that is 0; `ERR_EXCEEDS_BURST` if `n` exceeds a
+   * limit above 0, now or after a change; `ERR_QUEUE_FULL` if `maxWaiting` callers are in the line.
+   * In each case nothing is taken.
    */
-  async wait(n = 1, options: WaitOptions = {}): Promise<void> {
-    checkWhole(n);
-    await retry(this.clock, this.#attempt, n, this.limit, checkWait(options));
+  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
+    return this.#line.wait(checkWhole(n), checkWait(options));
+  }
+
+  /** The callers now waiting in `wait` on this object. Other threads have lines of their own. */
+  get waiting(): number {
+    return this.#line.length;
   }
 
   /**
    * Blocks the thread until `n` tokens are available, takes them and returns true. Returns false,
-   * taking nothing, as soon as it is known that the wait would exceed `timeoutMs`.
+   * taking nothing, as soon as the wait would exceed `timeoutMs` under the current limit. See
+   * {@link wait}.
+   * taking nothing, as soon as it is known that the wait would exceed `timeoutMs`. It competes with
+   * the callers that wait in `wait`; those of its own thread cannot be served while it blocks.
    *
-   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the limit.
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a limit above 0.
    */
-  waitSync(n = 1, options: Omit<WaitOptions, 'signal'> = {}): boolean {
-    checkWhole(n);
-    return retrySync(this.clock, this.#attempt, n, this.limit, checkWait(options));
+  waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
+    return waitHere(this.clock, this.#source, checkWhole(n), checkWait(options));
   }
 
   /**
-   * Returns counts over all threads since the limiter was created.
+   * Returns counts over all threads since the limiter was created, and this object's waiting calls.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */
   stats(): LimiterStats {
-    return statsOf(this.#kernel);
+    return statsOf(this.#kernel, this.waiting);
   }
 }

@@ -9,6 +9,22 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
+/** As many waits are ended in one turn of the event loop. */
+const ENDS_PER_TURN = 256;
+
+/** The bells of this thread that end waits, while they wait. */
+const waiting = new Set<Bell>();
+
+/** Looks at all of them after a while, and then regularly. */
+function inspectAfter(ms: number, everyMs: number): void {
+  const timer: { unref?(): void } | number = setTimeout(() => {
+    let left = ENDS_PER_TURN;
+    for (const bell of waiting) if (left > 0 && bell.endStaleWait()) left--;
+    if (waiting.size > 0) inspectAfter(left > 0 ? everyMs : 0, everyMs);
+  }, ms);
+  if (typeof timer === 'object') timer.unref?.();
+}
+
 /**
  * A shared word that any thread can ring and any thread can wait for. A pending wait does not keep
  * the event loop alive.
@@ -19,10 +35,13 @@ export class Bell {
   readonly #longestWaitMs: number;
   readonly #sleepers = new Set<Sleeper>();
   #isWatching = false;
+  /** The word's value for which it waits. */
+  #value = 0;
 
   /**
-   * A wait cannot be cancelled and keeps the memory alive. `longestWaitMs` limits this to that time
-   * after the last sleeper has left.
+   * A wait keeps the memory alive, and misses a ring if its thread dies before it notifies.
+   * `longestWaitMs` limits both to about that time. A timeout of each wait would do so too, but
+   * many that expire together stop the event loop.
    */
   constructor(
     words: Int32Array<SharedArrayBuffer>,
@@ -62,13 +81,31 @@ export class Bell {
       setTimeout(this.#look, POLL_MS);
       return;
     }
-    const ring = Atomics.waitAsync(this.#words, this.#at, value, this.#longestWaitMs);
+    if (this.#longestWaitMs < Number.POSITIVE_INFINITY) {
+      if (waiting.size === 0) inspectAfter(this.#longestWaitMs, this.#longestWaitMs);
+      waiting.add(this);
+    }
+    this.#value = value;
+    const ring = Atomics.waitAsync(this.#words, this.#at, value);
     if (ring.async) ring.value.then(this.#look);
     else queueMicrotask(this.#look);
   }
 
+  /**
+   * Ends a wait that serves nobody or has missed a ring; returns whether it did. Other threads that
+   * wait look once more.
+   */
+  endStaleWait(): boolean {
+    const isIdle = this.#sleepers.size === 0;
+    if (!isIdle && Atomics.load(this.#words, this.#at) === this.#value) return false;
+    waiting.delete(this);
+    Atomics.notify(this.#words, this.#at);
+    return true;
+  }
+
   readonly #look = (): void => {
     this.#isWatching = false;
+    waiting.delete(this);
     const now = Atomics.load(this.#words, this.#at);
     for (const sleeper of [...this.#sleepers]) {
       // The wake-up of another sleeper may have cancelled this one.

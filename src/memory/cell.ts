@@ -1,5 +1,12 @@
 import { HandleError } from '../errors.ts';
-import { CELL, CELL_KINDS, type CellKind, STRIPE_BYTES, STRIPE_COUNT } from './layout.ts';
+import {
+  CELL,
+  CELL_KINDS,
+  type CellKind,
+  LINE_BYTES,
+  STRIPE_BYTES,
+  STRIPE_COUNT,
+} from './layout.ts';
 import { allocateByDefault, type Region } from './region.ts';
 
 /** A limiter's place in memory. */
@@ -24,14 +31,34 @@ export function allocateCell(region: Region | undefined, bytes: number, stats: b
 }
 
 /** Makes a cell attachable. Call this last, after all its contents are written. */
-export function publishCell({ region, offset }: CellPlace, kind: CellKind): void {
+export function publishCell(
+  { region, offset }: CellPlace,
+  kind: CellKind,
+  number: number = CELL_KINDS[kind],
+): void {
   region.i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
-  Atomics.store(region.i32, (offset + CELL.kind) >> 2, CELL_KINDS[kind]);
+  Atomics.store(region.i32, (offset + CELL.kind) >> 2, number);
+}
+
+/**
+ * The same for all places of one cell in this thread, whose buffers may be different objects. Cells
+ * of two regions agree by chance once in 2^31 pairs at one offset.
+ */
+export function identityOf(place: CellPlace): string {
+  return `${place.offset}:${nonceOf(place)}`;
 }
 
 /** The random number that every handle of the cell repeats. */
 export function nonceOf({ region, offset }: CellPlace): number {
   return Atomics.load(region.i32, (offset + CELL.nonce) >> 2);
+}
+
+/** Whether a cell with this number for its kind may lie at `offset`. */
+export function isKind(region: Region, offset: number, number: number): boolean {
+  return (
+    region.holds(offset, LINE_BYTES) &&
+    Atomics.load(region.i32, (offset + CELL.kind) >> 2) === number
+  );
 }
 
 /**
@@ -45,12 +72,13 @@ export function openCell(
   kind: CellKind,
   nonce: number,
   bytes: number,
+  number: number = CELL_KINDS[kind],
 ): CellPlace {
   const place = { region, offset, bytes };
   if (!region.holds(offset, bytes)) {
     throw new HandleError('ERR_REGION_INVALID', `no ${kind} lies at offset ${offset}`);
   }
-  if (Atomics.load(region.i32, (offset + CELL.kind) >> 2) !== CELL_KINDS[kind]) {
+  if (!isKind(region, offset, number)) {
     throw new HandleError('ERR_REGION_INVALID', `there is no ${kind} at offset ${offset}`);
   }
   if (nonceOf(place) !== nonce) {

@@ -16,27 +16,40 @@
  *
  * A bucket's cell:
  *
- *     line 0     │ ... │ claims i32 │ sequence i32 │ before 8 x i32 │
- *     line 1..8  │ generation i32 │ tenure i32 │ rate f64 │ burst f64 │ ticksPerToken f64 │ ticksPerMicro f64 │
- *                │ capTicks i64 │ fillTicks f64 │ originUs f64 │      one configuration record a line
+ *     line 0     │ ... │ claims i32 │ sequence i32 │ limits 8 x i32 │
+ *     line 1..8  │ generation i32 │ tenure i32 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
+ *                │ originUs f64 │ arrived i64 │ arrivedFraction u64 │  one configuration record a line
  *
  *     word       │ zero-time, ticks since the live record's origin: 61 bits │ live record: 3 bits │
  *
- * The cell of a window or a log. The ring has 0 (fixed window), `slots` or `limit` entries, and is
+ * The cell of a composite bucket has one block for each limit, as large as a bucket's cell, with the
+ * limit's records where a bucket has its own. Then come eight digests for each limit, and 64 slots,
  * padded to whole lines:
  *
- *     line 1     │ limit f64 │ intervalMs f64 │ slots f64 │ originTicks f64 │
- *     line 2..   │ entry i64 │ entry i64 │ ...                                          the ring
+ *     line 9     │ limitCount i32 │ - │                                      only read
+ *     digest     │ ticksPerToken i64 │ ticksPerMicro f64 │ capTicks i64 │ originUs f64 │ burst f64 │
+ *                │ sinceUs f64 │ - │
+ *     slot       │ state i32 │ - │ mark i64 │ a zero-time for each limit ...
  *
- *     fixed window:    with C = the bits of `limit`
- *     word       │ start of the window: 63 - C bits │ returned: 1 bit │ count: C bits │
+ *     word       │ version: 55 bits │ live slot: 6 bits │ live record: 3 bits │
+ *
+ * The cell of a window or a log. The ring has 0 (fixed window), `slots` or `maxLimit` entries, and
+ * is padded to whole lines:
+ *
+ *     line 0     │ ... │ claims i32 │ sequence i32 │ slots i32 │ maxLimit i32 │ allowDoubleBurst i32 │
+ *     line 1..8  │ generation i32 │ bits i32 │ limit f64 │ intervalMs f64 │ originTicks f64 │
+ *                │ firstSlot f64 │ shift f64 │              one configuration record a line
+ *     line 9..   │ entry i64 │ entry i64 │ ...                                          the ring
+ *
+ *     fixed window:    with C = the live record's `bits`
+ *     word       │ start of the window: 60 - C bits │ returned: 1 bit │ count: C bits │ record: 3 bits │
  *
  *     sliding window:
- *     word       │ slot number: 63 - C bits │ sealed: 1 bit │ count: C bits │
- *     entry      │ the word as it was sealed, at the slot number modulo `slots`; 0 is none │
+ *     word       │ slot number + shift: 60 - C bits │ sealed: 1 bit │ count: C bits │ record: 3 bits │
+ *     entry      │ slot number: 60 - C bits │ sealed: 1 bit │ count: C bits │ record: 3 bits │
  *
  *     sliding log:
- *     word       │ lap, low bits: 32 - C │ index: C bits ║ lap, high bits: 32 - C │ pending: C bits │
+ *     word       │ lap, low bits: 32 - C │ index: C bits ║ lap, high bits: 29 - C │ pending: C bits │ record: 3 bits │
  *     entry      │ time of the admission, ticks: 63 bits │ lap of its writing is even: 1 bit │
  *
  * The cell of a `Sometimes`, with C = the bits of `first + every`:
@@ -44,16 +57,34 @@
  *     line 1     │ first f64 │ every f64 │ intervalMs f64 │ originTicks f64 │
  *     word       │ last occasion: 64 - C bits │ calls so far, as far as they matter: C bits │
  *
- * A keyed token bucket's cell starts like a bucket's: the bucket shared by keys without a place.
- * Its records hold the limit of every key. The table follows:
+ * The cell of a keyed bucket or window starts like a bucket's: the bucket shared by keys without a place.
+ * The table follows, then eight records of its limits, padded to whole lines, and the tiers' names:
  *
- *     line 9     │ entries i32 │ whenFull i32 │ originUs f64 │ seed 4 x i32 │ - │     only read
+ *     line 9     │ entries i32 │ whenFull i32 │ limitCount i32 │ nameBytes i32 │ seed 4 x i32 │
+ *                │ live i32 │ claims i32 │ - │                written only by changes of the limits
  *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
  *     line 11+   │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
+ *     record     │ originUs f64 │ originTicks i64 │ ticksPerMicro f64 │ mostTicks i64 │ the limits ...
+ *     limit      │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
  *
  *     identity   │ fingerprint: 44 bits │ version: 20 bits │
- *     state      │ zero-time, ticks since originUs, or a ticket: 61 bits │ tag: 3 bits │
+ *     state      │ zero-time in the table's ticks, or a ticket: 61 bits │ tag: 3 bits │
  *     tag        │ the last 2 bits of the version │ 1: live │      or 2: in transit, 6: named, 4: free
+ *     live       │ version: 28 bits │ live record: 3 bits │
+ *
+ * The cell of a semaphore. A seat holds one permit or one queued caller:
+ *
+ *     line 0     │ ... │ permits i64 │ seats i32 │ maxPermits i32 │ holdMs f64 │ originUs f64 │
+ *     line 1     │ head i32 │ tail i32 │ - │
+ *     owner      │ thread i32 │ bell i32 │                          256 of them, from line 2 on
+ *     seat       │ seat i64 │ due i64 │
+ *     place      │ entry i64 │                        the ring of the queue, an entry for each seat
+ *
+ *     word       │ generation: 31 bits │ available: 17 bits │ seat: 13 bits │ queued: 1 bit │ change: 2 bits │
+ *     permits    │ generation: 31 bits │ permits: 17 bits │ seat: 13 bits │ 0: 3 bits │
+ *     seat       │ generation: 31 bits │ n: 17 bits │ owner: 8 bits │ 0: 5 bits │ state: 3 bits │
+ *     due        │ generation, low bits: 20 │ due, 1/16 ms since originUs: 44 bits │
+ *     entry      │ generation: 31 bits │ ticket, low bits: 20 │ seat: 13 bits │
  *
  * With `stats: true`, a cell of any kind is followed by 65 counter stripes:
  *
@@ -90,6 +121,8 @@ export const CELL_KINDS = {
   'sliding-log': 5,
   'keyed-token-bucket': 6,
   sometimes: 7,
+  'keyed-fixed-window': 8,
+  semaphore: 9,
 } as const;
 export type CellKind = keyof typeof CELL_KINDS;
 
@@ -111,7 +144,7 @@ export const COUNTER = {
 } as const;
 
 /** Byte offsets in line 0 of a bucket's cell. */
-export const BUCKET = { claims: 24, sequence: 28, before: 32 } as const;
+export const BUCKET = { claims: 24, sequence: 28, limits: 32 } as const;
 
 /** The word's low bits name the live configuration record. */
 export const INDEX_BITS = 3;
@@ -124,13 +157,13 @@ const RECORD_BYTES = LINE_BYTES;
 export const RECORD = {
   generation: 0,
   tenure: 4,
-  rate: 8,
+  pace: 8,
   burst: 16,
   ticksPerToken: 24,
-  ticksPerMicro: 32,
-  capTicks: 40,
-  fillTicks: 48,
-  originUs: 56,
+  fillTicks: 32,
+  originUs: 40,
+  arrived: 48,
+  arrivedFraction: 56,
 } as const;
 
 export function recordOffset(cell: number, index: number): number {
@@ -140,16 +173,66 @@ export function recordOffset(cell: number, index: number): number {
 /** Size of a bucket's cell without counters: 576 bytes. */
 export const BUCKET_BYTES = RECORDS_AT + RECORD_COUNT * RECORD_BYTES;
 
+/** The number in the cell of a token bucket with several limits; its handle is a token bucket's. */
+export const COMPOSITE_KIND = 10;
+/** The most limits of a composite bucket. */
+export const MAX_LIMITS = 8;
+
+/** Byte offset in a composite bucket's cell, in the first line of its second limit's block. */
+export const COMPOSITE = { limitCount: BUCKET_BYTES } as const;
+
+/** Byte offsets in a digest: what each call needs of a record, computed in advance. */
+export const DIGEST = {
+  ticksPerToken: 0,
+  ticksPerMicro: 8,
+  capTicks: 16,
+  originUs: 24,
+  burst: 32,
+  sinceUs: 40,
+} as const;
+export const DIGEST_BYTES = LINE_BYTES;
+
+/** The bits of a composite bucket's word, above those of the record, that name the live slot. */
+export const SLOT_BITS = 6;
+export const SLOT_COUNT = 1 << SLOT_BITS;
+export const SLOT_MASK = SLOT_COUNT - 1;
+/** Byte offsets in a slot. */
+export const SLOT = { state: 0, mark: 8, zeroTimes: 16 } as const;
+
+/** Size of a slot: 64 bytes for up to 6 limits, 128 for more. */
+export function slotBytes(limits: number): number {
+  return Math.ceil((SLOT.zeroTimes + limits * 8) / LINE_BYTES) * LINE_BYTES;
+}
+
+/** Size of a composite bucket's cell without counters: 6,272 bytes for two limits. */
+export function compositeBytes(limits: number): number {
+  const digests = RECORD_COUNT * DIGEST_BYTES;
+  return limits * (BUCKET_BYTES + digests) + SLOT_COUNT * slotBytes(limits);
+}
+
 /** Byte offsets in the cell of a window or a log. */
 export const WINDOW = {
-  limit: CELL_HEADER_BYTES,
-  intervalMs: CELL_HEADER_BYTES + 8,
-  slots: CELL_HEADER_BYTES + 16,
-  originTicks: CELL_HEADER_BYTES + 24,
-  ring: CELL_HEADER_BYTES + LINE_BYTES,
+  claims: BUCKET.claims,
+  sequence: BUCKET.sequence,
+  slots: 32,
+  maxLimit: 36,
+  allowDoubleBurst: 40,
+  records: CELL_HEADER_BYTES,
+  ring: CELL_HEADER_BYTES + RECORD_COUNT * LINE_BYTES,
+} as const;
+export const WINDOW_RECORD_BYTES = LINE_BYTES;
+/** Byte offsets in a configuration record of a window or a log. */
+export const WINDOW_RECORD = {
+  generation: 0,
+  bits: 4,
+  limit: 8,
+  intervalMs: 16,
+  originTicks: 24,
+  firstSlot: 32,
+  shift: 40,
 } as const;
 
-/** Size of a window's or log's cell without counters: 128 bytes plus whole lines for its ring. */
+/** Size of a window's or log's cell without counters: 576 bytes plus whole lines for its ring. */
 export function windowBytes(entries: number): number {
   return WINDOW.ring + Math.ceil((entries * 8) / LINE_BYTES) * LINE_BYTES;
 }
@@ -167,8 +250,11 @@ export const SOMETIMES_BYTES = CELL_HEADER_BYTES + LINE_BYTES;
 export const KEYED = {
   entries: BUCKET_BYTES,
   whenFull: BUCKET_BYTES + 4,
-  originUs: BUCKET_BYTES + 8,
+  limitCount: BUCKET_BYTES + 8,
+  nameBytes: BUCKET_BYTES + 12,
   seed: BUCKET_BYTES + 16,
+  live: BUCKET_BYTES + 32,
+  claims: BUCKET_BYTES + 36,
   forgotten: BUCKET_BYTES + LINE_BYTES,
   ticketBlocks: BUCKET_BYTES + LINE_BYTES + 8,
   reclaimed: BUCKET_BYTES + LINE_BYTES + 16,
@@ -180,9 +266,74 @@ const ENTRY_BYTES = 16;
 /** Int64 indices in an entry, and the distance between entries. */
 export const ENTRY = { identity: 0, state: 1, step: ENTRY_BYTES >> 3 } as const;
 
-/** Size of a keyed token bucket's cell without counters: 704 bytes plus 16 per entry. */
-export function keyedBytes(entries: number): number {
-  return KEYED.table + entries * ENTRY_BYTES;
+/** The bits of a table's `live` that hold its version. */
+export const LIVE_VERSION_MASK = 0x7ffffff8;
+
+/** Byte offsets in a record of a table's limits. */
+export const KEYED_RECORD = {
+  originUs: 0,
+  originTicks: 8,
+  ticksPerMicro: 16,
+  mostTicks: 24,
+  limits: 32,
+} as const;
+/** Byte offsets in one of these limits: the table's own comes first, then one for each tier. */
+export const KEYED_LIMIT = { pace: 0, burst: 8, ticksPerToken: 16, fillTicks: 24 } as const;
+export const KEYED_LIMIT_BYTES = 32;
+/** The most limits of a table: its own, and 15 tiers. */
+export const MAX_KEYED_LIMITS = 16;
+
+function wholeLines(bytes: number): number {
+  return Math.ceil(bytes / LINE_BYTES) * LINE_BYTES;
+}
+
+/** Byte offset of the records of the limits in a keyed cell. */
+export function keyedRecordsAt(entries: number): number {
+  return KEYED.table + wholeLines(entries * ENTRY_BYTES);
+}
+
+/** Size of such a record: 64 bytes for a table without tiers. */
+export function keyedRecordBytes(limits: number): number {
+  return wholeLines(KEYED_RECORD.limits + limits * KEYED_LIMIT_BYTES);
+}
+
+/** Byte offset of the names of the tiers. */
+export function keyedNamesAt(entries: number, limits: number): number {
+  return keyedRecordsAt(entries) + RECORD_COUNT * keyedRecordBytes(limits);
+}
+
+/** Size of a keyed cell without counters: 1,216 bytes plus 16 per entry if there are no tiers. */
+export function keyedBytes(entries: number, limits = 1, nameBytes = 0): number {
+  return keyedNamesAt(entries, limits) + wholeLines(nameBytes);
+}
+
+/** Byte offsets in a semaphore's cell. */
+export const SEMAPHORE = {
+  permits: 24,
+  seats: 32,
+  maxPermits: 36,
+  holdMs: 40,
+  originUs: 48,
+  head: CELL_HEADER_BYTES,
+  tail: CELL_HEADER_BYTES + 4,
+  owners: CELL_HEADER_BYTES + LINE_BYTES,
+} as const;
+/** The owners that a seat can name. Threads beyond share owner 0. */
+export const OWNER_COUNT = 256;
+/** Byte offsets in an owner's entry. */
+export const OWNER = { thread: 0, bell: 4 } as const;
+export const OWNER_BYTES = 8;
+/** Byte offset of a semaphore's seats; the ring of its queue follows them. */
+export const SEATS_AT = SEMAPHORE.owners + OWNER_COUNT * OWNER_BYTES;
+/** Byte offsets in a seat. */
+export const SEAT = { seat: 0, due: 8 } as const;
+export const SEAT_BYTES = 16;
+/** The most seats of a semaphore: a power of two. */
+export const MAX_SEATS = 8192;
+
+/** Size of a semaphore's cell without counters: 2,176 bytes plus 24 for each seat. */
+export function semaphoreBytes(seats: number): number {
+  return SEATS_AT + seats * (SEAT_BYTES + 8);
 }
 
 /** Byte offsets in a manual clock's buffer. */

@@ -1,7 +1,9 @@
 import { HandleError, RateLimitError } from '../errors.ts';
-import { checkNumber, checkObject, shown } from '../options.ts';
+import { checkOptions } from '../known-options.ts';
+import { checkNumber, shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
+import { checkSharedMemory } from './shared-bytes.ts';
 import { type WasmMemory, webAssembly } from './web-assembly.ts';
 
 const PAGE_BYTES = 65_536;
@@ -30,18 +32,17 @@ export interface RegionOptions {
 }
 
 // These getters throw unless `this` is a real buffer or memory, of any realm.
-const sharedLength = Object.getOwnPropertyDescriptor(
-  SharedArrayBuffer.prototype,
-  'byteLength',
-)?.get;
+const sharedLength =
+  typeof SharedArrayBuffer === 'undefined'
+    ? undefined
+    : Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'byteLength')?.get;
 const memoryBuffer =
   webAssembly && Object.getOwnPropertyDescriptor(webAssembly.Memory.prototype, 'buffer')?.get;
 
 /** Whether `value` is a real SharedArrayBuffer. */
 export function isShared(value: unknown): value is SharedArrayBuffer {
   try {
-    sharedLength?.call(value);
-    return true;
+    return sharedLength?.call(value) !== undefined;
   } catch {
     return false;
   }
@@ -58,6 +59,7 @@ function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
 }
 
 function allocateMemory(bytes: number): SharedMemory {
+  checkSharedMemory();
   const pages = Math.ceil(bytes / PAGE_BYTES);
   if (webAssembly !== undefined) {
     try {
@@ -110,7 +112,7 @@ export class Region {
    * @throws TypeError if `buffer` is not a SharedArrayBuffer, or both options are given.
    */
   static create(options: RegionOptions = {}): Region {
-    const { bytes, buffer } = checkObject('options', options);
+    const { bytes, buffer } = checkOptions(options, { bytes: true, buffer: true });
     let memory: SharedMemory;
     if (buffer === undefined) {
       memory = allocateMemory(

@@ -1,11 +1,14 @@
 import { HandleError } from '../errors.ts';
+import { checkOptions } from '../known-options.ts';
 import { isOff } from '../memory/alarm.ts';
 import { Bell } from '../memory/bell.ts';
 import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { readFields } from '../memory/read-fields.ts';
 import { isShared } from '../memory/region.ts';
+import { sharedBytes } from '../memory/shared-bytes.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
-import { checkNumber, checkObject } from '../options.ts';
+import { checkNumber } from '../options.ts';
+import { block } from './block.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { onAbort } from './on-abort.ts';
 
@@ -57,8 +60,8 @@ export class ManualClock implements Clock {
    * @throws RangeError, TypeError if `nowMs` is not between -2^51 and 2^51 microseconds.
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
-    const { nowMs = 0 } = checkObject('options', options);
-    const clock = new ManualClock(new SharedArrayBuffer(MANUAL_CLOCK_BYTES));
+    const { nowMs = 0 } = checkOptions(options, { nowMs: true });
+    const clock = new ManualClock(sharedBytes(MANUAL_CLOCK_BYTES));
     clock.set(nowMs);
     return clock;
   }
@@ -109,6 +112,41 @@ export class ManualClock implements Clock {
     checkNumber('nowMs', ms, { min: -MAX_MS, max: MAX_MS });
     storeDouble(this.#now, 0, ms * 1000);
     this.#moves.ring();
+  }
+
+  /**
+   * Returns the instant, in milliseconds, at which the next async sleeper of this thread wakes;
+   * Infinity if none sleeps, or if they all wait for something else than time.
+   */
+  nextMs(): number {
+    return this.#nextUs() / 1000;
+  }
+
+  #nextUs(): number {
+    let nextUs = Number.POSITIVE_INFINITY;
+    for (const { untilUs } of this.#sleepers) nextUs = Math.min(nextUs, untilUs);
+    return nextUs;
+  }
+
+  /**
+   * Sets the clock to {@link nextMs}, so that the next async sleeper of this thread wakes. Returns
+   * false, and leaves the clock alone, if none sleeps.
+   *
+   * @example
+   * ```ts
+   * const clock = ManualClock.create();
+   * const bucket = TokenBucket.create({ rate: 3, burst: 1, initial: 0, clock });
+   * const wait = bucket.wait();
+   * clock.advanceToNext(); // true: a third of a second later
+   * await wait;
+   * ```
+   */
+  advanceToNext(): boolean {
+    const nextUs = this.#nextUs();
+    if (nextUs === Number.POSITIVE_INFINITY) return false;
+    storeDouble(this.#now, 0, nextUs);
+    this.#moves.ring();
+    return true;
   }
 
   /** Blocked threads sleep on the clock's bell only, so ring it. @internal */
@@ -164,9 +202,9 @@ export class ManualClock implements Clock {
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
     for (;;) {
-      const { words, at, value } = this.#moves.alarm();
+      const moves = this.#moves.alarm();
       if (this.now() >= untilUs || isOff(alarm)) return;
-      Atomics.wait(words, at, value);
+      block(moves);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { Agenda, type Appointment } from './agenda.ts';
 import type { Clock } from './clock.ts';
 
 /**
@@ -6,7 +7,12 @@ import type { Clock } from './clock.ts';
  */
 export function onInstant(clock: Clock, atUs: number, listener: () => void): () => void {
   if (atUs === Number.POSITIVE_INFINITY) return () => undefined;
-  const end = new AbortController();
-  clock.sleep(atUs, { signal: end.signal }).then(listener, () => undefined);
-  return () => end.abort(null);
+  const agenda = Agenda.of(clock, false);
+  const keep = () => {
+    listener();
+    return 1;
+  };
+  const appointment: Appointment = { atUs, place: -1, order: 0, keep, fail: () => undefined };
+  agenda.set(appointment, atUs);
+  return () => agenda.drop(appointment);
 }

@@ -1,28 +1,46 @@
+import { Agenda, type Appointment } from './agenda.ts';
 import type { Clock, SleepOptions } from './clock.ts';
 import { onAbort } from './on-abort.ts';
 
-/** Abort reason: `wake` was called. */
-const WOKEN = Symbol('woken');
+const nothing = () => undefined;
 
 /**
  * Sleeps until the clock reaches `untilUs` or the `wake` passed to `subscribe` is called. The
- * function that `subscribe` returns is called when the sleep is over.
+ * function that `subscribe` returns is called when the sleep is over. All sleeps of a thread share
+ * one timer.
  */
-export async function sleepOrWake(
+export function sleepOrWake(
   clock: Clock,
   untilUs: number,
   { strict = false, signal }: SleepOptions,
-  subscribe: (wake: () => void) => () => void,
+  subscribe: (wake: () => void) => () => void = () => nothing,
 ): Promise<void> {
-  const end = new AbortController();
-  const unlink = onAbort(signal, (reason) => end.abort(reason));
-  const unsubscribe = subscribe(() => end.abort(WOKEN));
-  try {
-    await clock.sleep(untilUs, { strict, signal: end.signal });
-  } catch (reason) {
-    if (reason !== WOKEN) throw reason;
-  } finally {
-    unsubscribe();
-    unlink();
-  }
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const agenda = Agenda.of(clock, strict);
+    const end = () => {
+      agenda.drop(sleeper);
+      unlink();
+      unsubscribe();
+    };
+    const wake = () => {
+      end();
+      resolve();
+    };
+    const fail = (reason: unknown) => {
+      end();
+      reject(reason);
+    };
+    const keep = () => {
+      wake();
+      return 1;
+    };
+    const sleeper: Appointment = { atUs: untilUs, place: -1, order: 0, keep, fail };
+    const unlink = onAbort(signal, fail);
+    const unsubscribe = subscribe(wake);
+    agenda.set(sleeper, untilUs);
+  });
 }

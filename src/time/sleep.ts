@@ -1,5 +1,8 @@
 import type { Alarm } from '../memory/alarm.ts';
+import { sharedBytes } from '../memory/shared-bytes.ts';
+import { block } from './block.ts';
 import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
+import { nextTurn } from './next-turn.ts';
 import { onAbort } from './on-abort.ts';
 
 /** The longest delay of `setTimeout`: 24.8 days. A longer one would fire at once. */
@@ -38,8 +41,7 @@ export function sleep(
       }
       const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
       if (strict && ms < 1) {
-        const turn = setImmediate(look);
-        stop = () => clearImmediate(turn);
+        stop = nextTurn(look);
       } else {
         const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
         stop = () => clearTimeout(timer);
@@ -49,12 +51,13 @@ export function sleep(
   });
 }
 
-/** Never goes off, so a wait on it always times out. */
-const silence: Alarm = {
-  words: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-  at: 0,
-  value: 0,
-};
+/** Never goes off, so a wait on it always times out. Made when it is needed. */
+let silence: Alarm | undefined;
+
+function silent(): Alarm {
+  silence ??= { words: new Int32Array(sharedBytes(Int32Array.BYTES_PER_ELEMENT)), at: 0, value: 0 };
+  return silence;
+}
 
 /**
  * Blocks until `now()` reaches `untilUs` or the alarm goes off. A strict sleep spins for the last
@@ -63,13 +66,12 @@ const silence: Alarm = {
 export function sleepSync(
   now: () => number,
   untilUs: number,
-  { strict = false, alarm = silence }: BlockingSleepOptions = {},
+  { strict = false, alarm = silent() }: BlockingSleepOptions = {},
 ): void {
-  const { words, at, value } = alarm;
   for (;;) {
     const leftUs = untilUs - now();
     if (leftUs <= 0) return;
     const us = strict ? leftUs - BLOCKING_LATE_US : leftUs;
-    if (us > 0 && Atomics.wait(words, at, value, us / 1000) !== 'timed-out') return;
+    if (us > 0 && block(alarm, us / 1000) === 'alarm') return;
   }
 }

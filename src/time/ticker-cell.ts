@@ -1,6 +1,7 @@
 import { HandleError } from '../errors.ts';
 import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
 import { isShared } from '../memory/region.ts';
+import { sharedBytes } from '../memory/shared-bytes.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 
 /** The range of a ticker's period. */
@@ -26,7 +27,7 @@ export class TickerCell {
   }
 
   static create(periodMs: number): TickerCell {
-    const buffer = new SharedArrayBuffer(TICKER_CLOCK_BYTES);
+    const buffer = sharedBytes(TICKER_CLOCK_BYTES);
     new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodMs * 1000;
     const cell = new TickerCell(buffer);
     cell.end();

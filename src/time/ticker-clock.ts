@@ -1,6 +1,7 @@
 import { HandleError } from '../errors.ts';
+import { checkOptions } from '../known-options.ts';
 import { readFields } from '../memory/read-fields.ts';
-import { checkNumber, checkObject } from '../options.ts';
+import { checkNumber } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { systemClock } from './system-clock.ts';
 import { PERIOD_MS, TickerCell } from './ticker-cell.ts';
@@ -69,7 +70,7 @@ export class TickerClock implements Clock {
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static async create(options: TickerClockOptions = {}): Promise<TickerClock> {
-    const { periodMs = 1 } = checkObject('options', options);
+    const { periodMs = 1 } = checkOptions(options, { periodMs: true });
     checkNumber('periodMs', periodMs, PERIOD_MS);
     const cell = TickerCell.create(periodMs);
     return new TickerClock(cell, systemClock, await startTicker(cell));

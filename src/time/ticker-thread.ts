@@ -1,6 +1,15 @@
+import type * as WorkerThreads from 'node:worker_threads';
 import { TICKER_CLOCK } from '../memory/layout.ts';
 import { runTicker } from './ticker.ts';
 import type { TickerCell } from './ticker-cell.ts';
+
+/** The parts of a browser's Worker that a ticker uses: only the DOM library declares it. */
+interface WebWorker {
+  onmessage: (() => void) | null;
+  onerror: ((event: { message?: string }) => void) | null;
+  postMessage(message: unknown): void;
+  terminate(): void;
+}
 
 /**
  * Starts the thread that publishes the time in `cell`. Resolves at its first tick with a function
@@ -8,8 +17,22 @@ import type { TickerCell } from './ticker-cell.ts';
  * readers then use the system clock.
  */
 export async function startTicker(cell: TickerCell): Promise<() => void> {
-  // The core's only dependency on Node, loaded only to start a ticker.
-  const { Worker } = await import('node:worker_threads');
+  const threads = await nodeThreads();
+  return threads === undefined ? startInBrowser(cell) : startInNode(cell, threads);
+}
+
+/** The core's only dependency on Node, loaded only to start a ticker; undefined in a browser. */
+async function nodeThreads(): Promise<typeof WorkerThreads | undefined> {
+  const { process } = globalThis;
+  if (process?.versions?.node === undefined) return undefined;
+  // Bundlers for browsers would fail on the name of a module of Node.
+  const name = ['node', 'worker_threads'].join(':');
+  const loaded: unknown =
+    process.getBuiltinModule?.(name) ?? (await import(/* webpackIgnore: true */ name));
+  return loaded as typeof WorkerThreads;
+}
+
+function startInNode(cell: TickerCell, { Worker }: typeof WorkerThreads): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const program = `(${runTicker})(require('node:worker_threads'), ${JSON.stringify(TICKER_CLOCK)})`;
     // Ignore the process's options: the thread needs no loader or debugger.
@@ -24,4 +47,21 @@ export async function startTicker(cell: TickerCell): Promise<() => void> {
       reject(new Error('the ticker ended before its first tick'));
     });
   });
+}
+
+function startInBrowser(cell: TickerCell): Promise<() => void> {
+  const { Worker } = globalThis as unknown as { Worker: new (url: string) => WebWorker };
+  const program = `onmessage = ({ data }) => (${runTicker})({ parentPort: self, workerData: data }, ${JSON.stringify(TICKER_CLOCK)})`;
+  const url = URL.createObjectURL(new Blob([program], { type: 'text/javascript' }));
+  return new Promise<() => void>((resolve, reject) => {
+    const worker = new Worker(url);
+    worker.onmessage = () => resolve(() => worker.terminate());
+    worker.onerror = ({ message }) => {
+      cell.end();
+      reject(
+        new Error(`the ticker cannot start: ${message ?? 'a policy forbids workers from blob:'}`),
+      );
+    };
+    worker.postMessage(cell.buffer);
+  }).finally(() => URL.revokeObjectURL(url));
 }

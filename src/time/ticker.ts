@@ -19,11 +19,14 @@ export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TI
   const beats = new Int32Array(workerData, offsets.beats, 1);
   const periodUs = new Float64Array(workerData, offsets.periodUs, 1)[0] as number; // never out of bounds
   const bed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const isNode = typeof process === 'object' && typeof process.hrtime === 'function';
   let dueUs = 0;
   for (;;) {
     // The same reading as the system clock's.
-    const read = process.hrtime();
-    const nowUs = read[0] * 1e6 + read[1] / 1e3;
+    const read = isNode ? process.hrtime() : undefined;
+    const nowUs = read
+      ? read[0] * 1e6 + read[1] / 1e3
+      : (performance.timeOrigin + performance.now()) * 1000;
     if (nowUs < dueUs) {
       Atomics.wait(bed, 0, 0, (dueUs - nowUs) / 1000);
       continue;

@@ -9,10 +9,8 @@ import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 
 const FLEET = new URL('../../dist/docs/examples/fleet.js', import.meta.url).pathname;
 const RATE = 500;
-/**
- * The test takes half of it, eight seconds' worth, so the bucket cannot fill up during the test.
- */
-const BURST = 8000;
+/** The test takes half of it, a minute's worth, so the bucket cannot fill up on a busy machine. */
+const BURST = 60_000;
 
 describe.skipIf(LACKS_REDIS)('docs/examples/fleet.ts', () => {
   test("three processes of two threads keep one limit, by the server's clock", async () => {
@@ -45,6 +43,6 @@ describe.skipIf(LACKS_REDIS)('docs/examples/fleet.ts', () => {
     expect(admitted).toBeLessThanOrEqual(BURST + RATE * Number(seconds) + RATE * 0.001);
     // The bucket's zero-time moved by exactly the tokens admitted.
     expect(moved).toBe(BigInt(admitted) * BigInt(scheduleOf(limit).ticksPerToken));
-    expect(admitted).toBeGreaterThan(BURST / 10);
+    expect(admitted).toBeGreaterThan(800);
   });
 });

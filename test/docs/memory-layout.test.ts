@@ -6,6 +6,7 @@ import {
   LeakyBucket,
   ManualClock,
   Region,
+  Semaphore,
   SlidingLog,
   SlidingWindow,
   Sometimes,
@@ -70,7 +71,8 @@ function bytesOf(type: string): number {
 
 /** A diagram's lines of bits, with their blanks evened out. */
 function bits(text: string): string[] {
-  return [...text.matchAll(/^ +((?:word|entry|identity|state|tag) +\|.*)$/gm)]
+  const lines = /^ +((?:word|entry|identity|state|tag|live|permits|seat|due) +\|.*)$/gm;
+  return [...text.matchAll(lines)]
     .map(([, line = '']) => line.replaceAll(/ +/g, ' ').trim())
     .filter((line) => !line.includes('i64'));
 }
@@ -96,6 +98,7 @@ describe('docs/memory-layout.md', () => {
     ['CELL', 'BUCKET'],
     ['CELL', 'WINDOW'],
     ['CELL', 'SOMETIMES'],
+    ['CELL', 'SEMAPHORE'],
   ])('shows no two fields of %s %s in the same bytes', (...names) => {
     const fields = rows.filter(({ name }) => names.includes(name)).sort((a, b) => a.byte - b.byte);
     let end = 0;
@@ -107,7 +110,7 @@ describe('docs/memory-layout.md', () => {
   });
 
   test('shows the bits of every word as layout.ts does', () => {
-    expect(bits(comment)).toHaveLength(10);
+    expect(bits(comment)).toHaveLength(17);
     expect(bits(page).sort()).toEqual(bits(comment).sort());
   });
 
@@ -132,6 +135,8 @@ describe('docs/memory-layout.md', () => {
     const kinds = tablesWith('Kind').flatMap(({ rows }) => rows);
     const shown = Object.fromEntries(kinds.map(([kind, number]) => [kind, Number(number)]));
     expect(shown).toEqual(layout.CELL_KINDS);
+    const numbers: number[] = Object.values(layout.CELL_KINDS);
+    expect(numbers).not.toContain(layout.COMPOSITE_KIND);
   });
 });
 
@@ -152,6 +157,7 @@ describe('the handle that docs/memory-layout.md describes', () => {
     SlidingLog.create(limit),
     KeyedTokenBucket.create({ ...bucket, capacity: 10 }),
     Sometimes.create({}),
+    Semaphore.create({ permits: 1 }),
   ])('is that of a limiter: $constructor.name', ({ handle }) => {
     expect(Object.keys(handle).sort()).toEqual(fields.get('LimiterHandle'));
   });

@@ -3,8 +3,11 @@ import { Rational } from '../support/rational.ts';
 import { type Promised, ReferenceBucket } from '../support/reference-bucket.ts';
 import { operations, type Reference, type Subject, verdict } from './subject.ts';
 
-/** `setup` is `rate burst initial`. Time starts at the bucket's creation. */
-export function reference(setup: string): Reference {
+/**
+ * `setup` is `rate burst initial`. Time starts at the bucket's creation. The promises of some buckets
+ * are `fixed`: nothing moves them.
+ */
+export function reference(setup: string, fixed = false): Reference {
   const [rate = 1, burst = 1, initial = burst] = setup.split(' ').map(Number);
   let nowUs = 0;
   const bucket = new ReferenceBucket({ rate, burst }, initial, () => nowUs);
@@ -14,6 +17,7 @@ export function reference(setup: string): Reference {
 
   const attach = (): Subject => {
     let promised: Promised | undefined;
+    let waits = false;
     return operations({
       acquire(tokens = 0, maxWaitUs = 0, afterUs = 0) {
         nowUs = afterUs;
@@ -21,6 +25,7 @@ export function reference(setup: string): Reference {
         if (waitUs === Number.POSITIVE_INFINITY) return NEVER;
         if (waitUs > maxWaitUs) return LATER;
         promised = bucket.take(tokens);
+        waits = waitUs > 0;
         return waitUs;
       },
       drain(most = 0, afterUs = 0) {
@@ -31,11 +36,22 @@ export function reference(setup: string): Reference {
       },
       refund(tokens = 0, afterUs = 0) {
         nowUs = afterUs;
-        bucket.putBack(tokens);
+        const moves = bucket.putBack(tokens, fixed);
+        return fixed ? null : moves;
+      },
+      due() {
+        if (promised === undefined || !waits) return null;
+        const dueUs = bucket.dueUs(promised);
+        return dueUs === undefined ? 'past' : `${dueUs?.toNumber() ?? Infinity}`;
+      },
+      charge(tokens = 0, afterUs = 0) {
+        nowUs = afterUs;
+        bucket.take(tokens);
+        return bucket.waitUs(0)?.toNumber() ?? Number.POSITIVE_INFINITY;
       },
       cancel() {
         if (promised === undefined) return null;
-        if (bucket.movedSince(promised)?.compare(Rational.ZERO) !== 0) return false;
+        if (bucket.movedSince(promised, waits)?.compare(Rational.ZERO) !== 0) return false;
         bucket.cancel(promised);
         return true;
       },

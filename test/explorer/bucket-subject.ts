@@ -1,12 +1,12 @@
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
-import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
+import { BUCKET_IMPORTS, type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
+import type { BucketKernel, BucketPromise, Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
-import type { Operation, Subject } from './subject.ts';
+import { operations, type Subject } from './subject.ts';
 import { tokenOperations } from './token-operations.ts';
 
 export { reference } from './bucket-reference.ts';
@@ -37,19 +37,45 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Bu
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openBucketCell(region, offset, 'token-bucket', nonce);
-  return new HostedBucket(exploredEngine<BucketEngine>('buckets', kernel, region), place);
+  return new HostedBucket(
+    exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
+    place,
+  );
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const bucket = open(buffer, kernel);
   const tokens = tokenOperations(bucket, NOW_US);
-  return {
-    run(operation: Operation): unknown {
-      const [name, rate = 0, burst = 0, afterUs = 0] = operation;
-      if (name !== 'reconfigure') return tokens.run(operation);
-      return bucket.reconfigure(NOW_US + afterUs, continuous(rate, burst)) ?? null;
+  let receipt: Receipt | undefined;
+  let promise: BucketPromise | undefined;
+  return operations({
+    acquire(n = 0, maxWaitUs = 0, afterUs = 0) {
+      const waitUs = bucket.acquire(NOW_US + afterUs, n, maxWaitUs);
+      if (waitUs >= 0) receipt = bucket.receipt();
+      if (waitUs >= 0) promise = waitUs > 0 ? bucket.promise() : undefined;
+      return waitUs;
     },
-  };
+    refund: (n = 0, afterUs = 0) => bucket.returnTokens(NOW_US + afterUs, n),
+    charge: (n = 0, afterUs = 0) => bucket.charge(NOW_US + afterUs, n),
+    cancel() {
+      if (receipt === undefined) return null;
+      if (bucket.cancel(receipt)) return true;
+      return promise !== undefined && bucket.cancelMoved(promise, receipt);
+    },
+    due() {
+      if (promise === undefined) return null;
+      const { dueUs, sinceUs } = bucket.due(promise);
+      return dueUs > sinceUs ? `${dueUs - NOW_US}` : 'past';
+    },
+    reconfigure: (rate = 0, burst = 0, afterUs = 0) =>
+      bucket.reconfigure(NOW_US + afterUs, continuous(rate, burst)) ?? null,
+    ...Object.fromEntries(
+      ['drain', 'balance', 'decide', 'timeUntil'].map((name) => [
+        name,
+        (...args: number[]) => tokens.run([name, ...args]),
+      ]),
+    ),
+  });
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { accessesTo } from '../../src/kernel/accesses.ts';
-import { buckets, keyed, window } from '../../src/kernel/build/modules.ts';
+import { buckets, keyed, semaphores, window } from '../../src/kernel/build/modules.ts';
 import type { Imports, Opened } from '../../src/kernel/open.ts';
 import type { KernelName } from '../../src/memory/handle.ts';
 import type { Region } from '../../src/memory/region.ts';
@@ -13,7 +13,7 @@ export type ExploredKernel = KernelName | `${KernelName} ${Fault}`;
 
 type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-const BUILDS = { buckets, window, keyed };
+const BUILDS = { buckets, window, keyed, semaphores };
 const modules = new Map<string, object>();
 
 /** The module with imported accesses, compiled from the same sources as the shipped one. */
@@ -41,6 +41,8 @@ function wordsOf({ i64 }: Region): Words {
 function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
   const { i32, i64, f64 } = region;
   const words = wordsOf(region);
+  const scratch = new BigInt64Array(1);
+  const scratchDouble = new Float64Array(scratch.buffer);
   return {
     ...(fault === undefined ? words : faultyWords(fault, words)),
     add64: (at: number, amount: bigint) => Atomics.add(i64, at >> 3, amount),
@@ -50,6 +52,11 @@ function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
       Atomics.compareExchange(i32, at >> 2, expected, next),
     add32: (at: number, amount: number) => Atomics.add(i32, at >> 2, amount),
     and32: (at: number, mask: number) => Atomics.and(i32, at >> 2, mask),
+    peek64: (at: number) => Atomics.load(i64, at >> 3),
+    peekF64(at: number) {
+      scratch[0] = Atomics.load(i64, at >> 3);
+      return scratchDouble[0];
+    },
     readF64: (at: number) => f64[at >> 3],
     writeF64(at: number, value: number) {
       f64[at >> 3] = value;
@@ -82,6 +89,10 @@ function javascriptAccesses(region: Region, fault: Fault | undefined): Imports {
       readI64(at: number) {
         high = sound.env.getTempRet0;
         return sound.accesses['readI64']?.(at);
+      },
+      peek64(at: number) {
+        high = sound.env.getTempRet0;
+        return sound.accesses['peek64']?.(at);
       },
     },
   };

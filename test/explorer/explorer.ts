@@ -7,7 +7,7 @@ import { Memory, type Step, wordOf } from './step.ts';
 import type { SubjectModule } from './subject.ts';
 
 /** An interleaving with this many steps is considered endless. */
-const MAX_PATH = 500;
+const MAX_PATH = 1000;
 
 /** Unwinds a search: a thread wrote a word not observed to be written before. */
 class Grown extends Error {}

@@ -1,3 +1,14 @@
+import {
+  BUCKET_BYTES,
+  DIGEST_BYTES,
+  INDEX_BITS,
+  RECORD_COUNT,
+  REGION_HEADER_BYTES,
+  SLOT,
+  SLOT_MASK,
+  slotBytes,
+} from '../../src/memory/layout.ts';
+
 /** Accesses to 64-bit words, by byte offset. */
 export interface Words {
   load64(at: number): bigint;
@@ -8,6 +19,10 @@ export interface Words {
 
 /** A tick in the word of a bucket, and in the state of a key's bucket. */
 const TICK = 8n;
+
+/** Of the explored composite bucket. */
+const LIMITS = 2;
+const SLOTS_AT = REGION_HEADER_BYTES + LIMITS * (BUCKET_BYTES + RECORD_COUNT * DIGEST_BYTES);
 
 /** Faulty accesses. The explorer must find each of them, in both targets. */
 const FAULTS = {
@@ -36,6 +51,15 @@ const FAULTS = {
       },
     };
   },
+
+  /** A composite bucket's slot is free before the exchange that replaces it, not after. */
+  freed: ({ store64, exchange64 }: Words): Partial<Words> => ({
+    exchange64(at, expected, next) {
+      const slot = Number((expected >> BigInt(INDEX_BITS)) & BigInt(SLOT_MASK));
+      if (next !== 0n) store64(SLOTS_AT + slot * slotBytes(LIMITS) + SLOT.state, 0n);
+      return exchange64(at, expected, next);
+    },
+  }),
 
   /** Each exchange that takes tokens takes a tick less. */
   early: ({ exchange64 }: Words): Partial<Words> => ({

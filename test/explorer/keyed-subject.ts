@@ -1,13 +1,15 @@
-import type { BucketEngine } from '../../src/kernel/bucket/host.ts';
+import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/host.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
-import { HostedKeyed, type KeyedEngine } from '../../src/kernel/keyed/host.ts';
+import type { KeyedEngine } from '../../src/kernel/keyed/engine.ts';
+import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import { WINDOWS } from './keyed-reference.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 export { reference } from './keyed-reference.ts';
@@ -15,21 +17,24 @@ export { reference } from './keyed-reference.ts';
 /** Long after the table's creation. */
 const NOW_US = 10_000_000;
 /** One token per second, with a burst of three. */
-const SCHEDULE = continuous(1, 3);
+const BUCKET = continuous(1, 3);
+/** Three tokens per window of three seconds; now is the end of a window's first second. */
+const WINDOW = perInterval(3, 3000, 3);
 const KEYS = [1, 2, 3, 4];
 /** Kept small, because each look at an entry that another thread holds adds interleavings. */
 const LOOKS = 1;
 
 /**
- * `setup` is `whenFull capacity keys...`. The buckets of these keys have just become full again;
- * those of keys with a `!` are not full yet. A table has two entries per key of its capacity.
+ * `setup` is `[windows] whenFull capacity keys...`. The buckets of these keys have just become full
+ * again; those of keys with a `!` are not full yet. A table has two entries per key of its capacity.
  */
 export function create(setup: string): SharedArrayBuffer {
-  const [whenFull, capacity, ...keys] = setup.split(' ');
+  const isWindow = setup.startsWith(WINDOWS);
+  const [whenFull, capacity, ...keys] = setup.replace(WINDOWS, '').split(' ');
   const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
   createKeyedCell({
     kind: 'keyed-token-bucket',
-    schedule: SCHEDULE,
+    schedule: isWindow ? WINDOW : BUCKET,
     nowUs: 0,
     capacity: Number(capacity),
     whenFull: whenFull as WhenFull,
@@ -39,7 +44,9 @@ export function create(setup: string): SharedArrayBuffer {
   const buckets = open(region.buffer);
   for (const key of keys) {
     seek(buckets, Number.parseInt(key, 10));
-    buckets.acquire(NOW_US - 2_000_000, key.endsWith('!') ? 3 : 2, 0);
+    const lately = key.endsWith('!');
+    const agoUs = lately && isWindow ? 500_000 : 2_000_000;
+    buckets.acquire(NOW_US - agoUs, lately ? 3 : 2, 0);
   }
   return region.buffer;
 }
@@ -52,7 +59,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Ho
   const imports = { 'keyed-state': { readClock: () => NOW_US } };
   return new HostedKeyed(
     exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
-    exploredEngine<BucketEngine>('buckets', kernel, region),
+    exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
     place,
     LOOKS,
   );
@@ -77,6 +84,10 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           if (waitUs === 0) receipt = buckets.receipt();
           return waitUs;
         }
+        case 'charge':
+          return buckets.charge(NOW_US, a);
+        case 'block':
+          return buckets.block(NOW_US, a);
         case 'drain':
           return buckets.drain(NOW_US, a);
         case 'decide':

@@ -1,6 +1,6 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
+import { BUCKET_IMPORTS, type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { Tenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
@@ -32,7 +32,7 @@ class LeasedBucket extends BucketCalls {
     const offset = REGION_HEADER_BYTES;
     const nonce = nonceOf({ region, offset, bytes: 0 });
     this.#place = openBucketCell(region, offset, 'token-bucket', nonce);
-    const opened = exploredEngine<BucketEngine>('buckets', kernel, region);
+    const opened = exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS);
     this.kernel = new HostedBucket(opened, this.#place);
   }
 

@@ -5,8 +5,8 @@ import { availableParallelism, cpus } from 'node:os';
 import { Command } from 'commander';
 import { explore } from './explore.ts';
 import { Explorer } from './explorer.ts';
-import { allHold, type Figures, figuresOf, fullTable, summaryTable } from './report.ts';
-import { SCENARIOS, title } from './scenarios.ts';
+import { allHold, type Figures, figuresOf, fullTable, progress, summaryTable } from './report.ts';
+import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
 const PAGE = new URL('../../../docs/proof.md', import.meta.url);
@@ -15,6 +15,7 @@ const END = '<!-- end -->';
 
 interface Options {
   readonly only: string;
+  readonly alternate?: true;
   readonly report?: true;
   readonly replay?: string;
   readonly child?: true;
@@ -52,7 +53,9 @@ async function exploreAll(indices: readonly number[]): Promise<Figures[]> {
       const answered = new Promise<Figures>((resolve) => child.once('message', resolve));
       child.send(index);
       const answer = await Promise.race([answered, ended]);
-      if (answer !== undefined) figures.push(answer);
+      if (answer === undefined) continue;
+      figures.push(answer);
+      console.error(progress(answer));
     }
     exploring = undefined;
     child.disconnect();
@@ -81,13 +84,19 @@ async function replay(only: string, schedule: string): Promise<void> {
   console.log(isExplained ? 'explained by an order of the operations' : 'VIOLATION');
 }
 
-async function run({ only, report, replay: schedule, child }: Options): Promise<void> {
+/** Of each scenario, one target, the two in turn. The plain bucket has only one. */
+function isAlternate({ subject }: Listed, index: number): boolean {
+  return subject === 'plain bucket' || index % 2 === (index >> 1) % 2;
+}
+
+async function run({ only, alternate, report, replay: schedule, child }: Options): Promise<void> {
   if (child) return serve();
   if (schedule !== undefined) return replay(only, schedule);
   const start = performance.now();
   const indices = [...SCENARIOS.keys()].filter((index) => {
     const scenario = SCENARIOS[index];
-    return scenario !== undefined && title(scenario).includes(only);
+    if (scenario === undefined || !title(scenario).includes(only)) return false;
+    return alternate !== true || isAlternate(scenario, index);
   });
   const figures = await exploreAll(indices);
   const seconds = (performance.now() - start) / 1000;
@@ -109,6 +118,7 @@ async function run({ only, report, replay: schedule, child }: Options): Promise<
 await new Command('npm run explore --')
   .description('Explores every interleaving of the scenarios, and prints a table.')
   .option('--only <text>', 'scenarios whose "kernel subject: name" contains this', '')
+  .option('--alternate', 'explore one target per scenario, the two in turn: half the time')
   .option('--replay <schedule>', 'take one schedule of the scenario that --only names in full')
   .option('--report', 'also put the summary into docs/proof.md')
   .option('--child', 'explore what the parent process names')

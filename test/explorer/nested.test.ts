@@ -1,14 +1,17 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Preemption } from '../support/preemption.ts';
 import * as bucket from './bucket-subject.ts';
+import * as composite from './composite-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
 import * as keyed from './keyed-subject.ts';
 import * as lease from './lease-subject.ts';
 import * as plain from './plain-subject.ts';
 import { type Listed, SCENARIOS } from './scenarios.ts';
+import * as semaphore from './semaphore-subject.ts';
 import * as sometimes from './sometimes-subject.ts';
 import { Specification } from './specification.ts';
 import type { SubjectModule } from './subject.ts';
+import * as tiers from './tiers-subject.ts';
 import * as window from './window-subject.ts';
 
 // A small part of the exploration, without threads: everything that one thread does happens between
@@ -16,10 +19,13 @@ import * as window from './window-subject.ts';
 
 const MODULES: Readonly<Record<string, SubjectModule>> = {
   bucket,
+  composite,
   keyed,
   lease,
   plain,
+  semaphore,
   sometimes,
+  tiers,
   window,
 };
 const PAIRS = SCENARIOS.filter(

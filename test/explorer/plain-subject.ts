@@ -1,9 +1,8 @@
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { PlainKernel } from '../support/plain-bucket.ts';
-import type { Subject } from './subject.ts';
+import { reference as bucketReference } from './bucket-reference.ts';
+import type { Reference, Subject } from './subject.ts';
 import { tokenOperations } from './token-operations.ts';
-
-export { reference } from './bucket-reference.ts';
 
 const NOW_US = 1_000_000;
 
@@ -25,6 +24,10 @@ function open(buffer: SharedArrayBuffer): PlainKernel {
 
 export function attach(buffer: SharedArrayBuffer): Subject {
   return tokenOperations(open(buffer), NOW_US);
+}
+
+export function reference(setup: string): Reference {
+  return bucketReference(setup, true);
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {

@@ -1,7 +1,7 @@
 import { markdownTable } from 'markdown-table';
 import type { Exploration } from './exploration.ts';
 import type { ExploredKernel } from './explored-kernel.ts';
-import type { Listed } from './scenarios.ts';
+import { type Listed, title } from './scenarios.ts';
 import { scheduleText } from './schedule-text.ts';
 
 /** The summary of one exploration. */
@@ -66,6 +66,11 @@ const numbers = (figures: Figures) => [
   figures.seconds.toFixed(1),
   verdict([figures]),
 ];
+
+/** One line for a scenario that was just explored. */
+export function progress(one: Figures): string {
+  return `${one.seconds.toFixed(1).padStart(6)} s  ${title(one)}: ${verdict([one])}`;
+}
 
 /** One line per scenario. */
 export function fullTable(figures: readonly Figures[]): string {

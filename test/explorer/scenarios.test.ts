@@ -12,7 +12,7 @@ const SAMPLE = 13;
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
   return (
-    isPair || !['bucket', 'sliding-log', 'sliding-window', 'keyed, reclaimed'].includes(subject)
+    isPair || !/^(bucket|composite|fixed-window|double-burst|sliding|keyed, rec)/.test(subject)
   );
 }
 

@@ -4,7 +4,7 @@ import { type Operation, type Subject, verdict } from './subject.ts';
 /**
  * One thread's token operations on a bucket. The last argument is in microseconds after `nowUs`.
  */
-export function tokenOperations(bucket: TokenKernel, nowUs: number): Subject {
+export function tokenOperations(bucket: Omit<TokenKernel, 'charge'>, nowUs: number): Subject {
   let receipt: Receipt | undefined;
   const at = (afterUs: number) => nowUs + afterUs;
   return {
@@ -19,7 +19,8 @@ export function tokenOperations(bucket: TokenKernel, nowUs: number): Subject {
         case 'drain':
           return bucket.drain(at(b), a);
         case 'refund':
-          return bucket.returnTokens(at(b), a) ?? null;
+          bucket.returnTokens(at(b), a);
+          return null;
         case 'cancel':
           return receipt === undefined ? null : bucket.cancel(receipt);
         case 'balance':

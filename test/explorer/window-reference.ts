@@ -11,11 +11,14 @@ const INTERVAL_US = 100_000;
 function windowOf(kind: string | undefined, limit: number): WindowReference {
   const options = { limit, intervalUs: INTERVAL_US, slots: 2 };
   if (kind === 'fixed-window') return new FixedWindowReference(options);
+  if (kind === 'double-burst') {
+    return new FixedWindowReference({ ...options, allowDoubleBurst: true });
+  }
   if (kind === 'sliding-log') return new SlidingLogReference(options);
   return new SlidingWindowReference(options);
 }
 
-/** `setup` is `kind limit`. Time starts at the window's creation. No call exceeds the limit. */
+/** `setup` starts with `kind limit`. Time starts at the window's creation. No call exceeds the limit. */
 export function reference(setup: string): Reference {
   const [kind, limit] = setup.split(' ');
   const window = windowOf(kind, Number(limit));
@@ -23,26 +26,39 @@ export function reference(setup: string): Reference {
 
   const attach = (): Subject => {
     let latest: { readonly n: number; readonly state: string } | undefined;
+    /** What this thread took at the place where it took last. */
+    let mine = { place: '', n: 0 };
+    const note = (n: number) => {
+      const last = mine.place === window.place ? mine.n : 0;
+      if (n > 0) mine = { place: window.place, n: last + n };
+      return n;
+    };
     return operations({
       advance(ms = 1) {
         nowUs += ms * 1000;
       },
       take(n = 1) {
         const isTaken = window.attempt(n, n, nowUs) === n;
-        if (isTaken) latest = { n, state: window.state };
+        if (isTaken) {
+          latest = { n, state: window.state };
+          note(n);
+        }
         return isTaken;
       },
       drain(most = 1) {
-        return window.attempt(1, most, nowUs);
+        return note(window.attempt(1, most, nowUs));
       },
       cancel() {
-        return latest === undefined ? null : window.cancel(latest.n, latest.state);
+        if (latest === undefined) return null;
+        const isUndone = window.cancel(latest.n, latest.state);
+        if (isUndone) mine.n -= latest.n;
+        return isUndone;
       },
       available() {
         return window.available(nowUs);
       },
       decide(n = 1) {
-        const allowed = window.attempt(n, n, nowUs) === n;
+        const allowed = note(window.attempt(n, n, nowUs)) === n;
         return verdict({
           allowed,
           balance: window.available(nowUs),
@@ -52,7 +68,15 @@ export function reference(setup: string): Reference {
         });
       },
       timeUntil(n = 1) {
-        return window.retryUs(n, nowUs);
+        return `${window.retryUs(n, nowUs)}`;
+      },
+      reconfigure(newLimit = 0, intervalMs = INTERVAL_US / 1000) {
+        window.reconfigure(newLimit, intervalMs * 1000, nowUs);
+      },
+      return(n = 1) {
+        const returned = window.giveBack(Math.min(n, mine.n), mine.place, nowUs);
+        mine.n -= returned;
+        return returned;
       },
     });
   };

@@ -1,14 +1,21 @@
 import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
-import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
+import type { WordReceipt } from '../../src/kernel/bucket/kernel.ts';
 import { openWindowCell } from '../../src/kernel/window/cell.ts';
+import type { WindowEngine } from '../../src/kernel/window/engine.ts';
 import { HostedFixedWindow } from '../../src/kernel/window/fixed-window.ts';
-import type { WindowEngine } from '../../src/kernel/window/host.ts';
-import type { WindowKernel } from '../../src/kernel/window/kernel.ts';
+import type { HostedWindow } from '../../src/kernel/window/host.ts';
 import type { WindowKind } from '../../src/kernel/window/limit.ts';
+import { HostedRefundableWindow } from '../../src/kernel/window/refundable.ts';
 import { HostedSlidingLog } from '../../src/kernel/window/sliding-log.ts';
 import { HostedSlidingWindow } from '../../src/kernel/window/sliding-window.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
-import { CELL, CELL_KINDS, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import {
+  CELL,
+  CELL_KINDS,
+  RECORD_COUNT,
+  REGION_HEADER_BYTES,
+  WINDOW,
+} from '../../src/memory/layout.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
@@ -20,9 +27,17 @@ const BYTES = 1024;
 /** Int32 index of the time since creation, in milliseconds, behind the region. */
 const CLOCK_AT = BYTES >> 2;
 
-/** `setup` is `kind limit`. Slots are 50 ms, two to the interval of 100 ms. */
+/** The largest limit of a reconfiguration. */
+const MAX_LIMIT = 7;
+
+/**
+ * `setup` is `kind limit free`; the kind `double-burst` is a fixed window with that option. Slots
+ * are 50 ms, two to the interval of 100 ms. `free` configuration records are free, by default all
+ * but the live one; with one, every second reconfiguration writes the record that was live when an
+ * operation began.
+ */
 export function create(setup: string): SharedArrayBuffer {
-  const [kind, limit] = setup.split(' ');
+  const [kind, limit, free = RECORD_COUNT - 1] = setup.split(' ');
   // The region is as large as its limiter needs; the clock is at the end.
   const region = Region.create({ buffer: new SharedArrayBuffer(BYTES + 8) });
   const options = {
@@ -31,9 +46,14 @@ export function create(setup: string): SharedArrayBuffer {
     region,
     clock: ManualClock.create({ nowMs: CREATED_MS }),
   };
+  const maxLimit = MAX_LIMIT;
   if (kind === 'fixed-window') FixedWindow.create(options);
-  else if (kind === 'sliding-log') SlidingLog.create(options);
-  else SlidingWindow.create({ ...options, slots: 2 });
+  else if (kind === 'double-burst') FixedWindow.create({ ...options, allowDoubleBurst: true });
+  else if (kind === 'sliding-log') SlidingLog.create({ ...options, maxLimit });
+  else SlidingWindow.create({ ...options, maxLimit, slots: 2 });
+  // The live record is the first.
+  const all = 2 ** RECORD_COUNT - 1;
+  region.i32[(REGION_HEADER_BYTES + WINDOW.claims) >> 2] = all - 2 * (2 ** Number(free) - 1);
   return region.buffer;
 }
 
@@ -43,7 +63,7 @@ const WINDOWS = {
   'sliding-log': HostedSlidingLog,
 };
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): WindowKernel {
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedWindow {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const number = region.i32[(offset + CELL.kind) >> 2];
@@ -52,7 +72,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Wi
   return new WINDOWS[kind](exploredEngine<WindowEngine>('window', kernel, region), place);
 }
 
-/** Operations are `[name, tokens or milliseconds]`. Readings of the clock are steps too. */
+/** Operations are `[name, tokens, limit or milliseconds, interval]`. Readings of the clock are steps too. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
   const window = open(buffer, kernel);
   const isLog = window instanceof HostedSlidingLog;
@@ -63,9 +83,9 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
       this.us = (CREATED_MS + Atomics.load(clock, CLOCK_AT)) * 1000;
     },
   };
-  let receipt: Receipt | undefined;
+  let receipt: WordReceipt | undefined;
   return {
-    run([name, number = 1]: Operation): unknown {
+    run([name, number = 1, intervalMs = INTERVAL_MS]: Operation): unknown {
       switch (name) {
         case 'advance':
           Atomics.add(clock, CLOCK_AT, number);
@@ -88,7 +108,13 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           return verdict(isLog ? { ...decision, fullUs: 0 } : decision);
         }
         case 'timeUntil':
-          return window.timeUntil(number, now);
+          return `${window.timeUntil(number, now)}`; // Infinity does not survive JSON
+        case 'reconfigure':
+          window.reconfigure({ limit: number, intervalMs }, now);
+          return null;
+        case 'return':
+          if (!(window instanceof HostedRefundableWindow)) throw new Error('it takes none back');
+          return window.returnTokens(number, now);
         default:
           throw new Error(`no operation ${name}`);
       }

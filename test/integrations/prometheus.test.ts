@@ -33,6 +33,7 @@ it('exports the counters and the state of a bucket', async () => {
     'zerotime_burst_tokens{limiter="orders"} 10',
     'zerotime_available_tokens{limiter="orders"} 3',
     'zerotime_debt_tokens{limiter="orders"} 0',
+    'zerotime_waiting_callers{limiter="orders"} 0',
   ]);
   bucket.acquire(8);
   bucket.reconfigure({ rate: 50 });
@@ -44,6 +45,9 @@ it('exports the counters and the state of a bucket', async () => {
       'zerotime_debt_tokens{limiter="orders"} 5',
     ]),
   );
+  for (let i = 0; i < 3; i++) bucket.wait();
+  expect(await scraped(register)).toContain('zerotime_waiting_callers{limiter="orders"} 3');
+  clock.advance(1000);
 });
 
 it('exports values that only grow as counters, and the others as gauges', async () => {
@@ -61,6 +65,7 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'burst_tokens gauge',
     'available_tokens gauge',
     'debt_tokens gauge',
+    'waiting_callers gauge',
     'entries gauge',
   ]);
   expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);
@@ -138,6 +143,8 @@ it('counts a table of keys once per scrape for all metrics', async () => {
     'zerotime_rate_tokens_per_second{limiter="uncounted"} 1',
     'zerotime_burst_tokens{limiter="users"} 2',
     'zerotime_burst_tokens{limiter="uncounted"} 2',
+    'zerotime_waiting_callers{limiter="users"} 0',
+    'zerotime_waiting_callers{limiter="uncounted"} 0',
     'zerotime_entries{limiter="users"} 1',
     'zerotime_entries{limiter="uncounted"} 1',
   ]);
@@ -164,7 +171,7 @@ it('uses the global registry and its own prefix by default, and unregisters ever
   const others = new LimiterMetrics({ prefix: 'shop_' });
   expect(() => new LimiterMetrics()).toThrow('a metric zerotime_calls_total already');
   const names = globalRegistry.getMetricsAsArray().map(({ name }) => name);
-  expect(names).toHaveLength(22);
+  expect(names).toHaveLength(24);
   expect(names).toEqual(expect.arrayContaining(['zerotime_calls_total', 'shop_entries']));
   metrics.unregister();
   others.unregister();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { createKeyedCell, openKeyedCell, readTable } from '../../src/kernel/keyed/cell.ts';
-import { createWindowCell, openWindowCell, readWindow } from '../../src/kernel/window/cell.ts';
+import { boundsOf, createWindowCell, openWindowCell } from '../../src/kernel/window/cell.ts';
 import { firstSlotWord } from '../../src/kernel/window/limit.ts';
 import {
   createSometimesCell,
@@ -9,6 +9,7 @@ import {
   readOccasions,
 } from '../../src/kernel/window/sometimes.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
+import { WINDOW } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 
 // Found by a thread that overwrote a limiter while another attached to it: a checked configuration
@@ -18,16 +19,17 @@ function vandalise(region: Region, offset: number, bytes: number): void {
   region.f64.fill(6e-64, (offset + 64) >> 3, (offset + bytes) >> 3);
 }
 
-test('the checked configuration of a window is not read again', () => {
+test('the checked bounds of a window are not read again', () => {
   const region = Region.create();
-  const limit = { limit: 10, intervalMs: 10, slots: 4 };
+  const limit = { limit: 10, intervalMs: 10, slots: 4, maxLimit: 20 };
   const kind = 'sliding-window';
-  const word = firstSlotWord(limit.limit);
+  const word = firstSlotWord(limit.maxLimit);
   const made = createWindowCell({ kind, limit, originTicks: 7, word, stats: false, region });
   const place = openWindowCell(region, made.offset, kind, nonceOf(made));
   vandalise(region, made.offset, made.bytes);
-  expect(readWindow(place)).toEqual({ ...limit, originTicks: 7 });
-  expect(readWindow(made)).toEqual(readWindow(place));
+  region.i32.fill(7, (made.offset + WINDOW.slots) >> 2, (made.offset + WINDOW.records) >> 2);
+  expect(boundsOf(place)).toEqual({ kind, slots: 4, maxLimit: 20, allowDoubleBurst: false });
+  expect(boundsOf(made)).toEqual(boundsOf(place));
 });
 
 test('the checked configuration of a table is not read again', () => {
@@ -37,7 +39,9 @@ test('the checked configuration of a table is not read again', () => {
   const made = createKeyedCell({ kind, ...limit, stats: false, region });
   const place = openKeyedCell(region, made.offset, kind, nonceOf(made));
   vandalise(region, made.offset, made.bytes);
-  expect(readTable(place)).toEqual({ entries: 16, whenFull: 1, originUs: 3 });
+  expect(readTable(place)).toEqual({
+    ...{ entries: 16, whenFull: 1, recordsAt: 960, limitCount: 1, tiers: [] },
+  });
   expect(readTable(made)).toEqual(readTable(place));
 });
 

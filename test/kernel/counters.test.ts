@@ -21,7 +21,7 @@ describe('stats', () => {
   test('count calls that request tokens, the tokens granted, and refusals', async () => {
     const { bucket } = counted();
     const counts = (calls: number, admitted: number, refused: number) => {
-      expect(bucket.stats()).toEqual({ calls, admitted, refused, lostRaces: 0 });
+      expect(bucket.stats()).toEqual({ calls, admitted, refused, lostRaces: 0, waiting: 0 });
     };
     counts(0, 0, 0);
     bucket.tryConsume(2.5);
@@ -58,7 +58,7 @@ describe('stats', () => {
     bucket.returnTokens(1);
     bucket.reconfigure({ rate: 5 });
     bucket.stats();
-    expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0 });
+    expect(bucket.stats()).toEqual({ calls: 0, admitted: 0, refused: 0, lostRaces: 0, waiting: 0 });
   });
 
   test('are the same in all attached instances', () => {
@@ -66,7 +66,7 @@ describe('stats', () => {
     const other = attach(bucket.handle);
     bucket.tryConsume(2);
     other.tryConsume(3);
-    expect(other.stats()).toEqual({ calls: 2, admitted: 5, refused: 0, lostRaces: 0 });
+    expect(other.stats()).toEqual({ calls: 2, admitted: 5, refused: 0, lostRaces: 0, waiting: 0 });
     expect(bucket.stats()).toEqual(other.stats());
   });
 
@@ -79,7 +79,7 @@ describe('stats', () => {
       const n = random.below(5) / 2;
       if (attached[random.below(100)]?.tryConsume(n)) admitted += n;
     }
-    expect(bucket.stats()).toEqual({ calls: 5000, admitted, refused: 0, lostRaces: 0 });
+    expect(bucket.stats()).toEqual({ calls: 5000, admitted, refused: 0, lostRaces: 0, waiting: 0 });
   });
 
   test('of two instances that share a stripe add up, wherever one is stalled', () => {

@@ -7,7 +7,7 @@ const DAMAGED = expect.objectContaining({ name: 'HandleError', code: 'ERR_REGION
 /** Overwrites one number of a bucket's live record. */
 const DAMAGE: Readonly<Record<string, (memory: DataView, record: number) => void>> = {
   'no generation': (memory, at) => memory.setInt32(at + RECORD.generation, 0, true),
-  'no rate': (memory, at) => memory.setFloat64(at + RECORD.rate, Number.NaN, true),
+  'no pace': (memory, at) => memory.setFloat64(at + RECORD.pace, Number.NaN, true),
   'a burst below zero': (memory, at) => memory.setFloat64(at + RECORD.burst, -1, true),
   'an endless origin': (memory, at) => memory.setFloat64(at + RECORD.originUs, Infinity, true),
   'no origin': (memory, at) => memory.setFloat64(at + RECORD.originUs, Number.NaN, true),

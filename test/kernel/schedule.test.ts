@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
-import { offsetOf, ticksAt } from '../../src/kernel/bucket/record.ts';
+import { ticksAt } from '../../src/kernel/bucket/record.ts';
 import {
   continuous,
   isSound,
@@ -33,6 +33,7 @@ describe('a schedule', () => {
       ticksPerMicro,
       capTicks: BigInt(ticksPerToken),
       fillTicks: 0,
+      pace: rate,
     });
   });
 
@@ -71,18 +72,6 @@ describe('a schedule', () => {
       expect(off).toBeLessThanOrEqual(0.5 / schedule.ticksPerMicro + early * 2 ** -52);
     });
     fc.assert(property, RUNS);
-  });
-
-  test('begins its records at different instants, for fills on their grid', () => {
-    const schedule = perInterval(5, 10, 10);
-    const origins = new Set<number>();
-    for (let generation = 1; generation <= 1000; generation++) {
-      const origin = 1e9 - offsetOf(schedule, generation);
-      expect(origin % 10_000).toBe(0);
-      origins.add(origin);
-      origins.add(1e9 + 0.5 - offsetOf(continuous(5, 10), generation));
-    }
-    expect(origins.size).toBe(2000);
   });
 
   test('is sound, and not sound with an invalid field', () => {

@@ -22,39 +22,42 @@ describe('a tenure', () => {
     kernel.acquire(0, 3, 0);
     kernel.returnTokens(0, 1);
     kernel.drain(1e6, 10);
-    expect([tenure.holds, tenure.endures]).toEqual([true, true]);
+    expect([tenure.holds, tenure.endures()]).toEqual([true, true]);
   });
 
   test('ends with a reconfiguration, even to the same limit', () => {
     const { tenure, reconfigure } = made();
     reconfigure(1000);
-    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+    expect([tenure.holds, tenure.endures()]).toEqual([false, false]);
     tenure.renew();
-    expect([tenure.holds, tenure.endures]).toEqual([true, true]);
+    expect([tenure.holds, tenure.endures()]).toEqual([true, true]);
   });
 
   test('never holds again, however often the records are reused', () => {
     const { tenure, reconfigure } = made();
     for (let i = 1; i <= 30; i++) {
       reconfigure(1000 + i);
-      expect([tenure.holds, tenure.endures], `after ${i}`).toEqual([false, false]);
+      expect([tenure.holds, tenure.endures()], `after ${i}`).toEqual([false, false]);
     }
   });
 
-  test('ends when a record is renewed', () => {
+  test('endures when a record is renewed, or replaced because tokens were returned', () => {
     const { kernel, tenure } = made();
     kernel.acquire(1.2e12, 1, 0);
-    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+    expect([tenure.holds, tenure.endures(), tenure.holds]).toEqual([false, true, true]);
+    kernel.acquire(1.2e12, 10, Number.POSITIVE_INFINITY);
+    expect(kernel.returnTokens(1.2e12, 1)).toBe(true);
+    expect([tenure.holds, tenure.endures(), tenure.holds]).toEqual([false, true, true]);
   });
 
   test('is in doubt, and endures, after a reconfiguration that was terminated before its exchange', () => {
     const { place, tenure, reconfigure } = made();
     place.region.i32[(recordOffset(place.offset, 0) + RECORD.tenure) >> 2] = 0;
-    expect([tenure.holds, tenure.endures]).toEqual([false, true]);
+    expect([tenure.holds, tenure.endures()]).toEqual([false, true]);
     tenure.renew();
-    expect([tenure.holds, tenure.endures]).toEqual([false, true]);
+    expect([tenure.holds, tenure.endures()]).toEqual([false, true]);
     reconfigure(5);
-    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+    expect([tenure.holds, tenure.endures()]).toEqual([false, false]);
   });
 
   test('ends with a reconfiguration whose thread was terminated right after its exchange', () => {
@@ -67,7 +70,7 @@ describe('a tenure', () => {
     }) as never);
     expect(() => reconfigure(5)).toThrow('ended');
     mock.mockRestore();
-    expect([tenure.holds, tenure.endures]).toEqual([false, false]);
+    expect([tenure.holds, tenure.endures()]).toEqual([false, false]);
   });
 
   test('is shared by all observers: each sees its end', () => {

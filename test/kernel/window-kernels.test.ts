@@ -1,71 +1,43 @@
 import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { createWindowCell } from '../../src/kernel/window/cell.ts';
+import { boundsOf, createWindowCell } from '../../src/kernel/window/cell.ts';
 import { openFixedWindow } from '../../src/kernel/window/fixed-window.ts';
-import type { ClockReader, SometimesKernel, WindowKernel } from '../../src/kernel/window/kernel.ts';
+import type {
+  RefundableWindowKernel,
+  SometimesKernel,
+  WindowKernel,
+} from '../../src/kernel/window/kernel.ts';
 import {
   countBitsOf,
   lowBitsOf,
   type WindowKind,
   type WindowLimit,
 } from '../../src/kernel/window/limit.ts';
+import { liveWindow } from '../../src/kernel/window/record.ts';
 import { openSlidingLog } from '../../src/kernel/window/sliding-log.ts';
 import { openSlidingWindow } from '../../src/kernel/window/sliding-window.ts';
 import { createSometimesCell, openSometimes } from '../../src/kernel/window/sometimes.ts';
-import { clockTicks, logEpochTicks } from '../../src/kernel/window/time.ts';
+import { clockTicks, LOG_EPOCH_TICKS } from '../../src/kernel/window/time.ts';
 import { CELL, WINDOW } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
-import { firstWord, randomLimit } from '../support/random-window.ts';
+import { RandomTime } from '../support/random-time.ts';
+import { firstWord, randomChange, randomLimit } from '../support/random-window.ts';
 import { same, Twins } from '../support/twins.ts';
 
 const CALLS = 250_000 * SHARE;
 const CALLS_OF_A_LIMITER = 500;
-const YEAR_US = 365.25 * 86_400e6;
-
-/** The time that both twins read. */
-class Time implements ClockReader {
-  us: number;
-  /** How often it was read. */
-  readings = 0;
-  readonly #random: Random;
-  readonly #bornUs: number;
-  #isBroken = false;
-
-  constructor(random: Random) {
-    this.#random = random;
-    this.us = random.pick([0, 1e6, random.logarithmic(1, 10 * YEAR_US), -random.below(1e9)]);
-    this.#bornUs = this.us;
-  }
-
-  read(): void {
-    this.readings++;
-  }
-
-  /** Advances by part of an interval or several; sometimes a step back, or years. */
-  pass(intervalMs: number): void {
-    const random = this.#random;
-    const intervalUs = intervalMs * 1000;
-    if (this.#isBroken) this.us = this.#bornUs;
-    this.#isBroken = random.below(5_000) === 0;
-    if (this.#isBroken) {
-      this.us = random.pick([Number.NaN, Infinity, -Infinity, 40 * YEAR_US, -1e300]);
-      return;
-    }
-    const usual = random.pick([0, 0, 0.01, random.below(100) / 50, random.logarithmic(0.001, 30)]);
-    this.us += usual * intervalUs;
-    if (random.below(100) === 0) this.us -= random.logarithmic(0.01, 3) * intervalUs;
-    if (random.below(300) === 0) this.us += random.logarithmic(1, YEAR_US);
-    // The end of its lifetime: a limiter works for at least 12 years.
-    if (this.us > this.#bornUs + 11 * YEAR_US) this.us = this.#bornUs;
-  }
-}
+const RARITY = { broken: 5_000, back: 100, leap: 300 };
 
 const OPEN = {
   'fixed-window': openFixedWindow,
   'sliding-window': openSlidingWindow,
   'sliding-log': openSlidingLog,
 };
+
+function giveBack(kernel: WindowKernel, n: number, time: RandomTime): number {
+  return (kernel as RefundableWindowKernel).returnTokens(n, time);
+}
 
 /** The same window or log twice. */
 class WindowTwins extends Twins<WindowKernel> {
@@ -74,15 +46,19 @@ class WindowTwins extends Twins<WindowKernel> {
   readonly #random: Random;
   readonly #receipts: (readonly [Receipt, Receipt])[] = [];
 
-  constructor(kind: WindowKind, limit: WindowLimit, random: Random, { us }: Time) {
-    const origin = clockTicks(us) - (kind === 'sliding-log' ? logEpochTicks(limit.intervalMs) : 0);
-    const word = firstWord(kind, limit.limit, random);
+  constructor(kind: WindowKind, limit: WindowLimit, random: Random, { us }: RandomTime) {
+    const origin = clockTicks(us) - (kind === 'sliding-log' ? LOG_EPOCH_TICKS : 0);
+    const word = firstWord(kind, limit, random);
+    const taken = word === 0n ? random.below(2) * random.below(limit.limit + 1) : 0;
+    const allowDoubleBurst = kind === 'fixed-window' && random.below(2) === 0;
     const cell = () =>
       createWindowCell({
         kind,
         limit,
         originTicks: origin,
         word,
+        taken,
+        allowDoubleBurst,
         stats: false,
         region: Region.create(),
       });
@@ -101,12 +77,12 @@ class WindowTwins extends Twins<WindowKernel> {
       1 + this.#random.below(3),
       limit,
       limit + 1,
-      1 + this.#random.below(limit),
+      this.#random.below(limit + 1),
       2 ** 53,
     ]);
   }
 
-  step(time: Time, about: string): void {
+  step(time: RandomTime, about: string): void {
     const random = this.#random;
     const n = this.#tokens();
     const what = (call: string) => `${call} ${n} at ${time.us} of ${about}`;
@@ -116,7 +92,16 @@ class WindowTwins extends Twins<WindowKernel> {
         time.readings = 0;
         return [call(kernel), time.readings];
       });
-    switch (random.below(10)) {
+    switch (random.below(12)) {
+      case 10: {
+        if (random.below(4) !== 0) break;
+        const change = randomChange(this.#kind, this.#limit, random);
+        both(`reconfigure ${JSON.stringify(change)}`, (kernel) => kernel.reconfigure(change, time));
+        break;
+      }
+      case 11:
+        both('return', (kernel) => ('returnTokens' in kernel ? giveBack(kernel, n, time) : 0));
+        break;
       case 0:
         both('drain', (kernel) => kernel.drain(n, time));
         break;
@@ -155,31 +140,33 @@ class WindowTwins extends Twins<WindowKernel> {
   /** Leaves the state of a thread terminated after sealing a slot, or also storing it. */
   #dieOpening(): void {
     const isKept = this.#random.below(2) === 0;
-    for (const { region, offset } of this.places) {
-      const at = (offset + CELL.word) >> 3;
-      const lowBits = BigInt(lowBitsOf(this.#limit.limit));
-      const sealed = (region.i64[at] ?? 0n) | (1n << (lowBits - 1n));
-      region.i64[at] = sealed;
-      const index = Number(BigInt.asUintN(64, sealed) >> lowBits) % this.#limit.slots;
-      if (isKept) region.i64[((offset + WINDOW.ring) >> 3) + index] = sealed;
+    for (const place of this.places) {
+      const { region, offset } = place;
+      const { bits, shift, word } = liveWindow(place, boundsOf(place));
+      const lowBits = BigInt(lowBitsOf(bits));
+      const sealed = word | (1n << (lowBits - 1n));
+      region.i64[(offset + CELL.word) >> 3] = sealed;
+      const slot = (BigInt.asUintN(64, sealed) >> lowBits) - BigInt(shift);
+      const at = ((offset + WINDOW.ring) >> 3) + Number(slot % BigInt(this.#limit.slots));
+      if (isKept) region.i64[at] = BigInt.asIntN(64, sealed - (BigInt(shift) << lowBits));
     }
   }
 
   /** Leaves the state of a thread terminated while it writes its entries. */
-  #dieWriting(time: Time): void {
-    const { limit } = this.#limit;
-    const n = 1 + this.#random.below(Math.min(limit, 8));
+  #dieWriting(time: RandomTime): void {
+    const { maxLimit } = this.#limit;
+    const n = 1 + this.#random.below(Math.min(maxLimit, 8));
     const written = this.#random.below(n);
-    const bits = countBitsOf(limit);
+    const bits = countBitsOf(maxLimit);
     const before = this.places.map(({ region, offset }) => {
       const word = region.i64[(offset + CELL.word) >> 3] ?? 0n;
-      const ring = new BigInt64Array(region.buffer, offset + WINDOW.ring, limit);
+      const ring = new BigInt64Array(region.buffer, offset + WINDOW.ring, maxLimit);
       return { index: Number(BigInt.asUintN(bits, word >> 32n)), ring, entries: ring.slice() };
     });
     if (this.both(`take ${n} at ${time.us}`, (kernel) => kernel.take(n, time)) !== true) return;
     for (const { index, ring, entries } of before) {
       for (let i = written; i < n; i++) {
-        const at = (index + i) % limit;
+        const at = (index + i) % maxLimit;
         ring[at] = entries[at] ?? 0n;
       }
     }
@@ -194,7 +181,7 @@ test.each(KINDS)(
     const random = new Random(SEED);
     for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_LIMITER) {
       const limit = randomLimit(kind, random);
-      const time = new Time(random);
+      const time = new RandomTime(random, RARITY);
       const twins = new WindowTwins(kind, limit, random, time);
       const about = JSON.stringify(limit);
       for (let call = 0; call < CALLS_OF_A_LIMITER; call++) {
@@ -212,7 +199,7 @@ test(`${CALLS} random calls of a Sometimes leave the same words and get the same
   for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_LIMITER) {
     const intervalMs = random.pick([0, 0.001, 100, random.logarithmic(0.001, 1e11)]);
     const occasions = { first: number(), every: number(), intervalMs };
-    const time = new Time(random);
+    const time = new RandomTime(random, RARITY);
     const cell = () => createSometimesCell(occasions, time.us, Region.create());
     const twins = new Twins<SometimesKernel>(cell, openSometimes);
     for (let call = 0; call < CALLS_OF_A_LIMITER; call++) {

@@ -236,7 +236,13 @@ describe.each(LIMITER_CASES)(
       limiter.consumeOrDrain?.(1);
       limiter.consumeOrDrain?.(0);
       expect(limiter.timeUntil(0)).toBe(0);
-      expect(limiter.stats()).toEqual({ calls: 6, admitted: LIMIT, refused: 3, lostRaces: 0 });
+      expect(limiter.stats()).toEqual({
+        calls: 6,
+        admitted: LIMIT,
+        refused: 3,
+        lostRaces: 0,
+        waiting: 0,
+      });
       expect(other?.stats?.()).toEqual(limiter.stats());
     });
   },

@@ -14,6 +14,13 @@ function admittedOf(calls: number, limiter: { tryConsume(): boolean }): number {
   return admitted;
 }
 
+/** Tokens of a window, and a way to give them back. */
+function taken(window: FixedWindow, n: number) {
+  if (!window.takeAt(0, n)) return undefined;
+  const receipt = window.receipt();
+  return { cancel: () => window.giveBack(n, receipt) };
+}
+
 /**
  * Holds a thread while it opens a window, until another window has been opened and filled. Returns
  * what that window admits before and after the thread continues.
@@ -87,12 +94,13 @@ describe('FixedWindow', () => {
     expect(seen).toEqual(steps.map(([, , admitted]) => admitted));
   });
 
-  it('reads no clock while the count is under the limit', () => {
+  it('reads no clock while the count is under the limit, with allowDoubleBurst', () => {
     const clock = ManualClock.create();
-    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock });
+    const options = { limit: 3, intervalMs: 100, allowDoubleBurst: true, clock };
+    const window = FixedWindow.attach(FixedWindow.create(options).handle);
     let readings = 0;
-    const now = clock.now.bind(clock);
-    clock.now = () => {
+    const now = window.clock.now.bind(window.clock);
+    window.clock.now = () => {
       readings++;
       return now();
     };
@@ -102,13 +110,47 @@ describe('FixedWindow', () => {
     expect(readings).toBe(1);
   });
 
+  it('admits its limit, not twice, at one instant after an idle hour', () => {
+    const admittedLate = (allowDoubleBurst: boolean) => {
+      const clock = ManualClock.create();
+      const options = { limit: 100, intervalMs: 1_000, clock, allowDoubleBurst };
+      const window = FixedWindow.create(options);
+      const thread = FixedWindow.attach(structuredClone(window.handle));
+      expect(window.tryConsume()).toBe(true);
+      clock.advance(3_600_000);
+      expect(thread.available()).toBe(100);
+      return admittedOf(300, window) + admittedOf(300, thread);
+    };
+    expect(admittedLate(false)).toBe(100);
+    expect(admittedLate(true)).toBe(199);
+  });
+
+  it('opens a window for a call after the end of the last, not for a clock that is behind', () => {
+    const clock = ManualClock.create({ nowMs: 1_000 });
+    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock });
+    expect(window.tryConsume(2)).toBe(true);
+    // Not with the end of the interval: the window opens with this call.
+    clock.set(1_150);
+    expect(window.tryConsume(2)).toBe(true);
+    clock.set(1_249);
+    expect(window.available()).toBe(1);
+    for (const staleMs of [1_149, 1_000, 0]) {
+      clock.set(staleMs);
+      expect(window.available()).toBe(1);
+      expect(window.tryConsume(2)).toBe(false);
+    }
+    expect(window.tryConsume()).toBe(true);
+    clock.set(1_250);
+    expect(window.tryConsume(3)).toBe(true);
+  });
+
   it('writes nothing when it refuses', () => {
     const clock = ManualClock.create();
     const region = Region.create();
     const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock, region });
     window.tryConsume(2);
     const { offset } = window.handle;
-    const bytes = () => Buffer.from(region.buffer, offset, 128).toString('hex');
+    const bytes = () => Buffer.from(region.buffer, offset, 576).toString('hex');
     const before = bytes();
     for (const n of [2, 3, 4, 1e9]) expect(window.tryConsume(n)).toBe(false);
     expect(window.decide(2).allowed).toBe(false);
@@ -148,8 +190,8 @@ describe('FixedWindow', () => {
         expect(window.tryConsume(limit)).toBe(true);
         clock.advance(999);
         expect(window.tryConsume(limit)).toBe(false);
-        // The word counts 66 ms at the largest limit.
-        clock.advance(1 + 2 * 66);
+        // The word counts 525 ms at the largest limit.
+        clock.advance(1 + 2 * 525);
         expect(window.available()).toBe(limit);
       }
     }
@@ -164,17 +206,18 @@ describe('tokens returned while another thread opens the next window', () => {
 
   it('are not taken again in the old window once the new one has begun', () => {
     preemption = new Preemption();
-    for (let at = 1; at < 12; at++) {
+    for (let at = 2; at < 24; at++) {
       const clock = ManualClock.create();
-      const window = FixedWindow.create({ limit: 2, intervalMs: 100, clock });
+      const options = { limit: 2, intervalMs: 100, clock, allowDoubleBurst: at % 2 === 0 };
+      const window = FixedWindow.create(options);
       const opener = preemption.check(FixedWindow.attach(structuredClone(window.handle)));
       window.tryConsume();
-      const grant = window.take(1);
+      const grant = taken(window, 1);
       clock.set(100);
       let again = 0;
       const opened = preemption.call(
         () => opener.tryConsume(),
-        at,
+        at >> 1,
         () => {
           // If the return left no trace, the word would now equal what the opener saw.
           if (grant?.cancel() && window.tryConsume()) again++;
@@ -188,11 +231,12 @@ describe('tokens returned while another thread opens the next window', () => {
 
   it('can be taken again while the window lasts', () => {
     const clock = ManualClock.create();
-    const window = FixedWindow.create({ limit: 3, intervalMs: 100, clock });
+    const options = { limit: 3, intervalMs: 100, clock, allowDoubleBurst: true };
+    const window = FixedWindow.create(options);
     window.tryConsume(1);
-    expect(window.take(2)?.cancel()).toBe(true);
+    expect(taken(window, 2)?.cancel()).toBe(true);
     expect(window.available()).toBe(2);
-    const grant = window.take(1);
+    const grant = taken(window, 1);
     expect(window.tryConsume(2)).toBe(false);
     expect(window.consumeOrDrain(2)).toBe(1);
     // Another call depends on it.
@@ -206,7 +250,7 @@ describe('tokens returned while another thread opens the next window', () => {
   it('are none, for a grant of none', () => {
     const window = FixedWindow.create({ limit: 3, intervalMs: 100 });
     window.tryConsume(2);
-    window.take(0)?.cancel();
+    taken(window, 0)?.cancel();
     expect(window.available()).toBe(1);
   });
 });

@@ -60,6 +60,69 @@ describe('rateLimitHeaders', () => {
     });
   });
 
+  it('gives no time for a limit that is paused', () => {
+    const clock = ManualClock.create();
+    const paused = TokenBucket.create({ rate: 0, burst: 2, clock });
+    const policy = { 'RateLimit-Policy': '"default";q=2' };
+    expect(rateLimitHeaders(paused.decide())).toEqual({ RateLimit: '"default";r=1', ...policy });
+    paused.tryConsume();
+    expect(rateLimitHeaders(paused.decide())).toEqual({ RateLimit: '"default";r=0', ...policy });
+    const limits = [
+      { rate: 0, burst: 3 },
+      { rate: 1, burst: 4 },
+    ];
+    const half = TokenBucket.create({ limits, clock }).decide();
+    expect(rateLimitHeaders(half).RateLimit).toBe('"default-1";r=2, "default-2";r=3;t=1');
+  });
+
+  describe('of a bucket with several limits', () => {
+    const bucket = TokenBucket.create({
+      limits: [
+        { rate: 10, burst: 10 },
+        { rate: 2, burst: 100 },
+      ],
+      clock: ManualClock.create(),
+    });
+    const decision = bucket.decide(5);
+
+    it.each([
+      [{}, '"default-1";r=5;t=1, "default-2";r=95;t=3', '"default-1";q=10, "default-2";q=100'],
+      [
+        { policy: ['second', 'minute'], windowMs: [1000, 60_000] },
+        '"second";r=5;t=1, "minute";r=95;t=3',
+        '"second";q=10;w=1, "minute";q=100;w=60',
+      ],
+      [
+        { policy: 'api', windowMs: 500 },
+        '"api-1";r=5;t=1, "api-2";r=95;t=3',
+        '"api-1";q=10;w=1, "api-2";q=100;w=1',
+      ],
+    ])('has a policy for each: %o', (options, rateLimit, policy) => {
+      const fields = { RateLimit: rateLimit, 'RateLimit-Policy': policy };
+      expect(rateLimitHeaders(decision, options)).toEqual(fields);
+    });
+
+    it('leaves out a limit that is unlimited', () => {
+      const limits = [
+        { rate: 1, burst: 4 },
+        { rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY },
+      ];
+      const half = TokenBucket.create({ limits, clock: ManualClock.create() });
+      expect(rateLimitHeaders(half.decide(), { policy: ['a', 'b'] })).toEqual({
+        RateLimit: '"a";r=3;t=1',
+        'RateLimit-Policy': '"a";q=4',
+      });
+    });
+
+    it.each([
+      [{ policy: ['one'] }, /^policy must be an array of 2, got 1/],
+      [{ windowMs: [1, 2, 3] }, /^windowMs must be an array of 2, got 3/],
+      [{ policy: ['one', ''] }, /^policy must be a string of printable ASCII/],
+    ])('names what is wrong with %o', (options, message) => {
+      expect(() => rateLimitHeaders(decision, options)).toThrow(message);
+    });
+  });
+
   it.each([
     [{ policy: '' }, TypeError, /^policy must be a string of printable ASCII, got ""/],
     [{ policy: 'Grüße' }, TypeError, /^policy must be/],

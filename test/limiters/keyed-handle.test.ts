@@ -25,20 +25,19 @@ describe('a handle', () => {
     expect([other.rate, other.burst]).toEqual([10, 5]);
   });
 
-  test.each(['entries', 'whenFull', 'originUs'] as const)('finds damaged %s', (field) => {
-    const { handle } = create();
-    const { buffer } = Region.open(handle.memory);
-    new DataView(buffer).setUint32(handle.offset + KEYED[field], 0xffffffff);
-    new DataView(buffer).setUint32(
-      handle.offset + KEYED[field] + 4,
-      field === 'originUs' ? 0xffffffff : 0,
-    );
-    expect(() => KeyedTokenBucket.attach(handle)).toThrow(HandleError);
-  });
+  test.each(['entries', 'whenFull', 'limitCount', 'nameBytes'] as const)(
+    'finds damaged %s',
+    (field) => {
+      const { handle } = create();
+      const { buffer } = Region.open(handle.memory);
+      new DataView(buffer).setUint32(handle.offset + KEYED[field], 0xffffffff);
+      expect(() => KeyedTokenBucket.attach(handle)).toThrow(HandleError);
+    },
+  );
 
   test('to damaged entries neither hangs nor accesses memory outside the cell', () => {
     for (let round = 0; round < 300; round++) {
-      const buffer = new SharedArrayBuffer(64 + 704 + 32 * 32);
+      const buffer = new SharedArrayBuffer(64 + 1216 + 32 * 32);
       const region = Region.create({ buffer });
       const made = create({ capacity: 32, region });
       const from = made.handle.offset + KEYED.forgotten;

@@ -51,7 +51,7 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
   async function rush(
     make: () => KeyedTokenBucket,
     rounds: number,
-    how: Pick<Rush, 'keys' | 'returning' | 'stepMs'>,
+    how: Pick<Rush, 'keys' | 'returning' | 'stepMs' | 'tiers' | 'bursts'>,
     check: (given: number[], stats: KeyedStats) => void,
   ): Promise<void> {
     for (let rushes = 1; ; rushes++) {
@@ -78,6 +78,31 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
     await rush(make, rounds, { keys: 1, returning: false, stepMs: 0 }, (given, stats) => {
       expect(given.filter((tokens) => tokens !== 5)).toEqual([]);
       expect(stats).toMatchObject({ entries: rounds, reclaimed: 0, admitted: 5 * rounds });
+    });
+  });
+
+  test('admit exactly the burst of each tier', async () => {
+    const rounds = 500;
+    const tiers = [undefined, 'pro'];
+    const make = () =>
+      create({
+        ...{ rate: 1e-3, burst: 5, capacity: 2 * rounds, clock: ManualClock.create() },
+        tiers: { pro: { rate: 1e-3, burst: 9 } },
+      });
+    await rush(make, rounds, { keys: 2, returning: false, stepMs: 0, tiers }, (given) => {
+      expect(given.filter((tokens, key) => tokens !== (key % 2 === 0 ? 5 : 9))).toEqual([]);
+    });
+  });
+
+  test('admit the burst before or after a change that one of them makes meanwhile', async () => {
+    const rounds = 500;
+    const bursts = [7, 5];
+    const make = () =>
+      create({ rate: 1e-3, burst: 5, capacity: rounds, clock: ManualClock.create() });
+    await rush(make, rounds, { keys: 1, returning: false, stepMs: 0, bursts }, (given) => {
+      expect(given.filter((tokens) => tokens < 5 || tokens > 7)).toEqual([]);
+      expect(new Set(given)).toContain(7);
+      expect(new Set(given)).toContain(5);
     });
   });
 

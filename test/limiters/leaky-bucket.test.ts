@@ -48,6 +48,13 @@ describe('a leaky bucket', () => {
     expect(bucket.timeUntil(2.5)).toBe(1.5);
   });
 
+  test('names slack where it is too large', () => {
+    expect(() => paced({ rate: 1, slack: 1e9 })).toThrow(
+      new RangeError('slack must be at most 140737487 at rate 1, got 1000000000'),
+    );
+    expect(() => paced({ rate: 1 }).bucket.reconfigure({ slack: 1e9 })).toThrow(/^slack must be/);
+  });
+
   test('keeps the pace over a million slots, exact to the tick', () => {
     const { clock, bucket } = paced({ rate: 3 });
     let lastMs = 0;

@@ -12,7 +12,12 @@ import {
   type SequentialModel,
 } from '../support/linearization.ts';
 import { part, SEED } from '../support/random.ts';
-import { BucketModel, type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
+import {
+  BucketModel,
+  type RecordedCall,
+  SeveralModel,
+  WindowModel,
+} from '../support/recorded-calls.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
 
@@ -28,7 +33,15 @@ const take = fc.record({
   call: fc.constantFrom('tryConsume', 'consumeOrDrain', 'decide', 'look'),
   n,
 });
-const ofWindow: fc.Arbitrary<RecordedCall> = fc.oneof({ weight: 5, arbitrary: take }, advance);
+const ofWindow: fc.Arbitrary<RecordedCall> = fc.oneof(
+  { weight: 5, arbitrary: take },
+  {
+    weight: 1,
+    arbitrary: fc.record({ call: fc.constant('resize'), limit: fc.integer({ min: 2, max: 6 }) }),
+  },
+  { weight: 1, arbitrary: advance },
+);
+const charge = fc.record({ call: fc.constant('charge'), n: fc.integer({ min: 1, max: 9 }) });
 const ofBucket: fc.Arbitrary<RecordedCall> = fc.oneof(
   { weight: 4, arbitrary: take },
   {
@@ -37,11 +50,33 @@ const ofBucket: fc.Arbitrary<RecordedCall> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
   { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
+  { weight: 1, arbitrary: charge },
   {
     weight: 1,
     // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
     arbitrary: fc.record({
       call: fc.constant('reconfigure'),
+      rate: fc.constantFrom(1000, 2000, 4000),
+      burst: fc.integer({ min: 4, max: 7 }),
+    }),
+  },
+  { weight: 1, arbitrary: advance },
+);
+
+const ofSeveral: fc.Arbitrary<RecordedCall> = fc.oneof(
+  { weight: 4, arbitrary: take },
+  {
+    weight: 3,
+    arbitrary: fc.record({ call: fc.constant('reserve'), n, maxWaitMs: fc.constantFrom(0, 4, 18) }),
+  },
+  { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
+  { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
+  { weight: 1, arbitrary: charge },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      call: fc.constant('reconfigureOne'),
+      limit: fc.constantFrom(0, 1),
       rate: fc.constantFrom(1000, 2000, 4000),
       burst: fc.integer({ min: 4, max: 7 }),
     }),
@@ -58,6 +93,10 @@ interface Subject {
 }
 
 const LIMIT = { rate: 1000, burst: 5 };
+const SEVERAL = [
+  { rate: 1000, burst: 5 },
+  { rate: 500, burst: 6 },
+];
 const WINDOW = { limit: 4, intervalUs: 2000, slots: 4 };
 
 const SUBJECTS: readonly Subject[] = [
@@ -67,11 +106,20 @@ const SUBJECTS: readonly Subject[] = [
     handle: () => TokenBucket.create({ ...LIMIT, initial: 4, clock: ManualClock.create() }).handle,
     model: () => new BucketModel(LIMIT, 4),
   },
+  {
+    name: 'TokenBucket with several limits',
+    call: ofSeveral,
+    handle: () =>
+      TokenBucket.create({ limits: SEVERAL, initial: 4, clock: ManualClock.create() }).handle,
+    model: () => new SeveralModel(SEVERAL, 4),
+  },
   ...WINDOW_KINDS.map(({ kind, create, reference }) => ({
     name: kind,
     call: ofWindow,
-    handle: () => create({ limit: 4, intervalMs: 2, slots: 4, clock: ManualClock.create() }).handle,
-    model: () => new WindowModel(reference(WINDOW), WINDOW.limit),
+    handle: () =>
+      create({ limit: 4, maxLimit: 6, intervalMs: 2, slots: 4, clock: ManualClock.create() })
+        .handle,
+    model: () => new WindowModel(reference(WINDOW), WINDOW),
     ...(kind === 'sliding-log' && { instants: orWhenFound }),
   })),
 ];
@@ -148,7 +196,7 @@ test('an entry that another thread completes for a slow one counts from its read
   ) => ({ thread, call: { call, n: 4 } as const, nowUs, answer, invoked, returned });
   const log = WINDOW_KINDS.find(({ kind }) => kind === 'sliding-log');
   if (log === undefined) throw new Error('there is no log');
-  const newModel = () => new WindowModel(log.reference(WINDOW), WINDOW.limit);
+  const newModel = () => new WindowModel(log.reference(WINDOW), WINDOW);
   const history = (found: [number, number]) => [
     operation(0, 'consumeOrDrain', '4', 0, [0, 3]),
     operation(1, 'look', '0', 1000, found),

@@ -19,7 +19,7 @@ async function settle(): Promise<void> {
 }
 
 /** The clock's time when each of these waits ends. */
-function ends(clock: ManualClock, waits: readonly Promise<void>[]): (number | undefined)[] {
+function ends(clock: ManualClock, waits: readonly Promise<unknown>[]): (number | undefined)[] {
   const over: (number | undefined)[] = waits.map(() => undefined);
   waits.forEach((wait, i) => {
     wait.then(() => {

@@ -132,7 +132,8 @@ describe('reconfigure', () => {
 
   test('to an invalid limit throws and keeps the current one', () => {
     const { clock, bucket } = drained({ rate: 10, burst: 100 });
-    expect(() => bucket.reconfigure({ rate: 0 })).toThrow(RangeError);
+    expect(() => bucket.reconfigure({ rate: -1 })).toThrow(RangeError);
+    expect(() => bucket.reconfigure({ rate: 1e-7 })).toThrow(RangeError);
     expect(() => bucket.reconfigure({ burst: -1 })).toThrow(RangeError);
     expect(() => bucket.reconfigure({ quantum: 5 })).toThrow(/^fillIntervalMs must be/);
     expect(() => bucket.reconfigure({ fillIntervalMs: 5 })).toThrow(/^quantum must be/);

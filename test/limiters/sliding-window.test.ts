@@ -69,13 +69,13 @@ describe('SlidingWindow', () => {
   it('works for 17 years', () => {
     for (const limit of [1, 1_000_000, 2 ** 30 - 1]) {
       const clock = ManualClock.create();
-      const window = SlidingWindow.create({ limit, intervalMs: 1_000, slots: 10, clock });
+      const window = SlidingWindow.create({ limit, intervalMs: 10_000, slots: 10, clock });
       for (let year = 1; year <= 17; year++) {
         clock.set(year * 365.25 * 86_400_000);
         expect(window.tryConsume(limit)).toBe(true);
-        clock.advance(899);
+        clock.advance(8_990);
         expect(window.tryConsume()).toBe(false);
-        clock.advance(101);
+        clock.advance(1_010);
         expect(window.available()).toBe(limit);
       }
     }

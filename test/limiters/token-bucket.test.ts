@@ -162,7 +162,8 @@ describe('a token bucket', () => {
   test('reports more than its burst as never possible', async () => {
     const { bucket } = bucketOf({ rate: 10, burst: 5 });
     expect(bucket.tryConsume(6)).toBe(false);
-    expect(bucket.acquire(6)).toBe(REFUSED);
+    expect(() => bucket.acquire(6)).toThrow(EXCEEDS);
+    expect(() => bucket.acquire(6, 0)).toThrow(EXCEEDS);
     expect(bucket.decide(6)).toEqual({
       allowed: false,
       limit: 5,

@@ -13,20 +13,30 @@ const STEP_US = fc.oneof(
 /** Which of two attached instances makes the call. */
 const BY = fc.integer({ min: 0, max: 1 });
 
+/** Lengths of a whole number of microseconds for each number of slots below. */
+const INTERVAL_US = fc.constantFrom(60, 960, 1_200, 2_400);
+const MAX_LIMIT = 6;
+const CHANGE = fc.record(
+  { limit: fc.integer({ min: 0, max: MAX_LIMIT }), intervalUs: INTERVAL_US },
+  { requiredKeys: [] },
+);
+
 const STEP = fc.oneof(
   fc.record({ step: fc.constant('tryConsume' as const), n: N, by: BY }),
   fc.record({ step: fc.constant('consumeOrDrain' as const), n: N, by: BY }),
   fc.record({ step: fc.constant('decide' as const), n: N, by: BY }),
   fc.record({ step: fc.constant('available' as const), by: BY }),
+  fc.record({ step: fc.constant('return' as const), n: N, by: BY }),
+  fc.record({ step: fc.constant('reconfigure' as const), change: CHANGE, by: BY }),
   fc.record({ step: fc.constant('advance' as const), us: STEP_US }),
   fc.record({ step: fc.constant('step back' as const), us: STEP_US }),
 );
 
 const LIMIT = fc.record({
-  limit: fc.integer({ min: 1, max: 6 }),
+  limit: fc.integer({ min: 0, max: MAX_LIMIT }),
+  initial: fc.integer({ min: 0, max: MAX_LIMIT }),
   slots: fc.constantFrom(1, 2, 3, 4, 10),
-  // A whole number of microseconds for each number of slots above.
-  intervalUs: fc.constantFrom(60, 960, 1_200, 2_400),
+  intervalUs: INTERVAL_US,
 });
 
 describe.each(WINDOW_KERNELS)(
@@ -37,14 +47,27 @@ describe.each(WINDOW_KERNELS)(
         LIMIT,
         fc.integer({ min: -5_000, max: 5_000 }),
         fc.array(STEP, { maxLength: 60, size: 'max' }),
-        (limit, bornUs, steps) => {
+        ({ initial: most, ...first }, bornUs, steps) => {
+          let limit = first;
+          const initial = Math.min(most, limit.limit);
           const clock = ManualClock.create({ nowMs: bornUs / 1000 });
-          const { intervalUs, slots } = limit;
-          const made = create({ limit: limit.limit, intervalMs: intervalUs / 1000, slots, clock });
+          const { intervalUs, slots } = first;
+          const made = create({
+            ...{ limit: limit.limit, intervalMs: intervalUs / 1000, slots, clock },
+            ...{ initial, maxLimit: MAX_LIMIT },
+          });
           const threads = [made, attach(made.handle)];
+          /** What each thread took at the place where it took last. */
+          const mine = threads.map(() => ({ place: '', n: 0 }));
           for (const thread of threads) expect(thread.kernelName).toBe(kernel);
           const model = reference(limit);
           let nowUs = 0;
+          const taken = limit.limit - initial;
+          if (taken > 0) model.attempt(taken, taken, nowUs);
+          const note = (by: number, n: number) => {
+            const last = mine[by]?.place === model.place ? (mine[by]?.n ?? 0) : 0;
+            if (n > 0) mine[by] = { place: model.place, n: last + n };
+          };
           for (const step of steps) {
             if (step.step === 'advance' || step.step === 'step back') {
               nowUs += step.step === 'advance' ? step.us : -step.us;
@@ -56,27 +79,47 @@ describe.each(WINDOW_KERNELS)(
             const limiter = threads[step.by];
             if (limiter === undefined) throw new Error('there are two threads');
             if (step.step === 'tryConsume') {
-              // Neither 0 nor too many needs the clock.
-              const looks = step.n > 0 && step.n <= limit.limit;
-              const taken = looks ? model.attempt(step.n, step.n, nowUs) : 0;
+              // 0 needs no clock.
+              const taken = step.n > 0 ? model.attempt(step.n, step.n, nowUs) : 0;
               expect(limiter.tryConsume(step.n)).toBe(taken === step.n);
+              note(step.by, taken);
             } else if (step.step === 'consumeOrDrain') {
-              const most = Math.min(step.n, limit.limit);
-              const taken = most === 0 ? 0 : model.attempt(1, most, nowUs);
+              const taken = step.n === 0 ? 0 : model.attempt(1, step.n, nowUs);
               expect(limiter.consumeOrDrain(step.n)).toBe(taken);
+              note(step.by, taken);
+            } else if (step.step === 'return') {
+              const { place, n } = mine[step.by] ?? { place: '', n: 0 };
+              if (limiter.returnTokens === undefined) continue;
+              const returned = model.giveBack(Math.min(step.n, n), place, nowUs);
+              expect(limiter.returnTokens(step.n)).toBe(returned);
+              mine[step.by] = { place, n: n - returned };
+            } else if (step.step === 'reconfigure') {
+              limit = { ...limit, ...step.change };
+              model.reconfigure(limit.limit, limit.intervalUs, nowUs);
+              const { limit: most, intervalUs } = step.change;
+              limiter.reconfigure({
+                ...(most === undefined ? {} : { limit: most }),
+                ...(intervalUs === undefined ? {} : { intervalMs: intervalUs / 1000 }),
+              });
+              expect([limiter.limit, limiter.intervalMs]).toEqual([
+                limit.limit,
+                limit.intervalUs / 1000,
+              ]);
             } else if (step.step === 'available') {
               expect(limiter.available()).toBe(model.available(nowUs));
             } else {
-              const never = step.n > limit.limit;
-              const retryUs = never ? Number.POSITIVE_INFINITY : model.retryUs(step.n, nowUs);
-              const allowed = !never && model.attempt(step.n, step.n, nowUs) === step.n;
+              const retryUs = model.retryUs(step.n, nowUs);
+              const allowed = model.attempt(step.n, step.n, nowUs) === step.n;
               const decision = limiter.decide(step.n);
+              if (allowed) note(step.by, step.n);
               expect(decision).toMatchObject({
                 allowed,
                 limit: limit.limit,
                 remaining: model.available(nowUs),
               });
-              expect(decision.retryAfterMs).toBeCloseTo(allowed ? 0 : retryUs / 1000, 6);
+              const retryMs = allowed ? 0 : retryUs / 1000;
+              if (retryMs === Number.POSITIVE_INFINITY) expect(decision.retryAfterMs).toBe(retryMs);
+              else expect(decision.retryAfterMs).toBeCloseTo(retryMs, 6);
               expect(decision.resetMs).toBeCloseTo(model.resetUs(nowUs) / 1000, 6);
             }
           }

@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { findNode, ROOT } from './node-version.ts';
+import { findRuntimes } from './runtimes.ts';
 
-// Runs the test suite, or with --smoke the smoke test, on every supported major version of Node.js.
+// Runs the test suite, or with --smoke the smoke test, on every supported major version of Node.js, and
+// the latter on Bun and Deno.
 
 const MAJORS = [20, 22, 24, 26];
 const SUITE = ['node_modules/vitest/vitest.mjs', 'run'];
@@ -35,6 +37,22 @@ for (const major of MAJORS) {
   const line = `Node ${outcome} in ${seconds.toFixed(1)} s`;
   lines.push(line);
   console.log(line);
+}
+if (values.smoke) {
+  // Bun and Deno run the same file.
+  const runtimes = await findRuntimes().catch((error: Error) => {
+    console.log(`Bun and Deno NOT RUN: ${error.message.split('\n', 1)[0]}`);
+    process.exitCode = 1;
+    return [];
+  });
+  for (const { name, version, binary, args } of runtimes) {
+    const child = spawn(binary, [...args, ...SMOKE], { cwd: ROOT, stdio: 'inherit' });
+    const [code, signal] = await once(child, 'exit');
+    console.log(
+      `${name} ${version} smoke test ${code === 0 ? 'passed' : `FAILED with ${signal ?? code}`}`,
+    );
+    if (code !== 0) process.exitCode = 1;
+  }
 }
 // The suite prints a lot between the lines above, so the results are repeated here.
 if (!values.smoke) console.log(`\n${lines.join('\n')}`);

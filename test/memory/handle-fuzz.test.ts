@@ -4,13 +4,14 @@ import {
   LeakyBucket,
   ManualClock,
   Region,
+  Semaphore,
   type SharedOptions,
   SlidingLog,
   SlidingWindow,
   Sometimes,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
 import { Crew } from '../support/crew.ts';
 import { part, SEED } from '../support/random.ts';
 import type { Fuzzed, FuzzJob } from '../workers/fuzzer.ts';
@@ -52,10 +53,18 @@ const VICTIMS = [
   ['FixedWindow', (o: SharedOptions) => FixedWindow.create({ ...limit, ...o })],
   ['SlidingWindow', (o: SharedOptions) => SlidingWindow.create({ ...limit, slots: 4, ...o })],
   ['SlidingLog', (o: SharedOptions) => SlidingLog.create({ ...limit, ...o })],
-  ['Sometimes', (o: SharedOptions) => Sometimes.create({ first: 3, every: 5, ...o })],
+  [
+    'Sometimes',
+    ({ stats: _, ...o }: SharedOptions) => Sometimes.create({ first: 3, every: 5, ...o }),
+  ],
+  ['Semaphore', (o: SharedOptions) => Semaphore.create({ permits: 5, holdMs: 1, ...o })],
   [
     'KeyedTokenBucket',
     (o: SharedOptions) => KeyedTokenBucket.create({ rate: 1000, burst: 1e6, capacity: 4, ...o }),
+  ],
+  [
+    'KeyedFixedWindow',
+    (o: SharedOptions) => KeyedFixedWindow.create({ ...limit, capacity: 4, ...o }),
   ],
 ] as const;
 

@@ -65,7 +65,7 @@ describe.each(buckets())('the handle of a bucket $what', ({ bucket }) => {
 
 describe('a handle', () => {
   const { handle } = TokenBucket.create({ ...limit, clock: ManualClock.create() });
-  const leaky = LeakyBucket.create({ ...limit, clock: systemClock }).handle;
+  const leaky = LeakyBucket.create({ rate: 10, clock: systemClock }).handle;
   const empty = Region.create({ buffer: new SharedArrayBuffer(128) }).handle.memory;
   const thrown = () => {
     throw new Error('of the handle');

@@ -7,7 +7,7 @@ import { compile, constantsSource, SHARED_MEMORY } from '../../src/kernel/build/
 
 const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
 const FOLDER = new URL('../../dist/mutants/', import.meta.url);
-const MODULES = ['buckets', 'window', 'keyed', 'siphash'];
+const MODULES = ['buckets', 'window', 'keyed', 'semaphores', 'siphash'];
 const ACCESSES = 'engine/accesses.ts';
 
 /** Which mutant is there is a constant of the instance. */
@@ -41,6 +41,8 @@ const SMALLER = {
   BLOCK_BITS: 2,
   VERSION_BITS: 3,
   CLAIM_ATTEMPTS: 50,
+  SLOT_ATTEMPTS: 2,
+  KEPT_SLOTS: 2,
 };
 const CONSTANT = /^export const (\w+) = (.*);$/gm;
 

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { NOTES } from '../../src/kernel/bucket/composite-engine.ts';
 import { type WasmMemory, webAssembly } from '../../src/memory/web-assembly.ts';
 import { compiled } from '../explorer/compiled.ts';
 
 // Instances of the engine with all of its mutants in it.
 
-const MODULES = ['buckets', 'window', 'keyed', 'siphash'] as const;
+const MODULES = ['buckets', 'window', 'keyed', 'semaphores', 'siphash'] as const;
 export type ModuleName = (typeof MODULES)[number];
 
 /** No mutant has this number. */
@@ -29,6 +30,8 @@ export interface Surroundings {
 
 export interface Reply {
   readonly answer: unknown;
+  /** What it reported to its host before it answered. */
+  readonly notes: readonly number[];
   /** How many accesses to the memory were made for it. */
   readonly steps: number;
 }
@@ -39,6 +42,7 @@ export class Instance {
   readonly #fuel: Counter;
   readonly #steps: Counter;
   readonly #stopAt: Counter;
+  readonly #notes: number[] = [];
 
   constructor(module: object, active: number, memory: WasmMemory, surroundings: Surroundings) {
     if (webAssembly === undefined) throw new Error('there is no WebAssembly here');
@@ -47,6 +51,16 @@ export class Instance {
       env: { memory },
       mutants: { active, stopped, reached, saw },
       'keyed-state': { readClock },
+      'composite-notes': {
+        report: (...args: Parameters<typeof NOTES.report>) => {
+          this.#notes.push(...args);
+          NOTES.report(...args);
+        },
+        promise: (...args: Parameters<typeof NOTES.promise>) => {
+          this.#notes.push(...args);
+          NOTES.promise(...args);
+        },
+      },
     };
     const { exports } = new webAssembly.Instance(module, imports);
     this.exports = exports as Readonly<Record<string, unknown>>;
@@ -60,8 +74,9 @@ export class Instance {
     this.#fuel.value = FUEL;
     this.#steps.value = 0;
     this.#stopAt.value = stopAt === 0 ? -1 : stopAt;
+    this.#notes.length = 0;
     const answer = (this.exports[name] as Exported)(...args);
-    return { answer, steps: this.#steps.value };
+    return { answer, notes: this.#notes, steps: this.#steps.value };
   }
 
   /** Whether the last call ran out of what keeps loops from being endless. */

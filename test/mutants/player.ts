@@ -58,8 +58,8 @@ export class Player {
     this.#open.push({ call, readings: 0 });
     const instance = this.#instanceOf(call);
     try {
-      const { answer, steps } = instance.call(call.name, call.args, call.stopAt);
-      this.answers.push(answer);
+      const { answer, notes, steps } = instance.call(call.name, call.args, call.stopAt);
+      this.answers.push(answer, ...notes);
       this.steps.push(steps);
     } catch (error) {
       this.answers.push(this.#fate(error, instance));

@@ -3,7 +3,9 @@ import { type Modules, newMemory } from './engine.ts';
 import { Recorder } from './recorder.ts';
 import type { Scene } from './scene.ts';
 import { bucketScene } from './scenes/bucket.ts';
+import { compositeScene } from './scenes/composite.ts';
 import { keyedScene } from './scenes/keyed.ts';
+import { semaphoreScene } from './scenes/semaphore.ts';
 import { siphashScene } from './scenes/siphash.ts';
 import { sometimesScene, windowScene } from './scenes/window.ts';
 
@@ -27,9 +29,20 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
     40,
     (...all) => bucketScene({ changes: 6, damage: 3, isExtreme: false }, ...all),
   ],
+  composite: [80, 60, (...all) => compositeScene({ changes: 20, isCrowded: false }, ...all)],
+  'changing composite': [
+    60,
+    40,
+    (...all) => compositeScene({ changes: 4, isCrowded: false }, ...all),
+  ],
+  'crowded composite': [
+    40,
+    60,
+    (...all) => compositeScene({ changes: 12, isCrowded: true }, ...all),
+  ],
   'fixed window': [40, 60, (...all) => windowScene('fixed-window', ...all)],
   'sliding window': [50, 60, (...all) => windowScene('sliding-window', ...all)],
-  'sliding log': [60, 60, (...all) => windowScene('sliding-log', ...all)],
+  'sliding log': [110, 60, (...all) => windowScene('sliding-log', ...all)],
   sometimes: [30, 50, sometimesScene],
   keyed: [60, 80, (...all) => keyedScene({ homes: 'any', share: 3, fill: 'any' }, ...all)],
   'crowded keyed': [
@@ -42,6 +55,7 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
     120,
     (...all) => keyedScene({ homes: 'one', share: 0.5, fill: 'soon' }, ...all),
   ],
+  semaphore: [150, 60, semaphoreScene],
   siphash: [40, 1, siphashScene],
   'siphash in parts': [40, 2, siphashScene],
 };

@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+// Runs as a source and compiled.
+const ROOT = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../..' : '../../..', import.meta.url),
+);
 
 /** An empty project outside the repository, with the packed zerotime in its node_modules. */
 export interface Installed {
@@ -17,7 +20,7 @@ export interface Installed {
   readonly packedBytes: number;
 }
 
-/** Packs and unpacks the build. Dependencies are linked, so nothing is downloaded. */
+/** Packs and unpacks the build. */
 export function install(): Installed {
   const folder = mkdtempSync(join(tmpdir(), 'zerotime-installed-'));
   const flags = ['--ignore-scripts', '--pack-destination', folder, '--json'];
@@ -28,10 +31,6 @@ export function install(): Installed {
   const zerotime = join(folder, 'node_modules/zerotime');
   mkdirSync(zerotime, { recursive: true });
   execFileSync('tar', ['-xf', join(folder, filename), '-C', zerotime, '--strip-components=1']);
-  const { dependencies } = JSON.parse(readFileSync(join(zerotime, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>;
-  };
-  for (const name of Object.keys(dependencies)) link(folder, name);
   const files = readdirSync(zerotime, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(zerotime.length + 1));

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
-import { build as esbuild } from 'esbuild';
+import { gzipSync } from 'node:zlib';
+import { type BuildOptions, build as esbuild } from 'esbuild';
 import ts from 'typescript';
 import { build as vite } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -11,6 +12,8 @@ import { examplesOf } from '../docs/fences.ts';
 import { archivedBytes, type Installed, install, link } from './installed.ts';
 
 const KIB = 1024;
+/** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
+const MOST_OF_ONE_LIMITER = 35_500;
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */
@@ -41,7 +44,7 @@ import { type Limiter, TokenBucket, type TokenBucketOptions } from 'zerotime';
 import { KeyedTokenBucket } from 'zerotime/keyed';
 const options: TokenBucketOptions = { rate: 10, burst: 5 };
 export const limiter: Limiter = TokenBucket.create(options);
-export const waited: Promise<void> = limiter.wait(1, { timeoutMs: 5 });
+export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { timeoutMs: 5 });
 export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
 // @ts-expect-error: a rate is a number
 TokenBucket.create({ rate: '10', burst: 5 });
@@ -54,6 +57,7 @@ export const uses: Function[] = [RateLimitingSampler, throttle, LimiterMetrics];
 `;
 
 let installed: Installed;
+let manifest: object;
 
 /** A file of the project. */
 function write(name: string, text: string): string {
@@ -70,6 +74,7 @@ async function run(...args: string[]): Promise<string> {
 
 beforeAll(() => {
   installed = install();
+  manifest = JSON.parse(readFileSync(join(installed.zerotime, 'package.json'), 'utf8'));
   // The peers of the integrations, and the types of Node.js.
   for (const name of ['piscina', '@opentelemetry/api', 'prom-client', '@types/node']) {
     link(installed.folder, name);
@@ -90,39 +95,84 @@ async function filesBehind(entry: string): Promise<string[]> {
     platform: 'node',
     treeShaking: false,
   });
-  return Object.keys(metafile.inputs).filter((path) => path.startsWith('dist/'));
+  return Object.keys(metafile.inputs).filter((path) => path.startsWith('lib/'));
 }
 
+const ENTRIES = ['index', 'keyed', 'opentelemetry', 'piscina', 'prometheus', 'redis'];
+const COMMAND = ['LICENCES.txt', 'charts.js', 'echo-server.js', 'load-worker.js', 'main.js'];
+
+const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];
+
 describe('the packed file', () => {
-  test('contains the build of the sources, its types, and four other files', () => {
-    const beside = installed.files.filter((file) => !file.startsWith('dist/'));
-    expect(beside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
-    const others = installed.files.filter(
-      (file) => !/^dist\/(src|workers)\/.*\.(js|d\.ts)$/.test(file),
-    );
-    expect(others).toEqual(beside);
-    for (const file of installed.files.filter((file) => file.endsWith('.js'))) {
-      expect(installed.files).toContain(file.replace(/\.js$/, '.d.ts'));
-    }
+  test('contains its entry points with their types and sources, the command, and its pages', () => {
+    const { files } = installed;
+    const beside = files.filter((file) => !file.startsWith('lib/'));
+    const pages = beside.filter((file) => !/^docs\/([\w-]+\.md|images\/[\w-]+\.svg)$/.test(file));
+    expect(pages).toEqual([...TOP_PAGES, 'LICENSE', 'package.json'].sort());
+    const command = [...COMMAND, 'uplot.css', 'uplot.js'].map((name) => `lib/cli/${name}`);
+    expect(files).toEqual(expect.arrayContaining(command));
+    for (const name of ENTRIES) expect(files).toContain(`lib/${name}.js`);
+    const library = files.filter((file) => /^lib\/[^/]*\.js$/.test(file));
+    const maps = library.map((file) => `${file}.map`);
+    const types = files.filter((file) => /^lib\/(shared-[\w-]+|\w+)\.d\.ts$/.test(file));
+    for (const name of ENTRIES) expect(types).toContain(`lib/${name}.d.ts`);
+    expect(files).toEqual([...beside, ...command, ...library, ...maps, ...types].sort());
+  });
+
+  test('contains every page and picture that one of its pages links to', () => {
+    const pages = installed.files.filter((file) => file.endsWith('.md'));
+    expect(pages.length).toBeGreaterThan(15);
+    const missing = pages.flatMap((page) => {
+      const text = readFileSync(join(installed.zerotime, page), 'utf8');
+      const links = text
+        .replaceAll(/^```[\s\S]*?^```$/gm, '')
+        .matchAll(/\]\((?!https?:|#)([^)\s#]+)/g);
+      return [...links]
+        .map(([, to = '']) => normalize(join(dirname(page), to)))
+        .filter((path) => !installed.files.includes(path))
+        .map((path) => `${page}: ${path}`);
+    });
+    expect(missing).toEqual([]);
   });
 
   test('contains no path of the machine that built it', () => {
     for (const file of installed.files) {
       const text = readFileSync(join(installed.zerotime, file), 'utf8');
-      expect(text, file).not.toMatch(/^\/\/# sourceMappingURL=/m);
       expect(text, file).not.toContain(process.cwd());
     }
   });
 
-  test('has a core of less than 60 KiB: what the main entry point loads, without types', async () => {
+  test('shows a debugger the sources, but not those of the compiled engine', () => {
+    const maps = installed.files.filter((file) => file.endsWith('.map'));
+    const shown = maps.flatMap((file) => {
+      const map = JSON.parse(readFileSync(join(installed.zerotime, file), 'utf8'));
+      return map.sources.flatMap((source: string, i: number) => {
+        const text = readFileSync(new URL(`../../${source.slice(3)}`, import.meta.url), 'utf8');
+        if (source.includes('/build/')) return [];
+        expect(map.sourcesContent[i]).toBe(text);
+        return [source];
+      });
+    });
+    expect(shown).toContain('../src/limiters/token-bucket.ts');
+  });
+
+  test('has a core of less than 96 KiB: what the main entry point loads, without types', async () => {
     const core = await filesBehind('zerotime');
-    expect(core.length).toBeGreaterThan(40);
-    expect(core.filter((file) => /src\/(cli|integrations)/.test(file))).toEqual([]);
+    expect(core.length).toBeLessThan(8);
     const bytes = archivedBytes(installed, core);
     console.info(
       `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(installed.packedBytes / KIB).toFixed(1)} KiB`,
     );
-    expect(bytes).toBeLessThan(60 * KIB);
+    expect(bytes).toBeLessThan(96 * KIB);
+  });
+
+  test('depends on no package, and ships the licence of each package in the command', () => {
+    expect(manifest).not.toHaveProperty('dependencies');
+    const licences = readFileSync(join(installed.zerotime, 'lib/cli/LICENCES.txt'), 'utf8');
+    const parts = licences.split(/^-{80}$/m).map((part) => part.trim());
+    const named = parts.map((part) => part.split(' ', 1)[0]);
+    expect(named).toEqual(expect.arrayContaining(['commander', 'undici', 'uplot', 'pako']));
+    for (const part of parts.slice(1)) expect(part).toMatch(/Permission is|Redistribution and use/);
   });
 });
 
@@ -146,7 +196,7 @@ describe('installed into an empty project', () => {
       .replace(/http\S+/, url)
       .replace('--duration 10s', '--duration 0.5s');
     expect(args).toMatch(/^zerotime load http\S+ .*--duration 0.5s/);
-    const bin = join(installed.zerotime, 'dist/src/cli/main.js');
+    const bin = join(installed.zerotime, 'lib/cli/main.js');
     const report = await run(bin, ...args.split(' ').slice(1));
     expect(report).toContain('Guarantee   ✔ held');
     expect(report).toMatch(/200 OK +\d/);
@@ -189,31 +239,32 @@ describe('installed into an empty project', () => {
 
 describe('a bundle', () => {
   test('of one limiter contains no other limiter, command or integration', async () => {
-    const { metafile } = await esbuild({
-      stdin: {
-        contents:
-          "import { TokenBucket } from 'zerotime'; console.log(TokenBucket.create({ rate: 1, burst: 1 }).limit);",
-        resolveDir: installed.folder,
-      },
-      absWorkingDir: installed.zerotime,
-      outfile: join(installed.folder, 'one.js'),
-      bundle: true,
-      minify: true,
-      metafile: true,
-      format: 'esm',
-      platform: 'neutral',
-      external: ['node:worker_threads'],
-    });
-    const [output] = Object.values(metafile.outputs);
-    const kept = Object.entries(output?.inputs ?? {}).flatMap(([path, { bytesInOutput }]) =>
-      bytesInOutput > 0 ? [path] : [],
-    );
-    expect(
-      kept.filter((path) => /window|log|leaky|sometimes|keyed|siphash|cli|integrations/.test(path)),
-    ).toEqual([]);
-    expect(kept).toContain('dist/src/kernel/bucket/host.js');
-    console.info(`minified: ${((output?.bytes ?? 0) / KIB).toFixed(1)} KiB`);
-    expect(await run(join(installed.folder, 'one.js'))).toBe('1\n');
+    const outfile = join(installed.folder, 'one.js');
+    const bundle = async (options: BuildOptions) => {
+      await esbuild({
+        stdin: {
+          contents:
+            "import { TokenBucket } from 'zerotime'; console.log(TokenBucket.create({ rate: 1, burst: 1 }).limit);",
+          resolveDir: installed.folder,
+        },
+        outfile,
+        bundle: true,
+        format: 'esm',
+        platform: 'neutral',
+        external: ['node:worker_threads'],
+        ...options,
+      });
+      expect(await run(outfile)).toBe('1\n');
+      return readFileSync(outfile, 'utf8');
+    };
+    const code = await bundle({});
+    expect(code).toContain('TokenBucket = class');
+    const others = /(Window|Log|Leaky\w*|Sometimes|Keyed\w*|Fleet\w*) = class|siphash|commander/;
+    expect(others.exec(code)?.[0]).toBe(undefined);
+    const minified = await bundle({ minify: true });
+    const zipped = gzipSync(minified, { level: 9 }).byteLength;
+    console.info(`minified: ${minified.length} bytes, with gzip ${zipped}`);
+    expect(zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
   });
 
   const bundlers = {

@@ -9,7 +9,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
 
 /** The tokens that every limiter of the smoke test admits at once. */
 export const LIMIT = 50;
@@ -32,6 +32,13 @@ export function createEach(kernel: KernelName, clock: ManualClock) {
       fillIntervalMs: REFILL_MS,
       burst: LIMIT,
     }),
+    'TokenBucket with two limits': TokenBucket.create({
+      ...shared,
+      limits: [
+        { rate: LIMIT, burst: LIMIT },
+        { rate: 2 * LIMIT, burst: 2 * LIMIT },
+      ],
+    }),
     LeakyBucket: leaky,
     FixedWindow: FixedWindow.create(window),
     SlidingWindow: SlidingWindow.create(window),
@@ -42,6 +49,7 @@ export function createEach(kernel: KernelName, clock: ManualClock) {
       burst: LIMIT,
       capacity: 100,
     }),
+    KeyedFixedWindow: KeyedFixedWindow.create({ ...window, capacity: 100 }),
   };
 }
 
@@ -52,13 +60,11 @@ export interface Subject {
 }
 
 /** A limiter of any class; for a keyed table, the bucket of one key. */
-export function subjectOf(limiter: Subject | KeyedTokenBucket): Subject {
-  return limiter instanceof KeyedTokenBucket ? limiter.for(KEY) : limiter;
+export function subjectOf(limiter: Subject | KeyedTokenBucket | KeyedFixedWindow): Subject {
+  return 'for' in limiter ? limiter.for(KEY) : limiter;
 }
 
 /** Attaches to a limiter of any class. */
 export function attachTo(handle: LimiterHandle): Subject {
-  return handle.zerotime === 'keyed-token-bucket'
-    ? KeyedTokenBucket.attach(handle as LimiterHandle<'keyed-token-bucket'>).for(KEY)
-    : (attach(handle as LimiterHandle<'token-bucket'>) as Subject);
+  return subjectOf(attach(handle as LimiterHandle<'token-bucket' | 'keyed-token-bucket'>));
 }

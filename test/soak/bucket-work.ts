@@ -1,7 +1,7 @@
 import { attach, type LimiterHandle, RateLimitError } from '../../src/index.ts';
 import { Cell } from '../support/cell.ts';
 import type { Random } from '../support/random.ts';
-import { BURST, HOLD, RATES, type SoakJob } from './job.ts';
+import { BURST, changeOf, HOLD, RATES, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import type { Work } from './work.ts';
 
@@ -106,7 +106,7 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
       case 8:
         if (!job.stands || random.below(16) > 0) return;
         return granted(
-          () => bucket.reconfigure({ rate: random.pick(RATES), burst: BURST }),
+          () => bucket.reconfigure(changeOf(bucket, { rate: random.pick(RATES), burst: BURST })),
           undefined,
         );
       case 9:

@@ -1,4 +1,4 @@
-import type { LimiterHandle } from '../../src/index.ts';
+import type { ContinuousLimit, LimiterHandle, LimitsChange, TokenBucket } from '../../src/index.ts';
 
 /** The kind of work of a soak thread. */
 type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd';
@@ -38,4 +38,13 @@ export const HOLD = 500;
 
 export function keyOf(account: number): string {
   return `key-${account}`;
+}
+
+/** The change that puts a limit in place of every limit of a bucket. */
+export function changeOf(
+  bucket: TokenBucket,
+  limit: ContinuousLimit,
+): ContinuousLimit | LimitsChange {
+  const { limits } = bucket;
+  return limits.length === 1 ? limit : { limits: limits.map(() => limit) };
 }

@@ -8,7 +8,7 @@ import {
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { type KindUnderTest, WINDOW_KINDS, type WindowKind } from '../support/window-kinds.ts';
 import { brokenLog, brokenSlots } from '../support/window-promises.ts';
-import { type Admitted, BURST, keyOf, RATES, type SoakJob } from './job.ts';
+import { type Admitted, BURST, changeOf, keyOf, RATES, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
 import { overdrawn } from './overdrawn.ts';
 
@@ -52,9 +52,12 @@ function newClock(): ManualClock {
 function accountScene(kernel: KernelName): Scene {
   const clock = newClock();
   const bucket = TokenBucket.create({ rate: RATES[0], burst: BURST, initial: 0, clock, kernel });
+  return { ...accounts(bucket, clock), name: 'bucket, to the token' };
+}
+
+function accounts(bucket: TokenBucket, clock: ManualClock): Omit<Scene, 'name'> {
   let expected = 0;
   return {
-    name: 'bucket, to the token',
     work: 'account',
     accounts: 1,
     clock,
@@ -64,7 +67,9 @@ function accountScene(kernel: KernelName): Scene {
       expected += (bucket.rate * ms) / 1000;
     },
     disturb: (draw) => {
-      bucket.reconfigure({ rate: RATES[draw % RATES.length] ?? RATES[0], burst: BURST });
+      bucket.reconfigure(
+        changeOf(bucket, { rate: RATES[draw % RATES.length] ?? RATES[0], burst: BURST }),
+      );
     },
     audit: ({ ledger }) => {
       const { least, most } = ledger.bounds(0);
@@ -96,6 +101,35 @@ function promiseScene(kernel: KernelName): Scene {
     disturb: () => undefined,
     audit: ({ admitted }) => ({ exact: true, violation: overdrawn(admitted, limit) }),
   };
+}
+
+/** Several limits, each of which holds in every interval. */
+function severalPromiseScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const limits = [
+    { rate: 1000, burst: 20 },
+    { rate: 800, burst: 60 },
+  ];
+  const bucket = TokenBucket.create({ limits, clock, kernel });
+  return {
+    ...promiseScene(kernel),
+    name: 'bucket with several limits, in every interval',
+    clock,
+    handle: bucket.handle,
+    audit: ({ admitted }) => ({
+      exact: true,
+      violation: limits.map((limit) => overdrawn(admitted, limit)).join(''),
+    }),
+  };
+}
+
+/** {@link accountScene} under three limits, which are the same at any time. */
+function severalScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const limit = { rate: RATES[0], burst: BURST };
+  const limits = [limit, limit, limit];
+  const bucket = TokenBucket.create({ limits, initial: 0, clock, kernel });
+  return { ...accounts(bucket, clock), name: 'bucket with several limits, to the token' };
 }
 
 const WINDOW = { limit: 100, intervalMs: 10, slots: 5 };
@@ -220,7 +254,9 @@ function crowdScene(kernel: KernelName): Scene {
 export function allScenes(kernel: KernelName): Scene[] {
   return [
     accountScene(kernel),
+    severalScene(kernel),
     promiseScene(kernel),
+    severalPromiseScene(kernel),
     keyScene(kernel),
     crowdScene(kernel),
     ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),

@@ -18,6 +18,7 @@ export type Step =
   | { readonly call: 'move'; readonly ms: number }
   | { readonly call: 'reconfigure'; readonly limit: ReferenceLimit };
 
+const TOO_BIG = /more than can ever be granted/;
 const TICKS_PER_SECOND = 4096e6;
 const MORE_THAN_A_TICK_US = 1 / 2048;
 /** A bucket renews its record every 2^52 ticks, which is 6 to 19 days. */
@@ -27,6 +28,8 @@ const LONG_US = 19.5 * 86_400e6;
 interface Held {
   readonly ours: Reservation;
   readonly theirs: Promised;
+  /** When the record went live at which it was found due: nothing moves it any more. */
+  pastUs?: number;
 }
 
 /**
@@ -124,6 +127,10 @@ export class BucketWalk {
         this.#decide(step.n);
         break;
       case 'acquire': {
+        if (this.#isTooBig(step.n)) {
+          expect(() => bucket.acquire(step.n, step.maxWaitMs)).toThrow(TOO_BIG);
+          break;
+        }
         const waitMs = bucket.acquire(step.n, step.maxWaitMs);
         this.#checkWait(step.n, step.maxWaitMs, waitMs === REFUSED ? undefined : waitMs);
         break;
@@ -135,10 +142,15 @@ export class BucketWalk {
         this.#cancel(step.which);
         break;
       case 'returnTokens':
+        // Whether it is in debt, and so what the return moves, is a matter of rounding.
+        if (this.#rounded && reference.balance().abs().compare(this.#allowance) <= 0) {
+          this.#held.length = 0;
+        }
         bucket.returnTokens(step.n);
         reference.putBack(step.n);
         break;
       case 'look':
+        for (const held of this.#held) this.#due(held);
         this.#sameTokens('balance', bucket.balance(), reference.balance());
         expect(bucket.available()).toBe(Math.max(0, bucket.balance()));
         this.#sameMs('timeUntil', bucket.timeUntil(step.n), reference.waitUs(step.n));
@@ -214,9 +226,26 @@ export class BucketWalk {
     this.#sameMs('resetMs', decision.resetMs, reference.waitUs(reference.limit.burst));
   }
 
+  #isTooBig(n: number): boolean {
+    return Rational.of(n).compare(Rational.of(this.#reference.limit.burst)) > 0;
+  }
+
+  /** Compares when a reservation is due, in the bucket and in the reference. */
+  #due(held: Held): void {
+    const { ours, theirs } = held;
+    const dueUs = this.#reference.dueUs(theirs);
+    // Where all is rounded, a fill may come one interval sooner.
+    if (ours.waitMs === 0 || this.#rounded) return;
+    const { recordUs, recordNumber } = this.#reference;
+    if (dueUs === undefined && recordNumber > theirs.recordNumber) held.pastUs ??= recordUs;
+    if (held.pastUs !== undefined) expect(ours.dueUs).toBeLessThanOrEqual(held.pastUs);
+    else if (dueUs === undefined) expect(ours.dueUs).toBeLessThanOrEqual(recordUs);
+    else this.#sameMs('dueUs', ours.dueUs / 1000, dueUs ?? undefined);
+  }
+
   #reserve(n: number, maxWaitMs: number): void {
-    if (Rational.of(n).compare(Rational.of(this.#reference.limit.burst)) > 0) {
-      expect(() => this.#bucket.reserve(n, { maxWaitMs })).toThrow(/more than can ever be granted/);
+    if (this.#isTooBig(n)) {
+      expect(() => this.#bucket.reserve(n, { maxWaitMs })).toThrow(TOO_BIG);
       return;
     }
     const ours = this.#bucket.reserve(n, { maxWaitMs });
@@ -228,8 +257,9 @@ export class BucketWalk {
     const [held] = this.#held.splice(which % Math.max(1, this.#held.length), 1);
     if (held === undefined) return;
     const cancelled = held.ours.cancel();
-    const moved = this.#reference.movedSince(held.theirs);
-    if (moved === undefined || moved.compare(this.#allowance) > 0) {
+    const moved = this.#reference.movedSince(held.theirs, held.ours.waitMs > 0);
+    // A rounded return of less than a tick moves nothing.
+    if (moved === undefined ? !this.#rounded : moved.compare(this.#allowance) > 0) {
       expect(cancelled, 'cancel of a reservation that others stand on').toBe(false);
     } else if (!this.#rounded) {
       expect(cancelled, 'cancel of the latest reservation').toBe(true);

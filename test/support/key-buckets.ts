@@ -33,6 +33,18 @@ export class KeyBuckets<Key> {
     return Math.max(0, next - nowUs);
   }
 
+  /** Takes tokens whatever the bucket holds; microseconds until the debt is paid. */
+  charge(key: Key, nowUs: number, n: number): number {
+    const next = this.#zero(key, nowUs) + n * this.#tokenUs;
+    if (n > 0) this.#zeroUs.set(key, next);
+    return n > 0 ? Math.max(0, next - nowUs) : 0;
+  }
+
+  /** Empties the bucket until an instant, or leaves a longer debt. */
+  block(key: Key, nowUs: number, us: number): void {
+    this.#zeroUs.set(key, Math.max(this.#zero(key, nowUs), nowUs + us));
+  }
+
   drain(key: Key, nowUs: number, n: number): number {
     const taken = Math.max(0, Math.min(n, Math.floor(this.balance(key, nowUs))));
     this.acquire(key, nowUs, taken, 0);
@@ -49,6 +61,12 @@ export class KeyBuckets<Key> {
     if (zeroUs === undefined || this.#zeroUs.get(key) !== zeroUs) return false;
     this.#zeroUs.set(key, zeroUs - n * this.#tokenUs);
     return true;
+  }
+
+  /** Microseconds until the bucket holds `n` tokens. */
+  untilUs(key: Key, nowUs: number, n: number): number {
+    if (n > this.#burst) return Number.POSITIVE_INFINITY;
+    return Math.max(0, n - this.balance(key, nowUs)) * this.#tokenUs;
   }
 
   /** How many keys have a bucket that is not full. */

@@ -16,6 +16,10 @@ export interface Rush {
   readonly returning: boolean;
   /** How far the clock moves before each round. */
   readonly stepMs: number;
+  /** The tiers of the keys, in turn. By default none has one. */
+  readonly tiers?: readonly (string | undefined)[];
+  /** Bursts that the first thread sets in turn, one in each round. */
+  readonly bursts?: readonly number[];
 }
 
 /** Int32 indices in {@link Rush.gate}. */

@@ -12,7 +12,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
 import { PlainBucket } from './plain-limiter.ts';
 
 /** Methods that the contract suite also tests if a class has them. */
@@ -74,6 +74,22 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
       refillMs: 500,
     },
     {
+      name: 'TokenBucket with several limits',
+      create: (clock) =>
+        TokenBucket.create({
+          limits: [
+            { rate: 1000, burst: 20 },
+            { rate: 10, burst: LIMIT },
+            { rate: 100, burst: 8 },
+          ],
+          clock,
+          kernel,
+          stats: true,
+        }),
+      attach: copy,
+      refillMs: 500,
+    },
+    {
       name: 'LeakyBucket with slack',
       create: (clock) =>
         rested(LeakyBucket.create({ rate: 10, slack: LIMIT - 1, clock, kernel, stats: true })),
@@ -111,6 +127,18 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
     {
       name: 'one key of a KeyedTokenBucket',
       create: (clock) => aKey(clock, { rate: 10, burst: LIMIT }),
+      refillMs: 500,
+    },
+    {
+      name: 'one key of a KeyedFixedWindow',
+      create: (clock) =>
+        KeyedFixedWindow.create({
+          limit: LIMIT,
+          intervalMs: 500,
+          capacity: 10,
+          clock,
+          kernel,
+        }).for('key'),
       refillMs: 500,
     },
     {

@@ -5,7 +5,7 @@ import { type Schedule, ticksOf } from '../../src/kernel/bucket/schedule.ts';
 const LONGEST_WAIT = 2 ** 59; // 4.4 years of ticks, so that the 64-bit word never overflows
 
 /** A token bucket whose only state is one shared word: the tick at which the bucket was empty. */
-export class PlainKernel implements TokenKernel {
+export class PlainKernel implements Omit<TokenKernel, 'charge'> {
   readonly #word: BigInt64Array;
   readonly #limit: Schedule;
   #last = { held: 0n, cost: 0n, word: 0n };

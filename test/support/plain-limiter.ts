@@ -9,18 +9,24 @@ interface PlainOptions {
   readonly clock: Clock;
 }
 
+class Uncharged extends PlainKernel {
+  charge(): never {
+    throw new Error('the plain bucket has no charges');
+  }
+}
+
 /** A limiter on the algorithm shown in docs/algorithm.md. */
 export class PlainBucket extends BucketCalls {
-  readonly #kernel: PlainKernel;
+  readonly #kernel: Uncharged;
   readonly memory: SharedArrayBuffer;
 
   private constructor(memory: SharedArrayBuffer, schedule: Schedule, clock: Clock) {
     super(clock);
     this.memory = memory;
-    this.#kernel = new PlainKernel(memory, schedule);
+    this.#kernel = new Uncharged(memory, schedule);
   }
 
-  protected override seek(): PlainKernel {
+  protected override seek(): Uncharged {
     return this.#kernel;
   }
 

@@ -3,13 +3,14 @@ import {
   HandleError,
   LeakyBucket,
   RateLimitError,
+  Semaphore,
   type SlidingLog,
   type SlidingWindow,
   Sometimes,
   TokenBucket,
   WindowLimiter,
 } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Random } from './random.ts';
 
 const AMOUNTS = [0, 0.5, 1, 3, 10, 1e6, 2 ** 53, 1e300] as const;
@@ -22,11 +23,13 @@ export type AnyLimiter =
   | FixedWindow
   | SlidingWindow
   | SlidingLog
+  | Semaphore
   | Sometimes
-  | KeyedTokenBucket;
+  | KeyedTokenBucket
+  | KeyedFixedWindow;
 
 /** The methods that buckets and windows share. */
-type Counting = Exclude<AnyLimiter, Sometimes | KeyedTokenBucket>;
+type Counting = Exclude<AnyLimiter, Semaphore | Sometimes | KeyedTokenBucket | KeyedFixedWindow>;
 
 function takes(random: Random, limiter: Counting, n: number): boolean {
   switch (random.below(7)) {
@@ -96,10 +99,50 @@ function keyed(random: Random, table: KeyedTokenBucket, n: number): boolean {
   }
 }
 
+function windowed(random: Random, table: KeyedFixedWindow, n: number): boolean {
+  const key = random.pick<string | number | bigint>(KEYS);
+  switch (random.below(6)) {
+    case 0:
+      return typeof table.tryConsume(key, n) === 'boolean';
+    case 1:
+      return typeof table.consumeOrDrain(key, n) === 'number';
+    case 2:
+      return typeof table.decide(key, n).allowed === 'boolean';
+    case 3:
+      return (
+        typeof table.available(key) === 'number' && typeof table.timeUntil(key, n) === 'number'
+      );
+    case 4:
+      return typeof table.waitSync(key, n, { timeoutMs: 0 }) === 'boolean';
+    default:
+      return typeof table.stats().entries === 'number' && typeof table.intervalMs === 'number';
+  }
+}
+
+function permits(random: Random, semaphore: Semaphore): boolean {
+  const n = random.pick([1, 3, 65_535]);
+  switch (random.below(5)) {
+    case 0:
+      return semaphore.tryAcquire(n)?.release() === undefined;
+    case 1:
+      return semaphore.acquireSync(n, { timeoutMs: 0 })?.release() === undefined;
+    case 2:
+      return typeof semaphore.available() === 'number' && typeof semaphore.waiting === 'number';
+    case 3:
+      return semaphore.reconfigure({ permits: random.below(6) }) === undefined;
+    default:
+      return typeof semaphore.stats().calls === 'number' && typeof semaphore.inUse() === 'number';
+  }
+}
+
 /** Makes one random non-blocking call, and returns whether the result has the declared type. */
 function returnsItsType(random: Random, limiter: AnyLimiter): boolean {
   const n = random.pick(AMOUNTS);
+  if (limiter instanceof Semaphore) return permits(random, limiter);
   if (limiter instanceof Sometimes) return typeof limiter.isDue() === 'boolean';
+  if (limiter instanceof KeyedFixedWindow) {
+    return windowed(random, limiter, random.pick(WHOLE_AMOUNTS));
+  }
   if (limiter instanceof KeyedTokenBucket) return keyed(random, limiter, n);
   if (limiter instanceof WindowLimiter) return takes(random, limiter, random.pick(WHOLE_AMOUNTS));
   return random.below(2) === 0 ? takes(random, limiter, n) : promises(random, limiter, n);

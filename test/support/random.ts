@@ -12,6 +12,9 @@ export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
  */
 export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 0.1);
 
+/** Whether all work is done, long variants of a test included. */
+export const IN_FULL = SHARE >= 1;
+
 /** The share of `count` repetitions, and `least` at least. */
 export function part(count: number, least = 1): number {
   return Math.max(least, Math.round(count * SHARE));

@@ -2,16 +2,28 @@ import { type Reservation, TokenBucket } from '../../src/index.ts';
 import type { Operation, SequentialModel } from './linearization.ts';
 import { Rational } from './rational.ts';
 import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
+import {
+  type ReferenceLimit as SeveralLimit,
+  type Promised as SeveralPromised,
+  SeveralReference,
+} from './several-reference.ts';
 import type { AnyWindow } from './window-kinds.ts';
-import type { WindowReference } from './window-references.ts';
+import type { ReferenceLimit as WindowLimit, WindowReference } from './window-references.ts';
 
 /** A call of a recorded history. `advance` moves the clock instead of calling the limiter. */
 export type RecordedCall =
   | { readonly call: 'tryConsume' | 'consumeOrDrain' | 'decide' | 'look'; readonly n: number }
   | { readonly call: 'reserve'; readonly n: number; readonly maxWaitMs: number }
-  | { readonly call: 'returnTokens'; readonly n: number }
+  | { readonly call: 'returnTokens' | 'charge'; readonly n: number }
   | { readonly call: 'cancel' }
   | { readonly call: 'reconfigure'; readonly rate: number; readonly burst: number }
+  | {
+      readonly call: 'reconfigureOne';
+      readonly limit: number;
+      readonly rate: number;
+      readonly burst: number;
+    }
+  | { readonly call: 'resize'; readonly limit: number }
   | { readonly call: 'advance'; readonly ms: number };
 
 const NONE = 'none';
@@ -39,8 +51,11 @@ export class Caller {
         return `${allowed} ${remaining}`;
       }
     }
+    if (call.call === 'resize') return `${limiter.reconfigure({ limit: call.limit } as object)}`;
     if (!(limiter instanceof TokenBucket)) throw new TypeError(`no window can ${call.call}`);
     switch (call.call) {
+      case 'charge':
+        return `${limiter.charge(call.n)}`;
       case 'reserve':
         this.#reservation = limiter.reserve(call.n, { maxWaitMs: call.maxWaitMs });
         return `${this.#reservation?.waitMs ?? NONE}`;
@@ -50,6 +65,11 @@ export class Caller {
         return `${this.#reservation?.cancel() ?? NONE}`;
       case 'reconfigure':
         return `${limiter.reconfigure({ rate: call.rate, burst: call.burst })}`;
+      case 'reconfigureOne': {
+        const { rate, burst } = call;
+        const limits = limiter.limits.map((_, i) => (i === call.limit ? { rate, burst } : {}));
+        return `${limiter.reconfigure({ limits })}`;
+      }
     }
   }
 }
@@ -57,7 +77,7 @@ export class Caller {
 /** A sequential bucket in exact arithmetic. */
 export class BucketModel implements SequentialModel<RecordedCall> {
   readonly #bucket: ReferenceBucket;
-  readonly #promised = new Map<number, Promised | 'spent'>();
+  readonly #promised = new Map<number, (Promised & { readonly waits: boolean }) | 'spent'>();
   #nowUs = 0;
 
   constructor(limit: ReferenceLimit, initial: number) {
@@ -88,18 +108,22 @@ export class BucketModel implements SequentialModel<RecordedCall> {
       case 'reserve': {
         const waitUs = bucket.waitUs(call.n)?.toNumber() ?? Number.POSITIVE_INFINITY;
         const granted = waitUs <= call.maxWaitMs * 1000;
-        if (granted) this.#promised.set(thread, bucket.take(call.n));
+        if (granted) this.#promised.set(thread, { ...bucket.take(call.n), waits: waitUs > 0 });
         else this.#promised.delete(thread);
         return `${granted ? waitUs / 1000 : NONE}`;
       }
+      case 'charge':
+        bucket.take(call.n);
+        return `${(bucket.waitUs(0)?.toNumber() ?? Number.NaN) / 1000}`;
       case 'returnTokens':
-        return `${bucket.putBack(call.n)}`;
+        bucket.putBack(call.n);
+        return 'undefined';
       case 'cancel':
         return `${this.#cancel(thread)}`;
       case 'reconfigure':
         return `${bucket.reconfigure({ rate: call.rate, burst: call.burst })}`;
-      case 'advance':
-        throw new TypeError('the clock is no limiter');
+      default:
+        throw new TypeError(`this model cannot ${call.call}`);
     }
   }
 
@@ -108,7 +132,8 @@ export class BucketModel implements SequentialModel<RecordedCall> {
     if (promised === undefined) return NONE;
     if (promised === 'spent') return false;
     this.#promised.set(thread, 'spent');
-    if (this.#bucket.movedSince(promised)?.compare(Rational.ZERO) !== 0) return false;
+    if (this.#bucket.movedSince(promised, promised.waits)?.compare(Rational.ZERO) !== 0)
+      return false;
     this.#bucket.cancel(promised);
     return true;
   }
@@ -117,10 +142,12 @@ export class BucketModel implements SequentialModel<RecordedCall> {
 /** A sequential window or log. */
 export class WindowModel implements SequentialModel<RecordedCall> {
   readonly #window: WindowReference;
-  readonly #limit: number;
+  readonly #intervalUs: number;
+  #limit: number;
 
-  constructor(window: WindowReference, limit: number) {
+  constructor(window: WindowReference, { limit, intervalUs }: WindowLimit) {
     this.#window = window;
+    this.#intervalUs = intervalUs;
     this.#limit = limit;
   }
 
@@ -131,13 +158,76 @@ export class WindowModel implements SequentialModel<RecordedCall> {
       case 'tryConsume':
         return `${takes(call.n)}`;
       case 'consumeOrDrain':
-        return `${window.attempt(1, Math.min(call.n, this.#limit), nowUs)}`;
+        return `${window.attempt(1, call.n, nowUs)}`;
       case 'look':
         return `${window.available(nowUs)}`;
       case 'decide':
         return `${takes(call.n)} ${window.available(nowUs)}`;
+      case 'resize':
+        this.#limit = call.limit;
+        return `${window.reconfigure(call.limit, this.#intervalUs, nowUs)}`;
       default:
         throw new TypeError(`no window can ${call.call}`);
+    }
+  }
+}
+
+/** A sequential bucket with several limits in exact arithmetic. */
+export class SeveralModel implements SequentialModel<RecordedCall> {
+  readonly #bucket: SeveralReference;
+  readonly #promised = new Map<number, SeveralPromised | 'spent'>();
+  #nowUs = 0;
+
+  constructor(limits: readonly SeveralLimit[], initial: number) {
+    this.#bucket = new SeveralReference(limits, initial, () => this.#nowUs);
+  }
+
+  answer({ thread, call, nowUs }: Operation<RecordedCall>): string {
+    const bucket = this.#bucket;
+    this.#nowUs = nowUs;
+    const whole = () => Math.max(0, bucket.balance().floor().toNumber());
+    const takes = (n: number) => {
+      const there = bucket.waitUs(n)?.compare(Rational.ZERO) === 0;
+      if (there) bucket.take(n);
+      return there;
+    };
+    switch (call.call) {
+      case 'tryConsume':
+        return `${takes(call.n)}`;
+      case 'consumeOrDrain': {
+        const taken = Math.min(call.n, whole());
+        bucket.take(taken);
+        return `${taken}`;
+      }
+      case 'look':
+        return `${Math.max(0, bucket.balance().toNumber())}`;
+      case 'decide':
+        return `${takes(call.n)} ${whole()}`;
+      case 'reserve': {
+        const waitUs = bucket.waitUs(call.n)?.toNumber() ?? Number.POSITIVE_INFINITY;
+        const granted = waitUs <= call.maxWaitMs * 1000;
+        if (granted) this.#promised.set(thread, bucket.take(call.n));
+        else this.#promised.delete(thread);
+        return `${granted ? waitUs / 1000 : NONE}`;
+      }
+      case 'charge':
+        bucket.take(call.n);
+        return `${bucket.debtUs().toNumber() / 1000}`;
+      case 'returnTokens':
+        return `${bucket.putBack(call.n)}`;
+      case 'cancel': {
+        const promised = this.#promised.get(thread);
+        if (promised === undefined) return NONE;
+        this.#promised.set(thread, 'spent');
+        return `${promised !== 'spent' && bucket.cancel(promised)}`;
+      }
+      case 'reconfigureOne': {
+        const { limit, rate, burst } = call;
+        const next = bucket.limits.map((one, i) => (i === limit ? { rate, burst } : one));
+        return `${bucket.reconfigure(next)}`;
+      }
+      default:
+        throw new TypeError(`this model cannot ${call.call}`);
     }
   }
 }

@@ -11,9 +11,10 @@ export type ReferenceLimit =
 /** Reserved tokens, which {@link ReferenceBucket.cancel} returns. */
 export interface Promised {
   readonly tokens: Rational;
-  /** The bucket's state after they were taken. */
-  readonly gone: Rational;
+  /** The number of the last of them, counted since the bucket was made. */
+  readonly last: Rational;
   readonly limitNumber: number;
+  readonly recordNumber: number;
 }
 
 /**
@@ -21,6 +22,9 @@ export interface Promised {
  * are lost. Slow, for one thread, and independent of the library's code. Times are microseconds.
  *
  *     tokens = min(burst, inflow since the start - tokens gone)
+ *
+ * Tokens are counted as they arrive: `before` the start, then with the inflow. A promise is kept when
+ * the count reaches its last token. Tokens returned to a bucket in debt count as arrived.
  */
 export class ReferenceBucket {
   readonly #nowUs: () => number;
@@ -31,18 +35,33 @@ export class ReferenceBucket {
    * Tokens taken or spilled since the start; initially negative if the bucket started with tokens.
    */
   #gone: Rational;
+  #before = Rational.ZERO;
   #limitNumber = 0;
+  /** Changes with each limit, renewal, and return that moves promises. */
+  #recordNumber = 0;
+  #recordUs: Rational;
 
   constructor(limit: ReferenceLimit, initial: number, nowUs: () => number) {
     this.#nowUs = nowUs;
     this.#limit = limit;
     this.#burst = Rational.of(limit.burst);
     this.#startUs = this.#now;
+    this.#recordUs = this.#now;
     this.#gone = Rational.ZERO.minus(Rational.of(initial));
   }
 
   get #now(): Rational {
     return Rational.of(this.#nowUs());
+  }
+
+  /** When the record in force went live. */
+  get recordUs(): number {
+    return this.#recordUs.toNumber();
+  }
+
+  /** Grows with each record. */
+  get recordNumber(): number {
+    return this.#recordNumber;
   }
 
   get limit(): ReferenceLimit {
@@ -87,19 +106,50 @@ export class ReferenceBucket {
   take(tokens: number): Promised {
     const taken = Rational.of(tokens);
     if (tokens > 0) this.#gone = this.#inflow.minus(this.balance().minus(taken));
-    return { tokens: taken, gone: this.#gone, limitNumber: this.#limitNumber };
+    const last = this.#before.plus(this.#gone);
+    const [limitNumber, recordNumber] = [this.#limitNumber, this.#recordNumber];
+    return { tokens: taken, last, limitNumber, recordNumber };
   }
 
-  /** Returns tokens; those above the burst are lost. */
-  putBack(tokens: number): void {
-    const balance = this.balance().plus(Rational.of(tokens)).min(this.#burst);
+  /**
+   * When a promise is kept, in microseconds; undefined if it was when the record in force went live.
+   * Infinity is null.
+   */
+  dueUs({ last }: Promised): Rational | null | undefined {
+    const missing = last.minus(this.#before);
+    const { amount, everyUs } = this.#flow;
+    if (amount.compare(Rational.ZERO) === 0) {
+      return missing.compare(Rational.ZERO) > 0 ? null : undefined;
+    }
+    const spans = missing.over(amount);
+    const us = this.#startUs.plus(everyUs === undefined ? spans : spans.ceil().times(everyUs));
+    return us.compare(this.#recordUs) > 0 ? us : undefined;
+  }
+
+  /**
+   * Returns tokens; those above the burst are lost. If the bucket is in debt, promises move up,
+   * unless they are `fixed`. Tells whether that is so.
+   */
+  putBack(tokens: number, fixed = false): boolean {
+    const returned = Rational.of(tokens);
+    const moves = !fixed && this.balance().compare(Rational.ZERO) < 0 && tokens > 0;
+    const balance = this.balance().plus(returned).min(this.#burst);
     this.#gone = this.#inflow.minus(balance);
+    if (moves) {
+      this.#before = this.#before.plus(returned);
+      this.renew();
+    }
+    return moves;
   }
 
-  /** How far the bucket has moved since a reservation; undefined if the limit has changed. */
-  movedSince(promised: Promised): Rational | undefined {
+  /**
+   * How far the bucket has moved since a reservation; undefined if the limit has changed or, for a
+   * reservation without a place in the queue, the record.
+   */
+  movedSince(promised: Promised, hasPlace: boolean): Rational | undefined {
     if (promised.limitNumber !== this.#limitNumber) return undefined;
-    return this.#gone.minus(promised.gone).abs();
+    if (!hasPlace && promised.recordNumber !== this.#recordNumber) return undefined;
+    return this.#before.plus(this.#gone).minus(promised.last).abs();
   }
 
   /** Cancels the latest reservation. */
@@ -107,9 +157,10 @@ export class ReferenceBucket {
     this.#gone = this.#gone.minus(promised.tokens);
   }
 
-  /** Keeps the state, but earlier reservations can no longer be cancelled. */
+  /** Keeps the state, but reservations without a place can no longer be cancelled. */
   renew(): void {
-    this.#limitNumber++;
+    this.#recordNumber++;
+    this.#recordUs = this.#now;
   }
 
   /** Changes the limit; fills of the same interval keep their instants. */
@@ -118,6 +169,7 @@ export class ReferenceBucket {
     const now = this.#now;
     const before = this.#flow.everyUs;
     const passed = now.minus(this.#startUs);
+    const count = this.#before.plus(this.#inflow);
     this.#limit = limit;
     this.#burst = Rational.of(limit.burst);
     const { everyUs } = this.#flow;
@@ -126,6 +178,8 @@ export class ReferenceBucket {
       ? this.#startUs.plus(passed.over(everyUs).floor().times(everyUs))
       : now;
     this.#gone = this.#inflow.minus(balance);
+    this.#before = count.minus(this.#inflow);
     this.#limitNumber++;
+    this.renew();
   }
 }

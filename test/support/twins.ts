@@ -44,6 +44,11 @@ export class Twins<Kernel> {
     return answers[0];
   }
 
+  /** What was done last. */
+  get last(): string {
+    return this.#last;
+  }
+
   compareMemory(): void {
     const [ours, theirs] = this.#bytes;
     if (Buffer.compare(ours, theirs) === 0) return;

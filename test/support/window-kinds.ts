@@ -4,6 +4,7 @@ import {
   type LimiterHandle,
   SlidingLog,
   SlidingWindow,
+  type WindowChange,
   type WindowLimiter,
 } from '../../src/index.ts';
 import type { SharedOptions } from '../../src/limiters/opening.ts';
@@ -16,17 +17,30 @@ import {
 } from './window-references.ts';
 
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
-export type AnyWindow = WindowLimiter<WindowKind>;
+/** Any of them; a log has no `returnTokens`. */
+export type AnyWindow = WindowLimiter<WindowKind> & {
+  reconfigure(change: WindowChange): void;
+  returnTokens?(n: number): number;
+};
 
 interface Limit {
   readonly limit: number;
   readonly intervalMs: number;
   readonly slots?: number;
+  readonly initial?: number;
+  readonly maxLimit?: number;
+}
+
+/** Omits options that the kind does not have. */
+function given<T extends object>(options: T, ...without: string[]): T {
+  const entries = Object.entries(options).filter(([name]) => !without.includes(name));
+  return Object.fromEntries(entries) as T; // the same options
 }
 
 /** How to create a limiter of a kind, and its reference. */
 export interface KindUnderTest {
   readonly kind: WindowKind;
+  readonly allowDoubleBurst?: boolean;
   readonly create: (options: Limit & SharedOptions) => AnyWindow;
   readonly attach: (handle: LimiterHandle<WindowKind>) => AnyWindow;
   readonly reference: (limit: ReferenceLimit) => WindowReference;
@@ -36,9 +50,20 @@ export interface KindUnderTest {
 export const WINDOW_KINDS: readonly KindUnderTest[] = [
   {
     kind: 'fixed-window',
-    create: ({ slots: _, ...options }) => FixedWindow.create(options) as AnyWindow,
+    create: (options) => FixedWindow.create(given(options, 'slots', 'maxLimit')) as AnyWindow,
     attach: (handle) => FixedWindow.attach(handle as LimiterHandle<'fixed-window'>) as AnyWindow,
     reference: (limit) => new FixedWindowReference(limit),
+  },
+  {
+    kind: 'fixed-window',
+    allowDoubleBurst: true,
+    create: (options) =>
+      FixedWindow.create({
+        ...given(options, 'slots', 'maxLimit'),
+        allowDoubleBurst: true,
+      }) as AnyWindow,
+    attach: (handle) => FixedWindow.attach(handle as LimiterHandle<'fixed-window'>) as AnyWindow,
+    reference: (limit) => new FixedWindowReference({ ...limit, allowDoubleBurst: true }),
   },
   {
     kind: 'sliding-window',
@@ -49,7 +74,7 @@ export const WINDOW_KINDS: readonly KindUnderTest[] = [
   },
   {
     kind: 'sliding-log',
-    create: ({ slots: _, ...options }) => SlidingLog.create(options) as AnyWindow,
+    create: (options) => SlidingLog.create(given(options, 'slots')) as AnyWindow,
     attach: (handle) => SlidingLog.attach(handle as LimiterHandle<'sliding-log'>) as AnyWindow,
     reference: (limit) => new SlidingLogReference(limit),
   },

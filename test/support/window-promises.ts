@@ -1,3 +1,4 @@
+import { INDEX_BITS } from '../../src/memory/layout.ts';
 import type { Change } from './preemption.ts';
 import type { WindowKind } from './window-kinds.ts';
 
@@ -69,10 +70,11 @@ function brokenWindows(evidence: Evidence): string {
   const { limit, intervalUs, admissions, changes, deaths } = evidence;
   const countBits = BigInt(limit.toString(2).length);
   // The bit above the count is set if tokens were returned.
-  const startAt = countBits + 1n;
+  const countAt = BigInt(INDEX_BITS);
+  const startAt = countAt + countBits + 1n;
   const split = (word: bigint) => ({
     start: Number(word >> startAt),
-    count: Number(word & ((1n << countBits) - 1n)),
+    count: Number(BigInt.asUintN(Number(countBits), word >> countAt)),
   });
   let counted = 0;
   for (const change of changes) {

@@ -14,27 +14,36 @@ export interface WindowReference {
   readonly state: string;
   /** Cancels the latest admission, of `n`, if it left this state; returns whether it did. */
   cancel(n: number, state: string): boolean;
+  /** The window or slot, under its limit, in which the latest tokens count. */
+  readonly place: string;
+  /** Puts back `n` tokens that were taken at a place; returns how many. The others lapse. */
+  giveBack(n: number, place: string, nowUs: number): number;
+  /** Changes the limit. */
+  reconfigure(limit: number, intervalUs: number, nowUs: number): void;
 }
 
 export interface ReferenceLimit {
   readonly limit: number;
   readonly intervalUs: number;
   readonly slots: number;
+  readonly allowDoubleBurst?: boolean;
 }
 
 export class FixedWindowReference implements WindowReference {
-  readonly #options: ReferenceLimit;
+  #options: ReferenceLimit;
   #windowStart = 0;
   #admitted: number[] = [];
   /** Since the window opened: then it ends on time, however few it has admitted. */
   #wasCancelled = false;
+  #changes = 0;
 
   constructor(options: ReferenceLimit) {
     this.#options = options;
   }
 
   get state(): string {
-    return `${this.#admitted.length} from ${this.#windowStart}, ${this.#wasCancelled}`;
+    const mark = this.#options.allowDoubleBurst ? this.#wasCancelled : '';
+    return `${this.#admitted.length} from ${this.place}, ${mark}`;
   }
 
   cancel(n: number, state: string): boolean {
@@ -44,30 +53,52 @@ export class FixedWindowReference implements WindowReference {
     return true;
   }
 
+  get place(): string {
+    return `${this.#windowStart} after ${this.#changes}`;
+  }
+
+  giveBack(n: number, place: string, nowUs: number): number {
+    if (this.#options.allowDoubleBurst || place !== this.place || this.#isOver(nowUs)) return 0;
+    const returned = Math.min(n, this.#admitted.length);
+    this.#admitted.length -= returned;
+    return returned;
+  }
+
+  reconfigure(limit: number, intervalUs: number, nowUs: number): void {
+    if (!this.#options.allowDoubleBurst && this.#isOver(nowUs)) this.#open(nowUs);
+    this.#options = { ...this.#options, limit, intervalUs };
+    this.#changes++;
+  }
+
   #isOver(nowUs: number): boolean {
     return nowUs >= this.#windowStart + this.#options.intervalUs;
   }
 
+  #open(nowUs: number): void {
+    this.#windowStart = nowUs;
+    this.#wasCancelled = false;
+    this.#admitted = [];
+  }
+
   attempt(least: number, most: number, nowUs: number): number {
-    const { limit } = this.#options;
-    const mayEnd = this.#wasCancelled || this.#admitted.length + most > limit;
-    if (mayEnd && this.#isOver(nowUs)) {
-      this.#windowStart = nowUs;
-      this.#wasCancelled = false;
-      this.#admitted = [];
-    }
-    const free = limit - this.#admitted.length;
-    const taken = Math.min(most, free) >= least ? Math.min(most, free) : 0;
+    const { limit, allowDoubleBurst } = this.#options;
+    const isFull = this.#wasCancelled || this.#admitted.length + most > limit;
+    const opens = this.#isOver(nowUs) && (!allowDoubleBurst || isFull);
+    const free = limit - (opens ? 0 : this.#admitted.length);
+    const taken = Math.min(most, Math.max(0, free));
+    if (taken < least || taken === 0) return 0;
+    if (opens) this.#open(nowUs);
     for (let i = 0; i < taken; i++) this.#admitted.push(nowUs);
     return taken;
   }
 
   available(nowUs: number): number {
     const { limit } = this.#options;
-    return this.#isOver(nowUs) ? limit : limit - this.#admitted.length;
+    return this.#isOver(nowUs) ? limit : Math.max(0, limit - this.#admitted.length);
   }
 
   retryUs(n: number, nowUs: number): number {
+    if (n > this.#options.limit) return Number.POSITIVE_INFINITY;
     if (n <= this.available(nowUs)) return 0;
     return this.#windowStart + this.#options.intervalUs - nowUs;
   }
@@ -79,20 +110,28 @@ export class FixedWindowReference implements WindowReference {
 }
 
 export class SlidingWindowReference implements WindowReference {
-  readonly #options: ReferenceLimit;
-  readonly #slotUs: number;
+  #options: ReferenceLimit;
   /** The slot of each admission. */
-  readonly #admitted: number[] = [];
+  #admitted: number[] = [];
+  /** The start of slot 0. */
+  #originUs = 0;
   #latestUs = 0;
+  #changes = 0;
 
   constructor(options: ReferenceLimit) {
     this.#options = options;
-    this.#slotUs = options.intervalUs / options.slots;
+  }
+
+  get #slotUs(): number {
+    return this.#options.intervalUs / this.#options.slots;
+  }
+
+  get #slot(): number {
+    return this.#slotOf(this.#latestUs);
   }
 
   get state(): string {
-    const slot = this.#slotAt(this.#latestUs);
-    return `${this.#admitted.filter((at) => at === slot).length} in slot ${slot}`;
+    return `${this.#admitted.filter((at) => at === this.#slot).length} in slot ${this.place}`;
   }
 
   cancel(n: number, state: string): boolean {
@@ -101,15 +140,50 @@ export class SlidingWindowReference implements WindowReference {
     return true;
   }
 
+  get place(): string {
+    return `${this.#slot} after ${this.#changes}`;
+  }
+
+  giveBack(n: number, place: string, nowUs: number): number {
+    if (place !== this.place || this.#slotOf(nowUs) > this.#slot) return 0;
+    const returned = Math.min(n, this.#admitted.filter((at) => at === this.#slot).length);
+    this.#admitted.length -= returned;
+    return returned;
+  }
+
+  reconfigure(limit: number, intervalUs: number, nowUs: number): void {
+    const slot = this.#slotAt(nowUs);
+    if (intervalUs !== this.#options.intervalUs) {
+      const counted = this.#countIn(slot);
+      this.#originUs = Math.max(nowUs, this.#startOf(slot));
+      this.#latestUs = this.#originUs;
+      this.#admitted = Array.from({ length: counted }, () => 0);
+    }
+    this.#options = { ...this.#options, limit, intervalUs };
+    this.#changes++;
+  }
+
+  #slotOf(atUs: number): number {
+    return Math.floor((atUs - this.#originUs) / this.#slotUs);
+  }
+
+  #startOf(slot: number): number {
+    return this.#originUs + slot * this.#slotUs;
+  }
+
   /** The limiter's time never runs backwards. */
   #slotAt(nowUs: number): number {
     this.#latestUs = Math.max(this.#latestUs, nowUs);
-    return Math.floor(this.#latestUs / this.#slotUs);
+    return this.#slot;
+  }
+
+  #countIn(slot: number): number {
+    const { slots } = this.#options;
+    return this.#admitted.filter((at) => at > slot - slots && at <= slot).length;
   }
 
   #freeIn(slot: number): number {
-    const { limit, slots } = this.#options;
-    return limit - this.#admitted.filter((at) => at > slot - slots && at <= slot).length;
+    return Math.max(0, this.#options.limit - this.#countIn(slot));
   }
 
   attempt(least: number, most: number, nowUs: number): number {
@@ -125,19 +199,24 @@ export class SlidingWindowReference implements WindowReference {
   }
 
   retryUs(n: number, nowUs: number): number {
-    let slot = this.#slotAt(nowUs);
-    if (n <= this.#freeIn(slot)) return 0;
-    while (n > this.#freeIn(slot)) slot++;
-    return slot * this.#slotUs - nowUs;
+    if (n > this.#options.limit) return Number.POSITIVE_INFINITY;
+    return this.#untilUs((slot) => n <= this.#freeIn(slot), nowUs);
   }
 
   resetUs(nowUs: number): number {
-    return this.retryUs(this.#options.limit, nowUs);
+    return this.#untilUs((slot) => this.#countIn(slot) === 0, nowUs);
+  }
+
+  #untilUs(isReached: (slot: number) => boolean, nowUs: number): number {
+    let slot = this.#slotAt(nowUs);
+    if (isReached(slot)) return 0;
+    while (!isReached(slot)) slot++;
+    return this.#startOf(slot) - nowUs;
   }
 }
 
 export class SlidingLogReference implements WindowReference {
-  readonly #options: ReferenceLimit;
+  #options: ReferenceLimit;
   /** Ascending, because an admission is never logged at an earlier time than the previous one. */
   readonly #admitted: number[] = [];
 
@@ -149,6 +228,15 @@ export class SlidingLogReference implements WindowReference {
   readonly state = '';
   cancel(): boolean {
     return false;
+  }
+
+  readonly place = '';
+  giveBack(): number {
+    throw new Error('a log takes nothing back');
+  }
+
+  reconfigure(limit: number, intervalUs: number): void {
+    this.#options = { ...this.#options, limit, intervalUs };
   }
 
   available(nowUs: number): number {
@@ -166,6 +254,7 @@ export class SlidingLogReference implements WindowReference {
   }
 
   retryUs(n: number, nowUs: number): number {
+    if (n > this.#options.limit) return Number.POSITIVE_INFINITY;
     if (n <= this.available(nowUs)) return 0;
     const { limit, intervalUs } = this.#options;
     // Once this one has expired, limit - n are left.
@@ -174,6 +263,7 @@ export class SlidingLogReference implements WindowReference {
   }
 
   resetUs(nowUs: number): number {
-    return this.retryUs(this.#options.limit, nowUs);
+    const last = this.#admitted.at(-1) ?? Number.NEGATIVE_INFINITY;
+    return Math.max(0, last + this.#options.intervalUs - nowUs);
   }
 }

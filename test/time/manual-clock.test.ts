@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { ManualClock, systemClock } from '../../src/index.ts';
+import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Advanced, AdvanceJob } from '../workers/advancer.ts';
@@ -183,4 +183,36 @@ test('the system clock never runs backwards, and counts fractions of a microseco
     last = now;
   }
   expect(fractions).toBeGreaterThan(0);
+});
+
+describe('advanceToNext', () => {
+  test('wakes the sleepers of this thread one after another, in order', async () => {
+    const clock = ManualClock.create({ nowMs: 5 });
+    expect(clock.nextMs()).toBe(Number.POSITIVE_INFINITY);
+    expect(clock.advanceToNext()).toBe(false);
+    const woken: number[] = [];
+    const sleeps = [7, 6.25, 9].map((ms) => clock.sleep(ms * 1000).then(() => woken.push(ms)));
+    expect(clock.nextMs()).toBe(6.25);
+    expect(clock.advanceToNext()).toBe(true);
+    expect(clock.nowMs).toBe(6.25);
+    await sleeps[1];
+    expect(clock.advanceToNext()).toBe(true);
+    await sleeps[0];
+    expect(clock.nextMs()).toBe(9);
+    expect(clock.advanceToNext()).toBe(true);
+    await Promise.all(sleeps);
+    expect(woken).toEqual([6.25, 7, 9]);
+    expect(clock.advanceToNext()).toBe(false);
+    expect(clock.nowMs).toBe(9);
+  });
+
+  test('leaves the clock alone while callers wait for a paused bucket', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 0, burst: 1, initial: 0, clock });
+    const stop = new AbortController();
+    const wait = bucket.wait(1, { signal: stop.signal });
+    expect([clock.nextMs(), clock.advanceToNext(), clock.nowMs]).toEqual([Infinity, false, 0]);
+    stop.abort();
+    return expect(wait).rejects.toThrow();
+  });
 });

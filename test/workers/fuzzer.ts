@@ -28,15 +28,14 @@ serve(({ progress, cases, seed }: FuzzJob, me): Fuzzed => {
     const random = new Random(seed + i);
     const { handle, scribble, others } = damaged(random);
     const before = others?.();
-    const given = handle as unknown as LimiterHandle<'token-bucket'> &
-      LimiterHandle<'leaky-bucket'>;
+    const given = handle as unknown as LimiterHandle<'token-bucket'>;
     const bucket = attempts.make(`case ${i} of ${seed}, attach`, () => {
       const how = random.below(3);
       return how === 0
         ? TokenBucket.attach(given)
         : how === 1
-          ? LeakyBucket.attach(given)
-          : attach<'token-bucket' | 'leaky-bucket'>(given);
+          ? LeakyBucket.attach(handle as unknown as LimiterHandle<'leaky-bucket'>)
+          : attach(given);
     });
     if (bucket !== undefined) attached++;
     for (let calls = 0; bucket !== undefined && calls < 8; calls++) {

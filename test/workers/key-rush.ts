@@ -6,7 +6,11 @@ import { RUSH, type Rush } from '../support/key-rush.ts';
 
 // In each round all threads meet at a gate, then take tokens of the same keys.
 
-const { handle, kernels, me, given, gate, threads, keys, returning, stepMs } = workerData as Rush;
+const rush = workerData as Rush;
+const { handle, kernels, me, given, gate, threads, keys, returning, stepMs } = rush;
+const { tiers = [undefined], bursts = [] } = rush;
+/** Calls that each thread makes for a key: more than any of its bursts. */
+const CALLS = 10;
 const limiter = KeyedTokenBucket.attach(handleFor(handle, kernels, me));
 const { clock } = limiter;
 /** Long enough to meet at full speed, short enough if threads outnumber processors. */
@@ -26,11 +30,15 @@ function meet(round: number): void {
 parentPort?.postMessage('ready');
 for (let round = 0; round < given.length / keys; round++) {
   meet(round);
+  const burst = bursts[round % bursts.length];
+  if (me === 0 && burst !== undefined) limiter.reconfigure({ burst });
   for (let i = 0; i < keys; i++) {
     const count = round * keys + i;
     const key = returning ? count % (2 * keys) : count;
-    for (let call = 0; call < limiter.burst; call++) {
-      if (limiter.tryConsume(key)) Atomics.add(given, count, 1);
+    const tier = tiers[i % tiers.length];
+    const options = tier === undefined ? {} : { tier };
+    for (let call = 0; call < CALLS; call++) {
+      if (limiter.tryConsume(key, 1, options)) Atomics.add(given, count, 1);
     }
   }
 }

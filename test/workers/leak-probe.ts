@@ -62,7 +62,7 @@ async function waits(count: number): Promise<void> {
     const { signal } = abort;
     setMaxListeners(0, signal);
     const reasons = new Set<string>();
-    const pending: Promise<void>[] = [];
+    const pending: Promise<unknown>[] = [];
     for (let i = 0; i < BATCH; i++) {
       const limiter = limiters[i % limiters.length] ?? served;
       const wait =

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { beside } from '../beside.ts';
 import { countPerSlot, mergeAdmissions } from './admission-log.ts';
 import { planArrivals } from './arrival-plan.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
@@ -14,9 +15,8 @@ import type { LoadResult } from './result.ts';
 import { Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
-// Node.js 20 needs compiled JavaScript for workers, so these paths are in dist.
-const LOAD_WORKER = new URL('../../../workers/load-worker.js', import.meta.url);
-const ECHO_SERVER = new URL('../../../workers/echo-server.js', import.meta.url);
+const LOAD_WORKER = beside('load-worker.js');
+const ECHO_SERVER = beside('echo-server.js');
 
 /** Time for the threads to attach to the bucket before the first request is due. */
 const LEAD_MS = 100;

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { beside } from '../beside.ts';
 import { formatCount, formatShare } from '../load/format.ts';
 import type { Chart, Page, Section, Table } from './page.ts';
 import { STYLE } from './style.ts';
 
-const require = createRequire(import.meta.url);
-const UPLOT = require.resolve('uplot/dist/uPlot.iife.min.js');
-const UPLOT_STYLE = require.resolve('uplot/dist/uPlot.min.css');
-// Compiled to the same folder as this file.
-const CHARTS = new URL('./charts.js', import.meta.url);
+const UPLOT = beside('uplot.js');
+const UPLOT_STYLE = beside('uplot.css');
+const CHARTS = beside('charts.js');
 
 /** Escapes text for an element or a quoted attribute. */
 function escaped(text: string): string {
@@ -43,7 +41,7 @@ ${page.sections.map(renderSection).join('\n')}
 </main>
 <script type="application/json" id="charts">${dataOf(charts)}</script>
 <script>${readFileSync(UPLOT, 'utf8')}</script>
-<script type="module">${scriptOf(CHARTS)}</script>
+<script type="module">${readFileSync(CHARTS, 'utf8')}</script>
 </body>
 </html>
 `;
@@ -52,11 +50,6 @@ ${page.sections.map(renderSection).join('\n')}
 /** Escapes data so that no text in it can end the script element. */
 function dataOf(charts: readonly Chart[]): string {
   return JSON.stringify(charts).replaceAll('<', '\\u003c');
-}
-
-function scriptOf(url: URL): string {
-  // The page does not contain the source map.
-  return readFileSync(url, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
 }
 
 function renderSection({ heading, verdicts, table, shares, charts }: Section): string {

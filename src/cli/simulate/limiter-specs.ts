@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { EXACT_COUNT_BITS } from '../../kernel/constants.ts';
 import { countBitsOf } from '../../kernel/window/limit.ts';
 import { allOf } from '../../limiters/all-of.ts';
 import { FixedWindow } from '../../limiters/fixed-window.ts';
@@ -38,7 +39,7 @@ interface Kind {
 /** For any window of at least this length: a span overlaps one more window than fits in it. */
 function twoWindows(limit: number, intervalMs: number): Bound {
   // Fixed windows use coarser ticks for high limits.
-  const slackUs = TICK_US * 2 ** (1 + Math.max(0, countBitsOf(limit) - 10));
+  const slackUs = TICK_US * 2 ** (1 + Math.max(0, countBitsOf(limit) - EXACT_COUNT_BITS));
   const most = (spanUs: number) => limit * (Math.ceil(spanUs / (intervalMs * 1_000)) + 1);
   return new IntervalBound(2 * limit, intervalMs, slackUs, most);
 }
@@ -72,22 +73,22 @@ const KINDS: Readonly<Record<string, Kind>> = {
     bound: ({ rate = 0, slack = 0 }) => new RateBound(rate, 1 + slack),
   },
   'fixed-window': {
-    forms: [{ needs: ['limit', 'intervalMs'] }],
-    create: ({ limit = 0, intervalMs = 0 }, clock) =>
-      FixedWindow.create({ limit, intervalMs, clock }),
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['initial'] }],
+    create: (numbers, clock) =>
+      FixedWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
     bound: ({ limit = 0, intervalMs = 0 }) => twoWindows(limit, intervalMs),
   },
   'sliding-window': {
-    forms: [{ needs: ['limit', 'intervalMs'], takes: ['slots'] }],
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['slots', 'initial'] }],
     create: (numbers, clock) =>
       SlidingWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
     bound: ({ limit = 0, intervalMs = 0, slots = 10 }) =>
       slidingWindowBound(limit, intervalMs, slots),
   },
   'sliding-log': {
-    forms: [{ needs: ['limit', 'intervalMs'] }],
-    create: ({ limit = 0, intervalMs = 0 }, clock) =>
-      SlidingLog.create({ limit, intervalMs, clock }),
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['initial'] }],
+    create: (numbers, clock) =>
+      SlidingLog.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
     bound: ({ limit = 0, intervalMs = 0 }) =>
       new IntervalBound(
         limit,

@@ -1,6 +1,6 @@
-import type { LimiterStats } from '../../kernel/bucket/kernel.ts';
 import type { ContinuousLimit } from '../../limiters/limit.ts';
 import { checkShared } from '../../limiters/opening.ts';
+import type { LimiterStats } from '../../limiters/stats.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber, checkObject, shown } from '../../options.ts';
@@ -79,8 +79,10 @@ export interface FleetStats {
   readonly failures: number;
   /** Whether the source answered the last command. */
   readonly isReachable: boolean;
+  /** Callers now waiting in `wait` on this object. Those of other threads do not count. */
+  readonly waiting: number;
   /** Counts of the stock over all threads; undefined without `stats: true`. */
-  readonly threads: LimiterStats | undefined;
+  readonly threads: Omit<LimiterStats, 'waiting'> | undefined;
 }
 
 function termsOf(options: FleetBucketOptions): BuyingTerms {
@@ -183,8 +185,15 @@ export class FleetBucket extends FleetSpender {
   stats(): FleetStats {
     const { purchases, bought, returned } = this.#buyer;
     const { failures, isReachable } = this.#supply;
-    const threads = this.#isCounted ? this.stock.bucket.stats() : undefined;
-    return { purchases, bought, returned, failures, isReachable, threads };
+    const { waiting } = this;
+    return { purchases, bought, returned, failures, isReachable, waiting, threads: this.#threads };
+  }
+
+  get #threads(): FleetStats['threads'] {
+    if (!this.#isCounted) return undefined;
+    // Nobody waits on the stock's bucket itself.
+    const { waiting, ...threads } = this.stock.bucket.stats();
+    return threads;
   }
 
   /**

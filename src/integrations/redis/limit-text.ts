@@ -34,6 +34,7 @@ export function readLimit(text: string): Schedule {
     ticksPerMicro: ticksPerMicro ?? Number.NaN,
     capTicks: cap,
     fillTicks: fillTicks ?? Number.NaN,
+    pace: (fillTicks === 0 ? rate : (fillTicks ?? 0) / (ticksPerMicro ?? 0)) ?? Number.NaN,
   };
   if (isSound(schedule)) return schedule;
   throw new RateLimitError('ERR_KEY_INVALID', 'the key holds an invalid limit');

@@ -7,7 +7,7 @@ import { NO_BUCKET } from './script.ts';
 const PAUSE_US = 50_000;
 const MAX_PAUSE_US = 2_000_000;
 
-const links = new WeakMap<RedisClient, Link>();
+const links = /* @__PURE__ */ new WeakMap<RedisClient, Link>();
 
 /** The error of a call without an answer. */
 export function unreachable(message: string, cause?: unknown): RateLimitError {

@@ -1,5 +1,8 @@
 import { MAX_CAPACITY } from '../../kernel/keyed/cell.ts';
 import type { Key } from '../../kernel/keyed/message.ts';
+import { checkOptions } from '../../known-options.ts';
+import type { Description } from '../../limiters/described.ts';
+import { KeyWaiters } from '../../limiters/key-waiters.ts';
 import { type CallsOfKey, KeyedCalls } from '../../limiters/keyed-calls.ts';
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { BucketLimit, LimitChange } from '../../limiters/limit.ts';
@@ -57,6 +60,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
   readonly #localCapacity: number;
+  readonly #waiters = new KeyWaiters();
   #locals: KeyedTokenBucket | undefined;
 
   private constructor(settings: RedisSettings, prefix: string, localCapacity: number) {
@@ -81,6 +85,12 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     return new RedisKeyedTokenBucket(settings, checkName('prefix', prefix), localCapacity);
   }
 
+  /** @internal */
+  protected describe(): Description {
+    const { prefix, rate, burst } = this;
+    return ['RedisKeyedTokenBucket', { prefix, rate, burst }];
+  }
+
   /** This process's share of the limit of each key. */
   #local(): KeyedTokenBucket {
     const { processes } = this.#settings;
@@ -100,12 +110,14 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
    */
   for(key: Key): RedisTokenBucket {
     const name = keyName(this.prefix, key);
-    return new RedisTokenBucket(this.#settings, name, this.#counts, () => this.#local().for(key));
+    const local = () => this.#local().for(key);
+    return new RedisTokenBucket(this.#settings, name, this.#counts, local, this.#waiters.of(name));
   }
 
   /** @internal */
-  protected of(key: Key): CallsOfKey<'async', RedisReservation> {
+  protected of(key: Key, options: object = {}): CallsOfKey<'async', RedisReservation> {
     try {
+      checkOptions(options, {});
       return this.for(key);
     } catch (error) {
       return rejecting(error);
@@ -122,6 +134,11 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
 
   /** Counts over all calls of this object and of the limiters that it created. */
   stats(): RedisStats {
-    return this.#counts.stats();
+    return this.#counts.stats(this.waiting);
+  }
+
+  /** The calls of `wait` for all keys that are not settled yet. `maxWaiting` counts those of one. */
+  get waiting(): number {
+    return this.#waiters.count;
   }
 }

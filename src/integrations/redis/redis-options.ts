@@ -57,6 +57,7 @@ export function checkRedisOptions(options: RedisOptions & BucketLimit): RedisSet
   const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = checkObject('options', options);
   const { processes, localBucket, onUnreachable = () => undefined } = options;
   const schedule = scheduleOf(options);
+  checkNumber('rate', schedule.rate, { above: 0, orInfinity: true });
   checkNumber('timeoutMs', timeoutMs, TIMEOUT);
   if (!CHOICES.includes(whenUnreachable)) {
     throw new RangeError(

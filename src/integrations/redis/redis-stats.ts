@@ -10,6 +10,8 @@ export interface RedisStats {
   readonly refused: number;
   /** Calls that the server did not answer in time. */
   readonly unreachable: number;
+  /** Calls of `wait` that are not settled yet. */
+  readonly waiting: number;
 }
 
 /** Counts calls, and reports when the server stops answering. */
@@ -43,12 +45,13 @@ export class CallCounts {
     if (wasUp) this.#onUnreachable(error);
   }
 
-  stats(): RedisStats {
+  stats(waiting: number): RedisStats {
     return {
       calls: this.#calls,
       admitted: this.#admitted,
       refused: this.#refused,
       unreachable: this.#unreachable,
+      waiting,
     };
   }
 }

@@ -1,10 +1,27 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
 import { type Decision, decisionOf } from '../../limiters/decision.ts';
-import { type BucketLimit, changedSchedule, type LimitChange } from '../../limiters/limit.ts';
-import type { WaitOptions } from '../../limiters/limiter.ts';
-import { checkWait, exceeds, timedOut } from '../../limiters/waiting.ts';
-import { checkObject, checkSpanMs, checkTokens } from '../../options.ts';
+import { Described, type Description } from '../../limiters/described.ts';
+import {
+  type BucketLimit,
+  type ContinuousLimit,
+  changedSchedule,
+  type LimitChange,
+  type QuantumLimit,
+} from '../../limiters/limit.ts';
+import type { Waited, WaitOptions } from '../../limiters/limiter.ts';
+import {
+  checkWait,
+  exceeds,
+  queueFull,
+  timedOut,
+  type Wait,
+  type WaitCount,
+  Waiters,
+  waitedSince,
+} from '../../limiters/waiting.ts';
+import { checkNumber, checkObject, checkSpanMs, checkTokens } from '../../options.ts';
+import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { Answers } from './answers.ts';
 import { isUnreachable } from './link.ts';
@@ -48,7 +65,7 @@ export type RedisTokenBucketOptions = BucketLimit &
  * await bucket.wait(5);
  * ```
  */
-export class RedisTokenBucket implements TokenSource {
+export class RedisTokenBucket extends Described implements TokenSource {
   /** The bucket's key on the server. */
   readonly key: string;
   readonly #settings: RedisSettings;
@@ -56,6 +73,7 @@ export class RedisTokenBucket implements TokenSource {
   readonly #counts: CallCounts;
   readonly #answers: Answers;
   readonly #local: () => BucketCalls;
+  readonly #waiters: WaitCount;
 
   /** @internal */
   constructor(
@@ -63,7 +81,10 @@ export class RedisTokenBucket implements TokenSource {
     key: string,
     counts: CallCounts,
     local: (remote: RemoteBucket) => BucketCalls,
+    waiters: WaitCount,
   ) {
+    super();
+    this.#waiters = waiters;
     this.key = key;
     this.#settings = settings;
     this.#remote = new RemoteBucket({ ...settings, key });
@@ -82,7 +103,14 @@ export class RedisTokenBucket implements TokenSource {
     const key = checkName('key', options.key);
     const share = new LocalShare(settings.processes, settings.localBucket);
     const counts = new CallCounts(settings.onUnreachable);
-    return new RedisTokenBucket(settings, key, counts, ({ schedule }) => share.of(schedule));
+    const local = ({ schedule }: RemoteBucket) => share.of(schedule);
+    return new RedisTokenBucket(settings, key, counts, local, new Waiters());
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { key, rate, burst } = this;
+    return ['RedisTokenBucket', { key, rate, burst }];
   }
 
   /** What calls do while the server does not answer. */
@@ -109,7 +137,7 @@ export class RedisTokenBucket implements TokenSource {
 
   /** Counts over the calls of this object. */
   stats(): RedisStats {
-    return this.#counts.stats();
+    return this.#counts.stats(this.waiting);
   }
 
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
@@ -166,11 +194,12 @@ export class RedisTokenBucket implements TokenSource {
     const waitMs = await this.#answers.ask(
       async () => {
         const { waitUs } = await this.#remote.acquire(n, maxWaitMs * 1000);
-        return waitUs < 0 ? REFUSED : waitUs / 1000;
+        return waitUs < 0 ? waitUs : waitUs / 1000;
       },
       { refuse: () => REFUSED, local: () => this.#local().acquire(n, maxWaitMs) },
     );
-    this.#counts.count(waitMs === REFUSED ? 0 : n, waitMs === REFUSED);
+    this.#counts.count(waitMs < 0 ? 0 : n, waitMs < 0);
+    if (waitMs === NEVER) throw exceeds(n, this.burst);
     return waitMs;
   }
 
@@ -229,14 +258,37 @@ export class RedisTokenBucket implements TokenSource {
    * `timeoutMs`, come on top.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, taking nothing, if the wait would exceed
-   * `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_UNREACHABLE` if
-   * the server did not answer in time.
+   * `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_QUEUE_FULL`,
+   * taking nothing, if the tokens are not available now and `maxWaiting` callers of this object wait
+   * already; `ERR_UNREACHABLE` if the server did not answer in time.
    */
-  async wait(n = 1, options: WaitOptions = {}): Promise<void> {
+  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
-    const { timeoutMs, signal, strict } = checkWait(options);
-    signal?.throwIfAborted();
+    const wait = checkWait(options);
+    wait.signal?.throwIfAborted();
+    const sinceUs = systemClock.now();
+    const waiters = this.#waiters;
+    if (waiters.count >= wait.maxWaiting) await this.#wait(n, { ...wait, timeoutMs: 0 }, true);
+    else {
+      waiters.enter();
+      try {
+        await this.#wait(n, wait, false);
+      } finally {
+        waiters.leave();
+      }
+    }
+    return waitedSince(systemClock, sinceUs);
+  }
+
+  /** The calls of `wait` on this object that are not settled yet. */
+  get waiting(): number {
+    return this.#waiters.count;
+  }
+
+  /** Waits for tokens; if the queue is full, takes only what is available now. */
+  async #wait(n: number, { timeoutMs, maxWaiting, signal, strict }: Wait, isFull: boolean) {
     const deadlineUs = systemClock.now() + timeoutMs * 1000;
+    const late = () => (isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs));
     try {
       const acquire = () => {
         const asked = this.#remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
@@ -245,10 +297,12 @@ export class RedisTokenBucket implements TokenSource {
       const acquired = await this.#answers.insist(acquire, deadlineUs, signal);
       if (acquired === undefined) {
         const leftMs = Math.max(0, (deadlineUs - systemClock.now()) / 1000);
-        await this.#local().wait(n, { timeoutMs: leftMs, strict, ...(signal && { signal }) });
+        const most = isFull ? 0 : Number.POSITIVE_INFINITY;
+        const localWait = { timeoutMs: leftMs, maxWaiting: most, strict };
+        await this.#local().wait(n, { ...localWait, ...(signal && { signal }) });
       } else {
         if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
-        if (acquired.waitUs === LATER) throw timedOut(n, timeoutMs);
+        if (acquired.waitUs === LATER) throw late();
         await this.#sleep(acquired, { strict, signal });
       }
     } catch (error) {
@@ -264,7 +318,7 @@ export class RedisTokenBucket implements TokenSource {
   ): Promise<void> {
     if (waitUs === 0) return;
     try {
-      await systemClock.sleep(systemClock.now() + waitUs, options);
+      await sleepOrWake(systemClock, systemClock.now() + waitUs, options);
     } catch (error) {
       // In the background: the caller need not wait for the cancellation.
       this.#cancel(receipt).catch(() => undefined);
@@ -323,6 +377,8 @@ export class RedisTokenBucket implements TokenSource {
    */
   async reconfigure(limit: LimitChange): Promise<void> {
     checkObject('limit', limit);
+    const { rate = 1 }: Partial<ContinuousLimit & QuantumLimit> = limit;
+    checkNumber('rate', rate, { above: 0, orInfinity: true });
     await this.#answers.ask(
       () => this.#remote.reconfigure((now) => changedSchedule(now, limit)),
       {},

@@ -35,18 +35,10 @@ export function layBucket(
   bucket: Omit<NewBucket, 'kind' | 'region' | 'stats'>,
 ): void {
   const { schedule, nowUs, initial, kernel } = bucket;
-  const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = schedule;
+  const { pace, burst, ticksPerToken, fillTicks } = schedule;
   const { engine } = openBuckets(place.region, kernel);
-  const failure = engine.createBucket(
-    place.offset,
-    nowUs,
-    rate,
-    burst,
-    ticksPerToken,
-    ticksPerMicro,
-    fillTicks,
-    initial,
-  );
+  const limit = [pace, burst, ticksPerToken, fillTicks] as const;
+  const failure = engine.createBucket(place.offset, nowUs, ...limit, initial);
   if (failure < 0) fail(failure);
 }
 

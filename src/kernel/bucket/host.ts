@@ -1,18 +1,22 @@
 import { HandleError, RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { RECORD_COUNT } from '../../memory/layout.ts';
+import { RECORD_COUNT, SLOT_COUNT } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { buckets as build } from '../build/modules.ts';
 import { Counters } from '../counters.ts';
 import { EngineModule, type Opened } from '../open.ts';
+import { type CompositeEngine, NOTES } from './composite-engine.ts';
 import {
   BUSY,
   type BucketKernel,
-  type BucketReceipt,
+  CROWDED,
+  DAMAGED,
+  type DueInstant,
   type LimiterStats,
   NEVER,
   type Outcome,
+  type WordPromise,
   type WordReceipt,
 } from './kernel.ts';
 import { liveRecord } from './record.ts';
@@ -31,15 +35,14 @@ export interface EngineResults {
   outcomeFullUs(): number;
 }
 
-/** The engine's operations on a bucket's cell. Results below {@link NEVER} are failures. */
-export interface BucketEngine extends EngineResults {
+/** The engine's operations on the cells of buckets. Results below {@link NEVER} are failures. */
+export interface BucketEngine extends EngineResults, CompositeEngine {
   createBucket(
     cell: number,
     nowUs: number,
-    rate: number,
+    pace: number,
     burst: number,
     ticksPerToken: number,
-    ticksPerMicro: number,
     fillTicks: number,
     initial: number,
   ): number;
@@ -54,15 +57,42 @@ export interface BucketEngine extends EngineResults {
   reconfigure(
     cell: number,
     nowUs: number,
-    rate: number,
+    pace: number,
     burst: number,
     ticksPerToken: number,
-    ticksPerMicro: number,
     fillTicks: number,
   ): number;
   /** The reason for the last failure. */
   failure(): number;
-  receiptGeneration(): number;
+  charge(cell: number, nowUs: number, tokens: number): number;
+  /** Leaves the index of the last admission's token. */
+  findPromise(): void;
+  promiseGeneration(): number;
+  promiseLimit(): number;
+  indexLow(): number;
+  indexHigh(): number;
+  fractionLow(): number;
+  fractionHigh(): number;
+  /** NaN after a failure. */
+  dueUs(
+    cell: number,
+    tokenLow: number,
+    tokenHigh: number,
+    fractionLow: number,
+    fractionHigh: number,
+  ): number;
+  liveGeneration(): number;
+  liveSinceUs(): number;
+  cancelMoved(
+    cell: number,
+    limit: number,
+    tokenLow: number,
+    tokenHigh: number,
+    fractionLow: number,
+    fractionHigh: number,
+    costLow: number,
+    costHigh: number,
+  ): number;
   /** Lets the next call read its record anew. */
   forget(): void;
 }
@@ -126,13 +156,47 @@ export class HostedBucket implements BucketKernel {
     return taken;
   }
 
-  returnTokens(nowUs: number, tokens: number): void {
-    const failure = this.#engine.returnTokens(this.#cell, nowUs, tokens);
-    if (failure < 0) fail(failure);
+  charge(nowUs: number, tokens: number): number {
+    const wait = this.#engine.charge(this.#cell, nowUs, tokens);
+    if (wait < NEVER) fail(wait);
+    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.lostRaces);
+    return wait;
   }
 
-  receipt(): BucketReceipt {
-    return { ...readReceipt(this.#engine), generation: this.#engine.receiptGeneration() };
+  returnTokens(nowUs: number, tokens: number): boolean {
+    const moved = this.#engine.returnTokens(this.#cell, nowUs, tokens);
+    if (moved < 0) fail(moved);
+    return moved === 1;
+  }
+
+  receipt(): WordReceipt {
+    return readReceipt(this.#engine);
+  }
+
+  promise(): WordPromise {
+    const engine = this.#engine;
+    engine.findPromise();
+    return {
+      generation: engine.promiseGeneration(),
+      limit: engine.promiseLimit(),
+      low: engine.indexLow(),
+      high: engine.indexHigh(),
+      fractionLow: engine.fractionLow(),
+      fractionHigh: engine.fractionHigh(),
+    };
+  }
+
+  due({ low, high, fractionLow, fractionHigh }: WordPromise): DueInstant {
+    const engine = this.#engine;
+    const dueUs = engine.dueUs(this.#cell, low, high, fractionLow, fractionHigh);
+    if (Number.isNaN(dueUs)) fail(DAMAGED);
+    return { dueUs, generation: engine.liveGeneration(), sinceUs: engine.liveSinceUs() };
+  }
+
+  cancelMoved(promise: WordPromise, { costLow, costHigh }: WordReceipt): boolean {
+    const { limit, low, high, fractionLow, fractionHigh } = promise;
+    const at = [this.#cell, limit, low, high, fractionLow, fractionHigh] as const;
+    return this.#engine.cancelMoved(...at, costLow, costHigh) !== 0;
   }
 
   cancel({ low, high, costLow, costHigh }: WordReceipt): boolean {
@@ -161,16 +225,9 @@ export class HostedBucket implements BucketKernel {
   }
 
   reconfigure(nowUs: number, next: Schedule): void {
-    const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = next;
-    const failure = this.#engine.reconfigure(
-      this.#cell,
-      nowUs,
-      rate,
-      burst,
-      ticksPerToken,
-      ticksPerMicro,
-      fillTicks,
-    );
+    const { pace, burst, ticksPerToken, fillTicks } = next;
+    const limit = [pace, burst, ticksPerToken, fillTicks] as const;
+    const failure = this.#engine.reconfigure(this.#cell, nowUs, ...limit);
     if (failure < 0) fail(failure);
   }
 
@@ -187,10 +244,19 @@ export function fail(failure: number): never {
       `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
     );
   }
+  if (failure === CROWDED) {
+    throw new RateLimitError(
+      'ERR_BUCKET_BUSY',
+      `all ${SLOT_COUNT} slots are held, by calls under way or by terminated threads`,
+    );
+  }
   throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
 }
 
-const buckets = new EngineModule<BucketEngine>(build);
+/** What the module imports beside its memory. */
+export const BUCKET_IMPORTS = { 'composite-notes': NOTES };
+
+const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);
 
 /** The engine for the buckets of a region. */
 export function openBuckets(region: Region, asked: KernelName | undefined): Opened<BucketEngine> {

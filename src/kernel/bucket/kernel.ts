@@ -10,6 +10,10 @@ export const NEVER = -2;
 export const DAMAGED = -3;
 /** All configuration records are claimed. */
 export const BUSY = -4;
+/** The record to replace is no longer live. */
+export const SUPERSEDED = -6;
+/** All slots of a composite bucket are held. */
+export const CROWDED = -7;
 
 /** Counts kept by a limiter with `stats: true`, over all threads since its creation. */
 export interface LimiterStats {
@@ -33,6 +37,8 @@ export interface LimiterStats {
 export interface TokenKernel {
   /** Microseconds from `nowUs` to wait before acting (0 is now), {@link LATER} or {@link NEVER}. */
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number;
+  /** Takes any number of tokens; microseconds until the debt is paid, {@link LATER} if too long. */
+  charge(nowUs: number, tokens: number): number;
   /** `acquire` without a wait; also returns the bucket's state at its instant. */
   decide(nowUs: number, tokens: number): Outcome;
   /** Takes all whole tokens, at most `tokens`. */
@@ -54,17 +60,49 @@ export interface TokenKernel {
 /** A bucket with its own word. */
 export interface BucketKernel extends TokenKernel {
   readonly name: KernelName;
-  /** {@link TokenKernel.receipt}; its generation is valid only if the call had to wait. */
-  receipt(): BucketReceipt;
+  /** {@link TokenKernel.returnTokens}; true if callers that wait have moved up. */
+  returnTokens(nowUs: number, tokens: number): boolean;
+  /** Identifies the tokens of this thread's last `acquire`, which has to wait for them. */
+  promise(): BucketPromise;
+  /** When tokens are due under the current limit: see {@link DueInstant}. */
+  due(promise: BucketPromise): DueInstant;
+  /** {@link TokenKernel.cancel} for a promise that returned tokens have moved. */
+  cancelMoved(promise: BucketPromise, receipt: Receipt): boolean;
   /** Puts a new limit in force. Keeps the number of tokens, or the debt. */
   reconfigure(nowUs: number, next: Schedule): void;
   /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
 }
 
-/** The outcome of one `acquire`, computed from a single word. */
-export interface Outcome {
-  readonly allowed: boolean;
+/** A place in a bucket's queue. */
+export interface BucketPromise {
+  /** The generation of the record that admitted it, and of that record's limit. */
+  readonly generation: number;
+  readonly limit: number;
+}
+
+/** The index of a token, as four 32-bit numbers. */
+export interface TokenIndex {
+  readonly low: number;
+  readonly high: number;
+  readonly fractionLow: number;
+  readonly fractionHigh: number;
+}
+
+/** The place in the queue of a bucket with one limit: the index of its last token. */
+export interface WordPromise extends BucketPromise, TokenIndex {}
+
+/** When the tokens of a promise are due, in microseconds. */
+export interface DueInstant {
+  /** Infinity while the bucket is paused. */
+  readonly dueUs: number;
+  /** The live record: its generation, and when it went live. */
+  readonly generation: number;
+  readonly sinceUs: number;
+}
+
+/** The state of a limit after one `acquire`. */
+export interface LimitOutcome {
   readonly burst: number;
   /** Tokens left, fractions included. */
   readonly balance: number;
@@ -72,6 +110,13 @@ export interface Outcome {
   readonly retryUs: number;
   /** Microseconds until the bucket is full. */
   readonly fullUs: number;
+}
+
+/** The outcome of one `acquire`, computed from a single word. */
+export interface Outcome extends LimitOutcome {
+  readonly allowed: boolean;
+  /** The state of each limit, if there are several. */
+  readonly limits?: readonly LimitOutcome[];
 }
 
 /** Identifies an acquisition to the kernel that made it. */
@@ -83,10 +128,4 @@ export interface WordReceipt {
   readonly high: number;
   readonly costLow: number;
   readonly costHigh: number;
-}
-
-/** The receipt of a bucket with its own word. */
-export interface BucketReceipt extends WordReceipt {
-  /** The generation of the limit in force at the acquisition. */
-  readonly generation: number;
 }

@@ -1,20 +1,14 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
-import {
-  BUCKET,
-  CELL,
-  INDEX_BITS,
-  RECORD,
-  RECORD_COUNT,
-  recordOffset,
-} from '../../memory/layout.ts';
-import { MAX_ORIGIN_TICKS, ORIGIN_PLACES, ORIGIN_STEP_US } from '../constants.ts';
-import { isSound, type Schedule } from './schedule.ts';
+import { BUCKET, CELL, INDEX_BITS, RECORD, recordOffset } from '../../memory/layout.ts';
+import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
 
 /** A configuration record: a schedule, and the clock instant from which the word counts ticks. */
 export interface ConfigRecord {
   /** Different for each record that a cell ever had; 0 while the record is being written. */
   readonly generation: number;
+  /** The generation with which its limit came into force. */
+  readonly limit: number;
   readonly schedule: Schedule;
   readonly originUs: number;
 }
@@ -22,16 +16,6 @@ export interface ConfigRecord {
 /** A record and its place in the cell. */
 export interface PlacedRecord extends ConfigRecord {
   readonly index: number;
-}
-
-/**
- * How far a record's origin lies before its change. It varies by generation, so that a word rarely
- * recurs under another record of its index: an exchange that expects the word expects the record.
- */
-export function offsetOf({ fillTicks, ticksPerMicro }: Schedule, generation: number): number {
-  if (fillTicks === 0) return (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
-  const places = Math.min(ORIGIN_PLACES, Math.max(1, Math.floor(MAX_ORIGIN_TICKS / fillTicks)));
-  return (generation % places) * (fillTicks / ticksPerMicro);
 }
 
 /**
@@ -55,7 +39,7 @@ export function tokensOf({ ticksPerToken, burst }: Schedule, ticks: number): num
 
 /** Microseconds until a bucket that holds `held` ticks holds `wanted`. */
 export function untilHeld(
-  record: ConfigRecord,
+  record: Pick<ConfigRecord, 'schedule' | 'originUs'>,
   nowUs: number,
   held: number,
   wanted: number,
@@ -71,25 +55,27 @@ export function untilHeld(
 }
 
 /** Reads a record; undefined if it is invalid or being written. */
-function readRecord(place: CellPlace, index: number): PlacedRecord | undefined {
-  const { i32, i64, f64 } = place.region;
+export function readRecord(
+  place: Omit<CellPlace, 'bytes'>,
+  index: number,
+): PlacedRecord | undefined {
+  const { i32, f64 } = place.region;
   const at = recordOffset(place.offset, index);
   const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
   const generation = Atomics.load(i32, (at + RECORD.generation) >> 2);
-  const schedule: Schedule = {
-    rate: float(RECORD.rate),
-    burst: float(RECORD.burst),
-    ticksPerToken: float(RECORD.ticksPerToken),
-    ticksPerMicro: float(RECORD.ticksPerMicro),
-    capTicks: i64[(at + RECORD.capTicks) >> 3] ?? 0n,
-    fillTicks: float(RECORD.fillTicks),
-  };
+  const schedule = scheduleFrom(
+    float(RECORD.pace),
+    float(RECORD.burst),
+    float(RECORD.ticksPerToken),
+    float(RECORD.fillTicks),
+  );
   const originUs = float(RECORD.originUs);
+  const limit = Atomics.load(i32, (place.offset + BUCKET.limits + 4 * index) >> 2);
   const settled = Atomics.load(i32, (at + RECORD.generation) >> 2) === generation;
   if (generation === 0 || !settled || !isSound(schedule) || !Number.isFinite(originUs)) {
     return undefined;
   }
-  return { generation, schedule, originUs, index };
+  return { generation, limit, schedule, originUs, index };
 }
 
 /** The word, and the record that it names. */
@@ -116,28 +102,6 @@ export function liveRecord(place: CellPlace): LiveRecord {
   }
 }
 
-/** The record of a generation; undefined if its place was reused. */
-export function recordOf(place: CellPlace, generation: number): PlacedRecord | undefined {
-  for (let index = 0; index < RECORD_COUNT; index++) {
-    const at = (recordOffset(place.offset, index) + RECORD.generation) >> 2;
-    if (Atomics.load(place.region.i32, at) !== generation) continue;
-    const record = readRecord(place, index);
-    return record?.generation === generation ? record : undefined;
-  }
-  return undefined;
-}
-
-/** The generation that a record replaced; undefined if the record's place was reused. */
-export function generationBefore(
-  { region, offset }: CellPlace,
-  { index, generation }: PlacedRecord,
-): number | undefined {
-  const before = Atomics.load(region.i32, (offset + BUCKET.before + 4 * index) >> 2);
-  // Written after the generation, so it belongs to this record if the generation is unchanged.
-  const at = (recordOffset(offset, index) + RECORD.generation) >> 2;
-  return Atomics.load(region.i32, at) === generation ? before : undefined;
-}
-
 /**
  * Watches a limit without loading the bucket's contended word. A record repeats its generation as
  * its tenure, which a reconfiguration clears first: while it is set, the limit is in force.
@@ -147,6 +111,8 @@ export class Tenure {
   readonly #i32: Int32Array<SharedArrayBuffer>;
   #at = 0;
   #generation = 0;
+  /** The generation with which the watched limit came into force. */
+  #limit = 0;
 
   constructor(place: CellPlace) {
     this.#place = place;
@@ -156,9 +122,13 @@ export class Tenure {
 
   /** Watches the current limit. */
   renew(): void {
-    const { index, generation } = liveRecord(this.#place);
+    this.#watch(liveRecord(this.#place));
+  }
+
+  #watch({ index, generation, limit }: LiveRecord): void {
     this.#at = (recordOffset(this.#place.offset, index) + RECORD.tenure) >> 2;
     this.#generation = generation;
+    this.#limit = limit;
   }
 
   /** Whether the limit is known to be in force, without loading the word. */
@@ -166,8 +136,14 @@ export class Tenure {
     return this.#i32[this.#at] === this.#generation;
   }
 
-  /** Whether the limit is in force although a reconfiguration has begun, which may never finish. */
-  get endures(): boolean {
-    return liveRecord(this.#place).generation === this.#generation;
+  /**
+   * Whether the limit is in force although {@link holds} does not know: in another record, or in
+   * this one because a reconfiguration has begun, which may never finish.
+   */
+  endures(): boolean {
+    const live = liveRecord(this.#place);
+    if (live.limit !== this.#limit) return false;
+    this.#watch(live);
+    return true;
   }
 }

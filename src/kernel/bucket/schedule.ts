@@ -3,7 +3,7 @@ import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from '../constants.ts';
 
 const MICROS_PER_SECOND = 1e6;
 /** Quantum buckets may use coarser ticks, so that one long interval stays an exact double. */
-const MAX_FILL_TICKS = 2 ** 50;
+export const MAX_FILL_TICKS = 2 ** 50;
 
 const MIN_RATE = 1e-6;
 const MAX_RATE = 4e9;
@@ -13,18 +13,20 @@ const MAX_RATE = 4e9;
  * whole number of ticks and costs are exact.
  */
 export interface Schedule {
-  /** Tokens per second, as configured. */
+  /** Tokens per second, as configured; 0 while paused. */
   readonly rate: number;
   /** The most tokens that the bucket holds. */
   readonly burst: number;
   /** A whole number; 0 means unlimited. */
   readonly ticksPerToken: number;
-  /** Close to 4096, unless a token is only a few ticks. */
+  /** Close to 4096, unless a token is only a few ticks; 0 while paused. */
   readonly ticksPerMicro: number;
   /** `burst` in ticks: exact for whole tokens, otherwise rounded up. */
   readonly capTicks: bigint;
   /** Ticks from one fill to the next; 0 means continuous. */
   readonly fillTicks: number;
+  /** The rate or, if tokens arrive in fills, the microseconds between them. */
+  readonly pace: number;
 }
 
 /** `tokens * ticksPerToken` in ticks: exact for whole tokens, otherwise rounded by `round`. */
@@ -40,10 +42,18 @@ export function ticksOf(
   return BigInt(whole) * BigInt(ticksPerToken) + BigInt(round((tokens - whole) * ticksPerToken));
 }
 
-/** Rounds towards fewer tokens, also in debt: a reconfiguration never creates tokens. */
-export function floorDivide(a: bigint, b: bigint): bigint {
-  const quotient = a / b;
-  return a % b < 0n ? quotient - 1n : quotient;
+/** The largest burst at the rate of a schedule: 4.4 years' worth of tokens. */
+export function largestBurst({ ticksPerToken }: Schedule): number {
+  return Math.floor(MAX_SPAN_TICKS / ticksPerToken);
+}
+
+function tokenTicks(rate: number): number {
+  return Math.round((TICKS_PER_MICRO * MICROS_PER_SECOND) / rate);
+}
+
+/** The ticks of a token while none arrive: those before the pause, or as many as the burst allows. */
+function pausedTicks(burst: number, before: number): number {
+  return before || Math.max(1, Math.min(tokenTicks(1), Math.floor(MAX_SPAN_TICKS / burst)));
 }
 
 function capTicks(burst: number, ticksPerToken: number, rate: number): bigint {
@@ -67,29 +77,40 @@ function unlimited(burst: number): Schedule {
     ticksPerMicro: TICKS_PER_MICRO,
     capTicks: 0n,
     fillTicks: 0,
+    pace: Number.POSITIVE_INFINITY,
   };
 }
 
+/** Ticks per microsecond. */
+function speedOf(pace: number, ticksPerToken: number, fillTicks: number): number {
+  if (fillTicks !== 0) return fillTicks / pace;
+  return ticksPerToken === 0 ? TICKS_PER_MICRO : (ticksPerToken * pace) / MICROS_PER_SECOND;
+}
+
 /**
- * A schedule whose tokens arrive continuously.
+ * A schedule whose tokens arrive continuously; none arrive at rate 0. Then `ticksPerToken` tells in
+ * which ticks the bucket goes on counting.
  *
- * @throws RangeError, TypeError if the rate is not Infinity or 1e-6 to 4e9, or if the burst is not
- * greater than 0 or takes more than 4.4 years to fill.
+ * @throws RangeError, TypeError if the rate is not 0, Infinity or 1e-6 to 4e9, or if the burst is
+ * not greater than 0 or takes more than 4.4 years to fill.
  */
-export function continuous(rate: number, burst: number): Schedule {
-  checkNumber('rate', rate, { min: MIN_RATE, max: MAX_RATE, orInfinity: true });
+export function continuous(rate: number, burst: number, ticksPerToken = 0): Schedule {
+  checkNumber('rate', rate, { min: rate === 0 ? 0 : MIN_RATE, max: MAX_RATE, orInfinity: true });
   if (rate === Number.POSITIVE_INFINITY) {
     return unlimited(checkNumber('burst', burst, { above: 0, orInfinity: true }));
   }
   checkNumber('burst', burst, { above: 0 });
-  const ticksPerToken = Math.round((TICKS_PER_MICRO * MICROS_PER_SECOND) / rate);
+  // -0 becomes 0.
+  const pace = rate + 0;
+  const ticks = pace === 0 ? pausedTicks(burst, ticksPerToken) : tokenTicks(pace);
   return {
-    rate,
+    rate: pace,
     burst,
-    ticksPerToken,
-    ticksPerMicro: (ticksPerToken * rate) / MICROS_PER_SECOND,
-    capTicks: capTicks(burst, ticksPerToken, rate),
+    ticksPerToken: ticks,
+    ticksPerMicro: speedOf(pace, ticks, 0),
+    capTicks: capTicks(burst, ticks, pace),
     fillTicks: 0,
+    pace,
   };
 }
 
@@ -113,22 +134,43 @@ export function perInterval(quantum: number, fillIntervalMs: number, burst: numb
     rate,
     burst,
     ticksPerToken,
-    ticksPerMicro: fillTicks / intervalMicros,
+    ticksPerMicro: speedOf(intervalMicros, ticksPerToken, fillTicks),
     capTicks: capTicks(burst, ticksPerToken, rate),
     fillTicks,
+    pace: intervalMicros,
   };
 }
 
-/** Whether a schedule read from shared memory is valid: no NaN, and no value that overflows. */
+/** The schedule that the numbers of a record determine; they may be invalid. */
+export function scheduleFrom(
+  pace: number,
+  burst: number,
+  ticksPerToken: number,
+  fillTicks: number,
+): Schedule {
+  const cap = burst * ticksPerToken;
+  const fits = ticksPerToken === 0 || (burst > 0 && cap > 0 && cap <= MAX_SPAN_TICKS);
+  return {
+    rate: fillTicks === 0 ? pace : (fillTicks / ticksPerToken / pace) * MICROS_PER_SECOND,
+    burst,
+    ticksPerToken,
+    ticksPerMicro: speedOf(pace, ticksPerToken, fillTicks),
+    capTicks: fits ? ticksOf(burst, ticksPerToken, Math.ceil) : -1n,
+    fillTicks,
+    pace,
+  };
+}
+
+/** Whether a schedule read from elsewhere is valid: no NaN, and no value that overflows. */
 export function isSound(schedule: Schedule): boolean {
   const { rate, burst, ticksPerToken, ticksPerMicro, capTicks: cap, fillTicks } = schedule;
   return (
-    rate > 0 &&
+    (rate > 0 ? ticksPerMicro > 0 : rate === 0 && ticksPerMicro === 0) &&
+    ticksPerMicro <= 2 * TICKS_PER_MICRO &&
     burst > 0 &&
+    (burst < Number.POSITIVE_INFINITY || ticksPerToken === 0) &&
     Number.isSafeInteger(ticksPerToken) &&
     ticksPerToken >= 0 &&
-    ticksPerMicro > 0 &&
-    ticksPerMicro <= 2 * TICKS_PER_MICRO &&
     cap >= 0n &&
     cap <= BigInt(MAX_SPAN_TICKS) &&
     Number.isSafeInteger(fillTicks) &&

@@ -1,31 +1,88 @@
-// Builds the engine, first in every build: each module as base64 WebAssembly and as JavaScript, in
-// one TypeScript file that loads synchronously and without file access.
+// Builds the engine, first in every build: each module as hexadecimal WebAssembly and as JavaScript,
+// in one TypeScript file that loads synchronously and without file access.
 //
-// The explorer gets the modules with imported accesses, in dist/test/explorer.
+// The explorer gets the modules with imported accesses, in dist/test/explorer. Compiling takes most
+// of a build's time, so the outputs are kept until a source or a compiler changes.
 
-import { mkdir, writeFile } from 'node:fs/promises';
-import { compile, javascriptOf, NO_MEMORY, OWN_MEMORY, SHARED_MEMORY } from './compile.mjs';
+import { createHash } from 'node:crypto';
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import {
+  compile,
+  constantsSource,
+  javascriptOf,
+  NO_MEMORY,
+  OWN_MEMORY,
+  SHARED_MEMORY,
+} from './compile.mjs';
 
-const EXPLORED = new URL('../../../dist/test/explorer/', import.meta.url);
+const ROOT = new URL('../../../', import.meta.url);
+const ENGINE = new URL('../engine/', import.meta.url);
+const EXPLORED = new URL('dist/test/explorer/', ROOT);
+/** Emptied by `npm ci`; not here, as another build may be at work in it. */
+const CACHE = new URL('node_modules/.cache/zerotime-engine/', ROOT);
+const TYPESCRIPT = 'modules.ts';
+const COMPILERS = ['assemblyscript', 'binaryen', 'esbuild'];
 
 /** One module for each entry point of the engine, so that unused parts are not loaded. */
 const MODULES = [
   { entry: 'buckets', memory: SHARED_MEMORY },
   { entry: 'window', memory: SHARED_MEMORY },
   { entry: 'keyed', memory: SHARED_MEMORY },
+  { entry: 'semaphores', memory: SHARED_MEMORY },
   { entry: 'siphash', memory: OWN_MEMORY },
 ];
 
-await mkdir(EXPLORED, { recursive: true });
-let text = '// @ts-nocheck: written by build.mjs.\n';
-for (const { entry, memory } of MODULES) {
-  const binary = await compile(entry, memory);
-  const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
-  text +=
-    `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
-    `export const ${entry}: { readonly wasm: string; readonly instantiate: (imports: object) => unknown } = {\n` +
-    `  wasm: '${Buffer.from(binary).toString('base64')}',\n` +
-    `  instantiate: ${await javascriptOf(imported)},\n};\n`;
-  if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, EXPLORED), imported);
+/** A hash of everything that the outputs are made from. */
+async function fingerprint() {
+  const hash = createHash('sha256').update(await constantsSource());
+  const sources = (await readdir(ENGINE)).sort().map((name) => new URL(name, ENGINE));
+  const builders = ['build.mjs', 'compile.mjs'].map((name) => new URL(name, import.meta.url));
+  const compilers = COMPILERS.map((name) => new URL(`node_modules/${name}/package.json`, ROOT));
+  for (const file of [...sources, ...builders, ...compilers]) {
+    hash.update(`${file.href.slice(ROOT.href.length)}\n`).update(await readFile(file));
+  }
+  return hash.digest('hex').slice(0, 32);
 }
-await writeFile(new URL('modules.ts', import.meta.url), text);
+
+async function compileAll(folder) {
+  let text = '// @ts-nocheck: written by build.mjs.\n';
+  for (const { entry, memory } of MODULES) {
+    const binary = await compile(entry, memory);
+    const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
+    text +=
+      `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
+      `export const ${entry}: { readonly wasm: string; readonly instantiate: (imports: object) => unknown } = {\n` +
+      `  wasm: '${Buffer.from(binary).toString('hex')}',\n` +
+      `  instantiate: ${await javascriptOf(imported)},\n};\n`;
+    if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
+  }
+  await writeFile(new URL(TYPESCRIPT, folder), text);
+}
+
+const kept = new URL(`${await fingerprint()}/`, CACHE);
+const isKept = await readdir(kept).then(
+  () => true,
+  () => false,
+);
+if (!isKept) {
+  await mkdir(CACHE, { recursive: true });
+  const folder = await mkdtemp(fileURLToPath(new URL('new-', CACHE)));
+  await compileAll(pathToFileURL(`${folder}/`));
+  // Another build may have been faster; its outputs are the same.
+  await rename(folder, kept).catch(() => rm(folder, { recursive: true }));
+}
+await mkdir(EXPLORED, { recursive: true });
+for (const name of await readdir(kept)) {
+  const to = name === TYPESCRIPT ? new URL(name, import.meta.url) : new URL(name, EXPLORED);
+  await copyFile(new URL(name, kept), to);
+}

@@ -15,21 +15,35 @@ const CONSTANTS = 'engine/constants.ts';
 /** Declares all functions that access shared memory. */
 const ACCESSES = 'engine/accesses.ts';
 
+/** Off where wasm2js translates, which does not know them. */
+const WITHOUT_NEW = ['nontrapping-f2i', 'bulk-memory', 'sign-extension'].flatMap((name) => [
+  '--disable',
+  name,
+]);
+
 /** Imports the limiter's memory. */
-export const SHARED_MEMORY = [
-  ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
-  ...['--enable', 'threads'],
-];
-/** No memory: each access is imported. Features that wasm2js cannot translate are off. */
-export const NO_MEMORY = [
-  ...['--initialMemory', '0', '--maximumMemory', '0', '--noExportMemory'],
-  ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
-];
+export const SHARED_MEMORY = {
+  asc: [
+    ...['-O1', '--importMemory', '--sharedMemory', '--enable', 'threads'],
+    ...['--initialMemory', '1', '--maximumMemory', '65536'],
+  ],
+  features: ['threads', 'nontrapping-float-to-int', 'bulk-memory', 'sign-ext', 'mutable-globals'],
+};
+/** No memory: each access is imported. Small, because JavaScript engines inline by themselves. */
+export const NO_MEMORY = {
+  asc: [
+    ...['-Os', '--converge', ...WITHOUT_NEW],
+    ...['--initialMemory', '0', '--maximumMemory', '0', '--noExportMemory'],
+  ],
+};
 /** One page of memory, owned by the module. */
-export const OWN_MEMORY = [
-  ...['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'],
-  ...['--disable', 'nontrapping-f2i', '--disable', 'bulk-memory', '--disable', 'sign-extension'],
-];
+export const OWN_MEMORY = {
+  asc: [
+    ...['-O1', ...WITHOUT_NEW],
+    ...['--initialMemory', '1', '--maximumMemory', '1', '--memoryBase', '65536'],
+  ],
+  features: ['mutable-globals'],
+};
 
 /** Files of plain constants. They must not import anything at run time. */
 const SHARED = ['../../memory/layout.ts', '../constants.ts', '../bucket/kernel.ts'];
@@ -77,6 +91,9 @@ function declared(source) {
   return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
 }
 
+/** Small and called for every decision: WebAssembly engines do not inline calls, wasm-opt few. */
+const INLINED = /^(?=export function (decision|ticksOfWait)\()/gm;
+
 let constants;
 async function readSource(name, memory) {
   constants ??= await constantsSource();
@@ -91,11 +108,14 @@ export async function compile(entry, memory, rewrite = (source) => source) {
   const { error, stderr } = await asc.main(
     [
       `engine/${entry}.ts`,
-      ...['--outFile', 'engine.wasm', '-O3', '--converge', '--noAssert', '--runtime', 'stub'],
-      ...memory,
+      ...['--outFile', 'engine.wasm', '--noAssert', '--runtime', 'stub'],
+      ...memory.asc,
     ],
     {
-      readFile: async (name) => rewrite(await readSource(name, memory), name),
+      readFile: async (name) => {
+        const text = rewrite(await readSource(name, memory), name);
+        return memory === NO_MEMORY ? text : text?.replace(INLINED, '@inline ');
+      },
       writeFile: (name, contents) => {
         if (name === 'engine.wasm') binary = contents;
       },
@@ -103,17 +123,21 @@ export async function compile(entry, memory, rewrite = (source) => source) {
     },
   );
   if (error !== null) throw new Error(`engine/${entry}.ts does not compile:\n${stderr}`);
-  return binary;
+  if (memory.features === undefined) return binary;
+  // Inlines less than asc would with -O3: a smaller binary that is as fast.
+  const features = memory.features.map((name) => `--enable-${name}`);
+  return binaryen('wasm-opt', binary, '-O3', '--mvp-features', ...features);
 }
 
-async function wasm2js(binary) {
-  const tool = fileURLToPath(new URL('bin/wasm2js', import.meta.resolve('binaryen')));
+/** Runs a tool of binaryen on a binary. */
+async function binaryen(name, binary, ...options) {
+  const tool = fileURLToPath(new URL(`bin/${name}`, import.meta.resolve('binaryen')));
   const folder = await mkdtemp(join(tmpdir(), 'zerotime-'));
   try {
-    const [from, to] = [join(folder, 'engine.wasm'), join(folder, 'engine.js')];
+    const [from, to] = [join(folder, 'from.wasm'), join(folder, 'to')];
     await writeFile(from, binary);
-    await promisify(execFile)(process.execPath, [tool, from, '-O3', '-o', to]);
-    return await readFile(to, 'utf8');
+    await promisify(execFile)(process.execPath, [tool, from, ...options, '-o', to]);
+    return await readFile(to);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -124,7 +148,7 @@ async function wasm2js(binary) {
  * two numbers; the high half of a result is passed through `env.getTempRet0`.
  */
 export async function javascriptOf(binary) {
-  const module = await wasm2js(binary);
+  const module = (await binaryen('wasm2js', binary, '-Oz')).toString();
   const [body] = /^function asmFunc[\s\S]*?^}$/m.exec(module) ?? [];
   if (body === undefined) throw new Error('wasm2js has changed the form of its output');
   const hasMemory = /HEAP\w+\[/.test(body);

@@ -39,6 +39,17 @@ export function and32(at: usize, mask: i32): void {
   atomic.and<i32>(at, mask);
 }
 
+// Atomic in order, but the halves may come from different writes: for what is compared with a word
+// that is loaded before and after.
+
+export function peek64(at: usize): i64 {
+  return atomic.load<i64>(at);
+}
+
+export function peekF64(at: usize): f64 {
+  return reinterpret<f64>(atomic.load<i64>(at));
+}
+
 // Plain: for records, which no thread writes while they are live, and for words that are reloaded
 // before they are relied on.
 

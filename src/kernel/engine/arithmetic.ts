@@ -13,30 +13,61 @@ export function isWhole(value: f64): bool {
   return value >= 0 && value <= MAX_SAFE && floor(value) == value;
 }
 
-/** a * b / c, rounded down and clamped to [-most, most]. 0 <= b < 2^53 and 1 <= c < 2^53. */
-export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
-  const magnitude: u64 = a < 0 ? -a : a;
-  // The product in 128 bits, from 32-bit halves.
-  const low: u64 = (magnitude & 0xffffffff) * (b & 0xffffffff);
-  const middle: u64 = (magnitude >> 32) * (b & 0xffffffff) + (low >> 32);
-  const cross: u64 = (magnitude & 0xffffffff) * (b >> 32) + (middle & 0xffffffff);
-  const high: u64 = (magnitude >> 32) * (b >> 32) + (middle >> 32) + (cross >> 32);
-  let rest: u64 = (cross << 32) | (low & 0xffffffff);
-  if (high >= (c as u64)) return a < 0 ? -most : most;
-  // Long division: the remainder stays below 2^53, so it never overflows.
-  let remainder = high;
+// A product of 128 bits.
+let high: u64 = 0;
+let low: u64 = 0;
+
+/** Multiplies by 32-bit halves. */
+function multiply(a: u64, b: u64): void {
+  const bottom: u64 = (a & 0xffffffff) * (b & 0xffffffff);
+  const middle: u64 = (a >> 32) * (b & 0xffffffff) + (bottom >> 32);
+  const cross: u64 = (a & 0xffffffff) * (b >> 32) + (middle & 0xffffffff);
+  high = (a >> 32) * (b >> 32) + (middle >> 32) + (cross >> 32);
+  low = (cross << 32) | (bottom & 0xffffffff);
+}
+
+/** The remainder of the last division. */
+let remainder: u64 = 0;
+
+/** Divides 128 bits; `top` < divisor < 2^53. */
+function divide(top: u64, bottom: u64, divisor: u64): u64 {
+  let rest = bottom;
   let quotient: u64 = 0;
+  // Long division: the remainder stays below 2^53, so it never overflows.
+  remainder = top;
   for (let bit = 0; bit < 64; bit++) {
     remainder = (remainder << 1) | (rest >> 63);
     rest <<= 1;
     quotient <<= 1;
-    if (remainder >= (c as u64)) {
-      remainder -= c;
+    if (remainder >= divisor) {
+      remainder -= divisor;
       quotient |= 1;
     }
   }
+  return quotient;
+}
+
+/** a * b / c, rounded down and clamped to [-most, most]. 0 <= b < 2^53 and 1 <= c < 2^53. */
+export function scale(a: i64, b: i64, c: i64, most: i64): i64 {
+  multiply(a < 0 ? -a : a, b);
+  if (high >= (c as u64)) return a < 0 ? -most : most;
+  const quotient = divide(high, low, c);
   if (quotient >= (most as u64)) return a < 0 ? -most : most;
   return a < 0 ? -(quotient as i64) - i64(remainder != 0) : (quotient as i64);
+}
+
+/** part / whole in units of 2^-64, rounded down. 0 <= part < whole < 2^53. */
+export function fractionOf(part: i64, whole: i64): u64 {
+  return divide(part, 0, whole);
+}
+
+/** Less than this many units of 2^-64 is the rounding of {@link fractionOf}. */
+const ROUNDING: u64 = 1 << 56;
+
+/** fraction / 2^64 * whole, rounded up unless that is only rounding of the fraction. */
+export function partOf(fraction: u64, whole: i64): i64 {
+  multiply(fraction, whole);
+  return (high as i64) + i64(low > ROUNDING);
 }
 
 /** More ticks than any bucket can hold. */

@@ -1,5 +1,5 @@
 import { exchange64, load64 } from './accesses';
-import { joined, round, ticksDown } from './arithmetic';
+import { ticksDown } from './arithmetic';
 import {
   BUSY,
   CELL_word,
@@ -8,6 +8,7 @@ import {
   INDEX_MASK,
   MAX_SPAN_TICKS,
   RENEW_TICKS,
+  SUPERSEDED,
 } from './constants';
 import { decision, floored, wholeTokens } from './decision';
 import {
@@ -16,33 +17,26 @@ import {
   fillAt,
   fillTicks,
   nearestTick,
+  ticksOfWait,
   ticksPerMicro,
   ticksPerToken,
   tokensOf,
   untilHeld,
 } from './limit';
-import {
-  beginRaces,
-  leaveCost,
-  leaveGeneration,
-  leaveOutcome,
-  leaveWord,
-  loseRace,
-} from './results';
+import { beginRaces, leaveCost, leaveOutcome, leaveWord, loseRace } from './results';
 import {
   forget,
   generationOf,
   isKnown,
   isLearnt,
   isStill,
-  knownGeneration,
   knownUs,
   knownWord,
   learn,
   readRecord,
   remember,
 } from './record';
-import { renew } from './reconfigure';
+import { bringForward, renew } from './reconfigure';
 
 // The operations on one bucket, as specified by TokenKernel. They return DAMAGED or BUSY where the
 // host throws.
@@ -75,7 +69,7 @@ function begin(): void {
   failed = DAMAGED;
 }
 
-/** The outcome of {@link look}. */
+// The outcomes of {@link look}.
 const SEEN = 0;
 const CHANGED = 1;
 const SENSELESS = 2;
@@ -108,6 +102,15 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
 }
 
 export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
+  return take(cell, nowUs, tokens, maxWaitUs, false);
+}
+
+/** Takes tokens without a maximum, even more than the bucket can hold; LATER beyond 4.4 years. */
+export function charge(cell: usize, nowUs: f64, tokens: f64): f64 {
+  return take(cell, nowUs, tokens, Infinity, true);
+}
+
+function take(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64, isCharge: bool): f64 {
   begin();
   // Runs once, and again for each record that goes live during the call.
   while (true) {
@@ -125,7 +128,8 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
     nowTicks = fillAt(tick) as i64;
     // Computed before the word is loaded: a shorter time from load to exchange loses fewer races.
     const cost = costOf(tokens);
-    const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), MAX_SPAN);
+    const maxWait = ticksOfWait(maxWaitUs);
+    const most = isCharge ? MAX_SPAN_TICKS : capTicks;
     const sinceFill = tick - (nowTicks as f64);
 
     // Guess the word instead of loading it. If another thread has changed it, the exchange returns
@@ -134,7 +138,7 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
     let guessed = true;
     while (isKnown(cell, word)) {
       const zeroTime = floored(word >> INDEX_BITS, nowTicks, capTicks);
-      const wait = decision(zeroTime, nowTicks, capTicks, cost, maxWait, fillTicks, sinceFill);
+      const wait = decision(zeroTime, nowTicks, most, cost, maxWait, fillTicks, sinceFill);
       if (cost == 0 || wait < 0) {
         // Nothing is written. If the word is unchanged, the answer is linearized at this load.
         const again = load64(cell + CELL_word);
@@ -157,7 +161,6 @@ export function acquire(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64): f
         lastTicks = (nowTicks - zeroTime - cost) as f64;
         leaveWord(next);
         leaveCost(cost << INDEX_BITS);
-        leaveGeneration(knownGeneration);
         return wait > 0 ? wait / ticksPerMicro : 0;
       }
       // A guess is as old as this thread's last call, so only a recent one can have lost a race.
@@ -217,23 +220,24 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
   return failed;
 }
 
-/** Returns 0, or the reason for the failure. */
+/** Returns 0, 1 if that moved callers that wait, or the reason for the failure. */
 export function returnTokens(cell: usize, nowUs: f64, tokens: f64): f64 {
   begin();
   while (true) {
     if (!settle(cell, nowUs)) return failed;
+    const amount = ticksDown(tokens, ticksPerToken);
+    if (held < 0 && amount > 0) {
+      const outcome = bringForward(cell, settled, nowUs, tokens);
+      if (outcome == 0) return 1;
+      if (outcome == SUPERSEDED) continue;
+      if (outcome != BUSY) return outcome;
+      // Every record is claimed: return the tokens to later callers, and move nobody.
+      if (!settle(cell, nowUs)) return failed;
+    }
     const word = settled;
-    const next = min(capTicks, held + ticksDown(tokens, ticksPerToken));
+    const next = min(capTicks, held + amount);
     if (exchange64(cell + CELL_word, word, wordOf(nowTicks - next, word)) == word) return 0;
   }
-}
-
-export function cancel(cell: usize, low: i32, high: i32, costLow: i32, costHigh: i32): bool {
-  const word = joined(low, high);
-  const before = word - joined(costLow, costHigh);
-  if (exchange64(cell + CELL_word, word, before) != word) return false;
-  if (isLearnt(cell)) remember(before, knownUs);
-  return true;
 }
 
 /** Tokens in the bucket, negative in debt; NaN after a failure. */

@@ -1,15 +1,27 @@
-// The exports of the module for buckets.
+// The exports of the module for buckets. Those with several limits share all but their operations,
+// so one module is smaller than two; their operations are named after ALL limits.
 
 export {
   acquire,
   balance,
-  cancel,
+  charge,
   decide,
   drain,
   failure,
   returnTokens,
   timeUntil,
 } from './bucket';
+export {
+  balance as balanceAll,
+  drain as drainAll,
+  returnTokens as returnToAll,
+  timeUntil as timeUntilAll,
+} from './composite';
+export { publishLimits } from './composite-change';
+export { beginReconfigure, layLimit, propose } from './composite-proposal';
+export { cancel as cancelAll, dueUs as dueUsOf } from './composite-reservation';
+export { failure as failureOfAll } from './composite-snapshot';
+export { acquire as acquireAll, charge as chargeAll, decide as decideAll } from './composite-take';
 export {
   lostRaces,
   outcomeBalance,
@@ -18,9 +30,19 @@ export {
   outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
-  receiptGeneration,
   receiptHigh,
   receiptLow,
 } from './results';
 export { createBucket, reconfigure } from './reconfigure';
 export { forget } from './record';
+export {
+  cancel,
+  cancelMoved,
+  dueUs,
+  findPromise,
+  liveGeneration,
+  liveSinceUs,
+  promiseGeneration,
+  promiseLimit,
+} from './reservation';
+export { fractionHigh, fractionLow, indexHigh, indexLow } from './token-index';

@@ -1,10 +1,17 @@
 import { exchange64, load64 } from './accesses';
-import { DAMAGED, LATER, NEVER, NO_PLACE, TAG_BITS } from './constants';
+import { DAMAGED, LATER, NEVER, NO_PLACE } from './constants';
 import { decision } from './decision';
 import { BEATEN, commit, leave, NO_ROOM, SENSELESS, take as takeEntry, taken } from './keyed-claim';
-import { floorState, nowTicks, stateAtFirstSight, stateOf, zeroTimeOf } from './keyed-state';
+import {
+  floorState,
+  nowTicks,
+  sinceFill,
+  stateAtFirstSight,
+  stateOf,
+  zeroTimeOf,
+} from './keyed-state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './keyed-table';
-import { capTicks } from './limit';
+import { fillTicks } from './limit';
 import { leaveWord, loseRace } from './results';
 
 // Charges a key's bucket, and creates the bucket if the key has none.
@@ -39,12 +46,16 @@ export function leaveHeld(ticks: i64): void {
   heldTicks = ticks;
 }
 
-/** Ticks to wait for a cost above 0, LATER, NEVER, NO_PLACE or DAMAGED. `only`: a state or ANY. */
-export function chargeKey(cost: i64, maxWait: f64, only: i64): f64 {
-  if (cost > capTicks) return NEVER;
+/**
+ * Ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE or DAMAGED. `only`: a
+ * state or ANY.
+ */
+export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
+  if (cost > most) return NEVER;
   while (true) {
     const entry = find();
-    const wait = entry == NONE ? insert(cost, maxWait) : charge(entry, cost, maxWait, only);
+    const wait =
+      entry == NONE ? insert(cost, maxWait, most) : charge(entry, cost, maxWait, only, most);
     if (wait != AGAIN) return wait;
   }
 }
@@ -56,7 +67,7 @@ function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
   leaveWord(word);
 }
 
-function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
+function charge(entry: usize, cost: i64, maxWait: f64, only: i64, most: i64): f64 {
   const identity = identityOf(entry);
   if (identity == 0) return AGAIN;
   const tag = tagOfOwner(identity);
@@ -67,7 +78,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
       return isLive(state) && identityOf(entry) == identity ? DAMAGED : AGAIN;
     }
     const zeroTime = zeroTimeOf(state);
-    const wait = decision(zeroTime, nowTicks, capTicks, cost, maxWait, 0, 0);
+    const wait = decision(zeroTime, nowTicks, most, cost, maxWait, fillTicks, sinceFill);
     if (wait < 0 || (only != ANY && state != only)) {
       const again = load64(entry + STATE);
       if (again == state) {
@@ -96,7 +107,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64): f64 {
   }
 }
 
-function insert(cost: i64, maxWait: f64): f64 {
+function insert(cost: i64, maxWait: f64, most: i64): f64 {
   const outcome = takeEntry(floorState());
   if (outcome == BEATEN) return AGAIN;
   // Another thread may have given the last place to this key.
@@ -104,8 +115,8 @@ function insert(cost: i64, maxWait: f64): f64 {
   if (outcome == SENSELESS) return DAMAGED;
   const entry = taken;
   const identity = identityOf(entry);
-  const zeroTime = stateAtFirstSight() >> TAG_BITS;
-  const wait = decision(zeroTime, nowTicks, capTicks, cost, maxWait, 0, 0);
+  const zeroTime = zeroTimeOf(stateAtFirstSight());
+  const wait = decision(zeroTime, nowTicks, most, cost, maxWait, fillTicks, sinceFill);
   if (wait < 0) {
     leave(entry);
     heldTicks = nowTicks - zeroTime;

@@ -1,7 +1,8 @@
 import { FIRST_TICKS, LAST_TICKS, TAG_BITS, TAG_MASK } from './constants';
 import { floored } from './decision';
 import { forgotten } from './keyed-claim';
-import { capTicks, nearestTick } from './limit';
+import { mostTicks, originTicks } from './keyed-limits';
+import { capTicks, fillAt, nearestTick } from './limit';
 
 // The state word of a key's bucket, and the instant of the call that reads it.
 
@@ -10,7 +11,10 @@ declare function readClock(): f64;
 
 /** The instant of the call; may be later than the caller's `nowUs`. */
 export let instantUs: f64 = 0;
+/** The tick from which the buckets count: a quantum bucket's last fill. */
 export let nowTicks: i64 = 0;
+/** The time since that fill. */
+export let sinceFill: f64 = 0;
 
 /**
  * Beyond 2^53 ticks (25 days) the product is rounded to a double. It stays monotonic, and its error
@@ -18,21 +22,29 @@ export let nowTicks: i64 = 0;
  */
 export function setInstant(nowUs: f64): void {
   instantUs = nowUs;
-  nowTicks = min(max(nearestTick(nowUs), FIRST_TICKS as f64), LAST_TICKS as f64) as i64;
+  const nearest = nearestTick(nowUs);
+  // NaN counts as a clock that has stepped back as far as possible.
+  const tick =
+    nearest > (FIRST_TICKS as f64) ? min(nearest, LAST_TICKS as f64) : (FIRST_TICKS as f64);
+  const counted = fillAt(tick);
+  sinceFill = tick - counted;
+  nowTicks = counted as i64;
+  // Only a change of the limits moves the origin.
+  if (originTicks != 0) nowTicks = max(min(nowTicks + originTicks, LAST_TICKS), FIRST_TICKS);
 }
 
 export function stateOf(zeroTime: i64, tag: i32): i64 {
   return (zeroTime << TAG_BITS) | (tag as i64);
 }
 
-/** The zero-time of a state at this instant, raised to the floor. */
+/** The zero-time of a state at this instant, raised to the floor of the tier. */
 export function zeroTimeOf(state: i64): i64 {
   return floored(state >> TAG_BITS, nowTicks, capTicks);
 }
 
-/** The highest state of a full bucket, for any owner. */
+/** The highest state of a bucket that is full for every tier, for any owner. */
 export function floorState(): i64 {
-  return stateOf(nowTicks - capTicks, TAG_MASK);
+  return stateOf(nowTicks - mostTicks, TAG_MASK);
 }
 
 /**

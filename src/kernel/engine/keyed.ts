@@ -1,7 +1,6 @@
-import { add64, exchange64, load64 } from './accesses';
-import { joined, round, ticksDown } from './arithmetic';
+import { add64, load64 } from './accesses';
+import { joined, round } from './arithmetic';
 import {
-  CELL_word,
   DAMAGED,
   KEYED_reclaimed,
   KEYED_shared,
@@ -24,45 +23,30 @@ import {
   seenState,
 } from './keyed-charge';
 import { beginClaims, openClaims } from './keyed-claim';
-import {
-  floorState,
-  instantUs,
-  nowTicks,
-  setInstant,
-  stateAtFirstSight,
-  stateOf,
-} from './keyed-state';
-import {
-  countAbove,
-  find,
-  forgetProbes,
-  identityOf,
-  isLive,
-  isOwned,
-  NONE,
-  openTable,
-  probes,
-  seek,
-  STATE,
-  tagOfOwner,
-} from './keyed-table';
+import { openChanges } from './keyed-change';
+import { learnLimit, openLimits, originTicks } from './keyed-limits';
+import { floorState, instantUs, nowTicks, setInstant } from './keyed-state';
+import { countAbove, forgetProbes, openTable, probes, seek } from './keyed-table';
 import {
   burst,
   capTicks,
   costOf,
-  countFrom,
+  originUs,
   ticksPerMicro,
   ticksPerToken,
   tokensOf,
   untilHeld,
 } from './limit';
 import { beginRaces, leaveCost, leaveOutcome, leaveWord } from './results';
-import { isStill, readRecord } from './record';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
 // of one thread. After NO_PLACE, the caller uses the shared bucket.
 
 export { receiptEntry, receiptVersion } from './keyed-charge';
+export { beginChange, publishChange, putLimit } from './keyed-change';
+export { block, charge } from './keyed-debt';
+export { useTier } from './keyed-limits';
+export { cancel, returnTokens, reset } from './keyed-return';
 export {
   lostRaces,
   outcomeBalance,
@@ -78,19 +62,22 @@ export {
 let table: usize = 0;
 let whenFull: i32 = 0;
 
-/** Reads the limit, which never changes, and locates the table; false if the limit is invalid. */
-export function open(cell: usize, entries: i32, full: i32, originUs: f64, patience: i32): bool {
+/** Locates the table and the records of its limits; false if the live one is invalid. */
+export function open(
+  cell: usize,
+  entries: i32,
+  full: i32,
+  records: usize,
+  limits: i32,
+  patience: i32,
+): bool {
   table = cell;
   whenFull = full;
   openTable(cell, entries);
   openClaims(cell, patience);
-  while (true) {
-    const word = load64(cell + CELL_word);
-    const isSound = readRecord(cell, word);
-    if (!isStill(cell, word)) continue;
-    countFrom(originUs);
-    return isSound;
-  }
+  openLimits(cell, records, limits);
+  openChanges(cell);
+  return learnLimit();
 }
 
 /** The most entries that the last call probed. */
@@ -98,11 +85,12 @@ export function longestProbe(): i32 {
   return probes;
 }
 
-function begin(high: u32, low: u32, nowUs: f64): void {
+export function begin(high: u32, low: u32, nowUs: f64): void {
   seek(high, low);
   beginClaims();
   beginRaces();
   forgetProbes();
+  learnLimit();
   setInstant(nowUs);
 }
 
@@ -118,7 +106,7 @@ function lookAnyway(): bool {
   return whenFull != WHEN_FULL_share;
 }
 
-function withoutPlace(): f64 {
+export function withoutPlace(): f64 {
   add64(table + KEYED_shared, 1);
   if (whenFull == WHEN_FULL_share) return NO_PLACE;
   leaveHeld(heldWithoutPlace());
@@ -136,11 +124,14 @@ function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
   leaveWord(0);
   leaveCost(cost << TAG_BITS);
   if (cost == 0) return 0;
-  const span = min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
-  const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), span);
-  const wait = chargeKey(cost, maxWait, ANY);
+  const maxWait = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), longestWait());
+  const wait = chargeKey(cost, maxWait, ANY, capTicks);
   if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
   return wait == NO_PLACE ? withoutPlace() : wait;
+}
+
+export function longestWait(): f64 {
+  return min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
 }
 
 export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
@@ -165,7 +156,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
       taken = wholeTokens(heldTicks, ticksPerToken, most);
       if (taken == 0) return 0;
       // Only from the state that was seen, so that this takes every whole token in the bucket.
-      wait = chargeKey(costOf(taken), 0, seenState);
+      wait = chargeKey(costOf(taken), 0, seenState, capTicks);
     }
     if (wait == NO_PLACE) {
       if (withoutPlace() == NO_PLACE) return NO_PLACE;
@@ -175,47 +166,6 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (wait == DAMAGED) return DAMAGED;
   }
   return 0;
-}
-
-/** Returns 0. Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
-export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
-  begin(high, low, nowUs);
-  const amount = ticksDown(tokens, ticksPerToken);
-  while (true) {
-    const entry = find();
-    if (entry == NONE) return 0;
-    const identity = identityOf(entry);
-    const state = load64(entry + STATE);
-    if (identity == 0 || !isLive(state)) continue;
-    const floor = stateAtFirstSight();
-    if (state <= floor) return 0;
-    const zeroTime = max((state >> TAG_BITS) - amount, floor >> TAG_BITS);
-    if (lower(entry, identity, state, stateOf(zeroTime, tagOfOwner(identity)))) return 0;
-  }
-}
-
-/**
- * Moves a state back if state and owner are unchanged. If the entry is reclaimed between the owner
- * check and the exchange, the exchange fails: the next owner's states have a different tag.
- */
-function lower(entry: usize, identity: i64, from: i64, to: i64): bool {
-  return isOwned(entry, identity) && exchange64(entry + STATE, from, to) == from;
-}
-
-/** Cancels the admission of a receipt; `high` is the high half of the key's hash. */
-export function cancel(
-  entry: i32,
-  high: i32,
-  version: i32,
-  wordLow: i32,
-  wordHigh: i32,
-  costLow: i32,
-  costHigh: i32,
-): bool {
-  const word = joined(wordLow, wordHigh);
-  const cost = joined(costLow, costHigh);
-  if (entry == 0) return cost == 0;
-  return lower((entry as usize) << 3, joined(version, high), word, word - cost);
 }
 
 /** Tokens in the key's bucket, negative in debt; NaN for NO_PLACE. */
@@ -229,8 +179,16 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return lookAnyway() ? untilHeld(nowUs, heldTicks as f64, costOf(tokens) as f64) : NO_PLACE;
 }
 
+/** When the tokens of an admission are due, by the word that it wrote. */
+export function dueUs(wordLow: i32, wordHigh: i32): f64 {
+  learnLimit();
+  const ticks = (joined(wordLow, wordHigh) >> TAG_BITS) - originTicks;
+  return originUs + (ticks as f64) / ticksPerMicro;
+}
+
 /** The number of buckets that are not full. */
 export function entriesInUse(nowUs: f64): i32 {
+  learnLimit();
   setInstant(nowUs);
   return countAbove(floorState());
 }

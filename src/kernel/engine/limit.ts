@@ -1,49 +1,90 @@
 import { isWhole, round, ticksUp } from './arithmetic';
 import {
+  DIGEST_burst,
+  DIGEST_capTicks,
+  DIGEST_originUs,
+  DIGEST_ticksPerMicro,
+  DIGEST_ticksPerToken,
   MAX_SPAN_TICKS,
+  RECORD_arrived,
+  RECORD_arrivedFraction,
   RECORD_burst,
-  RECORD_capTicks,
   RECORD_fillTicks,
   RECORD_originUs,
-  RECORD_ticksPerMicro,
+  RECORD_pace,
   RECORD_ticksPerToken,
   TICKS_PER_MICRO,
 } from './constants';
-import { readF64, readI64 } from './accesses';
+import { peek64, peekF64, readF64, readI64 } from './accesses';
 
 // The limit of this call, as read from a configuration record, and its arithmetic.
 
+/** Tokens per second; in a quantum bucket, the microseconds from one fill to the next. */
+export let pace: f64 = 0;
 export let burst: f64 = 0;
 export let ticksPerToken: f64 = 0;
 export let ticksPerMicro: f64 = 0;
 export let capTicks: i64 = 0;
 export let fillTicks: f64 = 0;
 export let originUs: f64 = 0;
+/** The token index at the origin, and its fraction in units of 2^-64: see token-index.ts. */
+export let arrived: i64 = 0;
+export let arrivedFraction: u64 = 0;
 
 /** Ticks further than this from 0 would not fit into a word. */
 const FURTHEST: f64 = 4 * (MAX_SPAN_TICKS as f64);
 
 /** Reads the limit of a record; false if its numbers are invalid. */
 export function readLimit(record: usize): bool {
+  pace = readF64(record + RECORD_pace);
   burst = readF64(record + RECORD_burst);
   ticksPerToken = readF64(record + RECORD_ticksPerToken);
-  ticksPerMicro = readF64(record + RECORD_ticksPerMicro);
-  capTicks = readI64(record + RECORD_capTicks);
   fillTicks = readF64(record + RECORD_fillTicks);
   originUs = readF64(record + RECORD_originUs);
+  arrived = readI64(record + RECORD_arrived);
+  arrivedFraction = readI64(record + RECORD_arrivedFraction);
+  if (!(pace >= 0 && burst > 0 && isWhole(ticksPerToken) && isWhole(fillTicks))) return false;
+  ticksPerMicro = speedOf(pace, ticksPerToken, fillTicks);
+  capTicks = ticksUp(burst, ticksPerToken);
   return (
-    burst > 0 &&
-    isWhole(ticksPerToken) &&
-    ticksPerMicro > 0 &&
+    // The clock of a paused bucket stands still.
+    ticksPerMicro > 0 != (pace == 0) &&
     ticksPerMicro <= 2 * TICKS_PER_MICRO &&
-    (capTicks as u64) <= (MAX_SPAN_TICKS as u64) &&
-    isWhole(fillTicks)
+    (capTicks as u64) <= (MAX_SPAN_TICKS as u64)
   );
 }
 
-/** Replaces the record's origin. */
-export function countFrom(us: f64): void {
-  originUs = us;
+/** Reads the limit of a composite bucket's record from its digest. */
+export function readDigest(digest: usize): void {
+  burst = peekF64(digest + DIGEST_burst);
+  ticksPerToken = peek64(digest + DIGEST_ticksPerToken) as f64;
+  ticksPerMicro = peekF64(digest + DIGEST_ticksPerMicro);
+  capTicks = peek64(digest + DIGEST_capTicks);
+  fillTicks = 0;
+  originUs = peekF64(digest + DIGEST_originUs);
+}
+
+/** Sets the limit of a table. */
+export function setLimit(
+  most: f64,
+  perToken: f64,
+  perMicro: f64,
+  fill: f64,
+  cap: i64,
+  origin: f64,
+): void {
+  burst = most;
+  ticksPerToken = perToken;
+  ticksPerMicro = perMicro;
+  fillTicks = fill;
+  capTicks = cap;
+  originUs = origin;
+}
+
+/** Ticks per microsecond. */
+export function speedOf(pace: f64, perToken: f64, fill: f64): f64 {
+  if (fill != 0) return fill / pace;
+  return perToken == 0 ? TICKS_PER_MICRO : (perToken * pace) / 1e6;
 }
 
 /** The tick nearest to a clock instant, NaN if invalid. Clamped in the far past. */
@@ -59,6 +100,13 @@ export function countedTick(nowUs: f64): i64 {
 /** The tick from which a bucket counts: a quantum bucket's last fill. */
 export function fillAt(tick: f64): f64 {
   return fillTicks == 0 ? tick : floor(tick / fillTicks) * fillTicks;
+}
+
+/** The longest wait in ticks. The clock of a paused bucket stands still. */
+export function ticksOfWait(maxWaitUs: f64): f64 {
+  if (maxWaitUs == 0) return 0;
+  const most = MAX_SPAN_TICKS as f64;
+  return maxWaitUs == Infinity ? most : min(round(maxWaitUs * ticksPerMicro), most);
 }
 
 /** The cost of tokens in ticks, rounded up so that no fraction of a tick is free. */

@@ -1,7 +1,6 @@
 import { exchange64, load64, store32 } from './accesses';
-import { scale, ticksUp } from './arithmetic';
+import { scale, ticksDown, ticksUp } from './arithmetic';
 import {
-  BUCKET_before,
   BUCKET_claims,
   BUSY,
   CELL_word,
@@ -12,16 +11,10 @@ import {
   MAX_SPAN_TICKS,
   RECORD_COUNT,
   RECORD_tenure,
+  RETURN_ATTEMPTS,
+  SUPERSEDED,
 } from './constants';
-import {
-  burst,
-  capTicks,
-  countedTick,
-  fillTicks,
-  originUs,
-  ticksPerMicro,
-  ticksPerToken,
-} from './limit';
+import { burst, capTicks, countedTick, fillTicks, originUs, pace, ticksPerToken } from './limit';
 import {
   claimRecord,
   gridOf,
@@ -36,11 +29,12 @@ import {
   releaseRecord,
   writeRecord,
 } from './new-record';
-import { generationOf, isStill, rateOf, readRecord, recordAt } from './record';
+import { generationOf, isStill, limitOf, readRecord, recordAt } from './record';
+import { addTokens, findIndex, moveToOrigin, startIndex } from './token-index';
 
 // Changes the limit in force: one exchange of the word makes a new configuration record live.
 
-const DONE: f64 = 0;
+export const DONE: f64 = 0;
 
 /** Whether the live record was invalid when it was last read. */
 let senseless: bool = false;
@@ -58,13 +52,19 @@ function readLive(cell: usize): i64 {
 }
 
 /** Announces that another record may go live from now on: see Tenure in bucket/record.ts. */
-function endTenure(cell: usize, word: i64): void {
+export function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }
 
 /** The bucket's contents in ticks of the record read; may exceed the capacity after idling. */
 function heldTicks(word: i64, nowUs: f64): i64 {
   return countedTick(nowUs) - (word >> INDEX_BITS);
+}
+
+/** The contents with tokens returned. */
+function sameTicks(word: i64, nowUs: f64, returned: i64): i64 {
+  const held = heldTicks(word, nowUs) + returned;
+  return returned == 0 ? held : min(capTicks, held);
 }
 
 /** The tokens of the old bucket, in ticks of the new record. */
@@ -78,70 +78,82 @@ function keptTicks(word: i64, nowUs: f64): i64 {
 }
 
 /** Clamps in both directions: a longer debt is forgiven, and longer idling adds nothing. */
-function withinSpan(ticks: i64): i64 {
+export function withinSpan(ticks: i64): i64 {
   return max(-MAX_SPAN_TICKS, min(MAX_SPAN_TICKS, ticks));
 }
 
 /** In place of a generation: any live record. */
 const ANY = 0;
 
+/** Now, in ticks of the new record. */
+let nowTicks: i64 = 0;
+
 /**
- * Makes a new record live with one exchange, which also carries the tokens over; frees the old one.
- * ANY converts the tokens. A generation keeps their ticks, and publishes only if it is still live.
+ * Writes the new record as the successor of the live one: the tokens that have arrived by now keep
+ * their indices, and `returned` ticks arrive at once. False if the clock makes no sense.
  */
-function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32): f64 {
-  const index = claimRecord(cell, attempts);
-  if (index == NONE) return BUSY;
-  let word = readLive(cell);
-  if (senseless) {
-    releaseRecord(cell, index);
-    return DAMAGED;
-  }
+function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, returned: i64): bool {
   const generation = nextGeneration(cell);
   placeOrigin(gridOf(nowUs), generation);
-  writeRecord(cell, index, generation);
-  if (!isFinite(newOriginUs)) {
-    releaseRecord(cell, index);
-    return DAMAGED;
-  }
-  const nowTicks = newTick(nowUs);
+  if (!isFinite(newOriginUs)) return false;
+  nowTicks = newTick(nowUs);
+  findIndex(countedTick(nowUs) + returned);
+  // All that an unlimited bucket owes arrives at once.
+  if (newTicksPerToken == 0 && ticksPerToken != 0)
+    addTokens(MAX_SPAN_TICKS / (ticksPerToken as i64));
+  moveToOrigin(nowTicks, newTicksPerToken);
+  writeRecord(cell, place, generation, onlyOf == ANY ? generation : limitOf(cell, word));
+  return true;
+}
+
+/**
+ * Makes a new record live with one exchange, which also carries the tokens over; frees the old one.
+ * ANY converts the tokens. A generation keeps their ticks and adds those returned, and the record
+ * goes live only if that generation is still live.
+ */
+function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: i64): f64 {
+  const place = claimRecord(cell, attempts);
+  if (place == NONE) return BUSY;
+  let before = 0;
   while (true) {
-    if (onlyOf != ANY && generationOf(cell, word) != onlyOf) {
-      releaseRecord(cell, index);
-      return DONE;
+    const word = readLive(cell);
+    const live = generationOf(cell, word);
+    let failure = senseless ? DAMAGED : onlyOf != ANY && live != onlyOf ? SUPERSEDED : DONE;
+    if (failure == DONE && live != before) {
+      before = live;
+      if (!prepare(cell, place, word, nowUs, onlyOf, returned)) failure = DAMAGED;
     }
-    const held = onlyOf == ANY ? keptTicks(word, nowUs) : heldTicks(word, nowUs);
-    store32(cell + BUCKET_before + (index << 2), generationOf(cell, word));
+    if (failure != DONE) {
+      releaseRecord(cell, place);
+      return failure;
+    }
     // Before the exchange: if this thread is terminated in between, no observer misses a change.
     endTenure(cell, word);
-    const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (index as i64);
-    if (exchange64(cell + CELL_word, word, next) == word) break;
-    word = readLive(cell);
-    if (senseless) {
-      releaseRecord(cell, index);
-      return DAMAGED;
+    const held = onlyOf == ANY ? keptTicks(word, nowUs) : sameTicks(word, nowUs, returned);
+    const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (place as i64);
+    if (exchange64(cell + CELL_word, word, next) == word) {
+      releaseRecord(cell, (word & INDEX_MASK) as i32);
+      return DONE;
     }
   }
-  releaseRecord(cell, (word & INDEX_MASK) as i32);
-  return DONE;
 }
 
 /** Writes a bucket into cleared memory before any other thread can see it. */
 export function createBucket(
   cell: usize,
   nowUs: f64,
-  rate: f64,
+  rateOrInterval: f64,
   most: f64,
   perToken: f64,
-  perMicro: f64,
   fill: f64,
   initial: f64,
 ): f64 {
-  newLimit(rate, most, perToken, perMicro, fill);
+  newLimit(rateOrInterval, most, perToken, fill);
   const generation = nextGeneration(cell);
   placeOrigin(nowUs, generation);
   if (!isFinite(newOriginUs)) return DAMAGED;
-  writeRecord(cell, 0, generation);
+  startIndex();
+  writeRecord(cell, 0, generation, generation);
   store32(cell + BUCKET_claims, 1);
   const zeroTime = newTick(nowUs) - ticksUp(initial, perToken);
   exchange64(cell + CELL_word, 0, zeroTime << INDEX_BITS);
@@ -152,14 +164,28 @@ export function createBucket(
 export function reconfigure(
   cell: usize,
   nowUs: f64,
-  rate: f64,
+  rateOrInterval: f64,
   most: f64,
   perToken: f64,
-  perMicro: f64,
   fill: f64,
 ): f64 {
-  newLimit(rate, most, perToken, perMicro, fill);
-  return publish(cell, nowUs, CLAIM_ATTEMPTS, ANY);
+  newLimit(rateOrInterval, most, perToken, fill);
+  return publish(cell, nowUs, CLAIM_ATTEMPTS, ANY, 0);
+}
+
+/** The record is no longer that of the word, or is invalid. */
+const GONE = 0;
+const INVALID = -1;
+
+/** Prepares a record with the limit of a word's record; its generation, GONE or INVALID. */
+function sameLimit(cell: usize, word: i64): i32 {
+  const generation = generationOf(cell, word);
+  const isSound = generation != 0 && readRecord(cell, word);
+  // If the word has changed, the fields may come from two records. One look: it may change back.
+  if (!isStill(cell, word)) return GONE;
+  if (!isSound) return INVALID;
+  newLimit(pace, burst, ticksPerToken, fillTicks);
+  return generation;
 }
 
 /**
@@ -167,9 +193,16 @@ export function reconfigure(
  * call retries. Held ticks are not capped, so threads with older clock readings see no change.
  */
 export function renew(cell: usize, word: i64, nowUs: f64): void {
-  const generation = generationOf(cell, word);
-  if (generation == 0 || !readRecord(cell, word)) return;
-  newLimit(rateOf(cell, word), burst, ticksPerToken, ticksPerMicro, fillTicks);
-  // If the word has changed, the fields may come from two records.
-  if (isStill(cell, word)) publish(cell, nowUs, RECORD_COUNT, generation);
+  const generation = sameLimit(cell, word);
+  if (generation > 0) publish(cell, nowUs, RECORD_COUNT, generation, 0);
+}
+
+/**
+ * Returns tokens to a bucket in debt: every token that is promised is due that much earlier.
+ * SUPERSEDED if the word's record is no longer live, BUSY if no record is free.
+ */
+export function bringForward(cell: usize, word: i64, nowUs: f64, tokens: f64): f64 {
+  const generation = sameLimit(cell, word);
+  if (generation <= 0) return generation == GONE ? SUPERSEDED : DAMAGED;
+  return publish(cell, nowUs, RETURN_ATTEMPTS, generation, ticksDown(tokens, ticksPerToken));
 }

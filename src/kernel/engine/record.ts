@@ -1,10 +1,10 @@
-import { load32, load64, readF64 } from './accesses';
+import { load32, load64 } from './accesses';
 import {
+  BUCKET_limits,
   CELL_word,
   INDEX_MASK,
   RECORD_BYTES,
   RECORD_generation,
-  RECORD_rate,
   RECORDS_AT,
 } from './constants';
 import { readLimit } from './limit';
@@ -15,6 +15,8 @@ import { readLimit } from './limit';
 let knownCell: usize = 0;
 let knownIndex: i64 = 0;
 export let knownGeneration: i32 = 0;
+/** The generation with which its limit came into force. */
+export let knownLimit: i32 = 0;
 /** The cell's word as this thread last read or wrote it, and the clock's instant of that. */
 export let knownWord: i64 = 0;
 export let knownUs: f64 = 0;
@@ -49,6 +51,7 @@ export function learn(cell: usize, nowUs: f64): bool {
       knownIndex = word & INDEX_MASK;
       remember(word, nowUs);
       knownGeneration = generation;
+      knownLimit = limitOf(cell, word);
       return true;
     }
     if (isStill(cell, word)) return false;
@@ -76,12 +79,13 @@ export function isKnown(cell: usize, word: i64): bool {
   return (word & INDEX_MASK) == knownIndex && generationOf(cell, word) == knownGeneration;
 }
 
-export function rateOf(cell: usize, word: i64): f64 {
-  return readF64(recordOf(cell, word) + RECORD_rate);
-}
-
 export function generationOf(cell: usize, word: i64): i32 {
   return load32(recordOf(cell, word) + RECORD_generation);
+}
+
+/** The generation with which the limit that a word names came into force. */
+export function limitOf(cell: usize, word: i64): i32 {
+  return load32(cell + BUCKET_limits + (((word & INDEX_MASK) as usize) << 2));
 }
 
 /** Whether a cell's word is unchanged since it was loaded. */

@@ -19,12 +19,11 @@ export function lostRaces(): i32 {
   return lost;
 }
 
-// Identifies the last admission so that it can be canceled: the word it wrote, the amount it added
-// (except for windows, whose host knows it), and for a bucket the generation of its limit.
+// Identifies the last admission so that it can be canceled: the word it wrote, and the amount it
+// added (except for windows, whose host knows it).
 
-let word: i64 = 0;
+export let word: i64 = 0;
 let cost: i64 = 0;
-let generation: i32 = 0;
 
 export function leaveWord(written: i64): void {
   word = written;
@@ -32,10 +31,6 @@ export function leaveWord(written: i64): void {
 
 export function leaveCost(added: i64): void {
   cost = added;
-}
-
-export function leaveGeneration(record: i32): void {
-  generation = record;
 }
 
 export function receiptLow(): i32 {
@@ -52,10 +47,6 @@ export function receiptCostLow(): i32 {
 
 export function receiptCostHigh(): i32 {
   return highOf(cost);
-}
-
-export function receiptGeneration(): i32 {
-  return generation;
 }
 
 // The state of a bucket immediately after a decision.

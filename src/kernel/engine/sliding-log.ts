@@ -1,11 +1,29 @@
 import { exchange64, load64 } from './accesses';
-import { CELL_word, WINDOW_OUTCOME_again, WINDOW_OUTCOME_damaged, WINDOW_ring } from './constants';
+import {
+  CELL_word,
+  INDEX_BITS,
+  INDEX_MASK,
+  WINDOW_OUTCOME_again,
+  WINDOW_OUTCOME_busy,
+  WINDOW_OUTCOME_changed,
+  WINDOW_OUTCOME_damaged,
+  WINDOW_ring,
+} from './constants';
 import { beginRaces, loseRace } from './results';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './arithmetic';
+import {
+  claimWindowRecord,
+  isInForce,
+  nextWindowGeneration,
+  NO_RECORD,
+  publishWindowRecord,
+  writeWindowRecord,
+} from './window-record';
 
-// A ring holds the times of the last `limit` admissions, and a word (the head) holds the position
-// of the oldest. The next n admissions take the places of the n oldest:
+// A ring holds the times of the last admissions, in as many places as the largest limit that the
+// log can have, and a word (the head) holds the position of the oldest. The next n admissions take
+// the places of the n oldest:
 //
 //     take     head: (position, -) -> (position + n, pending n)
 //     write    ring[position .. position + n - 1]: each from its old entry to the new time
@@ -23,7 +41,11 @@ import { joined } from './arithmetic';
 // position to the next. So among any `limit + 1` admissions, the clock reading of the last is at
 // least an interval after that of the first.
 //
-// With C-bit counts the head repeats after 2^(64 - 2C) laps, at least 2^14, of an interval or more.
+// A change of the limit alters nothing in the ring: the new limit and interval are compared with
+// the same times. Pending entries are written first, so they belong to the record that the head
+// names. The lap grows by 2, so the head does not recur and the marks keep their meaning.
+//
+// With C-bit counts the head repeats after 2^(61 - 2C) laps, at least 2^13, of an interval or more.
 //
 // An entry is a time in ticks and one bit, its mark, which flips with every lap of the ring. The
 // mark shows whether the entry was written in this lap, so times need not differ: n admissions at
@@ -33,29 +55,31 @@ import { joined } from './arithmetic';
 // all are.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
+const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
+const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 
-/** The entry `offset` places after `index`; `offset` is 0 to `limit - 1`. */
-function entryAt(cell: usize, limit: i32, index: i32, offset: i32): i64 {
+/** The entry `offset` places after `index`; `offset` is 0 to `places - 1`. */
+function entryAt(cell: usize, places: i32, index: i32, offset: i32): i64 {
   const at = index + offset;
-  return load64(cell + WINDOW_ring + ((at < limit ? at : at - limit) as usize) * 8);
+  return load64(cell + WINDOW_ring + ((at < places ? at : at - places) as usize) * 8);
 }
 
-function timeAt(cell: usize, limit: i32, index: i32, offset: i32): i64 {
-  return timeOf(entryAt(cell, limit, index, offset));
+function timeAt(cell: usize, places: i32, index: i32, offset: i32): i64 {
+  return timeOf(entryAt(cell, places, index, offset));
 }
 
 function timeOf(entry: i64): i64 {
   return ((entry as u64) >> 1) as i64;
 }
 
-/** The number of entries no later than `tick` among the `most` oldest. */
-function countUntil(cell: usize, limit: i32, tick: i64, oldest: i32, most: i32): i32 {
+/** The number of entries no later than `tick` among the `most` from `offset` on. */
+function countUntil(cell: usize, places: i32, tick: i64, oldest: i32, offset: i32, most: i32): i32 {
   let low = 0;
   let high = most;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (timeAt(cell, limit, oldest, middle) <= tick) low = middle + 1;
+    if (timeAt(cell, places, oldest, offset + middle) <= tick) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -68,6 +92,7 @@ function countUntil(cell: usize, limit: i32, tick: i64, oldest: i32, most: i32):
 function write(
   cell: usize,
   limit: i32,
+  places: i32,
   interval: i64,
   head: i64,
   start: i32,
@@ -87,7 +112,8 @@ function write(
       // All entries of an operation have the time of the first.
       time = last;
       if (left == count) {
-        time = max(max(ticks, newest), timeAt(cell, limit, start, count - 1) + interval);
+        const decisive = timeAt(cell, places, start, places - limit + count - 1);
+        time = max(max(ticks, newest), decisive + interval);
       }
       // If this thread stalled before it loaded the entry, the entry may belong to a later lap.
       if (load64(cell + CELL_word) != head) return last;
@@ -97,7 +123,7 @@ function write(
     }
     last = time;
     at++;
-    if (at == limit) {
+    if (at == places) {
       at = 0;
       atMark = 1 - atMark;
     }
@@ -109,6 +135,7 @@ function write(
 function settle(
   cell: usize,
   limit: i32,
+  places: i32,
   interval: i64,
   head: i64,
   index: i32,
@@ -116,30 +143,53 @@ function settle(
   pending: i32,
   ticks: i64,
 ): i64 {
-  const newest = entryAt(cell, limit, index, limit - 1);
+  const newest = entryAt(cell, places, index, places - 1);
   const lastMark: i64 = index == 0 ? 1 - mark : mark;
   // A new log has no entries and nothing pending.
   if (pending == 0 || (newest & 1) == lastMark) return timeOf(newest);
   const wraps = index < pending;
-  const start = wraps ? index - pending + limit : index - pending;
-  const before = timeAt(cell, limit, start, limit - 1);
-  return write(cell, limit, interval, head, start, wraps ? 1 - mark : mark, pending, ticks, before);
+  const start = wraps ? index - pending + places : index - pending;
+  const before = timeAt(cell, places, start, places - 1);
+  const startMark = wraps ? 1 - mark : mark;
+  return write(cell, limit, places, interval, head, start, startMark, pending, ticks, before);
+}
+
+/** The head `high` more in its upper half, with the carry, and with `low` as its lowest bits. */
+function advanced(head: i64, bits: i32, high: i64, low: i32): i64 {
+  const sum = (((head as u64) >> 32) as i64) + high;
+  const at = bits + (INDEX_BITS as i32);
+  const lapHigh = ((head as u32) >> at) + ((sum >> 32) as u32);
+  return (sum << 32) | (((lapHigh << at) | low) as u32 as i64);
 }
 
 /** The head after `taken` more admissions. */
-function advanced(head: i64, limit: i32, bits: i32, taken: i32): i64 {
+function afterTaking(head: i64, places: i32, bits: i32, taken: i32): i64 {
   const mask = (1 << bits) - 1;
-  let high = ((head as u64) >> 32) as i64;
-  if (((high as i32) & mask) + taken >= limit) high += mask + 1 - limit;
-  high += taken;
-  const lapHigh = ((head as u32) >> bits) + ((high >> 32) as u32);
-  return (high << 32) | (((lapHigh << bits) | taken) as u32 as i64);
+  const isLapOver = (((head >> 32) as i32) & mask) + taken >= places;
+  const high = isLapOver ? taken + mask + 1 - places : taken;
+  const low = (taken << INDEX_BITS) | ((head & INDEX_MASK) as i32);
+  return advanced(head, bits, high, low);
+}
+
+function indexOf(high: i32, bits: i32): i32 {
+  return high & ((1 << bits) - 1);
+}
+
+function pendingOf(low: i32, bits: i32): i32 {
+  return (low >>> INDEX_BITS) & ((1 << bits) - 1);
+}
+
+/** The mark of this lap's entries: 1 in lap 0, because a new ring is all zeros. */
+function markOf(high: i32, bits: i32): i32 {
+  return 1 - ((high >>> bits) & 1);
 }
 
 /** One attempt on a head that was loaded before the clock was read. */
 export function logTakeAt(
   cell: usize,
+  generation: i32,
   limit: i32,
+  places: i32,
   bits: i32,
   intervalTicks: f64,
   originTicks: f64,
@@ -151,38 +201,44 @@ export function logTakeAt(
   survey: bool,
 ): i32 {
   beginRaces();
-  const mask = (1 << bits) - 1;
-  const index = high & mask;
-  const pending = low & mask;
-  // An index past the ring would read memory outside the log.
-  if (index >= limit || pending > limit) return DAMAGED;
-  // The mark of this lap's entries: 1 in lap 0, because a new ring is all zeros.
-  const mark = 1 - ((high >>> bits) & 1);
   const head = joined(low, high);
+  if (!isInForce(cell, head, generation)) return CHANGED;
+  const index = indexOf(high, bits);
+  const pending = pendingOf(low, bits);
+  // An index past the ring would read memory outside the log.
+  if (index >= places || pending > limit) return DAMAGED;
+  const mark = markOf(high, bits);
   const interval = intervalTicks as i64;
   const ticks = ticksAt(nowUs, originTicks) as i64;
-  const newest = settle(cell, limit, interval, head, index, mark, pending, ticks);
+  const newest = settle(cell, limit, places, interval, head, index, mark, pending, ticks);
   const due = ticks - interval;
+  // The oldest of the last `limit` entries.
+  const oldest = places - limit;
+  const wanted = min(most, limit);
   let room = 0;
-  if (survey) room = countUntil(cell, limit, due, index, limit);
-  else if (least < most) room = countUntil(cell, limit, due, index, most);
+  if (survey) room = countUntil(cell, places, due, index, oldest, limit);
+  else if (least < most) room = countUntil(cell, places, due, index, oldest, wanted);
   // One entry decides: the newest of the n oldest.
-  else if (timeAt(cell, limit, index, most - 1) <= due) room = most;
+  else if (wanted == most && timeAt(cell, places, index, oldest + most - 1) <= due) room = most;
   const taken = room >= most ? most : room >= least ? room : 0;
-  if (taken < least) {
-    leaveWait(untilOver(timeAt(cell, limit, index, least - 1), intervalTicks, originTicks, nowUs));
+  if (least > limit) {
+    leaveWait(Infinity);
+  } else if (taken < least) {
+    const decisive = timeAt(cell, places, index, oldest + least - 1);
+    leaveWait(untilOver(decisive, intervalTicks, originTicks, nowUs));
   }
   let last = newest;
   if (taken == 0) {
     // The entries belong to this head only if it is unchanged.
     if (load64(cell + CELL_word) != head) return AGAIN;
   } else {
-    const next = advanced(head, limit, bits, taken);
+    const next = afterTaking(head, places, bits, taken);
     if (exchange64(cell + CELL_word, head, next) != head) {
       loseRace();
       return AGAIN;
     }
-    last = max(ticks, write(cell, limit, interval, next, index, mark, taken, ticks, newest));
+    const written = write(cell, limit, places, interval, next, index, mark, taken, ticks, newest);
+    last = max(ticks, written);
   }
   if (survey) {
     leaveSurvey(room - taken, max<f64>(0, untilOver(last, intervalTicks, originTicks, nowUs)));
@@ -193,4 +249,36 @@ export function logTakeAt(
 /** Microseconds until an entry no longer counts. */
 function untilOver(time: i64, intervalTicks: f64, originTicks: f64, nowUs: f64): f64 {
   return until((time as f64) + intervalTicks, nowUs, originTicks);
+}
+
+/** One attempt to put a new limit in force, on a head that was loaded before the clock was read. */
+export function logReconfigureAt(
+  cell: usize,
+  generation: i32,
+  limit: i32,
+  places: i32,
+  bits: i32,
+  intervalTicks: f64,
+  originTicks: f64,
+  low: i32,
+  high: i32,
+  nowUs: f64,
+  newLimit: i32,
+  newIntervalMs: f64,
+): i32 {
+  const head = joined(low, high);
+  if (!isInForce(cell, head, generation)) return CHANGED;
+  const index = indexOf(high, bits);
+  const pending = pendingOf(low, bits);
+  // An index past the ring would read memory outside the log.
+  if (index >= places || pending > limit) return DAMAGED;
+  const mark = markOf(high, bits);
+  const ticks = ticksAt(nowUs, originTicks) as i64;
+  settle(cell, limit, places, intervalTicks as i64, head, index, mark, pending, ticks);
+  const record = claimWindowRecord(cell);
+  if (record == NO_RECORD) return BUSY;
+  const newGeneration = nextWindowGeneration(cell);
+  writeWindowRecord(cell, record, newGeneration, bits, newLimit, newIntervalMs, originTicks, 0, 0);
+  const next = advanced(head, bits, (2 as i64) << bits, record);
+  return publishWindowRecord(cell, head, next, record);
 }

@@ -1,16 +1,17 @@
 import { highOf, joined, round } from './arithmetic';
 import { exchange64, load64 } from './accesses';
-import { CELL_word, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
+import { CELL_word, INDEX_BITS, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
 
 // The module for windows, logs and Sometimes also exports:
-export { fixedTake, fixedTakeAt } from './fixed-window';
+export { fixedReconfigureAt, fixedReturnAt, fixedTake, fixedTakeAt } from './fixed-window';
 export { lostRaces, receiptHigh, receiptLow } from './results';
-export { logTakeAt } from './sliding-log';
+export { logReconfigureAt, logTakeAt } from './sliding-log';
+export { slidingReconfigureAt, slidingReturnAt } from './sliding-change';
 export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
 export { sometimesDue, sometimesDueAt } from './sometimes';
 
 // Shared by windows and logs. The caller passes the configuration that it validated, as memory may
-// have changed since. Counts are at most the limit, which is below 2^30.
+// have changed since. Counts are at most a limit, which is below 2^30.
 
 const TICKS_PER_MICRO: f64 = WINDOW_TICKS_PER_MICRO as f64;
 const LAST: f64 = LAST_TICK as f64;
@@ -64,13 +65,15 @@ export function windowSeenHigh(): i32 {
 }
 
 /**
- * Cancels an admission if the word has not changed since, and sets `mark` in the word. Canceling an
- * admission of 0 tokens always succeeds.
+ * Cancels an admission if the word has not changed since, and sets the bit `mark` of the word if
+ * that is not 0. Canceling an admission of 0 tokens always succeeds.
  */
 export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: i32): bool {
   if (cost == 0) return true;
   const word = joined(low, high);
-  return exchange64(cell + CELL_word, word, (word - cost) | (mark as i64)) == word;
+  const marked: i64 = mark == 0 ? 0 : (1 as i64) << mark;
+  const next = (word - ((cost as i64) << INDEX_BITS)) | marked;
+  return exchange64(cell + CELL_word, word, next) == word;
 }
 
 /**

@@ -6,6 +6,9 @@ import {
   type CellKind,
   KEYED,
   keyedBytes,
+  keyedNamesAt,
+  keyedRecordsAt,
+  MAX_KEYED_LIMITS,
   REGION_HEADER_BYTES,
   SEED_BYTES,
   STRIPE_BYTES,
@@ -16,6 +19,8 @@ import { layBucket } from '../bucket/cell.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { WHEN_FULL, type WhenFull } from '../constants.ts';
+import { layLimits, liveLimits } from './limit-records.ts';
+import { type TableLimits, tableLimits } from './limits.ts';
 
 /** Entries per key of capacity: in a half-full table, probes are short. */
 const ENTRIES_PER_KEY = 2;
@@ -23,13 +28,19 @@ const ENTRIES_PER_KEY = 2;
 export const MAX_CAPACITY = 67_000_000;
 /** A larger table gets its own region, which is freed with the table. */
 const MAX_DEFAULT_BYTES = 16_384;
+/** The most bytes of the names of all tiers: 15 of 64 characters, in JSON. */
+const MAX_NAME_BYTES = 2 ** 13;
 /** Below every state: no bucket was reclaimed yet. */
 const NONE_FORGOTTEN = -(2n ** 63n);
 
 /** The configuration of a new table of buckets. */
 export interface NewTable {
   readonly kind: CellKind;
+  /** The limit of calls without a tier. */
   readonly schedule: Schedule;
+  /** The names of the tiers, and all limits in the table's ticks, if there are tiers. */
+  readonly tiers?: readonly string[];
+  readonly limits?: TableLimits;
   readonly nowUs: number;
   /** The number of keys. */
   readonly capacity: number;
@@ -40,35 +51,51 @@ export interface NewTable {
   readonly kernel?: KernelName | undefined;
 }
 
-/** The layout of a table, and its origin. */
-interface TableLayout {
+/** The layout of a table. */
+export interface TableLayout {
   readonly entries: number;
   readonly whenFull: number;
-  readonly originUs: number;
+  /** Byte offset of the records of its limits in the cell. */
+  readonly recordsAt: number;
+  /** Its own limit, and the tiers. */
+  readonly limitCount: number;
+  readonly tiers: readonly string[];
 }
-const layouts = new Configurations<TableLayout>();
+
+type Head = Omit<TableLayout, 'tiers' | 'recordsAt'> & { readonly nameBytes: number };
+
+const layouts = /* @__PURE__ */ new Configurations<TableLayout>();
 
 /** Creates a table in shared memory. */
 export function createKeyedCell(table: NewTable): CellPlace {
-  const { kind, schedule, nowUs, capacity, whenFull, stats, kernel } = table;
+  const { kind, schedule, tiers = [], nowUs, capacity, whenFull, stats, kernel } = table;
+  const { limits = tableLimits([schedule], (_, make) => make()) } = table;
+  const limitCount = tiers.length + 1;
+  const names = new TextEncoder().encode(tiers.length === 0 ? '' : JSON.stringify(tiers));
   const entries = capacity * ENTRIES_PER_KEY;
-  const bytes = keyedBytes(entries);
+  const bytes = keyedBytes(entries, limitCount, names.length);
   const own = () =>
     Region.create({ bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES });
   const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
   const place = allocateCell(region, bytes, stats);
   layBucket(place, { schedule, nowUs, initial: schedule.burst, kernel });
-  const { buffer, i32, i64, f64 } = place.region;
+  const { buffer, i32, i64 } = place.region;
   const at = place.offset;
   i32[(at + KEYED.entries) >> 2] = entries;
   i32[(at + KEYED.whenFull) >> 2] = WHEN_FULL[whenFull];
-  f64[(at + KEYED.originUs) >> 3] = nowUs;
+  i32[(at + KEYED.limitCount) >> 2] = limitCount;
+  i32[(at + KEYED.nameBytes) >> 2] = names.length;
+  layLimits(place, entries, nowUs, limits);
+  new Uint8Array(buffer, at + keyedNamesAt(entries, limitCount), names.length).set(names);
   i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
   // Random values cannot be written into shared memory directly.
   const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
   new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
   publishCell(place, kind);
-  return layouts.keep(place, { entries, whenFull: WHEN_FULL[whenFull], originUs: nowUs });
+  const recordsAt = keyedRecordsAt(entries);
+  return layouts.keep(place, {
+    ...{ entries, whenFull: WHEN_FULL[whenFull], recordsAt, limitCount, tiers },
+  });
 }
 
 /**
@@ -84,16 +111,24 @@ export function openKeyedCell(
   nonce: number,
 ): CellPlace {
   const head = openCell(region, offset, kind, nonce, KEYED.table);
-  const { entries, whenFull, originUs } = readLayout(head);
+  const { entries, whenFull, limitCount, nameBytes } = readHead(head);
   if (entries < 1 || entries > MAX_CAPACITY * ENTRIES_PER_KEY) {
     throw new HandleError('ERR_REGION_DAMAGED', `the table says it has ${entries} entries`);
   }
-  const place = openCell(region, offset, kind, nonce, keyedBytes(entries));
-  liveRecord(place);
-  if (!Object.values<number>(WHEN_FULL).includes(whenFull) || !Number.isFinite(originUs)) {
+  if (
+    !Object.values<number>(WHEN_FULL).includes(whenFull) ||
+    !(limitCount >= 1 && limitCount <= MAX_KEYED_LIMITS) ||
+    !(nameBytes >= 0 && nameBytes <= MAX_NAME_BYTES)
+  ) {
     throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration makes no sense");
   }
-  return layouts.keep(place, { entries, whenFull, originUs });
+  const bytes = keyedBytes(entries, limitCount, nameBytes);
+  const place = openCell(region, offset, kind, nonce, bytes);
+  liveRecord(place);
+  const tiers = readNames(place, entries, limitCount, nameBytes);
+  liveLimits(place, entries, limitCount);
+  const recordsAt = keyedRecordsAt(entries);
+  return layouts.keep(place, { entries, whenFull, recordsAt, limitCount, tiers });
 }
 
 /** The layout of a table, which never changes. */
@@ -101,10 +136,42 @@ export function readTable(place: CellPlace): TableLayout {
   return layouts.of(place);
 }
 
-function readLayout({ region, offset }: CellPlace): TableLayout {
+function readHead({ region, offset }: CellPlace): Head {
+  const field = (at: number) => region.i32[(offset + at) >> 2] ?? -1;
   return {
-    entries: region.i32[(offset + KEYED.entries) >> 2] ?? 0,
-    whenFull: region.i32[(offset + KEYED.whenFull) >> 2] ?? -1,
-    originUs: region.f64[(offset + KEYED.originUs) >> 3] ?? Number.NaN,
+    entries: field(KEYED.entries),
+    whenFull: field(KEYED.whenFull),
+    limitCount: field(KEYED.limitCount),
+    nameBytes: field(KEYED.nameBytes),
   };
+}
+
+/** The names of the tiers. */
+function readNames(
+  { region, offset }: CellPlace,
+  entries: number,
+  limitCount: number,
+  nameBytes: number,
+): readonly string[] {
+  if (limitCount === 1) return [];
+  const at = offset + keyedNamesAt(entries, limitCount);
+  // Decoders refuse shared memory.
+  const bytes = new Uint8Array(region.buffer, at, nameBytes).slice();
+  const names = parsed(new TextDecoder().decode(bytes));
+  if (
+    Array.isArray(names) &&
+    names.length === limitCount - 1 &&
+    names.every((name): name is string => typeof name === 'string')
+  ) {
+    return names;
+  }
+  throw new HandleError('ERR_REGION_DAMAGED', "the names of the table's tiers make no sense");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -20,11 +20,11 @@ interface SipHash {
   ): void;
 }
 
-const siphash = new EngineModule<SipHash>(build);
+const siphash = /* @__PURE__ */ new EngineModule<SipHash>(build);
 const HASH_BYTES = 8;
 
 /** One instance per target and thread. */
-const instances = new Map<KernelName, SipHash>();
+const instances = /* @__PURE__ */ new Map<KernelName, SipHash>();
 
 /** SipHash-2-4 of this thread. */
 export function openSipHash(wanted: KernelName): SipHash {

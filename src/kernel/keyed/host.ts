@@ -2,13 +2,7 @@ import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER } from '../../memory/layout.ts';
-import {
-  type EngineResults,
-  HostedBucket,
-  openBuckets,
-  readOutcome,
-  readReceipt,
-} from '../bucket/host.ts';
+import { HostedBucket, openBuckets, readOutcome, readReceipt } from '../bucket/host.ts';
 import {
   DAMAGED,
   type LimiterStats,
@@ -17,41 +11,19 @@ import {
   type TokenKernel,
   type WordReceipt,
 } from '../bucket/kernel.ts';
-import { liveRecord } from '../bucket/record.ts';
+import { type Place, Position } from '../bucket/position.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
-
-/** The exports of engine/keyed.ts. An instance serves one table of one thread. */
-export interface KeyedEngine extends EngineResults {
-  /** Returns 0 (false) if the table's limit is invalid. */
-  open(cell: number, entries: number, whenFull: number, originUs: number, patience: number): number;
-  acquire(high: number, low: number, nowUs: number, tokens: number, maxWaitUs: number): number;
-  decide(high: number, low: number, nowUs: number, tokens: number): number;
-  drain(high: number, low: number, nowUs: number, tokens: number): number;
-  returnTokens(high: number, low: number, nowUs: number, tokens: number): number;
-  cancel(
-    entry: number,
-    high: number,
-    version: number,
-    wordLow: number,
-    wordHigh: number,
-    costLow: number,
-    costHigh: number,
-  ): number;
-  /** NaN for {@link NO_PLACE}. */
-  balance(high: number, low: number, nowUs: number): number;
-  timeUntil(high: number, low: number, nowUs: number, tokens: number): number;
-  entriesInUse(nowUs: number): number;
-  reclaimed(): number;
-  placeless(): number;
-  receiptEntry(): number;
-  receiptVersion(): number;
-  longestProbe(): number;
-}
+import type { KeyedEngine } from './engine.ts';
+import { KeyPosition, type TableClock } from './key-position.ts';
+import type { LiveLimits } from './limit-records.ts';
+import type { Limits, NameOf, TableLimit } from './limits.ts';
+import { type SharedCall, SharedTier } from './shared-tier.ts';
+import { type Change, changeTable, limitsOf, scheduleOf, schedulesOf } from './table-change.ts';
 
 /** Counts for a table of buckets, over all threads. */
 export interface KeyedStats extends Partial<LimiterStats> {
@@ -73,7 +45,7 @@ interface KeyedReceipt extends WordReceipt {
   readonly version: number;
 }
 
-const keyed = new EngineModule<KeyedEngine>(build);
+const keyed = /* @__PURE__ */ new EngineModule<KeyedEngine>(build);
 
 /** Opens a table of buckets. `readClock` is called only if a call's `now` is too old. */
 export function openKeyed(
@@ -96,6 +68,8 @@ export class HostedKeyed implements TokenKernel {
   readonly #shared: HostedBucket;
   #high = 0;
   #low = 0;
+  /** The engine's limit: 0, the table's own, or a tier. */
+  #tier = 0;
   /** Whether the last call was on the shared bucket. */
   #isShared = false;
 
@@ -111,31 +85,54 @@ export class HostedKeyed implements TokenKernel {
     this.#place = place;
     this.#counters = Counters.open(place);
     this.#shared = new HostedBucket(core, place, false);
-    const { entries, whenFull, originUs } = readTable(place);
-    if (engine.open(place.offset, entries, whenFull, originUs, patience) === 0) {
-      throw damagedEntry();
-    }
+    const { entries, whenFull, recordsAt, limitCount } = readTable(place);
+    const table = [place.offset, entries, whenFull, place.offset + recordsAt, limitCount] as const;
+    if (engine.open(...table, patience) === 0) throw damagedEntry();
   }
 
-  /** Selects the key with this hash. */
-  seek(high: number, low: number): void {
+  /** Selects the key with this hash and the limit of the calls that follow: 0, the table's own, or a tier. */
+  seek(high: number, low: number, tier = 0): void {
     this.#high = high;
     this.#low = low;
+    if (tier !== this.#tier) this.#useTier(tier);
+  }
+
+  #useTier(tier: number): void {
+    this.#engine.useTier(tier);
+    this.#tier = tier;
+  }
+
+  /** The names of the tiers, from limit 1 on. */
+  get tiers(): readonly string[] {
+    return readTable(this.#place).tiers;
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
     const wait = this.#placed(
       this.#engine.acquire(this.#high, this.#low, nowUs, tokens, maxWaitUs),
     );
-    const result = this.#isShared ? this.#shared.acquire(nowUs, tokens, maxWaitUs) : wait;
+    const result = this.#isShared ? this.#ofTier().acquire(nowUs, tokens, maxWaitUs) : wait;
     this.#count(result < 0 ? 0 : tokens, result < 0);
     return result;
+  }
+
+  charge(nowUs: number, tokens: number): number {
+    const wait = this.#placed(this.#engine.charge(this.#high, this.#low, nowUs, tokens));
+    const result = this.#isShared ? this.#ofTier().charge(nowUs, tokens) : wait;
+    this.#count(result < 0 ? 0 : tokens, result < 0);
+    return result;
+  }
+
+  /** Lets the key's bucket hold nothing for a time; false if the key finds no place. */
+  block(nowUs: number, us: number): boolean {
+    this.#placed(this.#engine.block(this.#high, this.#low, nowUs, us));
+    return !this.#isShared;
   }
 
   decide(nowUs: number, tokens: number): Outcome {
     const wait = this.#placed(this.#engine.decide(this.#high, this.#low, nowUs, tokens));
     const outcome = this.#isShared
-      ? this.#shared.decide(nowUs, tokens)
+      ? this.#ofTier().decide(nowUs, tokens)
       : readOutcome(this.#engine, wait);
     this.#count(outcome.allowed ? tokens : 0, !outcome.allowed);
     return outcome;
@@ -143,7 +140,7 @@ export class HostedKeyed implements TokenKernel {
 
   drain(nowUs: number, tokens: number): number {
     const own = this.#placed(this.#engine.drain(this.#high, this.#low, nowUs, tokens));
-    const taken = this.#isShared ? this.#shared.drain(nowUs, tokens) : own;
+    const taken = this.#isShared ? this.#ofTier().drain(nowUs, tokens) : own;
     this.#count(taken, taken === 0 && tokens >= 1);
     return taken;
   }
@@ -151,6 +148,11 @@ export class HostedKeyed implements TokenKernel {
   /** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
   returnTokens(nowUs: number, tokens: number): void {
     this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
+  }
+
+  /** Fills the key's bucket for every tier. */
+  reset(nowUs: number): void {
+    this.#engine.reset(this.#high, this.#low, nowUs);
   }
 
   receipt(): Receipt {
@@ -174,16 +176,60 @@ export class HostedKeyed implements TokenKernel {
 
   balance(nowUs: number): number {
     const balance = this.#engine.balance(this.#high, this.#low, nowUs);
-    return Number.isNaN(balance) ? this.#shared.balance(nowUs) : balance;
+    return Number.isNaN(balance) ? this.#ofTier().balance(nowUs) : balance;
   }
 
   timeUntil(nowUs: number, tokens: number): number {
     const us = this.#engine.timeUntil(this.#high, this.#low, nowUs, tokens);
-    return us === NO_PLACE ? this.#shared.timeUntil(nowUs, tokens) : us;
+    return us === NO_PLACE ? this.#ofTier().timeUntil(nowUs, tokens) : us;
   }
 
+  /** The place of the last admission, which is due at `dueUs` by the limits in force. */
+  position(dueUs: number): Place {
+    if (this.#isShared) return new Position(this.#shared, dueUs);
+    return new KeyPosition(this, this.receipt(), dueUs);
+  }
+
+  /** When the tokens of an admission are due. */
+  dueUs(receipt: Receipt): number {
+    const { low, high } = receipt as KeyedReceipt; // this kernel issues no others
+    return this.#engine.dueUs(low, high);
+  }
+
+  /** The table's clock under the limits in force. */
+  clock(): TableClock {
+    return this.#limits();
+  }
+
+  /** The shared bucket, as the selected tier sees it. */
+  #ofTier(): Pick<TokenKernel, SharedCall> {
+    if (this.#tier === 0) return this.#shared;
+    const [own, tier] = [this.#limits().limits[0], this.#limit()];
+    return new SharedTier(this.#shared, tier.burst, tier.ticksPerToken / own.ticksPerToken);
+  }
+
+  #limits(): LiveLimits {
+    return limitsOf(this.#place);
+  }
+
+  #limit(): TableLimit {
+    return this.#limits().limits[this.#tier] as TableLimit; // as many as the table has tiers
+  }
+
+  /** The limit in force for the selected tier. */
   schedule(): Schedule {
-    return liveRecord(this.#place).schedule;
+    return scheduleOf(this.#limit());
+  }
+
+  /** All limits in force: the table's own, and the tiers. */
+  schedules(): Limits<Schedule> {
+    return schedulesOf(this.#limits());
+  }
+
+  /** Puts new limits in force: `change` gets those before, and may be called again. */
+  reconfigure(nowUs: number, change: Change, at: NameOf): void {
+    const table = { place: this.#place, engine: this.#engine, shared: this.#shared };
+    changeTable(table, nowUs, change, at);
   }
 
   stats(nowUs: number): KeyedStats {

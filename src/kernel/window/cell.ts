@@ -1,15 +1,21 @@
 import { HandleError } from '../../errors.ts';
+import { Bell } from '../../memory/bell.ts';
 import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
 import { Configurations } from '../../memory/configurations.ts';
-import { CELL, WINDOW, windowBytes } from '../../memory/layout.ts';
+import { CELL, INDEX_BITS, WINDOW, windowBytes } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
+import { checkNumber } from '../../options.ts';
+import { FIRST_SLOT } from '../constants.ts';
 import {
-  checkWindowLimit,
+  checkBounds,
+  countBitsOf,
   isWindowWord,
   ringEntries,
   type WindowKind,
   type WindowLimit,
 } from './limit.ts';
+import { type Bounds, liveWindow, writeFirstRecord } from './record.ts';
+import { LOG_EPOCH_TICKS } from './time.ts';
 
 /** The configuration of a new window or log. */
 export interface NewWindow {
@@ -17,42 +23,82 @@ export interface NewWindow {
   readonly limit: WindowLimit;
   /** The clock tick from which the limiter counts. */
   readonly originTicks: number;
-  /** The initial word. */
+  /** The initial word, without tokens. */
   readonly word: bigint;
+  /** Tokens that count as admitted at the start. Default 0. */
+  readonly taken?: number;
+  readonly allowDoubleBurst?: boolean;
   readonly stats: boolean;
   readonly region: Region | undefined;
 }
 
-type Configuration = WindowLimit & { readonly originTicks: number };
-const configurations = new Configurations<Configuration>();
+const everyBounds = /* @__PURE__ */ new Configurations<Bounds>();
 
-/** Creates a window or log in shared memory. The ring's entries are 0. */
+/** Creates a window or log in shared memory. */
 export function createWindowCell(window: NewWindow): CellPlace {
-  const { kind, limit, originTicks, word, stats, region } = window;
-  const place = allocateCell(region, windowBytes(ringEntries(kind, limit)), stats);
-  const { f64, i64 } = place.region;
-  f64[(place.offset + WINDOW.limit) >> 3] = limit.limit;
-  f64[(place.offset + WINDOW.intervalMs) >> 3] = limit.intervalMs;
-  f64[(place.offset + WINDOW.slots) >> 3] = limit.slots;
-  f64[(place.offset + WINDOW.originTicks) >> 3] = originTicks;
-  Atomics.store(i64, place.offset >> 3, word);
+  const { kind, limit, originTicks, taken = 0, allowDoubleBurst = false, region } = window;
+  const place = allocateCell(region, windowBytes(ringEntries(kind, limit)), window.stats);
+  const { i32, i64 } = place.region;
+  const { slots, maxLimit } = limit;
+  i32[(place.offset + WINDOW.slots) >> 2] = slots;
+  i32[(place.offset + WINDOW.maxLimit) >> 2] = maxLimit;
+  i32[(place.offset + WINDOW.allowDoubleBurst) >> 2] = allowDoubleBurst ? 1 : 0;
+  writeFirstRecord(place, {
+    generation: 1,
+    bits: countBitsOf(kind === 'fixed-window' ? limit.limit : maxLimit),
+    limit: limit.limit,
+    intervalMs: limit.intervalMs,
+    originTicks,
+    firstSlot: kind === 'sliding-window' ? FIRST_SLOT : 0,
+    shift: 0,
+  });
+  const word =
+    kind === 'sliding-log'
+      ? afterLogging(place, window.word, maxLimit, taken)
+      : window.word + (BigInt(taken) << BigInt(INDEX_BITS));
+  Atomics.store(i64, (place.offset + CELL.word) >> 3, word);
   publishCell(place, kind);
-  return configurations.keep(place, { ...limit, originTicks });
+  return everyBounds.keep(place, { kind, slots, maxLimit, allowDoubleBurst });
 }
 
-/** The configuration of a window or log, which never changes. */
-export function readWindow(place: CellPlace): Configuration {
-  return configurations.of(place);
+/** Logs tokens at the instant of a log's creation; returns the head after them. */
+function afterLogging(
+  { region, offset }: CellPlace,
+  word: bigint,
+  maxLimit: number,
+  taken: number,
+): bigint {
+  // The entries of lap 0 have the mark 1.
+  const ring = (offset + WINDOW.ring) >> 3;
+  region.i64.fill(BigInt(LOG_EPOCH_TICKS) * 2n + 1n, ring, ring + taken);
+  // Past the last place, the next lap begins.
+  const index = taken === maxLimit ? 1n << BigInt(countBitsOf(maxLimit)) : BigInt(taken);
+  return word + (index << 32n);
 }
 
-function readConfiguration({ region, offset }: CellPlace): Configuration {
-  const float = (field: number) => region.f64[(offset + field) >> 3] ?? Number.NaN;
-  return {
-    limit: float(WINDOW.limit),
-    intervalMs: float(WINDOW.intervalMs),
-    slots: float(WINDOW.slots),
-    originTicks: float(WINDOW.originTicks),
-  };
+/** What never changes about a window or log, as checked when it was opened. */
+export function boundsOf(place: CellPlace): Bounds {
+  return everyBounds.of(place);
+}
+
+/** Rings when the limit changes or tokens are returned. */
+export function windowChanges({ region, offset }: CellPlace): Bell {
+  return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, LONGEST_WAIT_MS);
+}
+
+/** The longest time that a wait keeps the cell's memory alive after the last sleeper has left. */
+const LONGEST_WAIT_MS = 1000;
+
+/** Checks what never changes. */
+function openBounds({ region, offset }: CellPlace, kind: WindowKind): Bounds {
+  const field = (at: number) => Atomics.load(region.i32, (offset + at) >> 2);
+  const [slots, maxLimit] = [field(WINDOW.slots), field(WINDOW.maxLimit)];
+  checkBounds(kind, { slots, maxLimit });
+  const allows = checkNumber('allowDoubleBurst', field(WINDOW.allowDoubleBurst), {
+    min: 0,
+    max: 1,
+  });
+  return { kind, slots, maxLimit, allowDoubleBurst: allows === 1 };
 }
 
 /**
@@ -69,21 +115,18 @@ export function openWindowCell(
 ): CellPlace {
   // The configuration determines the length of the ring, so it is read first.
   const head = openCell(region, offset, kind, nonce, WINDOW.ring);
-  const { originTicks, ...limit } = readConfiguration(head);
+  let bounds: Bounds;
   try {
-    checkWindowLimit(kind, limit);
+    bounds = openBounds(head, kind);
   } catch (cause) {
     throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense", {
       cause,
     });
   }
-  if (!Number.isInteger(originTicks)) {
-    throw new HandleError('ERR_REGION_DAMAGED', `the limiter's origin is ${originTicks}`);
-  }
-  const place = openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, limit)));
-  const word = Atomics.load(region.i64, (offset + CELL.word) >> 3);
-  if (!isWindowWord(kind, limit.limit, word)) throw damagedWord();
-  return configurations.keep(place, { ...limit, originTicks });
+  const place = openCell(region, offset, kind, nonce, windowBytes(ringEntries(kind, bounds)));
+  const { bits, word } = liveWindow(place, bounds);
+  if (!isWindowWord(kind, bits, bounds.maxLimit, word)) throw damagedWord();
+  return everyBounds.keep(place, bounds);
 }
 
 /** The error for a word that no thread ever writes. */

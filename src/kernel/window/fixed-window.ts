@@ -1,26 +1,36 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
+import { INDEX_BITS } from '../../memory/layout.ts';
+import { OPENED, WINDOW_OUTCOME } from '../constants.ts';
 import type { Opened } from '../open.ts';
-import { readWindow } from './cell.ts';
-import { HostedWindow, openWindows, type WindowEngine } from './host.ts';
-import type { ClockReader, WindowKernel } from './kernel.ts';
-import { countBitsOf, fixedWindowUnits } from './limit.ts';
+import { openWindows, type WindowEngine } from './engine.ts';
+import type { ClockReader, RefundableWindowKernel } from './kernel.ts';
+import { type Change, fixedWindowUnits } from './limit.ts';
+import type { WindowRecord } from './record.ts';
+import { HostedRefundableWindow } from './refundable.ts';
+import type { TimeUnits } from './time.ts';
+
+/** A record, and what follows from it. */
+type Live = WindowRecord & TimeUnits;
 
 /** A fixed window on the engine. */
-export class HostedFixedWindow extends HostedWindow {
-  readonly #bits: number;
-  readonly #unitTicks: number;
-  readonly #intervalUnits: number;
-  readonly #originTicks: number;
+export class HostedFixedWindow extends HostedRefundableWindow {
+  #live!: Live; // set by refresh() in the constructor
+  readonly #opensFull: boolean;
 
   constructor(opened: Opened<WindowEngine>, place: CellPlace) {
-    const window = readWindow(place);
-    super(opened, place, window.limit);
-    this.#bits = countBitsOf(window.limit);
-    const { unitTicks, intervalUnits } = fixedWindowUnits(window);
-    this.#unitTicks = unitTicks;
-    this.#intervalUnits = intervalUnits;
-    this.#originTicks = window.originTicks;
+    super(opened, place);
+    this.#opensFull = this.bounds.allowDoubleBurst;
+    this.refresh();
+  }
+
+  protected override get record(): WindowRecord {
+    return this.#live;
+  }
+
+  protected override adopt(record: WindowRecord): void {
+    this.#live = { ...record, ...fixedWindowUnits(record.bits, record.intervalMs) };
+    this.identifyBy(record.bits);
   }
 
   protected override attempt(
@@ -29,47 +39,96 @@ export class HostedFixedWindow extends HostedWindow {
     clock: ClockReader,
     survey: boolean,
   ): number {
-    const { engine, seen } = this;
     for (;;) {
-      if (survey) {
-        seen.lookThenRead(clock);
-      } else {
-        const taken = engine.fixedTake(this.cell, this.limit, this.#bits, most);
-        this.countRaces();
-        if (taken >= 0) return this.conclude(taken, least, survey);
-        seen.thenRead(clock);
-      }
-      const taken = this.#takeAt(least, most, clock.us, survey);
+      const taken = this.#attempt(least, most, clock, survey);
       this.countRaces();
       if (taken >= 0) return this.conclude(taken, least, survey);
+      if (taken === WINDOW_OUTCOME.changed) this.refresh();
     }
   }
 
-  /** An attempt that depends on the clock. */
-  #takeAt(least: number, most: number, nowUs: number, survey: boolean): number {
-    const { seen } = this;
-    return this.engine.fixedTakeAt(
-      this.cell,
-      this.limit,
-      this.#bits,
-      this.#unitTicks,
-      this.#intervalUnits,
-      this.#originTicks,
+  #attempt(least: number, most: number, clock: ClockReader, survey: boolean): number {
+    const { engine, cell, seen } = this;
+    // Before the word is loaded: the clock may call this limiter, which may adopt another record.
+    const live = this.#live;
+    const { generation, limit, bits } = live;
+    if (survey || !this.#opensFull) {
+      seen.lookThenRead(clock);
+    } else {
+      const taken = engine.fixedTake(cell, generation, limit, bits, most);
+      if (taken !== WINDOW_OUTCOME.again) return taken;
+      this.countRaces();
+      seen.thenRead(clock);
+    }
+    const taken = engine.fixedTakeAt(
+      cell,
+      generation,
+      limit,
+      bits,
+      live.unitTicks,
+      live.intervalUnits,
+      live.originTicks,
+      this.#opensFull,
       seen.low,
       seen.high,
-      nowUs,
+      clock.us,
       least,
       most,
       survey,
     );
+    if (taken <= 0 || this.#opensFull) return taken >= OPENED ? taken - OPENED : taken;
+    if (taken < OPENED) {
+      this.remember(taken, seen.low, seen.high);
+      return taken;
+    }
+    this.remember(taken - OPENED, engine.receiptLow(), engine.receiptHigh());
+    return taken - OPENED;
   }
 
-  /** The mark that a cancellation sets in the word. */
+  protected override giveBack(tokens: number, nowUs: number): number {
+    const { generation, bits, unitTicks, intervalUnits, originTicks } = this.#live;
+    return this.engine.fixedReturnAt(
+      this.cell,
+      generation,
+      bits,
+      unitTicks,
+      intervalUnits,
+      originTicks,
+      this.seen.low,
+      this.seen.high,
+      nowUs,
+      tokens,
+    );
+  }
+
+  protected override change({ limit, intervalMs }: Change, clock: ClockReader): number {
+    const live = this.#live;
+    this.seen.lookThenRead(clock);
+    return this.engine.fixedReconfigureAt(
+      this.cell,
+      live.generation,
+      live.bits,
+      live.unitTicks,
+      live.intervalUnits,
+      live.originTicks,
+      this.#opensFull,
+      this.seen.low,
+      this.seen.high,
+      clock.us,
+      limit,
+      intervalMs,
+    );
+  }
+
+  /** With `allowDoubleBurst`: from then on, admissions of this window read the clock. */
   protected override get mark(): number {
-    return 2 ** this.#bits;
+    return this.#opensFull ? this.#live.bits + INDEX_BITS : 0;
   }
 }
 
-export function openFixedWindow(place: CellPlace, asked: KernelName | undefined): WindowKernel {
+export function openFixedWindow(
+  place: CellPlace,
+  asked: KernelName | undefined,
+): RefundableWindowKernel {
   return new HostedFixedWindow(openWindows(place.region, asked), place);
 }

@@ -1,5 +1,6 @@
 import type { KernelName } from '../../memory/handle.ts';
 import type { LimiterStats, Outcome, Receipt } from '../bucket/kernel.ts';
+import type { Change } from './limit.ts';
 
 /**
  * Reads the limiter's clock for a kernel. The reading is a field because a number returned by a
@@ -17,8 +18,12 @@ export interface ClockReader {
  */
 export interface WindowKernel {
   readonly name: KernelName;
-  /** The most tokens admitted in a window. */
+  /** The most tokens admitted in a window, now. */
   readonly limit: number;
+  /** The limit that this thread's last call met. */
+  readonly metLimit: number;
+  /** The length of a window in milliseconds, now. */
+  readonly intervalMs: number;
   /** Takes `tokens` now, or none. */
   take(tokens: number, clock: ClockReader): boolean;
   /**
@@ -38,8 +43,19 @@ export interface WindowKernel {
   timeUntil(tokens: number, clock: ClockReader): number;
   /** Tokens that can be taken now. */
   available(clock: ClockReader): number;
+  /** Changes the limit for all threads. */
+  reconfigure(change: Partial<Change>, clock: ClockReader): void;
   /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
+}
+
+/** A window to which tokens can be returned. */
+export interface RefundableWindowKernel extends WindowKernel {
+  /**
+   * Puts back tokens that this thread took in the current window, or slot, under the current limit;
+   * returns how many. The others lapse.
+   */
+  returnTokens(tokens: number, clock: ClockReader): number;
 }
 
 /** The operations of a `Sometimes` in shared memory. */

@@ -1,24 +1,31 @@
+import { INDEX_BITS } from '../../memory/layout.ts';
 import { checkNumber } from '../../options.ts';
 import { FIRST_SLOT } from '../constants.ts';
-import { intervalTicksOf, MAX_TICKS, type TimeUnits, unitsOf } from './time.ts';
+import { intervalTicksOf, MAX_INTERVAL_MS, MAX_TICKS, type TimeUnits, unitsOf } from './time.ts';
 
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
 
-/** The number of admissions per interval. */
-export interface WindowLimit {
+/** What a reconfiguration can change. */
+export interface Change {
+  /** The number of admissions per interval. */
   readonly limit: number;
   readonly intervalMs: number;
+}
+
+/** The number of admissions per interval, and the bounds of its changes. */
+export interface WindowLimit extends Change {
   /** The slots of a sliding window; 1 for the others. */
   readonly slots: number;
+  /** The largest limit that a sliding window or a log can be given. */
+  readonly maxLimit: number;
 }
 
 /** A count, and the sum of two counts, fit into 31 bits. */
 export const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
-/** At this limit, a log's ring takes 128 MiB, and its word has 14 bits for the lap. */
+/** At this limit, a log's ring takes 128 MiB, and its word has 13 bits for the lap. */
 const MAX_LOG_LIMIT = 2 ** 24;
 const MIN_INTERVAL_MS = 0.001;
-export const MAX_INTERVAL_MS = 1e11;
 /** Bounded because a refusal reads every slot. */
 const MAX_SLOTS = 4096;
 
@@ -27,35 +34,44 @@ export function countBitsOf(limit: number): number {
   return 32 - Math.clz32(limit);
 }
 
-/** The bits of a fixed or sliding window's word below the time: the count and a mark. */
-export function lowBitsOf(limit: number): number {
-  return countBitsOf(limit) + 1;
+/** The bits of a fixed or sliding window's word below the time: the count, a mark, the record. */
+export function lowBitsOf(countBits: number): number {
+  return countBits + 1 + INDEX_BITS;
 }
 
 /** The initial word: the first slot with a count of 0. */
-export function firstSlotWord(limit: number): bigint {
-  return BigInt(FIRST_SLOT) << BigInt(lowBitsOf(limit));
+export function firstSlotWord(maxLimit: number): bigint {
+  return BigInt(FIRST_SLOT) << BigInt(lowBitsOf(countBitsOf(maxLimit)));
 }
 
-/** The time units of a fixed window. */
-export function fixedWindowUnits({ limit, intervalMs }: WindowLimit): TimeUnits {
-  return unitsOf(intervalMs, 64 - lowBitsOf(limit));
+/** The time units of a fixed window whose count takes so many bits. */
+export function fixedWindowUnits(countBits: number, intervalMs: number): TimeUnits {
+  return unitsOf(intervalMs, 64 - lowBitsOf(countBits));
 }
 
 /** The length of a slot, rounded up so that all slots together cover the interval. */
-export function slotTicksOf({ intervalMs, slots }: WindowLimit): number {
+export function slotTicksOf(intervalMs: number, slots: number): number {
   return Math.ceil(intervalTicksOf(intervalMs) / slots);
 }
 
 /** The shortest slot in ticks: a microsecond, or longer if slot numbers must last 17.8 years. */
-function minSlotTicks(limit: number): number {
-  return Math.max(intervalTicksOf(MIN_INTERVAL_MS), MAX_TICKS / 2 ** (63 - countBitsOf(limit)));
+function minSlotTicks(maxLimit: number): number {
+  const numberBits = 64 - lowBitsOf(countBitsOf(maxLimit));
+  return Math.max(intervalTicksOf(MIN_INTERVAL_MS), MAX_TICKS / 2 ** numberBits);
 }
 
 /** The number of entries in a limiter's ring. */
-export function ringEntries(kind: WindowKind, { limit, slots }: WindowLimit): number {
+export function ringEntries(
+  kind: WindowKind,
+  { maxLimit, slots }: Pick<WindowLimit, 'maxLimit' | 'slots'>,
+): number {
   if (kind === 'fixed-window') return 0;
-  return kind === 'sliding-log' ? limit : slots;
+  return kind === 'sliding-log' ? maxLimit : slots;
+}
+
+/** The largest limit of a limiter of this kind. */
+function largestLimit(kind: WindowKind): number {
+  return kind === 'sliding-log' ? MAX_LOG_LIMIT : MAX_WINDOW_LIMIT;
 }
 
 /**
@@ -64,26 +80,50 @@ export function ringEntries(kind: WindowKind, { limit, slots }: WindowLimit): nu
  * @throws RangeError, TypeError naming the parameter, its range and its value.
  */
 export function checkWindowLimit(kind: WindowKind, limit: WindowLimit): WindowLimit {
-  const max = kind === 'sliding-log' ? MAX_LOG_LIMIT : MAX_WINDOW_LIMIT;
-  checkNumber('limit', limit.limit, { min: 1, max, integer: true });
-  checkNumber('intervalMs', limit.intervalMs, { min: MIN_INTERVAL_MS, max: MAX_INTERVAL_MS });
-  const maxSlots = kind === 'sliding-window' ? MAX_SLOTS : 1;
-  checkNumber('slots', limit.slots, { min: 1, max: maxSlots, integer: true });
-  const minTicks = minSlotTicks(limit.limit);
-  if (kind === 'sliding-window' && slotTicksOf(limit) < minTicks) {
-    const minMs = minTicks / intervalTicksOf(1);
-    throw new RangeError(
-      `intervalMs / slots must be at least ${minMs} at limit ${limit.limit}, ` +
-        `got ${limit.intervalMs} / ${limit.slots}`,
-    );
-  }
+  checkLimit(kind, limit.limit);
+  checkBounds(kind, limit);
+  checkChange(kind, limit, limit);
   return limit;
 }
 
+/** Returns `limit` if a limiter of this kind can have it; otherwise throws. */
+export function checkLimit(kind: WindowKind, limit: unknown): number {
+  return checkNumber('limit', limit, { min: 0, max: largestLimit(kind), integer: true });
+}
+
+/** Checks what a reconfiguration cannot change. */
+export function checkBounds(
+  kind: WindowKind,
+  { maxLimit, slots }: Pick<WindowLimit, 'maxLimit' | 'slots'>,
+): void {
+  checkNumber('maxLimit', maxLimit, { min: 1, max: largestLimit(kind), integer: true });
+  const maxSlots = kind === 'sliding-window' ? MAX_SLOTS : 1;
+  checkNumber('slots', slots, { min: 1, max: maxSlots, integer: true });
+}
+
+/** Returns `change` if a limiter with these bounds can be reconfigured to it; otherwise throws. */
+export function checkChange(
+  kind: WindowKind,
+  change: Change,
+  { maxLimit, slots }: Pick<WindowLimit, 'maxLimit' | 'slots'>,
+): Change {
+  const { limit, intervalMs } = change;
+  checkNumber('limit', limit, { min: 0, max: maxLimit, integer: true });
+  checkNumber('intervalMs', intervalMs, { min: MIN_INTERVAL_MS, max: MAX_INTERVAL_MS });
+  const minTicks = minSlotTicks(maxLimit);
+  if (kind === 'sliding-window' && slotTicksOf(intervalMs, slots) < minTicks) {
+    const minMs = minTicks / intervalTicksOf(1);
+    throw new RangeError(
+      `intervalMs / slots must be at least ${minMs} at limit ${maxLimit}, ` +
+        `got ${intervalMs} / ${slots}`,
+    );
+  }
+  return change;
+}
+
 /** Whether a limiter of this kind could have written the word. */
-export function isWindowWord(kind: WindowKind, limit: number, word: bigint): boolean {
-  const bits = countBitsOf(limit);
-  if (BigInt.asUintN(bits, word) > limit) return false;
-  if (kind === 'sliding-log') return BigInt.asUintN(bits, word >> 32n) < limit;
-  return kind === 'fixed-window' || BigInt.asUintN(64, word) >= firstSlotWord(limit);
+export function isWindowWord(kind: WindowKind, bits: number, maxLimit: number, word: bigint) {
+  if (BigInt.asUintN(bits, word >> BigInt(INDEX_BITS)) > maxLimit) return false;
+  if (kind === 'sliding-log') return BigInt.asUintN(bits, word >> 32n) < maxLimit;
+  return kind === 'fixed-window' || BigInt.asUintN(64, word) >= firstSlotWord(maxLimit);
 }

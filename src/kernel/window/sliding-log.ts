@@ -2,24 +2,29 @@ import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { WINDOW_OUTCOME } from '../constants.ts';
 import type { Opened } from '../open.ts';
-import { damagedWord, readWindow } from './cell.ts';
-import { HostedWindow, openWindows, type WindowEngine } from './host.ts';
+import { damagedWord } from './cell.ts';
+import { openWindows, type WindowEngine } from './engine.ts';
+import { HostedWindow } from './host.ts';
 import type { ClockReader, WindowKernel } from './kernel.ts';
-import { countBitsOf } from './limit.ts';
+import type { Change } from './limit.ts';
+import type { WindowRecord } from './record.ts';
 import { intervalTicksOf } from './time.ts';
 
 /** A sliding log on the engine. */
 export class HostedSlidingLog extends HostedWindow {
-  readonly #bits: number;
-  readonly #intervalTicks: number;
-  readonly #originTicks: number;
+  #live!: WindowRecord & { readonly intervalTicks: number }; // set by refresh() in the constructor
 
   constructor(opened: Opened<WindowEngine>, place: CellPlace) {
-    const { limit, intervalMs, originTicks } = readWindow(place);
-    super(opened, place, limit);
-    this.#bits = countBitsOf(limit);
-    this.#intervalTicks = intervalTicksOf(intervalMs);
-    this.#originTicks = originTicks;
+    super(opened, place);
+    this.refresh();
+  }
+
+  protected override get record(): WindowRecord {
+    return this.#live;
+  }
+
+  protected override adopt(record: WindowRecord): void {
+    this.#live = { ...record, intervalTicks: intervalTicksOf(record.intervalMs) };
   }
 
   protected override attempt(
@@ -30,13 +35,17 @@ export class HostedSlidingLog extends HostedWindow {
   ): number {
     const { engine, seen } = this;
     for (;;) {
+      // Before the word is loaded: the clock may call this limiter, which may adopt another record.
+      const live = this.#live;
       seen.lookThenRead(clock);
       const taken = engine.logTakeAt(
         this.cell,
-        this.limit,
-        this.#bits,
-        this.#intervalTicks,
-        this.#originTicks,
+        live.generation,
+        live.limit,
+        this.bounds.maxLimit,
+        live.bits,
+        live.intervalTicks,
+        live.originTicks,
         seen.low,
         seen.high,
         clock.us,
@@ -46,6 +55,7 @@ export class HostedSlidingLog extends HostedWindow {
       );
       this.countRaces();
       if (taken >= 0) return this.conclude(taken, least, survey);
+      if (taken === WINDOW_OUTCOME.changed) this.refresh();
       if (taken === WINDOW_OUTCOME.damaged) throw damagedWord();
     }
   }
@@ -53,6 +63,25 @@ export class HostedSlidingLog extends HostedWindow {
   /** The admission overwrote older times, so it cannot be undone and its tokens lapse. */
   override cancel(): boolean {
     return false;
+  }
+
+  protected override change({ limit, intervalMs }: Change, clock: ClockReader): number {
+    const live = this.#live;
+    this.seen.lookThenRead(clock);
+    return this.engine.logReconfigureAt(
+      this.cell,
+      live.generation,
+      live.limit,
+      this.bounds.maxLimit,
+      live.bits,
+      live.intervalTicks,
+      live.originTicks,
+      this.seen.low,
+      this.seen.high,
+      clock.us,
+      limit,
+      intervalMs,
+    );
   }
 }
 

@@ -6,10 +6,11 @@ import { CELL, SOMETIMES, SOMETIMES_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import type { Opened } from '../open.ts';
-import { openWindows, SeenWord, type WindowEngine } from './host.ts';
+import { openWindows, type WindowEngine } from './engine.ts';
 import type { ClockReader, SometimesKernel } from './kernel.ts';
-import { MAX_INTERVAL_MS, MAX_WINDOW_LIMIT } from './limit.ts';
-import { clockTicks, type TimeUnits, unitsOf } from './time.ts';
+import { MAX_WINDOW_LIMIT } from './limit.ts';
+import { SeenWord } from './seen-word.ts';
+import { clockTicks, MAX_INTERVAL_MS, type TimeUnits, unitsOf } from './time.ts';
 
 /** The calls on which to act; 0 disables a condition. */
 export interface Occasions {
@@ -44,7 +45,7 @@ function occasionUnits(occasions: Occasions): TimeUnits {
 }
 
 type Configuration = Occasions & { readonly originTicks: number };
-const configurations = new Configurations<Configuration>();
+const configurations = /* @__PURE__ */ new Configurations<Configuration>();
 
 export function createSometimesCell(
   occasions: Occasions,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { afterAll, describe, expect, it } from 'vitest';
+import { IN_FULL } from '../../support/random.ts';
 import { errorCount, type JsonResult, readJsonResult } from '../support/json-result.ts';
 import { Cli, type CliRun, runCli } from '../support/run-cli.ts';
 import { deadUrl, httpServer, type TestServer, tcpServer } from '../support/servers.ts';
@@ -21,6 +22,9 @@ async function kept(starting: Promise<TestServer>): Promise<TestServer> {
   servers.push(server);
   return server;
 }
+
+/** Variants of other tests here, for `npm run test:all`: each starts a process. */
+const variant = it.runIf(IN_FULL);
 
 /** Where one thread shows as much as several: starting each takes longer than the load does. */
 const ALONE = ['--threads', '1'];
@@ -52,7 +56,7 @@ function expectConsistent(result: JsonResult): void {
 // Side by side run those that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load', () => {
-  it('climbs from one rate to another within the guarantee', async () => {
+  variant('climbs from one rate to another within the guarantee', async () => {
     const args = ['--ramp', '200:1000:1s', '--duration', '1500ms'];
     const { code, result, stdout, stderr } = await load(...args);
     expectConsistent(result);
@@ -83,22 +87,19 @@ describe('zerotime load', () => {
     expect(stdout).toMatch(/held: in every span of t seconds at most 1 \+ 1,000 x t requests/);
     // No escape sequences, because the output is not a terminal.
     expect(stdout).not.toContain('\u001b');
+    // Other tools can read the histograms.
+    const { latency } = result.times;
+    const histogram = decodeFromCompressedBase64(latency.hdrHistogram);
+    expect(histogram.totalCount).toBe(latency.count);
+    expect(histogram.getValueAtPercentile(50) / 1_000).toBe(latency.ms?.['p50']);
   });
 
-  it.concurrent('keeps one rate over more threads than requests per second', async () => {
+  variant.concurrent('keeps one rate over more threads than requests per second', async () => {
     const { code, result } = await load('--rate', '1', '--threads', '8', '--duration', '2s');
     expectConsistent(result);
     expect(code).toBe(0);
     // The schedule has 2: fewer would mean that all threads were a second late.
     expect(result.admitted).toBeLessThanOrEqual(2);
-  });
-
-  it.concurrent('writes histograms that other tools can read', async () => {
-    const { result } = await load('--rate', '200', '--duration', '500ms', ...ALONE);
-    const { latency } = result.times;
-    const histogram = decodeFromCompressedBase64(latency.hdrHistogram);
-    expect(histogram.totalCount).toBe(latency.count);
-    expect(histogram.getValueAtPercentile(50) / 1_000).toBe(latency.ms?.['p50']);
   });
 
   it.concurrent('sends method, headers and body as they are given', async () => {
@@ -150,7 +151,7 @@ describe('zerotime load', () => {
     expect(stdout).toMatch(/503 Service Unavailable +\d+ +100\.0 %/);
   });
 
-  it.concurrent('takes a redirect for a success and does not follow it', async () => {
+  variant.concurrent('takes a redirect for a success and does not follow it', async () => {
     const server = await kept(
       httpServer((_request, response) => response.writeHead(302, { location: '/else' }).end()),
     );
@@ -257,7 +258,7 @@ describe('zerotime load, failures', () => {
     expect(stdout).toMatch(/found no free connection in time/);
   });
 
-  it.concurrent('times out while it is still connecting', async () => {
+  variant.concurrent('times out while it is still connecting', async () => {
     // It accepts and then says nothing, so that the TLS handshake never ends.
     const server = await kept(tcpServer(() => undefined));
     const args = ['--rate', '50', '--duration', '400ms', '--timeout', '100ms', '-t', '1'];
@@ -267,31 +268,35 @@ describe('zerotime load, failures', () => {
     expect(errorCount(result, 'timed out')).toBe(result.admitted);
   });
 
-  it.concurrent.each([
-    ['connection reset', (socket: Socket) => socket.resetAndDestroy()],
-    ['connection closed', (socket: Socket) => socket.end()],
-    ['bad response', (socket: Socket) => socket.write('this is not HTTP\r\n\r\n')],
+  const breaks: [kind: string, onData: (socket: Socket) => void][] = [
+    ['connection reset', (socket) => socket.resetAndDestroy()],
+    ['connection closed', (socket) => socket.end()],
+    ['bad response', (socket) => socket.write('this is not HTTP\r\n\r\n')],
     [
       'connection closed',
-      (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
+      (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
     ],
-  ])('counts each as %s when the server says nothing sensible', async (kind, onData) => {
-    const server = await kept(tcpServer(onData));
-    const { code, result } = await load(
-      server.url,
-      '--rate',
-      '100',
-      '--duration',
-      '500ms',
-      ...ALONE,
-    );
-    expectConsistent(result);
-    expect(code).toBe(1);
-    expect(result.errors.map((error) => error.kind)).toEqual([kind]);
-    expect(errorCount(result, kind)).toBe(result.admitted);
-  });
+  ];
+  it.concurrent.each(IN_FULL ? breaks : breaks.slice(0, 1))(
+    'counts each as %s when the server says nothing sensible',
+    async (kind, onData) => {
+      const server = await kept(tcpServer(onData));
+      const { code, result } = await load(
+        server.url,
+        '--rate',
+        '100',
+        '--duration',
+        '500ms',
+        ...ALONE,
+      );
+      expectConsistent(result);
+      expect(code).toBe(1);
+      expect(result.errors.map((error) => error.kind)).toEqual([kind]);
+      expect(errorCount(result, kind)).toBe(result.admitted);
+    },
+  );
 
-  it.concurrent('times out a response that never comes to its end', async () => {
+  variant.concurrent('times out a response that never comes to its end', async () => {
     const server = await kept(
       httpServer((_request, response) => {
         const drip = setInterval(() => response.write('drip'), 20);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../lib/cli/main.js', import.meta.url));
 
 export interface CliRun {
   readonly code: number | null;

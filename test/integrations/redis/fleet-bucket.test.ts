@@ -104,6 +104,7 @@ describe('a fleet bucket', () => {
       returned: 50,
       failures: 0,
       isReachable: true,
+      waiting: 0,
       threads: undefined,
     });
   });

@@ -8,6 +8,7 @@ import {
   type FleetBucketOptions,
   RedisTokenBucket,
 } from '../../../src/integrations/redis.ts';
+import { part } from '../../support/random.ts';
 import { CONNECT, PACKAGES } from './connections.ts';
 import { until } from './fleet-source.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
@@ -167,6 +168,7 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
 /** Processes can't run TypeScript, so this is compiled by `npm run build`. */
 const SCRIPT = new URL('../../../dist/bench/workers/fleet-process.js', import.meta.url);
 const PROCESSES = 3;
+const SPENDING_MS = part(2000, 800);
 const TASK = { key: 'fleet', rate: 20_000, burst: 2000, stock: 1000, threads: 2, perMs: 7 };
 
 function checkRun({ stretch, spends, stats }: FleetRun): void {
@@ -187,7 +189,7 @@ describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () 
   test('spend each token once that they bought, and at most the bound together', async () => {
     const { url } = await startServer();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
-    const run = await crew.spend(2000);
+    const run = await crew.spend(SPENDING_MS);
     expect(run.stats.length).toBe(PROCESSES);
     checkRun(run);
   });
@@ -195,8 +197,8 @@ describe.skipIf(LACKS_REDIS)('three processes of two threads on one server', () 
   test('lose at most the stock of a killed process', async () => {
     const { url } = await startServer();
     const crew = await FleetCrew.start(PROCESSES, { ...TASK, connection: { url } }, SCRIPT);
-    const running = crew.spend(2000);
-    await sleep(500);
+    const running = crew.spend(SPENDING_MS);
+    await sleep(SPENDING_MS / 4);
     crew.children[0]?.kill('SIGKILL');
     const run = await running;
     expect(run.stats.length).toBe(PROCESSES - 1);

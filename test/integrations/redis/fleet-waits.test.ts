@@ -13,7 +13,7 @@ async function starved(limit = { rate: 1000, burst: 1000, initial: 0 }, stock = 
 class Outcomes {
   readonly list: string[] = [];
 
-  watch(name: string, wait: Promise<void>): void {
+  watch(name: string, wait: Promise<unknown>): void {
     wait.then(
       () => this.list.push(name),
       (reason: unknown) =>

@@ -28,6 +28,20 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     return RedisKeyedTokenBucket.create({ ...good, ...options });
   };
 
+  test('counts those who wait for each key', async () => {
+    const { client } = connection;
+    const limit = { rate: 20, burst: 1 };
+    const perKey = RedisKeyedTokenBucket.create({ client, prefix: 'waits', ...limit });
+    await Promise.all(['ann', 'bob'].map((key) => perKey.wait(key)));
+    const waits = ['ann', 'bob'].map((key) => perKey.wait(key, 1, { maxWaiting: 1 }));
+    await expect(perKey.wait('ann', 1, { maxWaiting: 1 })).rejects.toMatchObject({
+      code: 'ERR_QUEUE_FULL',
+    });
+    expect([perKey.waiting, perKey.for('ann').waiting, perKey.stats().waiting]).toEqual([2, 1, 2]);
+    await Promise.all(waits);
+    expect(perKey.waiting).toBe(0);
+  });
+
   test('are separate where a Map would have separate keys', async () => {
     const perKey = create();
     const keys = ['1', 1, 1n, '', 'a', '\ud800', '\ud801', '%d800', '{a}', '%007ba%007d', 0, 'NaN'];

@@ -37,6 +37,23 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
     ): RedisTokenBucket =>
       RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 10, ...options });
 
+    test('says how long a wait lasted, counts those who wait, and turns more away', async () => {
+      const bucket = create({ rate: 20, burst: 1 });
+      expect((await bucket.wait()).waitedMs).toBeGreaterThanOrEqual(0);
+      const waits = [1, 2].map(() => bucket.wait(1, { maxWaiting: 2 }));
+      expect(bucket.waiting).toBe(2);
+      await expect(bucket.wait(1, { maxWaiting: 2 })).rejects.toMatchObject({
+        code: 'ERR_QUEUE_FULL',
+      });
+      expect(bucket.stats().waiting).toBe(2);
+      const [first, second] = await Promise.all(waits);
+      expect(second?.waitedMs).toBeGreaterThan(first?.waitedMs ?? 0);
+      expect(bucket.waiting).toBe(0);
+      const full = create({ key: 'full' });
+      // Tokens that are available need no place in the queue.
+      expect((await full.wait(1, { maxWaiting: 0 })).waitedMs).toBeGreaterThanOrEqual(0);
+    });
+
     test('is one limit for all users of its key', async () => {
       const [here, there] = [create(), create({}, other)];
       const calls = Array.from({ length: 20 }, (_, i) => (i % 2 ? here : there).tryConsume());

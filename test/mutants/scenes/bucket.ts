@@ -1,7 +1,7 @@
 import { createBucketCell } from '../../../src/kernel/bucket/cell.ts';
 import { type BucketEngine, HostedBucket } from '../../../src/kernel/bucket/host.ts';
-import type { BucketReceipt } from '../../../src/kernel/bucket/kernel.ts';
-import { perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
+import type { WordPromise, WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
+import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import { TICKS_PER_MICRO } from '../../../src/kernel/constants.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
 import {
@@ -35,7 +35,8 @@ class BucketScene {
   readonly #mood: Mood;
   readonly #random: Random;
   readonly #place: CellPlace;
-  readonly #receipts: BucketReceipt[] = [];
+  readonly #receipts: WordReceipt[] = [];
+  readonly #promises: WordPromise[] = [];
   #schedule: Schedule;
   #nowUs: number;
 
@@ -68,9 +69,9 @@ class BucketScene {
     const kind = i32[(offset + CELL.kind) >> 2] ?? 0;
     i32.fill(0, offset >> 2, (offset + BUCKET_BYTES) >> 2);
     i32[(offset + CELL.kind) >> 2] = kind;
-    const { rate, burst, ticksPerToken, ticksPerMicro, fillTicks } = this.#schedule;
+    const { pace, burst, ticksPerToken, fillTicks } = this.#schedule;
     const engine = recorder.engine('buckets', 0) as unknown as BucketEngine;
-    const numbers = [rate, burst, ticksPerToken, ticksPerMicro, fillTicks, initial] as const;
+    const numbers = [pace, burst, ticksPerToken, fillTicks, initial] as const;
     engine.createBucket(offset, this.#nowUs, ...numbers);
   }
 
@@ -124,7 +125,7 @@ class BucketScene {
     const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(0.1, 1e12)]);
     if (random.below(this.#mood.damage) === 0) return this.#damage(nowUs);
     if (random.below(this.#mood.changes) === 0) return this.#change(nowUs);
-    switch (random.below(13)) {
+    switch (random.below(16)) {
       case 0:
         return (bucket) => bucket.decide(nowUs, n);
       case 1:
@@ -140,14 +141,40 @@ class BucketScene {
         const receipt = this.#receipts.at(-1 - random.below(3));
         return (bucket) => {
           if (receipt !== undefined) bucket.cancel(receipt);
+          const promise = this.#promises.at(-1);
+          if (promise !== undefined && receipt !== undefined) bucket.cancelMoved(promise, receipt);
+        };
+      }
+      case 13: {
+        const promise = this.#promises.at(-1 - random.below(3));
+        return (bucket) => {
+          if (promise !== undefined) bucket.due(promise);
+        };
+      }
+      case 14:
+        return (bucket) => bucket.charge(nowUs, n);
+      case 15: {
+        const promise = this.#promises.at(-1);
+        return (bucket) => {
+          if (promise !== undefined && random.below(4) === 0) this.#pauseWhenDue(bucket, promise);
         };
       }
       default:
         return (bucket) => {
-          bucket.acquire(nowUs, n, maxWaitUs);
+          const waitUs = bucket.acquire(nowUs, n, maxWaitUs);
           this.#receipts.push(bucket.receipt());
+          if (waitUs > 0) this.#promises.push(bucket.promise());
         };
     }
+  }
+
+  #pauseWhenDue(bucket: HostedBucket, promise: WordPromise): void {
+    const { dueUs } = bucket.due(promise);
+    const { burst, ticksPerToken } = this.#schedule;
+    if (!Number.isFinite(dueUs) || ticksPerToken === 0) return;
+    bucket.reconfigure(dueUs, continuous(0, burst, ticksPerToken));
+    bucket.due(promise);
+    bucket.reconfigure(dueUs, this.#schedule);
   }
 
   /** Another limit, at times with the fills of the limit before. */
@@ -167,7 +194,7 @@ class BucketScene {
   #damage(nowUs: number): Step<HostedBucket> {
     const random = this.#random;
     const { region, offset } = this.#place;
-    const floats = [RECORD.burst, RECORD.ticksPerToken, RECORD.ticksPerMicro] as const;
+    const floats = [RECORD.burst, RECORD.ticksPerToken, RECORD.pace] as const;
     const field = random.pick([...floats, RECORD.fillTicks, RECORD.originUs]);
     const most = 2 * TICKS_PER_MICRO;
     const value = random.pick([
@@ -182,7 +209,6 @@ class BucketScene {
       1e-3,
       Infinity,
     ]);
-    const capTicks = random.pick([2n ** 59n, 2n ** 59n + 1n, -1n, 0n]);
     const which = random.below(8);
     const act = this.#random.pick<Step<HostedBucket>>([
       (bucket) => bucket.acquire(nowUs, 1, 0),
@@ -197,8 +223,7 @@ class BucketScene {
       const live = (region.i32[(offset + CELL.word) >> 2] ?? 0) & INDEX_MASK;
       const record = recordOffset(offset, live);
       const before = region.i32.slice(record >> 2, (record + 64) >> 2);
-      if (which === 0) region.i64[(record + RECORD.capTicks) >> 3] = capTicks;
-      else if (which === 1) region.i32[(record + RECORD.generation) >> 2] = 0;
+      if (which === 1) region.i32[(record + RECORD.generation) >> 2] = 0;
       else region.f64[(record + field) >> 3] = value;
       try {
         act(bucket);

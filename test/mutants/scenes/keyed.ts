@@ -1,10 +1,20 @@
 import type { BucketEngine } from '../../../src/kernel/bucket/host.ts';
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
-import { continuous } from '../../../src/kernel/bucket/schedule.ts';
+import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';
-import { createKeyedCell } from '../../../src/kernel/keyed/cell.ts';
-import { HostedKeyed, type KeyedEngine } from '../../../src/kernel/keyed/host.ts';
-import { ENTRY, KEYED } from '../../../src/memory/layout.ts';
+import { createKeyedCell, readTable } from '../../../src/kernel/keyed/cell.ts';
+import type { KeyedEngine } from '../../../src/kernel/keyed/engine.ts';
+import { HostedKeyed } from '../../../src/kernel/keyed/host.ts';
+import { type Limits, type NameOf, tableLimits } from '../../../src/kernel/keyed/limits.ts';
+import {
+  ENTRY,
+  INDEX_MASK,
+  KEYED,
+  KEYED_LIMIT,
+  KEYED_LIMIT_BYTES,
+  KEYED_RECORD,
+  keyedRecordBytes,
+} from '../../../src/memory/layout.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
@@ -36,6 +46,19 @@ function randomKeys(
   );
 }
 
+/** Errors need not name the limit. */
+const at: NameOf = (_, make) => make();
+
+/** The same limits at other rates. */
+function faster([own, ...tiers]: Limits<Schedule>, by: readonly number[]): Limits<Schedule> {
+  const moved = ({ pace, burst }: Schedule, i: number) => continuous(pace * (by[i] ?? 1), burst);
+  try {
+    return [moved(own, 0), ...tiers.map((tier, i) => moved(tier, i + 1))];
+  } catch {
+    return [own, ...tiers]; // out of the range of some option
+  }
+}
+
 /** Random calls of a table of buckets. */
 export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, calls: number): void {
   const capacity = random.pick([1, 1, 2, 4, 5, 8, 20]);
@@ -47,9 +70,18 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
   }[crowd.fill];
   const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
   let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
-  const schedule = continuous(random.below(20) === 0 ? Infinity : rate, burst);
+  const limit = Math.ceil(burst);
+  const schedule =
+    random.below(4) === 0
+      ? perInterval(limit, (limit / rate) * 1000, limit) // a fixed window
+      : continuous(random.below(20) === 0 ? Infinity : rate, burst);
+  const isWindow = schedule.fillTicks > 0;
+  const tier = continuous(rate * random.pick([1, 2, 8]), burst * random.pick([1, 2]));
+  const isTiered = !isWindow && crowd.homes === 'any' && random.below(2) === 0;
+  const limits = tableLimits(isTiered ? [schedule, tier] : [schedule], at);
   const place = createKeyedCell({
     ...{ kind: 'keyed-token-bucket', schedule, nowUs, capacity, whenFull },
+    ...(isTiered && { tiers: ['pro'], limits }),
     ...{ stats: false, region: regionOf(recorder), kernel: undefined },
   });
   const keys = randomKeys(random, Math.ceil(crowd.share * capacity) + 2, crowd);
@@ -72,38 +104,83 @@ export function keyedScene(crowd: Crowd, recorder: Recorder, random: Random, cal
     };
   };
 
+  /** A look at a key while its limit makes no sense. */
+  const damageLimit = (limit: number): Step<ReturnType<typeof open>> => {
+    const { recordsAt, limitCount } = readTable(place);
+    const ofLimit = KEYED_RECORD.limits + limit * KEYED_LIMIT_BYTES;
+    const field = random.pick([
+      KEYED_RECORD.originUs,
+      KEYED_RECORD.ticksPerMicro,
+      KEYED_RECORD.mostTicks,
+      ofLimit + KEYED_LIMIT.burst,
+      ofLimit + KEYED_LIMIT.ticksPerToken,
+      ofLimit + KEYED_LIMIT.fillTicks,
+    ]);
+    const value = random.pick([Number.NaN, Infinity, 0, -1, 0.5, 1e300, 40_000]);
+    return ({ buckets, engine }) => {
+      const live = (region.i32[(offset + KEYED.live) >> 2] ?? 0) & INDEX_MASK;
+      const at = (offset + recordsAt + live * keyedRecordBytes(limitCount) + field) >> 3;
+      const before = region.i64[at] ?? 0n;
+      region.f64[at] = value;
+      engine.useTier(limit);
+      try {
+        buckets.balance(nowUs);
+        buckets.decide(nowUs, 1);
+      } finally {
+        region.i64[at] = before;
+        engine.useTier(limit);
+      }
+    };
+  };
+
   const next = (): Step<ReturnType<typeof open>> => {
     // Mostly about a token's worth of time; now and then a step back, or an hour.
     const usual = crowd.fill === 'soon' ? (burst * 1e6) / rate : 1e6 / rate / capacity;
     nowUs += random.pick([0, 0, usual, random.logarithmic(0.01, 10)]);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 2e14);
-    const at = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
+    const time = random.below(300) === 0 ? random.pick([Number.NaN, Infinity, -1e300]) : nowUs;
     const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
     const n = random.pick([0, 1, 1, 2, burst, random.logarithmic(burst / 100, burst * 2)]);
     const maxWaitUs = random.pick([0, 0, 1, Infinity, random.logarithmic(1, 1e9)]);
-    const way = random.below(14);
+    const way = random.below(19);
+    const limit = isTiered ? random.below(2) : 0;
+    const speeds = !isTiered ? [random.pick([1, 2, 0.5, 3.3])] : [2, random.pick([2, 3])];
     const act = ((): Step<HostedKeyed> => {
-      if (way === 0) return (buckets) => buckets.drain(at, n);
-      if (way === 1) return (buckets) => buckets.returnTokens(at, n);
-      if (way === 2) return (buckets) => buckets.balance(at);
-      if (way === 3) return (buckets) => buckets.timeUntil(at, n);
-      if (way === 4) return (buckets) => buckets.decide(at, n);
+      if (way === 0) return (buckets) => buckets.drain(time, n);
+      if (way === 1) return (buckets) => buckets.returnTokens(time, n);
+      if (way === 2) return (buckets) => buckets.balance(time);
+      if (way === 3) return (buckets) => buckets.timeUntil(time, n);
+      if (way === 4) return (buckets) => buckets.decide(time, n);
       if (way === 5) {
         const receipt = receipts.at(-1 - random.below(3));
         return (buckets) => {
           if (receipt !== undefined) buckets.cancel(receipt);
         };
       }
-      if (way === 6 && random.below(4) === 0) return (buckets) => buckets.stats(at);
+      if (way === 7) return (buckets) => buckets.charge(time, n);
+      if (way === 8) return (buckets) => buckets.block(time, random.pick([0, 1, 1e6, maxWaitUs]));
+      if (way === 16) return (buckets) => buckets.reset(time);
+      if (way === 17) {
+        const receipt = receipts.at(-1);
+        return (buckets) => receipt && buckets.dueUs(receipt);
+      }
+      if (way === 18 && !isWindow) {
+        return (buckets) => {
+          buckets.reconfigure(time, (limits) => faster(limits, speeds), at);
+        };
+      }
+      if (way === 6 && random.below(4) === 0) return (buckets) => buckets.stats(time);
       if (way === 6 && random.below(4) === 0) return damage();
       return (buckets) => {
-        if (buckets.acquire(at, n, maxWaitUs) >= 0) receipts.push(buckets.receipt());
+        if (buckets.acquire(time, n, maxWaitUs) >= 0) receipts.push(buckets.receipt());
       };
     })();
+    const damages = random.below(40) === 0 ? damageLimit(limit) : undefined;
     return ({ buckets, engine }) => {
-      buckets.seek(high, low);
+      buckets.seek(high, low, limit);
       act(buckets);
+      damages?.({ buckets, engine });
       engine.lostRaces();
       engine.longestProbe();
     };

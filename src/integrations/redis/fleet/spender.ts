@@ -1,7 +1,14 @@
 import { RateLimitError } from '../../../errors.ts';
-import type { WaitOptions } from '../../../limiters/limiter.ts';
+import type { Waited, WaitOptions } from '../../../limiters/limiter.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
-import { checkWait, timedOut } from '../../../limiters/waiting.ts';
+import {
+  AT_ONCE,
+  checkWait,
+  queueFull,
+  timedOut,
+  Waiters,
+  waitedSince,
+} from '../../../limiters/waiting.ts';
 import { readFields } from '../../../memory/read-fields.ts';
 import { checkTokens } from '../../../options.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
@@ -33,6 +40,7 @@ export class FleetSpender {
   readonly clock: Clock;
   /** @internal */
   protected readonly stock: Stock;
+  readonly #waiters = new Waiters();
 
   /** @internal */
   protected constructor(stock: Stock, clock: Clock) {
@@ -78,14 +86,32 @@ export class FleetSpender {
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, never earlier, because the
    * time of the next purchase is unknown; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
-   * `ERR_FLEET_CLOSED` when the fleet bucket is closed.
+   * `ERR_QUEUE_FULL` if the stock has too few tokens and `maxWaiting` callers of this object wait
+   * already; `ERR_FLEET_CLOSED` when the fleet bucket is closed.
    */
-  async wait(n = 1, options: Omit<WaitOptions, 'strict'> = {}): Promise<void> {
+  async wait(n = 1, options: Omit<WaitOptions, 'strict'> = {}): Promise<Waited> {
     checkTokens('n', n);
-    const { timeoutMs, signal } = checkWait(options);
+    const { timeoutMs, maxWaiting, signal } = checkWait(options);
     signal?.throwIfAborted();
     if (this.stock.isClosed) throw closed();
-    if (this.tryConsume(n)) return;
+    if (this.tryConsume(n)) return AT_ONCE;
+    if (this.#waiters.count >= maxWaiting) throw queueFull(maxWaiting);
+    const sinceUs = this.clock.now();
+    this.#waiters.enter();
+    try {
+      await this.#delivery(n, timeoutMs, signal);
+    } finally {
+      this.#waiters.leave();
+    }
+    return waitedSince(this.clock, sinceUs);
+  }
+
+  /** The callers now waiting in `wait` on this object. Those of other threads do not count. */
+  get waiting(): number {
+    return this.#waiters.count;
+  }
+
+  async #delivery(n: number, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
     const reservation = this.stock.reserve(n);
     try {
       // close() woke only the reservations made before it.

@@ -1,0 +1,10 @@
+// The entry points of the package: their names in lib, and their sources.
+
+export const ENTRIES = {
+  index: 'src/index',
+  keyed: 'src/keyed',
+  opentelemetry: 'src/integrations/opentelemetry',
+  piscina: 'src/integrations/piscina',
+  prometheus: 'src/integrations/prometheus',
+  redis: 'src/integrations/redis',
+};

@@ -1,0 +1,113 @@
+// Bundles the library into lib: a file for each entry point, those of what they share, and a file of
+// types for each. One file loads in a fraction of the time of seventy.
+
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { transform } from 'esbuild';
+import { rollup } from 'rollup';
+import { dts } from 'rollup-plugin-dts';
+import { ENTRIES } from './entries.mjs';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const LIB = fileURLToPath(new URL('../lib', import.meta.url));
+const { peerDependencies } = JSON.parse(
+  await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+);
+
+function entriesIn(folder, ending) {
+  const files = Object.entries(ENTRIES);
+  return Object.fromEntries(files.map(([name, path]) => [name, `${folder}${path}${ending}`]));
+}
+
+/** Comments on lines of their own. Each thread keeps the text of the code that it loads. */
+const COMMENTS = /^ *(\/\*\*[\s\S]*?\*\/|\/\/.*)$/gm;
+
+/** Removes types and comments from a source, and keeps its lines. */
+const withoutTypes = {
+  name: 'without-types',
+  transform: (code, id) =>
+    transform(
+      code.replace(COMMENTS, (comment) => comment.replace(/.+/g, '')),
+      {
+        loader: 'ts',
+        target: 'es2022',
+        sourcefile: id,
+        sourcemap: true,
+        tsconfigRaw: { compilerOptions: { target: 'es2022', verbatimModuleSyntax: true } },
+      },
+    ),
+};
+
+const sourceMaps = {
+  name: 'source-maps',
+  generateBundle(_, bundle) {
+    for (const file of Object.values(bundle)) {
+      if (file.fileName.endsWith('.map')) file.source = withoutModules(file.source);
+    }
+  },
+};
+
+async function bundleCode() {
+  const bundle = await rollup({
+    input: entriesIn(ROOT, '.ts'),
+    external: [/^node:/, ...Object.keys(peerDependencies)],
+    plugins: [withoutTypes, sourceMaps],
+    onwarn: ({ message }) => {
+      throw new Error(message);
+    },
+  });
+  await bundle.write({ dir: LIB, chunkFileNames: 'shared-[hash].js', sourcemap: true });
+}
+
+/** Leaves the compiled engine out of a source map: it would repeat it, and shows nothing. */
+function withoutModules(text) {
+  const map = JSON.parse(text);
+  for (const [index, source] of map.sources.entries()) {
+    if (source.endsWith('kernel/build/modules.ts')) map.sourcesContent[index] = null;
+  }
+  return JSON.stringify(map);
+}
+
+async function bundleTypes() {
+  const bundle = await rollup({
+    input: entriesIn('dist/', '.d.ts'),
+    external: Object.keys(peerDependencies),
+    plugins: [dts()],
+    onwarn: ({ message }) => {
+      // Types that two entry points share need not be public.
+      if (!message.includes('private shared type exports')) throw new Error(message);
+    },
+  });
+  await bundle.write({
+    dir: LIB,
+    chunkFileNames: 'shared-[hash].d.ts',
+    plugins: [{ name: 'older-compilers', renderChunk: (code) => forOlderCompilers(code) }],
+  });
+}
+
+/**
+ * What a declaration names and an older compiler, or a project without `dom` and the types of
+ * Node.js, does not declare. Where it is declared, these merge with it.
+ */
+const GLOBALS = {
+  'Symbol.dispose': 'interface SymbolConstructor { readonly dispose: unique symbol; }',
+  'Symbol.asyncDispose': 'interface SymbolConstructor { readonly asyncDispose: unique symbol; }',
+  AbortSignal: 'interface AbortSignal {}',
+};
+
+/** TypeScript has typed arrays of one kind of buffer since 5.7; before, they take no parameter. */
+function forOlderCompilers(code) {
+  const globals = Object.entries(GLOBALS).flatMap(([name, declaration]) =>
+    code.includes(name) ? [`  ${declaration}\n`] : [],
+  );
+  const plain = code.replaceAll(/\b(\w+Array)<SharedArrayBuffer>/g, '$1');
+  return globals.length === 0 ? plain : `${plain}\ndeclare global {\n${globals.join('')}}\n`;
+}
+
+// Chunks of an earlier build have other names.
+for (const name of await readdir(LIB).catch(() => [])) {
+  if (/\.(js|map|ts)$/.test(name)) await rm(join(LIB, name));
+}
+await bundleCode();
+await bundleTypes();

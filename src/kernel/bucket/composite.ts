@@ -1,0 +1,218 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { Counters } from '../counters.ts';
+import type { Opened } from '../open.ts';
+import { type LiveLimits, limitCountOf, liveLimits } from './composite-cell.ts';
+import { notes } from './composite-engine.ts';
+import { type BucketEngine, fail, openBucket, openBuckets } from './host.ts';
+import {
+  type BucketKernel,
+  type BucketPromise,
+  DAMAGED,
+  type DueInstant,
+  type LimiterStats,
+  NEVER,
+  type Outcome,
+  SUPERSEDED,
+  type TokenIndex,
+  type WordReceipt,
+} from './kernel.ts';
+import type { Schedule } from './schedule.ts';
+
+/** The place in the queue of a bucket with several limits: one index for each. */
+interface CompositePromise extends BucketPromise {
+  readonly indices: readonly TokenIndex[];
+}
+
+/** The marks of an admission and of the one before it, and what it took. */
+interface CompositeReceipt extends WordReceipt {
+  readonly tokens: number;
+  readonly limit: number;
+}
+
+/** A bucket with several limits, which change in one exchange. */
+export class HostedComposite implements BucketKernel {
+  readonly name: KernelName;
+  readonly #engine: BucketEngine;
+  readonly #place: CellPlace;
+  readonly #cell: number;
+  readonly #count: number;
+  readonly #counters: Counters | undefined;
+  /** What the last call asked for. */
+  #tokens = 0;
+
+  constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace) {
+    this.name = name;
+    this.#engine = engine;
+    this.#place = place;
+    this.#cell = place.offset;
+    this.#count = limitCountOf(place);
+    this.#counters = Counters.open(place);
+    // The cell may lie where another bucket was, in memory that is used again.
+    engine.forget();
+  }
+
+  /** The number of limits. */
+  get count(): number {
+    return this.#count;
+  }
+
+  #counted(wait: number, tokens: number): number {
+    if (wait < NEVER) fail(wait);
+    this.#tokens = tokens;
+    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.#engine.lostRaces());
+    return wait;
+  }
+
+  acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
+    const wait = this.#engine.acquireAll(this.#cell, this.#count, nowUs, tokens, maxWaitUs);
+    return this.#counted(wait, tokens);
+  }
+
+  charge(nowUs: number, tokens: number): number {
+    return this.#counted(this.#engine.chargeAll(this.#cell, this.#count, nowUs, tokens), tokens);
+  }
+
+  decide(nowUs: number, tokens: number): Outcome {
+    const wait = this.#engine.decideAll(this.#cell, this.#count, nowUs, tokens);
+    const allowed = this.#counted(wait, tokens) === 0;
+    const limits = notes.outcomes.slice(0, this.#count);
+    return {
+      allowed,
+      burst: Math.min(...limits.map(({ burst }) => burst)),
+      balance: Math.min(...limits.map(({ balance }) => balance)),
+      retryUs: Math.max(...limits.map(({ retryUs }) => retryUs)),
+      fullUs: Math.max(...limits.map(({ fullUs }) => fullUs)),
+      limits,
+    };
+  }
+
+  drain(nowUs: number, tokens: number): number {
+    const taken = this.#engine.drainAll(this.#cell, this.#count, nowUs, tokens);
+    if (taken < 0) fail(taken);
+    this.#counters?.count(taken, taken === 0 && tokens >= 1, this.lostRaces);
+    return taken;
+  }
+
+  returnTokens(nowUs: number, tokens: number): boolean {
+    const moved = this.#engine.returnToAll(this.#cell, this.#count, nowUs, tokens);
+    if (moved < 0) fail(moved);
+    return moved === 1;
+  }
+
+  receipt(): CompositeReceipt {
+    const engine = this.#engine;
+    return {
+      low: engine.receiptLow(),
+      high: engine.receiptHigh(),
+      costLow: engine.receiptCostLow(),
+      costHigh: engine.receiptCostHigh(),
+      tokens: this.#tokens,
+      limit: engine.promiseLimit(),
+    };
+  }
+
+  cancel({ low, high, costLow, costHigh, limit, tokens }: CompositeReceipt): boolean {
+    const marks = [low, high, costLow, costHigh] as const;
+    return this.#engine.cancelAll(this.#cell, this.#count, ...marks, limit, tokens) !== 0;
+  }
+
+  promise(): CompositePromise {
+    const engine = this.#engine;
+    return {
+      generation: engine.promiseGeneration(),
+      limit: engine.promiseLimit(),
+      indices: notes.indices.slice(0, this.#count),
+    };
+  }
+
+  /** The latest instant at which the tokens are due under any limit. */
+  due({ indices }: CompositePromise): DueInstant {
+    const engine = this.#engine;
+    for (;;) {
+      let latestUs = Number.NEGATIVE_INFINITY;
+      const generations = new Set<number>();
+      for (const [limit, { low, high, fractionLow, fractionHigh }] of indices.entries()) {
+        const index = [low, high, fractionLow, fractionHigh] as const;
+        const dueUs = engine.dueUsOf(this.#cell, this.#count, limit, ...index);
+        if (Number.isNaN(dueUs)) fail(DAMAGED);
+        latestUs = Math.max(latestUs, dueUs);
+        generations.add(engine.liveGeneration());
+      }
+      const [generation, ...others] = generations;
+      // Otherwise the limits changed meanwhile.
+      if (generation !== undefined && others.length === 0) {
+        return { dueUs: latestUs, generation, sinceUs: engine.liveSinceUs() };
+      }
+    }
+  }
+
+  /** {@link cancel} allows for returned tokens already. */
+  cancelMoved(): boolean {
+    return false;
+  }
+
+  balance(nowUs: number): number {
+    const balance = this.#engine.balanceAll(this.#cell, this.#count, nowUs);
+    if (Number.isNaN(balance)) fail(this.#engine.failureOfAll());
+    return balance;
+  }
+
+  timeUntil(nowUs: number, tokens: number): number {
+    const us = this.#engine.timeUntilAll(this.#cell, this.#count, nowUs, tokens);
+    if (us < 0) fail(us);
+    return us;
+  }
+
+  get lostRaces(): number {
+    return this.#engine.lostRaces();
+  }
+
+  /** The limits in force. */
+  live(): LiveLimits {
+    return liveLimits(this.#place, this.#count);
+  }
+
+  /** The lowest rate and the smallest burst; the other fields are the first limit's. */
+  schedule(): Schedule {
+    const { schedules } = this.live();
+    return {
+      ...(schedules[0] as Schedule), // there are at least two
+      rate: Math.min(...schedules.map(({ rate }) => rate)),
+      burst: Math.min(...schedules.map(({ burst }) => burst)),
+    };
+  }
+
+  reconfigure(): never {
+    throw new TypeError('a bucket with several limits changes all of them at once');
+  }
+
+  /** Puts the limits in force that `change` makes of those that are. */
+  change(nowUs: number, change: (inForce: readonly Schedule[]) => readonly Schedule[]): void {
+    const engine = this.#engine;
+    for (;;) {
+      const { generation, schedules } = this.live();
+      const next = change(schedules);
+      let outcome = engine.beginReconfigure(this.#cell, this.#count, generation);
+      if (outcome === 0) {
+        for (const [i, { pace, burst, ticksPerToken }] of next.entries()) {
+          engine.propose(this.#cell, i, pace, burst, ticksPerToken);
+        }
+        outcome = engine.publishLimits(this.#cell, this.#count, nowUs);
+      }
+      if (outcome === 0) return;
+      // If another thread changed the limits first, this one starts from those.
+      if (outcome !== SUPERSEDED) fail(outcome);
+    }
+  }
+
+  stats(): LimiterStats | undefined {
+    return this.#counters?.sum();
+  }
+}
+
+/** The kernel of a token bucket with one or more limits. */
+export function openAnyBucket(place: CellPlace, asked: KernelName | undefined): BucketKernel {
+  if (limitCountOf(place) === 1) return openBucket(place, asked);
+  return new HostedComposite(openBuckets(place.region, asked), place);
+}

@@ -1,0 +1,94 @@
+import { exchange64, load64, peek64, peekF64, writeI64 } from './accesses';
+import { joined } from './arithmetic';
+import {
+  blockAt,
+  digestsAt,
+  recordOf,
+  restSpare,
+  slotAt,
+  slotOf,
+  spare,
+  spareAt,
+  swapSpare,
+  takeSpare,
+  wordAfter,
+  zeroTimeAt,
+} from './composite-slot';
+import { CELL_word, DIGEST_BYTES, DIGEST_sinceUs, SLOT_mark } from './constants';
+import { costOf, originUs, readDigest, readLimit, ticksPerMicro } from './limit';
+import { generationOf, isLearnt, isStill, knownUs, limitOf, recordAt, remember } from './record';
+import { leaveLive } from './reservation';
+import { tickOf } from './token-index';
+
+// What becomes of tokens that were taken ahead of time under several limits: when they are due, and
+// their return.
+
+/**
+ * The instant at which the token with an index is due under one live limit: Infinity if that is
+ * paused, NaN if its record is invalid.
+ */
+export function dueUs(
+  cell: usize,
+  count: i32,
+  i: i32,
+  tokenLow: i32,
+  tokenHigh: i32,
+  fractionLow: i32,
+  fractionHigh: i32,
+): f64 {
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const generation = generationOf(cell, word);
+    const isSound = readLimit(recordAt(blockAt(cell, i), recordOf(word)));
+    leaveLive(generation, peekF64(digestsAt(cell, count, recordOf(word)) + DIGEST_sinceUs));
+    const zeroTime = peek64(zeroTimeAt(slotAt(cell, count, slotOf(word)), i));
+    if (!isStill(cell, word)) continue;
+    if (!isSound) return NaN;
+    const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
+    // No token is due after the whole debt, which never exceeds 4.4 years.
+    const tick = min(token, zeroTime) as f64;
+    if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
+    return originUs + tick / ticksPerMicro;
+  }
+}
+
+/**
+ * Returns the tokens to every limit if this admission is the latest that was not cancelled, and the
+ * limits are the same. `low` and `high` are its mark, `beforeLow` and `beforeHigh` the one before.
+ */
+export function cancel(
+  cell: usize,
+  count: i32,
+  low: i32,
+  high: i32,
+  beforeLow: i32,
+  beforeHigh: i32,
+  limit: i32,
+  tokens: f64,
+): bool {
+  const mark = joined(low, high);
+  const before = joined(beforeLow, beforeHigh);
+  if (!takeSpare(cell, count)) return false;
+  while (true) {
+    const word = load64(cell + CELL_word);
+    const slot = slotAt(cell, count, slotOf(word));
+    const isLatest = peek64(slot + SLOT_mark) == mark && limitOf(cell, word) == limit;
+    if (!isLatest || mark == before) {
+      if (!isStill(cell, word)) continue;
+      restSpare();
+      return isLatest;
+    }
+    const digests = digestsAt(cell, count, recordOf(word));
+    for (let i = 0; i < count; i++) {
+      readDigest(digests + i * DIGEST_BYTES);
+      writeI64(zeroTimeAt(spareAt, i), peek64(zeroTimeAt(slot, i)) - costOf(tokens));
+    }
+    writeI64(spareAt + SLOT_mark, before);
+    const next = wordAfter(word, spare, recordOf(word));
+    if (exchange64(cell + CELL_word, word, next) != word) continue;
+    swapSpare(cell, count, word);
+    if (isLearnt(cell)) remember(next, knownUs);
+    restSpare();
+    return true;
+  }
+}

@@ -1,0 +1,110 @@
+import { exchange32, load32, store32 } from './accesses';
+import {
+  BUCKET_BYTES,
+  CELL_nonce,
+  DIGEST_BYTES,
+  INDEX_BITS,
+  INDEX_MASK,
+  KEPT_SLOTS,
+  LINE_BYTES,
+  RECORD_COUNT,
+  SLOT_ATTEMPTS,
+  SLOT_BITS,
+  SLOT_COUNT,
+  SLOT_MASK,
+  SLOT_state,
+  SLOT_STATE_free,
+  SLOT_STATE_held,
+  SLOT_zeroTimes,
+} from './constants';
+
+// The slots of a composite bucket. The word names the live one, which has the zero-time of every
+// limit. A call writes the zero-times that follow into a spare slot, and then exchanges the word.
+//
+// Invariant: a held slot is live or belongs to one thread, which alone writes it. The live one is
+// held too, so it is never claimed. An exchange makes the spare slot live, and the slot that was
+// live the new spare.
+
+const VERSION_SHIFT: i64 = INDEX_BITS + SLOT_BITS;
+
+/** The address of the records of a limit, as if they were those of a bucket there. */
+export function blockAt(cell: usize, limit: i32): usize {
+  return cell + limit * BUCKET_BYTES;
+}
+
+/** The digest of a word's first limit; those of the others follow. */
+export function digestsAt(cell: usize, count: i32, record: i32): usize {
+  return cell + count * BUCKET_BYTES + record * count * DIGEST_BYTES;
+}
+
+export function slotAt(cell: usize, count: i32, slot: i32): usize {
+  const lines = (SLOT_zeroTimes + 8 * count + LINE_BYTES - 1) / LINE_BYTES;
+  const slots = cell + count * (BUCKET_BYTES + RECORD_COUNT * DIGEST_BYTES);
+  return slots + slot * lines * LINE_BYTES;
+}
+
+/** The address of a limit's zero-time in a slot. */
+export function zeroTimeAt(slot: usize, limit: i32): usize {
+  return slot + SLOT_zeroTimes + (limit << 3);
+}
+
+export function recordOf(word: i64): i32 {
+  return (word & INDEX_MASK) as i32;
+}
+
+export function slotOf(word: i64): i32 {
+  return ((word >> INDEX_BITS) & SLOT_MASK) as i32;
+}
+
+/** The word after this one: a version that no word of this cell ever had. */
+export function wordAfter(word: i64, slot: i32, record: i32): i64 {
+  const version = (word >> VERSION_SHIFT) + 1;
+  return (version << VERSION_SHIFT) | (slot << INDEX_BITS) | record;
+}
+
+/** The cell in which this thread holds a spare slot, or 0; and that cell's nonce. */
+let spareCell: usize = 0;
+let spareNonce: i32 = 0;
+/** The spare slot and its address. After it is freed, the place to look for another. */
+export let spare: i32 = 0;
+export let spareAt: usize = 0;
+
+/** Claims a spare slot unless this thread has kept one in the cell; false if none is free. */
+export function takeSpare(cell: usize, count: i32): bool {
+  const nonce = load32(cell + CELL_nonce);
+  if (cell == spareCell && nonce == spareNonce) return true;
+  free();
+  for (let attempt = 0; attempt < SLOT_ATTEMPTS; attempt++) {
+    for (let step = 0; step < SLOT_COUNT; step++) {
+      const slot = (spare + step) & SLOT_MASK;
+      const at = slotAt(cell, count, slot);
+      if (load32(at + SLOT_state) != SLOT_STATE_free) continue;
+      if (exchange32(at + SLOT_state, SLOT_STATE_free, SLOT_STATE_held) != SLOT_STATE_free)
+        continue;
+      spareCell = cell;
+      spareNonce = nonce;
+      spare = slot;
+      spareAt = at;
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Frees the spare slot, unless the memory has become another cell since. */
+function free(): void {
+  if (spareCell == 0) return;
+  if (load32(spareCell + CELL_nonce) == spareNonce) store32(spareAt + SLOT_state, SLOT_STATE_free);
+  spareCell = 0;
+}
+
+/** After an exchange: the slot that was live becomes the spare one. */
+export function swapSpare(cell: usize, count: i32, before: i64): void {
+  spare = slotOf(before);
+  spareAt = slotAt(cell, count, spare);
+}
+
+/** At the end of a call: only a slot with a low number is kept, so idle threads hold few of them. */
+export function restSpare(): void {
+  if (spare >= KEPT_SLOTS) free();
+}

@@ -1,0 +1,28 @@
+// The exports of the module for semaphores.
+
+export { lostRaces } from './results';
+export {
+  semaphoreGeneration,
+  semaphoreIsQueued,
+  semaphoreRelease,
+  semaphoreTake,
+} from './semaphore';
+export {
+  semaphoreExpire,
+  semaphoreHold,
+  semaphoreRecover,
+  semaphoreUndated,
+} from './semaphore-owner';
+export {
+  semaphoreIsGranted,
+  semaphoreJoin,
+  semaphoreLeave,
+  semaphoreServe,
+  semaphoreWaiting,
+} from './semaphore-queue';
+export {
+  semaphoreAvailable,
+  semaphoreChange,
+  semaphoreLook,
+  semaphorePermits,
+} from './semaphore-permits';

@@ -1,0 +1,124 @@
+import { HandleError } from '../../errors.ts';
+import { allocateCell, type CellPlace, openCell, publishCell } from '../../memory/cell.ts';
+import { Configurations } from '../../memory/configurations.ts';
+import {
+  CELL,
+  HIGH_HALF,
+  LOW_HALF,
+  MAX_SEATS,
+  SEATS_AT,
+  SEMAPHORE,
+  semaphoreBytes,
+} from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
+import { checkNumber } from '../../options.ts';
+import { MAX_PERMITS } from '../constants.ts';
+
+/** What never changes about a semaphore. */
+export interface SemaphoreConfiguration {
+  readonly seats: number;
+  readonly maxPermits: number;
+  /** 0: permits may be held for any time. */
+  readonly holdMs: number;
+  readonly originUs: number;
+}
+
+/** The configuration of a new semaphore. */
+export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'seats'> {
+  readonly permits: number;
+  /** Default: enough for the permits and for a queue. */
+  readonly seats?: number;
+  readonly stats: boolean;
+  readonly region: Region | undefined;
+}
+
+/** A year, so that due instants fit into their words for decades. */
+const MAX_HOLD_MS = 3.2e10;
+/** The range of a permit's time. */
+export const HOLD_MS = { min: 1, max: MAX_HOLD_MS } as const;
+/** The range of a number of permits. */
+export const PERMITS = { min: 0, max: MAX_PERMITS, integer: true } as const;
+
+/** Seats beyond those of the permits, for the queue. */
+const QUEUE_SEATS = 256;
+/** Where the number of permits starts in its word, and in the semaphore's. */
+const VALUE = 2 ** 16;
+
+/** As many seats as all permits need one by one, twice, so that a free one is soon found. */
+function seatsFor(maxPermits: number): number {
+  return Math.min(MAX_SEATS, 2 ** Math.ceil(Math.log2(2 * maxPermits + QUEUE_SEATS)));
+}
+
+const configurations = /* @__PURE__ */ new Configurations<SemaphoreConfiguration>();
+
+/** Creates a semaphore in shared memory. */
+export function createSemaphoreCell(semaphore: NewSemaphore): CellPlace {
+  const { permits, maxPermits, holdMs, originUs, stats, region } = semaphore;
+  const { seats = seatsFor(maxPermits) } = semaphore;
+  const place = allocateCell(region, semaphoreBytes(seats), stats);
+  const { i32, f64 } = place.region;
+  const { offset } = place;
+  i32[(offset + SEMAPHORE.seats) >> 2] = seats;
+  i32[(offset + SEMAPHORE.maxPermits) >> 2] = maxPermits;
+  f64[(offset + SEMAPHORE.holdMs) >> 3] = holdMs;
+  f64[(offset + SEMAPHORE.originUs) >> 3] = originUs;
+  // The ring's empty entries are those of ticket 0.
+  i32[(offset + SEMAPHORE.head) >> 2] = 1;
+  i32[(offset + SEMAPHORE.tail) >> 2] = 1;
+  for (const word of [CELL.word, SEMAPHORE.permits]) {
+    Atomics.store(place.region.i64, (offset + word) >> 3, BigInt(permits) * BigInt(VALUE));
+  }
+  publishCell(place, 'semaphore');
+  return configurations.keep(place, { seats, maxPermits, holdMs, originUs });
+}
+
+/** What never changes about a semaphore, as checked when it was opened. */
+export function configurationOf(place: CellPlace): SemaphoreConfiguration {
+  return configurations.of(place);
+}
+
+function readConfiguration({ region, offset }: CellPlace): SemaphoreConfiguration {
+  const int = (field: number) => Atomics.load(region.i32, (offset + field) >> 2);
+  const float = (field: number) => region.f64[(offset + field) >> 3];
+  const seats = checkNumber('seats', int(SEMAPHORE.seats), { min: 1, max: MAX_SEATS });
+  if ((seats & (seats - 1)) !== 0) throw new RangeError('seats must be a power of two');
+  const holdMs = checkNumber('holdMs', float(SEMAPHORE.holdMs), { min: 0, max: MAX_HOLD_MS });
+  const maxPermits = checkNumber('maxPermits', int(SEMAPHORE.maxPermits), PERMITS);
+  return {
+    seats,
+    maxPermits,
+    holdMs,
+    originUs: checkNumber('originUs', float(SEMAPHORE.originUs)),
+  };
+}
+
+/**
+ * Checks that a semaphore lies at `offset` with a valid configuration.
+ *
+ * @throws HandleError
+ */
+export function openSemaphoreCell(
+  region: Region,
+  offset: number,
+  kind: 'semaphore',
+  nonce: number,
+): CellPlace {
+  const head = openCell(region, offset, kind, nonce, SEATS_AT);
+  let configuration: SemaphoreConfiguration;
+  try {
+    configuration = readConfiguration(head);
+    checkNumber('permits', readPermits(head), { ...PERMITS, max: configuration.maxPermits });
+  } catch (cause) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the semaphore's configuration makes no sense", {
+      cause,
+    });
+  }
+  const place = openCell(region, offset, kind, nonce, semaphoreBytes(configuration.seats));
+  return configurations.keep(place, configuration);
+}
+
+function readPermits({ region, offset }: CellPlace): number {
+  const at = (offset + SEMAPHORE.permits) >> 2;
+  const high = Atomics.load(region.i32, at + HIGH_HALF) & 1;
+  return high * VALUE + (Atomics.load(region.i32, at + LOW_HALF) >>> 16);
+}

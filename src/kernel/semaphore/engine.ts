@@ -1,0 +1,38 @@
+import type { KernelName } from '../../memory/handle.ts';
+import type { Region } from '../../memory/region.ts';
+import type { EngineResults } from '../bucket/host.ts';
+import { semaphores as build } from '../build/modules.ts';
+import { EngineModule, type Opened } from '../open.ts';
+
+/** The engine's operations on semaphores. The host passes the number of seats that it checked. */
+export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
+  semaphoreTake(cell: number, seats: number, owner: number, hint: number, n: number): number;
+  semaphoreJoin(cell: number, seats: number, owner: number, hint: number, n: number): number;
+  /** The generation of the seat that the last call took or found. */
+  semaphoreGeneration(): number;
+  semaphoreRelease(cell: number, seats: number, seat: number, generation: number): number;
+  semaphoreIsGranted(cell: number, seats: number, seat: number, generation: number): number;
+  semaphoreLeave(cell: number, seats: number, seat: number, generation: number): number;
+  semaphoreIsQueued(cell: number): number;
+  semaphoreServe(cell: number, seats: number): number;
+  semaphoreWaiting(cell: number, seats: number): number;
+  semaphoreChange(cell: number, seats: number, owner: number, permits: number): number;
+  semaphoreLook(cell: number, seats: number): number;
+  /** What the last look found. */
+  semaphorePermits(): number;
+  semaphoreAvailable(): number;
+  semaphoreRecover(cell: number, seats: number, owner: number): number;
+  semaphoreHold(cell: number, seats: number, seat: number, generation: number, due: number): number;
+  semaphoreUndated(cell: number, seats: number, from: number): number;
+  semaphoreExpire(cell: number, seats: number, now: number): number;
+}
+
+const semaphores = /* @__PURE__ */ new EngineModule<SemaphoreEngine>(build);
+
+/** The engine for a region's semaphores. */
+export function openSemaphores(
+  region: Region,
+  asked: KernelName | undefined,
+): Opened<SemaphoreEngine> {
+  return semaphores.openShared(region, asked);
+}

@@ -1,0 +1,194 @@
+import type { Bell } from '../../memory/bell.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import type { LimiterStats } from '../bucket/kernel.ts';
+import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
+import { Counters } from '../counters.ts';
+import type { Opened } from '../open.ts';
+import { configurationOf } from './cell.ts';
+import { openSemaphores, type SemaphoreEngine } from './engine.ts';
+import { Owners } from './owners.ts';
+
+/** The place of a permit, or of a caller in the queue. */
+export interface Seat {
+  readonly seat: number;
+  /** Different for each permit that ever had the seat. */
+  readonly generation: number;
+}
+
+/** The permits that there are, and those that can be taken. */
+export interface Permits {
+  readonly permits: number;
+  /** Negative while more are out than there are since a change. */
+  readonly available: number;
+}
+
+/** The owners of the seats, as a host needs them. */
+export type Ownership = Pick<Owners, 'claim' | 'bell' | 'wake' | 'wakeAll' | 'free'>;
+
+/** A semaphore on the engine. */
+export class HostedSemaphore {
+  readonly name: KernelName;
+  readonly holdMs: number;
+  readonly maxPermits: number;
+  readonly #engine: SemaphoreEngine;
+  readonly #cell: number;
+  readonly #seats: number;
+  readonly #originUs: number;
+  readonly #owners: Ownership;
+  readonly #owner: number;
+  readonly #counters: Counters | undefined;
+  /** Where a free seat is likely. */
+  #hint: number;
+
+  constructor({ engine, name }: Opened<SemaphoreEngine>, place: CellPlace, owners: Ownership) {
+    const { seats, holdMs, maxPermits, originUs } = configurationOf(place);
+    this.name = name;
+    this.holdMs = holdMs;
+    this.maxPermits = maxPermits;
+    this.#engine = engine;
+    this.#cell = place.offset;
+    this.#seats = seats;
+    this.#originUs = originUs;
+    this.#owners = owners;
+    this.#owner = owners.claim();
+    this.#counters = Counters.open(place);
+    // Four seats share a cache line.
+    this.#hint = 4 * this.#owner;
+  }
+
+  /** Rings when a caller of this thread may have been granted its permits. */
+  get bell(): Bell {
+    return this.#owners.bell(this.#owner);
+  }
+
+  /** Takes `n` permits now; undefined if there are too few, or callers wait for them. */
+  take(n: number): Seat | undefined {
+    const engine = this.#engine;
+    let seat: number;
+    do {
+      seat = engine.semaphoreTake(this.#cell, this.#seats, this.#owner, this.#hint, n);
+    } while (seat === NO_PERMIT.behind && !this.serve());
+    this.#counters?.count(seat < 0 ? 0 : n, seat < 0, engine.lostRaces());
+    return this.#taken(seat);
+  }
+
+  /** Joins the queue; undefined if it has no room. Call {@link serve} afterwards. */
+  join(n: number): Seat | undefined {
+    const engine = this.#engine;
+    return this.#taken(engine.semaphoreJoin(this.#cell, this.#seats, this.#owner, this.#hint, n));
+  }
+
+  #taken(seat: number): Seat | undefined {
+    if (seat < 0) return undefined;
+    this.#hint = seat + 1;
+    return { seat, generation: this.#engine.semaphoreGeneration() };
+  }
+
+  /** Whether a caller in the queue has its permits. */
+  isGranted({ seat, generation }: Seat): boolean {
+    return this.#engine.semaphoreIsGranted(this.#cell, this.#seats, seat, generation) !== 0;
+  }
+
+  /** Leaves the queue; false if the permits have been granted by now. */
+  leave({ seat, generation }: Seat): boolean {
+    const left = this.#engine.semaphoreLeave(this.#cell, this.#seats, seat, generation) !== 0;
+    if (left) this.serve();
+    return left;
+  }
+
+  /** Returns permits; false if they have come back without their owner. */
+  release({ seat, generation }: Seat): boolean {
+    const engine = this.#engine;
+    const released = engine.semaphoreRelease(this.#cell, this.#seats, seat, generation) !== 0;
+    this.#hint = seat;
+    if (engine.semaphoreIsQueued(this.#cell) !== 0) this.serve();
+    return released;
+  }
+
+  /** Grants permits to callers in the queue, and wakes them. Returns whether any still wait. */
+  serve(): boolean {
+    for (;;) {
+      const owner = this.#engine.semaphoreServe(this.#cell, this.#seats);
+      if (owner < 0) return owner === SERVED.waiting;
+      this.#owners.wake(owner);
+    }
+  }
+
+  /** Changes the number of permits; false if all seats are taken. */
+  change(permits: number): boolean {
+    const engine = this.#engine;
+    let answer: number;
+    do {
+      answer = engine.semaphoreChange(this.#cell, this.#seats, this.#owner, permits);
+      this.serve();
+    } while (answer === NO_PERMIT.behind);
+    if (answer === NO_PERMIT.noSeat) return false;
+    this.#owners.wakeAll();
+    return true;
+  }
+
+  /** The callers of all threads in the queue. */
+  get waiting(): number {
+    return this.#engine.semaphoreWaiting(this.#cell, this.#seats);
+  }
+
+  look(): Permits {
+    const engine = this.#engine;
+    while (engine.semaphoreLook(this.#cell, this.#seats) === 0) this.serve();
+    return { permits: engine.semaphorePermits(), available: engine.semaphoreAvailable() };
+  }
+
+  /** Returns the permits of a thread that has ended, and takes it out of the queue. */
+  recover(threadId: number): number {
+    let returned = 0;
+    this.#owners.free(threadId, (owner) => {
+      returned += this.#engine.semaphoreRecover(this.#cell, this.#seats, owner);
+    });
+    this.serve();
+    // The thread may have ended after it granted permits and before it woke their owner.
+    this.#owners.wakeAll();
+    return returned;
+  }
+
+  /** Bounds the time of granted permits; returns the instant at which they are due. */
+  hold({ seat, generation }: Seat, now: () => number): number {
+    const engine = this.#engine;
+    const ms = (now() - this.#originUs) / 1000 + this.holdMs;
+    const units = Math.max(0, Math.ceil(ms * DUE_PER_MS));
+    return this.#instant(engine.semaphoreHold(this.#cell, this.#seats, seat, generation, units));
+  }
+
+  /** Returns the permits that are due, and says when the next is; Infinity if none is held. */
+  expire(now: () => number): number {
+    const engine = this.#engine;
+    let seat = -1;
+    for (;;) {
+      // The time of permits starts when somebody notices them, if their owner has not come to it.
+      seat = engine.semaphoreUndated(this.#cell, this.#seats, seat + 1);
+      if (seat < 0) break;
+      this.hold({ seat, generation: engine.semaphoreGeneration() }, now);
+    }
+    const units = Math.floor(((now() - this.#originUs) / 1000) * DUE_PER_MS);
+    const next = engine.semaphoreExpire(this.#cell, this.#seats, units);
+    if (engine.semaphoreIsQueued(this.#cell) !== 0) this.serve();
+    return this.#instant(next);
+  }
+
+  #instant(due: number): number {
+    return this.#originUs + (due / DUE_PER_MS) * 1000;
+  }
+
+  stats(): LimiterStats | undefined {
+    return this.#counters?.sum();
+  }
+}
+
+export function openSemaphore(
+  place: CellPlace,
+  asked: KernelName | undefined,
+  rouse: () => void,
+): HostedSemaphore {
+  const owners = new Owners(place, rouse);
+  return new HostedSemaphore(openSemaphores(place.region, asked), place, owners);
+}

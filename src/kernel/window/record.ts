@@ -1,0 +1,116 @@
+import { HandleError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import {
+  CELL,
+  INDEX_BITS,
+  WINDOW,
+  WINDOW_RECORD,
+  WINDOW_RECORD_BYTES,
+} from '../../memory/layout.ts';
+import type { Region } from '../../memory/region.ts';
+import {
+  type Change,
+  checkChange,
+  countBitsOf,
+  MAX_WINDOW_LIMIT,
+  type WindowKind,
+} from './limit.ts';
+
+/** A configuration record: a limit, and how the word counts under it. */
+export interface WindowRecord extends Change {
+  /** Different for each record that the cell ever had; 0 while the record is being written. */
+  readonly generation: number;
+  /** The bits of the word that hold a count. */
+  readonly bits: number;
+  /** The clock tick from which the limiter counts. */
+  readonly originTicks: number;
+  /** The number of a sliding window's slot that begins there. */
+  readonly firstSlot: number;
+  /** What the head adds to the numbers of slots. */
+  readonly shift: number;
+}
+
+/** What never changes about a window or log. */
+export interface Bounds {
+  readonly kind: WindowKind;
+  readonly slots: number;
+  readonly maxLimit: number;
+  readonly allowDoubleBurst: boolean;
+}
+
+function recordAt(offset: number, index: number): number {
+  return offset + WINDOW.records + index * WINDOW_RECORD_BYTES;
+}
+
+/** Writes the first record of a new cell. */
+export function writeFirstRecord({ region, offset }: CellPlace, record: WindowRecord): void {
+  const { i32, f64 } = region;
+  const at = recordAt(offset, 0);
+  i32[(offset + WINDOW.claims) >> 2] = 1;
+  i32[(offset + WINDOW.sequence) >> 2] = record.generation;
+  i32[(at + WINDOW_RECORD.generation) >> 2] = record.generation;
+  i32[(at + WINDOW_RECORD.bits) >> 2] = record.bits;
+  f64[(at + WINDOW_RECORD.limit) >> 3] = record.limit;
+  f64[(at + WINDOW_RECORD.intervalMs) >> 3] = record.intervalMs;
+  f64[(at + WINDOW_RECORD.originTicks) >> 3] = record.originTicks;
+  f64[(at + WINDOW_RECORD.firstSlot) >> 3] = record.firstSlot;
+  f64[(at + WINDOW_RECORD.shift) >> 3] = record.shift;
+}
+
+/** Whether a limiter with these bounds could have written the record. */
+function isSound(bounds: Bounds, record: WindowRecord): boolean {
+  const { bits, limit, originTicks, firstSlot, shift } = record;
+  const most = countBitsOf(bounds.maxLimit);
+  const bitsFit =
+    bounds.kind === 'fixed-window'
+      ? bits >= countBitsOf(limit) && bits <= countBitsOf(MAX_WINDOW_LIMIT)
+      : bits === most;
+  try {
+    checkChange(bounds.kind, record, bounds);
+  } catch {
+    return false;
+  }
+  return bitsFit && [originTicks, firstSlot, shift].every(Number.isInteger);
+}
+
+/** Reads a record; undefined if it is invalid or being written. */
+function readRecord({ i32, f64 }: Region, at: number, bounds: Bounds): WindowRecord | undefined {
+  const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
+  const generation = Atomics.load(i32, (at + WINDOW_RECORD.generation) >> 2);
+  const record = {
+    generation,
+    bits: Atomics.load(i32, (at + WINDOW_RECORD.bits) >> 2),
+    limit: float(WINDOW_RECORD.limit),
+    intervalMs: float(WINDOW_RECORD.intervalMs),
+    originTicks: float(WINDOW_RECORD.originTicks),
+    firstSlot: float(WINDOW_RECORD.firstSlot),
+    shift: float(WINDOW_RECORD.shift),
+  };
+  const settled = Atomics.load(i32, (at + WINDOW_RECORD.generation) >> 2) === generation;
+  return generation !== 0 && settled && isSound(bounds, record) ? record : undefined;
+}
+
+/** The word, and the record that it names. */
+export interface LiveWindow extends WindowRecord {
+  readonly word: bigint;
+}
+
+/**
+ * Reads the record in force. If it cannot be read, it was reused since the word was loaded, so the
+ * word has changed. If the word has not changed, the cell was overwritten.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED`
+ */
+export function liveWindow({ region, offset }: CellPlace, bounds: Bounds): LiveWindow {
+  const at = (offset + CELL.word) >> 3;
+  for (;;) {
+    const word = Atomics.load(region.i64, at);
+    const index = Number(BigInt.asUintN(INDEX_BITS, word));
+    const record = readRecord(region, recordAt(offset, index), bounds);
+    const isStill = Atomics.load(region.i64, at) === word;
+    if (record !== undefined && isStill) return { ...record, word };
+    if (isStill) {
+      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense");
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { WindowEngine } from './engine.ts';
+import type { ClockReader } from './kernel.ts';
+
+/** A word that is loaded before the clock is read. */
+export class SeenWord {
+  readonly #engine: WindowEngine;
+  readonly #cell: number;
+  low = 0;
+  high = 0;
+
+  constructor(engine: WindowEngine, cell: number) {
+    this.#engine = engine;
+    this.#cell = cell;
+  }
+
+  /** Loads the word, then reads the clock. */
+  lookThenRead(clock: ClockReader): void {
+    this.#read(clock, this.#engine.windowLook(this.#cell));
+  }
+
+  /** Reads the clock after the engine has loaded the word. */
+  thenRead(clock: ClockReader): void {
+    this.#read(clock, this.#engine.windowSeenLow());
+  }
+
+  #read(clock: ClockReader, low: number): void {
+    const high = this.#engine.windowSeenHigh();
+    clock.read();
+    // Stored only now, because the clock may have called this limiter.
+    this.low = low;
+    this.high = high;
+  }
+}

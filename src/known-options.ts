@@ -1,0 +1,52 @@
+import { checkObject } from './options.ts';
+
+/** The keys of every member of a union. */
+type KeysOf<T> = T extends unknown ? keyof T : never;
+
+/** Names every option of `T`: the compiler reports a missing one. */
+export type Known<T> = Readonly<Record<KeysOf<T>, true>>;
+
+/** More changes than this do not look like a slip. */
+const MOST_CHANGES = 3;
+
+/** The number of letters to insert, delete or replace: the Levenshtein distance. */
+function changesBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (const [i, letter] of [...a].entries()) {
+    const above = row;
+    row = [i + 1];
+    for (const [j, other] of [...b].entries()) {
+      const replaced = (above[j] ?? 0) + (letter === other ? 0 : 1);
+      row.push(Math.min(replaced, (above[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
+    }
+  }
+  return row.at(-1) ?? 0;
+}
+
+/** The known name that differs least from a wrong one; undefined if none is close. */
+function nearest(wrong: string, known: readonly string[]): string | undefined {
+  const [best] = known
+    .map((name) => ({ name, changes: changesBetween(wrong.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ name, changes }) => changes <= Math.min(MOST_CHANGES, name.length - 2))
+    .sort((a, b) => a.changes - b.changes);
+  return best?.name;
+}
+
+/**
+ * Returns `options` if it is an object all of whose properties are known options; otherwise throws a
+ * TypeError that names the nearest one.
+ */
+export function checkOptions<T extends object>(
+  options: T,
+  known: Known<T>,
+  parameter = 'options',
+): T {
+  checkObject(parameter, options);
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(known, name)) continue;
+    const close = nearest(name, Object.keys(known));
+    const hint = close === undefined ? '' : `; did you mean ${close}?`;
+    throw new TypeError(`${parameter} has no option ${JSON.stringify(name.slice(0, 80))}${hint}`);
+  }
+  return options;
+}

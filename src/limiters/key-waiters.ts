@@ -1,0 +1,36 @@
+import { type WaitCount, Waiters } from './waiting.ts';
+
+/** The callers of this thread that wait for any of many keys, counted for each. */
+export class KeyWaiters {
+  readonly #all = new Waiters();
+  /** Only keys for which callers wait. */
+  readonly #ofKey = new Map<string, Waiters>();
+
+  /** The callers of all keys. */
+  get count(): number {
+    return this.#all.count;
+  }
+
+  /** The callers of one key. */
+  of(key: string): WaitCount {
+    const all = this.#all;
+    const ofKey = this.#ofKey;
+    return {
+      get count() {
+        return ofKey.get(key)?.count ?? 0;
+      },
+      enter() {
+        const waiters = ofKey.get(key) ?? new Waiters();
+        ofKey.set(key, waiters);
+        waiters.enter();
+        all.enter();
+      },
+      leave() {
+        all.leave();
+        const waiters = ofKey.get(key);
+        waiters?.leave();
+        if (waiters?.count === 0) ofKey.delete(key);
+      },
+    };
+  }
+}

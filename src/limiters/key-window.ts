@@ -1,0 +1,216 @@
+import type { Receipt } from '../kernel/bucket/kernel.ts';
+import type { HostedKeyed } from '../kernel/keyed/host.ts';
+import type { Bell } from '../memory/bell.ts';
+import { checkNumber } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { type Decision, decisionOf } from './decision.ts';
+import { Described, type Description } from './described.ts';
+import type { KeyLines } from './key-lines.ts';
+import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { Line } from './line.ts';
+import { watch } from './moving-sleep.ts';
+import type { Part, Takeback } from './part.ts';
+import { checkWait, type Source, waitHere } from './waiting.ts';
+import { checkWhole } from './window.ts';
+
+/** What the windows of one table have in common, in this thread. */
+export interface WindowTable {
+  readonly clock: Clock;
+  readonly kernel: HostedKeyed;
+  readonly lines: KeyLines;
+  /** The same for all objects of one table. */
+  readonly identity: string;
+  readonly changes: Bell;
+}
+
+/**
+ * The fixed window of one key of a `KeyedFixedWindow`. A key that finds no place in the table is
+ * handled as `whenFull` says. `n` is an integer and defaults to 1; 0 is always admitted.
+ */
+export class KeyWindow extends Described implements Part {
+  /** The clock, the same one for all threads of this limiter. */
+  readonly clock: Clock;
+  /** Rings when the limits of the table change. @internal */
+  readonly changes: Bell;
+  readonly #table: WindowTable;
+  readonly #source: Source;
+  #high = 0;
+  #low = 0;
+  /** 0, the table's own limit, or a tier. */
+  #tier = 0;
+
+  /** @internal */
+  constructor(table: WindowTable) {
+    super();
+    const { clock, changes } = table;
+    this.clock = clock;
+    this.changes = changes;
+    this.#table = table;
+    const limit = () => this.limit;
+    this.#source = {
+      get limit() {
+        return limit();
+      },
+      attempt: (n) => {
+        const watched = watch(changes);
+        const nowUs = clock.now();
+        const { allowed, retryUs } = this.#seek().decide(nowUs, n);
+        return allowed ? undefined : { retryAtUs: nowUs + retryUs, watch: watched };
+      },
+      look: (n) => {
+        const watched = watch(changes);
+        const nowUs = clock.now();
+        return { retryAtUs: nowUs + this.#seek().timeUntil(nowUs, n), watch: watched };
+      },
+    };
+  }
+
+  /** Points this object at the key with this hash, under one of the table's limits. @internal */
+  turn(high: number, low: number, tier: number): this {
+    this.#high = high;
+    this.#low = low;
+    this.#tier = tier;
+    return this;
+  }
+
+  /** All keys of a thread share one kernel, so it must find this key's entry first. */
+  #seek(): HostedKeyed {
+    const { kernel } = this.#table;
+    kernel.seek(this.#high, this.#low, this.#tier);
+    return kernel;
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { limit, intervalMs } = this;
+    return ['KeyWindow', { limit, intervalMs, tokens: this.available() }];
+  }
+
+  /** The largest number of tokens that a window admits. */
+  get limit(): number {
+    return this.#seek().schedule().burst;
+  }
+
+  /** Length of the window in milliseconds. */
+  get intervalMs(): number {
+    return this.#seek().schedule().pace / 1000;
+  }
+
+  /** @internal */
+  get takeback(): Takeback {
+    return 'current';
+  }
+
+  /** @internal */
+  get identity(): string {
+    return `${this.#table.identity}:${this.#high}:${this.#low}:${this.#tier}`;
+  }
+
+  /** @internal */
+  takeAt(nowUs: number, n: number): boolean {
+    return this.#seek().acquire(nowUs, n, 0) === 0;
+  }
+
+  /** @internal */
+  receipt(): Receipt {
+    return this.#table.kernel.receipt();
+  }
+
+  /** @internal */
+  giveBack(_n: number, receipt: Receipt): boolean {
+    return this.#table.kernel.cancel(receipt);
+  }
+
+  /** Takes `n` tokens now, or none. */
+  tryConsume(n = 1): boolean {
+    checkWhole(n);
+    return this.#seek().acquire(this.clock.now(), n, 0) === 0;
+  }
+
+  /** Takes as many tokens as are available, up to `n`, and returns their number. */
+  consumeOrDrain(n: number): number {
+    checkWhole(n);
+    return this.#seek().drain(this.clock.now(), n);
+  }
+
+  /** Takes `n` tokens now or none, and reports the state of the key's window. */
+  decide(n = 1): Decision {
+    checkWhole(n);
+    return decisionOf(this.#seek().decide(this.clock.now(), n));
+  }
+
+  /** Returns the tokens that can be taken now. */
+  available(): number {
+    return Math.max(0, this.#seek().balance(this.clock.now()));
+  }
+
+  /**
+   * Returns the milliseconds until `tokens` can be taken if no one else takes any: 0 if they can
+   * now, Infinity if they never can.
+   */
+  timeUntil(tokens: number): number {
+    checkWhole(tokens);
+    return this.#seek().timeUntil(this.clock.now(), tokens) / 1000;
+  }
+
+  /**
+   * Waits until `n` tokens are available, and takes them. The callers of one key and tier are
+   * served in order: they form a line, and only its head tries, when the next window starts. Other threads,
+   * `tryConsume` and `waitSync` do not join the line, so they may be faster. An abort takes nothing.
+   *
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the wait would
+   * exceed it; `ERR_EXCEEDS_BURST` if `n` exceeds the limit; `ERR_QUEUE_FULL` if `maxWaiting`
+   * callers are in the line. In each case nothing is taken.
+   */
+  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
+    const newLine = () => new Line(this.clock, this.#source);
+    return this.#table.lines.wait(this.identity, newLine, checkWhole(n), checkWait(options));
+  }
+
+  /** The callers of this key and tier now waiting in `wait` on the table that this object is from. */
+  get waiting(): number {
+    return this.#table.lines.countOf(this.identity);
+  }
+
+  /**
+   * Blocks the thread until `n` tokens are available, takes them and returns true. Returns false,
+   * taking nothing, as soon as the wait would exceed `timeoutMs`. Callers of `wait` in this thread
+   * cannot be served while it blocks.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the limit.
+   */
+  waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
+    return waitHere(this.clock, this.#source, checkWhole(n), checkWait(options));
+  }
+
+  /**
+   * Takes `n` tokens whatever is left of the window, and those that are missing from later windows.
+   * Returns the milliseconds until the key is out of debt: 0 if this window had enough.
+   *
+   * @throws RangeError, TypeError if `n` is not an integer >= 0, or if the debt would take more than
+   * 4.4 years to pay.
+   */
+  charge(n: number): number {
+    checkWhole(n);
+    const waitUs = this.#seek().charge(this.clock.now(), n);
+    if (waitUs >= 0) return waitUs / 1000;
+    throw new RangeError(`n must be at most 4.4 years' worth of tokens with the debt, got ${n}`);
+  }
+
+  /**
+   * Refuses this key for `ms` milliseconds, and until the next window starts from then on. A longer
+   * debt stays as it is; {@link reset} ends both. Returns false, and does nothing, if the key finds
+   * no place in the table.
+   *
+   * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
+   */
+  block(ms: number): boolean {
+    checkNumber('ms', ms, { min: 0, max: 1e11 });
+    return this.#seek().block(this.clock.now(), ms * 1000);
+  }
+
+  /** Empties this key's count, and ends a block or a debt. A key that has no place keeps its share. */
+  reset(): void {
+    this.#seek().reset(this.clock.now());
+  }
+}

@@ -1,0 +1,252 @@
+import { changesOf } from '../kernel/bucket/cell.ts';
+import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
+import { KeyHash } from '../kernel/keyed/hash.ts';
+import { type HostedKeyed, openKeyed } from '../kernel/keyed/host.ts';
+import type { Key } from '../kernel/keyed/message.ts';
+import { identityOf } from '../memory/cell.ts';
+import type { KernelName } from '../memory/handle.ts';
+import type { Clock } from '../time/clock.ts';
+import type { Decision } from './decision.ts';
+import { Described, type Description } from './described.ts';
+import { KeyLines } from './key-lines.ts';
+import { KeyWindow, type WindowTable } from './key-window.ts';
+import {
+  changeOf,
+  type KeyedFixedWindowOptions,
+  type KeyedWindowChange,
+  newLimits,
+  type WindowLimit,
+} from './keyed-window-limits.ts';
+import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import type { KeyedStats } from './stats.ts';
+import { checkTable } from './table-options.ts';
+import { type TierOptions, Tiers, tierOf, withoutTier } from './tiers.ts';
+
+const KIND = 'keyed-fixed-window';
+/**
+ * Admits at most `limit` tokens of each key (a user, an address) per window of `intervalMs`. The
+ * windows of all keys start at the same instants: when the table is created, and every `intervalMs`
+ * from then on. Around the boundary of two windows, up to twice the limit can pass within one
+ * `intervalMs`; a `KeyedTokenBucket` is smoother.
+ *
+ * The counts are in one table of fixed size that any number of threads share without a lock, as for
+ * `KeyedTokenBucket`: an entry whose window is over can be reused for another key. Keys are strings,
+ * numbers or bigints, and are equal as in a `Map`.
+ *
+ * @example
+ * ```ts
+ * const perUser = KeyedFixedWindow.create({ limit: 100, intervalMs: 60_000, capacity: 100_000 });
+ * if (perUser.tryConsume(user)) serve();
+ * ```
+ *
+ * Tiers give keys other limits; choose them by the key, since a key has one count.
+ *
+ * @example
+ * ```ts
+ * const perUser = KeyedFixedWindow.create({
+ *   limit: 100,
+ *   tiers: { pro: { limit: 5000 } },
+ *   intervalMs: 60_000,
+ *   capacity: 100_000,
+ * });
+ * perUser.tryConsume('ann', 1, { tier: 'pro' });
+ * ```
+ */
+export class KeyedFixedWindow extends Described {
+  /** The clock, the same one for all threads of this limiter. */
+  readonly clock: Clock;
+  readonly #opened: OpenLimiter<typeof KIND>;
+  readonly #kernel: HostedKeyed;
+  readonly #hash: KeyHash;
+  /** Reused for every key, so that a call allocates nothing. */
+  readonly #turned: KeyWindow;
+  readonly #lines = new KeyLines();
+  readonly #tiers: Tiers;
+  readonly #table: WindowTable;
+
+  private constructor(opened: OpenLimiter<typeof KIND>) {
+    super();
+    this.#opened = opened;
+    this.clock = opened.clock;
+    this.#kernel = openKeyed(opened.cell, () => this.clock.now(), opened.kernel);
+    this.#hash = new KeyHash(opened.cell);
+    this.#tiers = new Tiers(this.#kernel.tiers);
+    this.#table = {
+      clock: this.clock,
+      kernel: this.#kernel,
+      lines: this.#lines,
+      identity: identityOf(opened.cell),
+      changes: changesOf(opened.cell),
+    };
+    this.#turned = new KeyWindow(this.#table);
+  }
+
+  /**
+   * Creates the table; the first window starts now. Without a `region`, a table of more than 470
+   * keys gets its own region.
+   *
+   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
+   */
+  static create(options: KeyedFixedWindowOptions): KeyedFixedWindow {
+    const table = { ...newLimits(options), ...checkTable(options) };
+    const { clock, region, stats, kernel } = checkShared(options);
+    const nowUs = clock.now();
+    const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
+    return new KeyedFixedWindow({ kind: KIND, cell: createKeyedCell(made), clock, kernel });
+  }
+
+  /**
+   * Attaches this thread to the table behind a handle.
+   *
+   * @throws HandleError if `handle` is not a keyed fixed window's, or its memory is damaged.
+   */
+  static attach(handle: LimiterHandle<typeof KIND>): KeyedFixedWindow {
+    return new KeyedFixedWindow(find(KIND, handle, openKeyedCell));
+  }
+
+  /** Send this to another thread and pass it to `attach` there. */
+  get handle(): LimiterHandle<typeof KIND> {
+    return handleOf(this.#opened);
+  }
+
+  /** The kernel that this thread uses. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
+  }
+
+  /** The largest number of tokens that a window of one key admits. */
+  get limit(): number {
+    return this.#kernel.schedules()[0].burst;
+  }
+
+  /** The limits of the tiers by name; empty if there are none. */
+  get tiers(): Readonly<Record<string, WindowLimit>> {
+    const [, ...others] = this.#kernel.schedules();
+    return Object.fromEntries(
+      others.map(({ burst }, i) => [this.#tiers.names[i], { limit: burst }]),
+    );
+  }
+
+  /**
+   * Changes the limits for all threads at once, without a lock: each call uses either the old
+   * limits or the new ones, and those that begin afterwards the new ones. Waiting calls ask again.
+   *
+   * A key keeps the share of its window that it has used: who has used half of 100 tokens has used
+   * half of 200. If a new limit has no whole share of the table's ticks, this throws: multiples and
+   * divisors of the first limits always have one, and limits below 1000 in windows of a second.
+   *
+   * @example
+   * ```ts
+   * const tiers = { pro: { limit: 1000 } };
+   * const perUser = KeyedFixedWindow.create({ limit: 100, intervalMs: 1000, tiers, capacity: 10_000 });
+   * perUser.reconfigure({ limit: 50, tiers: { pro: { limit: 10_000 } } });
+   * ```
+   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
+   */
+  reconfigure(change: KeyedWindowChange): void {
+    const next = changeOf(change, this.#tiers);
+    this.#kernel.reconfigure(this.clock.now(), next, this.#tiers.at);
+    this.#table.changes.ring();
+    this.clock.rouse?.();
+  }
+
+  /** Length of the window in milliseconds. */
+  get intervalMs(): number {
+    return this.#kernel.schedules()[0].pace / 1000;
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { limit, intervalMs } = this;
+    return ['KeyedFixedWindow', { limit, intervalMs }];
+  }
+
+  /**
+   * Returns the window of one key as a limiter, under a tier if one is given. Creating it takes no
+   * room in the table.
+   *
+   * @throws TypeError if `key` is not a string, number or bigint; so does every other method.
+   * @throws RangeError if the table has no such tier; so does every other method.
+   */
+  for(key: Key, options?: TierOptions): KeyWindow {
+    return this.#turn(key, options, new KeyWindow(this.#table));
+  }
+
+  #turn(key: Key, options?: TierOptions, window: KeyWindow = this.#turned): KeyWindow {
+    this.#hash.read(key);
+    // Checked here, so that a call without options stays within what the compiler inlines.
+    const tier = options === undefined ? 0 : this.#tiers.limitOf(options);
+    return window.turn(this.#hash.high, this.#hash.low, tier);
+  }
+
+  /** Takes `n` tokens now, or none. */
+  tryConsume(key: Key, n?: number, options?: TierOptions): boolean {
+    return this.#turn(key, options).tryConsume(n);
+  }
+
+  /** Takes as many tokens as are available, up to `n`, and returns their number. */
+  consumeOrDrain(key: Key, n: number, options?: TierOptions): number {
+    return this.#turn(key, options).consumeOrDrain(n);
+  }
+
+  /** Takes `n` tokens now or none, and reports the state of the key's window. */
+  decide(key: Key, n?: number, options?: TierOptions): Decision {
+    return this.#turn(key, options).decide(n);
+  }
+
+  /** Returns the tokens that can be taken now. */
+  available(key: Key, options?: TierOptions): number {
+    return this.#turn(key, options).available();
+  }
+
+  /**
+   * Returns the milliseconds until `tokens` can be taken if no one else takes any: 0 if they can
+   * now, Infinity if they never can.
+   */
+  timeUntil(key: Key, tokens: number, options?: TierOptions): number {
+    return this.#turn(key, options).timeUntil(tokens);
+  }
+
+  /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
+  async wait(key: Key, n?: number, options?: WaitOptions & TierOptions): Promise<Waited> {
+    // The line tries again later, when the shared object may be at another key.
+    return this.for(key, tierOf(options)).wait(n, withoutTier<WaitOptions>(options));
+  }
+
+  /** Blocks until `n` tokens are available, and takes them: see {@link KeyWindow.waitSync}. */
+  waitSync(key: Key, n?: number, options?: BlockingWaitOptions & TierOptions): boolean {
+    return this.#turn(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
+  }
+
+  /** Takes any number of tokens, and leaves debt: see {@link KeyWindow.charge}. */
+  charge(key: Key, n: number, options?: TierOptions): number {
+    return this.#turn(key, options).charge(n);
+  }
+
+  /** Refuses a key for `ms` milliseconds: see {@link KeyWindow.block}. */
+  block(key: Key, ms: number): boolean {
+    return this.#turn(key).block(ms);
+  }
+
+  /** Empties the count of a key, which ends a block or a debt: see {@link KeyWindow.reset}. */
+  reset(key: Key): void {
+    this.#turn(key).reset();
+  }
+
+  /** The callers of all keys now waiting in `wait` on this object. */
+  get waiting(): number {
+    return this.#lines.count;
+  }
+
+  /**
+   * Returns counts over all threads since the table was created; counts of calls only if it was
+   * created with `stats: true`; and this object's waiting calls. Scans the whole table: 0.1 to
+   * 0.2 s for a million keys.
+   */
+  stats(): KeyedStats {
+    return { ...this.#kernel.stats(this.clock.now()), waiting: this.waiting };
+  }
+}

@@ -1,0 +1,77 @@
+import { continuous, type Schedule } from '../kernel/bucket/schedule.ts';
+import { type Limits, type TableLimits, tableLimits } from '../kernel/keyed/limits.ts';
+import type { Change } from '../kernel/keyed/table-change.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { checkNumber } from '../options.ts';
+import type { ContinuousLimit } from './limit.ts';
+import { SHARED_OPTIONS } from './opening.ts';
+import { TABLE_OPTIONS, type TableOptions } from './table-options.ts';
+import { checkTiers, type Tiers } from './tiers.ts';
+
+/** Options of {@link KeyedTokenBucket.create}. */
+export interface KeyedTokenBucketOptions extends ContinuousLimit, TableOptions {
+  /**
+   * Other limits by name, at most 15: a call that names one as its `tier` is under that limit. The
+   * table's own `rate` must be finite then.
+   */
+  readonly tiers?: Readonly<Record<string, ContinuousLimit>>;
+}
+
+/** A change of a keyed token bucket's limits. Omitted fields and tiers keep their values. */
+export interface KeyedLimitChange extends Partial<ContinuousLimit> {
+  /** Changes of tiers, by name. Those left out stay as they are. */
+  readonly tiers?: Readonly<Record<string, Partial<ContinuousLimit>>>;
+}
+
+const OPTIONS: Known<KeyedTokenBucketOptions> = {
+  ...SHARED_OPTIONS,
+  ...TABLE_OPTIONS,
+  rate: true,
+  burst: true,
+  tiers: true,
+};
+const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
+const CHANGE: Known<KeyedLimitChange> = { ...LIMIT, tiers: true };
+
+/** `before` is the limit in force, if any. */
+function scheduleOf({ rate, burst }: Partial<ContinuousLimit>, before?: Schedule): Schedule {
+  const next = rate ?? before?.rate;
+  checkNumber('rate', next, { above: 0, orInfinity: true });
+  const unlimited = next === Number.POSITIVE_INFINITY ? next : undefined;
+  // If it is missing, the check below throws, naming it.
+  return continuous(next as number, (burst ?? before?.burst ?? unlimited) as number);
+}
+
+/** An unlimited limit has no price, in which the shared bucket could charge the tiers. */
+function checkOwn(limits: Limits<Schedule>): Limits<Schedule> {
+  if (limits.length > 1) checkNumber('rate of a table with tiers', limits[0].rate);
+  return limits;
+}
+
+/** The limits of a new table. */
+export function newLimits(options: KeyedTokenBucketOptions): {
+  readonly schedule: Schedule;
+  readonly tiers: readonly string[];
+  readonly limits: TableLimits;
+} {
+  const given = checkOptions(options, OPTIONS);
+  const tiers = checkTiers(given.tiers);
+  const [own, ...others] = tiers.inOrder<ContinuousLimit>(given, given.tiers, LIMIT);
+  const schedule = scheduleOf(own);
+  const schedules = others.map((one, i) => tiers.at(i + 1, () => scheduleOf(one)));
+  const limits = tableLimits(checkOwn([schedule, ...schedules]), tiers.at);
+  return { schedule, tiers: tiers.names, limits };
+}
+
+/** Applies a change to the limits in force. */
+export function changeOf(change: KeyedLimitChange, tiers: Tiers): Change {
+  const given = checkOptions(change, CHANGE, 'change');
+  const own: Partial<ContinuousLimit> = given;
+  const changes = tiers.inOrder<Partial<ContinuousLimit>>(own, given.tiers, LIMIT);
+  return ([before, ...others]) => {
+    const next = others.map((one, i) =>
+      tiers.at(i + 1, () => scheduleOf(changes[i + 1] ?? {}, one)),
+    );
+    return checkOwn([scheduleOf(own, before), ...next]);
+  };
+}

@@ -1,0 +1,79 @@
+import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
+import { type TableLimits, tableLimits } from '../kernel/keyed/limits.ts';
+import type { Change } from '../kernel/keyed/table-change.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { checkNumber } from '../options.ts';
+import { SHARED_OPTIONS } from './opening.ts';
+import { TABLE_OPTIONS, type TableOptions } from './table-options.ts';
+import { checkTiers, type Tiers } from './tiers.ts';
+
+/** The limit of a tier. */
+export interface WindowLimit {
+  /** Maximum number of tokens per key and window: an integer from 1 to 1,073,741,823. */
+  readonly limit: number;
+}
+
+/** Options of {@link KeyedFixedWindow.create}. */
+export interface KeyedFixedWindowOptions extends TableOptions, WindowLimit {
+  /**
+   * Other limits by name, at most 15: a call that names one as its `tier` is under that limit. The
+   * windows of all tiers have the same length.
+   */
+  readonly tiers?: Readonly<Record<string, WindowLimit>>;
+  /** Length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
+  readonly intervalMs: number;
+}
+
+/** A change of a keyed fixed window's limits. What is omitted keeps its value. */
+export interface KeyedWindowChange extends Partial<WindowLimit> {
+  /** Changes of tiers, by name. Those left out stay as they are. */
+  readonly tiers?: Readonly<Record<string, WindowLimit>>;
+}
+
+const MAX_LIMIT = 2 ** 30 - 1;
+
+const OPTIONS: Known<KeyedFixedWindowOptions> = {
+  ...SHARED_OPTIONS,
+  ...TABLE_OPTIONS,
+  limit: true,
+  intervalMs: true,
+  tiers: true,
+};
+const LIMIT: Known<WindowLimit> = { limit: true };
+const CHANGE: Known<KeyedWindowChange> = { ...LIMIT, tiers: true };
+
+/** A fixed window is a bucket that is filled to the brim at the start of each window. */
+function scheduleOf(limit: unknown, intervalMs: unknown): Schedule {
+  const tokens = checkNumber('limit', limit, { min: 1, max: MAX_LIMIT, integer: true });
+  const ms = checkNumber('intervalMs', intervalMs, { min: 0.001, max: 1e11 });
+  checkNumber('limit / intervalMs', tokens / ms, { min: 1e-9, max: 4e6 });
+  return perInterval(tokens, ms, tokens);
+}
+
+/** The limits of a new table. */
+export function newLimits(options: KeyedFixedWindowOptions): {
+  readonly schedule: Schedule;
+  readonly tiers: readonly string[];
+  readonly limits: TableLimits;
+} {
+  const { limit, intervalMs, ...given } = checkOptions(options, OPTIONS);
+  const schedule = scheduleOf(limit, intervalMs);
+  const tiers = checkTiers(given.tiers);
+  const [, ...others] = tiers.inOrder<WindowLimit>({ limit }, given.tiers, LIMIT);
+  const schedules = others.map((one, i) =>
+    tiers.at(i + 1, () => scheduleOf(one.limit, intervalMs)),
+  );
+  return { schedule, tiers: tiers.names, limits: tableLimits([schedule, ...schedules], tiers.at) };
+}
+
+/** Applies a change to the limits in force. */
+export function changeOf(change: KeyedWindowChange, tiers: Tiers): Change {
+  const { limit, ...given } = checkOptions(change, CHANGE, 'change');
+  const [, ...changes] = tiers.inOrder<Partial<WindowLimit>>({}, given.tiers, LIMIT);
+  return ([own, ...others]) => [
+    scheduleOf(limit ?? own.burst, own.pace / 1000),
+    ...others.map((one, i) =>
+      tiers.at(i + 1, () => scheduleOf(changes[i]?.limit ?? one.burst, one.pace / 1000)),
+    ),
+  ];
+}

@@ -1,0 +1,205 @@
+import { Agenda, type Appointment } from '../time/agenda.ts';
+import type { Clock } from '../time/clock.ts';
+import { Heap, type Timed } from '../time/heap.ts';
+import { onAbort } from '../time/on-abort.ts';
+import type { Waited } from './limiter.ts';
+import { type Linked, Row } from './row.ts';
+import {
+  AT_ONCE,
+  exceeds,
+  Pauses,
+  queueFull,
+  type Refusal,
+  type Source,
+  timedOut,
+  type Wait,
+  waitedSince,
+} from './waiting.ts';
+
+/** As many callers are served before other work of the event loop has its turn. */
+const MOST_AT_A_TIME = 256;
+
+/** One caller in a line. As an item of a heap it stands for its deadline. */
+interface Waiter extends Timed, Linked<Waiter> {
+  readonly n: number;
+  readonly sinceUs: number;
+  readonly timeoutMs: number;
+  readonly strict: boolean;
+  readonly resolve: (waited: Waited) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Removes the listener from the caller's signal. */
+  unlink: () => void;
+}
+
+/**
+ * The callers of one thread that wait for a limiter that cannot reserve ahead: first come, first
+ * served. Only the head tries and sleeps. The whole line has one appointment: the head's next
+ * attempt, or the earliest deadline of any of them.
+ */
+export class Line {
+  readonly #clock: Clock;
+  readonly #source: Source;
+  readonly #row = new Row<Waiter>();
+  readonly #deadlines = new Heap<Waiter>();
+  readonly #pauses = new Pauses();
+  readonly #appointment: Appointment;
+  /** The agenda that has the appointment. */
+  #agenda: Agenda;
+  /** When the head tries next. */
+  #retryAtUs = 0;
+  #unwatch: () => void = () => undefined;
+
+  constructor(clock: Clock, source: Source) {
+    this.#clock = clock;
+    this.#source = source;
+    this.#agenda = Agenda.of(clock, false);
+    this.#appointment = {
+      atUs: 0,
+      place: -1,
+      order: 0,
+      keep: () => this.#advance(),
+      fail: (reason) => this.#fail(reason),
+    };
+  }
+
+  /** The callers in the line. */
+  get length(): number {
+    return this.#row.length;
+  }
+
+  /** Takes `n` tokens, at once if nobody is ahead. */
+  async wait(n: number, wait: Wait): Promise<Waited> {
+    const { signal, timeoutMs, maxWaiting } = wait;
+    signal?.throwIfAborted();
+    // Nothing is there for everyone at any time.
+    const isFirst = this.#row.head === undefined || n === 0;
+    const refusal = isFirst ? this.#source.attempt(n) : this.#source.look(n);
+    if (refusal === undefined) return AT_ONCE;
+    const sinceUs = this.#clock.now();
+    if (refusal.retryAtUs === Number.POSITIVE_INFINITY) throw exceeds(n, this.#source.limit);
+    if (this.#row.length >= maxWaiting) throw queueFull(maxWaiting);
+    if (refusal.retryAtUs > sinceUs + timeoutMs * 1000) throw timedOut(n, timeoutMs);
+    return new Promise((resolve, reject) => {
+      const waiter = this.#join(n, sinceUs, wait, resolve, reject);
+      if (this.#row.head === waiter) this.#stay(refusal);
+      this.#plan();
+    });
+  }
+
+  #join(
+    n: number,
+    sinceUs: number,
+    { signal, strict, timeoutMs }: Wait,
+    resolve: Waiter['resolve'],
+    reject: Waiter['reject'],
+  ): Waiter {
+    const waiter: Waiter = {
+      n,
+      sinceUs,
+      timeoutMs,
+      strict,
+      atUs: sinceUs + timeoutMs * 1000,
+      place: -1,
+      order: 0,
+      ahead: undefined,
+      behind: undefined,
+      resolve,
+      reject,
+      unlink: () => undefined,
+    };
+    this.#row.add(waiter);
+    if (timeoutMs < Number.POSITIVE_INFINITY) this.#deadlines.add(waiter);
+    waiter.unlink = onAbort(signal, (reason) => {
+      if (this.#row.head === waiter) this.#retryAtUs = Number.NEGATIVE_INFINITY;
+      this.#leave(waiter);
+      this.#plan();
+      reject(reason);
+    });
+    return waiter;
+  }
+
+  #leave(waiter: Waiter): void {
+    this.#row.remove(waiter);
+    this.#deadlines.remove(waiter);
+    waiter.unlink();
+  }
+
+  /** Serves callers from the head on, and lets those go whose time is over. */
+  #advance(): number {
+    this.#unwatch();
+    this.#retryAtUs = Number.NEGATIVE_INFINITY;
+    let left = MOST_AT_A_TIME;
+    while (this.#row.head !== undefined && left > 0 && this.#serve(this.#row.head)) left--;
+    const nowUs = this.#clock.now();
+    for (let late = this.#deadlines.first; late !== undefined && left > 0; left--) {
+      if (late.atUs > nowUs) break;
+      if (late === this.#row.head) this.#retryAtUs = Number.NEGATIVE_INFINITY;
+      this.#leave(late);
+      late.reject(timedOut(late.n, late.timeoutMs));
+      late = this.#deadlines.first;
+    }
+    this.#plan();
+    return MOST_AT_A_TIME - left + 1;
+  }
+
+  /** Settles the head's wait; false if it has to wait longer. */
+  #serve(head: Waiter): boolean {
+    try {
+      const refusal = this.#source.attempt(head.n);
+      if (refusal === undefined) {
+        this.#leave(head);
+        head.resolve(waitedSince(this.#clock, head.sinceUs));
+        return true;
+      }
+      if (refusal.retryAtUs === Number.POSITIVE_INFINITY) {
+        throw exceeds(head.n, this.#source.limit);
+      }
+      if (refusal.retryAtUs > head.atUs) throw timedOut(head.n, head.timeoutMs);
+      this.#stay(refusal);
+      return false;
+    } catch (error) {
+      this.#leave(head);
+      head.reject(error);
+      return true;
+    }
+  }
+
+  /** Sets the head's next attempt. */
+  #stay(refusal: Refusal): void {
+    this.#retryAtUs = this.#pauses.retryAtUs(refusal, this.#clock.now());
+    if (refusal.watch === undefined) return;
+    const { changes, alarm } = refusal.watch;
+    this.#unwatch = changes.onRing(alarm, () => {
+      this.#retryAtUs = Number.NEGATIVE_INFINITY;
+      this.#plan();
+    });
+  }
+
+  /** Moves the appointment to where it belongs now. */
+  #plan(): void {
+    const head = this.#row.head;
+    if (head === undefined) {
+      this.#unwatch();
+      this.#agenda.drop(this.#appointment);
+      return;
+    }
+    const deadlineUs = this.#deadlines.first?.atUs ?? Number.POSITIVE_INFINITY;
+    const isRetry = this.#retryAtUs <= deadlineUs;
+    const agenda = Agenda.of(this.#clock, head.strict && isRetry);
+    if (agenda !== this.#agenda) this.#agenda.drop(this.#appointment);
+    this.#agenda = agenda;
+    // An instant in the past is as good as now.
+    const atUs = Math.max(isRetry ? this.#retryAtUs : deadlineUs, this.#clock.now());
+    if (this.#appointment.place < 0 || this.#appointment.atUs !== atUs) {
+      agenda.set(this.#appointment, atUs);
+    }
+  }
+
+  #fail(reason: unknown): void {
+    for (let head = this.#row.head; head !== undefined; head = this.#row.head) {
+      this.#leave(head);
+      head.reject(reason);
+    }
+    this.#plan();
+  }
+}

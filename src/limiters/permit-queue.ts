@@ -1,0 +1,166 @@
+import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
+import { Agenda, type Appointment } from '../time/agenda.ts';
+import type { Clock } from '../time/clock.ts';
+import { sleepOrWake } from '../time/sleep-or-wake.ts';
+import { systemClock } from '../time/system-clock.ts';
+import { sleepOrLook } from './moving-sleep.ts';
+import { exceeds, timedOut, type Wait } from './waiting.ts';
+
+/** A thread may be terminated before it wakes the callers that it served, so look again. */
+const LOOK_US = 1e6;
+/** While the queue has no room, a blocked caller tries again after this time. */
+const NO_ROOM_US = 10_000;
+
+/** A caller that waits for permits. */
+interface Caller {
+  readonly n: number;
+  /** Its place in the queue of all threads; undefined while that has no room. */
+  seat: Seat | undefined;
+  wake: () => void;
+}
+
+const nothing = () => undefined;
+
+/**
+ * The callers of one thread that wait for permits. Each has a place in the semaphore's queue, where
+ * any thread grants it the permits. If the queue has no room, the last ones wait outside, in order.
+ */
+export class PermitQueue {
+  readonly #kernel: HostedSemaphore;
+  readonly #clock: Clock;
+  readonly #now: () => number;
+  /** In order. */
+  readonly #callers = new Set<Caller>();
+  #permits = 0;
+  #unlisten: () => void = nothing;
+  readonly #look: Appointment;
+  readonly #due: Appointment;
+
+  constructor(kernel: HostedSemaphore, clock: Clock) {
+    this.#kernel = kernel;
+    this.#clock = clock;
+    this.#now = () => clock.now();
+    const appointment = (keep: () => number): Appointment => {
+      return { atUs: 0, place: -1, order: 0, keep, fail: () => this.#wakeAll() };
+    };
+    this.#look = appointment(() => this.#advance());
+    this.#due = appointment(() => this.#advance());
+  }
+
+  /** The callers that wait. */
+  get length(): number {
+    return this.#callers.size;
+  }
+
+  /** Those of them for whom the queue of all threads has no room yet. */
+  get outside(): number {
+    let outside = 0;
+    for (const { seat } of this.#callers) if (seat === undefined) outside++;
+    return outside;
+  }
+
+  /** Waits for `n` permits, behind all callers that wait already. */
+  async wait(n: number, { timeoutMs, signal }: Pick<Wait, 'timeoutMs' | 'signal'>): Promise<Seat> {
+    const deadlineUs = this.#clock.now() + timeoutMs * 1000;
+    const caller: Caller = { n, seat: undefined, wake: nothing };
+    this.#callers.add(caller);
+    try {
+      this.#advance();
+      for (;;) {
+        const { seat } = caller;
+        if (seat !== undefined && this.#kernel.isGranted(seat)) return seat;
+        const { permits } = this.#kernel.look();
+        if (n > permits && permits > 0) throw exceeds(n, permits);
+        if (this.#clock.now() >= deadlineUs) throw timedOut(n, timeoutMs);
+        await sleepOrWake(this.#clock, deadlineUs, { signal }, (wake) => {
+          caller.wake = wake;
+          return () => {
+            caller.wake = nothing;
+          };
+        });
+      }
+    } catch (reason) {
+      const { seat } = caller;
+      if (seat !== undefined && !this.#kernel.leave(seat)) this.#kernel.release(seat);
+      throw reason;
+    } finally {
+      this.#callers.delete(caller);
+      this.#plan();
+    }
+  }
+
+  /** Blocks the thread until `n` permits are there; undefined after the timeout. */
+  block(n: number, timeoutMs: number): Seat | undefined {
+    const deadlineUs = this.#clock.now() + timeoutMs * 1000;
+    const kernel = this.#kernel;
+    let seat: Seat | undefined;
+    let isGranted = false;
+    try {
+      for (;;) {
+        const alarm = kernel.bell.alarm();
+        seat ??= kernel.join(n);
+        kernel.serve();
+        const dueUs = kernel.holdMs > 0 ? kernel.expire(this.#now) : Number.POSITIVE_INFINITY;
+        isGranted = seat !== undefined && kernel.isGranted(seat);
+        if (isGranted) return seat;
+        const { permits } = kernel.look();
+        if (n > permits && permits > 0) throw exceeds(n, permits);
+        const nowUs = this.#clock.now();
+        if (nowUs >= deadlineUs) return undefined;
+        const roomUs = seat === undefined ? nowUs + NO_ROOM_US : Number.POSITIVE_INFINITY;
+        sleepOrLook(this.#clock, nowUs, Math.min(deadlineUs, dueUs, roomUs), { alarm });
+      }
+    } finally {
+      if (seat !== undefined && !isGranted && !kernel.leave(seat)) kernel.release(seat);
+    }
+  }
+
+  /** Wakes the callers that have their permits, and lets those outside join the queue. */
+  #advance(): number {
+    this.#listen();
+    let woken = 0;
+    for (const caller of this.#callers) {
+      caller.seat ??= this.#kernel.join(caller.n);
+      if (caller.seat === undefined) break;
+    }
+    this.#kernel.serve();
+    for (const caller of this.#callers) {
+      if (caller.seat === undefined || !this.#kernel.isGranted(caller.seat)) break;
+      caller.wake();
+      woken++;
+    }
+    const { permits } = this.#kernel.look();
+    if (permits !== this.#permits) this.#wakeAll();
+    this.#permits = permits;
+    this.#plan();
+    return woken + 1;
+  }
+
+  #wakeAll(): void {
+    for (const { wake } of [...this.#callers]) wake();
+  }
+
+  /** Asks for the next ring. This comes before any look at the seats, so that none is missed. */
+  #listen(): void {
+    this.#unlisten();
+    const { bell } = this.#kernel;
+    this.#unlisten = bell.onRing(bell.alarm(), () => this.#advance());
+  }
+
+  /** Plans the next look, and the return of permits that are due. */
+  #plan(): void {
+    const looks = Agenda.of(systemClock, false);
+    const dues = Agenda.of(this.#clock, false);
+    if (this.#callers.size === 0) {
+      this.#unlisten();
+      looks.drop(this.#look);
+      dues.drop(this.#due);
+      return;
+    }
+    if (this.#look.place < 0) looks.set(this.#look, systemClock.now() + LOOK_US);
+    if (this.#kernel.holdMs === 0) return;
+    const dueUs = this.#kernel.expire(this.#now);
+    if (dueUs === Number.POSITIVE_INFINITY) dues.drop(this.#due);
+    else if (this.#due.place < 0 || this.#due.atUs !== dueUs) dues.set(this.#due, dueUs);
+  }
+}

@@ -1,0 +1,184 @@
+import type { Bell } from '../memory/bell.ts';
+import { Agenda, type Appointment } from '../time/agenda.ts';
+import type { Clock, SleepOptions } from '../time/clock.ts';
+import { Heap, type Timed } from '../time/heap.ts';
+import { onAbort } from '../time/on-abort.ts';
+import type { Reservation } from './reservation.ts';
+import { type Linked, Row } from './row.ts';
+
+/** As many callers are served before other work of the event loop has its turn. */
+const MOST_AT_A_TIME = 256;
+
+/** One caller. As an item of a heap it stands for its deadline. */
+interface Waiter extends Timed, Linked<Waiter> {
+  readonly reservation: Reservation;
+  /** The number of callers that came before. */
+  readonly turn: number;
+  readonly row: Sleepers;
+  readonly resolve: (isDue: boolean) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Removes the listener from the caller's signal. */
+  unlink: () => void;
+}
+
+/** Callers that share an agenda. Only their head sleeps. */
+class Sleepers extends Row<Waiter> {
+  readonly #agenda: Agenda;
+  readonly #appointment: Appointment;
+
+  constructor(agenda: Agenda, keep: () => number) {
+    super();
+    this.#agenda = agenda;
+    this.#appointment = {
+      atUs: 0,
+      place: -1,
+      order: 0,
+      keep,
+      fail: (reason) => this.#fail(reason),
+    };
+  }
+
+  sleepUntil(atUs: number): void {
+    const { place, atUs: beforeUs } = this.#appointment;
+    if (place < 0 || atUs !== beforeUs) this.#agenda.set(this.#appointment, atUs);
+  }
+
+  rest(): void {
+    this.#agenda.drop(this.#appointment);
+  }
+
+  /** The clock cannot sleep. */
+  #fail(reason: unknown): void {
+    for (let head = this.head; head !== undefined; head = this.head) head.reject(reason);
+  }
+}
+
+/**
+ * The callers of one thread that wait for tokens that they have reserved. Their tokens are due in
+ * the order in which they came: changes of the limit and returned tokens move all of them, but
+ * never past each other. So a change costs work for the head only. A caller further back, whose
+ * instant a change moves past its deadline, is refused at its deadline, or when it becomes the head.
+ */
+export class ReservationLine {
+  readonly #clock: Clock;
+  /** Rings when the instants may have moved. */
+  readonly #changes: Bell;
+  readonly #calm: Sleepers;
+  readonly #strict: Sleepers;
+  readonly #deadlines = new Heap<Waiter>();
+  #joined = 0;
+  #unwatch: (() => void) | undefined;
+
+  constructor(clock: Clock, changes: Bell) {
+    this.#clock = clock;
+    this.#changes = changes;
+    const keep = () => this.#advance();
+    this.#calm = new Sleepers(Agenda.of(clock, false), keep);
+    this.#strict = new Sleepers(Agenda.of(clock, true), keep);
+  }
+
+  /** Resolves with true when the tokens are due; with false if that moves past the deadline. */
+  wait(
+    reservation: Reservation,
+    deadlineUs: number,
+    { strict = false, signal }: SleepOptions,
+  ): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const row = strict ? this.#strict : this.#calm;
+      const waiter: Waiter = {
+        reservation,
+        turn: this.#joined++,
+        row,
+        atUs: deadlineUs,
+        place: -1,
+        order: 0,
+        ahead: undefined,
+        behind: undefined,
+        resolve,
+        reject: (reason) => {
+          this.#leave(waiter);
+          reject(reason);
+        },
+        unlink: () => undefined,
+      };
+      row.add(waiter);
+      if (deadlineUs < Number.POSITIVE_INFINITY) this.#deadlines.add(waiter);
+      waiter.unlink = onAbort(signal, waiter.reject);
+      if (row.head === waiter) this.#advance();
+    });
+  }
+
+  #leave(waiter: Waiter): void {
+    const { row } = waiter;
+    row.remove(waiter);
+    this.#deadlines.remove(waiter);
+    waiter.unlink();
+    // The next one's appointment can wait: being woken too early costs less than another look.
+    if (row.head === undefined) row.rest();
+    if (this.#first !== undefined) return;
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+  }
+
+  /** The caller that came first. */
+  get #first(): Waiter | undefined {
+    const calm = this.#calm.head;
+    const strict = this.#strict.head;
+    if (calm === undefined || strict === undefined) return calm ?? strict;
+    return calm.turn < strict.turn ? calm : strict;
+  }
+
+  /** Settles the waits that are over, in order. Returns how many, and one for the look. */
+  #advance(): number {
+    this.#watch();
+    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
+    const nowUs = this.#clock.now();
+    let left = MOST_AT_A_TIME;
+    for (let first = this.#first; first !== undefined && left > 0; first = this.#first, left--) {
+      if (!this.#settle(first, nowUs)) break;
+    }
+    for (let late = this.#deadlines.first; late !== undefined && left > 0; left--) {
+      if (late.atUs > nowUs) break;
+      this.#settle(late, nowUs);
+      late = this.#deadlines.first;
+    }
+    for (const row of [this.#calm, this.#strict]) {
+      const { head } = row;
+      // Callers left over are served in another turn.
+      if (head !== undefined) row.sleepUntil(left > 0 ? this.#nextUs(head, nowUs) : nowUs);
+    }
+    return MOST_AT_A_TIME - left + 1;
+  }
+
+  /** Ends a wait that is over; false if it has to go on. */
+  #settle(waiter: Waiter, nowUs: number): boolean {
+    try {
+      const { dueUs } = waiter.reservation;
+      if (dueUs > waiter.atUs) this.#end(waiter, false);
+      else if (dueUs <= nowUs) this.#end(waiter, true);
+      else return false;
+    } catch (error) {
+      waiter.reject(error);
+    }
+    return true;
+  }
+
+  #end(waiter: Waiter, isDue: boolean): void {
+    this.#leave(waiter);
+    waiter.resolve(isDue);
+  }
+
+  /** When the head is due, or a deadline is reached. */
+  #nextUs(head: Waiter, nowUs: number): number {
+    const deadlineUs = this.#deadlines.first?.atUs ?? Number.POSITIVE_INFINITY;
+    return Math.max(nowUs, Math.min(head.reservation.dueUs, deadlineUs));
+  }
+
+  /** Looks again at the next change, even one before the limit is read. */
+  #watch(): void {
+    this.#unwatch ??= this.#changes.onRing(this.#changes.alarm(), () => {
+      this.#unwatch = undefined;
+      this.#first?.row.sleepUntil(this.#clock.now());
+    });
+  }
+}

@@ -1,0 +1,280 @@
+import { RateLimitError } from '../errors.ts';
+import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
+import { type HostedSemaphore, openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
+import { checkOptions } from '../known-options.ts';
+import type { KernelName } from '../memory/handle.ts';
+import { hasThreadIds } from '../memory/thread-id.ts';
+import { checkNumber, checkObject, shown } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { Described, type Description } from './described.ts';
+import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { Permit } from './permit.ts';
+import { PermitQueue } from './permit-queue.ts';
+import {
+  ACQUIRE,
+  type AcquireOptions,
+  checkPermits,
+  checkSemaphore,
+  type RunOptions,
+  type SemaphoreOptions,
+  type WatchedWorker,
+} from './semaphore-options.ts';
+import { type LimiterStats, statsOf } from './stats.ts';
+import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
+
+/**
+ * Limits how many callers are in flight at once, over all threads. A caller acquires a permit, works
+ * and releases it. Callers of all threads that have to wait are served in the order in which they
+ * came.
+ *
+ * A terminated thread keeps its permits, unless another one watches it ({@link watch}) or `holdMs`
+ * bounds them.
+ *
+ * @example
+ * ```ts
+ * const semaphore = Semaphore.create({ permits: 10 });
+ * await semaphore.run(() => serve()); // at most 10 at once, over all threads
+ * ```
+ */
+export class Semaphore extends Described {
+  /** The clock, the same one for all threads. */
+  readonly clock: Clock;
+  readonly #opened: OpenLimiter<'semaphore'>;
+  readonly #kernel: HostedSemaphore;
+  readonly #queue: PermitQueue;
+  readonly #now: () => number;
+
+  private constructor(opened: OpenLimiter<'semaphore'>) {
+    super();
+    const { clock, cell, kernel } = opened;
+    this.#opened = opened;
+    this.clock = clock;
+    this.#kernel = openSemaphore(cell, kernel, () => clock.rouse?.());
+    this.#queue = new PermitQueue(this.#kernel, clock);
+    this.#now = () => clock.now();
+  }
+
+  /**
+   * Creates a semaphore with all permits available.
+   *
+   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
+   */
+  static create(options: SemaphoreOptions): Semaphore {
+    const checked = checkSemaphore(options);
+    const { clock, region, kernel, stats } = checkShared(options);
+    const cell = createSemaphoreCell({ ...checked, originUs: clock.now(), stats, region });
+    return new Semaphore({ kind: 'semaphore', cell, clock, kernel });
+  }
+
+  /**
+   * Attaches this thread to the semaphore behind a handle.
+   *
+   * @throws HandleError if `handle` is not a semaphore's, or its memory is damaged.
+   */
+  static attach(handle: LimiterHandle<'semaphore'>): Semaphore {
+    return new Semaphore(find('semaphore', handle, openSemaphoreCell));
+  }
+
+  /** Send this to another thread and pass it to `attach` there. */
+  get handle(): LimiterHandle<'semaphore'> {
+    return handleOf(this.#opened);
+  }
+
+  /** The kernel that this thread uses. */
+  get kernelName(): KernelName {
+    return this.#kernel.name;
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { permits, available } = this.#kernel.look();
+    const { holdMs } = this.#kernel;
+    return [
+      'Semaphore',
+      { permits, inUse: permits - available, holdMs: holdMs === 0 ? undefined : holdMs },
+    ];
+  }
+
+  /** The number of permits, in use or not. */
+  get permits(): number {
+    return this.#kernel.look().permits;
+  }
+
+  /** The most permits that {@link reconfigure} can set. */
+  get maxPermits(): number {
+    return this.#kernel.maxPermits;
+  }
+
+  /** Returns the permits that nobody holds; 0 while more are out than there are since a change. */
+  available(): number {
+    this.#expire();
+    return Math.max(0, this.#kernel.look().available);
+  }
+
+  /** Returns the permits that callers of all threads hold. */
+  inUse(): number {
+    this.#expire();
+    const { permits, available } = this.#kernel.look();
+    return permits - available;
+  }
+
+  /** The callers of all threads that wait now in `acquire` or `acquireSync`. */
+  get waiting(): number {
+    return this.#kernel.waiting + this.#queue.outside;
+  }
+
+  #expire(): void {
+    if (this.#kernel.holdMs > 0) this.#kernel.expire(this.#now);
+  }
+
+  #permit(n: number, seat: Seat): Permit {
+    const { holdMs } = this.#kernel;
+    const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
+    return new Permit(this, n, seat, dueUs);
+  }
+
+  /** @internal */
+  takeBack(seat: Seat, dueUs: number): boolean {
+    const isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
+    return this.#kernel.release(seat) && !isLate;
+  }
+
+  #take(n: number): Seat | undefined {
+    const seat = this.#kernel.take(n);
+    if (seat !== undefined || this.#kernel.holdMs === 0) return seat;
+    this.#expire();
+    return this.#kernel.take(n);
+  }
+
+  /**
+   * Takes `n` permits now, or returns undefined: if too few are available, or if other callers wait
+   * for them.
+   */
+  tryAcquire(n = 1): Permit | undefined {
+    const seat = this.#take(checkPermits(n));
+    return seat === undefined ? undefined : this.#permit(n, seat);
+  }
+
+  /**
+   * Waits until `n` permits are available, and takes them. Callers of all threads are served in the
+   * order in which they began to wait, even if a later one needs fewer permits; `tryAcquire` does not
+   * overtake them. While there are no permits at all, they wait for a change. The wait keeps the
+   * event loop alive. An abort takes nothing.
+   *
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, at once if that is 0;
+   * `ERR_EXCEEDS_BURST` if `n` exceeds a number of permits above 0, now or after a change;
+   * `ERR_QUEUE_FULL` if `maxWaiting` callers of this object wait. In each case nothing is taken.
+   */
+  async acquire(n = 1, options: AcquireOptions = {}): Promise<Permit> {
+    checkPermits(n);
+    const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
+    signal?.throwIfAborted();
+    const seat = this.#queue.length === 0 ? this.#take(n) : undefined;
+    if (seat !== undefined) return this.#permit(n, seat);
+    const { permits } = this;
+    if (n > permits && permits > 0) throw exceeds(n, permits);
+    if (this.#queue.length >= maxWaiting) throw queueFull(maxWaiting);
+    if (timeoutMs === 0) throw timedOut(n, timeoutMs);
+    return this.#permit(n, await this.#queue.wait(n, { signal, timeoutMs }));
+  }
+
+  /**
+   * Blocks the thread until `n` permits are available, and takes them; returns undefined after
+   * `timeoutMs`. It waits in the same queue as {@link acquire}. Permits that this thread holds, or
+   * that callers before it in this thread wait for, cannot come back while it blocks.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a number of permits above 0.
+   */
+  acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
+    checkPermits(n);
+    const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
+    const seat = this.#take(n) ?? this.#queue.block(n, timeoutMs);
+    return seat === undefined ? undefined : this.#permit(n, seat);
+  }
+
+  /**
+   * Runs a function with a permit, and releases that when the function has returned or thrown, or
+   * its promise has settled. Resolves with the function's result, or rejects with its error.
+   *
+   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the function took longer
+   * than `holdMs`.
+   */
+  async run<T>(action: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+    if (typeof action !== 'function') {
+      throw new TypeError(`action must be a function, got ${shown(action)}`);
+    }
+    const { n, ...waiting } = checkObject('options', options);
+    const permit = await this.acquire(n, waiting);
+    let result: T;
+    try {
+      result = await action();
+    } catch (error) {
+      this.#drop(permit);
+      throw error;
+    }
+    permit.release();
+    return result;
+  }
+
+  /** The error of the function says more than that the permit is late. */
+  #drop(permit: Permit): void {
+    try {
+      permit.release();
+    } catch {}
+  }
+
+  /**
+   * Changes the number of permits, for all threads. More permits go to waiting callers at once. If
+   * fewer are left than are in use, nobody gets one until enough have come back. 0 pauses.
+   *
+   * @throws RangeError, TypeError if `permits` is not an integer from 0 to `maxPermits`.
+   * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if the queue has no room.
+   */
+  reconfigure(change: { readonly permits: number }): void {
+    const { permits } = checkOptions(change, { permits: true }, 'change');
+    checkNumber('permits', permits, { ...PERMITS, max: this.maxPermits });
+    if (this.#kernel.change(permits)) return;
+    throw new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait');
+  }
+
+  /**
+   * Returns the permits of a worker when it exits, however it ends, and takes its waiting callers out
+   * of the queue. Call this in the thread that started the worker, before the worker can end.
+   *
+   * Requires Node.js 20.16 or 22.3, in the worker too: threads of older versions and of browsers do
+   * not know their `threadId`. Bound their permits with `holdMs`.
+   *
+   * @example
+   * ```ts
+   * const semaphore = Semaphore.create({ permits: 10 });
+   * const worker = new Worker('./worker.js', { workerData: semaphore.handle });
+   * semaphore.watch(worker);
+   * ```
+   * @throws TypeError if `worker` is not a worker of `node:worker_threads`, or Node.js is too old.
+   * @throws RangeError if it has ended already.
+   */
+  watch(worker: WatchedWorker): void {
+    if (typeof worker?.once !== 'function' || typeof worker.threadId !== 'number') {
+      throw new TypeError(
+        `worker must be a Worker of node:worker_threads, which tells of its exit, got ${shown(worker)}`,
+      );
+    }
+    if (!hasThreadIds()) {
+      throw new TypeError(
+        'watch requires Node.js 20.16 or 22.3: bound permits with holdMs instead',
+      );
+    }
+    const threadId = checkNumber('worker.threadId', worker.threadId, { min: 1, integer: true });
+    worker.once('exit', () => void this.#kernel.recover(threadId));
+  }
+
+  /**
+   * Returns counts over all threads since the semaphore was created, and those that wait now.
+   *
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
+   */
+  stats(): LimiterStats {
+    return statsOf(this.#kernel, this.waiting);
+  }
+}

@@ -1,0 +1,34 @@
+import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
+import { MAX_CAPACITY } from '../kernel/keyed/cell.ts';
+import { checkNumber, shown } from '../options.ts';
+import type { SharedOptions } from './opening.ts';
+
+/** Options common to all keyed limiters. */
+export interface TableOptions extends SharedOptions {
+  /**
+   * Number of keys that the table has room for: an integer from 1 to 67,000,000. The table takes 32
+   * bytes per key, allocated up front. Only keys that have taken tokens lately need room: those
+   * whose bucket is not full, or whose current window has a count.
+   */
+  readonly capacity: number;
+  /**
+   * What to do with keys that find no place in the table: let them `'share'` one bucket or window
+   * (the default), `'refuse'` or `'admit'` their calls.
+   */
+  readonly whenFull?: WhenFull;
+}
+
+export const TABLE_OPTIONS = { capacity: true, whenFull: true } as const;
+
+/** @throws TypeError, RangeError for an invalid option, naming it. */
+export function checkTable({ capacity, whenFull = 'share' }: TableOptions): {
+  capacity: number;
+  whenFull: WhenFull;
+} {
+  checkNumber('capacity', capacity, { min: 1, max: MAX_CAPACITY, integer: true });
+  if (typeof whenFull !== 'string' || !Object.hasOwn(WHEN_FULL, whenFull)) {
+    const choices = Object.keys(WHEN_FULL).join(', ');
+    throw new RangeError(`whenFull must be one of ${choices}, got ${shown(whenFull)}`);
+  }
+  return { capacity, whenFull };
+}

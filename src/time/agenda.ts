@@ -1,0 +1,113 @@
+import type { Clock } from './clock.ts';
+import { Heap, type Timed } from './heap.ts';
+import { nextTurn } from './next-turn.ts';
+
+/** What is to happen when a clock reaches an instant. */
+export interface Appointment extends Timed {
+  /** Called once the instant is reached. Returns how many callers it served. */
+  keep(): number;
+  /** Called if the clock cannot sleep. */
+  fail(reason: unknown): void;
+}
+
+/** As much work as one turn of the event loop does: well below a millisecond. */
+const WORK_PER_TURN = 256;
+
+/**
+ * All that this thread awaits on one clock: whatever its length, the clock has one sleeper. What
+ * falls due at once is spread over turns of the event loop. It keeps the loop alive until empty.
+ */
+export class Agenda {
+  static readonly #calm = new WeakMap<Clock, Agenda>();
+  static readonly #strict = new WeakMap<Clock, Agenda>();
+
+  /** The agenda of this thread; strict sleeps have one of their own. */
+  static of(clock: Clock, strict: boolean): Agenda {
+    const agendas = strict ? Agenda.#strict : Agenda.#calm;
+    let agenda = agendas.get(clock);
+    if (agenda === undefined) {
+      agenda = new Agenda(clock, strict);
+      agendas.set(clock, agenda);
+    }
+    return agenda;
+  }
+
+  readonly #clock: Clock;
+  readonly #isStrict: boolean;
+  readonly #heap = new Heap<Appointment>();
+  /** The clock's sleep. */
+  #sleep: { readonly untilUs: number; readonly end: AbortController } | undefined;
+  /** Whether appointments are being kept, in this turn and the following ones. */
+  #isBusy = false;
+
+  private constructor(clock: Clock, strict: boolean) {
+    this.#clock = clock;
+    this.#isStrict = strict;
+  }
+
+  /** Enters an appointment, or moves it. It is never kept within this call. */
+  set(appointment: Appointment, atUs: number): void {
+    this.#heap.remove(appointment);
+    appointment.atUs = atUs;
+    this.#heap.add(appointment);
+    if (this.#isBusy) return;
+    if (this.#sleep === undefined || atUs < this.#sleep.untilUs) this.#rest(atUs);
+  }
+
+  /** Removes an appointment that may have been entered. */
+  drop(appointment: Appointment): void {
+    this.#heap.remove(appointment);
+    // While others are left, waking too early costs less than a new timer.
+    if (this.#heap.size === 0) this.#wake();
+  }
+
+  #wake(): void {
+    this.#sleep?.end.abort(null);
+    this.#sleep = undefined;
+  }
+
+  async #rest(untilUs: number): Promise<void> {
+    this.#wake();
+    const sleep = { untilUs, end: new AbortController() };
+    this.#sleep = sleep;
+    const { signal } = sleep.end;
+    try {
+      await this.#clock.sleep(untilUs, { strict: this.#isStrict, signal });
+      if (this.#sleep !== sleep) return;
+      this.#sleep = undefined;
+      // Even if the clock's reading disagrees: sleeping again could end at once again.
+      this.#keep(Math.max(this.#clock.now(), untilUs));
+    } catch (reason) {
+      if (this.#sleep !== sleep && signal.aborted) return;
+      this.#sleep = undefined;
+      this.#fail(reason);
+    }
+  }
+
+  /** Keeps the appointments up to an instant, then sleeps until the next. */
+  #keep(untilUs: number): void {
+    this.#isBusy = true;
+    let left = WORK_PER_TURN;
+    let next = this.#heap.first;
+    for (; next !== undefined && next.atUs <= untilUs && left > 0; next = this.#heap.first) {
+      this.#heap.remove(next);
+      left -= next.keep();
+    }
+    const nowUs = Math.max(this.#clock.now(), untilUs);
+    if (next !== undefined && next.atUs <= nowUs) {
+      // Sleeping until an instant that has passed would end in this turn.
+      nextTurn(() => this.#keep(nowUs));
+      return;
+    }
+    this.#isBusy = false;
+    if (next !== undefined) this.#rest(next.atUs);
+  }
+
+  #fail(reason: unknown): void {
+    this.#isBusy = false;
+    for (let first = this.#heap.first; first !== undefined; first = this.#heap.first) {
+      this.#heap.remove(first);
+      first.fail(reason);
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import {
+  FixedWindow,
+  KeyedFixedWindow,
+  KeyedTokenBucket,
+  ManualClock,
+  SlidingLog,
+  TokenBucket,
+} from '../../src/index.ts';
+
+// Names of other limiters that docs/coming-from.md and docs/systems.md translate, where a
+// translation that looks right would behave differently.
+
+describe('juju/ratelimit', () => {
+  test('Take(n) is charge(n): it takes more than the capacity and returns the wait', () => {
+    const bucket = TokenBucket.create({ rate: 10, burst: 5, clock: ManualClock.create() });
+    expect(bucket.charge(20)).toBe(1500);
+    expect(() => bucket.acquire(20)).toThrow(
+      expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }),
+    );
+    expect(bucket.balance()).toBe(-15);
+  });
+});
+
+describe('rate-limiter-flexible', () => {
+  test('RateLimiterMemory is a KeyedFixedWindow: `points` in a window, the rest refused', () => {
+    const clock = ManualClock.create();
+    const limiter = KeyedFixedWindow.create({ limit: 2, intervalMs: 1000, capacity: 16, clock });
+    expect([1, 2, 3].map(() => limiter.tryConsume('ann'))).toEqual([true, true, false]);
+    expect(limiter.tryConsume('bob')).toBe(true);
+    expect(limiter.decide('ann').retryAfterMs).toBe(1000);
+    clock.advance(1000);
+    expect(limiter.tryConsume('ann', 2)).toBe(true);
+  });
+
+  test('RateLimiterMemory for one key is a FixedWindow: a call after its end opens the next', () => {
+    const clock = ManualClock.create();
+    const limiter = FixedWindow.create({ limit: 2, intervalMs: 1000, clock });
+    clock.advance(1700);
+    expect(limiter.consumeOrDrain(3)).toBe(2);
+    clock.advance(999);
+    expect(limiter.tryConsume()).toBe(false);
+    clock.advance(1);
+    expect(limiter.tryConsume()).toBe(true);
+  });
+
+  test('penalty(key, points) is charge(key, n): it goes beyond what is left', () => {
+    const clock = ManualClock.create();
+    const limiter = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 16, clock });
+    limiter.charge('ann', 5);
+    expect(limiter.balance('ann')).toBe(-3);
+    clock.advance(3000);
+    expect(limiter.tryConsume('ann')).toBe(false);
+    clock.advance(1000);
+    expect(limiter.tryConsume('ann')).toBe(true);
+  });
+});
+
+describe('bottleneck', () => {
+  test('incrementReservoir(n) is returnTokens(n): never above the burst, below zero for n < 0', () => {
+    const bucket = TokenBucket.create({ rate: 1, burst: 4, clock: ManualClock.create() });
+    bucket.consumeOrDrain(4);
+    bucket.returnTokens(3);
+    expect(bucket.available()).toBe(3);
+    bucket.returnTokens(3);
+    expect(bucket.available()).toBe(4);
+    // incrementReservoir(-5)
+    expect(() => bucket.returnTokens(-5)).toThrow(RangeError);
+    bucket.charge(5);
+    expect(bucket.balance()).toBe(-1);
+  });
+});
+
+describe('p-throttle', () => {
+  test('strict is what a SlidingLog always is: at most `limit` in any interval', () => {
+    const clock = ManualClock.create();
+    const log = SlidingLog.create({ limit: 2, intervalMs: 1000, clock });
+    const window = FixedWindow.create({ limit: 2, intervalMs: 1000, clock });
+    for (const limiter of [log, window]) limiter.tryConsume();
+    clock.advance(999);
+    for (const limiter of [log, window]) limiter.tryConsume();
+    clock.advance(1);
+    // Three within a millisecond: p-throttle without `strict`.
+    expect(window.consumeOrDrain(2)).toBe(2);
+    expect(log.consumeOrDrain(2)).toBe(1);
+  });
+});
+
+describe('golang.org/x/time/rate', () => {
+  test('Cancel after the due instant does nothing there; here the latest still returns its tokens', () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 10, burst: 1, clock });
+    bucket.acquire();
+    const latest = bucket.reserve();
+    clock.advance(100);
+    expect(latest?.cancel()).toBe(true);
+    expect(bucket.available()).toBe(1);
+  });
+});

@@ -1,0 +1,123 @@
+import { createSemaphoreCell, openSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
+import type { SemaphoreEngine } from '../../src/kernel/semaphore/engine.ts';
+import { HostedSemaphore, type Ownership, type Seat } from '../../src/kernel/semaphore/host.ts';
+import { Owners } from '../../src/kernel/semaphore/owners.ts';
+import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
+import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { Region } from '../../src/memory/region.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import { ALIVE, DEAD, parseSetup } from './semaphore-reference.ts';
+import { operations, type Subject } from './subject.ts';
+
+export { reference } from './semaphore-reference.ts';
+
+/** Enough for the callers of a scenario, one of whom may be stopped. */
+const SEATS = 8;
+/** More than all callers of a scenario ask for. */
+const MANY = 100;
+
+/** `setup` is the number of permits, and the steps of a thread that has ended. */
+export function create(setup: string): SharedArrayBuffer {
+  const { permits, steps } = parseSetup(setup);
+  const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
+  const shared = { maxPermits: MANY, holdMs: 0, originUs: 0, stats: false, region };
+  createSemaphoreCell({ permits, seats: SEATS, ...shared });
+  const dead = open(region.buffer, DEAD).host;
+  for (const [step, n] of steps) {
+    if (step === 'h') dead.take(n);
+    else dead.join(n);
+    dead.serve();
+  }
+  return region.buffer;
+}
+
+interface Open {
+  readonly engine: SemaphoreEngine;
+  readonly host: HostedSemaphore;
+}
+
+function open(buffer: SharedArrayBuffer, owner: number, kernel: ExploredKernel = 'atomics'): Open {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const nonce = nonceOf({ region, offset, bytes: 0 });
+  const place = openSemaphoreCell(region, offset, 'semaphore', nonce);
+  const opened = exploredEngine<SemaphoreEngine>('semaphores', kernel, region);
+  return { engine: opened.engine, host: new HostedSemaphore(opened, place, asleep(place, owner)) };
+}
+
+/** Nobody sleeps in the explorer, so nobody is woken. */
+function asleep(place: CellPlace, owner: number): Ownership {
+  const { bell } = new Owners(place, () => undefined);
+  const nothing = () => undefined;
+  return { claim: () => owner, bell, wake: nothing, wakeAll: nothing, free: nothing };
+}
+
+/** Recovers the seats of an owner, without its entry: no thread of the explorer has one. */
+function recover({ engine, host }: Open, owner: number): number {
+  const returned = engine.semaphoreRecover(REGION_HEADER_BYTES, SEATS, owner);
+  host.serve();
+  return returned;
+}
+
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const opened = open(buffer, ALIVE, kernel);
+  const { host } = opened;
+  let last: Seat | undefined;
+  return operations({
+    take(n = 1) {
+      last = host.take(n) ?? last;
+      return last !== undefined && host.isGranted(last);
+    },
+    join(n = 1) {
+      last = host.join(n);
+      if (last === undefined) throw new Error('the queue has no room');
+      host.serve();
+      return host.isGranted(last);
+    },
+    granted: () => last !== undefined && host.isGranted(last),
+    leave: () => last !== undefined && host.leave(last),
+    release: () => last !== undefined && host.release(last),
+    change(permits = 1) {
+      if (!host.change(permits)) throw new Error('no seat is free');
+    },
+    look() {
+      const { permits, available } = host.look();
+      return [permits, available];
+    },
+    recover: () => recover(opened, DEAD),
+  });
+}
+
+/**
+ * The permits, those that wait, and what comes back when all threads have ended: exactly all, since
+ * none is left out then.
+ */
+export function observe(buffer: SharedArrayBuffer): unknown {
+  const opened = open(buffer, ALIVE);
+  const { host } = opened;
+  // As any later call would; a thread may have been stopped before it did.
+  host.serve();
+  const { permits, available } = host.look();
+  const queue = queueOf(buffer.slice());
+  const returned = [recover(opened, ALIVE), recover(opened, DEAD)];
+  const { available: left } = host.look();
+  return { permits, available, queue, returned, left };
+}
+
+/** Serves the queue of a copy of the memory, to see its order. */
+function queueOf(copy: SharedArrayBuffer): [owner: number, n: number][] {
+  const { engine } = open(copy, ALIVE);
+  const queue: [number, number][] = [];
+  // A look of the host would serve the queue itself.
+  const available = () => {
+    engine.semaphoreLook(REGION_HEADER_BYTES, SEATS);
+    return engine.semaphoreAvailable();
+  };
+  engine.semaphoreChange(REGION_HEADER_BYTES, SEATS, ALIVE, MANY);
+  for (;;) {
+    const before = available();
+    const owner = engine.semaphoreServe(REGION_HEADER_BYTES, SEATS);
+    if (owner < 0) return queue;
+    queue.push([owner, before - available()]);
+  }
+}

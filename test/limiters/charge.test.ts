@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+
+const KERNELS = ['wasm', 'atomics'] as const;
+
+describe.each(KERNELS)('charge, with kernel %s,', (kernel) => {
+  const made = (limit = { rate: 10, burst: 5 }) => {
+    const clock = ManualClock.create();
+    return { clock, bucket: TokenBucket.create({ ...limit, clock, kernel, stats: true }) };
+  };
+
+  test('takes what is there, and more than the burst as debt', () => {
+    const { clock, bucket } = made();
+    expect(bucket.charge(3)).toBe(0);
+    expect(bucket.balance()).toBe(2);
+    expect(bucket.charge(100)).toBe(9800);
+    expect(bucket.balance()).toBe(-98);
+    expect(bucket.tryConsume()).toBe(false);
+    expect(bucket.charge(0)).toBe(0);
+    clock.advance(9800);
+    expect(bucket.balance()).toBe(0);
+    clock.advance(100);
+    expect(bucket.tryConsume()).toBe(true);
+    expect(bucket.stats()).toMatchObject({ calls: 5, admitted: 104, refused: 1 });
+  });
+
+  test('counts a full bucket from its burst, however long it idled', () => {
+    const { clock, bucket } = made();
+    clock.advance(1e6);
+    bucket.charge(6);
+    expect(bucket.balance()).toBe(-1);
+  });
+
+  test('of more than 4.4 years is an error that takes nothing', () => {
+    const { bucket } = made({ rate: 1, burst: 1 });
+    expect(() => bucket.charge(2e8)).toThrow(
+      new RangeError("n must be at most 4.4 years' worth of tokens with the debt, got 200000000"),
+    );
+    expect(bucket.balance()).toBe(1);
+    expect(() => bucket.charge(-1)).toThrow(/^n must be a number at least 0, got -1$/);
+    expect(() => bucket.charge('1' as unknown as number)).toThrow(TypeError);
+  });
+
+  test('costs nothing where the rate is unlimited', () => {
+    const bucket = TokenBucket.create({ rate: Number.POSITIVE_INFINITY, kernel, burst: 1 });
+    expect(bucket.charge(1e12)).toBe(0);
+    expect(bucket.tryConsume()).toBe(true);
+  });
+
+  test('works on a leaky bucket: a penalty of slots', () => {
+    const clock = ManualClock.create();
+    const bucket = LeakyBucket.create({ rate: 10, clock, kernel });
+    expect(bucket.charge(3)).toBe(200);
+    expect(bucket.acquire()).toBe(300);
+  });
+
+  test('puts those who ask later behind it, and none that wait already', async () => {
+    const { clock, bucket } = made();
+    bucket.tryConsume(5);
+    const earlier = bucket.reserve(1);
+    bucket.charge(10);
+    const later = bucket.reserve(1);
+    expect([earlier?.dueUs, later?.dueUs]).toEqual([100_000, 1_200_000]);
+    clock.advance(100);
+    await bucket.wait(0);
+  });
+
+  test('admits no more than the bound for the other calls', () => {
+    const { clock, bucket } = made();
+    let admitted = 0;
+    let charged = 0;
+    for (let i = 0; i < 1000; i++) {
+      if (i % 100 === 50) {
+        bucket.charge(20);
+        charged += 20;
+      }
+      if (bucket.tryConsume()) admitted++;
+      clock.advance(25);
+    }
+    // 25 s at 10 a second, and the burst: what is charged is missing elsewhere.
+    expect(admitted + charged).toBeLessThanOrEqual(5 + 250 + 20);
+    expect(admitted + charged).toBeGreaterThan(250 - 20);
+  });
+});
+
+describe.each(KERNELS)('settle, with kernel %s,', (kernel) => {
+  const made = () => {
+    const clock = ManualClock.create();
+    return { clock, bucket: TokenBucket.create({ rate: 10, burst: 100, clock, kernel }) };
+  };
+
+  test('corrects an estimate up or down', () => {
+    const { bucket } = made();
+    expect(bucket.decide(40).allowed).toBe(true);
+    expect(bucket.settle(40, 25)).toBe(0);
+    expect(bucket.balance()).toBe(75);
+    expect(bucket.tryConsume(70)).toBe(true);
+    expect(bucket.settle(70, 90)).toBe(1500);
+    expect(bucket.balance()).toBe(-15);
+    expect(bucket.settle(5, 5)).toBe(0);
+    expect(bucket.balance()).toBe(-15);
+  });
+
+  test('of a reservation starts from its amount, then from what was settled', () => {
+    const { bucket } = made();
+    const reservation = bucket.reserve(40);
+    expect(reservation?.settle(10)).toBe(0);
+    expect(bucket.balance()).toBe(90);
+    expect(reservation?.settle(95)).toBe(0);
+    expect(bucket.balance()).toBe(5);
+    expect(reservation?.settle(0)).toBe(0);
+    expect(bucket.balance()).toBe(100);
+    expect(reservation?.cancel()).toBe(false);
+    expect(() => reservation?.settle(-1)).toThrow(/^actual must be a number at least 0, got -1$/);
+  });
+
+  test('names the parameter that is wrong, and changes nothing', () => {
+    const { bucket } = made();
+    expect(() => bucket.settle(Number.NaN, 1)).toThrow(/^estimated must be/);
+    expect(() => bucket.settle(1, Number.POSITIVE_INFINITY)).toThrow(/^actual must be/);
+    expect(bucket.balance()).toBe(100);
+  });
+
+  test('downwards lets callers that wait move up', async () => {
+    const { clock, bucket } = made();
+    bucket.tryConsume(100);
+    const order: number[] = [];
+    const waits = [1, 2, 3].map((n) => bucket.wait(10 * n).then(() => order.push(n)));
+    clock.advance(500);
+    await new Promise(setImmediate);
+    expect(order).toEqual([]);
+    bucket.settle(100, 94.5); // 5 tokens have arrived for the first, which misses 5
+    await waits[0];
+    expect(order).toEqual([1]);
+    bucket.settle(94.5, 45);
+    await Promise.all(waits);
+    expect(order).toEqual([1, 2, 3]);
+    expect(bucket.balance()).toBe(0);
+  });
+});

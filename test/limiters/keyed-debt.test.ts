@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+
+describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) => {
+  const made = (whenFull: 'share' | 'refuse' | 'admit' = 'share', capacity = 100) => {
+    const clock = ManualClock.create();
+    const limit = { rate: 10, burst: 5, capacity, whenFull };
+    return { clock, table: KeyedTokenBucket.create({ ...limit, clock, kernel, stats: true }) };
+  };
+
+  /** A table whose only two entries have keys in debt. */
+  const full = (whenFull: 'share' | 'refuse' | 'admit') => {
+    const { clock, table } = made(whenFull, 1);
+    for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) table.charge(key, 50);
+    const placeless = ['a', 'b', 'c', 'd', 'e', 'f'].filter((key) => !table.block(key, 1));
+    expect(placeless.length).toBeGreaterThan(0);
+    return { clock, table, key: placeless[0] ?? '' };
+  };
+
+  test('is charged beyond its burst, seen before or not', () => {
+    const { clock, table } = made();
+    expect(table.charge('ann', 12)).toBe(700);
+    expect(table.balance('ann')).toBe(-7);
+    expect(table.charge('ann', 1)).toBe(800);
+    expect(table.tryConsume('ann')).toBe(false);
+    expect(table.tryConsume('bob', 5)).toBe(true);
+    expect(table.charge('bob', 0)).toBe(0);
+    clock.advance(900);
+    expect(table.tryConsume('ann')).toBe(true);
+    expect(table.stats()).toMatchObject({ entries: 1, admitted: 19 });
+    expect(() => table.charge('ann', 1e10)).toThrow(/^n must be at most 4.4 years/);
+    expect(() => table.charge('ann', -1)).toThrow(/^n must be/);
+  });
+
+  test('keeps its entry while it is in debt, however full the table is', () => {
+    const { clock, table } = made('share', 4);
+    table.charge('ann', 1000);
+    for (let i = 0; i < 200; i++) {
+      table.tryConsume(i);
+      clock.advance(100);
+    }
+    expect(table.balance('ann')).toBeCloseTo(-795);
+  });
+
+  test('settles an estimate through the reservation of any key', () => {
+    const { table } = made();
+    const [ann, bob] = [table.reserve('ann', 3), table.reserve('bob', 4)];
+    expect(ann?.settle(9)).toBe(400);
+    expect(bob?.settle(1)).toBe(0);
+    expect([table.balance('ann'), table.balance('bob')]).toEqual([-4, 4]);
+    expect(table.for('bob').settle(1, 2)).toBe(0);
+    expect(table.balance('bob')).toBe(3);
+  });
+
+  test('is refused while it is blocked, then refills from nothing', () => {
+    const { clock, table } = made();
+    table.tryConsume('ann');
+    expect(table.block('ann', 1000)).toBe(true);
+    expect([table.tryConsume('ann'), table.available('ann')]).toEqual([false, 0]);
+    expect(table.timeUntil('ann', 1)).toBeCloseTo(1100);
+    clock.advance(1000);
+    expect(table.available('ann')).toBe(0);
+    clock.advance(100);
+    expect(table.tryConsume('ann')).toBe(true);
+    expect(table.tryConsume('ann')).toBe(false);
+  });
+
+  test('that is blocked before its first call is refused, too', () => {
+    const { table } = made();
+    expect(table.for('eve').block(60_000)).toBe(true);
+    expect(table.timeUntil('eve', 0)).toBeCloseTo(60_000);
+    expect(table.tryConsume('eve')).toBe(false);
+    expect(table.tryConsume('ann')).toBe(true);
+  });
+
+  test('is never unblocked by a shorter block, and stays in a longer debt', () => {
+    const { table } = made();
+    table.block('ann', 1000);
+    table.block('ann', 10);
+    expect(table.balance('ann')).toBe(-10);
+    table.block('ann', 2000);
+    expect(table.balance('ann')).toBe(-20);
+    table.block('ann', 0);
+    expect(table.balance('ann')).toBe(-20);
+    table.block('bob', 0);
+    expect(table.balance('bob')).toBe(0);
+    expect(() => table.block('ann', -1)).toThrow(/^ms must be a number at least 0 and at most/);
+    expect(() => table.block('ann', Number.NaN)).toThrow(RangeError);
+  });
+
+  test('is full again after a reset', () => {
+    const { table } = made();
+    table.block('ann', 1e9);
+    table.reset('ann');
+    expect(table.balance('ann')).toBe(5);
+    table.charge('ann', 100);
+    table.for('ann').reset();
+    expect(table.balance('ann')).toBe(5);
+    table.reset('never seen');
+    expect(table.stats().entries).toBe(0);
+  });
+
+  test('without a place shares a debt, or has none', () => {
+    const shared = full('share');
+    expect(shared.table.charge(shared.key, 1000)).toBeGreaterThan(90_000);
+    for (const whenFull of ['refuse', 'admit'] as const) {
+      const { table, key } = full(whenFull);
+      expect(table.charge(key, 1000)).toBe(0);
+      expect(table.tryConsume(key)).toBe(whenFull === 'admit');
+    }
+  });
+
+  test('of an unlimited table owes nothing', () => {
+    const rate = Number.POSITIVE_INFINITY;
+    const table = KeyedTokenBucket.create({ rate, burst: 5, capacity: 5, kernel });
+    expect([table.charge('ann', 1e9), table.block('ann', 1000)]).toEqual([0, true]);
+    expect(table.tryConsume('ann')).toBe(true);
+  });
+});

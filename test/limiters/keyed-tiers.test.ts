@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import { attach, KeyedFixedWindow, KeyedTokenBucket, ManualClock } from '../../src/index.ts';
+
+const TIERS = { pro: { rate: 20, burst: 100 }, odd: { rate: 7, burst: 3 } };
+
+function create(clock: ManualClock, capacity = 20): KeyedTokenBucket {
+  return KeyedTokenBucket.create({ rate: 1, burst: 10, tiers: TIERS, capacity, clock });
+}
+
+test('each tier admits its own burst, and other threads know the tiers by name', () => {
+  const made = create(ManualClock.create());
+  const other = attach(structuredClone(made.handle));
+  expect(made.consumeOrDrain('ann', 1000)).toBe(10);
+  expect(other.consumeOrDrain('bob', 1000, { tier: 'pro' })).toBe(100);
+  expect(other.for('cid', { tier: 'odd' }).consumeOrDrain(1000)).toBe(3);
+  expect([other.tiers, other.rate, other.burst]).toEqual([TIERS, 1, 10]);
+});
+
+test('rates with a common multiple are exact, however many tokens are taken one by one', () => {
+  const clock = ManualClock.create();
+  const odd = create(clock).for('ann', { tier: 'odd' });
+  let taken = odd.consumeOrDrain(3);
+  for (let fifth = 0; fifth < 5000; fifth++) {
+    clock.advance(200);
+    while (odd.tryConsume()) taken++;
+  }
+  expect(taken).toBe(3 + 7 * 1000);
+});
+
+test('an empty key stays empty under another tier, and refills at its rate', () => {
+  const clock = ManualClock.create();
+  const made = create(clock);
+  made.consumeOrDrain('ann', 10);
+  expect(made.available('ann', { tier: 'pro' })).toBe(0);
+  clock.advance(1000);
+  expect(made.available('ann', { tier: 'pro' })).toBe(20);
+});
+
+test('a clock without a reading changes nothing', () => {
+  const made = create(ManualClock.create());
+  const now = made.clock.now.bind(made.clock);
+  made.clock.now = () => Number.NaN;
+  expect(() => made.reconfigure({ rate: 3 })).toThrow(
+    expect.objectContaining({ code: 'ERR_REGION_DAMAGED' }),
+  );
+  made.clock.now = now;
+  expect([made.rate, made.consumeOrDrain('ann', 1000)]).toEqual([1, 10]);
+});
+
+test('callers that wait keep their order, and a faster rate serves them sooner', async () => {
+  const clock = ManualClock.create();
+  const made = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 5, clock });
+  made.consumeOrDrain('ann', 2);
+  const order: number[] = [];
+  const waits = [1, 2].map((n) => made.wait('ann', 1).then(() => order.push(n)));
+  const reservation = made.reserve('ann');
+  made.reconfigure({ rate: 4 });
+  expect(reservation?.dueUs).toBe(clock.now() + 750_000);
+  clock.advance(250);
+  await waits[0];
+  expect(order).toEqual([1]);
+  made.reconfigure({ rate: 0.5 });
+  expect(reservation?.dueUs).toBe(clock.now() + 4_000_000);
+  clock.advance(2000);
+  await waits[1];
+  expect(order).toEqual([1, 2]);
+});
+
+test('keys without a place share the own limit, at the price of their tier', () => {
+  const made = create(ManualClock.create(), 1);
+  for (const key of ['ann', 'bob']) made.charge(key, 20);
+  const cid = made.for('cid', { tier: 'pro' });
+  expect([cid.available(), cid.tryConsume(100), cid.available()]).toEqual([100, true, 100]);
+  expect(made.available('dan')).toBe(5);
+  expect(cid.consumeOrDrain(1000)).toBe(100);
+  expect(made.available('dan')).toBe(0);
+});
+
+test('a window has tiers and changes its limits; a key keeps the share that it has used', () => {
+  const clock = ManualClock.create();
+  const tiers = { pro: { limit: 5000 }, free: { limit: 7 } };
+  const options = { limit: 100, intervalMs: 1000, capacity: 10, clock };
+  const made = KeyedFixedWindow.create({ ...options, tiers });
+  expect(made.consumeOrDrain('ann', 1e6)).toBe(100);
+  expect(made.consumeOrDrain('bob', 1e6, { tier: 'pro' })).toBe(5000);
+  const free = made.for('cid', { tier: 'free' });
+  expect(Array.from({ length: 9 }, () => free.tryConsume()).filter(Boolean)).toHaveLength(7);
+  clock.advance(1000);
+  made.tryConsume('ann', 50);
+  made.reconfigure({ limit: 200, tiers: { free: { limit: 9 } } });
+  expect([made.limit, made.available('ann'), free.available()]).toEqual([200, 100, 9]);
+  expect(made.tiers).toEqual({ pro: { limit: 5000 }, free: { limit: 9 } });
+});
+
+describe('an invalid tier', () => {
+  const made = create(ManualClock.create());
+  const plain = KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 1 });
+  const withTiers = (tiers: unknown, rate = 1) =>
+    KeyedTokenBucket.create({ rate, burst: 1, capacity: 1, tiers } as never);
+  test.each<[string, () => unknown, string]>([
+    [
+      'unknown',
+      () => made.tryConsume('a', 1, { tier: 'x' }),
+      'tier must be one of pro, odd, got "x"',
+    ],
+    ['a number', () => made.for('a', { tier: 5 } as never), 'tier must be one of pro, odd, got 5'],
+    [
+      'misspelt',
+      () => made.decide('a', 1, { teir: 'x' } as never),
+      'no option "teir"; did you mean tier?',
+    ],
+    [
+      'of none',
+      () => plain.available('a', { tier: 'x' }),
+      'tier must be omitted: there are no tiers',
+    ],
+    [
+      'changed',
+      () => made.reconfigure({ tiers: { x: {} } }),
+      'tiers must be among pro, odd, got "x"',
+    ],
+    [
+      'rate',
+      () => withTiers({ a: { rate: -1, burst: 1 } }),
+      'tiers.a.rate must be a number greater',
+    ],
+    ['no object', () => withTiers(5), 'tiers must be an object, got 5'],
+    ['none', () => withTiers({}), 'tiers must be an object of 1 to 15 limits by name'],
+    ['no limit', () => withTiers({ a: 5 }), 'tiers.a must be an object, got 5'],
+    [
+      'no name',
+      () => withTiers({ '': {} }),
+      'the name of a tier must have 1 to 64 characters, got ""',
+    ],
+    [
+      'of unlimited',
+      () => withTiers({ a: { rate: 1, burst: 1 } }, Infinity),
+      'rate of a table with',
+    ],
+    [
+      'with waits',
+      () => made.waitSync('a', 1, { tier: 'x' }),
+      'tier must be one of pro, odd, got "x"',
+    ],
+  ])('%s', (_, call, message) => {
+    expect(call).toThrow(message);
+  });
+});

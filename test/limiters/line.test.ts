@@ -1,0 +1,412 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  allOf,
+  FixedWindow,
+  type Limiter,
+  ManualClock,
+  SlidingLog,
+  SlidingWindow,
+  TokenBucket,
+  type WaitOptions,
+} from '../../src/index.ts';
+import { Line } from '../../src/limiters/line.ts';
+import { checkWait, Pauses, waitHere } from '../../src/limiters/waiting.ts';
+import { settled } from '../support/settled.ts';
+
+/** Each grants one token every 10 ms, and the first at 10 ms. */
+const PACED: Readonly<Record<string, (clock: ManualClock) => Limiter>> = {
+  allOf: (clock) => allOf(TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock })),
+  FixedWindow: (clock) => emptied(FixedWindow.create({ limit: 1, intervalMs: 10, clock })),
+  SlidingWindow: (clock) =>
+    emptied(SlidingWindow.create({ limit: 1, intervalMs: 10, slots: 1, clock })),
+  SlidingLog: (clock) => emptied(SlidingLog.create({ limit: 1, intervalMs: 10, clock })),
+};
+
+function emptied(limiter: Limiter): Limiter {
+  limiter.tryConsume();
+  return limiter;
+}
+
+/** Who was served or failed, and when, in order. */
+class Diary {
+  readonly clock = ManualClock.create();
+  readonly limiter: Limiter;
+  readonly events: string[] = [];
+
+  constructor(make: (clock: ManualClock) => Limiter) {
+    this.limiter = make(this.clock);
+  }
+
+  wait(name: string, options?: WaitOptions, n = 1): void {
+    this.limiter.wait(n, options).then(
+      ({ waitedMs }) => this.#note(name, `waited ${waitedMs}`),
+      (error) => this.#note(name, error?.code ?? String(error)),
+    );
+  }
+
+  #note(name: string, what: string): void {
+    this.events.push(`${this.clock.nowMs}: ${name} ${what}`);
+  }
+
+  async until(ms: number): Promise<void> {
+    await settled();
+    while (this.clock.nowMs < ms) {
+      this.clock.set(Math.min(ms, Math.floor(this.clock.nowMs) + 5));
+      await settled();
+    }
+  }
+}
+
+const NAMES = ['a', 'b', 'c', 'd', 'e'];
+const PLACES = [0, 1, 2, 3, 4];
+
+describe.each(Object.entries(PACED))('the line of a %s', (_, make) => {
+  it('serves callers in order, and says how long each has waited', async () => {
+    const diary = new Diary(make);
+    for (const name of NAMES) diary.wait(name);
+    expect(diary.limiter.waiting).toBe(5);
+    await diary.until(60);
+    expect(diary.events).toEqual([
+      '10: a waited 10',
+      '20: b waited 20',
+      '30: c waited 30',
+      '40: d waited 40',
+      '50: e waited 50',
+    ]);
+    expect(diary.limiter.waiting).toBe(0);
+    expect(await diary.limiter.wait()).toEqual({ waitedMs: 0 });
+  });
+
+  it.each(PLACES)('closes up when the caller at place %i aborts', async (place) => {
+    const diary = new Diary(make);
+    const controller = new AbortController();
+    const { signal } = controller;
+    for (const [i, name] of NAMES.entries()) diary.wait(name, i === place ? { signal } : {});
+    await diary.until(5);
+    controller.abort('enough');
+    expect(diary.limiter.waiting).toBe(4);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    diary.wait('last');
+    await diary.until(50);
+    expect(diary.events.pop()).toBe('50: last waited 45');
+    const others = NAMES.filter((_, i) => i !== place);
+    expect(diary.events).toEqual([
+      `5: ${NAMES[place]} enough`,
+      ...others.map((name, i) => `${10 * (i + 1)}: ${name} waited ${10 * (i + 1)}`),
+    ]);
+  });
+
+  it.each(PLACES)('lets the caller at place %i go on time', async (place) => {
+    const diary = new Diary(make);
+    for (const [i, name] of NAMES.entries()) {
+      diary.wait(name, i === place ? { timeoutMs: 15 } : {});
+    }
+    await diary.until(60);
+    const others = NAMES.filter((_, i) => i !== place);
+    // The second is the head at 10 ms, and knows then that it would be too late.
+    const left = `${place === 1 ? 10 : 15}: ${NAMES[place]} ERR_RATE_LIMIT_TIMEOUT`;
+    const served = others.map((name, i) => `${10 * (i + 1)}: ${name} waited ${10 * (i + 1)}`);
+    expect(diary.events).toEqual(
+      place === 0
+        ? NAMES.map((name, i) => `${10 * (i + 1)}: ${name} waited ${10 * (i + 1)}`)
+        : [served[0], left, ...served.slice(1)],
+    );
+  });
+
+  it('sends a caller who waits again to the back', async () => {
+    const diary = new Diary(make);
+    const again = diary.limiter.wait().then(() => diary.wait('again'));
+    for (const name of ['b', 'c']) diary.wait(name);
+    await diary.until(50);
+    await again;
+    expect(diary.events).toEqual(['20: b waited 20', '30: c waited 30', '40: again waited 30']);
+  });
+
+  it('is as long as maxWaiting at most, and takes nothing from whom it turns away', async () => {
+    const diary = new Diary(make);
+    const options = { maxWaiting: 2 };
+    const controller = new AbortController();
+    diary.wait('a', { ...options, signal: controller.signal });
+    for (const name of ['b', 'c']) diary.wait(name, options);
+    diary.wait('zero', { maxWaiting: 0 });
+    await settled();
+    expect(diary.events).toEqual(['0: c ERR_QUEUE_FULL', '0: zero ERR_QUEUE_FULL']);
+    diary.events.length = 0;
+    controller.abort('enough');
+    diary.wait('d', options);
+    await diary.until(30);
+    expect(diary.events).toEqual(['0: a enough', '10: b waited 10', '20: d waited 20']);
+    await diary.until(40);
+    expect(await diary.limiter.wait(1, { maxWaiting: 0 })).toEqual({ waitedMs: 0 });
+    await expect(diary.limiter.wait(1, { maxWaiting: -1 })).rejects.toThrow(/^maxWaiting must be/);
+    await expect(diary.limiter.wait(1, { maxWaiting: 0.5 })).rejects.toThrow(RangeError);
+  });
+
+  it('is no place for those who want nothing, too much or it too soon', async () => {
+    const diary = new Diary(make);
+    diary.wait('a');
+    diary.wait('nothing', {}, 0);
+    diary.wait('too much', {}, 2);
+    diary.wait('too soon', { timeoutMs: 9 });
+    await settled();
+    expect(diary.events).toEqual([
+      '0: nothing waited 0',
+      '0: too much ERR_EXCEEDS_BURST',
+      '0: too soon ERR_RATE_LIMIT_TIMEOUT',
+    ]);
+    expect(diary.limiter.waiting).toBe(1);
+    await diary.until(10);
+  });
+
+  it('rejects with what a signal throws that cannot name its reason', async () => {
+    const diary = new Diary(make);
+    const controller = new AbortController();
+    const { signal } = controller;
+    Object.defineProperty(signal, 'reason', {
+      get() {
+        throw new Error('no reason');
+      },
+    });
+    diary.wait('a', { signal });
+    diary.wait('b');
+    controller.abort();
+    await diary.until(10);
+    expect(diary.events).toEqual(['0: a Error: no reason', '10: b waited 10']);
+  });
+
+  it('continues behind a blocking wait, which has its turn first', async () => {
+    const diary = new Diary(make);
+    diary.wait('a');
+    vi.spyOn(diary.clock, 'sleepSync').mockImplementation((untilUs) => {
+      diary.clock.set(untilUs / 1000);
+    });
+    expect(diary.limiter.waitSync(1, { timeoutMs: 9 })).toBe(false);
+    expect(diary.limiter.waitSync()).toBe(true);
+    await diary.until(20);
+    expect(diary.events).toEqual(['20: a waited 20']);
+  });
+});
+
+describe('a long line', () => {
+  const COUNT = 10_000;
+
+  it('serves 10,000 callers in order, with one sleep of the clock and one listener', async () => {
+    const clock = ManualClock.create();
+    const sleeps = vi.spyOn(clock, 'sleep');
+    const limiter = allOf(
+      TokenBucket.create({ rate: 1e6, burst: COUNT, initial: 0, clock }),
+      TokenBucket.create({ rate: 1e6, burst: COUNT, initial: 0, clock }),
+    );
+    const { signal } = new AbortController();
+    const served: number[] = [];
+    for (let i = 0; i < COUNT; i++) limiter.wait(1, { signal }).then(() => served.push(i));
+    expect(getEventListeners(signal, 'abort').length).toBe(1);
+    expect(sleeps.mock.calls.length).toBe(1);
+    clock.advance(10);
+    await settled();
+    // Other work of the event loop has its turn meanwhile.
+    expect(served.length).toBeGreaterThan(0);
+    expect(served.length).toBeLessThan(COUNT);
+    while (served.length < COUNT) await settled();
+    expect(served).toEqual(Array.from({ length: COUNT }, (_, i) => i));
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(sleeps.mock.calls.length).toBeLessThan(5);
+  });
+
+  it('dissolves at once when 10,000 callers abort, the head first', async () => {
+    const clock = ManualClock.create();
+    const sleeps = vi.spyOn(clock, 'sleep');
+    const bucket = TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock });
+    const limiter = allOf(bucket);
+    const controller = new AbortController();
+    const waits = Array.from({ length: COUNT }, () =>
+      limiter.wait(1, { signal: controller.signal, timeoutMs: 1e6 }).catch((reason) => reason),
+    );
+    controller.abort('enough');
+    expect(limiter.waiting).toBe(0);
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['enough']));
+    expect(sleeps.mock.calls.length).toBeLessThan(5);
+    clock.advance(1000);
+    expect(bucket.available()).toBe(1);
+  });
+
+  it('has one sleep for the limiters of a thread, which take turns', async () => {
+    const clock = ManualClock.create();
+    const sleeps = vi.spyOn(clock, 'sleep');
+    let served = 0;
+    for (let i = 0; i < 1000; i++) {
+      const limiter = allOf(TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock }));
+      limiter.wait().then(() => served++);
+    }
+    expect(sleeps.mock.calls.length).toBe(1);
+    clock.advance(1000);
+    while (served < 1000) {
+      const before = served;
+      await new Promise(setImmediate);
+      expect(served - before).toBeLessThanOrEqual(256);
+    }
+  });
+});
+
+describe('the line of an allOf', () => {
+  it('follows a change of the limit that its head waits for', async () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock });
+    const diary = new Diary(() =>
+      allOf(bucket, TokenBucket.create({ rate: 1e6, burst: 9, clock })),
+    );
+    const ended: number[] = [];
+    for (let i = 0; i < 3; i++) diary.limiter.wait().then(() => ended.push(clock.nowMs));
+    bucket.reconfigure({ rate: 100 });
+    for (const ms of [9, 10, 19, 20]) {
+      clock.set(ms);
+      await settled();
+    }
+    bucket.reconfigure({ rate: 10 });
+    for (const ms of [30, 119, 120]) {
+      clock.set(ms);
+      await settled();
+    }
+    expect(ended).toEqual([10, 20, 120]);
+  });
+
+  it('lets those go who want more than a new limit, wherever they stand', async () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 100, burst: 5, initial: 0, clock });
+    const limiter = allOf(bucket);
+    const first = limiter.wait(5);
+    const second = limiter.wait(1);
+    const third = limiter.wait(4);
+    bucket.reconfigure({ burst: 2 });
+    await expect(first).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    clock.set(10);
+    expect(await second).toEqual({ waitedMs: 10 });
+    await expect(third).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+  });
+});
+
+describe('the head of a line', () => {
+  it('is not overtaken by one who wants less, who is served as soon as it leaves', async () => {
+    const diary = new Diary((clock) =>
+      allOf(TokenBucket.create({ rate: 1, burst: 5, initial: 2, clock })),
+    );
+    const controller = new AbortController();
+    diary.wait('a', { signal: controller.signal }, 5);
+    diary.wait('b', {}, 1);
+    diary.wait('c', {}, 1);
+    await settled();
+    expect(diary.events).toEqual([]);
+    controller.abort('enough');
+    await settled();
+    expect(diary.events).toEqual(['0: a enough', '0: b waited 0', '0: c waited 0']);
+  });
+
+  it('decides whether the clock sleeps strictly', async () => {
+    const clock = ManualClock.create();
+    const sleep = vi.spyOn(clock, 'sleep');
+    const limiter = allOf(TokenBucket.create({ rate: 100, burst: 1, initial: 0, clock }));
+    const waits = [true, false, true].map((strict) => limiter.wait(1, { strict }));
+    for (const wait of waits) {
+      clock.advance(10);
+      await wait;
+    }
+    const sleeps = sleep.mock.calls.map(([untilUs, options]) => [untilUs, options?.strict]);
+    expect(sleeps).toEqual([
+      [10_000, true],
+      [20_000, false],
+      [30_000, true],
+    ]);
+  });
+});
+
+describe('a line whose attempts fail', () => {
+  const never = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
+
+  /** Refuses, although tokens seem to be available. */
+  function contended(clock: ManualClock, attempts: number[]) {
+    const refusal = () => ({ retryAtUs: clock.now() });
+    const attempt = () => {
+      attempts.push(clock.now());
+      return refusal();
+    };
+    return { limit: 1, attempt, look: refusal };
+  }
+
+  it('pauses longer and longer, at most 10 ms, and never retries at once', async () => {
+    const clock = ManualClock.create();
+    const attempts: number[] = [];
+    const line = new Line(clock, contended(clock, attempts));
+    const wait = line.wait(1, checkWait({ timeoutMs: 60 }));
+    const failed = expect(wait).rejects.toMatchObject(never);
+    for (let us = 0; us <= 60_000; us += 50) {
+      clock.set(us / 1000);
+      await settled(2);
+    }
+    await failed;
+    const pauses = attempts.map((us, i) => us - (attempts[i - 1] ?? 0)).slice(1);
+    expect(pauses).toEqual([50, 100, 200, 400, 800, 1600, 3200, 6400, 1e4, 1e4, 1e4, 1e4, 7250]);
+  });
+
+  it('starts with the shortest pause after a refusal that says when to retry', () => {
+    const pauses = new Pauses();
+    expect([100, 100, 300, 100].map((retryAtUs) => pauses.retryAtUs({ retryAtUs }, 200))).toEqual([
+      250, 300, 300, 250,
+    ]);
+  });
+
+  it('goes on with the next as soon as the time of its head is over', async () => {
+    const clock = ManualClock.create();
+    const refusal = () => ({ retryAtUs: clock.now() });
+    const attempt = (n: number) => (n === 2 ? refusal() : undefined);
+    const line = new Line(clock, { limit: 2, attempt, look: refusal });
+    const failed = expect(line.wait(2, checkWait({ timeoutMs: 1 }))).rejects.toMatchObject(never);
+    const next = line.wait(1, checkWait({}));
+    for (let us = 50; us <= 1000; us += 50) {
+      clock.set(us / 1000);
+      await settled(2);
+    }
+    await failed;
+    expect(await next).toEqual({ waitedMs: 1 });
+  });
+
+  it('pauses in a blocking wait as well', () => {
+    const clock = ManualClock.create();
+    const attempts: number[] = [];
+    vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => clock.set(untilUs / 1000));
+    expect(waitHere(clock, contended(clock, attempts), 1, { timeoutMs: 1, strict: false })).toBe(
+      false,
+    );
+    expect(attempts).toEqual([0, 50, 150, 350, 750]);
+  });
+
+  it('rejects the head with what an attempt throws, and serves the next', async () => {
+    const clock = ManualClock.create();
+    const damaged = new Error('damaged');
+    let isDamaged = false;
+    const attempt = () => {
+      if (isDamaged) {
+        isDamaged = false;
+        throw damaged;
+      }
+      return clock.now() < 1000 ? { retryAtUs: 1000 } : undefined;
+    };
+    const line = new Line(clock, { limit: 1, attempt, look: () => ({ retryAtUs: 1000 }) });
+    const first = line.wait(1, checkWait({}));
+    const second = line.wait(1, checkWait({}));
+    isDamaged = true;
+    clock.set(1);
+    await expect(first).rejects.toBe(damaged);
+    expect(await second).toEqual({ waitedMs: 1 });
+  });
+
+  it('rejects everyone if the clock cannot sleep', async () => {
+    const clock = ManualClock.create();
+    const broken = new Error('broken');
+    vi.spyOn(clock, 'sleep').mockImplementation(() => Promise.reject(broken));
+    const limiter = allOf(TokenBucket.create({ rate: 1, burst: 1, initial: 0, clock }));
+    const waits = [limiter.wait(), limiter.wait()];
+    for (const wait of waits) await expect(wait).rejects.toBe(broken);
+    expect(limiter.waiting).toBe(0);
+  });
+});

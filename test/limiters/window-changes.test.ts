@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest';
+import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
+import { WINDOW } from '../../src/memory/layout.ts';
+import { WINDOW_KERNELS } from '../support/window-kinds.ts';
+
+const OPTIONS = { limit: 4, intervalMs: 100, slots: 4, maxLimit: 20 };
+
+describe.each(WINDOW_KERNELS)(
+  '$kind, allowDoubleBurst $allowDoubleBurst, with kernel $kernel',
+  ({ kind, create, attach, allowDoubleBurst }) => {
+    it('starts with its initial tokens, and has all of them an interval later', () => {
+      const clock = ManualClock.create();
+      for (const initial of [0, 1, 4]) {
+        const limiter = create({ ...OPTIONS, initial, clock });
+        expect(limiter.available()).toBe(initial);
+        expect(limiter.consumeOrDrain(5)).toBe(initial);
+        clock.advance(99);
+        expect(limiter.tryConsume()).toBe(false);
+        clock.advance(1);
+        expect(limiter.tryConsume(4)).toBe(true);
+      }
+      for (const initial of [-1, 5, 0.5, Number.NaN]) {
+        expect(() => create({ ...OPTIONS, initial })).toThrow(
+          /^initial must be an integer at least 0 and at most 4, got/,
+        );
+      }
+      expect(() => create({ ...OPTIONS, initial: '1' as never })).toThrow(TypeError);
+    });
+
+    it('changes its limit for every thread, and counts what was admitted', () => {
+      const clock = ManualClock.create();
+      const one = create({ ...OPTIONS, clock });
+      const two = attach(structuredClone(one.handle));
+      expect(two.tryConsume(3)).toBe(true);
+      one.reconfigure({ limit: 10 });
+      expect([two.limit, two.intervalMs, two.available()]).toEqual([10, 100, 7]);
+      expect(two.tryConsume(7)).toBe(true);
+      expect(one.tryConsume()).toBe(false);
+      two.reconfigure({ limit: 5 });
+      expect(one.available()).toBe(0);
+      expect(one.decide()).toMatchObject({ allowed: false, limit: 5, remaining: 0 });
+      // Lowering and raising it again mints nothing.
+      two.reconfigure({ limit: 12 });
+      expect(one.consumeOrDrain(12)).toBe(2);
+      clock.advance(100);
+      expect(one.available()).toBe(12);
+    });
+
+    it('counts what was admitted in the new interval', () => {
+      const clock = ManualClock.create();
+      const limiter = create({ ...OPTIONS, clock });
+      expect(limiter.tryConsume(4)).toBe(true);
+      clock.advance(20);
+      limiter.reconfigure({ intervalMs: 1_000 });
+      // A sliding window's tokens move to a slot that begins now.
+      const endMs = kind === 'sliding-window' ? 1_020 : 1_000;
+      clock.set(endMs - 0.001);
+      expect(limiter.tryConsume()).toBe(false);
+      clock.set(endMs);
+      expect(limiter.tryConsume(4)).toBe(true);
+      limiter.reconfigure({ intervalMs: 20 });
+      clock.advance(19.999);
+      expect(limiter.tryConsume()).toBe(false);
+      clock.advance(0.001);
+      expect(limiter.tryConsume(4)).toBe(true);
+    });
+
+    it('admits no more than the limit in force, however often that changes', () => {
+      const clock = ManualClock.create();
+      const limiter = create({ ...OPTIONS, clock });
+      let admitted = 0;
+      // More changes than there are records, within one slot.
+      for (let i = 0; i < 30; i++) {
+        limiter.reconfigure({ limit: 1 + (i % 10) });
+        admitted += limiter.consumeOrDrain(20);
+        clock.advance(0.1);
+      }
+      expect(admitted).toBe(10);
+      clock.set(100);
+      const left = limiter.consumeOrDrain(20);
+      expect(admitted + left).toBeLessThanOrEqual(20);
+    });
+
+    it('admits nothing at a limit of 0', () => {
+      const clock = ManualClock.create();
+      const paused = create({ ...OPTIONS, limit: 0, clock });
+      const other = attach(structuredClone(paused.handle));
+      for (const limiter of [paused, other]) {
+        expect(limiter.tryConsume()).toBe(false);
+        expect(limiter.tryConsume(0)).toBe(true);
+        expect(limiter.consumeOrDrain(3)).toBe(0);
+        expect([limiter.limit, limiter.available()]).toEqual([0, 0]);
+        expect(limiter.timeUntil(1)).toBe(Number.POSITIVE_INFINITY);
+        expect(limiter.decide()).toEqual({
+          allowed: false,
+          limit: 0,
+          remaining: 0,
+          retryAfterMs: Number.POSITIVE_INFINITY,
+          resetMs: 0,
+        });
+        clock.advance(1_000);
+      }
+      other.reconfigure({ limit: 2 });
+      expect(paused.consumeOrDrain(3)).toBe(2);
+      other.reconfigure({ limit: 0 });
+      clock.advance(1_000);
+      expect(paused.consumeOrDrain(3)).toBe(0);
+      other.reconfigure({ limit: 2 });
+      expect(paused.consumeOrDrain(3)).toBe(2);
+    });
+
+    it('keeps those who wait in place at a limit of 0, until a limit returns', async () => {
+      const clock = ManualClock.create();
+      const limiter = create({ ...OPTIONS, clock });
+      const other = attach(structuredClone(limiter.handle));
+      other.reconfigure({ limit: 0 });
+      let served = 0;
+      const waits = [1, 2, 1].map((n) => limiter.wait(n).then(() => (served += n)));
+      clock.advance(1e6);
+      await turn();
+      expect(served).toBe(0);
+      await expect(limiter.wait(1, { timeoutMs: 1e9 })).rejects.toThrow(/timeoutMs/);
+      expect(limiter.waitSync(1, { timeoutMs: 1e9 })).toBe(false);
+      other.reconfigure({ limit: 4 });
+      await Promise.all(waits);
+      expect(served).toBe(4);
+      expect(limiter.tryConsume()).toBe(allowDoubleBurst === true);
+    });
+
+    it('tells those who wait of a change: of the end, and of a limit that they exceed', async () => {
+      const clock = ManualClock.create();
+      const limiter = create({ ...OPTIONS, intervalMs: 1e6, clock });
+      limiter.tryConsume(4);
+      const large = expect(limiter.wait(3)).rejects.toThrow(
+        expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }),
+      );
+      const late = expect(limiter.wait(1, { timeoutMs: 2e6 })).rejects.toThrow(
+        expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' }),
+      );
+      const wait = limiter.wait(2);
+      limiter.reconfigure({ limit: 2 });
+      await large;
+      limiter.reconfigure({ intervalMs: 1e9 });
+      await late;
+      limiter.reconfigure({ limit: 6, intervalMs: 1e9 });
+      await wait;
+      expect(limiter.available()).toBe(0);
+    });
+
+    it('refuses a change while all records are claimed', () => {
+      const region = Region.create();
+      const limiter = create({ ...OPTIONS, region });
+      region.i32[(limiter.handle.offset + WINDOW.claims) >> 2] = 255;
+      expect(() => limiter.reconfigure({ limit: 2 })).toThrow(
+        expect.objectContaining({ code: 'ERR_RECONFIGURE_BUSY' }),
+      );
+      expect(limiter.limit).toBe(4);
+      // The last one is the eighth.
+      region.i32[(limiter.handle.offset + WINDOW.claims) >> 2] = 127;
+      limiter.reconfigure({ limit: 2 });
+      expect(limiter.limit).toBe(2);
+      limiter.reconfigure({ limit: 3 });
+      expect(limiter.limit).toBe(3);
+    });
+
+    it('throws for an invalid change, and changes nothing', () => {
+      const limiter = create(OPTIONS);
+      for (const change of [
+        { limit: -1 },
+        { limit: 1.5 },
+        { limit: 2 ** 30 },
+        { intervalMs: 0 },
+        { limit: 3, intervalMs: 1e12 },
+      ]) {
+        expect(() => limiter.reconfigure(change)).toThrow(RangeError);
+      }
+      expect(() => limiter.reconfigure({ limit: '5' as never })).toThrow(TypeError);
+      expect(() => limiter.reconfigure(null as never)).toThrow(/^change must be an object/);
+      if (kind !== 'fixed-window') {
+        expect(() => limiter.reconfigure({ limit: 21 })).toThrow(/at most 20, got 21$/);
+      }
+      expect([limiter.limit, limiter.intervalMs]).toEqual([4, 100]);
+      limiter.reconfigure({});
+      expect([limiter.limit, limiter.intervalMs]).toEqual([4, 100]);
+    });
+
+    it('takes tokens back where that is exact', () => {
+      const clock = ManualClock.create();
+      const limiter = create({ ...OPTIONS, clock });
+      const other = attach(structuredClone(limiter.handle));
+      if (limiter.returnTokens === undefined) {
+        expect(kind).toBe('sliding-log');
+        return;
+      }
+      const back = (n: number) => limiter.returnTokens?.(n);
+      limiter.tryConsume(2);
+      other.tryConsume(2);
+      if (allowDoubleBurst) {
+        expect(back(2)).toBe(0);
+        return;
+      }
+      // Only what it took itself.
+      expect(back(3)).toBe(2);
+      expect(back(1)).toBe(0);
+      expect(limiter.available()).toBe(2);
+      limiter.tryConsume(2);
+      clock.advance(24);
+      expect(back(1)).toBe(1);
+      // At the end of the slot, then of the window.
+      clock.advance(1);
+      if (kind === 'sliding-window') expect(back(1)).toBe(0);
+      clock.set(100);
+      expect(back(1)).toBe(0);
+      other.tryConsume(4);
+      expect(back(1)).toBe(0);
+      expect(other.returnTokens?.(9)).toBe(4);
+      // What was cancelled is not returned too.
+      other.takeAt(0, 3);
+      expect(other.giveBack(3, other.receipt())).toBe(true);
+      expect(other.returnTokens?.(3)).toBe(0);
+      other.tryConsume(3);
+      other.reconfigure({ limit: 5 });
+      expect(other.returnTokens?.(3)).toBe(0);
+      expect(() => back(-1)).toThrow(RangeError);
+      expect(() => back(0.5)).toThrow(RangeError);
+    });
+
+    it('wakes those who wait when tokens return', async () => {
+      const clock = ManualClock.create();
+      const limiter = create({ ...OPTIONS, clock });
+      if (limiter.returnTokens === undefined || allowDoubleBurst) return;
+      const other = attach(structuredClone(limiter.handle));
+      limiter.tryConsume(4);
+      const wait = other.wait(2);
+      limiter.returnTokens(3);
+      await wait;
+      expect(limiter.available()).toBe(1);
+    });
+  },
+);
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('the bound of a change', () => {
+  it('is the limit at creation, unless maxLimit is given', () => {
+    for (const limiter of [
+      SlidingWindow.create({ limit: 5, intervalMs: 100 }),
+      SlidingLog.create({ limit: 5, intervalMs: 100 }),
+    ]) {
+      expect(limiter.maxLimit).toBe(5);
+      expect(() => limiter.reconfigure({ limit: 6 })).toThrow(/at most 5, got 6$/);
+    }
+    expect(SlidingLog.create({ limit: 0, intervalMs: 100 }).maxLimit).toBe(1);
+    for (const create of [SlidingWindow.create, SlidingLog.create]) {
+      expect(() => create({ limit: 5, intervalMs: 1, maxLimit: 4 })).toThrow(/at most 4, got 5$/);
+      expect(() => create({ limit: 5, intervalMs: 1, maxLimit: 1e10 })).toThrow(/^maxLimit must/);
+      expect(() => create({ limit: 0, intervalMs: 1, maxLimit: 0 })).toThrow(/^maxLimit must/);
+    }
+  });
+
+  it('of a fixed window is the largest limit of all, in units that the count leaves', () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 3, intervalMs: 1_000, clock });
+    window.tryConsume(3);
+    window.reconfigure({ limit: 2 ** 30 - 1 });
+    expect(window.available()).toBe(2 ** 30 - 4);
+    window.reconfigure({ limit: 3 });
+    clock.set(1_000);
+    expect(window.available()).toBe(3);
+  });
+});
+
+describe.each(['wasm', 'atomics'] as const)('a sliding window, with kernel %s,', (kernel) => {
+  it('admits no more by changes at the end of its life', () => {
+    const clock = ManualClock.create();
+    const limit = 2 ** 30 - 1;
+    // The shortest slots, so that their numbers fill the word.
+    const options = { limit, intervalMs: 524.288 * 4, slots: 4, clock, kernel };
+    const window = SlidingWindow.create(options);
+    clock.set(60 * 365.25 * 86_400_000);
+    expect(window.tryConsume(limit)).toBe(true);
+    for (let i = 0; i < 20; i++) {
+      try {
+        window.reconfigure({ limit: limit - (i % 2), intervalMs: 2_098 + i });
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ERR_REGION_DAMAGED' });
+      }
+      expect(window.tryConsume()).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,93 @@
+import { createSemaphoreCell } from '../../../src/kernel/semaphore/cell.ts';
+import type { SemaphoreEngine } from '../../../src/kernel/semaphore/engine.ts';
+import { HostedSemaphore, type Seat } from '../../../src/kernel/semaphore/host.ts';
+import { Owners } from '../../../src/kernel/semaphore/owners.ts';
+import type { Random } from '../../support/random.ts';
+import type { Recorder } from '../recorder.ts';
+import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
+
+/** Owners of threads that have not ended; more are born if some die. */
+const OWNERS = 255;
+
+/** Random calls of a semaphore with few seats. */
+export function semaphoreScene(recorder: Recorder, random: Random, calls: number): void {
+  const region = regionOf(recorder);
+  const seats = random.pick([2, 4, 8, 8]);
+  const holdMs = random.pick([0, 0, 5]);
+  const maxPermits = random.pick([6, 65_535]);
+  const permits = random.pick([0, 1, 3, 6, maxPermits]);
+  const originUs = random.pick([0, 1e12]);
+  const place = createSemaphoreCell({
+    ...{ permits, seats, maxPermits, holdMs, originUs, stats: false, region },
+  });
+  let nowUs = originUs;
+  const now = () => nowUs;
+  const engines = new Map<HostedSemaphore, SemaphoreEngine>();
+  const held: Seat[] = [];
+  const queued: Seat[] = [];
+
+  const next = (): Step<HostedSemaphore> => {
+    nowUs += random.pick([0, 0, 100, 1000, 6000]);
+    const n = random.pick([1, 1, 2, 3, permits, maxPermits]) || 1;
+    const seat = random.pick([held, queued]).at(-1 - random.below(4));
+    switch (random.below(16)) {
+      case 0:
+      case 1:
+      case 2:
+        return (semaphore) => {
+          const taken = semaphore.take(n);
+          if (taken === undefined) return;
+          held.push(taken);
+          if (holdMs > 0) semaphore.hold(taken, now);
+        };
+      case 3:
+      case 4:
+        return (semaphore) => {
+          const joined = semaphore.join(n);
+          if (joined !== undefined) queued.push(joined);
+          semaphore.serve();
+        };
+      case 5:
+      case 6:
+      case 7:
+        return (semaphore) => seat && semaphore.release(seat);
+      case 8:
+        return (semaphore) => seat && semaphore.leave(seat);
+      case 9:
+        return (semaphore) => seat && semaphore.isGranted(seat);
+      case 10: {
+        const to = random.pick([0, 1, 2, permits, maxPermits]);
+        return (semaphore) => semaphore.change(to);
+      }
+      case 11:
+        return (semaphore) => semaphore.look();
+      case 12:
+        return (semaphore) => semaphore.waiting;
+      case 13: {
+        const owner = 1 + random.below(engines.size);
+        return (semaphore) => {
+          engines.get(semaphore)?.semaphoreRecover(place.offset, seats, owner);
+          semaphore.serve();
+        };
+      }
+      case 14:
+        return (semaphore) => semaphore.expire(now);
+      default:
+        return (semaphore) => {
+          semaphore.serve();
+          engines.get(semaphore)?.lostRaces();
+        };
+    }
+  };
+  const { bell } = new Owners(place, () => undefined);
+  const nothing = () => undefined;
+  const open = (thread: number) => {
+    const engine = recorder.engine('semaphores', thread) as unknown as SemaphoreEngine;
+    const claim = () => 1 + (thread % OWNERS);
+    const ownership = { claim, bell, wake: nothing, wakeAll: nothing, free: nothing };
+    const semaphore = new HostedSemaphore({ engine, name: 'wasm' }, place, ownership);
+    engines.set(semaphore, engine);
+    return semaphore;
+  };
+  new Rehearsal(recorder, random, open).run(calls, next);
+}

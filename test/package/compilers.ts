@@ -1,0 +1,48 @@
+import type { Project } from './project.ts';
+
+/** From the oldest version supported to the newest. */
+const VERSIONS = ['5.0', '5.2', '5.4', '5.7', '5.9', '6.0', '7.0'];
+/** `tsc` under its own name for each version. */
+export const COMPILERS = VERSIONS.map((version) => `ts${version}@npm:typescript@~${version}.0`);
+
+const RESOLUTIONS = {
+  nodenext: ['--module', 'nodenext', '--moduleResolution', 'nodenext'],
+  bundler: ['--module', 'esnext', '--moduleResolution', 'bundler'],
+  node10: ['--module', 'esnext', '--moduleResolution', 'node'],
+};
+/** 7.0 has no moduleResolution node10; 6.0 wants to be told that it is on purpose. */
+const RESOLUTIONS_OF: Readonly<Record<string, readonly (keyof typeof RESOLUTIONS)[]>> = {
+  '7.0': ['nodenext', 'bundler'],
+};
+const EXTRA: Readonly<Record<string, readonly string[]>> = {
+  '6.0': ['--ignoreDeprecations', '6.0'],
+};
+/** Without a peer's package its integration has no types. */
+const TYPED = `
+import { type Limiter, TickerClock, TokenBucket, type TokenBucketOptions } from 'zerotime';
+import { KeyedTokenBucket } from 'zerotime/keyed';
+import { RedisTokenBucket } from 'zerotime/redis';
+const options: TokenBucketOptions = { rate: 10, burst: 5 };
+export const limiter: Limiter = TokenBucket.create(options);
+export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { timeoutMs: 5 });
+export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
+export const clock: Promise<TickerClock> = TickerClock.create();
+export const redis: Function = RedisTokenBucket;
+// @ts-expect-error: a rate is a number
+TokenBucket.create({ rate: '10', burst: 5 });
+`;
+
+/** Compiles a program of a user, declarations of libraries checked. Yields a name for each try. */
+export async function* compileWithEach(project: Project, types: string): AsyncGenerator<string> {
+  project.write('typed.ts', TYPED);
+  for (const version of VERSIONS) {
+    for (const name of RESOLUTIONS_OF[version] ?? (['nodenext', 'bundler', 'node10'] as const)) {
+      const flags = [...RESOLUTIONS[name], ...(EXTRA[version] ?? [])];
+      const common = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022'];
+      const compiler = `node_modules/ts${version}/bin/tsc`;
+      const all = [compiler, ...common, ...flags, 'typed.ts'];
+      await project.run(process.execPath, all);
+      yield `TypeScript ${version}, moduleResolution ${name}, ${types}`;
+    }
+  }
+}

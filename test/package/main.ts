@@ -1,0 +1,130 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { markdownTable } from 'markdown-table';
+import { RedisServer } from '../integrations/redis/server.ts';
+import { findNode } from '../matrix/node-version.ts';
+import { BUNDLERS, type BundleSize, bundleWithEach } from './bundlers.ts';
+import { COMPILERS, compileWithEach } from './compilers.ts';
+import { install } from './installed.ts';
+import { PEERS } from './peers.ts';
+import { Project } from './project.ts';
+
+// Installs the packed package into empty projects and uses it there: alone, on every Node.js, with
+// every compiler, bundler and peer. `--write` writes the sizes of the bundles to docs/package.md;
+// `--only=TEXT` leaves out what does not have TEXT in its name.
+
+/** From dist/test/package, where this runs. */
+const PAGE = fileURLToPath(new URL('../../../docs/package.md', import.meta.url));
+const SIZES = /(?<=<!-- sizes -->\n\n)[\s\S]*?(?=\n\n<!-- end -->)/;
+const MAJORS = [20, 22, 24, 26];
+
+const packed = install();
+const tarball = join(packed.folder, 'zerotime-0.1.0.tgz');
+let failures = 0;
+const only = /^--only=(.*)$/m.exec(process.argv.join('\n'))?.[1] ?? '';
+
+async function attempt(name: string, run: () => Promise<void>): Promise<void> {
+  if (!name.includes(only)) return;
+  try {
+    await run();
+    console.log(`passed  ${name}`);
+  } catch (error) {
+    failures++;
+    console.log(`FAILED  ${name}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** Runs in a project that is removed afterwards. */
+async function inProject(packages: readonly string[], use: (project: Project) => Promise<void>) {
+  const project = await Project.with(tarball, ...packages);
+  try {
+    await use(project);
+  } finally {
+    project.remove();
+  }
+}
+
+function expectText(got: string, wanted: string): void {
+  if (got !== wanted) throw new Error(`got ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
+}
+
+async function testInstalls(): Promise<void> {
+  await attempt('installed alone: one package', () =>
+    inProject([], async (project) => {
+      const tree = await project.run('npm', ['ls', '--omit=dev', '--all', '--parseable']);
+      expectText(`${tree.trim().split('\n').length - 1}`, '1');
+    }),
+  );
+
+  await attempt('import and require on every Node.js', () =>
+    inProject([], async (project) => {
+      const use = 'console.log(TokenBucket.create({ rate: 1, burst: 3 }).consumeOrDrain(5));';
+      project.write('use.mjs', `import { TokenBucket } from 'zerotime';\n${use}`);
+      project.write('use.cjs', `const { TokenBucket } = require('zerotime');\n${use}`);
+      for (const major of MAJORS) {
+        const { binary } = await findNode(major);
+        for (const file of ['use.mjs', 'use.cjs'])
+          expectText(await project.run(binary, [file]), '3\n');
+      }
+    }),
+  );
+}
+
+async function testTypes(): Promise<void> {
+  for (const [types, packages] of [
+    ['without the types of Node.js', []],
+    ['with the types of Node.js', ['@types/node@20']],
+  ] as const) {
+    await attempt(`types, ${types}`, () =>
+      inProject([...COMPILERS, ...packages], async (project) => {
+        for await (const tried of compileWithEach(project, types)) console.log(`        ${tried}`);
+      }),
+    );
+  }
+}
+
+async function testBundles(): Promise<void> {
+  const sizes: BundleSize[] = [];
+  await attempt('bundles', () =>
+    inProject(BUNDLERS, async (project) => {
+      for await (const size of bundleWithEach(project)) sizes.push(size);
+    }),
+  );
+  const table = markdownTable(
+    [
+      ['Bundle of', 'by', 'minified', 'with gzip'],
+      ...sizes.map(({ program, bundler, minified, zipped }) => [
+        program,
+        bundler,
+        `${(minified / 1000).toFixed(1)} kB`,
+        `${(zipped / 1000).toFixed(1)} kB`,
+      ]),
+    ],
+    { align: ['l', 'l', 'r', 'r'] },
+  );
+  console.log(table);
+  if (process.argv.includes('--write')) {
+    writeFileSync(PAGE, readFileSync(PAGE, 'utf8').replace(SIZES, table));
+  }
+}
+
+async function testPeers(): Promise<void> {
+  const server = await RedisServer.start();
+  for (const { packages, program } of PEERS) {
+    await attempt(`beside ${packages.join(' ')}`, () =>
+      inProject(packages, async (project) => {
+        project.write('use.mjs', program);
+        const env = { ...process.env, REDIS_URL: server.url, KEY: packages.join(' ') };
+        expectText(await project.run(process.execPath, ['use.mjs'], env), 'ok\n');
+      }),
+    );
+  }
+  await server.stop();
+}
+
+// Half of the work is installing, which waits for the registry.
+await Promise.all([testTypes(), testInstalls().then(testBundles), testPeers()]);
+rmSync(packed.folder, { recursive: true });
+console.log(failures === 0 ? 'all passed' : `${failures} FAILED`);
+if (failures > 0) process.exitCode = 1;

@@ -1,0 +1,79 @@
+/** A version of an optional peer, and a program that uses its integration and prints `ok`. */
+export interface PeerCase {
+  readonly packages: readonly string[];
+  readonly program: string;
+}
+
+const REDIS = `
+import { createClient } from 'redis';
+import { RedisTokenBucket } from 'zerotime/redis';
+const client = createClient({ url: process.env.REDIS_URL });
+await client.connect();
+const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3 });
+const admitted = [];
+for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
+if (admitted.filter(Boolean).length === 3) console.log('ok');
+await client.quit();
+`;
+const IOREDIS = `
+import ioredis from 'ioredis'; // 5.0 has no named export
+import { RedisTokenBucket } from 'zerotime/redis';
+const client = new (ioredis.Redis ?? ioredis)(process.env.REDIS_URL);
+const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3 });
+const admitted = [];
+for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
+if (admitted.filter(Boolean).length === 3) console.log('ok');
+await client.quit();
+`;
+const PISCINA = `
+import { isMainThread } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { ManualClock, TokenBucket } from 'zerotime';
+import { throttle } from 'zerotime/piscina';
+if (isMainThread) {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 100, burst: 2, clock });
+  const pool = new Piscina({ filename: import.meta.url, maxThreads: 2 });
+  const paced = throttle(pool, limiter, { maxQueue: 1 });
+  const tasks = [paced.run(1), paced.run(2), paced.run(3)];
+  const refused = await paced.run(4).catch((error) => error.code);
+  await Promise.all(tasks.slice(0, 2));
+  clock.advance(10);
+  if ((await tasks[2]) === 9 && refused === 'ERR_QUEUE_FULL') console.log('ok');
+  await pool.destroy();
+}
+export default (n) => n * n;
+`;
+const PROMETHEUS = `
+import prometheus from 'prom-client';
+import { TokenBucket } from 'zerotime';
+import { LimiterMetrics } from 'zerotime/prometheus';
+const limiter = TokenBucket.create({ rate: 1e-3, burst: 3, stats: true });
+const register = new prometheus.Registry();
+new LimiterMetrics({ register }).add('orders', limiter);
+for (let n = 0; n < 5; n++) limiter.tryConsume();
+const text = await register.metrics();
+if (text.includes('zerotime_admitted_tokens_total{limiter="orders"} 3')) console.log('ok');
+`;
+const OPENTELEMETRY = `
+import { SamplingDecision } from '@opentelemetry/api';
+import { TokenBucket } from 'zerotime';
+import { RateLimitingSampler } from 'zerotime/opentelemetry';
+const sampler = new RateLimitingSampler(TokenBucket.create({ rate: 1e-3, burst: 3 }));
+const decisions = [1, 2, 3, 4, 5].map(() => sampler.shouldSample().decision);
+const sampled = decisions.filter((decision) => decision === SamplingDecision.RECORD_AND_SAMPLED);
+if (sampled.length === 3) console.log('ok');
+`;
+
+function each(name: string, versions: readonly string[], program: string): PeerCase[] {
+  return versions.map((version) => ({ packages: [`${name}@${version}`], program }));
+}
+
+/** The oldest and the newest version of each major version in the ranges of package.json. */
+export const PEERS: readonly PeerCase[] = [
+  ...each('redis', ['4.0.0', '4', '5.0.0', '5', '6.0.0', '6'], REDIS),
+  ...each('ioredis', ['5.0.0', '5', '6.0.0', '6'], IOREDIS),
+  ...each('piscina', ['4.0.0', '4', '5.0.0', '5'], PISCINA),
+  ...each('prom-client', ['14.0.0', '14', '15.0.0', '15'], PROMETHEUS),
+  ...each('@opentelemetry/api', ['1.0.0', '1'], OPENTELEMETRY),
+];

@@ -1,0 +1,156 @@
+import { expect, test, vi } from 'vitest';
+import { Agenda, type Appointment } from '../../src/time/agenda.ts';
+import { ManualClock } from '../../src/time/manual-clock.ts';
+import { onAbort } from '../../src/time/on-abort.ts';
+import { onInstant } from '../../src/time/on-instant.ts';
+import { systemClock } from '../../src/time/system-clock.ts';
+import { settled } from '../support/settled.ts';
+
+function noting(kept: string[], name: string): Appointment {
+  return {
+    atUs: 0,
+    place: -1,
+    order: 0,
+    keep: () => kept.push(name),
+    fail: (reason) => kept.push(`${name} ${reason}`),
+  };
+}
+
+function scene() {
+  const clock = ManualClock.create();
+  const sleep = vi.spyOn(clock, 'sleep');
+  const kept: string[] = [];
+  const until = () => sleep.mock.calls.map(([untilUs]) => untilUs);
+  return { clock, sleep, kept, until, agenda: Agenda.of(clock, false) };
+}
+
+test('a clock has one agenda, and another for strict sleeps', () => {
+  const { clock, agenda } = scene();
+  expect(Agenda.of(clock, false)).toBe(agenda);
+  expect(Agenda.of(clock, true)).not.toBe(agenda);
+  expect(Agenda.of(ManualClock.attach(clock.handle), false)).not.toBe(agenda);
+});
+
+test('the clock sleeps until the earliest, and no oftener than that changes', async () => {
+  const { clock, agenda, kept, until } = scene();
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => noting(kept, name)) as [
+    Appointment,
+    Appointment,
+    Appointment,
+  ];
+  agenda.set(a, 20);
+  agenda.set(b, 30);
+  agenda.set(c, 10);
+  expect(until()).toEqual([20, 10]);
+  agenda.drop(c);
+  clock.set(0.02);
+  await settled();
+  expect(kept).toEqual(['a']);
+  agenda.set(b, 40);
+  agenda.set(c, 40);
+  clock.set(0.039);
+  await settled();
+  expect(kept).toEqual(['a']);
+  clock.set(0.04);
+  await settled();
+  expect(kept).toEqual(['a', 'b', 'c']);
+});
+
+test('an empty agenda leaves no sleep behind', async () => {
+  const { agenda, kept, sleep } = scene();
+  const appointment = noting(kept, 'a');
+  agenda.set(appointment, 20);
+  const signal = sleep.mock.calls[0]?.[1]?.signal;
+  expect(signal?.aborted).toBe(false);
+  agenda.drop(appointment);
+  agenda.drop(appointment);
+  expect(signal?.aborted).toBe(true);
+  await settled();
+  expect(kept).toEqual([]);
+});
+
+test('appointments are never kept within the call that sets them, even in the past', async () => {
+  const { agenda, kept } = scene();
+  agenda.set(noting(kept, 'a'), -1);
+  expect(kept).toEqual([]);
+  await settled();
+  expect(kept).toEqual(['a']);
+});
+
+test('what is set while others are kept has its turn as well', async () => {
+  const { clock, agenda, kept } = scene();
+  const later = noting(kept, 'later');
+  const first: Appointment = {
+    ...noting(kept, 'first'),
+    keep() {
+      agenda.set(later, 10);
+      return kept.push('first');
+    },
+  };
+  agenda.set(first, 10);
+  clock.set(0.01);
+  await settled();
+  expect(kept).toEqual(['first', 'later']);
+});
+
+test('what falls due while others are kept waits for another turn of the event loop', async () => {
+  const kept: string[] = [];
+  let us = 0;
+  // Its time passes with each reading, so the next appointment is always due already.
+  const clock = { ...systemClock, now: () => us++, sleep: async () => undefined };
+  const agenda = Agenda.of(clock, false);
+  for (let i = 1; i <= 10; i++) agenda.set(noting(kept, `${i}`), i);
+  for (let turn = 0; turn < 20; turn++) {
+    const before = kept.length;
+    await new Promise(setImmediate);
+    expect(kept.length - before).toBeLessThanOrEqual(2);
+  }
+  expect(kept).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10']);
+});
+
+test('a clock that cannot sleep fails all appointments, and the agenda recovers', async () => {
+  const { clock, agenda, kept, sleep } = scene();
+  sleep.mockRejectedValueOnce('broken');
+  agenda.set(noting(kept, 'a'), 20);
+  agenda.set(noting(kept, 'b'), 30);
+  await settled();
+  expect(kept).toEqual(['a broken', 'b broken']);
+  agenda.set(noting(kept, 'c'), 40);
+  clock.set(1);
+  await settled();
+  expect(kept.at(-1)).toBe('c');
+});
+
+test('onInstant calls once, and not at all when cancelled or for Infinity', async () => {
+  const { clock, kept, until } = scene();
+  onInstant(clock, 10, () => kept.push('a'));
+  onInstant(clock, 10, () => kept.push('b'))();
+  onInstant(clock, Number.POSITIVE_INFINITY, () => kept.push('never'))();
+  expect(until()).toEqual([10]);
+  clock.set(1);
+  await settled();
+  expect(kept).toEqual(['a']);
+});
+
+test('onAbort has one listener for each signal, until the last has left', () => {
+  const { signal, controller } = (() => {
+    const controller = new AbortController();
+    return { controller, signal: controller.signal };
+  })();
+  const add = vi.spyOn(signal, 'addEventListener');
+  const remove = vi.spyOn(signal, 'removeEventListener');
+  const heard: unknown[] = [];
+  const [leave, leaveToo] = [1, 2].map((i) => onAbort(signal, (reason) => heard.push(i, reason)));
+  leave?.();
+  leave?.();
+  expect(remove).not.toHaveBeenCalled();
+  leaveToo?.();
+  expect(remove).toHaveBeenCalledTimes(1);
+  const third = onAbort(signal, (reason) => heard.push(3, reason));
+  expect(add).toHaveBeenCalledTimes(2);
+  controller.abort('over');
+  third();
+  onAbort(signal, (reason) => heard.push(4, reason))();
+  expect(heard).toEqual([3, 'over', 4, 'over']);
+  onAbort(undefined, () => heard.push(5))();
+});
