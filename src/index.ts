@@ -29,6 +29,7 @@ export type {
 export { LeakyBucket, type LeakyBucketOptions, type LeakyLimit } from './limiters/leaky-bucket.ts';
 export { Lease, type LeaseOptions } from './limiters/lease.ts';
 export type { BucketLimit, ContinuousLimit, LimitChange, QuantumLimit } from './limiters/limit.ts';
+export type { LimitedSemaphore } from './limiters/limited-semaphore.ts';
 export type {
   BlockingWaitOptions,
   Grant,

@@ -1,188 +1,45 @@
-import { checkTokens, shown } from '../options.ts';
-import type { Clock } from '../time/clock.ts';
-import type { Decision } from './decision.ts';
-import { Described, type Description } from './described.ts';
-import type { BlockingWaitOptions, Limiter, Waited, WaitOptions } from './limiter.ts';
-import { Line } from './line.ts';
-import { watch } from './moving-sleep.ts';
-import { isPart, Member } from './part.ts';
-import { checkWait, type Refusal, type Source, waitHere } from './waiting.ts';
-import { checkWhole } from './window.ts';
+import { shown } from '../options.ts';
+import { CombinedLimiter } from './combined-limiter.ts';
+import { LimitedSemaphore } from './limited-semaphore.ts';
+import type { Limiter } from './limiter.ts';
+import { isPart } from './part.ts';
+import type { Semaphore } from './semaphore.ts';
 
-/** Several limiters that must all admit a call. See {@link allOf}. */
-class CombinedLimiter extends Described implements Limiter {
-  readonly clock: Clock;
-  readonly #members: readonly Member[];
-  /** Members that take back any tokens. The one that refused last is first. */
-  readonly #exact: Member[];
-  /** Members from which tokens may lapse, taken last; those that never take back come at the end. */
-  readonly #lossy: readonly Member[];
-  /** A lossy member that refused last. It is asked first, so that nothing has to be taken back. */
-  #refuser: Member | undefined;
-  readonly #source: Source;
-  readonly #line: Line;
-
-  constructor(clock: Clock, members: readonly Member[]) {
-    super();
-    this.clock = clock;
-    this.#members = members;
-    const thatTakeBack = (what: string) => members.filter(({ part }) => part.takeback === what);
-    this.#exact = thatTakeBack('any');
-    this.#lossy = [...thatTakeBack('current'), ...thatTakeBack('none')];
-    const limitOf = () => this.limit;
-    this.#source = {
-      attempt: (n) => (this.#take(n) ? undefined : this.#look(n)),
-      look: (n) => this.#look(n),
-      get limit() {
-        return limitOf();
-      },
-    };
-    this.#line = new Line(clock, this.#source);
-  }
-
-  /** The members of several limiters, without the combinations that they may be in. */
-  static membersOf(limiters: readonly Limiter[]): Member[] {
-    const members: Member[] = [];
-    const add = (limiter: Limiter, times: number) => {
-      if (limiter instanceof CombinedLimiter) {
-        for (const { part, times } of limiter.#members) add(part, times);
-        return;
-      }
-      if (!isPart(limiter)) return;
-      const member = new Member(limiter);
-      const same = members.find((known) => known.isSameAs(member));
-      if (same === undefined) {
-        member.repeat(times - 1);
-        members.push(member);
-      } else {
-        same.repeat(times);
-      }
-    };
-    for (const limiter of limiters) add(limiter, 1);
-    return members;
-  }
-
-  #check(n: unknown): number {
-    return this.#lossy.length === 0 ? checkTokens('n', n) : checkWhole(n);
-  }
-
-  #least(of: (member: Member) => number): number {
-    return Math.min(...this.#members.map(of));
-  }
-
-  #most(of: (member: Member) => number): number {
-    return Math.max(...this.#members.map(of));
-  }
-
-  /** @internal */
-  protected describe(): Description {
-    const shown = ({ part, times }: Member) => (times === 1 ? `${part}` : `${times} x ${part}`);
-    return ['allOf', Object.fromEntries(this.#members.map((part, index) => [index, shown(part)]))];
-  }
-
-  get limit(): number {
-    return this.#least((member) => member.share(member.part.limit));
-  }
-
-  available(): number {
-    return this.#least((member) => member.share(member.part.available()));
-  }
-
-  timeUntil(tokens: number): number {
-    checkTokens('tokens', tokens);
-    return this.#most((member) => member.timeUntil(tokens));
-  }
-
-  /** Takes from all members, or from none. Looks only at what has refused before. */
-  #take(n: number): boolean {
-    if (n === 0) return true;
-    if (this.#refuser !== undefined && this.#refuser.timeUntil(n) > 0) return false;
-    const exact = this.#exact;
-    // One reading for all: an older one can only admit less.
-    const nowUs = exact.length === 0 ? 0 : this.clock.now();
-    for (let i = 0; i < exact.length; i++) {
-      const member = exact[i] as Member; // i is less than the length
-      if (member.takeAt(nowUs, n)) continue;
-      this.#giveBack(n, i);
-      exact.splice(i, 1);
-      exact.unshift(member);
-      return false;
-    }
-    this.#refuser = this.#lossyRefuser(n);
-    if (this.#refuser === undefined) return true;
-    this.#giveBack(n, exact.length);
-    return false;
-  }
-
-  /** Takes from the lossy members, or returns the one that refuses. */
-  #lossyRefuser(n: number): Member | undefined {
-    const lossy = this.#lossy;
-    const [first] = lossy;
-    if (first === undefined) return undefined;
-    if (lossy.length === 1) return first.takeAt(0, n) ? undefined : first;
-    // What is taken from the first may lapse if a later one refuses.
-    const foreseen = lossy.find((member, i) => i > 0 && member.timeUntil(n) > 0);
-    if (foreseen !== undefined) return foreseen;
-    const receipts: (object | undefined)[] = [];
-    for (const member of lossy) {
-      if (!member.takeAt(0, n)) {
-        for (const [i, receipt] of receipts.entries()) lossy[i]?.giveBack(n, receipt);
-        return member;
-      }
-      receipts.push(member.part.receipt());
-    }
-    return undefined;
-  }
-
-  /** Returns what was taken from the first `count` of the exact members. */
-  #giveBack(n: number, count: number): void {
-    for (let i = 0; i < count; i++) this.#exact[i]?.giveBack(n);
-  }
-
-  tryConsume(n = 1): boolean {
-    return this.#take(this.#check(n));
-  }
-
-  decide(n = 1): Decision {
-    const allowed = this.tryConsume(n);
-    return {
-      allowed,
-      limit: this.limit,
-      remaining: Math.floor(this.available()),
-      retryAfterMs: allowed ? 0 : this.timeUntil(n),
-      resetMs: this.#most(({ part }) => part.timeUntil(part.limit)),
-    };
-  }
-
-  async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
-    return this.#line.wait(this.#check(n), checkWait(options));
-  }
-
-  waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
-    return waitHere(this.clock, this.#source, this.#check(n), checkWait(options));
-  }
-
-  get waiting(): number {
-    return this.#line.length;
-  }
-
-  /** Watches the slowest member: changing another's limit cannot end the wait sooner. */
-  #look(n: number): Refusal {
-    let slowestUs = 0;
-    let watched: Refusal['watch'];
-    for (const member of this.#members) {
-      const { changes } = member.part;
-      // Before the limit is read, so that no change in between is missed.
-      const watching = changes && watch(changes);
-      const us = n === 0 ? 0 : member.waitUs(n);
-      if (us <= slowestUs) continue;
-      slowestUs = us;
-      watched = watching;
-    }
-    return { retryAtUs: this.clock.now() + slowestUs, watch: watched };
-  }
+/** Whether an argument of `allOf` is a semaphore, told without loading the class. */
+function isSemaphore(part: unknown): part is Semaphore {
+  return typeof (part as Partial<Semaphore> | null | undefined)?.watch === 'function';
 }
 
+/** Combines limiters into one; those of a combination count as its own. */
+function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
+  const parts: Limiter[] = [];
+  for (const [index, limiter] of limiters.entries()) {
+    if (!(limiter instanceof CombinedLimiter || isPart(limiter))) {
+      const hint = isSemaphore(limiter) ? '; one semaphore at most, as the first argument' : '';
+      throw new TypeError(`limiters[${index}] must be a limiter, got ${shown(limiter)}${hint}`);
+    }
+    parts.push(limiter);
+    const { clock } = semaphore ?? parts[0] ?? limiter;
+    if (limiter.clock.name !== clock.name) {
+      throw new TypeError(
+        `all limiters must have the same clock, got ${clock.name} and ${limiter.clock.name}`,
+      );
+    }
+  }
+  const [first] = parts;
+  if (first === undefined) throw new TypeError('allOf needs at least one limiter');
+  // A bucket alone reserves its tokens in order, over all threads.
+  if (semaphore !== undefined && parts.length === 1) return first;
+  return new CombinedLimiter(first.clock, CombinedLimiter.membersOf(parts));
+}
+
+/**
+ * Combines a semaphore and limiters: at most so many callers at once, and at most so many per second.
+ *
+ * @throws TypeError if no limiter follows the semaphore, for an argument that is not one, or if their
+ * clocks differ.
+ */
+export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSemaphore;
 /**
  * Combines limiters into one that admits a call only if all of them do, such as 10 per second AND
  * 100 per minute. A call takes tokens from all parts or from none.
@@ -211,18 +68,9 @@ class CombinedLimiter extends Described implements Limiter {
  * ```
  * @throws TypeError without arguments, for one that is not a limiter, or if their clocks differ.
  */
-export function allOf(...limiters: Limiter[]): Limiter {
-  const [first] = limiters;
-  if (first === undefined) throw new TypeError('allOf needs at least one limiter');
-  limiters.forEach((limiter, index) => {
-    if (!(limiter instanceof CombinedLimiter || isPart(limiter))) {
-      throw new TypeError(`limiters[${index}] must be a limiter, got ${shown(limiter)}`);
-    }
-    if (limiter.clock.name !== first.clock.name) {
-      throw new TypeError(
-        `all limiters must have the same clock, got ${first.clock.name} and ${limiter.clock.name}`,
-      );
-    }
-  });
-  return new CombinedLimiter(first.clock, CombinedLimiter.membersOf(limiters));
+export function allOf(...limiters: Limiter[]): Limiter;
+export function allOf(...parts: readonly unknown[]): Limiter | LimitedSemaphore {
+  const [first, ...others] = parts;
+  if (!isSemaphore(first)) return combine(parts);
+  return new LimitedSemaphore(first, combine(others, first));
 }

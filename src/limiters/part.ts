@@ -21,7 +21,7 @@ export interface Part extends Limiter {
   giveBack(n: number, receipt: object | undefined): boolean;
 }
 
-export function isPart(limiter: Limiter): limiter is Part {
+export function isPart(limiter: unknown): limiter is Part {
   return typeof (limiter as Partial<Part> | null | undefined)?.takeAt === 'function';
 }
 

@@ -23,9 +23,9 @@ export interface SemaphoreOptions extends SharedOptions {
 /** Options of `Semaphore.acquire`. */
 export type AcquireOptions = Pick<WaitOptions, 'timeoutMs' | 'signal' | 'maxWaiting'>;
 
-/** Options of `Semaphore.run`. */
+/** Options of `run`. */
 export interface RunOptions extends AcquireOptions {
-  /** The number of permits that the function needs. Default 1. */
+  /** The number of permits that the function needs; of tokens in `allOf(semaphore, limiter)`. Default 1. */
   readonly n?: number;
 }
 

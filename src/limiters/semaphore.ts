@@ -4,12 +4,13 @@ import { type HostedSemaphore, openSemaphore, type Seat } from '../kernel/semaph
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
-import { checkNumber, checkObject, shown } from '../options.ts';
+import { checkNumber, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import { Permit } from './permit.ts';
 import { PermitQueue } from './permit-queue.ts';
+import { runWithPermit } from './permit-run.ts';
 import {
   ACQUIRE,
   type AcquireOptions,
@@ -104,6 +105,12 @@ export class Semaphore extends Described {
   /** The most permits that {@link reconfigure} can set. */
   get maxPermits(): number {
     return this.#kernel.maxPermits;
+  }
+
+  /** The longest time in milliseconds that a permit may be held; Infinity if there is no bound. */
+  get holdMs(): number {
+    const { holdMs } = this.#kernel;
+    return holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
   }
 
   /** Returns the permits that nobody holds; 0 while more are out than there are since a change. */
@@ -201,27 +208,7 @@ export class Semaphore extends Described {
    * than `holdMs`.
    */
   async run<T>(action: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
-    if (typeof action !== 'function') {
-      throw new TypeError(`action must be a function, got ${shown(action)}`);
-    }
-    const { n, ...waiting } = checkObject('options', options);
-    const permit = await this.acquire(n, waiting);
-    let result: T;
-    try {
-      result = await action();
-    } catch (error) {
-      this.#drop(permit);
-      throw error;
-    }
-    permit.release();
-    return result;
-  }
-
-  /** The error of the function says more than that the permit is late. */
-  #drop(permit: Permit): void {
-    try {
-      permit.release();
-    } catch {}
+    return runWithPermit((n, waiting) => this.acquire(n, waiting), action, options);
   }
 
   /**

@@ -1,0 +1,160 @@
+import { checkOptions } from '../known-options.ts';
+import { checkTokens } from '../options.ts';
+import type { Clock } from '../time/clock.ts';
+import { Described, type Description } from './described.ts';
+import type { Limiter } from './limiter.ts';
+import type { Permit } from './permit.ts';
+import { drop, runWithPermit } from './permit-run.ts';
+import type { Semaphore } from './semaphore.ts';
+import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
+import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
+
+/**
+ * A semaphore with a rate, from {@link allOf}: at most so many callers at once, and at most so many
+ * starts per second. A call takes one permit and `n` tokens, or nothing.
+ *
+ * The permit comes first, because it can always be returned; a caller therefore holds it while it
+ * waits for tokens. Callers of all threads get their permits in order.
+ *
+ * @example
+ * ```ts
+ * const semaphore = Semaphore.create({ permits: 10 });
+ * const bucket = TokenBucket.create({ rate: 100, burst: 10 });
+ * const both = allOf(semaphore, bucket);
+ * await both.run(() => serve()); // 100 a second, and at most 10 at once
+ * ```
+ */
+export class LimitedSemaphore extends Described {
+  /** The clock, the same one for all threads. */
+  readonly clock: Clock;
+  readonly #semaphore: Semaphore;
+  readonly #limiter: Limiter;
+  #waiting = 0;
+
+  /** Use {@link allOf}. @internal */
+  constructor(semaphore: Semaphore, limiter: Limiter) {
+    super();
+    this.clock = semaphore.clock;
+    this.#semaphore = semaphore;
+    this.#limiter = limiter;
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    return ['allOf', { 0: `${this.#semaphore}`, 1: `${this.#limiter}` }];
+  }
+
+  /** The callers of this object that wait in `acquire` or `run`. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Returns the permits that callers of all threads hold. */
+  inUse(): number {
+    return this.#semaphore.inUse();
+  }
+
+  /** Returns how many calls for one token could start now. */
+  available(): number {
+    return Math.min(this.#semaphore.available(), Math.floor(this.#limiter.available()));
+  }
+
+  /** Takes one permit and `n` tokens now, or takes nothing and returns undefined. */
+  tryAcquire(n = 1): Permit | undefined {
+    checkTokens('n', n);
+    const permit = this.#semaphore.tryAcquire();
+    if (permit === undefined) return undefined;
+    return this.#withTokens(permit, () => this.#limiter.tryConsume(n));
+  }
+
+  /** Returns the permit if the tokens could be taken; otherwise gives it back. */
+  #withTokens(permit: Permit, take: () => boolean): Permit | undefined {
+    let isTaken = false;
+    try {
+      isTaken = take();
+    } finally {
+      if (!isTaken) drop(permit);
+    }
+    return isTaken ? permit : undefined;
+  }
+
+  /**
+   * Waits for one permit, then for `n` tokens. The wait keeps the event loop alive. If it fails or is
+   * aborted, it takes nothing.
+   *
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the tokens cannot
+   * come in time; also if they take longer than the semaphore's `holdMs`. `ERR_EXCEEDS_BURST` if the
+   * limiter can never grant `n`. `ERR_QUEUE_FULL` if `maxWaiting` callers of this object wait.
+   */
+  async acquire(n = 1, options: AcquireOptions = {}): Promise<Permit> {
+    checkTokens('n', n);
+    const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
+    signal?.throwIfAborted();
+    const permit = this.#waiting === 0 ? this.tryAcquire(n) : undefined;
+    if (permit !== undefined) return permit;
+    this.#checkPossible(n);
+    if (this.#waiting >= maxWaiting) throw queueFull(maxWaiting);
+    if (timeoutMs === 0) throw timedOut(n, timeoutMs);
+    this.#waiting++;
+    try {
+      return await this.#acquire(n, timeoutMs, signal === undefined ? {} : { signal });
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** @throws RateLimitError if the limiter can never grant `n`; a limit of 0 is a pause. */
+  #checkPossible(n: number): void {
+    const { limit } = this.#limiter;
+    if (n > limit && limit > 0) throw exceeds(n, limit);
+  }
+
+  async #acquire(n: number, timeoutMs: number, signal: AcquireOptions): Promise<Permit> {
+    const leftMs = this.#timeLeft(timeoutMs);
+    const permit = await this.#semaphore.acquire(1, { timeoutMs, ...signal });
+    try {
+      await this.#limiter.wait(n, { timeoutMs: leftMs(), ...signal });
+    } catch (error) {
+      drop(permit);
+      throw error;
+    }
+    return permit;
+  }
+
+  /** A permit must not expire while its caller waits for tokens. */
+  #timeLeft(timeoutMs: number): () => number {
+    const deadlineUs = this.clock.now() + timeoutMs * 1000;
+    return () => {
+      const leftMs = Math.max(0, (deadlineUs - this.clock.now()) / 1000);
+      return Math.min(leftMs, this.#semaphore.holdMs);
+    };
+  }
+
+  /**
+   * Blocks the thread until one permit and `n` tokens are available, and takes them; returns
+   * undefined after `timeoutMs`, or as soon as the tokens cannot come in time.
+   *
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the limiter can never grant `n`.
+   */
+  acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
+    checkTokens('n', n);
+    const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
+    this.#checkPossible(n);
+    const leftMs = this.#timeLeft(timeoutMs);
+    const permit = this.#semaphore.acquireSync(1, { timeoutMs });
+    if (permit === undefined) return undefined;
+    return this.#withTokens(permit, () => this.#limiter.waitSync(n, { timeoutMs: leftMs() }));
+  }
+
+  /**
+   * Runs a function with one permit, after taking `n` tokens, and releases the permit when the
+   * function has returned or thrown, or its promise has settled. Resolves with the function's result,
+   * or rejects with its error.
+   *
+   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the permit was held longer
+   * than `holdMs`.
+   */
+  async run<T>(action: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+    return runWithPermit((n, waiting) => this.acquire(n, waiting), action, options);
+  }
+}

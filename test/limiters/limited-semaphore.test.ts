@@ -1,0 +1,186 @@
+import { describe, expect, test } from 'vitest';
+import {
+  allOf,
+  FixedWindow,
+  type LimitedSemaphore,
+  ManualClock,
+  Semaphore,
+  TokenBucket,
+} from '../../src/index.ts';
+
+const TARGETS = ['wasm', 'atomics'] as const;
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => {
+  function create({ permits = 2, burst = 3, ...options }: Record<string, number> = {}) {
+    const clock = ManualClock.create();
+    const semaphore = Semaphore.create({ permits, clock, kernel, ...options });
+    const bucket = TokenBucket.create({ rate: 10, burst, clock, kernel });
+    return { clock, semaphore, bucket, both: allOf(semaphore, bucket) };
+  }
+
+  /** Nothing is out, and the bucket lacks `spent` tokens. */
+  function expectSpent({ semaphore, bucket }: ReturnType<typeof create>, spent: number): void {
+    expect([semaphore.inUse(), bucket.limit - bucket.available()]).toEqual([0, spent]);
+  }
+
+  test('takes a permit and tokens, or neither', () => {
+    const made = create();
+    const { both, semaphore, bucket } = made;
+    expect(both.available()).toBe(2);
+    const first = both.tryAcquire(2);
+    expect([first?.n, bucket.available(), both.available(), both.inUse()]).toEqual([1, 1, 1, 1]);
+    expect(both.tryAcquire(2)).toBeUndefined();
+    expect([semaphore.inUse(), bucket.available()]).toEqual([1, 1]);
+    const second = both.tryAcquire();
+    expect(both.tryAcquire(0)).toBeUndefined();
+    first?.release();
+    second?.release();
+    expectSpent(made, 3);
+    expect(() => first?.release()).toThrow(
+      expect.objectContaining({ code: 'ERR_PERMIT_RELEASED' }),
+    );
+  });
+
+  test('waits for the permit first, then for the tokens', async () => {
+    const made = create({ permits: 1, burst: 1 });
+    const { both, clock, semaphore, bucket } = made;
+    const first = await both.acquire();
+    const order: number[] = [];
+    const waits = [1, 2].map((i) => both.acquire().then((permit) => order.push(i) && permit));
+    expect(both.waiting).toBe(2);
+    clock.advance(100);
+    await turns();
+    // The permit is out, so the token is left for whoever needs no permit.
+    expect([order, bucket.available()]).toEqual([[], 1]);
+    first.release();
+    const second = await waits[0];
+    second?.release();
+    await turns();
+    expect([order, semaphore.inUse()]).toEqual([[1], 1]);
+    clock.advance(100);
+    (await waits[1])?.release();
+    expect([order, both.waiting]).toEqual([[1, 2], 0]);
+    expectSpent(made, 1);
+  });
+
+  test('holds both limits for calls that overlap', async () => {
+    const { both, clock } = create({ permits: 2, burst: 1 });
+    const starts: number[] = [];
+    let inside = 0;
+    const work = async () => {
+      starts.push(clock.now() / 1000);
+      expect(++inside).toBeLessThanOrEqual(2);
+      await clock.sleep(clock.now() + 350_000);
+      inside--;
+    };
+    const all = Promise.all(Array.from({ length: 6 }, () => both.run(work)));
+    for (let step = 0; step < 40; step++) {
+      await turns();
+      clock.advance(50);
+    }
+    await all;
+    const from = starts[0] ?? 0;
+    // Two at 10 a second, then one whenever one of the two 350 ms ends.
+    expect(starts.map((atMs) => atMs - from)).toEqual([0, 100, 350, 450, 700, 800]);
+  });
+
+  test('returns the permit if the tokens cannot come in time, or the wait is aborted', async () => {
+    const made = create({ burst: 1 });
+    const { both, clock } = made;
+    (await both.acquire()).release();
+    await expect(both.acquire(1, { timeoutMs: 99 })).rejects.toThrow(
+      expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' }),
+    );
+    await expect(both.acquire(1, { timeoutMs: 0 })).rejects.toThrow('timeoutMs, 0');
+    await expect(both.acquire(2)).rejects.toThrow(
+      expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }),
+    );
+    await expect(both.acquire(1, { maxWaiting: 0 })).rejects.toThrow(
+      expect.objectContaining({ code: 'ERR_QUEUE_FULL' }),
+    );
+    expectSpent(made, 1);
+    const controller = new AbortController();
+    const aborted = both.acquire(1, { signal: controller.signal });
+    await turns();
+    expect(made.semaphore.inUse()).toBe(1);
+    controller.abort(new Error('gone'));
+    await expect(aborted).rejects.toThrow('gone');
+    clock.advance(100);
+    expectSpent(made, 0);
+  });
+
+  test('counts the time for the permit against the timeout', async () => {
+    const made = create({ permits: 1, burst: 1 });
+    const { both, clock } = made;
+    const held = await both.acquire();
+    const late = expect(both.acquire(1, { timeoutMs: 80 })).rejects.toThrow(
+      expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' }),
+    );
+    clock.advance(50);
+    held.release();
+    await late;
+    expectSpent(made, 0.5);
+  });
+
+  test('fails rather than wait for tokens until the permit expires', async () => {
+    const { both, bucket, clock } = create({ holdMs: 50, burst: 1 });
+    bucket.tryConsume();
+    await expect(both.acquire()).rejects.toThrow(
+      expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' }),
+    );
+    clock.advance(60);
+    const soon = both.acquire();
+    clock.advance(40);
+    (await soon).release();
+  });
+
+  test('blocks for both', () => {
+    const made = create({ permits: 1, burst: 1 });
+    const { both, clock } = made;
+    const held = both.acquireSync();
+    expect(both.acquireSync(1, { timeoutMs: 0 })).toBeUndefined();
+    held?.release();
+    expect(both.acquireSync(1, { timeoutMs: 99 })).toBeUndefined();
+    expect(() => both.acquireSync(2)).toThrow('n = 2');
+    expectSpent(made, 1);
+    clock.advance(100);
+    both.acquireSync(1, { timeoutMs: 0 })?.release();
+    expectSpent(made, 1);
+  });
+
+  test('releases the permit of a function that throws, and keeps its error', async () => {
+    const made = create();
+    const fail = () => {
+      throw new Error('no');
+    };
+    await expect(made.both.run(fail, { n: 2 })).rejects.toThrow('no');
+    expectSpent(made, 2);
+  });
+
+  test('combines with several limiters, and shows them', () => {
+    const { semaphore, bucket, clock } = create();
+    const window = FixedWindow.create({ limit: 1, intervalMs: 1000, clock, kernel });
+    const all = allOf(semaphore, bucket, window);
+    expect(all.tryAcquire()).toBeDefined();
+    expect(all.tryAcquire()).toBeUndefined();
+    expect([semaphore.inUse(), bucket.available()]).toEqual([1, 2]);
+    expect(`${all}`).toContain('Semaphore');
+    expect(`${all}`).toContain('FixedWindow');
+  });
+
+  test('refuses what cannot be combined', () => {
+    const { semaphore, bucket, both } = create();
+    const combine = allOf as (...parts: unknown[]) => LimitedSemaphore;
+    expect(() => combine(semaphore)).toThrow('at least one limiter');
+    expect(() => combine(bucket, semaphore)).toThrow('one semaphore at most');
+    expect(() => combine(semaphore, semaphore, bucket)).toThrow('limiters[0]');
+    expect(() => combine(both, bucket)).toThrow('limiters[0] must be a limiter');
+    expect(() => combine(semaphore, TokenBucket.create({ rate: 1, burst: 1 }))).toThrow('clock');
+    expect(() => combine(null)).toThrow('limiters[0] must be a limiter, got null');
+    expect(() => both.tryAcquire(-1)).toThrow(RangeError);
+  });
+});
