@@ -40,8 +40,14 @@ test(`random calls of three owners give what the reference gives, with either ta
       const at = random.below(Math.max(1, asked.length));
       const [seat, one] = asked[at] ?? [];
       const what = random.below(10);
-      const told = (result: unknown, expected: unknown, name: string) => {
-        expect(result, `${name}, call ${call} of run ${run}`).toEqual(expected);
+      // An `expect` for each would take most of the time.
+      const same = (result: number | boolean, expected: number | boolean, name: string) => {
+        if (result !== expected) {
+          expect(result, `${name}, call ${call} of run ${run}`).toBe(expected);
+        }
+      };
+      const told = (result: boolean, expected: boolean, name: string) => {
+        same(result, expected, name);
         happened.add(`${name} ${result}`);
       };
       if (what < 3) {
@@ -67,9 +73,10 @@ test(`random calls of three owners give what the reference gives, with either ta
         host.change(to);
         reference.change(to);
       }
-      const { permits, available } = reference;
-      expect(host.look(), `call ${call} of run ${run}`).toEqual({ permits, available });
-      expect(host.waiting).toBe(reference.queue.length);
+      const { permits, available } = host.look();
+      same(permits, reference.permits, 'permits');
+      same(available, reference.available, 'available');
+      same(host.waiting, reference.queue.length, 'waiting');
     }
   }
   expect([...happened].sort()).toEqual([
@@ -82,7 +89,7 @@ test(`random calls of three owners give what the reference gives, with either ta
     'take false',
     'take true',
   ]);
-}, 60_000);
+});
 
 test('a stale release never takes the permit of the next owner', () => {
   const [host] = hosts(1)[0] ?? [];
