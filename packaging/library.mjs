@@ -5,6 +5,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
+import MagicString from 'magic-string';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import { ENTRIES } from './entries.mjs';
@@ -39,6 +40,15 @@ const withoutTypes = {
     ),
 };
 
+/** Removes indentation, including that of the Lua script. */
+const withoutIndentation = {
+  name: 'without-indentation',
+  renderChunk: (code) => {
+    const text = new MagicString(code).replaceAll(/^ +/gm, '');
+    return { code: text.toString(), map: text.generateMap({ hires: 'boundary' }) };
+  },
+};
+
 const sourceMaps = {
   name: 'source-maps',
   generateBundle(_, bundle) {
@@ -52,7 +62,7 @@ async function bundleCode() {
   const bundle = await rollup({
     input: entriesIn(ROOT, '.ts'),
     external: [/^node:/, ...Object.keys(peerDependencies)],
-    plugins: [withoutTypes, sourceMaps],
+    plugins: [withoutTypes, withoutIndentation, sourceMaps],
     onwarn: ({ message }) => {
       throw new Error(message);
     },

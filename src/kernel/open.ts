@@ -7,7 +7,7 @@ import { accessesTo } from './accesses.ts';
 /** A module of the engine as written by build.mjs. */
 interface Build {
   /** The binary, in hexadecimal: compression finds its repetitions, which base64 hides. */
-  readonly wasm: string;
+  readonly wasm: () => string;
   /** The same module as a JavaScript function from imports to exports. */
   readonly instantiate: (imports: object) => unknown;
 }
@@ -114,7 +114,7 @@ export class EngineModule<Engine> {
   #compile(): object | null {
     if (webAssembly === undefined) return null;
     try {
-      return new webAssembly.Module(bytesOf(this.#build.wasm));
+      return new webAssembly.Module(bytesOf(this.#build.wasm()));
     } catch {
       // The runtime lacks WebAssembly threads, or a security policy forbids compilation.
       return null;

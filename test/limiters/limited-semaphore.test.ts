@@ -50,7 +50,12 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     const { both, clock, semaphore, bucket } = made;
     const first = await both.acquire();
     const order: number[] = [];
-    const waits = [1, 2].map((i) => both.acquire().then((permit) => order.push(i) && permit));
+    const waits = [1, 2].map((i) =>
+      both.acquire().then((permit) => {
+        order.push(i);
+        return permit;
+      }),
+    );
     expect(both.waiting).toBe(2);
     clock.advance(100);
     await turns();

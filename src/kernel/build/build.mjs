@@ -61,8 +61,9 @@ async function compileAll(folder) {
     const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
     text +=
       `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
-      `export const ${entry}: { readonly wasm: string; readonly instantiate: (imports: object) => unknown } = {\n` +
-      `  wasm: '${Buffer.from(binary).toString('hex')}',\n` +
+      `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
+      // A function: most threads never read most of these strings, and need not keep them.
+      `  wasm: () => '${Buffer.from(binary).toString('hex')}',\n` +
       `  instantiate: ${await javascriptOf(imported)},\n};\n`;
     if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
   }
