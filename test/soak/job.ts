@@ -1,13 +1,15 @@
 import type { ContinuousLimit, LimiterHandle, LimitsChange, TokenBucket } from '../../src/index.ts';
 
 /** The kind of work of a soak thread. */
-type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd';
+type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd' | 'permit';
 
 export interface SoakJob {
   readonly work: Work;
   readonly handle: LimiterHandle;
   readonly ledger: SharedArrayBuffer;
   readonly accounts: number;
+  /** The rooms of those who hold permits. */
+  readonly rooms: SharedArrayBuffer;
   /** This thread's line of the ledger. */
   readonly line: number;
   /** Int32: 1 once the round is over. */

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { KernelName } from '../../src/index.ts';
 import { Random } from '../support/random.ts';
 import { playRound } from './round.ts';
-import { allScenes } from './scene.ts';
+import { allScenes } from './scenes.ts';
 
 // `npm run soak`: threads call limiters in every way for minutes, and the totals are audited.
 

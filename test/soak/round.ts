@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { KernelName } from '../../src/index.ts';
 import type { Random } from '../support/random.ts';
+import { Rooms } from '../support/rooms.ts';
 import type { SoakJob, SoakReport } from './job.ts';
 import { Ledger } from './ledger.ts';
 import type { Audit, Scene } from './scene.ts';
@@ -57,6 +58,7 @@ export async function playRound(
       handle: { ...scene.handle, kernel },
       ledger: ledger.buffer,
       accounts: scene.accounts,
+      rooms: (scene.rooms ?? Rooms.for(0)).buffer,
       line,
       stop: stop.buffer as SharedArrayBuffer,
       stands,
@@ -64,6 +66,7 @@ export async function playRound(
       seed: random.bits(),
     };
     const worker = new Worker(new URL('soaker.js', import.meta.url));
+    scene.hired?.(worker, line);
     await once(worker, 'message');
     const report = once(worker, 'message').then(([answer]) => answer as SoakReport);
     // A killed thread never answers. A failure is reported when the report is awaited.

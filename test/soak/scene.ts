@@ -1,16 +1,8 @@
-import {
-  type KernelName,
-  type LimiterHandle,
-  ManualClock,
-  Region,
-  TokenBucket,
-} from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
-import { type KindUnderTest, WINDOW_KINDS, type WindowKind } from '../support/window-kinds.ts';
-import { brokenLog, brokenSlots } from '../support/window-promises.ts';
-import { type Admitted, BURST, changeOf, keyOf, RATES, type SoakJob } from './job.ts';
+import type { Worker } from 'node:worker_threads';
+import { type LimiterHandle, ManualClock } from '../../src/index.ts';
+import type { Rooms } from '../support/rooms.ts';
+import type { Admitted, SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
-import { overdrawn } from './overdrawn.ts';
 
 /** The result of an audit. */
 export interface Audit {
@@ -21,7 +13,7 @@ export interface Audit {
 }
 
 /** The data of a finished round. */
-interface Round {
+export interface Round {
   readonly ledger: Ledger;
   readonly admitted: readonly Admitted[];
 }
@@ -35,6 +27,10 @@ export interface Scene {
   readonly handle: LimiterHandle;
   /** Whether the clock may step back. */
   readonly back: boolean;
+  /** The rooms of those who hold permits. */
+  readonly rooms?: Rooms;
+  /** Called for each thread of a round, before it starts. */
+  readonly hired?: (worker: Worker, line: number) => void;
   /** Called during a round: the clock has moved by `ms`. */
   readonly moved: (ms: number) => void;
   /** Called now and then during a round, on the main thread. */
@@ -44,221 +40,6 @@ export interface Scene {
 }
 
 /** A clock per scene, so that steps back don't affect the other scenes. */
-function newClock(): ManualClock {
+export function newClock(): ManualClock {
   return ManualClock.create({ nowMs: 1000 });
-}
-
-/** A bucket that never gets full, so initial tokens, inflow and tokens taken must add up. */
-function accountScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const bucket = TokenBucket.create({ rate: RATES[0], burst: BURST, initial: 0, clock, kernel });
-  return { ...accounts(bucket, clock), name: 'bucket, to the token' };
-}
-
-function accounts(bucket: TokenBucket, clock: ManualClock): Omit<Scene, 'name'> {
-  let expected = 0;
-  return {
-    work: 'account',
-    accounts: 1,
-    clock,
-    handle: bucket.handle,
-    back: true,
-    moved: (ms) => {
-      expected += (bucket.rate * ms) / 1000;
-    },
-    disturb: (draw) => {
-      bucket.reconfigure(
-        changeOf(bucket, { rate: RATES[draw % RATES.length] ?? RATES[0], burst: BURST }),
-      );
-    },
-    audit: ({ ledger }) => {
-      const { least, most } = ledger.bounds(0);
-      const balance = bucket.balance();
-      const missing = expected - balance;
-      const violation =
-        missing < least || missing > most
-          ? `${missing} tokens are gone, the threads took ${least} to ${most}`
-          : '';
-      expected = balance;
-      return { exact: least === most, violation };
-    },
-  };
-}
-
-/** A small bucket: at most burst + rate x t in any interval. */
-function promiseScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const limit = { rate: 1000, burst: 20 };
-  const bucket = TokenBucket.create({ ...limit, clock, kernel });
-  return {
-    name: 'bucket, in every interval',
-    work: 'promise',
-    accounts: 1,
-    clock,
-    handle: bucket.handle,
-    back: true,
-    moved: () => undefined,
-    disturb: () => undefined,
-    audit: ({ admitted }) => ({ exact: true, violation: overdrawn(admitted, limit) }),
-  };
-}
-
-/** Several limits, each of which holds in every interval. */
-function severalPromiseScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const limits = [
-    { rate: 1000, burst: 20 },
-    { rate: 800, burst: 60 },
-  ];
-  const bucket = TokenBucket.create({ limits, clock, kernel });
-  return {
-    ...promiseScene(kernel),
-    name: 'bucket with several limits, in every interval',
-    clock,
-    handle: bucket.handle,
-    audit: ({ admitted }) => ({
-      exact: true,
-      violation: limits.map((limit) => overdrawn(admitted, limit)).join(''),
-    }),
-  };
-}
-
-/** {@link accountScene} under three limits, which are the same at any time. */
-function severalScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const limit = { rate: RATES[0], burst: BURST };
-  const limits = [limit, limit, limit];
-  const bucket = TokenBucket.create({ limits, initial: 0, clock, kernel });
-  return { ...accounts(bucket, clock), name: 'bucket with several limits, to the token' };
-}
-
-const WINDOW = { limit: 100, intervalMs: 10, slots: 5 };
-
-/**
- * Windows and logs: at most the limit in the intervals they promise, and all of it after idling.
- */
-function windowScene(kind: WindowKind, kernel: KernelName): Scene {
-  const clock = newClock();
-  const { limit, intervalMs, slots } = WINDOW;
-  const { create } = WINDOW_KINDS.find((one) => one.kind === kind) as KindUnderTest; // all are there
-  const limiter = create({ ...WINDOW, clock, kernel });
-  const bornUs = clock.now();
-  let startMs = clock.nowMs;
-  const broken = ({ admitted, ledger }: Round) => {
-    if (kind === 'fixed-window') {
-      // One window that was already open, and one for each interval since, complete or not.
-      const most = limit * (Math.ceil((clock.nowMs - startMs) / intervalMs) + 1);
-      const { least } = ledger.bounds(0);
-      return least > most ? `${least} tokens from ${startMs} to ${clock.nowMs} ms` : '';
-    }
-    const counted = { limit, intervalUs: intervalMs * 1000, slots, admissions: admitted };
-    const evidence = { ...counted, changes: [], deaths: 0 };
-    return kind === 'sliding-log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
-  };
-  return {
-    name: kind,
-    work: 'window',
-    accounts: 1,
-    clock,
-    handle: limiter.handle,
-    back: false,
-    moved: () => undefined,
-    disturb: () => undefined,
-    audit: (round) => {
-      let violation = broken(round);
-      clock.advance(2 * intervalMs);
-      const all = limiter.consumeOrDrain(2 * limit);
-      const more = limiter.consumeOrDrain(1);
-      if (all !== limit || more !== 0) violation ||= `${all} and ${more} tokens after idling`;
-      clock.advance(2 * intervalMs);
-      startMs = clock.nowMs;
-      return { exact: true, violation };
-    },
-  };
-}
-
-/** A table with room for every key: each key's total is exact. */
-function keyScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const accounts = 24;
-  const rate = 1000;
-  const options = { rate, burst: BURST, capacity: 64, whenFull: 'refuse', clock, kernel } as const;
-  const table = KeyedTokenBucket.create({ ...options, region: Region.create() });
-  const keys = Array.from({ length: accounts }, (_, account) => keyOf(account));
-  // Half full: none gets full, so all keep their entries.
-  for (const key of keys) table.consumeOrDrain(key, BURST / 2);
-  const expected = keys.map((key) => table.balance(key));
-  return {
-    name: 'keys, to the token',
-    work: 'key',
-    accounts,
-    clock,
-    handle: table.handle,
-    back: true,
-    moved: (ms) => {
-      for (const account of keys.keys())
-        expected[account] = (expected[account] ?? 0) + (rate * ms) / 1000;
-    },
-    disturb: () => undefined,
-    audit: ({ ledger }) => {
-      let violation = '';
-      let exact = true;
-      for (const [account, key] of keys.entries()) {
-        const { least, most } = ledger.bounds(account);
-        const balance = table.balance(key);
-        const missing = (expected[account] ?? 0) - balance;
-        exact &&= least === most;
-        if (missing < least || missing > most) {
-          violation ||= `${missing} tokens of ${key} are gone, the threads took ${least} to ${most}`;
-        }
-        expected[account] = balance;
-      }
-      return { exact, violation };
-    },
-  };
-}
-
-/** Ten times as many keys as the table has room for: no key gets more than burst + rate x t. */
-function crowdScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const accounts = 160;
-  const [rate, burst] = [100, 5];
-  const options = { rate, burst, capacity: 16, whenFull: 'refuse', clock, kernel } as const;
-  const table = KeyedTokenBucket.create(options);
-  let startMs = clock.nowMs;
-  return {
-    name: 'keys in a crowded table',
-    work: 'crowd',
-    accounts,
-    clock,
-    handle: table.handle,
-    back: false,
-    moved: () => undefined,
-    disturb: () => undefined,
-    audit: ({ ledger }) => {
-      const allowed = burst + (rate * (clock.nowMs - startMs)) / 1000;
-      let violation = '';
-      for (let account = 0; account < accounts; account++) {
-        const { least } = ledger.bounds(account);
-        if (least > allowed)
-          violation ||= `${keyOf(account)} got ${least} tokens, ${allowed} allowed`;
-      }
-      clock.advance((burst / rate) * 1000);
-      startMs = clock.nowMs;
-      return { exact: true, violation };
-    },
-  };
-}
-
-/** One scene of each kind, each with its own memory and clock. */
-export function allScenes(kernel: KernelName): Scene[] {
-  return [
-    accountScene(kernel),
-    severalScene(kernel),
-    promiseScene(kernel),
-    severalPromiseScene(kernel),
-    keyScene(kernel),
-    crowdScene(kernel),
-    ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),
-  ];
 }

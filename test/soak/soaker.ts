@@ -5,6 +5,7 @@ import { bucketWork } from './bucket-work.ts';
 import type { SoakJob, SoakReport } from './job.ts';
 import { keyWork } from './key-work.ts';
 import { Ledger } from './ledger.ts';
+import { permitWork } from './permit-work.ts';
 import { promiseWork, windowWork } from './promise-work.ts';
 import type { Work } from './work.ts';
 
@@ -19,6 +20,7 @@ const WORK = {
   window: windowWork,
   key: keyWork,
   crowd: keyWork,
+  permit: permitWork,
 } as const;
 
 async function soak(job: SoakJob): Promise<SoakReport> {

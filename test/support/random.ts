@@ -7,10 +7,10 @@ import { randomInt } from 'node:crypto';
 export const SEED = Number(process.env['ZEROTIME_SEED'] ?? randomInt(2 ** 31));
 
 /**
- * The share of repeated and random work that is done: a tenth in `npm test`, all of it in
+ * The share of repeated and random work that is done: a twentieth in `npm test`, all of it in
  * `npm run test:all`. Set ZEROTIME_SHARE for another.
  */
-export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 0.1);
+export const SHARE = Number(process.env['ZEROTIME_SHARE'] ?? 0.05);
 
 /** Whether all work is done, long variants of a test included. */
 export const IN_FULL = SHARE >= 1;

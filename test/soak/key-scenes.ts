@@ -1,0 +1,77 @@
+import { type KernelName, Region } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { BURST, keyOf } from './job.ts';
+import { newClock, type Scene } from './scene.ts';
+
+/** A table with room for every key: each key's total is exact. */
+export function keyScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const accounts = 24;
+  const rate = 1000;
+  const options = { rate, burst: BURST, capacity: 64, whenFull: 'refuse', clock, kernel } as const;
+  const table = KeyedTokenBucket.create({ ...options, region: Region.create() });
+  const keys = Array.from({ length: accounts }, (_, account) => keyOf(account));
+  // Half full: none gets full, so all keep their entries.
+  for (const key of keys) table.consumeOrDrain(key, BURST / 2);
+  const expected = keys.map((key) => table.balance(key));
+  return {
+    name: 'keys, to the token',
+    work: 'key',
+    accounts,
+    clock,
+    handle: table.handle,
+    back: true,
+    moved: (ms) => {
+      for (const account of keys.keys())
+        expected[account] = (expected[account] ?? 0) + (rate * ms) / 1000;
+    },
+    disturb: () => undefined,
+    audit: ({ ledger }) => {
+      let violation = '';
+      let exact = true;
+      for (const [account, key] of keys.entries()) {
+        const { least, most } = ledger.bounds(account);
+        const balance = table.balance(key);
+        const missing = (expected[account] ?? 0) - balance;
+        exact &&= least === most;
+        if (missing < least || missing > most) {
+          violation ||= `${missing} tokens of ${key} are gone, the threads took ${least} to ${most}`;
+        }
+        expected[account] = balance;
+      }
+      return { exact, violation };
+    },
+  };
+}
+
+/** Ten times as many keys as the table has room for: no key gets more than burst + rate x t. */
+export function crowdScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const accounts = 160;
+  const [rate, burst] = [100, 5];
+  const options = { rate, burst, capacity: 16, whenFull: 'refuse', clock, kernel } as const;
+  const table = KeyedTokenBucket.create(options);
+  let startMs = clock.nowMs;
+  return {
+    name: 'keys in a crowded table',
+    work: 'crowd',
+    accounts,
+    clock,
+    handle: table.handle,
+    back: false,
+    moved: () => undefined,
+    disturb: () => undefined,
+    audit: ({ ledger }) => {
+      const allowed = burst + (rate * (clock.nowMs - startMs)) / 1000;
+      let violation = '';
+      for (let account = 0; account < accounts; account++) {
+        const { least } = ledger.bounds(account);
+        if (least > allowed)
+          violation ||= `${keyOf(account)} got ${least} tokens, ${allowed} allowed`;
+      }
+      clock.advance((burst / rate) * 1000);
+      startMs = clock.nowMs;
+      return { exact: true, violation };
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import { type KernelName, type ManualClock, TokenBucket } from '../../src/index.ts';
+import { type KindUnderTest, WINDOW_KINDS, type WindowKind } from '../support/window-kinds.ts';
+import { brokenLog, brokenSlots } from '../support/window-promises.ts';
+import { BURST, changeOf, RATES } from './job.ts';
+import { crowdScene, keyScene } from './key-scenes.ts';
+import { overdrawn } from './overdrawn.ts';
+import { permitScene } from './permit-scene.ts';
+import { newClock, type Round, type Scene } from './scene.ts';
+
+/** A bucket that never gets full, so initial tokens, inflow and tokens taken must add up. */
+function accountScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const bucket = TokenBucket.create({ rate: RATES[0], burst: BURST, initial: 0, clock, kernel });
+  return { ...accounts(bucket, clock), name: 'bucket, to the token' };
+}
+
+function accounts(bucket: TokenBucket, clock: ManualClock): Omit<Scene, 'name'> {
+  let expected = 0;
+  return {
+    work: 'account',
+    accounts: 1,
+    clock,
+    handle: bucket.handle,
+    back: true,
+    moved: (ms) => {
+      expected += (bucket.rate * ms) / 1000;
+    },
+    disturb: (draw) => {
+      bucket.reconfigure(
+        changeOf(bucket, { rate: RATES[draw % RATES.length] ?? RATES[0], burst: BURST }),
+      );
+    },
+    audit: ({ ledger }) => {
+      const { least, most } = ledger.bounds(0);
+      const balance = bucket.balance();
+      const missing = expected - balance;
+      const violation =
+        missing < least || missing > most
+          ? `${missing} tokens are gone, the threads took ${least} to ${most}`
+          : '';
+      expected = balance;
+      return { exact: least === most, violation };
+    },
+  };
+}
+
+/** A small bucket: at most burst + rate x t in any interval. */
+function promiseScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const limit = { rate: 1000, burst: 20 };
+  const bucket = TokenBucket.create({ ...limit, clock, kernel });
+  return {
+    name: 'bucket, in every interval',
+    work: 'promise',
+    accounts: 1,
+    clock,
+    handle: bucket.handle,
+    back: true,
+    moved: () => undefined,
+    disturb: () => undefined,
+    audit: ({ admitted }) => ({ exact: true, violation: overdrawn(admitted, limit) }),
+  };
+}
+
+/** Several limits, each of which holds in every interval. */
+function severalPromiseScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const limits = [
+    { rate: 1000, burst: 20 },
+    { rate: 800, burst: 60 },
+  ];
+  const bucket = TokenBucket.create({ limits, clock, kernel });
+  return {
+    ...promiseScene(kernel),
+    name: 'bucket with several limits, in every interval',
+    clock,
+    handle: bucket.handle,
+    audit: ({ admitted }) => ({
+      exact: true,
+      violation: limits.map((limit) => overdrawn(admitted, limit)).join(''),
+    }),
+  };
+}
+
+/** {@link accountScene} under three limits, which are the same at any time. */
+function severalScene(kernel: KernelName): Scene {
+  const clock = newClock();
+  const limit = { rate: RATES[0], burst: BURST };
+  const limits = [limit, limit, limit];
+  const bucket = TokenBucket.create({ limits, initial: 0, clock, kernel });
+  return { ...accounts(bucket, clock), name: 'bucket with several limits, to the token' };
+}
+
+const WINDOW = { limit: 100, intervalMs: 10, slots: 5 };
+
+/**
+ * Windows and logs: at most the limit in the intervals they promise, and all of it after idling.
+ */
+function windowScene(kind: WindowKind, kernel: KernelName): Scene {
+  const clock = newClock();
+  const { limit, intervalMs, slots } = WINDOW;
+  const { create } = WINDOW_KINDS.find((one) => one.kind === kind) as KindUnderTest; // all are there
+  const limiter = create({ ...WINDOW, clock, kernel });
+  const bornUs = clock.now();
+  let startMs = clock.nowMs;
+  const broken = ({ admitted, ledger }: Round) => {
+    if (kind === 'fixed-window') {
+      // One window that was already open, and one for each interval since, complete or not.
+      const most = limit * (Math.ceil((clock.nowMs - startMs) / intervalMs) + 1);
+      const { least } = ledger.bounds(0);
+      return least > most ? `${least} tokens from ${startMs} to ${clock.nowMs} ms` : '';
+    }
+    const counted = { limit, intervalUs: intervalMs * 1000, slots, admissions: admitted };
+    const evidence = { ...counted, changes: [], deaths: 0 };
+    return kind === 'sliding-log' ? brokenLog(evidence) : brokenSlots(evidence, bornUs);
+  };
+  return {
+    name: kind,
+    work: 'window',
+    accounts: 1,
+    clock,
+    handle: limiter.handle,
+    back: false,
+    moved: () => undefined,
+    disturb: () => undefined,
+    audit: (round) => {
+      let violation = broken(round);
+      clock.advance(2 * intervalMs);
+      const all = limiter.consumeOrDrain(2 * limit);
+      const more = limiter.consumeOrDrain(1);
+      if (all !== limit || more !== 0) violation ||= `${all} and ${more} tokens after idling`;
+      clock.advance(2 * intervalMs);
+      startMs = clock.nowMs;
+      return { exact: true, violation };
+    },
+  };
+}
+
+/** One scene of each kind, each with its own memory and clock. */
+export function allScenes(kernel: KernelName): Scene[] {
+  return [
+    accountScene(kernel),
+    severalScene(kernel),
+    promiseScene(kernel),
+    severalPromiseScene(kernel),
+    keyScene(kernel),
+    crowdScene(kernel),
+    permitScene(kernel),
+    ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),
+  ];
+}
