@@ -16,7 +16,7 @@ const examples = [...PAGE.matchAll(EXAMPLE)].map(([, command = '', printed = '']
 }));
 
 test('docs/simulate.md has examples', () => {
-  expect(examples.length).toBe(2);
+  expect(examples.length).toBe(3);
 });
 
 test.each(examples)('$command prints what the page shows', async ({ command, printed }) => {

@@ -10,6 +10,8 @@ import { Rooms } from '../support/rooms.ts';
 import type { UserJob } from '../workers/semaphore-user.ts';
 
 const PERMITS = 10;
+/** A busy machine may run the threads one after the other. */
+const MOST_RUNS = 100;
 
 function start(job: UserJob, kernels: KernelMix): Worker {
   const workerData = { ...job, handle: handleFor(job.handle, kernels, job.me) };
@@ -34,15 +36,18 @@ describe(`four threads that contend for ${PERMITS} permits (seed ${SEED})`, () =
     const semaphore = Semaphore.create({ permits: PERMITS, stats: true });
     const acquisitions = part(10_000_000 / 12);
     const job = jobFor(semaphore, 4, acquisitions);
-    const workers = [1, 2, 3, 4].map((me) => start({ ...job, me }, kernels));
-    const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
-    expect(answers).toEqual(Array.from({ length: 4 }, () => ['done']));
+    for (let run = 0; run === 0 || semaphore.stats().lostRaces === 0; run++) {
+      expect(run, 'runs without a lost race').toBeLessThan(MOST_RUNS);
+      const workers = [1, 2, 3, 4].map((me) => start({ ...job, me }, kernels));
+      const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
+      expect(answers).toEqual(Array.from({ length: 4 }, () => ['done']));
+      await Promise.all(workers.map((worker) => worker.terminate()));
+    }
     expect(semaphore.available()).toBe(PERMITS);
     expect(new Rooms(job.rooms).occupied).toBe(0);
-    const { admitted, refused, lostRaces } = semaphore.stats();
+    const { admitted, refused } = semaphore.stats();
     expect(admitted).toBeGreaterThan(acquisitions);
     expect(refused).toBeGreaterThan(0);
-    expect(lostRaces).toBeGreaterThan(0);
   });
 });
 

@@ -9,7 +9,7 @@ import type { HammerJob } from '../workers/hammer.ts';
 
 const THREADS = 4;
 /** How often the totals are compared, each time after some moves of the clock. */
-const LEGS = part(200);
+const LEGS = part(200, 20);
 /** Without a lost race, nothing was shown. */
 const MOST_LEGS = 10_000;
 const MOVES = 10;

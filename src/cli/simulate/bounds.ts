@@ -11,6 +11,8 @@ export interface Bound {
   readonly peak: number;
   readonly allowed: number;
   readonly held: boolean;
+  /** A call that was admitted has ended. */
+  end?(): void;
   /** The most that may be admitted in any span of this length. */
   most(spanUs: number): number;
 }
@@ -109,6 +111,41 @@ export class QuantumBound extends InflowBound {
 
   most(spanUs: number): number {
     return this.allowed + this.#quantum * (Math.floor(spanUs / this.#fillUs) + 1);
+  }
+}
+
+/** A maximum number of calls in flight. */
+export class InFlightBound implements Bound {
+  readonly promise: string;
+  readonly allowed: number;
+  #inFlight = 0;
+  #peak = 0;
+
+  constructor(permits: number) {
+    this.promise = `at most ${permits} in flight`;
+    this.allowed = permits;
+  }
+
+  add(): void {
+    this.#inFlight += 1;
+    if (this.#inFlight > this.#peak) this.#peak = this.#inFlight;
+  }
+
+  end(): void {
+    this.#inFlight -= 1;
+  }
+
+  get peak(): number {
+    return this.#peak;
+  }
+
+  get held(): boolean {
+    return this.#peak <= this.allowed;
+  }
+
+  /** Unknown: it depends on how long the calls take. */
+  most(): number {
+    return Number.POSITIVE_INFINITY;
   }
 }
 

@@ -66,7 +66,7 @@ class BookingCallers implements Callers {
 }
 
 /** A retry due in less than one of the limiter's ticks would be due again at the same instant. */
-const LEAST_SLEEP_US = 1 / 16;
+export const LEAST_SLEEP_US = 1 / 16;
 
 /**
  * Callers that wait at a limiter without reservations. Each sleeps until a retry can succeed at the

@@ -9,6 +9,7 @@ import { parsePattern } from './patterns.ts';
 import { writeReport } from './report.ts';
 import { EXIT_FAILED, exitCode } from './result.ts';
 import { runSimulation, type SimulateOptions } from './run.ts';
+import { parseServer } from './server.ts';
 import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
 
@@ -20,6 +21,11 @@ Limiters, with the options of their classes. Joined by ' + ', all of them must a
   fixed-window limit=... intervalMs=...
   sliding-window limit=... intervalMs=... [slots=...]
   sliding-log limit=... intervalMs=...
+  semaphore permits=...   first or alone, with --server: at most so many calls in flight
+
+Server. Works on at most 'capacity' calls at once (default: any number); the others queue there:
+  constant serviceMs=... [capacity=...]
+  exponential serviceMs=... [capacity=...]   at random, serviceMs on average
 
 Arrivals. Several patterns can be joined by ' + ':
   constant rate=...                        evenly spaced
@@ -37,6 +43,8 @@ limiter admitted more than it promises.
 
 Examples:
   zerotime simulate -l 'token-bucket rate=100 burst=20' -a 'poisson rate=120' --seed 1
+  zerotime simulate -l 'semaphore permits=10 + token-bucket rate=100 burst=20' \\
+    -a 'poisson rate=120' --server 'exponential serviceMs=80 capacity=16' --wait 1s
   zerotime simulate -l 'sliding-log limit=500 intervalMs=1000' -l 'leaky-bucket rate=500' \\
     -f access.log --wait 2s --svg limits.svg --report limits.html
 `;
@@ -61,6 +69,7 @@ export function simulateCommand(version: string): Command {
         .makeOptionMandatory(),
     )
     .option('-a, --arrivals <pattern>', 'arrival pattern', parsePattern)
+    .option('--server <server>', 'how long calls take (default: no time)', parseServer)
     .addOption(
       new Option(
         '-f, --file <path>',
@@ -93,6 +102,9 @@ export function simulateCommand(version: string): Command {
     .action(async (given: CommandOptions, command: Command) => {
       if (given.arrivals === undefined && given.file === undefined) {
         command.error('error: give --arrivals, or --file with timestamps');
+      }
+      if (given.server === undefined && given.limiter.some(({ hasPermits }) => hasPermits)) {
+        command.error('error: a semaphore needs --server, which says how long a permit is held');
       }
       process.exitCode = await run(given, version);
     });

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { Outcomes } from './outcomes.ts';
+import type { Int32Histogram } from 'hdr-histogram-js';
 import { exitCode, type SimulateResult } from './result.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
@@ -11,7 +11,7 @@ export function writeJsonReport(path: string, result: SimulateResult, version: s
 
 /** The result as plain data; the name of each number includes its unit. */
 function jsonReport(result: SimulateResult, version: string): object {
-  const { source, arrivals, limiters, count, durationMs, waitMs } = result;
+  const { source, arrivals, limiters, count, durationMs, waitMs, server } = result;
   const { file } = source;
   return {
     zerotime: version,
@@ -28,6 +28,7 @@ function jsonReport(result: SimulateResult, version: string): object {
         linesOutOfOrder: file.late,
       },
     },
+    server: server ?? null,
     waitAtMostMs: waitMs,
     slotMs: arrivals.slotUs / 1_000,
     arrivalsPerSlot: arrivals.counts,
@@ -37,7 +38,10 @@ function jsonReport(result: SimulateResult, version: string): object {
       admittedLater: outcomes.admittedLater,
       refusedAtOnce: outcomes.refusedAtOnce,
       gaveUp: outcomes.gaveUp,
-      waitMs: waits(outcomes),
+      waitMs: percentiles(outcomes.waits),
+      ...(server === undefined
+        ? {}
+        : { mostInFlight: outcomes.mostInFlight, responseMs: percentiles(outcomes.responses) }),
       bounds: outcomes.bounds.map((bound) => ({
         promise: bound.promise,
         held: bound.held,
@@ -50,8 +54,8 @@ function jsonReport(result: SimulateResult, version: string): object {
   };
 }
 
-/** Null if callers don't wait or none was admitted. */
-function waits({ waits: histogram }: Outcomes): object | null {
+/** In milliseconds; null if there are none. */
+function percentiles(histogram: Int32Histogram): object | null {
   if (histogram.totalCount === 0) return null;
   const at = PERCENTILES.map((percentile) => [
     `p${percentile}`,

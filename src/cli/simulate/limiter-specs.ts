@@ -5,11 +5,12 @@ import { allOf } from '../../limiters/all-of.ts';
 import { FixedWindow } from '../../limiters/fixed-window.ts';
 import { LeakyBucket } from '../../limiters/leaky-bucket.ts';
 import type { Limiter } from '../../limiters/limiter.ts';
+import { Semaphore } from '../../limiters/semaphore.ts';
 import { SlidingLog } from '../../limiters/sliding-log.ts';
 import { SlidingWindow } from '../../limiters/sliding-window.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import type { Clock } from '../../time/clock.ts';
-import { type Bound, IntervalBound, QuantumBound, RateBound } from './bounds.ts';
+import { type Bound, InFlightBound, IntervalBound, QuantumBound, RateBound } from './bounds.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 import { parseTerms, type Term, type TermForm } from './terms.ts';
 
@@ -18,8 +19,12 @@ import { parseTerms, type Term, type TermForm } from './terms.ts';
  */
 export interface LimiterSpec {
   readonly text: string;
-  /** Creates it on a clock that reads 0. */
-  create(clock: Clock): Limiter;
+  /** Whether a semaphore comes before the limiters. */
+  readonly hasPermits: boolean;
+  /** The semaphore before the limiters, on a clock that reads 0; undefined if there is none. */
+  semaphore(clock: Clock): Semaphore | undefined;
+  /** The limiter, on a clock that reads 0; undefined if there is only a semaphore. */
+  create(clock: Clock): Limiter | undefined;
   /** New bounds, one per part. */
   bounds(): readonly Bound[];
 }
@@ -99,7 +104,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-const FORMS = Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms]));
+const SEMAPHORE = 'semaphore';
+const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
+  ...Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms])),
+  [SEMAPHORE]: [{ needs: ['permits'] }],
+};
 
 function kindOf({ kind }: Term): Kind {
   const found = KINDS[kind];
@@ -112,17 +121,28 @@ function kindOf({ kind }: Term): Kind {
  */
 export function parseLimiter(text: string): LimiterSpec {
   const terms = parseTerms(text, FORMS);
+  const limiters = terms.filter(({ kind }) => kind !== SEMAPHORE);
+  const permits = terms[0].kind === SEMAPHORE ? terms[0].numbers['permits'] : undefined;
+  if (terms.length - limiters.length > (permits === undefined ? 0 : 1)) {
+    throw new InvalidArgumentError('There is at most one semaphore, before the limiters.');
+  }
   const create = (clock: Clock) => {
-    const [only, ...others] = terms.map((term) => kindOf(term).create(term.numbers, clock));
-    // There is at least one term. A single limiter keeps the methods that only buckets have.
-    const first = only as Limiter;
-    return others.length === 0 ? first : allOf(first, ...others);
+    const [first, ...others] = limiters.map((term) => kindOf(term).create(term.numbers, clock));
+    // A single limiter keeps the methods that only buckets have.
+    return first === undefined || others.length === 0 ? first : allOf(first, ...others);
   };
+  const semaphore = (clock: Clock) =>
+    permits === undefined ? undefined : Semaphore.create({ permits, clock });
   try {
-    create(new SimulatedClock());
+    const clock = new SimulatedClock();
+    create(clock);
+    semaphore(clock);
   } catch (error) {
     throw new InvalidArgumentError(`${(error as Error).message}.`);
   }
+  const boundOf = (term: Term) =>
+    term.kind === SEMAPHORE ? new InFlightBound(permits ?? 0) : kindOf(term).bound(term.numbers);
   const normal = text.trim().replaceAll(/\s+/g, ' ');
-  return { text: normal, create, bounds: () => terms.map((t) => kindOf(t).bound(t.numbers)) };
+  const hasPermits = permits !== undefined;
+  return { text: normal, hasPermits, semaphore, create, bounds: () => terms.map(boundOf) };
 }

@@ -15,12 +15,13 @@ export function writeReport(path: string, result: SimulateResult, version: strin
 }
 
 function reportPage(result: SimulateResult, version: string): Page {
-  const { source, limiters } = result;
+  const { source, limiters, server } = result;
   return {
     title: source.text,
     facts: [
       ['Arrivals', describeArrivals(result)],
       ...(source.seed === undefined ? [] : [['Seed', String(source.seed)] as const]),
+      ...(server === undefined ? [] : [['Server', server] as const]),
       ['Callers', describeCallers(result)],
     ],
     sections: [

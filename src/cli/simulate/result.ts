@@ -18,6 +18,8 @@ export interface SimulateResult extends SimulationResult {
   readonly durationMs: number;
   /** How long callers waited at most; 0 means not at all. */
   readonly waitMs: number;
+  /** The server that the calls went to; undefined if they took no time. */
+  readonly server: string | undefined;
 }
 
 const EXIT_OK = 0;

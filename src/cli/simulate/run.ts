@@ -2,7 +2,8 @@ import type { LimiterSpec } from './limiter-specs.ts';
 import type { ArrivalPattern } from './patterns.ts';
 import { randomNumbers, someSeed } from './random.ts';
 import type { SimulateResult } from './result.ts';
-import { simulate } from './simulation.ts';
+import type { ServerSpec } from './server.ts';
+import { type CallerOptions, simulate } from './simulation.ts';
 import { TimestampFile } from './timestamp-file.ts';
 
 const DEFAULT_DURATION_MS = 60_000;
@@ -19,8 +20,14 @@ export interface SimulateOptions {
   readonly duration?: number;
   /** How long callers wait at most, in milliseconds. Default: not at all. */
   readonly wait?: number;
+  /** The server that the calls go to. Default: they take no time. */
+  readonly server?: ServerSpec;
   /** Default: random. */
   readonly seed?: number;
+}
+
+function callersOf(waitMs: number, server: ServerSpec | undefined, seed: number): CallerOptions {
+  return { waitMs, server: server && (() => server.create(seed)) };
 }
 
 /** @throws Error if the file can't be read or contains no timestamp. */
@@ -42,24 +49,31 @@ async function simulatePattern(
 ): Promise<SimulateResult> {
   const seed = rest.seed ?? someSeed();
   const batches = pattern.arrivals(durationMs * 1_000, randomNumbers(seed));
-  const simulated = await simulate(batches, limiters, waitMs);
+  const { server } = rest;
+  const simulated = await simulate(batches, limiters, callersOf(waitMs, server, seed));
+  const isRandom = pattern.isRandom || server?.isRandom === true;
   const source = {
     text: pattern.text,
-    seed: pattern.isRandom ? seed : undefined,
+    seed: isRandom ? seed : undefined,
     file: undefined,
   };
-  return { ...simulated, source, durationMs, waitMs };
+  return { ...simulated, source, durationMs, waitMs, server: server?.text };
 }
 
 async function simulateFile(
   path: string,
-  { limiters, duration, wait: waitMs = 0, spread }: SimulateOptions,
+  { limiters, duration, wait: waitMs = 0, spread, server, ...rest }: SimulateOptions,
 ): Promise<SimulateResult> {
   const file = TimestampFile.open(path, { spread });
   const endUs = (duration ?? Number.POSITIVE_INFINITY) * 1_000;
-  const simulated = await simulate(file.arrivals(endUs), limiters, waitMs);
+  const seed = rest.seed ?? someSeed();
+  const simulated = await simulate(file.arrivals(endUs), limiters, callersOf(waitMs, server, seed));
   if (simulated.count === 0) throw new Error(`no line of ${path} holds a timestamp that is known`);
-  const source = { text: path, seed: undefined, file: file.counts };
+  const source = {
+    text: path,
+    seed: server?.isRandom === true ? seed : undefined,
+    file: file.counts,
+  };
   const durationMs = duration ?? simulated.lastUs / 1_000;
-  return { ...simulated, source, durationMs, waitMs };
+  return { ...simulated, source, durationMs, waitMs, server: server?.text };
 }

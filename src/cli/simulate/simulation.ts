@@ -1,8 +1,9 @@
-import type { Limiter } from '../../limiters/limiter.ts';
 import { Timeline } from '../report/timeline.ts';
 import { type Callers, callersAt } from './callers.ts';
 import type { LimiterSpec } from './limiter-specs.ts';
 import { Outcomes } from './outcomes.ts';
+import { ServedCallers } from './served-callers.ts';
+import type { Server } from './server.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 /** One limiter's outcomes. */
@@ -26,24 +27,40 @@ interface Stand {
   readonly callers: Callers;
 }
 
-function stand(spec: LimiterSpec, waitMs: number): Stand {
+/** What the callers do. */
+export interface CallerOptions {
+  /** How long they wait at most; 0 means that they take a refusal. */
+  readonly waitMs: number;
+  /** Creates the server that they call; by default the calls take no time. */
+  readonly server?: (() => Server) | undefined;
+}
+
+function stand(spec: LimiterSpec, { waitMs, server }: CallerOptions): Stand {
   const clock = new SimulatedClock();
-  const limiter: Limiter = spec.create(clock);
+  const limiter = spec.create(clock);
+  const semaphore = spec.semaphore(clock);
   const outcomes = new Outcomes(spec.bounds(), waitMs);
-  return { text: spec.text, outcomes, callers: callersAt({ limiter, clock, outcomes }, waitMs) };
+  const callersOf = () => {
+    if (server !== undefined) {
+      return new ServedCallers({ semaphore, limiter, clock, outcomes, server: server() }, waitMs);
+    }
+    if (semaphore !== undefined || limiter === undefined) {
+      throw new TypeError('a semaphore needs a server, which says how long a permit is held');
+    }
+    return callersAt({ limiter, clock, outcomes }, waitMs);
+  };
+  return { text: spec.text, outcomes, callers: callersOf() };
 }
 
 /**
  * Replays the same arrivals through each limiter, in simulated time.
- *
- * @param waitMs how long callers wait at most; 0 means that they take a refusal
  */
 export async function simulate(
   batches: Iterable<Float64Array> | AsyncIterable<Float64Array>,
   specs: readonly LimiterSpec[],
-  waitMs: number,
+  options: CallerOptions,
 ): Promise<SimulationResult> {
-  const stands = specs.map((spec) => stand(spec, waitMs));
+  const stands = specs.map((spec) => stand(spec, options));
   const arrivals = new Timeline();
   let count = 0;
   let lastUs = 0;

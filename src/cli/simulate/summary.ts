@@ -1,3 +1,4 @@
+import type { Int32Histogram } from 'hdr-histogram-js';
 import {
   formatCount,
   formatLatency,
@@ -55,6 +56,8 @@ function arrivalLines(result: SimulateResult, paint: Paint): string[] {
     field('', describeArrivals(result)),
   ];
   if (file !== undefined) lines.push(...fileLines(file, paint));
+  const { server } = result;
+  if (server !== undefined) lines.push(field('Server', server));
   return [...lines, field('Callers', describeCallers(result))];
 }
 
@@ -85,23 +88,31 @@ function since(startedUs: number | undefined): string {
 }
 
 /** The table head after the limiter's column. */
-export function columnsOf({ waitMs }: SimulateResult): readonly string[] {
-  if (waitMs === 0) return ['admitted', 'refused'];
-  return ['at once', 'later', 'refused', 'gave up', 'wait p50', 'p99', 'longest'];
+export function columnsOf({ waitMs, server }: SimulateResult): readonly string[] {
+  const served = server === undefined ? [] : ['in flight', 'response p50', 'p99'];
+  if (waitMs === 0) return ['admitted', 'refused', ...served];
+  return ['at once', 'later', 'refused', 'gave up', 'wait p50', 'p99', 'longest', ...served];
+}
+
+/** Two percentiles and, where asked for, the longest; dashes if there is nothing. */
+function timesOf(times: Int32Histogram, withLongest: boolean): string[] {
+  const values = [times.getValueAtPercentile(50), times.getValueAtPercentile(99)];
+  if (withLongest) values.push(times.maxValue);
+  return values.map((us) => (times.totalCount === 0 ? '-' : formatLatency(us)));
 }
 
 /** The cells of one limiter, in the order of {@link columnsOf}. */
-export function cellsOf({ outcomes }: LimiterResult, { count, waitMs }: SimulateResult): string[] {
+export function cellsOf(
+  { outcomes }: LimiterResult,
+  { count, waitMs, server }: SimulateResult,
+): string[] {
   const share = (part: number) => `${formatCount(part)} ${formatShare(part, count).padStart(7)}`;
-  const { admittedAtOnce, admittedLater, refusedAtOnce, gaveUp, waits } = outcomes;
-  if (waitMs === 0) return [share(admittedAtOnce), share(refusedAtOnce)];
-  const times =
-    waits.totalCount === 0
-      ? ['-', '-', '-']
-      : [waits.getValueAtPercentile(50), waits.getValueAtPercentile(99), waits.maxValue].map(
-          formatLatency,
-        );
-  return [...[admittedAtOnce, admittedLater, refusedAtOnce, gaveUp].map(share), ...times];
+  const { admittedAtOnce, admittedLater, refusedAtOnce, gaveUp, waits, responses } = outcomes;
+  const served =
+    server === undefined ? [] : [formatCount(outcomes.mostInFlight), ...timesOf(responses, false)];
+  if (waitMs === 0) return [share(admittedAtOnce), share(refusedAtOnce), ...served];
+  const shares = [admittedAtOnce, admittedLater, refusedAtOnce, gaveUp].map(share);
+  return [...shares, ...timesOf(waits, true), ...served];
 }
 
 function tableLines(result: SimulateResult, paint: Paint): string[] {

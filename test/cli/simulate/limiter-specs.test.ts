@@ -2,10 +2,17 @@ import { InvalidArgumentError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { parseLimiter } from '../../../src/cli/simulate/limiter-specs.ts';
 import { SimulatedClock } from '../../../src/cli/simulate/simulated-clock.ts';
+import type { Limiter } from '../../../src/index.ts';
+
+function limiterOf(text: string, clock = new SimulatedClock()): Limiter {
+  const limiter = parseLimiter(text).create(clock);
+  if (limiter === undefined) throw new Error('there is a limiter');
+  return limiter;
+}
 
 /** How many calls a new limiter admits at instant 0, at most 1,000. */
 function admittedAtOnce(text: string): number {
-  const limiter = parseLimiter(text).create(new SimulatedClock());
+  const limiter = limiterOf(text);
   let admitted = 0;
   while (admitted < 1_000 && limiter.tryConsume()) admitted += 1;
   return admitted;
@@ -28,7 +35,7 @@ describe('parseLimiter', () => {
 
   it('reads a rate in the unit given', () => {
     const clock = new SimulatedClock();
-    const limiter = parseLimiter('leaky-bucket rate=60/minute').create(clock);
+    const limiter = limiterOf('leaky-bucket rate=60/minute', clock);
     expect(limiter.tryConsume()).toBe(true);
     expect(limiter.timeUntil(1)).toBe(1_000);
   });

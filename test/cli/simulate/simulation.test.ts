@@ -23,7 +23,7 @@ async function play(
   { waitMs = 0, seed = 1 } = {},
 ) {
   const arrivals = parsePattern(pattern).arrivals(seconds * 1e6, randomNumbers(seed));
-  return simulate(arrivals, limiters.map(parseLimiter), waitMs);
+  return simulate(arrivals, limiters.map(parseLimiter), { waitMs });
 }
 
 /** The counts of one limiter. */
@@ -113,7 +113,7 @@ describe('simulated', () => {
     const { limiters } = await simulate(
       fromList([0, 40, 100]),
       [parseLimiter('sliding-log limit=1 intervalMs=100')],
-      60,
+      { waitMs: 60 },
     );
     expect(limiters[0]?.outcomes).toMatchObject({
       admittedAtOnce: 1,
