@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type LimiterHandle, ManualClock, TokenBucket } from '../../src/index.ts';
+import { type LimiterHandle, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import {
@@ -18,6 +18,7 @@ import {
   SeveralModel,
   WindowModel,
 } from '../support/recorded-calls.ts';
+import { PermitModel } from '../support/recorded-permits.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
 
@@ -84,6 +85,16 @@ const ofSeveral: fc.Arbitrary<RecordedCall> = fc.oneof(
   { weight: 1, arbitrary: advance },
 );
 
+const ofSemaphore: fc.Arbitrary<RecordedCall> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ call: fc.constant('tryAcquire'), n }) },
+  { weight: 4, arbitrary: fc.constant({ call: 'release' }) },
+  { weight: 1, arbitrary: fc.record({ call: fc.constantFrom('look', 'decide'), n }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ call: fc.constant('permits'), permits: fc.integer({ min: 0, max: 8 }) }),
+  },
+);
+
 interface Subject {
   readonly name: string;
   readonly call: fc.Arbitrary<RecordedCall>;
@@ -112,6 +123,14 @@ const SUBJECTS: readonly Subject[] = [
     handle: () =>
       TokenBucket.create({ limits: SEVERAL, initial: 4, clock: ManualClock.create() }).handle,
     model: () => new SeveralModel(SEVERAL, 4),
+  },
+  {
+    name: 'Semaphore',
+    call: ofSemaphore,
+    // With `holdMs` it reads the clock after each grant, where the threads stall.
+    handle: () =>
+      Semaphore.create({ permits: 5, holdMs: 1000, clock: ManualClock.create() }).handle,
+    model: () => new PermitModel(5),
   },
   ...WINDOW_KINDS.map(({ kind, create, reference }) => ({
     name: kind,

@@ -24,6 +24,9 @@ export type RecordedCall =
       readonly burst: number;
     }
   | { readonly call: 'resize'; readonly limit: number }
+  | { readonly call: 'tryAcquire'; readonly n: number }
+  | { readonly call: 'release' }
+  | { readonly call: 'permits'; readonly permits: number }
   | { readonly call: 'advance'; readonly ms: number };
 
 const NONE = 'none';
@@ -70,6 +73,8 @@ export class Caller {
         const limits = limiter.limits.map((_, i) => (i === call.limit ? { rate, burst } : {}));
         return `${limiter.reconfigure({ limits })}`;
       }
+      default:
+        throw new TypeError(`no bucket can ${call.call}`);
     }
   }
 }

@@ -1,8 +1,9 @@
-import { attach, type LimiterHandle, ManualClock } from '../../src/index.ts';
+import { attach, type LimiterHandle, ManualClock, Semaphore } from '../../src/index.ts';
 import { handleFor, type KernelMix } from '../support/kernels.ts';
 import type { Operation } from '../support/linearization.ts';
 import { Random } from '../support/random.ts';
 import { Caller, type RecordedCall } from '../support/recorded-calls.ts';
+import { PermitCaller } from '../support/recorded-permits.ts';
 import { serve } from '../support/serve.ts';
 
 /** Makes a few calls on each of many limiters, together with other threads, and records them. */
@@ -41,8 +42,10 @@ serve((job: RecordJob, me): Operation<RecordedCall>[][] => {
   const asleep = new Int32Array(new SharedArrayBuffer(4));
   const random = new Random(job.seed + me);
   return job.histories.map(({ handle, calls }, history) => {
-    const limiter = attach(handleFor(handle, job.kernels, me) as LimiterHandle<'token-bucket'>);
-    const caller = new Caller(limiter);
+    const limiter = attach(
+      handleFor(handle, job.kernels, me) as LimiterHandle<'token-bucket' | 'semaphore'>,
+    );
+    const caller = limiter instanceof Semaphore ? new PermitCaller(limiter) : new Caller(limiter);
     const clock = ManualClock.attach(handle.clock);
     const now = limiter.clock.now.bind(limiter.clock);
     let nowUs = now();
