@@ -115,6 +115,7 @@ describe('the explorer', () => {
       '0*2 1*44 0*17 1*1',
       '0*2 1*26 0*10 1*1',
     ],
+    ['torn', 'semaphore', '1', [[take], [take]], '0*5 1*6 0*6 1*6'],
     ['early', 'bucket', '1 3 1', [[['acquire', 1, 0]], [['acquire', 1, 0]]], '0*2 1*2'],
     ['early', 'keyed', 'refuse 2 1', [[['take', 1, 1]], [['take', 1, 3]]], '0*3 1*3'],
   ];

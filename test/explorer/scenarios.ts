@@ -590,6 +590,7 @@ function semaphores(): Shared[] {
   const recover: Operation = ['recover'];
   const free = { ...base, subject: 'semaphore', setup: '3 h2' };
   const queued = { ...base, subject: 'semaphore, queued', setup: '2 h1 q2' };
+  const due = { ...base, subject: 'semaphore, due', setup: '3 d2' };
   const beside = {
     take: permit,
     join,
@@ -611,6 +612,8 @@ function semaphores(): Shared[] {
     ...list(queued, { take: permit, join, 'join 2': joinTwo, fewer, look: ['look'] }),
     ...list(queued, { take: permit, more }).slice(1, 2),
     ...list(queued, { recover, take: permit }),
+    ...list(due, { expire: ['expire'], take: permit, 'join 2': joinTwo, fewer }).slice(0, 4),
+    ...list(due, { recover, expire: ['expire'] }).slice(1, 2),
     ...Object.entries({
       take: permit,
       'join 2': joinTwo,

@@ -6,7 +6,10 @@ export const DEAD = 2;
 /** The owner of what the explored threads take. */
 export const ALIVE = 1;
 
-/** What a thread does before the scenario: `h2` holds 2 permits, `q1` waits for one. */
+/**
+ * What a thread does before the scenario: `h2` holds 2 permits, `d2` holds 2 that are due, `q1` waits
+ * for one.
+ */
 export function parseSetup(setup: string): { permits: number; steps: [string, number][] } {
   const [permits = '1', ...steps] = setup.split(' ');
   return {
@@ -20,9 +23,10 @@ export function reference(setup: string): Reference {
   const { permits, steps } = parseSetup(setup);
   const semaphore = new SemaphoreReference(permits);
   for (const [step, n] of steps) {
-    if (step === 'h') semaphore.take(DEAD, n);
-    else semaphore.join(DEAD, n);
+    if (step === 'q') semaphore.join(DEAD, n);
+    else semaphore.take(DEAD, n);
   }
+  const due = steps.some(([step]) => step === 'd') ? [...semaphore.held] : [];
   return {
     attach() {
       let last: Asked | undefined;
@@ -41,6 +45,9 @@ export function reference(setup: string): Reference {
         change: (permits = 1) => semaphore.change(permits),
         look: () => [semaphore.permits, semaphore.available],
         recover: () => semaphore.recover(DEAD),
+        expire() {
+          for (const asked of due) semaphore.release(asked);
+        },
       });
     },
     observe() {

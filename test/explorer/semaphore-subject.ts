@@ -16,16 +16,21 @@ const SEATS = 8;
 /** More than all callers of a scenario ask for. */
 const MANY = 100;
 
+/** When permits are granted, and long after they are due. */
+const GRANTED_US = 0;
+const OVERDUE_US = 1e9;
+
 /** `setup` is the number of permits, and the steps of a thread that has ended. */
 export function create(setup: string): SharedArrayBuffer {
   const { permits, steps } = parseSetup(setup);
   const region = Region.create({ buffer: new SharedArrayBuffer(4096) });
-  const shared = { maxPermits: MANY, holdMs: 0, originUs: 0, stats: false, region };
+  const holdMs = steps.some(([step]) => step === 'd') ? 1000 : 0;
+  const shared = { maxPermits: MANY, holdMs, originUs: GRANTED_US, stats: false, region };
   createSemaphoreCell({ permits, seats: SEATS, ...shared });
   const dead = open(region.buffer, DEAD).host;
   for (const [step, n] of steps) {
-    if (step === 'h') dead.take(n);
-    else dead.join(n);
+    const seat = step === 'q' ? dead.join(n) : dead.take(n);
+    if (step === 'd' && seat !== undefined) dead.hold(seat, () => GRANTED_US);
     dead.serve();
   }
   return region.buffer;
@@ -85,6 +90,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
       return [permits, available];
     },
     recover: () => recover(opened, DEAD),
+    expire: () => void host.expire(() => OVERDUE_US),
   });
 }
 
