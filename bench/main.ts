@@ -39,7 +39,7 @@ const NOTES = `
 Parts:
   threads   calls on one shared bucket from 1, 2 and 4 threads, compared with C++, Go and npm
   single    the cost of each operation on one thread
-  limits    several limits in one bucket, compared with one limit and with allOf
+  limits    several limits in one bucket, allOf and permits, compared with one limit
   keyed     a bucket per key, by number of keys
   memory    bytes per limiter and per key
   waits     how late a waiter wakes

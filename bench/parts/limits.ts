@@ -1,4 +1,4 @@
-import { allOf, TokenBucket } from '../../src/index.ts';
+import { allOf, Semaphore, TokenBucket } from '../../src/index.ts';
 import { HALF_FULL } from '../loads.ts';
 import { nsPerCall, type Peer } from '../peers/peer.ts';
 import { zerotime } from '../peers/zerotime.ts';
@@ -9,26 +9,40 @@ import { EIGHT_LIMITS, PLAIN, TWO_LIMITS } from '../variants.ts';
 
 const PEERS = [PLAIN, TWO_LIMITS, EIGHT_LIMITS].map(zerotime);
 const THREADS = [1, 2] as const;
-/** Calls of one loop of `allOf`, and the number of loops. */
+/** Calls of one loop, and the number of loops. */
 const CALLS = 20_000;
 const LOOPS = 50;
 
-/** Nanoseconds for a call of `allOf` with two buckets, and of one bucket, loop by loop. */
-function measureAllOf(): { readonly both: number[]; readonly one: number[] } {
+/** Nanoseconds for a call of each of these, loop by loop in turn. */
+function measureInTurn<Name extends string>(calls: Record<Name, () => boolean>) {
+  const names = Object.keys(calls) as Name[];
+  const figures = Object.fromEntries(names.map((name) => [name, [] as number[]]));
+  for (let i = 0; i < LOOPS; i++) {
+    for (const name of names) {
+      const call = calls[name];
+      const start = performance.now();
+      for (let i = 0; i < CALLS; i++) if (!call()) throw new Error('refused');
+      figures[name]?.push(((performance.now() - start) * 1e6) / CALLS);
+    }
+  }
+  return figures as Record<Name, number[]>;
+}
+
+/** One bucket, beside two that are combined and a permit that is taken and released. */
+function measureBeside() {
   const { rate, burst, initial } = HALF_FULL;
   const bucket = () => TokenBucket.create({ rate, burst, initial });
   const [single, combined] = [bucket(), allOf(bucket(), bucket())];
-  const loop = (limiter: { tryConsume(): boolean }) => {
-    const start = performance.now();
-    for (let i = 0; i < CALLS; i++) if (!limiter.tryConsume()) throw new Error('refused');
-    return ((performance.now() - start) * 1e6) / CALLS;
-  };
-  const figures = { both: [] as number[], one: [] as number[] };
-  for (let i = 0; i < LOOPS; i++) {
-    figures.one.push(loop(single));
-    figures.both.push(loop(combined));
-  }
-  return figures;
+  const semaphore = Semaphore.create({ permits: 10 });
+  return measureInTurn({
+    one: () => single.tryConsume(),
+    both: () => combined.tryConsume(),
+    permit: () => {
+      const permit = semaphore.tryAcquire();
+      permit?.release();
+      return permit !== undefined;
+    },
+  });
 }
 
 /** Admitting calls of a bucket with several limits, compared with one limit round by round. */
@@ -50,17 +64,18 @@ export async function benchLimits(settings: Settings): Promise<Section> {
     aim(`two limits / one limit, ${threads} threads`, two, threads === 1 ? 1.25 : 2);
     if (threads === 1) aim('eight limits / one limit, 1 thread', eight, 1.8);
   }
-  const { both, one } = measureAllOf();
-  rows.push(['allOf of two buckets', '1', shownSpread(both), shownSpread(ratios(both, one))]);
-  aims.push({
-    measure: 'allOf of two buckets / one bucket',
-    measured: shownSpread(ratios(both, one)),
-    aim: 'at most 2.2',
-  });
+  const { one, both, permit } = measureBeside();
+  const beside = (name: string, ns: readonly number[], most: number) => {
+    const measured = shownSpread(ratios(ns, one));
+    rows.push([name, '1', shownSpread(ns), measured]);
+    aims.push({ measure: `${name} / one bucket`, measured, aim: `at most ${most}` });
+  };
+  beside('allOf of two buckets', both, 2.2);
+  beside('Semaphore: a permit taken and released', permit, 2.5);
   return {
     title: 'Several limits',
-    text: 'Nanoseconds for an admitting `tryConsume` of each thread, and the ratio to one limit in the same round: medians (min..max).',
-    head: ['bucket', 'threads', 'ns', 'ratio'],
+    text: 'Nanoseconds for an admitting call of each thread, and the ratio to one limit in the same round: medians (min..max).',
+    head: ['limiter', 'threads', 'ns', 'ratio'],
     rows,
     aims,
   };
