@@ -32,13 +32,15 @@ function whole(text: string): number {
 const command = new Command('soak')
   .description('Hammers all limiters from threads that are killed, and audits the totals.')
   .option('--minutes <n>', 'how long; fractions allowed', positive, 10)
+  .option('--mixed', 'only with threads of both kernels, not with each kernel alone')
   .option('--seed <n>', 'of all random choices', whole, randomInt(2 ** 31))
   .parse();
-const { minutes, seed } = command.opts<{ minutes: number; seed: number }>();
+const { minutes, seed, mixed } = command.opts<{ minutes: number; seed: number; mixed?: true }>();
 
 const random = new Random(seed);
 const endMs = performance.now() + minutes * 60_000;
-const plan = MIXES.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
+const mixes = mixed ? MIXES.slice(-1) : MIXES;
+const plan = mixes.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
 const roundMs = (minutes * 60_000) / plan.length;
 const lengthMs = Math.min(LONGEST_ROUND_MS, Math.max(SHORTEST_ROUND_MS, roundMs * 0.7));
 const total = { rounds: 0, exact: 0, calls: 0, aborts: 0, kills: 0, backSteps: 0 };
