@@ -3,8 +3,11 @@
 export const ENTRIES = {
   index: 'src/index',
   keyed: 'src/keyed',
+  fetch: 'src/integrations/fetch',
   opentelemetry: 'src/integrations/opentelemetry',
   piscina: 'src/integrations/piscina',
   prometheus: 'src/integrations/prometheus',
   redis: 'src/integrations/redis',
+  streams: 'src/integrations/streams',
+  undici: 'src/integrations/undici',
 };

@@ -52,8 +52,12 @@ TokenBucket.create({ rate: '10', burst: 5 });
 const TYPED_INTEGRATIONS = `
 import { RateLimitingSampler } from 'zerotime/opentelemetry';
 import { throttle } from 'zerotime/piscina';
+import { rateLimitedFetch, throttleWebStream } from 'zerotime/fetch';
 import { LimiterMetrics } from 'zerotime/prometheus';
-export const uses: Function[] = [RateLimitingSampler, throttle, LimiterMetrics];
+import { throttleStream } from 'zerotime/streams';
+import { rateLimit } from 'zerotime/undici';
+export const uses: Function[] = [RateLimitingSampler, throttle, LimiterMetrics, rateLimit];
+export const streams: Function[] = [rateLimitedFetch, throttleStream, throttleWebStream];
 `;
 
 let installed: Installed;
@@ -76,7 +80,7 @@ beforeAll(() => {
   installed = install();
   manifest = JSON.parse(readFileSync(join(installed.zerotime, 'package.json'), 'utf8'));
   // The peers of the integrations, and the types of Node.js.
-  for (const name of ['piscina', '@opentelemetry/api', 'prom-client', '@types/node']) {
+  for (const name of ['piscina', '@opentelemetry/api', 'prom-client', 'undici', '@types/node']) {
     link(installed.folder, name);
   }
   write('package.json', JSON.stringify({ type: 'module', private: true }));
@@ -98,7 +102,10 @@ async function filesBehind(entry: string): Promise<string[]> {
   return Object.keys(metafile.inputs).filter((path) => path.startsWith('lib/'));
 }
 
-const ENTRIES = ['index', 'keyed', 'opentelemetry', 'piscina', 'prometheus', 'redis'];
+const ENTRIES = [
+  ...['index', 'keyed', 'fetch', 'opentelemetry', 'piscina', 'prometheus', 'redis', 'streams'],
+  'undici',
+];
 const COMMAND = ['LICENCES.txt', 'charts.js', 'echo-server.js', 'load-worker.js', 'main.js'];
 
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];

@@ -1,0 +1,99 @@
+// Entry point `zerotime/fetch`: the web platform's interfaces, without Node.js.
+import type { Key } from '../kernel/keyed/message.ts';
+import { shown } from '../options.ts';
+import { heldResponse } from './fetch/held-response.ts';
+import {
+  checkOutgoing,
+  keyBy,
+  OUTGOING_OPTIONS,
+  type OutgoingOptions,
+} from './outgoing/options.ts';
+import { Turns } from './outgoing/turns.ts';
+
+export type {
+  OutgoingKeyedLimiter,
+  OutgoingLimiter,
+  OutgoingOptions,
+} from './outgoing/options.ts';
+export type { ByteLimiter } from './streams/byte-limiter.ts';
+export {
+  type ThrottledWebStream,
+  type ThrottleWebStreamOptions,
+  throttleWebStream,
+} from './streams/web.ts';
+
+/** Options of {@link rateLimitedFetch}. Pass a `limiter`, a `semaphore` or both. */
+export interface RateLimitedFetchOptions extends OutgoingOptions {
+  /**
+   * The key of a request: `'origin'`, such as `https://api.example.com`, or a function of the
+   * request's URL. It names the limit of a keyed limiter, and what `Retry-After` holds up.
+   * Default: `'origin'` with a keyed limiter; otherwise all requests have one key.
+   */
+  readonly key?: 'origin' | ((url: URL) => Key);
+  /** The function that sends the requests. Default: the global `fetch` of each call. */
+  readonly fetch?: typeof fetch;
+}
+
+function urlOf(input: Parameters<typeof fetch>[0]): URL {
+  if (input instanceof URL) return input;
+  // A page's own address completes a relative one.
+  const { location } = globalThis as { readonly location?: { readonly href: string } };
+  return new URL(typeof input === 'string' ? input : input.url, location?.href);
+}
+
+function signalOf(
+  input: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+): AbortSignal | undefined {
+  if (init?.signal !== undefined) return init.signal ?? undefined;
+  return typeof input === 'object' && 'signal' in input ? input.signal : undefined;
+}
+
+/**
+ * Returns a `fetch` that limits requests, over all threads that attach to the same limiter and
+ * semaphore. A request takes a permit and then a token before it is sent. Its permit comes back when
+ * the response's body has ended, failed or been cancelled: read every body, or cancel it. A response
+ * without a body returns it at once, and one that you drop unread when it is garbage collected.
+ *
+ * A call that waits and is aborted, or that cannot start within `timeoutMs`, takes nothing. A
+ * response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all
+ * threads with a keyed limiter or the bucket of one key, otherwise in this thread. Redirects that
+ * `fetch` follows by itself take no tokens.
+ *
+ * @example
+ * ```ts
+ * import { rateLimitedFetch } from 'zerotime/fetch';
+ *
+ * const limiter = KeyedTokenBucket.create({ rate: 10, burst: 20, capacity: 1000 });
+ * const fetch = rateLimitedFetch({ limiter, timeoutMs: 5000 }); // 10 a second for each origin
+ * const response = await fetch('https://api.example.com/items');
+ * await response.json();
+ * ```
+ * @throws TypeError, RangeError for an invalid option, naming it. The returned function rejects with
+ * a RateLimitError: `ERR_RATE_LIMIT_TIMEOUT` or `ERR_QUEUE_FULL`.
+ */
+export function rateLimitedFetch(options: RateLimitedFetchOptions): typeof fetch {
+  const outgoing = checkOutgoing(options, { ...OUTGOING_OPTIONS, key: true, fetch: true });
+  if (options.fetch !== undefined && typeof options.fetch !== 'function') {
+    throw new TypeError(`fetch must be a function, got ${shown(options.fetch)}`);
+  }
+  const keyOf = keyBy<URL>(options.key, outgoing.limiter, ({ origin }) => origin);
+  const turns = new Turns(outgoing);
+  return async (input: Parameters<typeof fetch>[0], init?: RequestInit) => {
+    const send = options.fetch ?? globalThis.fetch;
+    const key = keyOf(urlOf(input));
+    const signal = signalOf(input, init);
+    signal?.throwIfAborted();
+    const turn = turns.take(key) ?? (await turns.wait(key, signal));
+    try {
+      const response = await send(input, init);
+      const { status, headers } = response;
+      const retryAfter = headers.get('retry-after') ?? undefined;
+      turns.heed(key, { status, retryAfter, date: headers.get('date') ?? undefined });
+      return heldResponse(response, () => turn.release());
+    } catch (error) {
+      turn.release();
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,71 @@
+// Entry point `zerotime/streams`: streams of Node.js.
+import { Transform, type TransformCallback } from 'node:stream';
+import { checkOptions, type Known } from '../known-options.ts';
+import { type ByteLimiter, checkByteLimiter, paced } from './streams/byte-limiter.ts';
+
+export type { ByteLimiter } from './streams/byte-limiter.ts';
+
+/** Options of {@link throttleStream}. */
+export interface ThrottleStreamOptions {
+  /** Destroys the stream when it aborts, with the signal's reason as `cause` of an AbortError. */
+  readonly signal?: AbortSignal;
+}
+
+const OPTIONS: Known<ThrottleStreamOptions> = { signal: true };
+
+class ThrottledStream extends Transform {
+  readonly #limiter: ByteLimiter;
+  /** Ends the wait when the stream is destroyed. */
+  readonly #end = new AbortController();
+
+  constructor(limiter: ByteLimiter, options: ThrottleStreamOptions) {
+    // Each side buffers one chunk, so that the source is not read ahead of the rate.
+    super({ ...options, writableHighWaterMark: 1, readableHighWaterMark: 1 });
+    this.#limiter = limiter;
+  }
+
+  override async _transform(chunk: Buffer, _: string, done: TransformCallback): Promise<void> {
+    try {
+      for await (const piece of paced(chunk, this.#limiter, this.#end.signal)) this.push(piece);
+    } catch (error) {
+      done(error as Error); // whatever a limiter rejects with
+      return;
+    }
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#end.abort();
+    done(error);
+  }
+}
+
+/**
+ * Returns a stream that passes bytes on at the pace of a limiter, one token for each byte, over all
+ * streams and threads that share it. Its source is read only as fast as that, one chunk ahead.
+ *
+ * A chunk larger than the burst is passed on in pieces of the burst. Choose a burst of at least a
+ * hundredth of the rate: each piece may wait for a timer, which takes a millisecond or more. A full
+ * bucket passes its burst at once; give it `initial: 0` for the rate from the first byte on.
+ *
+ * Errors and aborts pass as in any stream, and a destroyed stream stops waiting. Strings are counted
+ * as the bytes of their encoding; streams in object mode have none to count and fail.
+ *
+ * @example
+ * ```ts
+ * import { createReadStream, createWriteStream } from 'node:fs';
+ * import { pipeline } from 'node:stream/promises';
+ * import { throttleStream } from 'zerotime/streams';
+ *
+ * const bucket = TokenBucket.create({ rate: 1_000_000, burst: 20_000 }); // 1 MB a second
+ * await pipeline(createReadStream('in'), throttleStream(bucket), createWriteStream('out'));
+ * ```
+ * @throws TypeError for an invalid argument. The stream fails with a RateLimitError
+ * `ERR_EXCEEDS_BURST` if the burst is less than a byte.
+ */
+export function throttleStream(
+  limiter: ByteLimiter,
+  options: ThrottleStreamOptions = {},
+): Transform {
+  return new ThrottledStream(checkByteLimiter(limiter), checkOptions(options, OPTIONS));
+}

@@ -1,0 +1,138 @@
+import { checkOptions, type Known } from '../../known-options.ts';
+import { shown } from '../../options.ts';
+import { onAbort } from '../../time/on-abort.ts';
+import { type ByteLimiter, checkByteLimiter, paced } from './byte-limiter.ts';
+
+/** Options of {@link throttleWebStream}. */
+export interface ThrottleWebStreamOptions {
+  /** Fails both sides when it aborts, with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** Both sides of a throttled stream, for `pipeThrough`. */
+export interface ThrottledWebStream {
+  /** The bytes at the limiter's pace. */
+  readonly readable: ReadableStream<Uint8Array>;
+  /** Takes an `ArrayBuffer`, a typed array or a `DataView` at a time. */
+  readonly writable: WritableStream<ArrayBuffer | ArrayBufferView>;
+}
+
+type Abortable = WritableStreamDefaultController & { readonly signal?: AbortSignal };
+
+const OPTIONS: Known<ThrottleWebStreamOptions> = { signal: true };
+
+function bytesOf(chunk: unknown): Uint8Array {
+  if (chunk instanceof Uint8Array) return chunk;
+  if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+  if (ArrayBuffer.isView(chunk)) {
+    return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  }
+  throw new TypeError(`chunk must be an ArrayBuffer or a view of one, got ${shown(chunk)}`);
+}
+
+/** A `TransformStream` of Node 20 keeps a cancelled wait; this pair ends it. */
+class Pair implements ThrottledWebStream {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<ArrayBuffer | ArrayBufferView>;
+  readonly #limiter: ByteLimiter;
+  readonly #end = new AbortController();
+  #out!: ReadableStreamDefaultController<Uint8Array>; // set by `start`, which the constructor calls
+  #in!: WritableStreamDefaultController; // likewise
+  #isWanted = false;
+  #wanted: () => void = () => undefined;
+  /** Removes the listener from the caller's signal. */
+  #unlink: () => void = () => undefined;
+
+  constructor(limiter: ByteLimiter, signal: AbortSignal | undefined) {
+    this.#limiter = limiter;
+    this.readable = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#out = controller;
+        },
+        pull: () => {
+          this.#isWanted = true;
+          this.#wanted();
+        },
+        cancel: (reason) => this.#fail(reason),
+      },
+      // Asks for a piece only when somebody reads.
+      { highWaterMark: 0 },
+    );
+    this.writable = new WritableStream<ArrayBuffer | ArrayBufferView>({
+      start: (controller) => {
+        this.#in = controller;
+        // Aborts while a write is still waiting; the types of Node 20 lack it.
+        const { signal } = controller as Abortable;
+        onAbort(signal, (reason) => this.#fail(reason));
+      },
+      write: (chunk) => this.#write(chunk),
+      close: () => {
+        this.#unlink();
+        this.#out.close();
+      },
+      abort: (reason) => this.#fail(reason),
+    });
+    this.#unlink = onAbort(signal, (reason) => this.#fail(reason));
+  }
+
+  /** Fails both sides, and ends the wait. */
+  #fail(reason: unknown): void {
+    this.#unlink();
+    this.#end.abort(reason);
+    this.#wanted();
+    this.#in.error(reason);
+    this.#out.error(reason);
+  }
+
+  async #write(chunk: unknown): Promise<void> {
+    const { signal } = this.#end;
+    const wanted = () => this.#demand(signal);
+    try {
+      for await (const piece of paced(bytesOf(chunk), this.#limiter, signal, wanted)) {
+        this.#isWanted = false;
+        this.#out.enqueue(piece);
+      }
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
+  }
+
+  /** Resolves when a piece is wanted. */
+  async #demand(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#isWanted) return;
+    await new Promise<void>((resolve) => {
+      this.#wanted = resolve;
+    });
+    signal.throwIfAborted();
+  }
+}
+
+/**
+ * Returns a pair of web streams that passes bytes on at the pace of a limiter, one token for each
+ * byte, over all streams and threads that share it. No token is taken before somebody reads, and the
+ * source is read only as fast as the limiter allows, one chunk ahead.
+ *
+ * A chunk larger than the burst is passed on in pieces of the burst: see `throttleStream` of
+ * `zerotime/streams`, which is the same for streams of Node.js.
+ *
+ * @example
+ * ```ts
+ * import { throttleWebStream } from 'zerotime/fetch';
+ *
+ * const bucket = TokenBucket.create({ rate: 1_000_000, burst: 20_000 }); // 1 MB a second
+ * const response = await fetch('https://example.com/large');
+ * const slow = response.body?.pipeThrough(throttleWebStream(bucket));
+ * ```
+ * @throws TypeError for an invalid argument. Both sides fail with a TypeError for a chunk that is
+ * not bytes, and with a RateLimitError `ERR_EXCEEDS_BURST` if the burst is less than a byte.
+ */
+export function throttleWebStream(
+  limiter: ByteLimiter,
+  options: ThrottleWebStreamOptions = {},
+): ThrottledWebStream {
+  const { signal } = checkOptions(options, OPTIONS);
+  return new Pair(checkByteLimiter(limiter), signal);
+}

@@ -1,0 +1,62 @@
+import type { Dispatcher } from 'undici';
+import { type Handler, isModern } from './watched.ts';
+
+/**
+ * The controller that a handler gets while its request waits for a turn, so that it can abort it.
+ * Undici gives it another one when the request starts, as it does when it repeats a request.
+ */
+export class Pending implements Dispatcher.DispatchController {
+  rawHeaders = null;
+  rawTrailers = null;
+  paused = false;
+  readonly #handler: Handler;
+  readonly #end = new AbortController();
+  #abortStarted: ((reason: Error) => void) | undefined;
+
+  constructor(handler: Handler) {
+    this.#handler = handler;
+  }
+
+  /** Aborts with the reason of {@link abort}. */
+  get signal(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  get aborted(): boolean {
+    return this.signal.aborted;
+  }
+
+  get reason(): Error | null {
+    return this.signal.reason ?? null;
+  }
+
+  abort(reason?: Error): void {
+    const isFirst = !this.aborted;
+    this.#end.abort(reason);
+    if (isFirst) this.#abortStarted?.(this.signal.reason);
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+
+  /** Lets the handler abort from now on. */
+  announce(): void {
+    if (isModern(this.#handler)) this.#handler.onRequestStart?.(this, null);
+    else this.#handler.onConnect?.((reason) => this.abort(reason));
+  }
+
+  /** Passes aborts on to the request itself; false if it was aborted before it started. */
+  started(abort: (reason: Error) => void): boolean {
+    this.#abortStarted = abort;
+    if (this.aborted) abort(this.signal.reason);
+    return !this.aborted;
+  }
+
+  /** Fails the request, which has not started. */
+  fail(error: unknown): void {
+    // Undici's types want an Error, but a signal's reason may be anything.
+    if (isModern(this.#handler)) this.#handler.onResponseError?.(this, error as Error);
+    else this.#handler.onError?.(error as Error);
+  }
+}
