@@ -52,8 +52,9 @@ function signalOf(
 /**
  * Returns a `fetch` that limits requests, over all threads that attach to the same limiter and
  * semaphore. A request takes a permit and then a token before it is sent. Its permit comes back when
- * the response's body has ended, failed or been cancelled: read every body, or cancel it. A response
- * without a body returns it at once, and one that you drop unread when it is garbage collected.
+ * the response's body has arrived, failed or been cancelled. At most 64 KiB are read ahead, so read
+ * larger bodies or cancel them: one that you drop unread keeps its permit until it is garbage
+ * collected.
  *
  * A call that waits and is aborted, or that cannot start within `timeoutMs`, takes nothing. A
  * response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all

@@ -37,8 +37,9 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
 /**
  * An undici interceptor that limits requests, over all threads that attach to the same limiter and
  * semaphore. A request takes a permit and then a token before it is sent; its permit comes back
- * when the response's body has ended or failed. A request that waits and is aborted, or that cannot
- * start within `timeoutMs`, takes nothing and fails.
+ * when the response's body has arrived or failed. Undici reads at most 64 KiB ahead, so read larger
+ * bodies or destroy them. A request that waits and is aborted, or that cannot start within
+ * `timeoutMs`, takes nothing and fails.
  *
  * A response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread.

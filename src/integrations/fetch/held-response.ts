@@ -1,25 +1,31 @@
 /** Ends the bodies of responses that were dropped unread, as fetch does with its own. */
 const dropped = new FinalizationRegistry<() => void>((end) => end());
 
-/** Calls `ended` once when the body has ended, failed or been cancelled. */
+/** So much is read ahead, as undici does: a small body ends though nobody reads it. */
+const AHEAD_BYTES = 65_536;
+
+/** Calls `ended` when the body has ended, failed or been cancelled. */
 function heldBody(body: ReadableStream, ended: () => void): ReadableStream {
   const reader = body.getReader();
   // Settles however the body ends, even while nobody reads.
   reader.closed.then(ended, ended);
-  const held = new ReadableStream({
-    type: 'bytes',
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (!done) {
-        controller.enqueue(value);
-        return;
-      }
-      controller.close();
-      // Answers a read into a buffer of the reader's own, which `close` leaves open.
-      controller.byobRequest?.respond(0);
+  const held = new ReadableStream(
+    {
+      type: 'bytes',
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (!done) {
+          controller.enqueue(value);
+          return;
+        }
+        controller.close();
+        // Answers a read into a buffer of the reader's own, which `close` leaves open.
+        controller.byobRequest?.respond(0);
+      },
+      cancel: (reason) => reader.cancel(reason),
     },
-    cancel: (reason) => reader.cancel(reason),
-  });
+    { highWaterMark: AHEAD_BYTES },
+  );
   dropped.register(held, () => void reader.cancel().catch(() => undefined));
   return held;
 }

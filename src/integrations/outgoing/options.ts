@@ -28,7 +28,7 @@ export interface OutgoingOptions {
   /** Each request takes one token from it. Other threads and other code may share it. */
   readonly limiter?: OutgoingLimiter | OutgoingKeyedLimiter;
   /**
-   * Each request holds one of its permits until the response's body has ended, failed or been
+   * Each request holds one of its permits until the response's body has arrived, failed or been
    * cancelled. Other threads and other code may share it.
    */
   readonly semaphore?: Semaphore;
