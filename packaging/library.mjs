@@ -82,7 +82,7 @@ function withoutModules(text) {
 async function bundleTypes() {
   const bundle = await rollup({
     input: entriesIn('dist/', '.d.ts'),
-    external: Object.keys(peerDependencies),
+    external: [/^node:/, ...Object.keys(peerDependencies)],
     plugins: [dts()],
     onwarn: ({ message }) => {
       // Types that two entry points share need not be public.

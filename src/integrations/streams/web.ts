@@ -35,7 +35,7 @@ class Pair implements ThrottledWebStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<ArrayBuffer | ArrayBufferView>;
   readonly #limiter: ByteLimiter;
-  readonly #end = new AbortController();
+  readonly #waiting = new AbortController();
   #out!: ReadableStreamDefaultController<Uint8Array>; // set by `start`, which the constructor calls
   #in!: WritableStreamDefaultController; // likewise
   #isWanted = false;
@@ -64,29 +64,34 @@ class Pair implements ThrottledWebStream {
         this.#in = controller;
         // Aborts while a write is still waiting; the types of Node 20 lack it.
         const { signal } = controller as Abortable;
-        onAbort(signal, (reason) => this.#fail(reason));
+        onAbort(signal, (reason) => this.#end(reason));
       },
       write: (chunk) => this.#write(chunk),
       close: () => {
         this.#unlink();
         this.#out.close();
       },
-      abort: (reason) => this.#fail(reason),
+      abort: (reason) => this.#end(reason),
     });
     this.#unlink = onAbort(signal, (reason) => this.#fail(reason));
   }
 
   /** Fails both sides, and ends the wait. */
   #fail(reason: unknown): void {
-    this.#unlink();
-    this.#end.abort(reason);
-    this.#wanted();
+    this.#end(reason);
     this.#in.error(reason);
+  }
+
+  /** Ends the wait and the readable side. The writable side has ended already. */
+  #end(reason: unknown): void {
+    this.#unlink();
+    this.#waiting.abort(reason);
+    this.#wanted();
     this.#out.error(reason);
   }
 
   async #write(chunk: unknown): Promise<void> {
-    const { signal } = this.#end;
+    const { signal } = this.#waiting;
     const wanted = () => this.#demand(signal);
     try {
       for await (const piece of paced(bytesOf(chunk), this.#limiter, signal, wanted)) {

@@ -1,0 +1,251 @@
+import { Readable, Writable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { describe, expect, test } from 'vitest';
+import { FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
+import { throttleWebStream } from '../../src/integrations/fetch.ts';
+import { type ByteLimiter, throttleStream } from '../../src/integrations/streams.ts';
+import { settled } from '../support/settled.ts';
+
+/** A source of chunks, what became of it, and what came through. */
+interface Flow {
+  /** Chunks that were read from the source. */
+  readonly read: { count: number };
+  /** Sizes of the chunks that came through. */
+  readonly sizes: number[];
+  /** Settles with the flow's end. */
+  readonly end: Promise<unknown>;
+  /** Cancels at the far end. */
+  stop(): void;
+}
+
+interface Flowing {
+  readonly signal?: AbortSignal;
+  /** Fails the source after its chunks. */
+  readonly failure?: Error;
+  /** Takes no chunk before `resume`. */
+  readonly isPaused?: boolean;
+}
+
+type Start = (limiter: ByteLimiter, chunks: readonly Uint8Array[], flowing?: Flowing) => Flow;
+
+function* counted(chunks: readonly Uint8Array[], read: { count: number }, failure?: Error) {
+  for (const chunk of chunks) {
+    read.count++;
+    yield chunk;
+  }
+  if (failure !== undefined) throw failure;
+}
+
+const node: Start = (limiter, chunks, { signal, failure, isPaused } = {}) => {
+  const read = { count: 0 };
+  const sizes: number[] = [];
+  const source = Readable.from(counted(chunks, read, failure), { highWaterMark: 1 });
+  const sink = new Writable({
+    highWaterMark: 1,
+    write(chunk: Buffer, _, done) {
+      sizes.push(chunk.length);
+      if (!isPaused) done();
+    },
+  });
+  const end = pipeline(source, throttleStream(limiter, { ...(signal && { signal }) }), sink);
+  end.catch(() => undefined);
+  return { read, sizes, end, stop: () => sink.destroy(new Error('stopped')) };
+};
+
+const web: Start = (limiter, chunks, { signal, failure, isPaused } = {}) => {
+  const read = { count: 0 };
+  const sizes: number[] = [];
+  const all = counted(chunks, read, failure);
+  const source = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const { done, value } = all.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const out = source.pipeThrough(throttleWebStream(limiter, { ...(signal && { signal }) }));
+  const reader = out.getReader();
+  const take = async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      sizes.push(value.length);
+      if (isPaused) await new Promise(() => undefined);
+    }
+  };
+  const end = Promise.race([take(), reader.closed]);
+  end.catch(() => undefined);
+  return { read, sizes, end, stop: () => void reader.cancel(new Error('stopped')) };
+};
+
+function chunksOf(count: number, bytes: number): Uint8Array[] {
+  return Array.from({ length: count }, () => new Uint8Array(bytes));
+}
+
+function sum(sizes: readonly number[]): number {
+  return sizes.reduce((total, size) => total + size, 0);
+}
+
+describe.each([
+  { name: 'throttleStream', start: node },
+  { name: 'throttleWebStream', start: web },
+])('$name', ({ start }) => {
+  /** 1000 bytes a second: one each millisecond. */
+  function scene(burst: number) {
+    const clock = ManualClock.create();
+    return { clock, bucket: TokenBucket.create({ rate: 1000, burst, initial: 0, clock }) };
+  }
+
+  test('passes each chunk at the instant at which its bytes are due', async () => {
+    const { clock, bucket } = scene(100);
+    const flow = start(bucket, chunksOf(30, 50));
+    const passed: [ms: number, bytes: number][] = [];
+    for (;;) {
+      await settled(20);
+      passed.push([clock.nowMs, sum(flow.sizes)]);
+      if (!clock.advanceToNext()) break;
+    }
+    await flow.end;
+    expect(passed).toEqual(Array.from({ length: 31 }, (_, n) => [50 * n, 50 * n]));
+  });
+
+  test('splits a chunk larger than the burst, at the same rate', async () => {
+    const { clock, bucket } = scene(100);
+    const flow = start(bucket, chunksOf(2, 250));
+    for (let ms = 0; ms <= 500; ms += 10) {
+      await settled(20);
+      expect(sum(flow.sizes)).toBeLessThanOrEqual(ms);
+      expect(sum(flow.sizes)).toBeGreaterThan(ms - 100);
+      clock.advance(10);
+    }
+    await flow.end;
+    expect(flow.sizes).toEqual([100, 100, 50, 100, 100, 50]);
+  });
+
+  test('reads the source no further than a chunk ahead of each side', async () => {
+    const { clock, bucket } = scene(10);
+    const flow = start(bucket, chunksOf(50, 10));
+    for (let passed = 0; passed < 50; passed++) {
+      await settled(20);
+      expect(flow.sizes).toHaveLength(passed);
+      // One waits for tokens, and the source's own buffer and the pipe hold one each.
+      expect(flow.read.count).toBeLessThanOrEqual(passed + 3);
+      clock.advance(10);
+    }
+    await flow.end;
+  });
+
+  test('takes no more than two chunks ahead of a slow reader', async () => {
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ rate: 1e-5, burst: 1000, clock });
+    const flow = start(bucket, chunksOf(50, 10), { isPaused: true });
+    await settled(50);
+    expect(flow.sizes).toEqual([10]);
+    expect(bucket.available()).toBeGreaterThan(960);
+    expect(flow.read.count).toBeLessThanOrEqual(6);
+    flow.stop();
+  });
+
+  test('stops waiting when it is aborted or its reader goes, and returns the tokens', async () => {
+    for (const how of ['signal', 'reader']) {
+      const { clock, bucket } = scene(100);
+      const end = new AbortController();
+      const flow = start(bucket, chunksOf(5, 100), { signal: end.signal });
+      await settled(20);
+      expect(bucket.balance()).toBe(-100);
+      if (how === 'signal') {
+        end.abort(new Error('enough'));
+        await expect(flow.end).rejects.toThrow(/enough|aborted/);
+      } else {
+        flow.stop();
+        await flow.end.catch(() => undefined);
+      }
+      await settled(20);
+      expect([bucket.balance(), bucket.waiting, clock.nextMs()]).toEqual([0, 0, Infinity]);
+      expect(flow.sizes).toEqual([]);
+    }
+  });
+
+  test('passes the errors of its source and of its limiter on', async () => {
+    const { clock, bucket } = scene(100);
+    const failure = new Error('the source failed');
+    const flow = start(bucket, chunksOf(1, 100), { failure });
+    await settled(20);
+    clock.advance(100);
+    await expect(flow.end).rejects.toBe(failure);
+    const tooSmall = TokenBucket.create({ rate: 1, burst: 0.5, clock });
+    await expect(start(tooSmall, chunksOf(1, 1)).end).rejects.toMatchObject({
+      code: 'ERR_EXCEEDS_BURST',
+    });
+  });
+
+  test('waits while a window is paused, and passes an empty chunk', async () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 0, intervalMs: 100, clock });
+    const flow = start(window, [new Uint8Array(0), ...chunksOf(1, 30)]);
+    await settled(20);
+    expect(sum(flow.sizes)).toBe(0);
+    window.reconfigure({ limit: 20 });
+    for (let i = 0; i < 5; i++) {
+      await settled(20);
+      clock.advance(100);
+    }
+    await flow.end;
+    expect(sum(flow.sizes)).toBe(30);
+  });
+});
+
+test('streams count strings as bytes, and refuse objects', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 1e-6, burst: 10, clock });
+  const all = buffer(
+    Readable.from(['äö', 'ü'], { objectMode: false }).pipe(throttleStream(bucket)),
+  );
+  expect((await all).toString()).toBe('äöü');
+  expect(bucket.available()).toBeCloseTo(4, 5);
+  expect(() => throttleStream(bucket).write({ not: 'bytes' })).toThrow('must be of type string');
+
+  const { readable, writable } = throttleWebStream(bucket);
+  const writer = writable.getWriter();
+  writer.write('text' as unknown as ArrayBuffer).catch(() => undefined);
+  const message = 'chunk must be an ArrayBuffer or a view of one, got "text"';
+  await expect(readable.getReader().read()).rejects.toThrow(message);
+  await expect(writer.closed).rejects.toThrow(message);
+});
+
+test('web streams take buffers and views, and end a wait when the writer aborts', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 1e-6, burst: 9, clock });
+  const { readable, writable } = throttleWebStream(bucket);
+  const writer = writable.getWriter();
+  const reader = readable.getReader();
+  const bytes = Uint8Array.of(1, 2, 3, 4);
+  const got: number[][] = [];
+  for (const chunk of [bytes.buffer, new DataView(bytes.buffer, 1, 2), bytes.subarray(3)]) {
+    writer.write(chunk).catch(() => undefined);
+    const { value } = await reader.read();
+    got.push([...(value ?? [])]);
+  }
+  expect(got).toEqual([[1, 2, 3, 4], [2, 3], [4]]);
+  const waiting = reader.read();
+  waiting.catch(() => undefined);
+  writer.write(bytes).catch(() => undefined);
+  await settled();
+  expect(bucket.waiting).toBe(1);
+  await writer.abort(new Error('enough'));
+  await expect(waiting).rejects.toThrow('enough');
+  expect([bucket.waiting, clock.nextMs()]).toEqual([0, Infinity]);
+});
+
+test('refuses invalid arguments, naming them', () => {
+  const bucket = TokenBucket.create({ rate: 1, burst: 1 });
+  for (const throttle of [throttleStream, throttleWebStream]) {
+    expect(() => throttle({} as ByteLimiter)).toThrow('limiter must be a limiter, got an object');
+    const wrong = { signals: 1 } as object;
+    expect(() => throttle(bucket, wrong)).toThrow('has no option "signals"; did you mean signal?');
+  }
+});
