@@ -111,12 +111,13 @@ async function testBundles(): Promise<void> {
 
 async function testPeers(): Promise<void> {
   const server = await RedisServer.start();
-  for (const { packages, program } of PEERS) {
+  for (const { packages, program, node } of PEERS) {
     await attempt(`beside ${packages.join(' ')}`, () =>
       inProject(packages, async (project) => {
         project.write('use.mjs', program);
         const env = { ...process.env, REDIS_URL: server.url, KEY: packages.join(' ') };
-        expectText(await project.run(process.execPath, ['use.mjs'], env), 'ok\n');
+        const binary = node === undefined ? process.execPath : (await findNode(node)).binary;
+        expectText(await project.run(binary, ['use.mjs'], env), 'ok\n');
       }),
     );
   }

@@ -1,6 +1,8 @@
 /** A version of an optional peer, and a program that uses its integration and prints `ok`. */
 export interface PeerCase {
   readonly packages: readonly string[];
+  /** The Node.js that the peer needs. Default: the one that runs this. */
+  readonly node?: number;
   readonly program: string;
 }
 
@@ -64,6 +66,48 @@ const decisions = [1, 2, 3, 4, 5].map(() => sampler.shouldSample().decision);
 const sampled = decisions.filter((decision) => decision === SamplingDecision.RECORD_AND_SAMPLED);
 if (sampled.length === 3) console.log('ok');
 `;
+const UNDICI = `
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { Agent, fetch, interceptors, request } from 'undici';
+import { ManualClock, Semaphore, TokenBucket } from 'zerotime';
+import { rateLimit } from 'zerotime/undici';
+const settled = async () => { for (let n = 0; n < 50; n++) await new Promise(setImmediate); };
+let busy = true;
+const server = createServer((_, response) => {
+  response.writeHead(busy ? 429 : 200, { 'retry-after': '1' }).end('text');
+  busy = false;
+}).listen(0);
+await once(server, 'listening');
+const url = 'http://127.0.0.1:' + server.address().port;
+const clock = ManualClock.create();
+const limiter = TokenBucket.create({ rate: 1e-3, burst: 4, clock });
+const semaphore = Semaphore.create({ permits: 1 });
+const agent = new Agent();
+const retry = interceptors.retry({ minTimeout: 1, maxTimeout: 1, retryAfter: false });
+const dispatcher = agent.compose(rateLimit({ limiter, semaphore }), retry);
+const passing = setInterval(() => clock.advance(100), 5); // the retry waits for a second of the clock
+const retried = await request(url, { dispatcher });
+clearInterval(passing);
+const texts = [await retried.body.text(), await (await fetch(url, { dispatcher })).text()];
+const taken = limiter.available() < 1.5 && semaphore.inUse() === 0;
+await (await request(url, { dispatcher })).body.text();
+const waits = [
+  (signal) => request(url, { dispatcher, signal }),
+  (signal) => fetch(url, { dispatcher, signal }),
+].map(async (send) => {
+  const end = new AbortController();
+  const sent = send(end.signal).catch((error) => error.name);
+  await settled();
+  end.abort();
+  return sent;
+});
+const aborted = await Promise.all(waits);
+const got = [...texts, taken, ...aborted, semaphore.inUse()].join();
+console.log(got === 'text,text,true,AbortError,AbortError,0' ? 'ok' : got);
+await agent.destroy();
+server.close();
+`;
 
 function each(name: string, versions: readonly string[], program: string): PeerCase[] {
   return versions.map((version) => ({ packages: [`${name}@${version}`], program }));
@@ -76,4 +120,6 @@ export const PEERS: readonly PeerCase[] = [
   ...each('piscina', ['4.0.0', '4', '5.0.0', '5'], PISCINA),
   ...each('prom-client', ['14.0.0', '14', '15.0.0', '15'], PROMETHEUS),
   ...each('@opentelemetry/api', ['1.0.0', '1'], OPENTELEMETRY),
+  ...each('undici', ['6.10.0', '6', '7.0.0', '7'], UNDICI),
+  ...each('undici', ['8.0.0', '8'], UNDICI).map((peer) => ({ ...peer, node: 22 })),
 ];
