@@ -5,6 +5,7 @@ import { benchKeyed } from './parts/keyed.ts';
 import { benchLimits } from './parts/limits.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
+import { benchOutgoing } from './parts/outgoing.ts';
 import { benchPacing } from './parts/pacing.ts';
 import { benchPiscina } from './parts/piscina.ts';
 import { benchRedis } from './parts/redis.ts';
@@ -27,6 +28,7 @@ const PARTS = {
   pacing: benchPacing,
   load: benchLoad,
   piscina: benchPiscina,
+  outgoing: benchOutgoing,
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
@@ -46,6 +48,7 @@ Parts:
   pacing    how even strict pacing is
   load      zerotime load compared with autocannon, on one server
   piscina   how exactly a throttled pool keeps its rate
+  outgoing  when limited requests arrive at a server
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
   spans     how many of very many spans pass a limit

@@ -3,7 +3,7 @@ import { checkOptions, type Known } from '../../known-options.ts';
 import type { Limiter, WaitOptions } from '../../limiters/limiter.ts';
 import type { Semaphore } from '../../limiters/semaphore.ts';
 import { checkWait } from '../../limiters/waiting.ts';
-import { checkNumber, checkSpanMs, shown } from '../../options.ts';
+import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 
 /** The limiter methods that outgoing requests need. Every zerotime limiter has them. */
@@ -48,6 +48,13 @@ export interface OutgoingOptions {
    */
   readonly strict?: boolean;
   /**
+   * Whether requests that start late, because a timer or other work delayed them, are made up for.
+   * With `false` each request counts from the instant at which it starts, not from the one at which
+   * its token was due: in any t seconds at most burst + rate * t requests start, over all threads,
+   * and what was late is lost. Combine it with `strict` to lose little. Default true.
+   */
+  readonly catchUp?: boolean;
+  /**
    * How long a response of status 429 without `Retry-After` holds up the requests of its key, in
    * milliseconds >= 0. Default 1000.
    */
@@ -67,6 +74,7 @@ export interface Outgoing {
   readonly timeoutMs: number;
   readonly maxWaiting: number;
   readonly strict: boolean;
+  readonly catchUp: boolean;
   readonly retryAfterMs: number;
   readonly maxRetryAfterMs: number;
 }
@@ -77,6 +85,7 @@ export const OUTGOING_OPTIONS = {
   timeoutMs: true,
   maxWaiting: true,
   strict: true,
+  catchUp: true,
   retryAfterMs: true,
   maxRetryAfterMs: true,
 } as const satisfies Known<OutgoingOptions>;
@@ -90,7 +99,7 @@ export function isKeyed(
 /** @throws TypeError, RangeError for an invalid option, naming it. */
 export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Known<T>): Outgoing {
   const { limiter, semaphore, retryAfterMs = 1000, ...others } = checkOptions(options, known);
-  const { timeoutMs, maxWaiting, strict, maxRetryAfterMs = 3_600_000 } = others;
+  const { timeoutMs, maxWaiting, strict, catchUp, maxRetryAfterMs = 3_600_000 } = others;
   const isLimiter = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
   if (limiter !== undefined && !isLimiter) {
     throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
@@ -110,6 +119,7 @@ export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Know
     limiter,
     semaphore,
     clock,
+    catchUp: checkFlag('catchUp', catchUp, true),
     retryAfterMs: checkSpanMs('retryAfterMs', retryAfterMs),
     maxRetryAfterMs: checkNumber('maxRetryAfterMs', maxRetryAfterMs, { min: 0, max: 1e11 }),
   };

@@ -121,7 +121,7 @@ export class Turns {
   }
 
   async #turn(key: MaybeKey, deadlineUs: number, signal: AbortSignal): Promise<Turn> {
-    const { semaphore, strict } = this.#outgoing;
+    const { semaphore } = this.#outgoing;
     for (;;) {
       await this.#approach(key, deadlineUs, signal);
       const permit: Permit | undefined = await semaphore?.acquire(1, { signal });
@@ -130,7 +130,7 @@ export class Turns {
         signal.throwIfAborted();
         // An answer may have held up the key, or others may have taken its tokens.
         if (this.#isNear(key)) {
-          await this.#limiterOf(key)?.wait(1, { signal, strict });
+          await this.#token(key, signal);
           return turn;
         }
       } catch (error) {
@@ -139,6 +139,20 @@ export class Turns {
       }
       turn.release();
     }
+  }
+
+  async #token(key: MaybeKey, signal: AbortSignal): Promise<void> {
+    const { clock, strict, catchUp } = this.#outgoing;
+    const limiter = this.#limiterOf(key);
+    if (limiter === undefined) return;
+    while (!catchUp) {
+      // Not reserved: what starts late is counted late.
+      if (limiter.tryConsume()) return;
+      const aheadUs = limiter.timeUntil(1) * 1000;
+      if (aheadUs === Number.POSITIVE_INFINITY) break;
+      await clock.sleep(clock.now() + Math.max(aheadUs, LEAST_US), { signal, strict });
+    }
+    await limiter.wait(1, { signal, strict });
   }
 
   /** Paused limiters count as near: their own `wait` wakes when that changes. */
