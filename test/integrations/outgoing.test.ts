@@ -351,11 +351,33 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     await Promise.all(replies);
   });
 
-  test('waits while a limiter is paused', async () => {
+  test('makes up for a late start, or with catchUp: false counts it from when it came', async () => {
+    const api = await Api.start((_, response) => response.end());
+    for (const [catchUp, secondMs] of [
+      [true, 2],
+      [false, 2.75],
+    ] as const) {
+      const clock = ManualClock.create();
+      const limiter = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
+      const send = client({ limiter, catchUp });
+      const replies = [send(api.url), send(api.url)];
+      const sent = api.paths.length;
+      await settled();
+      clock.advance(1.75); // 0.75 ms late
+      await replies[0];
+      await settled();
+      expect(api.paths).toHaveLength(sent + 1);
+      expect(clock.nextMs()).toBeCloseTo(secondMs, 2);
+      clock.advanceToNext();
+      await replies[1];
+    }
+  });
+
+  test.each([true, false])('waits while a limiter is paused, with catchUp: %s', async (catchUp) => {
     const api = await Api.start((_, response) => response.end());
     const clock = ManualClock.create();
     const limiter = TokenBucket.create({ rate: 0, burst: 1, initial: 0, clock });
-    const reply = client({ limiter })(api.url);
+    const reply = client({ limiter, catchUp })(api.url);
     await settled();
     limiter.reconfigure({ rate: 1000 });
     await settled();
