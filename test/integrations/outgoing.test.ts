@@ -78,6 +78,25 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     expect(clock.nowMs).toBeGreaterThanOrEqual(2000);
   });
 
+  test('a request that comes later does not overtake one that waits', async () => {
+    const api = await Api.start((_, response) => response.end());
+    const clock = ManualClock.create();
+    const limiter = FixedWindow.create({ limit: 1, intervalMs: 500, clock });
+    const send = client({ limiter });
+    await send(`${api.url}1`);
+    const second = send(`${api.url}2`);
+    await settled();
+    clock.advance(500);
+    const third = send(`${api.url}3`);
+    await second;
+    while (api.paths.length < 3) {
+      await settled();
+      clock.advanceToNext();
+    }
+    await third;
+    expect(api.paths).toEqual(['/1', '/2', '/3']);
+  });
+
   test('keeps a limit for each origin', async () => {
     const answer = await Api.start((_, response) => response.end());
     const other = await Api.start((_, response) => response.end());
@@ -331,6 +350,29 @@ describe.each(CLIENTS)('$name', ({ client }) => {
       await settled();
     }
     await third;
+  });
+
+  test('a permit that comes after the key is held up goes back', async () => {
+    const api = await Api.start();
+    const other = await Api.start((_, response) => response.end('ok'));
+    const clock = ManualClock.create();
+    const semaphore = Semaphore.create({ permits: 1, clock });
+    const limiter = KeyedTokenBucket.create({ rate: 1000, burst: 9, capacity: 10, clock });
+    const send = client({ limiter, semaphore });
+    const first = send(api.url);
+    await api.arrivals(1);
+    const second = watched(send(api.url));
+    await settled();
+    expect(semaphore.waiting).toBe(1);
+    api.open[0]?.writeHead(429, { 'retry-after': '1' }).end();
+    await (await first).text();
+    expect(await (await send(other.url)).text()).toBe('ok');
+    clock.advance(960);
+    await settled();
+    clock.advance(41);
+    await api.arrivals(2);
+    api.open[1]?.end();
+    await second;
   });
 
   test('a raised limit and a reset key are noticed within a second', async () => {

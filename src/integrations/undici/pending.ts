@@ -46,11 +46,10 @@ export class Pending implements Dispatcher.DispatchController {
     else this.#handler.onConnect?.((reason) => this.abort(reason));
   }
 
-  /** Passes aborts on to the request itself; false if it was aborted before it started. */
-  started(abort: (reason: Error) => void): boolean {
+  /** Passes aborts on to the request itself. */
+  started(abort: (reason: Error) => void): void {
     this.#abortStarted = abort;
     if (this.aborted) abort(this.signal.reason);
-    return !this.aborted;
   }
 
   /** Fails the request, which has not started. */

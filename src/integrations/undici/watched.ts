@@ -12,8 +12,8 @@ interface Undeclared {
 
 /** Who wants to know how a request goes. */
 export interface Watcher {
-  /** The request is about to be written; false if it is not wanted any more. */
-  started(abort: (reason: Error) => void): boolean;
+  /** The request is about to be written. May be called more than once. */
+  started(abort: (reason: Error) => void): void;
   answered(answer: Answer): void;
   /** The response has ended or failed. May be called more than once. */
   ended(): void;
@@ -36,7 +36,7 @@ function text(value: string | readonly string[] | undefined): string | undefined
 function modern(handler: Handler & Undeclared, watcher: Watcher): Handler & Undeclared {
   return {
     onRequestStart(controller, context) {
-      if (!watcher.started((reason) => controller.abort(reason))) return;
+      watcher.started((reason) => controller.abort(reason));
       handler.onRequestStart?.(controller, context);
     },
     onRequestUpgrade(controller, status, headers, socket) {
@@ -72,7 +72,8 @@ function field(headers: readonly Buffer[], name: string): string | undefined {
 function legacy(handler: Handler & Undeclared, watcher: Watcher): Handler & Undeclared {
   return {
     onConnect(abort: (reason?: Error) => void, ...context: []) {
-      if (watcher.started(abort)) handler.onConnect?.(abort, ...context);
+      watcher.started(abort);
+      handler.onConnect?.(abort, ...context);
     },
     onUpgrade(status, headers, socket) {
       socket.once('close', () => watcher.ended());
