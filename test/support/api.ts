@@ -38,7 +38,7 @@ export class Api {
 }
 
 /** How a client's request ends well. */
-export interface Reply {
+interface Reply {
   readonly status: number;
   /** Reads the body to its end. */
   text(): Promise<string>;
@@ -46,7 +46,7 @@ export interface Reply {
   cancel(): Promise<void>;
 }
 
-export interface Sending {
+interface Sending {
   readonly signal?: AbortSignal;
   readonly method?: 'GET' | 'HEAD';
 }
