@@ -12,6 +12,7 @@ import { benchRedis } from './parts/redis.ts';
 import { benchSampler } from './parts/sampler.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
 import { benchSpans } from './parts/spans.ts';
+import { benchStreams } from './parts/streams.ts';
 import { benchThreads } from './parts/threads.ts';
 import { benchWaits } from './parts/waits.ts';
 import { renderReport, writeReport } from './report.ts';
@@ -29,6 +30,7 @@ const PARTS = {
   load: benchLoad,
   piscina: benchPiscina,
   outgoing: benchOutgoing,
+  streams: benchStreams,
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
@@ -49,6 +51,7 @@ Parts:
   load      zerotime load compared with autocannon, on one server
   piscina   how exactly a throttled pool keeps its rate
   outgoing  when limited requests arrive at a server
+  streams   how exactly throttled streams keep their bandwidth
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
   spans     how many of very many spans pass a limit

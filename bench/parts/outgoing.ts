@@ -68,7 +68,8 @@ function figuresOf(instants: Float64Array): string[] {
 function rowOf(name: string, { starts, arrivals }: Instants): string[] {
   const seconds = ((starts.at(-1) ?? 0) - (starts[0] ?? 0)) / 1e6;
   const rate = ((starts.length - 1) / seconds).toFixed(1);
-  return [name, rate, ...figuresOf(starts), ...figuresOf(arrivals)];
+  const firstMs = (((arrivals[0] ?? 0) - (starts[0] ?? 0)) / 1000).toFixed(1);
+  return [name, rate, ...figuresOf(starts), ...figuresOf(arrivals), firstMs];
 }
 
 /** Outgoing requests at a steady rate: when they start, and arrive at a server in another thread. */
@@ -87,12 +88,13 @@ export async function benchOutgoing({ pacingMs }: Settings): Promise<Section> {
     text: `${requests} requests at ${RATE} a second of a LeakyBucket, one every ${1000 / RATE} ms, to a server in
 another thread that answers after 20 ms. For the starts in the client and the arrivals at the
 server: the least gap in milliseconds, p1 and p50; the most in any 10 ms, 3 if they are even; and
-the most beyond 1 + rate x t in any t seconds. "warm": ${CONNECTIONS} connections are open before.`,
+the most beyond 1 + rate x t in any t seconds. "first" is the way of the first request. "warm": ${CONNECTIONS} connections are open before.`,
     head: [
       'client',
       'a second',
       ...figures.map((figure) => `starts: ${figure}`),
       ...figures.map((figure) => `arrivals: ${figure}`),
+      'first: ms',
     ],
     rows,
   };

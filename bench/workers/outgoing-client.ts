@@ -15,6 +15,8 @@ export interface OutgoingRun {
   readonly warm: number;
 }
 
+/** Enough that some always wait for their turn. */
+const SIDE_BY_SIDE = 16;
 const { url, rate, requests, client, warm, ...options } = workerData as OutgoingRun;
 const agent = new Agent();
 /** When requests started, in microseconds. */
@@ -46,8 +48,11 @@ async function requestThrough(limiter: LeakyBucket): Promise<void> {
     return dispatch(request, handler);
   };
   const dispatcher = agent.compose(record, rateLimit({ limiter, ...options }));
-  const send = async () => (await request(url, { dispatcher })).body.text();
-  await Promise.all(Array.from({ length: requests }, send));
+  let left = requests;
+  const send = async () => {
+    while (left-- > 0) await (await request(url, { dispatcher })).body.text();
+  };
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, send));
 }
 
 await openConnections();

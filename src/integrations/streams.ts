@@ -44,9 +44,9 @@ class ThrottledStream extends Transform {
  * Returns a stream that passes bytes on at the pace of a limiter, one token for each byte, over all
  * streams and threads that share it. Its source is read only as fast as that, one chunk ahead.
  *
- * A chunk larger than the burst is passed on in pieces of the burst. Choose a burst of at least a
- * hundredth of the rate: each piece may wait for a timer, which takes a millisecond or more. A full
- * bucket passes its burst at once; give it `initial: 0` for the rate from the first byte on.
+ * A chunk larger than the burst is passed on in pieces of the burst. Choose a burst that
+ * covers the delays of your machine, such as a tenth of the rate: each piece may wait for a timer,
+ * and what is later than the burst is lost. A full bucket passes its burst at once; give it `initial: 0` for the rate from the first byte on.
  *
  * Errors and aborts pass as in any stream, and a destroyed stream stops waiting. Strings are counted
  * as the bytes of their encoding; streams in object mode have none to count and fail.
@@ -57,7 +57,7 @@ class ThrottledStream extends Transform {
  * import { pipeline } from 'node:stream/promises';
  * import { throttleStream } from 'zerotime/streams';
  *
- * const bucket = TokenBucket.create({ rate: 1_000_000, burst: 20_000 }); // 1 MB a second
+ * const bucket = TokenBucket.create({ rate: 1_000_000, burst: 100_000 }); // 1 MB a second
  * await pipeline(createReadStream('in'), throttleStream(bucket), createWriteStream('out'));
  * ```
  * @throws TypeError for an invalid argument. The stream fails with a RateLimitError

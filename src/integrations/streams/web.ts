@@ -127,7 +127,7 @@ class Pair implements ThrottledWebStream {
  * ```ts
  * import { throttleWebStream } from 'zerotime/fetch';
  *
- * const bucket = TokenBucket.create({ rate: 1_000_000, burst: 20_000 }); // 1 MB a second
+ * const bucket = TokenBucket.create({ rate: 1_000_000, burst: 100_000 }); // 1 MB a second
  * const response = await fetch('https://example.com/large');
  * const slow = response.body?.pipeThrough(throttleWebStream(bucket));
  * ```
