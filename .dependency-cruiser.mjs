@@ -1,6 +1,6 @@
 // Which folder may import which. Imports point one way:
 //
-//     cli, integrations -> limiters -> kernel, time -> memory -> errors, options
+//     cli, integrations -> throttle -> limiters -> kernel, time -> memory -> errors, options
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
@@ -22,6 +22,9 @@ const TICKER_THREAD = '^src/time/ticker-thread\\.ts$';
 const LIMITERS = '^src/limiters/';
 const INDEX = '^src/index\\.ts$';
 const KEYED = '^src/keyed\\.ts$';
+const THROTTLE_ENTRY = '^src/throttle\\.ts$';
+const THROTTLE = '^src/throttle/';
+const THROTTLED_POOL = '^src/throttle/pool\\.ts$';
 const INTEGRATIONS = '^src/integrations/';
 const ENTRY_INTEGRATIONS = '^src/integrations/[a-z]+\\.ts$';
 const CLI = '^src/cli/';
@@ -72,6 +75,12 @@ export default {
     importsOnly('index', INDEX, CORE),
     importsOnly('keyed', KEYED, [INDEX]),
     {
+      ...importsOnly('throttle', THROTTLE, [...CORE, THROTTLE]),
+      from: { path: THROTTLE, pathNot: THROTTLED_POOL },
+    },
+    importsOnly('throttled-pool', THROTTLED_POOL, [...CORE, THROTTLE, '^(node:)?events$']),
+    importsOnly('throttle-entry', THROTTLE_ENTRY, [THROTTLE]),
+    {
       name: 'index-never-reaches-a-package',
       severity: 'error',
       from: { path: INDEX },
@@ -87,6 +96,7 @@ export default {
     importsNoMore('examples-import-entry-points', EXAMPLES, SRC, [
       INDEX,
       KEYED,
+      THROTTLE_ENTRY,
       ENTRY_INTEGRATIONS,
     ]),
     neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
@@ -96,7 +106,10 @@ export default {
       name: 'src-has-no-other-place',
       comment: 'A new folder or file at the top of src needs a line above.',
       severity: 'error',
-      from: { path: SRC, pathNot: [...CORE, INDEX, KEYED, INTEGRATIONS, CLI] },
+      from: {
+        path: SRC,
+        pathNot: [...CORE, INDEX, KEYED, THROTTLE_ENTRY, THROTTLE, INTEGRATIONS, CLI],
+      },
       to: {},
     },
     {

@@ -8,6 +8,7 @@ import { benchMemory } from './parts/memory.ts';
 import { benchOutgoing } from './parts/outgoing.ts';
 import { benchPacing } from './parts/pacing.ts';
 import { benchPiscina } from './parts/piscina.ts';
+import { benchPoolRate } from './parts/pool-rate.ts';
 import { benchRedis } from './parts/redis.ts';
 import { benchSampler } from './parts/sampler.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
@@ -31,6 +32,7 @@ const PARTS = {
   piscina: benchPiscina,
   outgoing: benchOutgoing,
   streams: benchStreams,
+  pool: benchPoolRate,
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
@@ -52,6 +54,7 @@ Parts:
   piscina   how exactly a throttled pool keeps its rate
   outgoing  when limited requests arrive at a server
   streams   how exactly throttled streams keep their bandwidth
+  pool      whether a throttled pool reaches a high rate
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
   spans     how many of very many spans pass a limit

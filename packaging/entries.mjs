@@ -9,5 +9,7 @@ export const ENTRIES = {
   prometheus: 'src/integrations/prometheus',
   redis: 'src/integrations/redis',
   streams: 'src/integrations/streams',
+  throttle: 'src/throttle',
+  tinypool: 'src/integrations/tinypool',
   undici: 'src/integrations/undici',
 };

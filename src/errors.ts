@@ -12,6 +12,7 @@ export type RateLimitErrorCode =
   | 'ERR_UNREACHABLE'
   | 'ERR_KEY_INVALID'
   | 'ERR_FLEET_CLOSED'
+  | 'ERR_THROTTLE_CLOSED'
   | 'ERR_PERMIT_RELEASED'
   | 'ERR_PERMIT_EXPIRED';
 
@@ -31,11 +32,13 @@ export type RateLimitErrorCode =
  * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
  * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.
  * - `ERR_QUEUE_FULL`: as many callers of `wait` are already waiting as `maxWaiting` allows, or as
- *   many tasks of `zerotime/piscina` as `maxQueue` does. Nothing was taken.
+ *   many calls of a throttled function or pool as `maxQueue` does. Nothing was taken.
  * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time; `cause` has the
  *   reason. The server may have executed the call, but nothing was admitted.
  * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds a value that is not a bucket.
  * - `ERR_FLEET_CLOSED`: `wait` on a fleet bucket of `zerotime/redis` that was closed.
+ * - `ERR_THROTTLE_CLOSED`: the throttled function or pool was closed before the call could start.
+ *   Nothing was taken.
  * - `ERR_PERMIT_RELEASED`: `release` of a permit that was released before.
  * - `ERR_PERMIT_EXPIRED`: `release` of a permit that was held longer than `holdMs`. It is not yours
  *   any more, and another caller may have it.

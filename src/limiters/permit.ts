@@ -27,7 +27,8 @@ export class Permit {
   readonly n: number;
   readonly #keeper: Keeper;
   readonly #seat: Seat;
-  readonly #dueUs: number;
+  /** When it comes back by itself, by the semaphore's clock; Infinity without `holdMs`. @internal */
+  readonly dueUs: number;
   #isReleased = false;
 
   /** @internal */
@@ -35,7 +36,7 @@ export class Permit {
     this.n = n;
     this.#keeper = keeper;
     this.#seat = seat;
-    this.#dueUs = dueUs;
+    this.dueUs = dueUs;
   }
 
   /**
@@ -49,7 +50,7 @@ export class Permit {
       throw new RateLimitError('ERR_PERMIT_RELEASED', 'the permit was released before');
     }
     this.#isReleased = true;
-    if (this.#keeper.takeBack(this.#seat, this.#dueUs)) return;
+    if (this.#keeper.takeBack(this.#seat, this.dueUs)) return;
     throw new RateLimitError('ERR_PERMIT_EXPIRED', 'the permit was held longer than holdMs');
   }
 

@@ -14,6 +14,10 @@ export class Row<T extends Linked<T>> {
     return this.#head;
   }
 
+  get tail(): T | undefined {
+    return this.#tail;
+  }
+
   get length(): number {
     return this.#length;
   }

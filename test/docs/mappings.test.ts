@@ -4,9 +4,11 @@ import {
   KeyedFixedWindow,
   KeyedTokenBucket,
   ManualClock,
+  Semaphore,
   SlidingLog,
   TokenBucket,
 } from '../../src/index.ts';
+import { throttled } from '../../src/throttle.ts';
 
 // Names of other limiters that docs/coming-from.md and docs/systems.md translate, where a
 // translation that looks right would behave differently.
@@ -69,6 +71,17 @@ describe('bottleneck', () => {
     bucket.charge(5);
     expect(bucket.balance()).toBe(-1);
   });
+
+  test('maxConcurrent is a semaphore; a priority is higher first, where 0 is the first there', async () => {
+    const semaphore = Semaphore.create({ permits: 1 });
+    const started: number[] = [];
+    const call = throttled(async (n: number) => void started.push(n), {
+      semaphore,
+      priority: (n) => n,
+    });
+    await Promise.all([5, 0, 9, 3].map((n) => call(n)));
+    expect(started).toEqual([5, 9, 3, 0]);
+  });
 });
 
 describe('p-throttle', () => {
@@ -83,6 +96,19 @@ describe('p-throttle', () => {
     // Three within a millisecond: p-throttle without `strict`.
     expect(window.consumeOrDrain(2)).toBe(2);
     expect(log.consumeOrDrain(2)).toBe(1);
+  });
+});
+
+describe('p-throttle with a function', () => {
+  test('limit and interval are those of the limiter; queueSize and onDelay count what waits', async () => {
+    const clock = ManualClock.create();
+    const limiter = SlidingLog.create({ limit: 2, intervalMs: 1000, clock });
+    const delayed: number[] = [];
+    const call = throttled((n: number) => n, { limiter, onDelay: (n) => delayed.push(n) });
+    const calls = [1, 2, 3].map((n) => call(n));
+    expect([call.queueSize, ...delayed]).toEqual([1, 3]);
+    clock.advance(1000);
+    expect(await Promise.all(calls)).toEqual([1, 2, 3]);
   });
 });
 

@@ -42,10 +42,12 @@ parentPort.postMessage(admitted);
 const TYPED = `
 import { type Limiter, TokenBucket, type TokenBucketOptions } from 'zerotime';
 import { KeyedTokenBucket } from 'zerotime/keyed';
+import { throttled } from 'zerotime/throttle';
 const options: TokenBucketOptions = { rate: 10, burst: 5 };
 export const limiter: Limiter = TokenBucket.create(options);
 export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { timeoutMs: 5 });
 export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
+export const paced: Promise<number> = throttled((n: number) => n * n, { limiter, key: (n) => n })(3);
 // @ts-expect-error: a rate is a number
 TokenBucket.create({ rate: '10', burst: 5 });
 `;
@@ -56,8 +58,10 @@ import { rateLimitedFetch, throttleWebStream } from 'zerotime/fetch';
 import { LimiterMetrics } from 'zerotime/prometheus';
 import { throttleStream } from 'zerotime/streams';
 import { rateLimit } from 'zerotime/undici';
-export const uses: Function[] = [RateLimitingSampler, throttle, LimiterMetrics, rateLimit];
+import { throttle as throttleTinypool } from 'zerotime/tinypool';
+export const uses: Function[] = [RateLimitingSampler, LimiterMetrics, rateLimit];
 export const streams: Function[] = [rateLimitedFetch, throttleStream, throttleWebStream];
+export const pools: Function[] = [throttle, throttleTinypool];
 `;
 
 let installed: Installed;
@@ -80,7 +84,8 @@ beforeAll(() => {
   installed = install();
   manifest = JSON.parse(readFileSync(join(installed.zerotime, 'package.json'), 'utf8'));
   // The peers of the integrations, and the types of Node.js.
-  for (const name of ['piscina', '@opentelemetry/api', 'prom-client', 'undici', '@types/node']) {
+  const peers = ['piscina', 'tinypool', '@opentelemetry/api', 'prom-client', 'undici'];
+  for (const name of [...peers, '@types/node']) {
     link(installed.folder, name);
   }
   write('package.json', JSON.stringify({ type: 'module', private: true }));
@@ -105,6 +110,7 @@ async function filesBehind(entry: string): Promise<string[]> {
 const ENTRIES = [
   ...['index', 'keyed', 'fetch', 'opentelemetry', 'piscina', 'prometheus', 'redis', 'streams'],
   'undici',
+  ...['throttle', 'tinypool'],
 ];
 const COMMAND = ['LICENCES.txt', 'charts.js', 'echo-server.js', 'load-worker.js', 'main.js'];
 

@@ -46,6 +46,10 @@ if (isMainThread) {
 }
 export default (n) => n * n;
 `;
+const TINYPOOL = PISCINA.replace(
+  "import { Piscina } from 'piscina';",
+  "import { Tinypool as Piscina } from 'tinypool';",
+).replace('zerotime/piscina', 'zerotime/tinypool');
 const PROMETHEUS = `
 import prometheus from 'prom-client';
 import { TokenBucket } from 'zerotime';
@@ -118,6 +122,7 @@ export const PEERS: readonly PeerCase[] = [
   ...each('redis', ['4.0.0', '4', '5.0.0', '5', '6.0.0', '6'], REDIS),
   ...each('ioredis', ['5.0.0', '5', '6.0.0', '6'], IOREDIS),
   ...each('piscina', ['4.0.0', '4', '5.0.0', '5'], PISCINA),
+  ...each('tinypool', ['1.0.0', '1', '2.0.0', '2'], TINYPOOL),
   ...each('prom-client', ['14.0.0', '14', '15.0.0', '15'], PROMETHEUS),
   ...each('@opentelemetry/api', ['1.0.0', '1'], OPENTELEMETRY),
   ...each('undici', ['6.10.0', '6', '7.0.0', '7'], UNDICI),

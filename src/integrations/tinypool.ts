@@ -1,0 +1,51 @@
+// Entry point `zerotime/tinypool`. It imports only types from tinypool: you create the pool.
+import type { Tinypool } from 'tinypool';
+import {
+  type PoolOptions,
+  type ThrottledPool as ThrottledWorkerPool,
+  type ThrottleOptions,
+  throttledPool,
+} from '../throttle/pool.ts';
+import type { TaskLimiter } from '../throttle/tokens.ts';
+
+export type { PoolEvent, PoolOptions, ThrottleOptions } from '../throttle/pool.ts';
+export type { ThrottleStats } from '../throttle/stats.ts';
+export type { CloseOptions } from '../throttle/throttled.ts';
+export type { TaskLimiter } from '../throttle/tokens.ts';
+
+/** The options of tinypool's `run`: `signal`, `filename`, `name`, `transferList` and others. */
+export type RunOptions = NonNullable<Parameters<Tinypool['run']>[1]>;
+
+/** A tinypool with limits on starting tasks. Created by {@link throttle}. */
+export type ThrottledPool<Task, Result> = ThrottledWorkerPool<Tinypool, Task, Result, RunOptions>;
+
+/**
+ * Adds a rate limit, a limit of tasks in flight and a bounded, fair queue to a tinypool, as
+ * `throttle` of `zerotime/piscina` does to a piscina pool. Tinypool has no types of tasks and
+ * results, so pass them if you want them checked.
+ *
+ * Submit tasks only through the returned object's `run`. A task passed to the pool itself takes no
+ * token and can occupy the thread of a task that did.
+ *
+ * @param pool A tinypool 1 or 2. Its `destroy` also aborts the tasks waiting here.
+ * @param limiter Any limiter; or options with a `limiter`, a `semaphore` or both.
+ * @throws TypeError, RangeError for an invalid argument.
+ *
+ * @example
+ * ```ts
+ * import { Tinypool } from 'tinypool';
+ * import { throttle } from 'zerotime/tinypool';
+ *
+ * const pool = new Tinypool({ filename: new URL('./query.js', import.meta.url).href });
+ * const limiter = TokenBucket.create({ rate: 500, burst: 10 });
+ * const paced = throttle<{ id: number }, string[]>(pool, limiter, { maxQueue: 1000 });
+ * const rows = await paced.run({ id: 7 });
+ * ```
+ */
+export function throttle<Task = unknown, Result = unknown>(
+  pool: Tinypool,
+  limiter: TaskLimiter | PoolOptions<Task>,
+  options?: ThrottleOptions<Task>,
+): ThrottledPool<Task, Result> {
+  return throttledPool('Tinypool', pool, limiter, options);
+}

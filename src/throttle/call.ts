@@ -1,0 +1,25 @@
+import type { Timed } from '../time/heap.ts';
+import type { Queued } from './fair-queue.ts';
+import type { Flow } from './level.ts';
+import type { Signal } from './signals.ts';
+
+/** What a dispatcher does with the calls that it is given. */
+export interface Work<Job> {
+  /** Does the work of a call. */
+  start(job: Job): unknown;
+  /** Called before a call waits. */
+  onDelay?(job: Job): void;
+  /** Returns what an aborted call resolves with. By default it rejects with the reason. */
+  aborted?(job: Job, reason: unknown): unknown;
+}
+
+/** A call. As an item of a heap it stands for its deadline. Kept small: many may wait. */
+export interface Call<Job> extends Timed, Queued<Call<Job>> {
+  readonly job: Job;
+  readonly signal: Signal | undefined;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  flow: Flow<Call<Job>> | undefined;
+  /** Removes the listener from its signal. */
+  unlink: (() => void) | undefined;
+}

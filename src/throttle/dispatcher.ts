@@ -1,0 +1,279 @@
+import { timedOut } from '../limiters/waiting.ts';
+import type { Clock } from '../time/clock.ts';
+import { Admission, type Bounds } from './admission.ts';
+import type { Call, Work } from './call.ts';
+import type { Key } from './level.ts';
+import { Look } from './look.ts';
+import { outcomeOf, throttleClosed, tooMany } from './refusals.ts';
+import { abortOf, type Signal } from './signals.ts';
+import type { Slot } from './slots.ts';
+import type { Outcome, ThrottleStats } from './stats.ts';
+import { Tally } from './tally.ts';
+import { WaitingCalls } from './waiting-calls.ts';
+
+/** As many calls start before other work of the event loop has its turn. */
+const MOST_AT_A_TIME = 256;
+
+/** What a {@link Dispatcher} is made of. */
+export interface DispatcherOptions extends Bounds {
+  readonly clock: Clock;
+  readonly maxQueue: number;
+  readonly timeoutMs: number;
+  readonly weightOf: (key: Key) => number;
+}
+
+/**
+ * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls have
+ * one sleeper, and all that are due start together.
+ *
+ * Invariant: at most as many slots and tokens are promised as calls wait.
+ */
+export class Dispatcher<Job> {
+  readonly #clock: Clock;
+  readonly #work: Work<Job>;
+  readonly #maxQueue: number;
+  readonly #timeoutMs: number;
+  readonly #waiting: WaitingCalls<Job>;
+  readonly #admission: Admission;
+  readonly #tally: Tally<Job>;
+  /** At the first token that is due. */
+  readonly #due: Look;
+  /** At the first deadline. */
+  readonly #late: Look;
+  #isAdvancing = false;
+  #isClosed = false;
+  /** Whether calls wait, or waited at the last look. */
+  #hasWaited = false;
+  #unwatch: (() => void) | undefined;
+  #idle: (() => void)[] = [];
+  /** Called when no call waits any more. */
+  onEmpty: () => void = () => undefined;
+
+  constructor(work: Work<Job>, options: DispatcherOptions) {
+    const { clock, maxQueue, timeoutMs, weightOf, ...bounds } = options;
+    this.#work = work;
+    this.#clock = clock;
+    this.#maxQueue = maxQueue;
+    this.#timeoutMs = timeoutMs;
+    this.#tally = new Tally(work);
+    this.#waiting = new WaitingCalls(weightOf);
+    this.#admission = new Admission(bounds, {
+      onReady: () => void this.#advance(),
+      onFailure: (reason) => this.#failNext(reason),
+    });
+    const keep = () => this.#advance();
+    const fail = (reason: unknown) => this.endAll(reason, 'failed');
+    this.#due = new Look(clock, keep, fail);
+    this.#late = new Look(clock, keep, fail);
+  }
+
+  /** The calls that wait. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  /** Milliseconds since the oldest waiting call came; 0 if none waits. */
+  get oldestMs(): number {
+    const { oldestUs } = this.#waiting;
+    return oldestUs === undefined ? 0 : Math.max(0, this.#clock.now() - oldestUs) / 1000;
+  }
+
+  stats(): ThrottleStats {
+    return this.#tally.stats(this.#waiting.length);
+  }
+
+  /** Starts a call, or lets it wait. The promise settles as its work does. */
+  submit(job: Job, priority: number, key: Key, signal: Signal | undefined): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const sinceUs = this.#clock.now();
+      const call: Call<Job> = {
+        job,
+        signal,
+        resolve,
+        reject,
+        sinceUs,
+        atUs: sinceUs + this.#timeoutMs * 1000,
+        place: -1,
+        order: 0,
+        flow: undefined,
+        ahead: undefined,
+        behind: undefined,
+        unlink: undefined,
+      };
+      try {
+        this.#accept(call, priority, key);
+      } catch (error) {
+        this.#tally.end(call, error, outcomeOf(error));
+      }
+    });
+  }
+
+  /** Refuses calls from now on. Those that wait may still start. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Resolves when no call waits or runs. */
+  async drain(): Promise<void> {
+    if (!this.#isIdle) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Ends the waits of all calls: as an abort with this reason does, or rejects with an error. */
+  endAll(reason: unknown, outcome: Outcome): void {
+    if (this.#waiting.length === 0) return;
+    for (let call = this.#waiting.take(); call !== undefined; call = this.#waiting.take()) {
+      this.#tally.end(call, reason, outcome);
+    }
+    this.#settle();
+  }
+
+  #accept(call: Call<Job>, priority: number, key: Key): void {
+    if (this.#isClosed) throw throttleClosed();
+    const abort = call.signal && abortOf(call.signal);
+    if (abort !== undefined) {
+      this.#tally.end(call, abort[0], 'aborted');
+      return;
+    }
+    const slot = this.#waiting.length === 0 ? this.#admission.take() : undefined;
+    if (slot !== undefined) {
+      this.#run(call, slot[0]);
+      return;
+    }
+    if (this.#waiting.length >= this.#maxQueue) throw tooMany(this.#maxQueue);
+    if (this.#timeoutMs === 0) throw timedOut(1, 0);
+    this.#work.onDelay?.(call.job);
+    this.#hasWaited = true;
+    this.#waiting.add(call, priority, key, this.#onAbort);
+    // Nothing starts within the call of another.
+    if (!this.#isAdvancing) this.#reserve();
+  }
+
+  #reserve(): void {
+    this.#watch();
+    const nowUs = this.#clock.now();
+    while (this.#promiseNext(nowUs));
+    this.#plan(false);
+  }
+
+  readonly #onAbort = (call: Call<Job>, reason: unknown): void => {
+    this.#tally.end(call, reason, 'aborted');
+    this.#settle();
+  };
+
+  async #run(call: Call<Job>, slot: Slot): Promise<void> {
+    await this.#tally.run(call, () => this.#admission.finish(slot));
+    if (this.#waiting.length > 0) this.#advance();
+    else this.#rest();
+  }
+
+  /** After calls have left the queue. */
+  #settle(): void {
+    this.#admission.trim(this.#waiting.length);
+    this.#plan(false);
+  }
+
+  /** Resolves `drain` if no call waits or runs. */
+  #rest(): void {
+    if (this.#idle.length === 0 || !this.#isIdle) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  get #isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#tally.running === 0;
+  }
+
+  /** The limiter or the semaphore refuses the call that would be next. */
+  #failNext(reason: unknown): void {
+    const call = this.#waiting.take();
+    if (call === undefined) return;
+    this.#tally.end(call, reason, outcomeOf(reason));
+    this.#settle();
+    this.#advance();
+  }
+
+  /** Starts calls and lets those go whose time is over. Returns how many, and one for the look. */
+  #advance(): number {
+    // A function that starts may call again.
+    if (this.#isAdvancing) return 1;
+    this.#isAdvancing = true;
+    this.#watch();
+    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
+    const nowUs = this.#clock.now();
+    let left = MOST_AT_A_TIME;
+    while (left > 0 && this.#startNext(nowUs)) left--;
+    while (left > 0 && this.#expireNext(nowUs)) left--;
+    while (left > 0 && (this.#startNext(nowUs) || this.#promiseNext(nowUs))) left--;
+    this.#isAdvancing = false;
+    this.#plan(left === 0);
+    return MOST_AT_A_TIME - left + 1;
+  }
+
+  /** Starts a call if a slot and a token are due. */
+  #startNext(nowUs: number): boolean {
+    const slot = this.#admission.takeDue(nowUs);
+    const call = slot && this.#waiting.take();
+    if (slot === undefined || call === undefined) return false;
+    this.#run(call, slot[0]);
+    return true;
+  }
+
+  /** Refuses a call whose deadline has passed. */
+  #expireNext(nowUs: number): boolean {
+    const late = this.#waiting.takeLate(nowUs);
+    if (late === undefined) return false;
+    this.#timeOut(late);
+    this.#admission.trim(this.#waiting.length);
+    return true;
+  }
+
+  /** Gets a slot and a token promised, or refuses a call that could not start in time. */
+  #promiseNext(nowUs: number): boolean {
+    const { promised } = this.#admission;
+    const { length } = this.#waiting;
+    if (promised >= length) return false;
+    // For the last call it is known now that its token comes too late.
+    const last = promised + 1 === length ? this.#waiting.last : undefined;
+    const maxWaitMs = Math.max(0, (last?.atUs ?? Number.POSITIVE_INFINITY) - nowUs) / 1000;
+    try {
+      const isPromised = this.#admission.promise(nowUs, maxWaitMs);
+      if (isPromised !== undefined) return isPromised;
+      if (last !== undefined) this.#waiting.remove(last);
+      this.#timeOut(last ?? this.#waiting.take());
+    } catch (error) {
+      const call = this.#waiting.take();
+      if (call !== undefined) this.#tally.end(call, error, outcomeOf(error));
+    }
+    return true;
+  }
+
+  #timeOut(call: Call<Job> | undefined): void {
+    if (call === undefined) return;
+    this.#tally.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
+  }
+
+  /** Looks again when the limit changes, even before a due instant is read. */
+  #watch(): void {
+    const { changes } = this.#admission;
+    this.#unwatch ??= changes?.onRing(changes.alarm(), () => {
+      this.#unwatch = undefined;
+      this.#advance();
+    });
+  }
+
+  /** Plans the next looks: for the first token that is due, and for the first deadline. */
+  #plan(isMore: boolean): void {
+    if (this.#isAdvancing) return;
+    const { length } = this.#waiting;
+    const { promised, lookUs } = this.#admission;
+    if (isMore) this.#due.plan(this.#clock.now());
+    else this.#due.plan(promised > 0 ? lookUs : undefined);
+    this.#late.plan(this.#waiting.deadlineUs);
+    if (length > 0) return;
+    this.#admission.trim(0);
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    this.#rest();
+    if (this.#hasWaited) this.onEmpty();
+    this.#hasWaited = false;
+  }
+}

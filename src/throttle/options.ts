@@ -1,0 +1,150 @@
+import type { Known } from '../known-options.ts';
+import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
+import type { DispatcherOptions } from './dispatcher.ts';
+import type { Key } from './level.ts';
+import type { PermitSource } from './slots.ts';
+import type { TaskLimiter } from './tokens.ts';
+
+/** A value for all calls, or a function of the arguments of each. */
+export type PerCall<Args extends readonly unknown[], T> = T | ((...args: Args) => T);
+
+/** How calls wait: how many, how long, and in which order. */
+export interface QueueOptions<Args extends readonly unknown[] = readonly unknown[]> {
+  /** Maximum number of calls waiting to start: an integer >= 0. Default Infinity. */
+  readonly maxQueue?: number;
+  /**
+   * Maximum time in milliseconds before a call starts; after it the call fails. Default Infinity.
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Calls with a higher priority start first. Any finite number, or a function of the arguments.
+   * Default 0. While calls of m priorities wait, each priority gets at least one of any 8 (m - 1)
+   * starts, so none starves. Use few different values: a call costs time for each one that waits.
+   */
+  readonly priority?: PerCall<Args, number>;
+  /**
+   * Calls with the same key start in order; different keys, such as tenants, take turns however
+   * many calls each has. A string, a number or a function of the arguments. Default: one key for all.
+   */
+  readonly key?: PerCall<Args, string | number | undefined>;
+  /**
+   * The share of each key: one of weight 4 starts twice as many calls as one of weight 2 while both
+   * have calls waiting. Numbers greater than 0; a key that is not listed has 1.
+   */
+  readonly weights?: Readonly<Record<string, number>>;
+  /** Called with the arguments of a call that has to wait, before it does. */
+  readonly onDelay?: (...args: Args) => void;
+}
+
+/** What bounds the starts of calls: a limiter how often, a semaphore how many at once. */
+export interface BoundOptions {
+  /** Each call takes a token of this limiter before it starts. */
+  readonly limiter?: TaskLimiter | undefined;
+  /**
+   * Each call holds a permit of this semaphore while it runs. It is taken before the token, so a
+   * call that waits for its token holds one too, but only the next few calls do.
+   */
+  readonly semaphore?: PermitSource | undefined;
+}
+
+/** The options that a throttled function and a throttled pool have in common. */
+export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
+  limiter: true,
+  semaphore: true,
+  maxQueue: true,
+  timeoutMs: true,
+  priority: true,
+  key: true,
+  weights: true,
+  onDelay: true,
+};
+
+function checkLimiter(limiter: TaskLimiter | undefined): TaskLimiter | undefined {
+  if (limiter === undefined) return undefined;
+  if (typeof limiter?.wait === 'function' && typeof limiter.tryConsume === 'function') {
+    return limiter;
+  }
+  throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
+}
+
+function checkSemaphore(semaphore: PermitSource | undefined): PermitSource | undefined {
+  if (semaphore === undefined) return undefined;
+  if (typeof semaphore?.acquire === 'function' && typeof semaphore.tryAcquire === 'function') {
+    return semaphore;
+  }
+  throw new TypeError(`semaphore must be a Semaphore, got ${shown(semaphore)}`);
+}
+
+function checkWeights(given: Readonly<Record<string, number>>): (key: Key) => number {
+  const weights = { ...checkObject('weights', given) };
+  for (const [key, weight] of Object.entries(weights)) {
+    checkNumber(`weights[${JSON.stringify(key)}]`, weight, { above: 0 });
+  }
+  return (key) => {
+    const name = String(key);
+    return Object.hasOwn(weights, name) ? (weights[name] ?? 1) : 1;
+  };
+}
+
+/** Checks the options that make a dispatcher. */
+export function checkBounds({
+  limiter,
+  semaphore,
+  maxQueue = Number.POSITIVE_INFINITY,
+  timeoutMs = Number.POSITIVE_INFINITY,
+  weights,
+}: QueueOptions<never> & BoundOptions): DispatcherOptions {
+  const checked = { limiter: checkLimiter(limiter), semaphore: checkSemaphore(semaphore) };
+  const clock = limiter?.clock ?? semaphore?.clock;
+  if (clock === undefined) throw new TypeError('options must have a limiter or a semaphore');
+  if (maxQueue !== Number.POSITIVE_INFINITY) {
+    checkNumber('maxQueue', maxQueue, { min: 0, integer: true });
+  }
+  checkSpanMs('timeoutMs', timeoutMs);
+  const weightOf = weights === undefined ? () => 1 : checkWeights(weights);
+  return { ...checked, clock, maxQueue, timeoutMs, weightOf };
+}
+
+function perCall<Args extends readonly unknown[], T>(
+  option: PerCall<Args, T>,
+  check: (value: T) => T,
+): (...args: Args) => T {
+  if (typeof option === 'function') {
+    const choose = option as (...args: Args) => T;
+    return (...args) => check(choose(...args));
+  }
+  check(option);
+  return () => option;
+}
+
+function checkKey(key: Key): Key {
+  if (key === undefined || typeof key === 'string' || typeof key === 'number') return key;
+  throw new TypeError(`key must be a string or a number, got ${shown(key)}`);
+}
+
+function checkPriority(priority: number): number {
+  return checkNumber('priority', priority);
+}
+
+/** What the options say of a call, by its arguments. */
+export interface CallOptions<Args extends readonly unknown[]> {
+  readonly priorityOf: (...args: Args) => number;
+  readonly keyOf: (...args: Args) => Key;
+  readonly onDelay: ((...args: Args) => void) | undefined;
+}
+
+/** Checks the options that describe calls. */
+export function checkCalls<Args extends readonly unknown[]>({
+  priority = 0,
+  key,
+  onDelay,
+}: QueueOptions<Args>): CallOptions<Args> {
+  if (onDelay !== undefined && typeof onDelay !== 'function') {
+    throw new TypeError(`onDelay must be a function, got ${shown(onDelay)}`);
+  }
+  return {
+    priorityOf: perCall<Args, number>(priority, checkPriority),
+    keyOf: perCall<Args, Key>(key, checkKey),
+    onDelay,
+  };
+}

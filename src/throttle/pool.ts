@@ -1,0 +1,211 @@
+import { EventEmitter } from 'node:events';
+import { checkOptions } from '../known-options.ts';
+import { checkObject, shown } from '../options.ts';
+import type { Work } from './call.ts';
+import { Dispatcher } from './dispatcher.ts';
+import {
+  type BoundOptions,
+  type CallOptions,
+  checkBounds,
+  checkCalls,
+  QUEUE_OPTIONS,
+  type QueueOptions,
+} from './options.ts';
+import type { Signal } from './signals.ts';
+import type { ThrottleStats } from './stats.ts';
+import { type CloseOptions, close } from './throttled.ts';
+import type { TaskLimiter } from './tokens.ts';
+
+/** What {@link ThrottledPool} needs of a pool: piscina and tinypool have it. */
+export interface WorkerPool {
+  /** Runs a task in a thread. */
+  run(task: never, options?: never): Promise<unknown>;
+  /** Ends the pool at once. */
+  destroy(): Promise<void>;
+  /** The size of the pool, which may change. */
+  readonly options: { readonly maxThreads: number; readonly concurrentTasksPerWorker: number };
+}
+
+/** A task as it was submitted. */
+interface Submission<Task, Options> {
+  readonly task: Task;
+  readonly options: Options;
+}
+
+const NO_OPTIONS = Object.freeze({});
+
+/** The options of one task that are read here. */
+interface TaskOptions {
+  readonly signal?: Signal | null | undefined;
+}
+
+/** Options of `throttle`: how tasks wait, and a semaphore besides the limiter. */
+export interface ThrottleOptions<Task = unknown> extends QueueOptions<[task: Task]> {
+  /**
+   * Each task holds a permit of this semaphore while it runs. The permits belong to the thread that
+   * submits the task: they come back when a worker dies, without `watch`.
+   */
+  readonly semaphore?: BoundOptions['semaphore'];
+}
+
+/** Options of `throttle` with a limiter, a semaphore or both. */
+export interface PoolOptions<Task = unknown> extends ThrottleOptions<Task> {
+  /** Each task takes a token of this limiter before it starts. */
+  readonly limiter?: TaskLimiter;
+}
+
+/**
+ * The events of a {@link ThrottledPool}: `drain` when no task waits any more, `close` when its
+ * `close` is done.
+ */
+export type PoolEvent = 'drain' | 'close';
+
+/** A worker pool whose tasks start as a limiter and a semaphore allow. Created by `throttle`. */
+export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
+  /** The pool that runs the tasks. Tasks submitted to it directly are not limited. */
+  readonly pool: Pool;
+  /** The limiter that tasks take their tokens from, if any. It may be shared with other code. */
+  readonly limiter: TaskLimiter | undefined;
+  readonly #dispatcher: Dispatcher<Submission<Task, Options>>;
+  readonly #events = new EventEmitter();
+  readonly #calls: CallOptions<[Task]>;
+
+  /** Use `throttle`, which has the types of the pool. @internal */
+  constructor(pool: Pool, options: PoolOptions<Task>) {
+    const bounds = checkBounds(checkOptions(options, QUEUE_OPTIONS));
+    this.#calls = checkCalls(options);
+    const { onDelay } = this.#calls;
+    this.pool = pool;
+    this.limiter = bounds.limiter;
+    const poolRun: (task: never, options: never) => Promise<unknown> = pool.run;
+    const run = poolRun.bind(pool) as (task: Task, options: Options) => Promise<Result>;
+    const work: Work<Submission<Task, Options>> = {
+      start: (one) => run(one.task, one.options),
+      // The pool makes its own error.
+      aborted: async (one, reason) =>
+        run(one.task, { ...one.options, signal: AbortSignal.abort(reason) }),
+      ...(onDelay && { onDelay: (one) => onDelay(one.task) }),
+    };
+    const size = pool.options;
+    const places = () => size.maxThreads * size.concurrentTasksPerWorker;
+    this.#dispatcher = new Dispatcher(work, { ...bounds, places });
+    // A listener that throws must not end the dispatcher's turn.
+    this.#dispatcher.onEmpty = () => queueMicrotask(() => this.#events.emit('drain'));
+    this.#endWithPool();
+  }
+
+  /**
+   * Waits for a free thread, a permit and a token, then calls the pool's `run`. Each task takes one
+   * token.
+   *
+   * An abort rejects with the pool's AbortError, whether the task is waiting or running. A task
+   * that waits takes no token. If it was the last one, the token reserved for it is returned unless
+   * a later call depends on it.
+   *
+   * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` tasks are waiting;
+   * `ERR_RATE_LIMIT_TIMEOUT` if the task can't start within `timeoutMs`; `ERR_THROTTLE_CLOSED` after
+   * {@link close}. None of them takes a token or a permit.
+   */
+  run(task: Task, options = NO_OPTIONS as Options): Promise<Result> {
+    const { priorityOf, keyOf } = this.#calls;
+    try {
+      const one = { task, options };
+      const result = this.#dispatcher.submit(one, priorityOf(task), keyOf(task), signalOf(options));
+      return result as Promise<Result>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Calls the listener at each event. Events of the pool itself are those of {@link pool}. */
+  on(event: PoolEvent, listener: () => void): this {
+    this.#events.on(event, listener);
+    return this;
+  }
+
+  /** Calls the listener at the next event. */
+  once(event: PoolEvent, listener: () => void): this {
+    this.#events.once(event, listener);
+    return this;
+  }
+
+  /** Removes a listener. */
+  off(event: PoolEvent, listener: () => void): this {
+    this.#events.off(event, listener);
+    return this;
+  }
+
+  /** The tasks that wait to start. Those that run are the pool's. */
+  get queueSize(): number {
+    return this.#dispatcher.length;
+  }
+
+  /** Milliseconds for which the longest waiting task has waited; 0 if none waits. */
+  get oldestMs(): number {
+    return this.#dispatcher.oldestMs;
+  }
+
+  /** The number of tasks in each state. */
+  stats(): ThrottleStats {
+    return this.#dispatcher.stats();
+  }
+
+  /** Resolves when no task waits or runs. */
+  drain(): Promise<void> {
+    return this.#dispatcher.drain();
+  }
+
+  /** Refuses tasks from now on, and closes the pool when those that came before have ended. */
+  async close(options?: CloseOptions): Promise<void> {
+    await close(this.#dispatcher, options);
+    const { pool } = this;
+    await ('close' in pool && typeof pool.close === 'function' ? pool.close() : pool.destroy());
+    this.#events.emit('close');
+  }
+
+  /**
+   * A task still waiting when the pool ends would start the pool's threads again. Pools emit no
+   * event then, so their methods are wrapped.
+   */
+  #endWithPool(): void {
+    const pool: Partial<Record<'close' | 'destroy', (...options: unknown[]) => Promise<void>>> =
+      this.pool;
+    for (const name of ['close', 'destroy'] as const) {
+      const end = pool[name];
+      if (typeof end !== 'function') continue;
+      pool[name] = (...options) => {
+        const ended = end.apply(pool, options);
+        this.#dispatcher.endAll('the pool is closed', 'aborted');
+        return ended;
+      };
+    }
+  }
+}
+
+function signalOf(options: unknown): Signal | undefined {
+  const { signal } = checkObject('options', options as TaskOptions);
+  if (signal === undefined || signal === null) return undefined;
+  if (typeof signal === 'object') return signal;
+  throw new TypeError(`signal must be an AbortSignal or an EventEmitter, got ${shown(signal)}`);
+}
+
+function isLimiter(value: object): value is TaskLimiter {
+  return 'tryConsume' in value;
+}
+
+/** The pool that `throttle` returns, from its arguments. */
+export function throttledPool<Pool extends WorkerPool, Task, Result, Options>(
+  kind: string,
+  pool: Pool,
+  limiter: TaskLimiter | PoolOptions<Task>,
+  options: ThrottleOptions<Task> = {},
+): ThrottledPool<Pool, Task, Result, Options> {
+  if (typeof pool?.run !== 'function' || typeof pool.destroy !== 'function') {
+    throw new TypeError(`pool must be a ${kind}, got ${shown(pool)}`);
+  }
+  if (typeof limiter === 'object' && limiter !== null && !isLimiter(limiter)) {
+    return new ThrottledPool(pool, { ...options, ...limiter });
+  }
+  const given = { ...checkObject('options', options), limiter: limiter as TaskLimiter };
+  return new ThrottledPool(pool, given);
+}

@@ -1,0 +1,22 @@
+import { RateLimitError } from '../errors.ts';
+import type { Outcome } from './stats.ts';
+
+/** The error of a call that a close keeps from starting. */
+export function throttleClosed(): RateLimitError {
+  return new RateLimitError('ERR_THROTTLE_CLOSED', 'closed before the call could start');
+}
+
+export function tooMany(maxQueue: number): RateLimitError {
+  return new RateLimitError('ERR_QUEUE_FULL', `the queue is full: maxQueue is ${maxQueue}`);
+}
+
+const OUTCOMES: Partial<Record<RateLimitError['code'], Outcome>> = {
+  ERR_QUEUE_FULL: 'refused',
+  ERR_THROTTLE_CLOSED: 'refused',
+  ERR_RATE_LIMIT_TIMEOUT: 'timedOut',
+};
+
+/** What becomes of a call that cannot start, by the error. */
+export function outcomeOf(error: unknown): Outcome {
+  return (error instanceof RateLimitError && OUTCOMES[error.code]) || 'failed';
+}

@@ -1,0 +1,37 @@
+import { shown } from '../options.ts';
+import { onAbort } from '../time/on-abort.ts';
+
+/** The parts of an AbortSignal used here, as other libraries may declare it. */
+interface Target {
+  readonly aborted?: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: 'abort', listener: () => void, options?: { once: boolean }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+interface Emitter {
+  once(type: 'abort', listener: () => void): unknown;
+  off(type: 'abort', listener: () => void): unknown;
+}
+
+/** An AbortSignal, or an EventEmitter, which pools accept as well. */
+export type Signal = Target | Emitter;
+
+/** Returns `[reason]` if the signal has aborted. */
+export function abortOf(signal: Signal): readonly [unknown] | undefined {
+  return 'aborted' in signal && signal.aborted ? [signal.reason] : undefined;
+}
+
+/** Calls `listener` when the signal aborts. The returned function removes the listener. */
+export function onEitherAbort(signal: Signal, listener: (reason: unknown) => void): () => void {
+  if ('addEventListener' in signal) return onAbort(signal, listener);
+  const aborted = () => listener(undefined);
+  signal.once('abort', aborted);
+  return () => signal.off('abort', aborted);
+}
+
+/** Returns an AbortSignal, or undefined; otherwise throws. */
+export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined || typeof signal?.throwIfAborted === 'function') return signal;
+  throw new TypeError(`signal must be an AbortSignal, got ${shown(signal)}`);
+}

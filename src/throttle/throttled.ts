@@ -1,0 +1,149 @@
+import { checkOptions, type Known } from '../known-options.ts';
+import { shown } from '../options.ts';
+import type { Work } from './call.ts';
+import { Dispatcher } from './dispatcher.ts';
+import {
+  type BoundOptions,
+  checkBounds,
+  checkCalls,
+  type PerCall,
+  QUEUE_OPTIONS,
+  type QueueOptions,
+} from './options.ts';
+import { throttleClosed } from './refusals.ts';
+import { checkSignal } from './signals.ts';
+import type { ThrottleStats } from './stats.ts';
+
+/** Options of {@link throttled}. At least one of `limiter` and `semaphore` is required. */
+export interface ThrottledOptions<Args extends readonly unknown[] = readonly unknown[]>
+  extends QueueOptions<Args>,
+    BoundOptions {
+  /**
+   * Aborts calls that wait; they reject with the signal's reason and take nothing. Later calls
+   * reject as well. A function of the arguments gives each call a signal of its own.
+   */
+  readonly signal?: PerCall<Args, AbortSignal | undefined>;
+}
+
+/** Options of `close`. */
+export interface CloseOptions {
+  /**
+   * What happens to calls that wait: `'finish'`, the default, lets them start as usual; `'reject'`
+   * rejects them with `ERR_THROTTLE_CLOSED`.
+   */
+  readonly waiting?: 'finish' | 'reject';
+}
+
+/** A function whose calls start as its limits allow. Created by {@link throttled}. */
+export interface Throttled<This, Args extends readonly unknown[], Result> {
+  /**
+   * Calls the function, at once if nothing is in the way, or when it is this call's turn. Resolves
+   * with the result, or rejects with what the function throws.
+   *
+   * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` calls wait;
+   * `ERR_RATE_LIMIT_TIMEOUT` if the call cannot start within `timeoutMs`; `ERR_THROTTLE_CLOSED`
+   * after a close; `ERR_EXCEEDS_BURST` if the limiter can never grant a token;
+   * `ERR_PERMIT_EXPIRED` if the function took longer than the semaphore's `holdMs`. A call that does
+   * not start takes neither a token nor a permit.
+   */
+  (this: This, ...args: Args): Promise<Awaited<Result>>;
+  /** The calls that wait to start. */
+  readonly queueSize: number;
+  /** Milliseconds for which the longest waiting call has waited; 0 if none waits. */
+  readonly oldestMs: number;
+  /** The number of calls in each state. */
+  stats(): ThrottleStats;
+  /** Resolves when no call waits or runs. */
+  drain(): Promise<void>;
+  /** Refuses calls from now on. Resolves when those that came before have ended. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+const OPTIONS: Known<ThrottledOptions> = { ...QUEUE_OPTIONS, signal: true };
+const CLOSE: Known<CloseOptions> = { waiting: true };
+
+/** A call of a throttled function. */
+interface Invocation<This, Args> {
+  readonly self: This;
+  readonly args: Args;
+}
+
+/** Closes a dispatcher as the options say. */
+export function close(
+  dispatcher: Pick<Dispatcher<unknown>, 'close' | 'endAll' | 'drain'>,
+  options: CloseOptions = {},
+): Promise<void> {
+  const { waiting = 'finish' } = checkOptions(options, CLOSE);
+  if (waiting !== 'finish' && waiting !== 'reject') {
+    throw new TypeError(`waiting must be 'finish' or 'reject', got ${shown(waiting)}`);
+  }
+  dispatcher.close();
+  if (waiting === 'reject') dispatcher.endAll(throttleClosed(), 'refused');
+  return dispatcher.drain();
+}
+
+/**
+ * Wraps a function so that its calls start at the rate of a limiter, and as many at once as a
+ * semaphore has permits. Calls that cannot start wait in a queue. The function may be synchronous or
+ * asynchronous; `this` and the arguments pass through.
+ *
+ * A call first takes a permit, then a token, so a call that waits, fails or is refused loses
+ * nothing. Calls with the same priority and key start in the order in which they were made.
+ *
+ * The limits hold for all threads that share the limiter and the semaphore; the queue is this
+ * function's own.
+ *
+ * @example
+ * ```ts
+ * import { throttled } from 'zerotime/throttle';
+ *
+ * const limiter = TokenBucket.create({ rate: 100, burst: 10 });
+ * const fetchJson = throttled(
+ *   async (path: string, tenant: string) => (await fetch(new URL(path, url))).json(),
+ *   { limiter, maxQueue: 1000, timeoutMs: 5000, key: (_path, tenant) => tenant },
+ * );
+ * const orders = await fetchJson('/orders', 'ann');
+ * ```
+ * @throws TypeError, RangeError for an invalid argument, naming it.
+ */
+export function throttled<This, Args extends readonly unknown[], Result>(
+  fn: (this: This, ...args: Args) => Result,
+  options: ThrottledOptions<Args>,
+): Throttled<This, Args, Result> {
+  if (typeof fn !== 'function') throw new TypeError(`fn must be a function, got ${shown(fn)}`);
+  checkOptions<ThrottledOptions<Args>>(options, OPTIONS);
+  const bounds = checkBounds(options);
+  const { priorityOf, keyOf, onDelay } = checkCalls(options);
+  const signalOf = checkSignals(options.signal);
+  const work: Work<Invocation<This, Args>> = {
+    start: (call) => Reflect.apply(fn, call.self, call.args),
+    ...(onDelay && { onDelay: ({ args }) => onDelay(...args) }),
+  };
+  const dispatcher = new Dispatcher(work, bounds);
+
+  function throttledFn(this: This, ...args: Args): Promise<unknown> {
+    try {
+      const call = { self: this, args };
+      return dispatcher.submit(call, priorityOf(...args), keyOf(...args), signalOf(...args));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+  const members = {
+    name: { value: fn.name },
+    queueSize: { get: () => dispatcher.length },
+    oldestMs: { get: () => dispatcher.oldestMs },
+    stats: { value: () => dispatcher.stats() },
+    drain: { value: () => dispatcher.drain() },
+    close: { value: async (closing?: CloseOptions) => close(dispatcher, closing) },
+  };
+  return Object.defineProperties(throttledFn, members) as Throttled<This, Args, Result>;
+}
+
+function checkSignals<Args extends readonly unknown[]>(
+  signal: ThrottledOptions<Args>['signal'],
+): (...args: Args) => AbortSignal | undefined {
+  if (typeof signal === 'function') return (...args) => checkSignal(signal(...args));
+  checkSignal(signal);
+  return () => signal;
+}

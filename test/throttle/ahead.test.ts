@@ -1,0 +1,105 @@
+import { expect, it } from 'vitest';
+import { checkGuarantee } from '../../src/cli/load/guarantee.ts';
+import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { throttled } from '../../src/throttle.ts';
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
+}
+
+function scene(permits: number, burst = 1) {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 10_000, burst, clock });
+  return { clock, limiter, semaphore: Semaphore.create({ permits, maxPermits: 100, clock }) };
+}
+
+it('loses no token to looks that are 5 ms late, though there are fewer permits than tokens', async () => {
+  const { clock, limiter, semaphore } = scene(2);
+  let started = 0;
+  const call = throttled(() => void started++, { limiter, semaphore });
+  const calls = Array.from({ length: 300 }, () => call());
+  await settled();
+  for (let late = 1; late <= 5; late++) {
+    clock.advance(5);
+    for (let turn = 0; turn < 30; turn++) await settled();
+    expect(started).toBe(1 + 50 * late);
+  }
+  clock.advance(10);
+  await Promise.all(calls);
+});
+
+it('grants at most burst + rate x t, by the instants at which tokens are due', async () => {
+  const { clock, limiter } = scene(1, 7);
+  const grants: number[] = [];
+  const { reserve } = limiter;
+  limiter.reserve = (...args) => {
+    const reservation = reserve.apply(limiter, args);
+    if (reservation !== undefined) grants.push(reservation.atUs);
+    return reservation;
+  };
+  const tryConsume = limiter.tryConsume.bind(limiter);
+  limiter.tryConsume = (n) => {
+    const isTaken = tryConsume(n);
+    if (isTaken) grants.push(clock.now());
+    return isTaken;
+  };
+  const starts: number[] = [];
+  const call = throttled(() => void starts.push(clock.now()), { limiter });
+  const calls = Array.from({ length: 400 }, () => call());
+  for (let late = 0; late < 30; late++) {
+    clock.advance(0.3 + (late % 5));
+    await settled();
+  }
+  await Promise.all(calls);
+  const instants = Float64Array.from(grants).sort();
+  expect(instants).toHaveLength(400);
+  expect(checkGuarantee(instants, 10_000, 7).held).toBe(true);
+  expect(checkGuarantee(instants, 10_000, 6.5).held).toBe(false);
+  for (const [i, startUs] of starts.entries()) {
+    expect(startUs).toBeGreaterThanOrEqual(instants[i] as number);
+  }
+});
+
+it('returns tokens promised ahead when no permit comes for them', async () => {
+  const { clock, limiter, semaphore } = scene(2);
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const call = throttled(() => gate, { limiter, semaphore });
+  const calls = Array.from({ length: 10 }, () => call());
+  await settled();
+  expect(limiter.balance()).toBe(-9);
+  clock.advance(0.1);
+  await settled();
+  clock.advance(0.4);
+  await settled();
+  expect(call.stats()).toMatchObject({ running: 2, waiting: 8 });
+  clock.advance(20);
+  await settled();
+  expect(limiter.balance()).toBe(1);
+  open();
+  await settled();
+  expect(call.stats()).toMatchObject({ completed: 3, waiting: 7 }); // one token, not eight late ones
+  while (call.queueSize > 0) {
+    await settled();
+    clock.advance(0.1);
+  }
+  await Promise.all(calls);
+  expect(semaphore.inUse()).toBe(0);
+});
+
+it('holds few permits of a shared semaphore for calls that wait for tokens', async () => {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const semaphore = Semaphore.create({ permits: 50, clock });
+  const call = throttled((n: number) => n, { limiter, semaphore });
+  const calls = Array.from({ length: 40 }, (_, n) => call(n));
+  await settled();
+  expect(semaphore.inUse()).toBeLessThanOrEqual(6);
+  while (call.queueSize > 0) {
+    clock.advance(1);
+    await settled();
+  }
+  expect(await Promise.all(calls)).toHaveLength(40);
+});

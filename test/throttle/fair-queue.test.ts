@@ -1,0 +1,151 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { FairQueue, type Queued } from '../../src/throttle/fair-queue.ts';
+import type { Flow, Key } from '../../src/throttle/level.ts';
+
+class Item implements Queued<Item> {
+  readonly key: Key;
+  readonly priority: number;
+  readonly sinceUs: number;
+  flow: Flow<Item> | undefined;
+  ahead: Item | undefined;
+  behind: Item | undefined;
+
+  constructor(key: Key, priority = 0, sinceUs = 0) {
+    this.key = key;
+    this.priority = priority;
+    this.sinceUs = sinceUs;
+  }
+}
+
+function queueOf(weights: Record<string, number> = {}): FairQueue<Item> {
+  return new FairQueue((key) => weights[String(key)] ?? 1);
+}
+
+function add(queue: FairQueue<Item>, key: Key, { times = 1, priority = 0, sinceUs = 0 } = {}) {
+  return Array.from({ length: times }, () => {
+    const item = new Item(key, priority, sinceUs);
+    queue.add(item, priority, key);
+    return item;
+  });
+}
+
+function take(queue: FairQueue<Item>, times: number): Item[] {
+  return Array.from({ length: times }, () => queue.take() as Item);
+}
+
+const keysOf = (items: Item[]) => items.map(({ key }) => key).join('');
+
+function count(items: Item[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { key } of items) counts[String(key)] = (counts[String(key)] ?? 0) + 1;
+  return counts;
+}
+
+it('lets keys take turns, however many calls each has', () => {
+  const queue = queueOf();
+  add(queue, 'a', { times: 6 });
+  add(queue, 'b', { times: 2 });
+  add(queue, 'c', { times: 1 });
+  expect(keysOf(take(queue, 9))).toBe('abcabaaaa');
+  expect(queue.take()).toBeUndefined();
+});
+
+it('shares starts by weight at every moment, not only on average', () => {
+  const queue = queueOf({ b: 2, c: 4 });
+  for (const key of ['a', 'b', 'c']) add(queue, key, { times: 1000 });
+  for (let round = 0; round < 100; round++) {
+    expect(count(take(queue, 7))).toEqual({ a: 1, b: 2, c: 4 });
+  }
+});
+
+it('keeps the order of calls within one key and one priority', () => {
+  const arrivals = fc.array(
+    fc.record({ key: fc.integer({ max: 3, min: 0 }), priority: fc.integer({ min: 0, max: 2 }) }),
+    { maxLength: 60 },
+  );
+  const leaving = fc.array(fc.nat(59), { maxLength: 20 });
+  fc.assert(
+    fc.property(arrivals, leaving, fc.nat(30), (calls, leavers, early) => {
+      const queue = queueOf({ 1: 3, 2: 0.5 });
+      const items = calls.map(({ key, priority }, sinceUs) => {
+        const item = new Item(key, priority, sinceUs);
+        queue.add(item, priority, key);
+        return item;
+      });
+      const started = take(queue, Math.min(early, items.length));
+      const gone = new Set(started);
+      for (const at of leavers) {
+        const item = items[at];
+        if (item === undefined) continue;
+        expect(queue.remove(item)).toBe(!gone.has(item));
+        gone.add(item);
+      }
+      const oldest = items.find((item) => !gone.has(item));
+      expect(queue.oldestUs).toBe(oldest?.sinceUs);
+      expect(queue.length).toBe(items.length - gone.size);
+      started.push(...take(queue, queue.length));
+      expect(new Set([...started, ...gone]).size).toBe(items.length);
+      for (const [i, item] of started.entries()) {
+        for (const later of started.slice(i + 1)) {
+          if (later.key === item.key && later.priority === item.priority) {
+            expect(later.sinceUs).toBeGreaterThan(item.sinceUs);
+          }
+        }
+      }
+    }),
+  );
+});
+
+it('starts higher priorities first, and gives every eighth start to one that waits', () => {
+  const queue = queueOf();
+  add(queue, 'l', { times: 5, priority: -1 });
+  add(queue, 'h', { times: 20, priority: 7 });
+  expect(keysOf(take(queue, 25))).toBe('hhhhhhhlhhhhhhhlhhhhhhlll');
+});
+
+it('serves each of m priorities in any 8 (m - 1) starts while it has calls', () => {
+  const steps = fc.array(fc.nat(5), { minLength: 50, maxLength: 200 });
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 6 }), steps, (priorities, arrivals) => {
+      const queue = queueOf();
+      const waiting = Array.from({ length: priorities }, () => 0);
+      const unserved = Array.from({ length: priorities }, () => 0);
+      for (const arrival of arrivals) {
+        const priority = arrival % priorities;
+        add(queue, 'x', { priority, times: 2 });
+        waiting[priority] = (waiting[priority] ?? 0) + 2;
+        const [{ priority: served }] = take(queue, 1) as [Item];
+        waiting[served] = (waiting[served] ?? 0) - 1;
+        for (const [level, since] of unserved.entries()) {
+          unserved[level] = level === served || waiting[level] === 0 ? 0 : since + 1;
+          expect(unserved[level]).toBeLessThan(8 * (priorities - 1));
+        }
+      }
+    }),
+  );
+});
+
+it('gains nothing for a key that comes back after each start', () => {
+  const queue = queueOf({ b: 2 });
+  add(queue, 'a');
+  add(queue, 'b', { times: 300 });
+  const started: Item[] = [];
+  for (let start = 0; start < 150; start++) {
+    const [item] = take(queue, 1) as [Item];
+    started.push(item);
+    if (item.key === 'a') add(queue, 'a');
+  }
+  expect(count(started)).toEqual({ a: 50, b: 100 });
+});
+
+it('keeps turns fair while thousands of keys come and go', () => {
+  const queue = queueOf();
+  add(queue, 'flood', { times: 100_000 });
+  for (let key = 0; key < 20_000; key++) {
+    add(queue, key);
+    take(queue, 2);
+  }
+  expect(queue.length).toBe(80_000);
+  expect(count(take(queue, 10))).toEqual({ flood: 10 });
+});
