@@ -1,7 +1,7 @@
 import type { Permit } from '../limiters/permit.ts';
 import type { Clock } from '../time/clock.ts';
 
-/** What {@link Slots} needs of a semaphore. */
+/** What throttling needs of a semaphore. Every `Semaphore` has it. */
 export interface PermitSource {
   /** The clock of `holdMs`. */
   readonly clock: Clock;
