@@ -1,10 +1,18 @@
 import { exchange64, load64, peek64 } from './accesses';
 import { DAMAGED, KEYED_SLOT_mark, LATER, NEVER, NO_PLACE } from './constants';
 import { BEATEN, commit, held, leave, NO_ROOM, SENSELESS, take, taken } from './keyed-claim';
-import { isInForce, isUnlimited, learnAll, leastBurst } from './keyed-composite-limits';
+import { isInForce, isNothing, learnAll, leastBurst } from './keyed-composite-limits';
 import { areSlots, slotAt, spare, swapSpare } from './keyed-composite-slot';
-import { copy, exceeds, FIRST_SIGHT, isFree, sign, survey } from './keyed-composite-survey';
-import { liveAfter, slotOf } from './keyed-composite-word';
+import {
+  copy,
+  exceeds,
+  FIRST_SIGHT,
+  isFree,
+  reportSurvey,
+  sign,
+  survey,
+} from './keyed-composite-survey';
+import { liveAfter, slotOf } from './keyed-composite-state';
 import { instantUs, nowTicks, setInstant } from './keyed-state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE } from './keyed-table';
 import { leaveCost, leaveWord, loseRace } from './results';
@@ -58,7 +66,7 @@ export function relearn(): bool {
 /** Ticks to wait, LATER, NEVER, NO_PLACE or DAMAGED, for the aim. `only`: a state or ANY. */
 export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
   forgetCharge();
-  if (n == 0 || isUnlimited) return 0;
+  if (isNothing(n)) return 0;
   while (true) {
     if (!mayExceed && n > leastBurst && exceeds(n)) return NEVER;
     const entry = find();
@@ -100,6 +108,7 @@ function charge(entry: usize, only: i64): f64 {
     const slot = slotOf(entry, state);
     if (!areSlots(slot)) return DAMAGED;
     const wait = survey(slotAt(slot));
+    reportSurvey(wait);
     if (!isInForce()) return AGAIN;
     if (wait < 0 || isFree || (only != ANY && state != only)) {
       const again = load64(entry + STATE);
@@ -130,6 +139,7 @@ function insert(): f64 {
   const entry = taken;
   const slot = slotOf(entry, held);
   const wait = survey(FIRST_SIGHT);
+  reportSurvey(wait);
   const isStale = !isInForce();
   if (wait < 0 || isFree || isStale || !areSlots(slot)) {
     leave(entry);

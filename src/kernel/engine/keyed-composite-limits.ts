@@ -60,6 +60,11 @@ function areSound(): bool {
   return true;
 }
 
+/** Whether taking so many tokens changes nothing. */
+export function isNothing(tokens: f64): bool {
+  return tokens == 0 || isUnlimited;
+}
+
 /** Whether the record that this call knows is still live. */
 export function isInForce(): bool {
   return load32(cell + KEYED_live) == known;

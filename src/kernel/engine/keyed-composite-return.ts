@@ -3,10 +3,10 @@ import { joined, ticksDown } from './arithmetic';
 import { DAMAGED, KEYED_SLOT_live, KEYED_SLOT_mark, MAX_SPAN_TICKS } from './constants';
 import { begin, end, failed } from './keyed-composite';
 import { isShared, relearn } from './keyed-composite-charge';
-import { capOf, count, isInForce, isUnlimited, priceOf, useLimit } from './keyed-composite-limits';
+import { capOf, count, isInForce, isNothing, priceOf, useLimit } from './keyed-composite-limits';
 import { areSlots, slotAt, spare, spareAt, swapSpare, zeroTimeAt } from './keyed-composite-slot';
 import { firstTick, openSlot, sign, zeroTimeIn } from './keyed-composite-survey';
-import { liveAfter, slotOf } from './keyed-composite-word';
+import { liveAfter, slotOf } from './keyed-composite-state';
 import { known } from './keyed-limits';
 import { find, identityOf, isLive, isOwned, NONE, STATE } from './keyed-table';
 import { costOf } from './limit';
@@ -82,7 +82,7 @@ export function cancel(
   const before = joined(beforeLow, beforeHigh);
   const isCancelled =
     entry == 0
-      ? tokens == 0 || isUnlimited
+      ? isNothing(tokens)
       : limits == known &&
         withdrawFrom((entry as usize) << 3, joined(version, high), mark, before, tokens);
   end(0);

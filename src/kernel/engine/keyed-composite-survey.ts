@@ -28,6 +28,8 @@ let way: i32 = TAKE;
 let tokens: f64 = 0;
 let maxWait: f64 = 0;
 let until: i64 = 0;
+/** The instant of a call that reports the state of every limit; otherwise NaN. */
+let reportUs: f64 = NaN;
 
 // What the last survey found.
 /** Whether it takes nothing from any limit. */
@@ -44,6 +46,13 @@ export function aim(what: i32, n: f64, longest: f64, end: i64): void {
   tokens = n;
   maxWait = longest;
   until = end;
+  reportUs = NaN;
+}
+
+/** Lets the next surveys that take tokens report what they leave. */
+export function aimToReport(nowUs: f64, n: f64): void {
+  aim(TAKE, n, 0, 0);
+  reportUs = nowUs;
 }
 
 /**
@@ -139,12 +148,15 @@ export function copyNobody(isFull: bool): void {
   }
 }
 
-/** After a survey that refuses: the spare slot holds what it found. */
-export function withdraw(): void {
-  for (let i = 0; i < count; i++) {
+/** Reports what a survey leaves, if the call wants that. After a refusal that is what it found. */
+export function reportSurvey(wait: f64): void {
+  // NaN differs from itself.
+  if (reportUs != reportUs) return;
+  for (let i = 0; wait < 0 && i < count; i++) {
     const at = zeroTimeAt(spareAt, i);
     writeI64(at, readI64(at) - ticksUp(tokens, priceOf(i)));
   }
+  reportAll(reportUs, tokens, wait == 0);
 }
 
 /** Reports the state of every limit in the spare slot after a decision about `n` tokens. */

@@ -20,16 +20,16 @@ import {
   look,
   seenState,
 } from './keyed-composite-charge';
-import { count, isUnlimited, leastBurst, useLimit } from './keyed-composite-limits';
+import { count, isNothing, isUnlimited, leastBurst, useLimit } from './keyed-composite-limits';
 import {
   aim,
+  aimToReport,
   BLOCK,
   CHARGE,
   dueTick,
   heldUnder,
   reportAll,
   TAKE,
-  withdraw,
 } from './keyed-composite-survey';
 import { known } from './keyed-limits';
 import { instantUs, nowTicks } from './keyed-state';
@@ -75,19 +75,16 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
 /** Like `acquire` without a wait; reports the state of every limit. */
 export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
-  aim(TAKE, tokens, 0, 0);
+  aimToReport(nowUs, tokens);
   let wait = chargeKey(tokens, false, ANY);
-  const isFree = wait == 0 && (tokens == 0 || isUnlimited);
-  if (isFree || wait == NEVER) {
-    if (lookAnyway() == DAMAGED) return end(DAMAGED);
-  } else if (wait == NO_PLACE) {
+  if (wait == NO_PLACE) {
     wait = withoutPlace();
-    if (whenFull != WHEN_FULL_share) lookWithoutPlace();
-    else if (wait == LATER) withdraw();
-  } else if (wait == LATER) {
-    withdraw();
-  }
-  if (wait != DAMAGED) reportAll(nowUs, tokens, wait == 0);
+    if (whenFull == WHEN_FULL_share) return end(wait);
+    lookWithoutPlace();
+  } else if (wait == NEVER || isNothing(tokens)) {
+    if (lookAnyway() == DAMAGED) return end(DAMAGED);
+  } else return end(wait);
+  reportAll(nowUs, tokens, wait == 0);
   return end(wait);
 }
 

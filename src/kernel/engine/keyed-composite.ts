@@ -19,7 +19,7 @@ import { ANY, chargeShared, look, lookAtShared, openCharges } from './keyed-comp
 import { count, learnAll, openAllLimits, useLimit } from './keyed-composite-limits';
 import { openSlots, restSpare, takeSpare } from './keyed-composite-slot';
 import { copyNobody, heldUnder } from './keyed-composite-survey';
-import { openWords } from './keyed-composite-word';
+import { openStates } from './keyed-composite-state';
 import { learnLimit, openLimits, originTicks } from './keyed-limits';
 import { nowTicks, setInstant } from './keyed-state';
 import { countAbove, endOfTable, forgetProbes, openTable, probes, seek } from './keyed-table';
@@ -50,7 +50,7 @@ export function open(
   openTable(cell, entries);
   openCharges(endOfTable());
   openSlots(rack, slots, total, limits);
-  openWords(total);
+  openStates(total);
   openClaims(cell, patience);
   openLimits(cell, records, limits);
   openAllLimits(cell, limits);
