@@ -87,6 +87,25 @@ export class KeySeveral<Key> {
     return n > 0 && waitUs > maxWaitUs ? undefined : this.#move(key, nowUs, n);
   }
 
+  /** `acquire` by a call that began under these limits, and ends under those in force. */
+  acquireUnder(
+    limits: readonly TierLimit[],
+    key: Key,
+    nowUs: number,
+    n: number,
+    maxWaitUs: number,
+  ): Taken<Key> | undefined {
+    const inForce = this.#limits;
+    this.#limits = limits;
+    this.#changes--;
+    try {
+      return this.acquire(key, nowUs, n, maxWaitUs);
+    } finally {
+      this.#limits = inForce;
+      this.#changes++;
+    }
+  }
+
   charge(key: Key, nowUs: number, n: number): Taken<Key> {
     return this.#move(key, nowUs, n);
   }
