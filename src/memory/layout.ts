@@ -76,7 +76,7 @@
  * after the records a rack and slots: one for each entry, and one for each place of the rack. With S
  * the bits of the last slot's number:
  *
- *     rack       │ free slot + 1, or 0: i32 │                         64 places
+ *     rack       │ free slot + 1, or 0: i32 │                        256 places
  *     slot       │ mark i64 │ live i64 │ a zero-time for each limit ...
  *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
  *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
@@ -325,9 +325,12 @@ export function keyedSlotBytes(limits: number): number {
   return KEYED_SLOT.zeroTimes + limits * 8;
 }
 
-/** The slots of a table whose keys have several limits. */
+/** The places of its rack, where slots lie that no entry needs. */
+export const RACK_PLACES = 256;
+
+/** The number of its slots: one for each entry, the shared one, and each place of the rack. */
 export function keyedSlotCount(entries: number): number {
-  return entries + 1 + SLOT_COUNT;
+  return entries + 1 + RACK_PLACES;
 }
 
 /** Byte offset of the rack in the cell of such a table. */
@@ -337,7 +340,7 @@ export function keyedRackAt(entries: number, limits: number): number {
 
 /** Byte offset of its slots. */
 export function keyedSlotsAt(entries: number, limits: number): number {
-  return keyedRackAt(entries, limits) + wholeLines(SLOT_COUNT * 4);
+  return keyedRackAt(entries, limits) + wholeLines(RACK_PLACES * 4);
 }
 
 /** Size of its cell without counters. */

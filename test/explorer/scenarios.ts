@@ -242,7 +242,6 @@ function keyedComposites(): Shared[] {
   };
   const take1: Operation = ['take', 1, 2];
   const take2: Operation = ['take', 2, 2];
-  const takes = { take: take1, "another's take": take2 } satisfies Named;
   const changes = ['double', 'other'];
   // A call that overlaps a change may be under the limits before it.
   const instead = {
@@ -270,12 +269,21 @@ function keyedComposites(): Shared[] {
       setup: 'refuse 1 3 2',
       threads: [[['take', 3, 2]], [take1, ['refund', 1, 2]]],
     },
-    ...Object.entries(takes).map(([name, operation]) => ({
+    {
       ...base,
-      name: `charge a key, and reclaim it for ${name}`,
-      setup: 'refuse 1 3 2!',
-      threads: [[['charge', 3, 2]], [operation]] satisfies Operation[][],
-    })),
+      name: 'charge a key, and reclaim it',
+      setup: 'refuse 1 3 2',
+      threads: [[['charge', 3, 2]], [take1]],
+    },
+    {
+      ...base,
+      name: 'insert one key, twice on two threads',
+      setup: 'refuse 1',
+      threads: [
+        [take1, ['cancel', 1]],
+        [take1, ['refund', 1, 1]],
+      ],
+    },
     ...['share', 'refuse'].map((whenFull) => ({
       ...base,
       name: `insert two keys into the last place, ${whenFull}`,

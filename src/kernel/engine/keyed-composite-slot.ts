@@ -1,11 +1,5 @@
 import { exchange32, load32, store32 } from './accesses';
-import {
-  KEPT_SLOTS,
-  KEYED_SLOT_zeroTimes,
-  SLOT_ATTEMPTS,
-  SLOT_COUNT,
-  SLOT_MASK,
-} from './constants';
+import { KEPT_PLACES, KEYED_SLOT_zeroTimes, RACK_PLACES, SLOT_ATTEMPTS } from './constants';
 
 // The slots of a table. An entry's state names the slot with the zero-times of its key. A call writes
 // those that follow into a spare slot, and then exchanges the state.
@@ -58,8 +52,8 @@ function hold(slot: i32): void {
 export function takeSpare(): bool {
   if (place != NOWHERE) return true;
   for (let attempt = 0; attempt < SLOT_ATTEMPTS; attempt++) {
-    for (let step = 0; step < SLOT_COUNT; step++) {
-      const from = (next + step) & SLOT_MASK;
+    for (let step = 0; step < RACK_PLACES; step++) {
+      const from = (next + step) & (RACK_PLACES - 1);
       const at = rackAt + (from << 2);
       // A place holds the number of a slot plus 1, or 0 while a thread has its slot.
       const held = load32(at);
@@ -80,7 +74,7 @@ export function swapSpare(slot: i32): void {
 
 /** At the end of a call. Only a slot from a low place is kept, so idle threads hold few of them. */
 export function restSpare(): void {
-  if (place < KEPT_SLOTS) return;
+  if (place < KEPT_PLACES) return;
   store32(rackAt + (place << 2), spare + 1);
   place = NOWHERE;
 }

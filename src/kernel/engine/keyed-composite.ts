@@ -9,7 +9,7 @@ import {
   LATER,
   MAX_SPAN_TICKS,
   NO_PLACE,
-  SLOT_COUNT,
+  RACK_PLACES,
   WHEN_FULL_admit,
   WHEN_FULL_share,
 } from './constants';
@@ -46,7 +46,7 @@ export function open(
 ): bool {
   table = cell;
   whenFull = full;
-  const total = entries + 1 + SLOT_COUNT;
+  const total = entries + 1 + RACK_PLACES;
   openTable(cell, entries);
   openCharges(endOfTable());
   openSlots(rack, slots, total, limits);

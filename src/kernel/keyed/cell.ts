@@ -16,9 +16,9 @@ import {
   keyedSlotsAt,
   MAX_KEYED_LIMITS,
   MAX_LIMITS,
+  RACK_PLACES,
   REGION_HEADER_BYTES,
   SEED_BYTES,
-  SLOT_COUNT,
   STRIPE_BYTES,
   STRIPE_COUNT,
 } from '../../memory/layout.ts';
@@ -133,7 +133,7 @@ export function createKeyedCell(table: NewTable): CellPlace {
 /** Fills the rack, and the bucket that keys without a place share, in a cleared cell. */
 function laySlots({ region, offset }: CellPlace, entries: number, limits: number): void {
   const rack = (offset + keyedRackAt(entries, limits)) >> 2;
-  for (let i = 0; i < SLOT_COUNT; i++) region.i32[rack + i] = entries + 1 + i + 1;
+  for (let i = 0; i < RACK_PLACES; i++) region.i32[rack + i] = entries + 1 + i + 1;
   const shared = offset + keyedSlotsAt(entries, limits) + entries * keyedSlotBytes(limits);
   const zeroTimes = (shared + KEYED_SLOT.zeroTimes) >> 3;
   // Long ago, so that it is full.

@@ -1,10 +1,17 @@
-import { HandleError } from '../../errors.ts';
+import { HandleError, RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { COUNTER, keyedRackAt, keyedSlotsAt } from '../../memory/layout.ts';
+import { COUNTER, keyedRackAt, keyedSlotsAt, RACK_PLACES } from '../../memory/layout.ts';
 import { NOTES, notes } from '../bucket/composite-engine.ts';
-import { fail, readReceipt } from '../bucket/host.ts';
-import { DAMAGED, NEVER, type Outcome, type Receipt, type WordReceipt } from '../bucket/kernel.ts';
+import { readReceipt } from '../bucket/host.ts';
+import {
+  CROWDED,
+  DAMAGED,
+  NEVER,
+  type Outcome,
+  type Receipt,
+  type WordReceipt,
+} from '../bucket/kernel.ts';
 import type { Place } from '../bucket/position.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { composites as build } from '../build/modules.ts';
@@ -229,6 +236,11 @@ export class HostedKeyedComposite implements KeyedKernel {
 }
 
 function failed(failure: number): never {
-  if (failure !== DAMAGED) fail(failure);
+  if (failure === CROWDED) {
+    throw new RateLimitError(
+      'ERR_BUCKET_BUSY',
+      `all ${RACK_PLACES} spare slots are held, by calls under way or by terminated threads`,
+    );
+  }
   throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table make no sense');
 }
