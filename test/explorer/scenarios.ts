@@ -277,12 +277,9 @@ function keyedComposites(): Shared[] {
     },
     {
       ...base,
-      name: 'insert one key, twice on two threads',
+      name: 'insert one key and cancel, beside insert it',
       setup: 'refuse 1',
-      threads: [
-        [take1, ['cancel', 1]],
-        [take1, ['refund', 1, 1]],
-      ],
+      threads: [[take1, ['cancel', 1]], [take1]],
     },
     ...['share', 'refuse'].map((whenFull) => ({
       ...base,
