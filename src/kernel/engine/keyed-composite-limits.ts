@@ -32,17 +32,15 @@ export function openAllLimits(table: usize, limits: i32): void {
 
 /** Finds the record that is live; false if its numbers are invalid. */
 export function learnAll(): bool {
-  while (true) {
-    const isSound = learnLimit();
-    if (isSound && known == checked) return true;
+  while (learnLimit()) {
+    if (known == checked) return true;
     limitsAt = recordOf(known) + KEYED_RECORD_limits;
-    if (isSound && areSound()) {
-      if (!isInForce()) continue;
-      checked = known;
-      return true;
-    }
-    if (isInForce()) return false;
+    const sound = areSound();
+    if (!isInForce()) continue;
+    if (sound) checked = known;
+    return sound;
   }
+  return false;
 }
 
 function areSound(): bool {
