@@ -59,22 +59,32 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
   'keyed composite': [
     80,
     80,
-    (...all) => keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false }, ...all),
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 25 }, ...all),
   ],
   'rushed keyed composite': [
-    80,
-    100,
-    (...all) => keyedCompositeScene({ fill: 'soon', changes: 30, isCrowded: false }, ...all),
+    120,
+    120,
+    (...all) =>
+      keyedCompositeScene({ fill: 'soon', changes: 30, isCrowded: false, damage: 25 }, ...all),
   ],
   'changing keyed composite': [
     60,
     60,
-    (...all) => keyedCompositeScene({ fill: 'late', changes: 4, isCrowded: false }, ...all),
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 4, isCrowded: false, damage: 25 }, ...all),
   ],
   'crowded keyed composite': [
     40,
     60,
-    (...all) => keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: true }, ...all),
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: true, damage: 25 }, ...all),
+  ],
+  'damaged keyed composite': [
+    60,
+    60,
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 2 }, ...all),
   ],
   semaphore: [150, 60, semaphoreScene],
   siphash: [40, 1, siphashScene],

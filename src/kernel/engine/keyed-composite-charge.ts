@@ -50,7 +50,7 @@ export function receiptVersion(): i32 {
   return chargedIdentity as i32;
 }
 
-export function forgetCharge(): void {
+function forgetCharge(): void {
   chargedEntry = NONE;
   leaveWord(0);
   leaveCost(0);
@@ -144,7 +144,7 @@ function insert(): f64 {
   if (wait < 0 || isFree || isStale || !areSlots(slot)) {
     leave(entry);
     if (!areSlots(slot)) return DAMAGED;
-    return isStale ? AGAIN : isFree ? 0 : wait;
+    return isStale ? AGAIN : wait;
   }
   const next = liveAfter(held, spare);
   sign(next);

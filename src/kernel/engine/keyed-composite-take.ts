@@ -12,15 +12,8 @@ import {
   whenFull,
   withoutPlace,
 } from './keyed-composite';
-import {
-  ANY,
-  chargeKey,
-  chargeShared,
-  forgetCharge,
-  look,
-  seenState,
-} from './keyed-composite-charge';
-import { count, isNothing, isUnlimited, leastBurst, useLimit } from './keyed-composite-limits';
+import { ANY, chargeKey, chargeShared, look, seenState } from './keyed-composite-charge';
+import { count, isNothing, leastBurst, useLimit } from './keyed-composite-limits';
 import {
   aim,
   aimToReport,
@@ -44,8 +37,7 @@ function inMicros(wait: f64, nowUs: f64): f64 {
 /** Microseconds to wait, LATER, NEVER or a failure. */
 export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
-  const longest = maxWaitUs == 0 ? 0 : min(round(maxWaitUs * ticksPerMicro), longestWait());
-  aim(TAKE, tokens, longest, 0);
+  aim(TAKE, tokens, min(round(maxWaitUs * ticksPerMicro), longestWait()), 0);
   const wait = chargeKey(tokens, false, ANY);
   return end(inMicros(wait == NO_PLACE ? withoutPlace() : wait, nowUs));
 }
@@ -101,13 +93,10 @@ function wholeHeld(most: f64): f64 {
 /** Takes at most `tokens` whole tokens: returns their number or a failure. */
 export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
-  forgetCharge();
   const most = min(floor(tokens), floor(leastBurst));
-  if (isUnlimited) return end(most);
   let isPlaced = true;
   while (most > 0) {
     let answer = isPlaced ? look() : lookWithoutPlace();
-    if (answer == DAMAGED) return end(DAMAGED);
     let taken: f64 = 0;
     if (answer == 0) {
       taken = wholeHeld(most);

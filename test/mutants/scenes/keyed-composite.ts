@@ -30,12 +30,19 @@ export interface Rush {
   readonly changes: number;
   /** Terminated threads hold nearly all places of the rack. */
   readonly isCrowded: boolean;
+  /** On average every nth call meets damaged memory. */
+  readonly damage: number;
 }
 
 /** Errors need not name the limit. */
 const at: NameOf = (_, make) => make();
 
 type Table = HostedKeyedComposite;
+
+interface Opened {
+  readonly engine: KeyedCompositeEngine;
+  readonly buckets: Table;
+}
 
 function randomLimit(random: Random, fill: Rush['fill']): Schedule {
   const rate = fill === 'soon' ? random.logarithmic(100, 1e4) : random.logarithmic(1e-3, 10);
@@ -80,7 +87,7 @@ function damaged(
     limit + KEYED_LIMIT.ticksPerToken,
   ]);
   const word = isState ? entry + random.pick([ENTRY.identity, ENTRY.state]) : field >> 3;
-  const bits = random.pick([1n, 2n, 4n, 6n, 8n, 0x1ffn << 3n]);
+  const bits = random.pick([1n, 2n, 4n, 6n, 8n, 0x1ffn << 3n, 0x1ffn << 3n, 0x1ffn << 3n]);
   const value = random.pick([Number.NaN, Infinity, 0, -1, 0.5, 1e300]);
   return (buckets) => {
     const before = region.i64[word] ?? 0n;
@@ -101,12 +108,12 @@ function damaged(
 
 /** Random calls of a table whose keys have several limits. */
 export function keyedCompositeScene(
-  { fill, changes, isCrowded }: Rush,
+  { fill, changes, isCrowded, damage }: Rush,
   recorder: Recorder,
   random: Random,
   calls: number,
 ): void {
-  const capacity = random.pick([1, 1, 2, 4, 8, 20]);
+  const capacity = random.pick(damage < 10 ? [1] : [1, 1, 2, 4, 8, 20]);
   const schedules = randomLimits(random, fill);
   let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
   const place = createKeyedCell({
@@ -129,7 +136,7 @@ export function keyedCompositeScene(
   const burst = Math.min(...schedules.map((one) => one.burst));
   const usualUs = Math.min(1e9, (burst * 1e6) / Math.min(...schedules.map(({ rate }) => rate)));
 
-  const next = (): Step<Table> => {
+  const next = (): Step<Opened> => {
     nowUs += random.pick([0, 0, usualUs, usualUs / 4, random.logarithmic(0.01, 10)]);
     if (random.below(60) === 0) nowUs -= random.logarithmic(1, 1e9);
     if (random.below(200) === 0) nowUs += random.logarithmic(1e9, 2e14);
@@ -176,9 +183,9 @@ export function keyedCompositeScene(
           };
       }
     })();
-    const isDamaged = random.below(25) === 0;
+    const isDamaged = random.below(damage) === 0;
     const step = isDamaged ? damaged(random, place, 2 * capacity, schedules.length, act) : act;
-    return (buckets) => {
+    return ({ buckets, engine }) => {
       buckets.seek(high, low);
       try {
         step(buckets);
@@ -186,12 +193,15 @@ export function keyedCompositeScene(
         // Out of the range of some option.
         if (!(error instanceof RangeError)) throw error;
       }
+      engine.lostRaces();
+      engine.longestProbe();
     };
   };
-  const open = (thread: number) => {
-    const engine = recorder.engine('composites', thread, () => nowUs);
-    const opened = { engine: engine as unknown as KeyedCompositeEngine, name: 'wasm' } as const;
-    return new HostedKeyedComposite(opened, place, random.below(3));
+  const open = (thread: number): Opened => {
+    const noted = recorder.engine('composites', thread, () => nowUs);
+    const engine = noted as unknown as KeyedCompositeEngine; // what the module exports
+    const buckets = new HostedKeyedComposite({ engine, name: 'wasm' }, place, random.below(3));
+    return { engine, buckets };
   };
   const deaths = fill === 'soon' && !isCrowded ? 3 : 10;
   new Rehearsal(recorder, random, open, { stops: 2, deaths }).run(calls, next);
