@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
-import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { LATER, type Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { composites } from '../../src/kernel/build/modules.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
@@ -14,6 +14,7 @@ import {
   KEYED_SLOT,
   keyedRackAt,
   keyedSlotBytes,
+  keyedSlotCount,
   keyedSlotsAt,
   RACK_PLACES,
   SEED_BYTES,
@@ -214,6 +215,23 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
       expect(() => kernel.balance(0)).toThrow(BUSY);
       expect(() => kernel.timeUntil(0, 1)).toThrow(BUSY);
     }
+  });
+
+  test('a state can name the last slot of a table with a power of two of them, and one more', () => {
+    const entries = 256;
+    const place = createTable(LIMITS, entries / 2);
+    const rack = (place.offset + keyedRackAt(entries, COUNT)) >> 2;
+    const last = keyedSlotCount(entries) - 1;
+    expect(last).toBe(512);
+    // The only slot that is left.
+    place.region.i32.fill(0, rack, rack + RACK_PLACES - 1);
+    const kernel = openKeyedComposite(place, () => 0, name);
+    kernel.seek(1, 1);
+    for (let left = 3; left > 0; left--) {
+      expect(kernel.balance(0)).toBe(left);
+      expect(kernel.acquire(0, 1, 0)).toBe(0);
+    }
+    expect(kernel.acquire(0, 1, 0)).toBe(LATER);
   });
 
   test('an entry that names no slot is an error, and nothing outside is touched', () => {

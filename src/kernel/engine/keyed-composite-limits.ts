@@ -49,7 +49,7 @@ function areSound(): bool {
   for (let i = 0; i < count; i++) {
     const price = priceOf(i);
     const burst = burstOf(i);
-    if (!(burst > 0 && isWhole(price) && (capOf(i) as u64) <= (MAX_SPAN_TICKS as u64)))
+    if (!(burst > 0 && isWhole(price) && (capOf(i, price) as u64) <= (MAX_SPAN_TICKS as u64)))
       return false;
     if (price == 0) continue;
     leastBurst = min(leastBurst, burst);
@@ -81,11 +81,12 @@ function burstOf(i: i32): f64 {
   return peekF64(limitAt(i) + KEYED_LIMIT_burst);
 }
 
-export function capOf(i: i32): i64 {
-  return ticksUp(burstOf(i), priceOf(i));
+export function capOf(i: i32, price: f64): i64 {
+  return ticksUp(burstOf(i), price);
 }
 
 /** Makes a limit the one of limit.ts. */
 export function useLimit(i: i32): void {
-  setLimit(burstOf(i), priceOf(i), ticksPerMicro, 0, capOf(i), originUs);
+  const price = priceOf(i);
+  setLimit(burstOf(i), price, ticksPerMicro, 0, capOf(i, price), originUs);
 }

@@ -40,9 +40,10 @@ function giveBack(tokens: f64, fills: bool): f64 {
     openSlot(slot);
     let isMoved = false;
     for (let i = 0; i < count; i++) {
-      const floor = full - capOf(i);
+      const price = priceOf(i);
+      const floor = full - capOf(i, price);
       const before = zeroTimeIn(slot, i);
-      const back = fills ? ALL : ticksDown(tokens, priceOf(i));
+      const back = fills ? ALL : ticksDown(tokens, price);
       const next = before <= floor ? before : max(before - back, floor);
       if (next != before) isMoved = true;
       writeI64(zeroTimeAt(spareAt, i), next);

@@ -101,7 +101,7 @@ export function survey(slot: usize): f64 {
   let longest: f64 = 0;
   for (let i = 0; i < count; i++) {
     const price = priceOf(i);
-    const cap = capOf(i);
+    const cap = capOf(i, price);
     const zeroTime = zeroTimeOf(slot, i, cap);
     const cost = way == BLOCK ? blockade(zeroTime, price) : ticksUp(tokens, price);
     const next = zeroTime + cost;
@@ -144,7 +144,7 @@ export function sign(mark: i64): void {
 /** Fills the spare slot with what a key without a place holds: all of its burst, or nothing. */
 export function copyNobody(isFull: bool): void {
   for (let i = 0; i < count; i++) {
-    writeI64(zeroTimeAt(spareAt, i), isFull ? nowTicks - capOf(i) : nowTicks);
+    writeI64(zeroTimeAt(spareAt, i), isFull ? nowTicks - capOf(i, priceOf(i)) : nowTicks);
   }
 }
 
@@ -171,7 +171,8 @@ export function reportAll(nowUs: f64, n: f64, isAdmitted: bool): void {
 /** Whether a bucket can never hold so many tokens. */
 export function exceeds(n: f64): bool {
   for (let i = 0; i < count; i++) {
-    if (ticksUp(n, priceOf(i)) > capOf(i)) return true;
+    const price = priceOf(i);
+    if (ticksUp(n, price) > capOf(i, price)) return true;
   }
   return false;
 }

@@ -1,6 +1,6 @@
 import { peek64 } from './accesses';
 import { FREE, TAG_MASK, TRANSIT } from './constants';
-import { capOf, count } from './keyed-composite-limits';
+import { capOf, count, priceOf } from './keyed-composite-limits';
 import { areSlots, slotAt, zeroTimeAt } from './keyed-composite-slot';
 import { slotOf, stateAfter } from './keyed-composite-state';
 import { tagOf } from './keyed-table';
@@ -17,7 +17,7 @@ export function fullAt(entry: usize, state: i64): i64 {
   if (!areSlots(slot)) return i64.MAX_VALUE;
   let full = i64.MIN_VALUE;
   for (let i = 0; i < count; i++) {
-    full = max(full, peek64(zeroTimeAt(slotAt(slot), i)) + capOf(i));
+    full = max(full, peek64(zeroTimeAt(slotAt(slot), i)) + capOf(i, priceOf(i)));
   }
   return full;
 }

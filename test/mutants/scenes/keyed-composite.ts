@@ -113,7 +113,8 @@ export function keyedCompositeScene(
   random: Random,
   calls: number,
 ): void {
-  const capacity = random.pick(damage < 10 ? [1] : [1, 1, 2, 4, 8, 20]);
+  const isSmall = damage < 10 || fill === 'soon';
+  const capacity = random.pick(isSmall ? [1, 1, 2] : [1, 1, 2, 4, 8, 20]);
   const schedules = randomLimits(random, fill);
   let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
   const place = createKeyedCell({
