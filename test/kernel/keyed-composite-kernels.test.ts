@@ -3,7 +3,7 @@ import { Region } from '../../src/index.ts';
 import { LATER, type Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { composites } from '../../src/kernel/build/modules.ts';
-import type { WhenFull } from '../../src/kernel/constants.ts';
+import { FREE, type WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { type HostedKeyedComposite, openKeyedComposite } from '../../src/kernel/keyed/composite.ts';
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
@@ -253,6 +253,20 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
       expect(() => kernel.decide(0, 0)).toThrow(DAMAGED);
       expect(i64.slice()).toEqual(before);
     }
+  });
+
+  test('a free entry that names no slot is an error, and is not given out', () => {
+    const place = createTable(LIMITS, 1);
+    const { i64 } = place.region;
+    const kernel = openKeyedComposite(place, () => 0, name);
+    kernel.seek(1, 1);
+    for (const entry of [0, 1]) {
+      const at = ((place.offset + KEYED.table) >> 3) + ENTRY.step * entry;
+      i64[at + ENTRY.state] = (0x1ffn << 3n) | FREE;
+    }
+    expect(() => kernel.acquire(0, 1, 0)).toThrow(DAMAGED);
+    expect(kernel.balance(0)).toBe(3);
+    expect(kernel.stats(0).entries).toBe(0);
   });
 
   test('limits that make no sense are an error', () => {
