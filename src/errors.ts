@@ -27,7 +27,7 @@ export type RateLimitErrorCode =
  * - `ERR_RECONFIGURE_BUSY`: all configuration records are claimed, by other `reconfigure` calls or
  *   by threads terminated during one. The limit does not change.
  * - `ERR_BUCKET_BUSY`: a bucket with several limits has no free slot: about 60 threads are in the
- *   middle of a call, or were terminated there. Nothing was taken.
+ *   middle of a call, or were terminated there; 200 for a keyed table. Nothing was taken.
  * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
  * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
  * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.

@@ -20,7 +20,11 @@ export {
 export type { KeyBucket } from './limiters/key-bucket.ts';
 export type { KeyWindow } from './limiters/key-window.ts';
 export { KeyedFixedWindow } from './limiters/keyed-fixed-window.ts';
-export type { KeyedLimitChange, KeyedTokenBucketOptions } from './limiters/keyed-limits.ts';
+export type {
+  KeyedLimit,
+  KeyedLimitChange,
+  KeyedTokenBucketOptions,
+} from './limiters/keyed-limits.ts';
 export { KeyedTokenBucket } from './limiters/keyed-token-bucket.ts';
 export type {
   KeyedFixedWindowOptions,

@@ -113,6 +113,9 @@ export const BLOCK_BITS = 20;
  */
 export const PATIENCE = 200;
 
+/** Slots of these places of a rack may stay with a thread between its calls. */
+export const KEPT_PLACES = 64;
+
 /** The last tick that fits into a state word: 8.9 years. Time is clamped to it. */
 export const LAST_TICKS = 2 ** 60 - 2 ** 8;
 export const FIRST_TICKS = -(2 ** 59);

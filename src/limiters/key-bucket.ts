@@ -1,5 +1,5 @@
 import type { TokenKernel } from '../kernel/bucket/kernel.ts';
-import type { HostedKeyed } from '../kernel/keyed/host.ts';
+import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
 import type { Bell } from '../memory/bell.ts';
 import { checkNumber } from '../options.ts';
 import type { Clock, SleepOptions } from '../time/clock.ts';
@@ -13,7 +13,7 @@ import type { WaitCount } from './waiting.ts';
 /** What the buckets of one table have in common, in this thread. */
 export interface BucketTable {
   readonly clock: Clock;
-  readonly kernel: HostedKeyed;
+  readonly kernel: KeyedKernel;
   readonly waiters: KeyWaiters;
   /** The same for all objects of one table. */
   readonly identity: string;
@@ -27,7 +27,7 @@ export interface BucketTable {
  */
 export class KeyBucket extends BucketCalls {
   readonly #table: BucketTable;
-  readonly #kernel: HostedKeyed;
+  readonly #kernel: KeyedKernel;
   #high = 0;
   #low = 0;
   /** 0, the table's own limit, or a tier. */

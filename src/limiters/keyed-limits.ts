@@ -2,20 +2,32 @@ import { continuous, type Schedule } from '../kernel/bucket/schedule.ts';
 import { type Limits, type TableLimits, tableLimits } from '../kernel/keyed/limits.ts';
 import type { Change } from '../kernel/keyed/table-change.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import { MAX_LIMITS } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
 import type { ContinuousLimit } from './limit.ts';
 import { SHARED_OPTIONS } from './opening.ts';
+import {
+  areSeveral,
+  checkContinuous,
+  checkLimits,
+  type LimitsChange,
+  named,
+  type SeveralLimits,
+} from './several-limits.ts';
 import { TABLE_OPTIONS, type TableOptions } from './table-options.ts';
 import { checkTiers, type Tiers } from './tiers.ts';
 
-/** Options of {@link KeyedTokenBucket.create}. */
-export interface KeyedTokenBucketOptions extends ContinuousLimit, TableOptions {
+/** One limit for each key, or one for each tier of keys. */
+export interface KeyedLimit extends ContinuousLimit {
   /**
    * Other limits by name, at most 15: a call that names one as its `tier` is under that limit. The
    * table's own `rate` must be finite then.
    */
   readonly tiers?: Readonly<Record<string, ContinuousLimit>>;
 }
+
+/** Options of {@link KeyedTokenBucket.create}. */
+export type KeyedTokenBucketOptions = (KeyedLimit | SeveralLimits) & TableOptions;
 
 /** A change of a keyed token bucket's limits. Omitted fields and tiers keep their values. */
 export interface KeyedLimitChange extends Partial<ContinuousLimit> {
@@ -29,9 +41,10 @@ const OPTIONS: Known<KeyedTokenBucketOptions> = {
   rate: true,
   burst: true,
   tiers: true,
+  limits: true,
 };
 const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
-const CHANGE: Known<KeyedLimitChange> = { ...LIMIT, tiers: true };
+const CHANGE: Known<KeyedLimitChange & LimitsChange> = { ...LIMIT, tiers: true, limits: true };
 
 /** `before` is the limit in force, if any. */
 function scheduleOf({ rate, burst }: Partial<ContinuousLimit>, before?: Schedule): Schedule {
@@ -48,13 +61,17 @@ function checkOwn(limits: Limits<Schedule>): Limits<Schedule> {
   return limits;
 }
 
-/** The limits of a new table. */
-export function newLimits(options: KeyedTokenBucketOptions): {
+/** The limits of a new table; `limitsPerKey` if every key has several. */
+interface NewLimits {
   readonly schedule: Schedule;
   readonly tiers: readonly string[];
   readonly limits: TableLimits;
-} {
+  readonly limitsPerKey?: number;
+}
+
+export function newLimits(options: KeyedTokenBucketOptions): NewLimits {
   const given = checkOptions(options, OPTIONS);
+  if (areSeveral<SeveralLimits>(given)) return newSeveral(given.limits);
   const tiers = checkTiers(given.tiers);
   const [own, ...others] = tiers.inOrder<ContinuousLimit>(given, given.tiers, LIMIT);
   const schedule = scheduleOf(own);
@@ -63,9 +80,25 @@ export function newLimits(options: KeyedTokenBucketOptions): {
   return { schedule, tiers: tiers.names, limits };
 }
 
-/** Applies a change to the limits in force. */
-export function changeOf(change: KeyedLimitChange, tiers: Tiers): Change {
+function newSeveral(given: unknown): NewLimits {
+  const schedules = checkLimits(given, 1, MAX_LIMITS).map((limit, i) => {
+    const checked = checkContinuous(i, limit);
+    return named(i, () => scheduleOf(checked));
+  }) as unknown as Limits<Schedule>; // at least one was checked for
+  const limits = tableLimits(schedules, named);
+  const { length } = schedules;
+  return { schedule: schedules[0], tiers: [], limits, ...(length > 1 && { limitsPerKey: length }) };
+}
+
+/** Applies a change to the limits in force; `perKey` is above 1 if every key has several. */
+export function changeOf(
+  change: KeyedLimitChange | LimitsChange,
+  tiers: Tiers,
+  perKey: number,
+): Change {
   const given = checkOptions(change, CHANGE, 'change');
+  if (areSeveral<LimitsChange>(given)) return changeOfSeveral(given, tiers, perKey);
+  if (perKey > 1) throw new TypeError(`limits must be an array of ${perKey} changes, got none`);
   const own: Partial<ContinuousLimit> = given;
   const changes = tiers.inOrder<Partial<ContinuousLimit>>(own, given.tiers, LIMIT);
   return ([before, ...others]) => {
@@ -74,4 +107,13 @@ export function changeOf(change: KeyedLimitChange, tiers: Tiers): Change {
     );
     return checkOwn([scheduleOf(own, before), ...next]);
   };
+}
+
+function changeOfSeveral({ limits }: LimitsChange, tiers: Tiers, perKey: number): Change {
+  if (tiers.names.length > 0) throw new TypeError('limits must be omitted: the table has tiers');
+  const changes = checkLimits(limits, perKey, perKey).map((one, i) => checkContinuous(i, one));
+  return (inForce) =>
+    inForce.map((before, i) =>
+      named(i, () => scheduleOf(changes[i] ?? {}, before)),
+    ) as unknown as Limits<Schedule>; // as many as in force
 }

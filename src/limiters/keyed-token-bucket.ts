@@ -1,7 +1,9 @@
 import { changesOf } from '../kernel/bucket/cell.ts';
-import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
+import { createKeyedCell, openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
+import { openKeyedComposite } from '../kernel/keyed/composite.ts';
 import { KeyHash } from '../kernel/keyed/hash.ts';
-import { type HostedKeyed, openKeyed } from '../kernel/keyed/host.ts';
+import { openKeyed } from '../kernel/keyed/host.ts';
+import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import { identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
@@ -20,6 +22,7 @@ import type { ContinuousLimit } from './limit.ts';
 import type { BlockingWaitOptions } from './limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { Reservation } from './reservation.ts';
+import { type LimitsChange, named } from './several-limits.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
 import { type TierOptions, Tiers, tierOf, withoutTier } from './tiers.ts';
@@ -59,12 +62,29 @@ const KIND = 'keyed-token-bucket';
  * perUser.tryConsume('ann', 1, { tier: 'pro' });
  * const ann = perUser.for('ann', { tier: 'pro' }); // every call of this object
  * ```
+ *
+ * With `limits`, each key has several limits. A call is admitted if all of them admit it, and then
+ * counts against each, in one atomic step.
+ *
+ * @example
+ * ```ts
+ * const perUser = KeyedTokenBucket.create({
+ *   limits: [
+ *     { rate: 10, burst: 10 },
+ *     { rate: per(100, 'minute'), burst: 100 },
+ *   ],
+ *   capacity: 100_000,
+ * });
+ * if (!perUser.tryConsume(user)) {
+ *   const { limits } = perUser.decide(user, 0); // the state of each limit
+ * }
+ * ```
  */
 export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOptions> {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #kernel: HostedKeyed;
+  readonly #kernel: KeyedKernel;
   readonly #hash: KeyHash;
   /** Reused for every key, so that a call allocates nothing. */
   readonly #turned: KeyBucket;
@@ -76,7 +96,8 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     super();
     this.#opened = opened;
     this.clock = opened.clock;
-    this.#kernel = openKeyed(opened.cell, () => this.clock.now(), opened.kernel);
+    const openTable = this.#limitsPerKey > 0 ? openKeyedComposite : openKeyed;
+    this.#kernel = openTable(opened.cell, () => this.clock.now(), opened.kernel);
     this.#hash = new KeyHash(opened.cell);
     this.#tiers = new Tiers(this.#kernel.tiers);
     this.#table = {
@@ -89,6 +110,11 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     this.#turned = new KeyBucket(this.#table);
   }
 
+  /** The number of limits of every key if it has several; otherwise 0. */
+  get #limitsPerKey(): number {
+    return readTable(this.#opened.cell).limitsPerKey;
+  }
+
   /**
    * Creates the table. Without a `region`, a table of more than 470 keys gets its own region.
    *
@@ -96,7 +122,8 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: KeyedTokenBucketOptions): KeyedTokenBucket {
-    const table = { ...newLimits(options), ...checkTable(options) };
+    const limits = newLimits(options);
+    const table = { ...limits, ...checkTable(options, limits.limitsPerKey) };
     const { clock, region, stats, kernel } = checkShared(options);
     const nowUs = clock.now();
     const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
@@ -122,18 +149,26 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     return this.#kernel.name;
   }
 
-  /** The rate per key, in tokens per second. */
+  /** The rate per key, in tokens per second; with several limits, the lowest. */
   get rate(): number {
-    return this.#kernel.schedules()[0].rate;
+    return Math.min(...this.limits.map(({ rate }) => rate));
   }
 
-  /** The largest number of tokens in a key's bucket. */
+  /** The largest number of tokens in a key's bucket; with several limits, the smallest burst. */
   get burst(): number {
-    return this.#kernel.schedules()[0].burst;
+    return Math.min(...this.limits.map(({ burst }) => burst));
+  }
+
+  /** The limits of each key in force, in the order in which they were given; without those of tiers. */
+  get limits(): readonly ContinuousLimit[] {
+    const schedules = this.#kernel.schedules();
+    const own = this.#limitsPerKey > 0 ? schedules : schedules.slice(0, 1);
+    return own.map(({ rate, burst }) => ({ rate, burst }));
   }
 
   /** The limits of the tiers by name; empty if there are none. */
   get tiers(): Readonly<Record<string, ContinuousLimit>> {
+    if (this.#limitsPerKey > 0) return {};
     const [, ...others] = this.#kernel.schedules();
     return Object.fromEntries(
       others.map(({ rate, burst }, i) => [this.#tiers.names[i], { rate, burst }]),
@@ -152,6 +187,10 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * limits allow: see
    * {@link https://github.com/zerotime/zerotime/blob/main/docs/algorithms-keyed.md#changes}.
    *
+   * If each key has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All of
+   * them change at the same instant. A key that is in debt then starts without tokens under every
+   * limit once the debt is paid.
+   *
    * @example
    * ```ts
    * const tiers = { pro: { rate: 20, burst: 100 } };
@@ -161,17 +200,20 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
-  reconfigure(change: KeyedLimitChange): void {
-    const next = changeOf(change, this.#tiers);
-    this.#kernel.reconfigure(this.clock.now(), next, this.#tiers.at);
+  reconfigure(change: KeyedLimitChange | LimitsChange): void {
+    const perKey = this.#limitsPerKey;
+    const next = changeOf(change, this.#tiers, perKey || 1);
+    this.#kernel.reconfigure(this.clock.now(), next, perKey > 0 ? named : this.#tiers.at);
     this.#table.changes.ring();
     this.clock.rouse?.();
   }
 
   /** @internal */
   protected describe(): Description {
-    const { rate, burst } = this;
-    return ['KeyedTokenBucket', { rate, burst }];
+    const { limits, rate, burst } = this;
+    if (limits.length === 1) return ['KeyedTokenBucket', { rate, burst }];
+    const text = limits.map((one) => `${one.burst} at ${one.rate}/s`).join(' and ');
+    return ['KeyedTokenBucket', { limits: text }];
   }
 
   /**

@@ -23,7 +23,7 @@ export interface LimitsChange {
 }
 
 /** Runs `check`; an error names the limit that it is about. */
-function named<T>(i: number, check: () => T): T {
+export function named<T>(i: number, check: () => T): T {
   try {
     return check();
   } catch (error) {
@@ -33,7 +33,7 @@ function named<T>(i: number, check: () => T): T {
   }
 }
 
-function checkLimits(limits: unknown, least: number, most: number): readonly unknown[] {
+export function checkLimits(limits: unknown, least: number, most: number): readonly unknown[] {
   if (!Array.isArray(limits) || limits.length < least || limits.length > most) {
     const wanted = least === most ? `${most}` : `${least} to ${most}`;
     const got = Array.isArray(limits) ? `${limits.length}` : shown(limits);
@@ -42,7 +42,7 @@ function checkLimits(limits: unknown, least: number, most: number): readonly unk
   return limits;
 }
 
-function checkContinuous(i: number, limit: unknown): Partial<ContinuousLimit> {
+export function checkContinuous(i: number, limit: unknown): Partial<ContinuousLimit> {
   const given = checkObject(`limits[${i}]`, limit as object);
   if ('quantum' in given || 'fillIntervalMs' in given) {
     throw new TypeError(`limits[${i}] must have a rate, not a quantum: combine those with allOf`);
@@ -53,10 +53,10 @@ function checkContinuous(i: number, limit: unknown): Partial<ContinuousLimit> {
 
 type Schedules = readonly [Schedule, ...Schedule[]];
 
-const SINGLE = ['rate', 'burst', 'quantum', 'fillIntervalMs'] as const;
+const SINGLE = ['rate', 'burst', 'quantum', 'fillIntervalMs', 'tiers'] as const;
 
 /** Whether `options` give several limits; a single one beside them is a mistake. */
-function areSeveral<T extends object>(options: object | T): options is T {
+export function areSeveral<T extends object>(options: object | T): options is T {
   if (!('limits' in options)) return false;
   for (const field of SINGLE) {
     if (field in options) throw new TypeError(`give limits or ${field}, not both`);

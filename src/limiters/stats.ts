@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import type { LimiterStats as CallCounts } from '../kernel/bucket/kernel.ts';
-import type { KeyedStats as TableCounts } from '../kernel/keyed/host.ts';
+import type { KeyedStats as TableCounts } from '../kernel/keyed/kernel.ts';
 
 /** A limiter's counts. Except for `waiting`, they cover all threads since its creation. */
 export interface LimiterStats extends CallCounts {

@@ -1,5 +1,5 @@
 import { WHEN_FULL, type WhenFull } from '../kernel/constants.ts';
-import { MAX_CAPACITY } from '../kernel/keyed/cell.ts';
+import { bytesPerKey, MAX_CAPACITY } from '../kernel/keyed/cell.ts';
 import { checkNumber, shown } from '../options.ts';
 import type { SharedOptions } from './opening.ts';
 
@@ -7,7 +7,8 @@ import type { SharedOptions } from './opening.ts';
 export interface TableOptions extends SharedOptions {
   /**
    * Number of keys that the table has room for: an integer from 1 to 67,000,000. The table takes 32
-   * bytes per key, allocated up front. Only keys that have taken tokens lately need room: those
+   * bytes per key, allocated up front; with `limits`, 64 and 16 for each limit, so there is room for
+   * fewer keys. Only keys that have taken tokens lately need room: those
    * whose bucket is not full, or whose current window has a count.
    */
   readonly capacity: number;
@@ -20,12 +21,20 @@ export interface TableOptions extends SharedOptions {
 
 export const TABLE_OPTIONS = { capacity: true, whenFull: true } as const;
 
-/** @throws TypeError, RangeError for an invalid option, naming it. */
-export function checkTable({ capacity, whenFull = 'share' }: TableOptions): {
+/**
+ * `limitsPerKey` is above 1 if every key has several limits.
+ *
+ * @throws TypeError, RangeError for an invalid option, naming it.
+ */
+export function checkTable(
+  { capacity, whenFull = 'share' }: TableOptions,
+  limitsPerKey = 1,
+): {
   capacity: number;
   whenFull: WhenFull;
 } {
-  checkNumber('capacity', capacity, { min: 1, max: MAX_CAPACITY, integer: true });
+  const max = Math.floor((MAX_CAPACITY * bytesPerKey()) / bytesPerKey(limitsPerKey));
+  checkNumber('capacity', capacity, { min: 1, max, integer: true });
   if (typeof whenFull !== 'string' || !Object.hasOwn(WHEN_FULL, whenFull)) {
     const choices = Object.keys(WHEN_FULL).join(', ');
     throw new RangeError(`whenFull must be one of ${choices}, got ${shown(whenFull)}`);

@@ -61,7 +61,7 @@
  * The table follows, then eight records of its limits, padded to whole lines, and the tiers' names:
  *
  *     line 9     │ entries i32 │ whenFull i32 │ limitCount i32 │ nameBytes i32 │ seed 4 x i32 │
- *                │ live i32 │ claims i32 │ - │                written only by changes of the limits
+ *                │ live i32 │ claims i32 │ limitsPerKey i32 │ - │   only `live` and `claims` change
  *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
  *     line 11+   │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
  *     record     │ originUs f64 │ originTicks i64 │ ticksPerMicro f64 │ mostTicks i64 │ the limits ...
@@ -71,6 +71,15 @@
  *     state      │ zero-time in the table's ticks, or a ticket: 61 bits │ tag: 3 bits │
  *     tag        │ the last 2 bits of the version │ 1: live │      or 2: in transit, 6: named, 4: free
  *     live       │ version: 28 bits │ live record: 3 bits │
+ *
+ * Where each key has several limits, there is one entry more, which keys without a place share, and
+ * after the records a rack and slots: one for each entry, and one for each place of the rack. With S
+ * the bits of the last slot's number:
+ *
+ *     rack       │ free slot + 1, or 0: i32 │                        256 places
+ *     slot       │ mark i64 │ live i64 │ a zero-time for each limit ...
+ *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
+ *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
  *
  * The cell of a semaphore. A seat holds one permit or one queued caller:
  *
@@ -255,6 +264,7 @@ export const KEYED = {
   seed: BUCKET_BYTES + 16,
   live: BUCKET_BYTES + 32,
   claims: BUCKET_BYTES + 36,
+  limitsPerKey: BUCKET_BYTES + 40,
   forgotten: BUCKET_BYTES + LINE_BYTES,
   ticketBlocks: BUCKET_BYTES + LINE_BYTES + 8,
   reclaimed: BUCKET_BYTES + LINE_BYTES + 16,
@@ -262,7 +272,7 @@ export const KEYED = {
   table: BUCKET_BYTES + 2 * LINE_BYTES,
 } as const;
 export const SEED_BYTES = 16;
-const ENTRY_BYTES = 16;
+export const ENTRY_BYTES = 16;
 /** Int64 indices in an entry, and the distance between entries. */
 export const ENTRY = { identity: 0, state: 1, step: ENTRY_BYTES >> 3 } as const;
 
@@ -305,6 +315,38 @@ export function keyedNamesAt(entries: number, limits: number): number {
 /** Size of a keyed cell without counters: 1,216 bytes plus 16 per entry if there are no tiers. */
 export function keyedBytes(entries: number, limits = 1, nameBytes = 0): number {
   return keyedNamesAt(entries, limits) + wholeLines(nameBytes);
+}
+
+/** Byte offsets in a slot of a table whose keys have several limits. */
+export const KEYED_SLOT = { mark: 0, live: 8, zeroTimes: 16 } as const;
+
+/** Size of such a slot: 32 bytes for two limits. */
+export function keyedSlotBytes(limits: number): number {
+  return KEYED_SLOT.zeroTimes + limits * 8;
+}
+
+/** The places of its rack, where slots lie that no entry needs. */
+export const RACK_PLACES = 256;
+
+/** The number of its slots: one for each entry, the shared one, and each place of the rack. */
+export function keyedSlotCount(entries: number): number {
+  return entries + 1 + RACK_PLACES;
+}
+
+/** Byte offset of the rack in the cell of such a table. */
+export function keyedRackAt(entries: number, limits: number): number {
+  return keyedNamesAt(entries + 1, limits);
+}
+
+/** Byte offset of its slots. */
+export function keyedSlotsAt(entries: number, limits: number): number {
+  return keyedRackAt(entries, limits) + wholeLines(RACK_PLACES * 4);
+}
+
+/** Size of its cell without counters. */
+export function keyedCompositeBytes(entries: number, limits: number): number {
+  const slots = keyedSlotCount(entries) * keyedSlotBytes(limits);
+  return keyedSlotsAt(entries, limits) + wholeLines(slots);
 }
 
 /** Byte offsets in a semaphore's cell. */

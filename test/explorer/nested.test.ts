@@ -3,6 +3,7 @@ import { Preemption } from '../support/preemption.ts';
 import * as bucket from './bucket-subject.ts';
 import * as composite from './composite-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
+import * as keyedComposite from './keyed-composite-subject.ts';
 import * as keyed from './keyed-subject.ts';
 import * as lease from './lease-subject.ts';
 import * as plain from './plain-subject.ts';
@@ -21,6 +22,7 @@ const MODULES: Readonly<Record<string, SubjectModule>> = {
   bucket,
   composite,
   keyed,
+  'keyed-composite': keyedComposite,
   lease,
   plain,
   semaphore,

@@ -63,6 +63,17 @@ const VICTIMS = [
     (o: SharedOptions) => KeyedTokenBucket.create({ rate: 1000, burst: 1e6, capacity: 4, ...o }),
   ],
   [
+    'KeyedTokenBucket with several limits',
+    (o: SharedOptions) =>
+      KeyedTokenBucket.create({
+        limits: [
+          { rate: 1000, burst: 1e6 },
+          { rate: 100, burst: 1e6 },
+        ],
+        ...{ capacity: 4, ...o },
+      }),
+  ],
+  [
     'KeyedFixedWindow',
     (o: SharedOptions) => KeyedFixedWindow.create({ ...limit, capacity: 4, ...o }),
   ],

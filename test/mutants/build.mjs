@@ -7,7 +7,7 @@ import { compile, constantsSource, SHARED_MEMORY } from '../../src/kernel/build/
 
 const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
 const FOLDER = new URL('../../dist/mutants/', import.meta.url);
-const MODULES = ['buckets', 'window', 'keyed', 'semaphores', 'siphash'];
+const MODULES = ['buckets', 'window', 'keyed', 'composites', 'semaphores', 'siphash'];
 const ACCESSES = 'engine/accesses.ts';
 
 /** Which mutant is there is a constant of the instance. */
@@ -43,6 +43,7 @@ const SMALLER = {
   CLAIM_ATTEMPTS: 50,
   SLOT_ATTEMPTS: 2,
   KEPT_SLOTS: 2,
+  KEPT_PLACES: 2,
 };
 const CONSTANT = /^export const (\w+) = (.*);$/gm;
 
@@ -83,7 +84,7 @@ async function build(source, variant, misfitting) {
     texts.set('engine/mutated.ts', withCounters(source));
     const rewrite = (text, name) => texts.get(name) ?? (text && smaller(text));
     try {
-      return await compile('mutated', SHARED_MEMORY, rewrite);
+      return await compile('mutated', SHARED_MEMORY, rewrite, source);
     } catch (error) {
       const found = misfits(error.message, texts);
       if (found.length === 0) throw error;

@@ -5,6 +5,7 @@ import type { Scene } from './scene.ts';
 import { bucketScene } from './scenes/bucket.ts';
 import { compositeScene } from './scenes/composite.ts';
 import { keyedScene } from './scenes/keyed.ts';
+import { keyedCompositeScene } from './scenes/keyed-composite.ts';
 import { semaphoreScene } from './scenes/semaphore.ts';
 import { siphashScene } from './scenes/siphash.ts';
 import { sometimesScene, windowScene } from './scenes/window.ts';
@@ -54,6 +55,36 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
     120,
     120,
     (...all) => keyedScene({ homes: 'one', share: 0.5, fill: 'soon' }, ...all),
+  ],
+  'keyed composite': [
+    80,
+    80,
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 25 }, ...all),
+  ],
+  'rushed keyed composite': [
+    120,
+    120,
+    (...all) =>
+      keyedCompositeScene({ fill: 'soon', changes: 30, isCrowded: false, damage: 25 }, ...all),
+  ],
+  'changing keyed composite': [
+    60,
+    60,
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 4, isCrowded: false, damage: 25 }, ...all),
+  ],
+  'crowded keyed composite': [
+    40,
+    60,
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: true, damage: 25 }, ...all),
+  ],
+  'damaged keyed composite': [
+    60,
+    60,
+    (...all) =>
+      keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 2 }, ...all),
   ],
   semaphore: [150, 60, semaphoreScene],
   siphash: [40, 1, siphashScene],

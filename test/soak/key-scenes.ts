@@ -3,19 +3,26 @@ import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { BURST, keyOf } from './job.ts';
 import { newClock, type Scene } from './scene.ts';
 
+/** A limit of every key, alone or beside one that allows more. */
+function limitOf(rate: number, burst: number, isAlone: boolean) {
+  const limit = { rate, burst };
+  return isAlone ? limit : { limits: [{ rate: 2 * rate, burst: 2 * burst }, limit] };
+}
+
 /** A table with room for every key: each key's total is exact. */
-export function keyScene(kernel: KernelName): Scene {
+export function keyScene(kernel: KernelName, isAlone = true): Scene {
   const clock = newClock();
   const accounts = 24;
   const rate = 1000;
-  const options = { rate, burst: BURST, capacity: 64, whenFull: 'refuse', clock, kernel } as const;
+  const limit = limitOf(rate, BURST, isAlone);
+  const options = { ...limit, capacity: 64, whenFull: 'refuse', clock, kernel } as const;
   const table = KeyedTokenBucket.create({ ...options, region: Region.create() });
   const keys = Array.from({ length: accounts }, (_, account) => keyOf(account));
   // Half full: none gets full, so all keep their entries.
   for (const key of keys) table.consumeOrDrain(key, BURST / 2);
   const expected = keys.map((key) => table.balance(key));
   return {
-    name: 'keys, to the token',
+    name: isAlone ? 'keys, to the token' : 'keys with two limits, to the token',
     work: 'key',
     accounts,
     clock,
@@ -45,15 +52,16 @@ export function keyScene(kernel: KernelName): Scene {
 }
 
 /** Ten times as many keys as the table has room for: no key gets more than burst + rate x t. */
-export function crowdScene(kernel: KernelName): Scene {
+export function crowdScene(kernel: KernelName, isAlone = true): Scene {
   const clock = newClock();
   const accounts = 160;
   const [rate, burst] = [100, 5];
-  const options = { rate, burst, capacity: 16, whenFull: 'refuse', clock, kernel } as const;
+  const limit = limitOf(rate, burst, isAlone);
+  const options = { ...limit, capacity: 16, whenFull: 'refuse', clock, kernel } as const;
   const table = KeyedTokenBucket.create(options);
   let startMs = clock.nowMs;
   return {
-    name: 'keys in a crowded table',
+    name: isAlone ? 'keys in a crowded table' : 'keys with two limits in a crowded table',
     work: 'crowd',
     accounts,
     clock,

@@ -145,6 +145,8 @@ export function allScenes(kernel: KernelName): Scene[] {
     severalPromiseScene(kernel),
     keyScene(kernel),
     crowdScene(kernel),
+    keyScene(kernel, false),
+    crowdScene(kernel, false),
     permitScene(kernel),
     ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),
   ];

@@ -130,6 +130,18 @@ function casesOf(kernel: KernelName): readonly Omit<LimiterCase, 'kernel'>[] {
       refillMs: 500,
     },
     {
+      name: 'one key of a KeyedTokenBucket with several limits',
+      create: (clock) =>
+        KeyedTokenBucket.create({
+          limits: [
+            { rate: 10, burst: LIMIT },
+            { rate: 100, burst: 2 * LIMIT },
+          ],
+          ...{ capacity: 10, clock, kernel },
+        }).for('key'),
+      refillMs: 500,
+    },
+    {
       name: 'one key of a KeyedFixedWindow',
       create: (clock) =>
         KeyedFixedWindow.create({

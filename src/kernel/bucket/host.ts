@@ -97,7 +97,9 @@ export interface BucketEngine extends EngineResults, CompositeEngine {
   forget(): void;
 }
 
-export function readReceipt(engine: EngineResults): WordReceipt {
+export function readReceipt(
+  engine: Pick<EngineResults, 'receiptLow' | 'receiptHigh' | 'receiptCostLow' | 'receiptCostHigh'>,
+): WordReceipt {
   return {
     low: engine.receiptLow(),
     high: engine.receiptHigh(),

@@ -38,6 +38,7 @@ const MODULES = [
   { entry: 'buckets', memory: SHARED_MEMORY },
   { entry: 'window', memory: SHARED_MEMORY },
   { entry: 'keyed', memory: SHARED_MEMORY },
+  { entry: 'composites', memory: SHARED_MEMORY },
   { entry: 'semaphores', memory: SHARED_MEMORY },
   { entry: 'siphash', memory: OWN_MEMORY },
 ];

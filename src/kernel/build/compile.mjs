@@ -94,6 +94,11 @@ function declared(source) {
 /** Small and called for every decision: WebAssembly engines do not inline calls, wasm-opt few. */
 const INLINED = /^(?=export function (decision|ticksOfWait)\()/gm;
 
+/** Files that others replace in some modules: the two forms of a table's state words. */
+const REPLACED = {
+  composites: { 'engine/keyed-word.ts': 'engine/keyed-composite-word.ts' },
+};
+
 let constants;
 async function readSource(name, memory) {
   constants ??= await constantsSource();
@@ -102,8 +107,11 @@ async function readSource(name, memory) {
   return memory === NO_MEMORY && name === ACCESSES ? declared(source) : source;
 }
 
-/** Compiles `engine/ENTRY.ts`. `rewrite(source, name)` may replace a source; null: no file. */
-export async function compile(entry, memory, rewrite = (source) => source) {
+/**
+ * Compiles `engine/ENTRY.ts`, a part of `module`. `rewrite(source, name)` may replace a source; null:
+ * no file.
+ */
+export async function compile(entry, memory, rewrite = (source) => source, module = entry) {
   let binary;
   const { error, stderr } = await asc.main(
     [
@@ -112,7 +120,8 @@ export async function compile(entry, memory, rewrite = (source) => source) {
       ...memory.asc,
     ],
     {
-      readFile: async (name) => {
+      readFile: async (asked) => {
+        const name = REPLACED[module]?.[asked] ?? asked;
         const text = rewrite(await readSource(name, memory), name);
         return memory === NO_MEMORY ? text : text?.replace(INLINED, '@inline ');
       },

@@ -1,14 +1,5 @@
 import { add64, exchange64, load64 } from './accesses';
-import {
-  BLOCK_BITS,
-  FREE,
-  KEYED_forgotten,
-  KEYED_reclaimed,
-  KEYED_ticketBlocks,
-  NAMED,
-  TAG_BITS,
-  TRANSIT,
-} from './constants';
+import { KEYED_forgotten, KEYED_reclaimed, NAMED, TRANSIT } from './constants';
 import {
   after,
   home,
@@ -24,6 +15,7 @@ import {
   STATE,
   tagOf,
 } from './keyed-table';
+import { freed, fullAt, heldAfter, isUnused } from './keyed-word';
 import { loseRace } from './results';
 
 // Gives an entry to a key in five steps: take (put the entry in transit, under a ticket that is
@@ -45,9 +37,7 @@ let patience: i32 = 0;
 /** False once this call has taken over or lost an entry: else two calls could alternate forever. */
 let mayTakeOver: bool = true;
 /** The state of the entry that this thread holds. */
-let held: i64 = 0;
-let ticket: i64 = 0;
-let ticketsLeft: i32 = 0;
+export let held: i64 = 0;
 
 /** The entry that was taken last. */
 export let taken: usize = NONE;
@@ -72,32 +62,20 @@ function exchangeState(entry: usize, from: i64, to: i64): bool {
   return exchange64(entry + STATE, from, to) == from;
 }
 
-/** Invariant: no bucket was ever reclaimed with a higher state than this. */
+/** Invariant: no bucket was ever reclaimed that was full later than this. */
 export function forgotten(): i64 {
   return load64(cell + KEYED_forgotten);
 }
 
-function forget(state: i64, floor: i64): void {
+function forget(full: i64, floor: i64): void {
   while (true) {
     const before = forgotten();
-    if (before >= state) return;
+    if (before >= full) return;
     if (exchange64(cell + KEYED_forgotten, before, floor) == before) return;
   }
 }
 
-function nextTicket(): i64 {
-  if (ticketsLeft == 0) {
-    const block = add64(cell + KEYED_ticketBlocks, 1);
-    ticket = (block << (BLOCK_BITS + TAG_BITS)) | TRANSIT;
-    ticketsLeft = 1 << BLOCK_BITS;
-  } else {
-    ticket += 1 << TAG_BITS;
-  }
-  ticketsLeft--;
-  return ticket;
-}
-
-/** Takes an entry for a key that seems to have none. `floor`: the top state of a full bucket. */
+/** Takes an entry for a key that seems to have none. Buckets that are full at `floor` are full. */
 export function take(floor: i64): i32 {
   let entry = home;
   let inTransit: usize = NONE;
@@ -105,11 +83,12 @@ export function take(floor: i64): i32 {
   for (let probe = 1; probe <= reach; probe++) {
     saw(probe);
     const state = load64(entry + STATE);
-    if (state == 0 || state == FREE) return claim(entry, state);
+    if (isUnused(state)) return claim(entry, state);
     if (isLive(state)) {
-      if (state <= floor) {
+      const full = fullAt(entry, state);
+      if (full <= floor) {
         // First: a thread that sees the bucket gone must also see how far it may have been charged.
-        forget(state, floor);
+        forget(full, floor);
         return claim(entry, state);
       }
     } else if (!isHeld(state)) {
@@ -142,7 +121,7 @@ function takeOver(entry: usize, state: i64): i32 {
 }
 
 function claim(entry: usize, state: i64): i32 {
-  const mine = nextTicket();
+  const mine = heldAfter(entry, state);
   if (!exchangeState(entry, state, mine)) {
     loseRace();
     return BEATEN;
@@ -211,7 +190,7 @@ function isAlone(mine: usize): bool {
         return false;
       }
       // If the exchange fails, the rival has committed or given up: look at it again.
-      if (exchangeState(entry, state, FREE)) break;
+      if (exchangeState(entry, state, freed(state))) break;
     }
     entry = after(entry, probe);
   }
@@ -227,5 +206,5 @@ export function commit(entry: usize, state: i64): bool {
 
 /** Frees the entry that was taken last. */
 export function leave(entry: usize): void {
-  exchangeState(entry, held, FREE);
+  exchangeState(entry, held, freed(held));
 }

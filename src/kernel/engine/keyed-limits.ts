@@ -26,7 +26,7 @@ let recordBytes: usize = 0;
 /** The limit of this call. */
 let tier: i32 = 0;
 /** The word that names the record read last; no such word is negative. */
-let known: i32 = -1;
+export let known: i32 = -1;
 
 /** The tick of the record's origin. */
 export let originTicks: i64 = 0;

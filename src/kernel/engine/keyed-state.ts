@@ -33,6 +33,11 @@ export function setInstant(nowUs: f64): void {
   if (originTicks != 0) nowTicks = max(min(nowTicks + originTicks, LAST_TICKS), FIRST_TICKS);
 }
 
+/** Sets the instant anew, from the clock: a call never moves back in time. */
+export function renewInstant(): void {
+  setInstant(max(instantUs, readClock()));
+}
+
 export function stateOf(zeroTime: i64, tag: i32): i64 {
   return (zeroTime << TAG_BITS) | (tag as i64);
 }
@@ -55,8 +60,7 @@ export function stateAtFirstSight(): i64 {
   const known = forgotten();
   const floor = floorState();
   if (known <= floor) return floor;
-  // Another thread has read a later time, so this call's is old, or the clock was set back. A call
-  // never moves back in time.
-  setInstant(max(instantUs, readClock()));
+  // Another thread has read a later time, so this call's is old, or the clock was set back.
+  renewInstant();
   return max(known, floorState());
 }

@@ -11,13 +11,14 @@ import {
   TAG_MASK,
   VERSION_BITS,
 } from './constants';
+import { fullAt } from './keyed-word';
 
 // Finds a key's entry, and identifies it by address. keyed-claim.ts gives entries to keys;
 // docs/algorithms-keyed.md proves both.
 
 export const IDENTITY: usize = ENTRY_identity * 8;
 export const STATE: usize = ENTRY_state * 8;
-const ENTRY_BYTES: usize = ENTRY_step * 8;
+const BYTES: usize = ENTRY_step * 8;
 
 /** No entry has this address. */
 export const NONE: usize = 0;
@@ -43,9 +44,14 @@ let fingerprint: i64 = 0;
 /** The number of entries of the window that this call has probed. */
 export let probes: i32 = 0;
 
+/** The entry after the last one of the table. */
+export function endOfTable(): usize {
+  return end;
+}
+
 export function openTable(cell: usize, entries: i32): void {
   start = cell + KEYED_table;
-  end = start + (entries as usize) * ENTRY_BYTES;
+  end = start + (entries as usize) * BYTES;
   perHash = (entries as f64) / 4294967296;
   reach = min(PROBES, entries);
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
@@ -53,15 +59,15 @@ export function openTable(cell: usize, entries: i32): void {
 
 /** Selects the key with this hash. */
 export function seek(high: u32, low: u32): void {
-  home = start + (((low as f64) * perHash) as usize) * ENTRY_BYTES;
-  secondHome = start + (((high as f64) * perHash) as usize) * ENTRY_BYTES;
+  home = start + (((low as f64) * perHash) as usize) * BYTES;
+  secondHome = start + (((high as f64) * perHash) as usize) * BYTES;
   fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
 }
 
 /** The entry after the window's `probe`-th entry. The window's halves may overlap. */
 export function after(entry: usize, probe: i32): usize {
   if (probe == lastAtHome) return secondHome;
-  const next = entry + ENTRY_BYTES;
+  const next = entry + BYTES;
   return next == end ? start : next;
 }
 
@@ -69,7 +75,7 @@ export function after(entry: usize, probe: i32): usize {
 export function isRepeated(entry: usize, probe: i32): bool {
   if (probe <= lastAtHome) return false;
   const ahead = entry < home ? entry + (end - start) - home : entry - home;
-  return ahead < (AT_FIRST_HOME as usize) * ENTRY_BYTES;
+  return ahead < (AT_FIRST_HOME as usize) * BYTES;
 }
 
 /** Starts a call. */
@@ -93,6 +99,11 @@ export function isLive(state: i64): bool {
 /** The tag of all states of the owner with this identity. */
 export function tagOfOwner(identity: i64): i32 {
   return (((identity as i32) << 1) & TAG_MASK) | LIVE;
+}
+
+/** The place of an entry in the table. */
+export function indexOf(entry: usize): i32 {
+  return ((entry - start) / BYTES) as i32;
 }
 
 /** The key's live entry, or NONE. May miss an entry that is being written; a claim does not. */
@@ -143,23 +154,23 @@ export function identityAfter(identity: i64): i64 {
   return fingerprint | (version == 0 ? OWNERS : version);
 }
 
-/** Whether the window has room for the key. A bucket whose state is at most `floor` is full. */
+/** Whether the window has room for the key: buckets that are full at `floor` need none. */
 export function hasRoom(floor: i64): bool {
   let entry = home;
   for (let probe = 1; probe <= reach; probe++) {
     const state = load64(entry + STATE);
-    if (!isLive(state) || state <= floor) return true;
+    if (!isLive(state) || fullAt(entry, state) <= floor) return true;
     entry = after(entry, probe);
   }
   return false;
 }
 
-/** The number of buckets that are not full. */
+/** The number of buckets that are not full at `floor`. */
 export function countAbove(floor: i64): i32 {
   let count = 0;
-  for (let entry = start; entry < end; entry += ENTRY_BYTES) {
+  for (let entry = start; entry < end; entry += BYTES) {
     const state = load64(entry + STATE);
-    if (state > floor && isLive(state)) count++;
+    if (isLive(state) && fullAt(entry, state) > floor) count++;
   }
   return count;
 }

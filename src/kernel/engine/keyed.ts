@@ -27,6 +27,7 @@ import { openChanges } from './keyed-change';
 import { learnLimit, openLimits, originTicks } from './keyed-limits';
 import { floorState, instantUs, nowTicks, setInstant } from './keyed-state';
 import { countAbove, forgetProbes, openTable, probes, seek } from './keyed-table';
+import { openWords } from './keyed-word';
 import {
   burst,
   capTicks,
@@ -74,6 +75,7 @@ export function open(
   table = cell;
   whenFull = full;
   openTable(cell, entries);
+  openWords(cell);
   openClaims(cell, patience);
   openLimits(cell, records, limits);
   openChanges(cell);

@@ -4,11 +4,19 @@ import { Configurations } from '../../memory/configurations.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import {
   type CellKind,
+  ENTRY_BYTES,
   KEYED,
+  KEYED_SLOT,
   keyedBytes,
+  keyedCompositeBytes,
   keyedNamesAt,
+  keyedRackAt,
   keyedRecordsAt,
+  keyedSlotBytes,
+  keyedSlotsAt,
   MAX_KEYED_LIMITS,
+  MAX_LIMITS,
+  RACK_PLACES,
   REGION_HEADER_BYTES,
   SEED_BYTES,
   STRIPE_BYTES,
@@ -18,7 +26,7 @@ import { Region } from '../../memory/region.ts';
 import { layBucket } from '../bucket/cell.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { WHEN_FULL, type WhenFull } from '../constants.ts';
+import { FIRST_TICKS, WHEN_FULL, type WhenFull } from '../constants.ts';
 import { layLimits, liveLimits } from './limit-records.ts';
 import { type TableLimits, tableLimits } from './limits.ts';
 
@@ -26,6 +34,12 @@ import { type TableLimits, tableLimits } from './limits.ts';
 const ENTRIES_PER_KEY = 2;
 /** The most keys that fit into a region. */
 export const MAX_CAPACITY = 67_000_000;
+
+/** The bytes of a table for each key of its capacity; `limits` is above 1 if every key has several. */
+export function bytesPerKey(limits = 1): number {
+  return ENTRIES_PER_KEY * (ENTRY_BYTES + (limits > 1 ? keyedSlotBytes(limits) : 0));
+}
+
 /** A larger table gets its own region, which is freed with the table. */
 const MAX_DEFAULT_BYTES = 16_384;
 /** The most bytes of the names of all tiers: 15 of 64 characters, in JSON. */
@@ -41,6 +55,8 @@ export interface NewTable {
   /** The names of the tiers, and all limits in the table's ticks, if there are tiers. */
   readonly tiers?: readonly string[];
   readonly limits?: TableLimits;
+  /** The number of limits if every key has all of them. */
+  readonly limitsPerKey?: number | undefined;
   readonly nowUs: number;
   /** The number of keys. */
   readonly capacity: number;
@@ -60,9 +76,23 @@ export interface TableLayout {
   /** Its own limit, and the tiers. */
   readonly limitCount: number;
   readonly tiers: readonly string[];
+  /** The number of limits if every key has all of them; otherwise 0. */
+  readonly limitsPerKey: number;
 }
 
 type Head = Omit<TableLayout, 'tiers' | 'recordsAt'> & { readonly nameBytes: number };
+
+/** Size of the cell, and where its records are. */
+function placesOf(
+  entries: number,
+  limits: number,
+  limitsPerKey: number,
+  nameBytes: number,
+): { readonly bytes: number; readonly recordsAt: number } {
+  return limitsPerKey === 0
+    ? { bytes: keyedBytes(entries, limits, nameBytes), recordsAt: keyedRecordsAt(entries) }
+    : { bytes: keyedCompositeBytes(entries, limits), recordsAt: keyedRecordsAt(entries + 1) };
+}
 
 const layouts = /* @__PURE__ */ new Configurations<TableLayout>();
 
@@ -70,10 +100,11 @@ const layouts = /* @__PURE__ */ new Configurations<TableLayout>();
 export function createKeyedCell(table: NewTable): CellPlace {
   const { kind, schedule, tiers = [], nowUs, capacity, whenFull, stats, kernel } = table;
   const { limits = tableLimits([schedule], (_, make) => make()) } = table;
-  const limitCount = tiers.length + 1;
+  const { limitsPerKey = 0 } = table;
+  const limitCount = limitsPerKey || tiers.length + 1;
   const names = new TextEncoder().encode(tiers.length === 0 ? '' : JSON.stringify(tiers));
   const entries = capacity * ENTRIES_PER_KEY;
-  const bytes = keyedBytes(entries, limitCount, names.length);
+  const { bytes, recordsAt } = placesOf(entries, limitCount, limitsPerKey, names.length);
   const own = () =>
     Region.create({ bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES });
   const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
@@ -85,17 +116,28 @@ export function createKeyedCell(table: NewTable): CellPlace {
   i32[(at + KEYED.whenFull) >> 2] = WHEN_FULL[whenFull];
   i32[(at + KEYED.limitCount) >> 2] = limitCount;
   i32[(at + KEYED.nameBytes) >> 2] = names.length;
-  layLimits(place, entries, nowUs, limits);
+  i32[(at + KEYED.limitsPerKey) >> 2] = limitsPerKey;
+  layLimits(place, recordsAt, nowUs, limits);
+  if (limitsPerKey > 0) laySlots(place, entries, limitsPerKey);
   new Uint8Array(buffer, at + keyedNamesAt(entries, limitCount), names.length).set(names);
   i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
   // Random values cannot be written into shared memory directly.
   const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
   new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
   publishCell(place, kind);
-  const recordsAt = keyedRecordsAt(entries);
   return layouts.keep(place, {
-    ...{ entries, whenFull: WHEN_FULL[whenFull], recordsAt, limitCount, tiers },
+    ...{ entries, whenFull: WHEN_FULL[whenFull], recordsAt, limitCount, tiers, limitsPerKey },
   });
+}
+
+/** Fills the rack, and the bucket that keys without a place share, in a cleared cell. */
+function laySlots({ region, offset }: CellPlace, entries: number, limits: number): void {
+  const rack = (offset + keyedRackAt(entries, limits)) >> 2;
+  for (let i = 0; i < RACK_PLACES; i++) region.i32[rack + i] = entries + 1 + i + 1;
+  const shared = offset + keyedSlotsAt(entries, limits) + entries * keyedSlotBytes(limits);
+  const zeroTimes = (shared + KEYED_SLOT.zeroTimes) >> 3;
+  // Long ago, so that it is full.
+  region.i64.fill(BigInt(FIRST_TICKS), zeroTimes, zeroTimes + limits);
 }
 
 /**
@@ -111,24 +153,24 @@ export function openKeyedCell(
   nonce: number,
 ): CellPlace {
   const head = openCell(region, offset, kind, nonce, KEYED.table);
-  const { entries, whenFull, limitCount, nameBytes } = readHead(head);
+  const { entries, whenFull, limitCount, nameBytes, limitsPerKey } = readHead(head);
   if (entries < 1 || entries > MAX_CAPACITY * ENTRIES_PER_KEY) {
     throw new HandleError('ERR_REGION_DAMAGED', `the table says it has ${entries} entries`);
   }
   if (
     !Object.values<number>(WHEN_FULL).includes(whenFull) ||
     !(limitCount >= 1 && limitCount <= MAX_KEYED_LIMITS) ||
-    !(nameBytes >= 0 && nameBytes <= MAX_NAME_BYTES)
+    !(nameBytes >= 0 && nameBytes <= MAX_NAME_BYTES) ||
+    !(limitsPerKey === 0 || (limitsPerKey === limitCount && limitsPerKey <= MAX_LIMITS))
   ) {
     throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration makes no sense");
   }
-  const bytes = keyedBytes(entries, limitCount, nameBytes);
+  const { bytes, recordsAt } = placesOf(entries, limitCount, limitsPerKey, nameBytes);
   const place = openCell(region, offset, kind, nonce, bytes);
   liveRecord(place);
-  const tiers = readNames(place, entries, limitCount, nameBytes);
-  liveLimits(place, entries, limitCount);
-  const recordsAt = keyedRecordsAt(entries);
-  return layouts.keep(place, { entries, whenFull, recordsAt, limitCount, tiers });
+  const tiers = limitsPerKey === 0 ? readNames(place, entries, limitCount, nameBytes) : [];
+  liveLimits(place, recordsAt, limitCount);
+  return layouts.keep(place, { entries, whenFull, recordsAt, limitCount, tiers, limitsPerKey });
 }
 
 /** The layout of a table, which never changes. */
@@ -143,6 +185,7 @@ function readHead({ region, offset }: CellPlace): Head {
     whenFull: field(KEYED.whenFull),
     limitCount: field(KEYED.limitCount),
     nameBytes: field(KEYED.nameBytes),
+    limitsPerKey: field(KEYED.limitsPerKey),
   };
 }
 

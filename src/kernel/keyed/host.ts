@@ -5,7 +5,6 @@ import { COUNTER } from '../../memory/layout.ts';
 import { HostedBucket, openBuckets, readOutcome, readReceipt } from '../bucket/host.ts';
 import {
   DAMAGED,
-  type LimiterStats,
   type Outcome,
   type Receipt,
   type TokenKernel,
@@ -19,23 +18,12 @@ import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
 import type { KeyedEngine } from './engine.ts';
+import type { KeyedKernel, KeyedStats } from './kernel.ts';
 import { KeyPosition, type TableClock } from './key-position.ts';
 import type { LiveLimits } from './limit-records.ts';
 import type { Limits, NameOf, TableLimit } from './limits.ts';
 import { type SharedCall, SharedTier } from './shared-tier.ts';
 import { type Change, changeTable, limitsOf, scheduleOf, schedulesOf } from './table-change.ts';
-
-/** Counts for a table of buckets, over all threads. */
-export interface KeyedStats extends Partial<LimiterStats> {
-  /** Keys whose buckets are not full. Full buckets need no entry. */
-  readonly entries: number;
-  /** Entries reclaimed from buckets that were full again. */
-  readonly reclaimed: number;
-  /** Calls whose key found no place. */
-  readonly shared: number;
-  /** The most entries that one call probed, at most 64; counted with `stats: true`. */
-  readonly longestProbe?: number;
-}
 
 /** Identifies an admission and the entry that it charged. */
 interface KeyedReceipt extends WordReceipt {
@@ -59,7 +47,7 @@ export function openKeyed(
 }
 
 /** {@link seek} selects a key; all other operations act on that key's bucket. */
-export class HostedKeyed implements TokenKernel {
+export class HostedKeyed implements KeyedKernel {
   readonly name: KernelName;
   readonly #engine: KeyedEngine;
   readonly #place: CellPlace;

@@ -7,7 +7,6 @@ import {
   KEYED_LIMIT_BYTES,
   KEYED_RECORD,
   keyedRecordBytes,
-  keyedRecordsAt,
   RECORD_COUNT,
 } from '../../memory/layout.ts';
 import { ticksOf } from '../bucket/schedule.ts';
@@ -24,12 +23,12 @@ export interface LiveLimits extends TableLimits {
 /** Writes the limits of a new table, before any other thread can see it. */
 export function layLimits(
   { region, offset }: CellPlace,
-  entries: number,
+  recordsAt: number,
   nowUs: number,
   { ticksPerMicro, limits }: TableLimits,
 ): void {
   const { i32, i64, f64 } = region;
-  const record = offset + keyedRecordsAt(entries);
+  const record = offset + recordsAt;
   const caps = limits.map(({ burst, ticksPerToken }) => ticksOf(burst, ticksPerToken, Math.ceil));
   f64[(record + KEYED_RECORD.originUs) >> 3] = nowUs;
   f64[(record + KEYED_RECORD.ticksPerMicro) >> 3] = ticksPerMicro;
@@ -52,14 +51,14 @@ export function layLimits(
  */
 export function liveLimits(
   { region, offset }: CellPlace,
-  entries: number,
+  recordsAt: number,
   count: number,
 ): LiveLimits {
   const { i32, f64 } = region;
   const at = (offset + KEYED.live) >> 2;
   for (;;) {
     const live = Atomics.load(i32, at);
-    const record = offset + keyedRecordsAt(entries) + (live & INDEX_MASK) * keyedRecordBytes(count);
+    const record = offset + recordsAt + (live & INDEX_MASK) * keyedRecordBytes(count);
     const originUs = f64[(record + KEYED_RECORD.originUs) >> 3] ?? Number.NaN;
     const ticksPerMicro = f64[(record + KEYED_RECORD.ticksPerMicro) >> 3] ?? Number.NaN;
     const limits = Array.from({ length: count }, (_, i): TableLimit => {

@@ -10,17 +10,17 @@ import { changedLimits, type Limits, type NameOf, type TableLimit } from './limi
 /** The limits in force after those before. */
 export type Change = (inForce: Limits<Schedule>) => Limits<Schedule>;
 
-/** A table whose limits change, and the bucket of its keys without a place. */
+/** A table whose limits change, and the bucket of its keys without a place if it has its own limit. */
 interface Changing {
   readonly place: CellPlace;
-  readonly engine: KeyedEngine;
-  readonly shared: HostedBucket;
+  readonly engine: Pick<KeyedEngine, 'beginChange' | 'putLimit' | 'publishChange'>;
+  readonly shared?: HostedBucket;
 }
 
 /** The limits in force in a table. */
 export function limitsOf(place: CellPlace): LiveLimits {
-  const { entries, limitCount } = readTable(place);
-  return liveLimits(place, entries, limitCount);
+  const { recordsAt, limitCount } = readTable(place);
+  return liveLimits(place, recordsAt, limitCount);
 }
 
 export function scheduleOf({ pace, burst, ticksPerToken, fillTicks }: TableLimit): Schedule {
@@ -44,11 +44,11 @@ export function changeTable(table: Changing, nowUs: number, change: Change, at: 
     }
     if (engine.publishChange(before.live, nowUs, next.ticksPerMicro) !== 0) break;
   }
-  changeShared(table, nowUs);
+  if (table.shared !== undefined) changeShared(place, table.shared, nowUs);
 }
 
 /** The shared bucket gets the table's own limit; of several changes at once, the last one's. */
-function changeShared({ place, shared }: Changing, nowUs: number): void {
+function changeShared(place: CellPlace, shared: HostedBucket, nowUs: number): void {
   for (;;) {
     const { live, limits } = limitsOf(place);
     const { pace, burst, fillTicks } = limits[0];

@@ -1,0 +1,246 @@
+import { HandleError, RateLimitError } from '../../errors.ts';
+import type { CellPlace } from '../../memory/cell.ts';
+import type { KernelName } from '../../memory/handle.ts';
+import { COUNTER, keyedRackAt, keyedSlotsAt, RACK_PLACES } from '../../memory/layout.ts';
+import { NOTES, notes } from '../bucket/composite-engine.ts';
+import { readReceipt } from '../bucket/host.ts';
+import {
+  CROWDED,
+  DAMAGED,
+  NEVER,
+  type Outcome,
+  type Receipt,
+  type WordReceipt,
+} from '../bucket/kernel.ts';
+import type { Place } from '../bucket/position.ts';
+import type { Schedule } from '../bucket/schedule.ts';
+import { composites as build } from '../build/modules.ts';
+import { NO_PLACE, PATIENCE } from '../constants.ts';
+import { Counters } from '../counters.ts';
+import { EngineModule, type Opened, wantedKernel } from '../open.ts';
+import { readTable } from './cell.ts';
+import type { KeyedCompositeEngine } from './composite-engine.ts';
+import type { KeyedKernel, KeyedStats } from './kernel.ts';
+import { KeyPosition, type TableClock } from './key-position.ts';
+import type { Limits, NameOf } from './limits.ts';
+import { type Change, changeTable, limitsOf, schedulesOf } from './table-change.ts';
+
+/** The marks of an admission and of the one before it, where it is, and what it took. */
+interface KeyedCompositeReceipt extends WordReceipt {
+  /** 0 if it charged no entry. */
+  readonly entry: number;
+  readonly hashHigh: number;
+  readonly version: number;
+  readonly tokens: number;
+  /** Names the limits under which it was admitted. */
+  readonly limits: number;
+  /** The tick at which the tokens are due. */
+  readonly dueLow: number;
+  readonly dueHigh: number;
+}
+
+const composites = /* @__PURE__ */ new EngineModule<KeyedCompositeEngine>(build);
+
+/** The imports of an engine for keys with several limits. */
+export function compositeImports(readClock: () => number): Record<string, Record<string, unknown>> {
+  return { 'keyed-state': { readClock }, 'composite-notes': NOTES };
+}
+
+/** Opens a table whose keys have several limits. */
+export function openKeyedComposite(
+  place: CellPlace,
+  readClock: () => number,
+  asked: KernelName | undefined,
+): HostedKeyedComposite {
+  const imports = compositeImports(readClock);
+  return new HostedKeyedComposite(
+    composites.open(place.region, wantedKernel(asked), imports),
+    place,
+  );
+}
+
+/** A table of buckets with several limits, which change in one exchange. */
+export class HostedKeyedComposite implements KeyedKernel {
+  readonly name: KernelName;
+  readonly tiers: readonly string[] = [];
+  readonly #engine: KeyedCompositeEngine;
+  readonly #place: CellPlace;
+  readonly #limitCount: number;
+  readonly #counters: Counters | undefined;
+  #high = 0;
+  #low = 0;
+  /** What the last call asked for. */
+  #tokens = 0;
+
+  /** `patience`: the number of looks before a call takes over another thread's entry. */
+  constructor(
+    { engine, name }: Opened<KeyedCompositeEngine>,
+    place: CellPlace,
+    patience = PATIENCE,
+  ) {
+    this.name = name;
+    this.#engine = engine;
+    this.#place = place;
+    this.#counters = Counters.open(place);
+    const { entries, whenFull, recordsAt, limitsPerKey } = readTable(place);
+    this.#limitCount = limitsPerKey;
+    const { offset } = place;
+    const table = [offset, entries, whenFull, offset + recordsAt, limitsPerKey] as const;
+    const rack = offset + keyedRackAt(entries, limitsPerKey);
+    const slots = offset + keyedSlotsAt(entries, limitsPerKey);
+    if (engine.open(...table, patience, rack, slots) === 0) failed(DAMAGED);
+  }
+
+  seek(high: number, low: number): void {
+    this.#high = high;
+    this.#low = low;
+  }
+
+  acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
+    const wait = this.#engine.acquire(this.#high, this.#low, nowUs, tokens, maxWaitUs);
+    return this.#counted(wait, tokens);
+  }
+
+  charge(nowUs: number, tokens: number): number {
+    return this.#counted(this.#engine.charge(this.#high, this.#low, nowUs, tokens), tokens);
+  }
+
+  block(nowUs: number, us: number): boolean {
+    const answer = this.#engine.block(this.#high, this.#low, nowUs, us);
+    if (answer === NO_PLACE) return false;
+    if (answer < 0) failed(answer);
+    return true;
+  }
+
+  decide(nowUs: number, tokens: number): Outcome {
+    const wait = this.#engine.decide(this.#high, this.#low, nowUs, tokens);
+    const allowed = this.#counted(wait, tokens) === 0;
+    const limits = notes.outcomes.slice(0, this.#limitCount);
+    return {
+      allowed,
+      burst: Math.min(...limits.map(({ burst }) => burst)),
+      balance: Math.min(...limits.map(({ balance }) => balance)),
+      retryUs: Math.max(...limits.map(({ retryUs }) => retryUs)),
+      fullUs: Math.max(...limits.map(({ fullUs }) => fullUs)),
+      limits,
+    };
+  }
+
+  drain(nowUs: number, tokens: number): number {
+    const taken = this.#engine.drain(this.#high, this.#low, nowUs, tokens);
+    if (taken < 0) failed(taken);
+    this.#tally(taken, taken === 0 && tokens >= 1);
+    return taken;
+  }
+
+  /** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
+  returnTokens(nowUs: number, tokens: number): void {
+    const answer = this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
+    if (answer < 0) failed(answer);
+  }
+
+  reset(nowUs: number): void {
+    const answer = this.#engine.reset(this.#high, this.#low, nowUs);
+    if (answer < 0) failed(answer);
+  }
+
+  receipt(): Receipt {
+    const engine = this.#engine;
+    const receipt: KeyedCompositeReceipt = {
+      ...readReceipt(engine),
+      entry: engine.receiptEntry(),
+      hashHigh: this.#high,
+      version: engine.receiptVersion(),
+      tokens: this.#tokens,
+      limits: engine.limitsWord(),
+      dueLow: engine.dueLow(),
+      dueHigh: engine.dueHigh(),
+    };
+    return receipt;
+  }
+
+  cancel(receipt: Receipt): boolean {
+    const own = receipt as KeyedCompositeReceipt; // this kernel issues no others
+    const { entry, hashHigh, version, low, high, costLow, costHigh, limits, tokens } = own;
+    const marks = [low, high, costLow, costHigh] as const;
+    return this.#engine.cancel(entry, hashHigh, version, ...marks, limits, tokens) !== 0;
+  }
+
+  balance(nowUs: number): number {
+    const balance = this.#engine.balance(this.#high, this.#low, nowUs);
+    if (Number.isNaN(balance)) failed(this.#engine.failure());
+    return balance;
+  }
+
+  timeUntil(nowUs: number, tokens: number): number {
+    const us = this.#engine.timeUntil(this.#high, this.#low, nowUs, tokens);
+    if (us < 0) failed(us);
+    return us;
+  }
+
+  position(dueUs: number): Place {
+    return new KeyPosition(this, this.receipt(), dueUs);
+  }
+
+  dueUs(receipt: Receipt): number {
+    const { dueLow, dueHigh } = receipt as KeyedCompositeReceipt; // this kernel issues no others
+    return this.#engine.dueUs(dueLow, dueHigh);
+  }
+
+  /** The table's clock under the limits in force. */
+  clock(): TableClock {
+    return limitsOf(this.#place);
+  }
+
+  /** The lowest rate and the smallest burst; the other fields are the first limit's. */
+  schedule(): Schedule {
+    const schedules = this.schedules();
+    return {
+      ...schedules[0],
+      rate: Math.min(...schedules.map(({ rate }) => rate)),
+      burst: Math.min(...schedules.map(({ burst }) => burst)),
+    };
+  }
+
+  schedules(): Limits<Schedule> {
+    return schedulesOf(limitsOf(this.#place));
+  }
+
+  reconfigure(nowUs: number, change: Change, at: NameOf): void {
+    changeTable({ place: this.#place, engine: this.#engine }, nowUs, change, at);
+  }
+
+  stats(nowUs: number): KeyedStats {
+    const counters = this.#counters;
+    return {
+      entries: this.#engine.entriesInUse(nowUs),
+      reclaimed: this.#engine.reclaimed(),
+      shared: this.#engine.placeless(),
+      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
+    };
+  }
+
+  #counted(wait: number, tokens: number): number {
+    if (wait < NEVER) failed(wait);
+    this.#tokens = tokens;
+    this.#tally(wait < 0 ? 0 : tokens, wait < 0);
+    return wait;
+  }
+
+  #tally(admitted: number, refused: boolean): void {
+    const counters = this.#counters;
+    if (counters === undefined) return;
+    counters.count(admitted, refused, this.#engine.lostRaces());
+    counters.raise(COUNTER.longestProbe, this.#engine.longestProbe());
+  }
+}
+
+function failed(failure: number): never {
+  if (failure === CROWDED) {
+    throw new RateLimitError(
+      'ERR_BUCKET_BUSY',
+      `all ${RACK_PLACES} spare slots are held, by calls under way or by terminated threads`,
+    );
+  }
+  throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table make no sense');
+}

@@ -1,0 +1,130 @@
+import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
+import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import type { WhenFull } from '../../src/kernel/constants.ts';
+import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { compositeImports, HostedKeyedComposite } from '../../src/kernel/keyed/composite.ts';
+import type { KeyedCompositeEngine } from '../../src/kernel/keyed/composite-engine.ts';
+import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
+import { nonceOf } from '../../src/memory/cell.ts';
+import { keyedCompositeBytes, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { Region } from '../../src/memory/region.ts';
+import type { TierLimit } from '../support/key-tiers.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import { CHANGES, LIMITS } from './keyed-composite-reference.ts';
+import { type Operation, type Subject, verdict } from './subject.ts';
+
+export { reference } from './keyed-composite-reference.ts';
+
+/** Long after the table's creation. */
+const NOW_US = 10_000_000;
+const KEYS = [1, 2, 3];
+/** Kept small, because each look at an entry that another thread holds adds interleavings. */
+const LOOKS = 1;
+
+function schedulesOf(limits: readonly TierLimit[]): Limits<Schedule> {
+  const [first, ...others] = limits.map(({ tokenUs, burst }) => continuous(1e6 / tokenUs, burst));
+  return [first as Schedule, ...others]; // at least one
+}
+
+/**
+ * `setup` is `whenFull capacity keys...`. The buckets of these keys have just become full again;
+ * those of keys with a `!` are not full yet. A table has two entries per key of its capacity.
+ */
+export function create(setup: string): SharedArrayBuffer {
+  const [whenFull, capacity, ...keys] = setup.split(' ');
+  const bytes = keyedCompositeBytes(2 * Number(capacity), LIMITS.length);
+  const region = Region.create({ buffer: new SharedArrayBuffer(REGION_HEADER_BYTES + bytes) });
+  const schedules = schedulesOf(LIMITS);
+  createKeyedCell({
+    kind: 'keyed-token-bucket',
+    schedule: schedules[0],
+    limits: tableLimits(schedules, (_, make) => make()),
+    limitsPerKey: LIMITS.length,
+    nowUs: 0,
+    capacity: Number(capacity),
+    whenFull: whenFull as WhenFull,
+    stats: false,
+    region,
+  });
+  const buckets = open(region.buffer);
+  for (const key of keys) {
+    seek(buckets, Number.parseInt(key, 10));
+    buckets.acquire(NOW_US - 2_000_000, key.endsWith('!') ? 3 : 2, 0);
+  }
+  return region.buffer;
+}
+
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedKeyedComposite {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const nonce = nonceOf({ region, offset, bytes: 0 });
+  const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
+  const imports = compositeImports(() => NOW_US);
+  const engine = exploredEngine<KeyedCompositeEngine>('composites', kernel, region, imports);
+  return new HostedKeyedComposite(engine, place, LOOKS);
+}
+
+/** All keys have the same home, so that they compete for entries. */
+function seek(buckets: HostedKeyedComposite, key: number): void {
+  buckets.seek(key, key);
+}
+
+/** Each operation names its key first. */
+export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const buckets = open(buffer, kernel);
+  let receipt: Receipt | undefined;
+  const taken = (waitUs: number) => {
+    if (waitUs >= 0) receipt = buckets.receipt();
+    return waitUs;
+  };
+  return {
+    run([name, key = 1, a = 1, b = 0]: Operation): unknown {
+      seek(buckets, key);
+      switch (name) {
+        // take key tokens afterUs
+        case 'take':
+        case 'early take':
+          return taken(buckets.acquire(NOW_US + b, a, 0));
+        case 'borrow':
+          return taken(buckets.acquire(NOW_US, a, 1e9));
+        case 'due':
+          return receipt === undefined ? null : buckets.dueUs(receipt) - NOW_US;
+        case 'charge':
+          return buckets.charge(NOW_US, a);
+        case 'block':
+          return buckets.block(NOW_US, a);
+        case 'drain':
+          return buckets.drain(NOW_US, a);
+        case 'decide':
+          return verdict(buckets.decide(NOW_US, a));
+        case 'refund':
+          return buckets.returnTokens(NOW_US, a) ?? null;
+        case 'reset':
+          return buckets.reset(NOW_US) ?? null;
+        case 'cancel':
+          return receipt === undefined ? null : buckets.cancel(receipt);
+        case 'balance':
+          return buckets.balance(NOW_US);
+        case 'double':
+        case 'other':
+          buckets.reconfigure(
+            NOW_US,
+            () => schedulesOf(CHANGES[name]),
+            (_, make) => make(),
+          );
+          return null;
+        default:
+          throw new Error(`no operation ${name}`);
+      }
+    },
+  };
+}
+
+/** The tokens of every key under each limit. */
+export function observe(buffer: SharedArrayBuffer): unknown {
+  const buckets = open(buffer);
+  return KEYS.map((key) => {
+    seek(buckets, key);
+    return buckets.decide(NOW_US, 0).limits?.map(({ balance }) => balance);
+  });
+}

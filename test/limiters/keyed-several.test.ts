@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'vitest';
+import {
+  allOf,
+  attach,
+  type ContinuousLimit,
+  KeyedTokenBucket,
+  type KeyedTokenBucketOptions,
+  ManualClock,
+  RateLimitError,
+  REFUSED,
+  Region,
+} from '../../src/index.ts';
+import { bytesPerKey } from '../../src/kernel/keyed/cell.ts';
+import { keyedBytes, keyedCompositeBytes } from '../../src/memory/layout.ts';
+import { settled } from '../support/settled.ts';
+
+const LIMITS: readonly ContinuousLimit[] = [
+  { rate: 1000, burst: 4 },
+  { rate: 250, burst: 10 },
+];
+
+function create(
+  options: Partial<KeyedTokenBucketOptions> = {},
+  clock = ManualClock.create(),
+): { made: KeyedTokenBucket; clock: ManualClock } {
+  const given = { limits: LIMITS, capacity: 10, clock, ...options } as KeyedTokenBucketOptions;
+  return { made: KeyedTokenBucket.create(given), clock };
+}
+
+describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (kernel) => {
+  test('a call needs the tokens of every limit, and takes them of each', () => {
+    const { made, clock } = create({ kernel });
+    expect(made.kernelName).toBe(kernel);
+    expect(made.consumeOrDrain('a', 9)).toBe(4);
+    expect(made.tryConsume('a')).toBe(false);
+    expect(made.balance('b')).toBe(4);
+    for (let ms = 0; ms < 6; ms++) {
+      clock.advance(1);
+      expect(made.tryConsume('a')).toBe(true);
+    }
+    // 10 of the second limit are gone, and one and a half have returned.
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([0, 1]);
+    clock.advance(1);
+    expect(made.tryConsume('a')).toBe(true);
+    clock.advance(1);
+    expect(made.tryConsume('a')).toBe(true);
+    clock.advance(1);
+    expect(made.decide('a')).toEqual({
+      allowed: false,
+      limit: 4,
+      remaining: 0,
+      retryAfterMs: 3,
+      resetMs: 39,
+      limits: [
+        { limit: 4, remaining: 1, retryAfterMs: 0, resetMs: 3 },
+        { limit: 10, remaining: 0, retryAfterMs: 3, resetMs: 39 },
+      ],
+    });
+    expect(made.timeUntil('a', 1)).toBe(3);
+  });
+
+  test('more than the smallest burst is never admitted', () => {
+    const { made } = create({ kernel });
+    expect(made.tryConsume('a', 5)).toBe(false);
+    expect(made.decide('a', 5)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
+    expect(() => made.acquire('a', 5)).toThrow(
+      expect.objectContaining({ code: 'ERR_EXCEEDS_BURST' }),
+    );
+    expect(made.balance('a')).toBe(4);
+  });
+
+  test('callers wait for the limit that takes longest, in order', async () => {
+    const { made, clock } = create({ kernel });
+    expect(made.charge('a', 10)).toBe(6);
+    const order: number[] = [];
+    const waits = [1, 2, 3].map(async (i) => {
+      await made.wait('a', 1);
+      order.push(i);
+    });
+    await settled();
+    expect(made.waiting).toBe(3);
+    // The first limit pays its debt first, then the second one gains a token in 4 ms.
+    const served = async (ms: number) => {
+      clock.advance(ms);
+      await settled();
+      return [...order];
+    };
+    expect(await served(6)).toEqual([]);
+    expect(await served(1)).toEqual([1]);
+    expect(await served(1)).toEqual([1, 2]);
+    expect(await served(3)).toEqual([1, 2]);
+    expect(await served(1)).toEqual([1, 2, 3]);
+    await Promise.all(waits);
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  test('a wait that is aborted puts its tokens back under every limit, the latest first', async () => {
+    const { made } = create({ kernel });
+    made.consumeOrDrain('a', 4);
+    const first = made.reserve('a', 2);
+    const second = made.reserve('a', 1);
+    expect(first?.waitMs).toBe(2);
+    expect(second?.waitMs).toBe(3);
+    expect(second?.cancel()).toBe(true);
+    expect(second?.cancel()).toBe(false);
+    expect(first?.cancel()).toBe(true);
+    expect(made.balance('a')).toBe(0);
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([0, 6]);
+    const controller = new AbortController();
+    const wait = made.wait('a', 1, { signal: controller.signal });
+    controller.abort(new Error('enough'));
+    await expect(wait).rejects.toThrow('enough');
+    expect(made.balance('a')).toBe(0);
+  });
+
+  test('a reservation is lost to a later take, and to a change of the limits', () => {
+    const { made } = create({ kernel });
+    made.consumeOrDrain('a', 4);
+    const early = made.reserve('a', 2);
+    made.acquire('a', 1);
+    expect(early?.cancel()).toBe(false);
+    const late = made.reserve('a', 1);
+    made.reconfigure({ limits: [{}, { burst: 20 }] });
+    expect(late?.cancel()).toBe(false);
+  });
+
+  test('returned tokens, charges, blocks and resets change every limit', () => {
+    const { made, clock } = create({ kernel });
+    made.consumeOrDrain('a', 4);
+    made.returnTokens('a', 1);
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([1, 7]);
+    made.returnTokens('a', 9);
+    expect(made.balance('a')).toBe(4);
+    expect(made.charge('a', 14)).toBe(16);
+    expect(made.for('a').settle(3, 1)).toBe(0);
+    expect(made.balance('a')).toBe(-8);
+    made.reset('a');
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([4, 10]);
+    expect(made.block('a', 100)).toBe(true);
+    expect(made.timeUntil('a', 0)).toBe(100);
+    clock.advance(100);
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([0, 0]);
+    expect(made.block('b', 0)).toBe(true);
+    expect(made.balance('b')).toBe(0);
+    expect(() => made.charge('a', 1e300)).toThrow(RangeError);
+  });
+
+  test('other threads see the same table, in a region too', () => {
+    const region = Region.create();
+    const { made } = create({ kernel, region });
+    const other = KeyedTokenBucket.attach(structuredClone(made.handle));
+    const any = attach(structuredClone(made.handle));
+    expect(any).toBeInstanceOf(KeyedTokenBucket);
+    made.tryConsume('a', 3);
+    expect(other.balance('a')).toBe(1);
+    expect(other.limits).toEqual(LIMITS);
+    other.reconfigure({ limits: [{ burst: 8 }, { rate: 100 }] });
+    expect(made.limits).toEqual([
+      { rate: 1000, burst: 8 },
+      { rate: 100, burst: 10 },
+    ]);
+    expect(other.for('a').limit).toBe(8);
+    expect(other.for('a').rate).toBe(100);
+    expect(made.rate).toBe(100);
+    expect(made.burst).toBe(8);
+    expect(made.tiers).toEqual({});
+    expect(`${made}`).toContain('8 at 1000/s and 10 at 100/s');
+  });
+
+  test('the bucket of a key is a limiter, and a part of allOf', async () => {
+    const { made } = create({ kernel });
+    const a = made.for('a');
+    const both = allOf(a, made.for('b'));
+    made.consumeOrDrain('b', 3);
+    expect(await both.tryConsume(2)).toBe(false);
+    expect(a.balance()).toBe(4);
+    expect(await both.tryConsume(1)).toBe(true);
+    expect(a.balance()).toBe(3);
+    expect(a.waitSync(1)).toBe(true);
+    expect(a.acquire(4, 0)).toBe(REFUSED);
+  });
+
+  test('keys without a place share a bucket with all limits, or are refused, or admitted', () => {
+    const fill = (made: KeyedTokenBucket) => {
+      for (let key = 0; key < 100; key++) made.tryConsume(key, 4);
+    };
+    const shared = create({ kernel, capacity: 1, stats: true });
+    fill(shared.made);
+    expect(shared.made.stats()).toMatchObject({ entries: 2, shared: 98, admitted: 12 });
+    expect(shared.made.balance('x')).toBe(0);
+    shared.clock.advance(2);
+    expect(shared.made.decide('x').limits?.map(({ remaining }) => remaining)).toEqual([1, 5]);
+    expect(shared.made.consumeOrDrain('y', 5)).toBe(1);
+    const reservation = shared.made.reserve('z', 2);
+    expect(reservation?.waitMs).toBe(2);
+    expect(reservation?.cancel()).toBe(true);
+    expect(shared.made.charge('z', 1)).toBe(1);
+    expect(shared.made.block('z', 1)).toBe(false);
+    shared.made.returnTokens('z', 5);
+    expect(shared.made.balance('x')).toBe(-1);
+    const refused = create({ kernel, capacity: 1, whenFull: 'refuse' }).made;
+    fill(refused);
+    expect(refused.acquire('x')).toBe(REFUSED);
+    expect(refused.decide('x')).toMatchObject({ allowed: false, remaining: 0, limit: 4 });
+    expect(refused.consumeOrDrain('x', 2)).toBe(0);
+    expect(refused.charge('x', 2)).toBe(0);
+    const admitted = create({ kernel, capacity: 1, whenFull: 'admit' }).made;
+    fill(admitted);
+    expect(admitted.tryConsume('x', 4)).toBe(true);
+    expect(admitted.decide('x')).toMatchObject({ allowed: true, remaining: 4 });
+    expect(admitted.consumeOrDrain('x', 9)).toBe(4);
+    expect(admitted.balance('x')).toBe(4);
+  });
+
+  test('callers that wait follow a change of all rates, and a debt is paid before anything arrives', () => {
+    const { made, clock } = create({ kernel });
+    made.charge('a', 10);
+    const reservation = made.reserve('a', 2);
+    expect(reservation?.waitMs).toBe(8);
+    made.reconfigure({ limits: [{ rate: 2000 }, { rate: 500 }] });
+    expect(reservation?.dueUs).toBe(4000);
+    // The debt of the first limit was paid at 3 ms; it does not fill until all are paid.
+    clock.advance(4);
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([0, 0]);
+    clock.advance(2);
+    expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([4, 1]);
+  });
+
+  test('an unlimited limit holds nobody back', () => {
+    const limits = [{ rate: 1000, burst: 2 }, { rate: Infinity } as ContinuousLimit];
+    const { made } = create({ kernel, limits });
+    expect(made.consumeOrDrain('a', 9)).toBe(2);
+    expect(made.tryConsume('a')).toBe(false);
+    const free = create({ kernel, limits: [limits[1], limits[1]] as ContinuousLimit[] }).made;
+    expect(free.tryConsume('a', 1e6)).toBe(true);
+    expect(free.consumeOrDrain('a', 7)).toBe(7);
+    expect(free.balance('a')).toBe(Infinity);
+    expect(free.reserve('a', 5)?.cancel()).toBe(true);
+    expect(free.block('a', 10)).toBe(true);
+    expect(free.stats()).toMatchObject({ entries: 0 });
+  });
+});
+
+test('one limit makes an ordinary table, and no other is larger than before', () => {
+  const single = create({ limits: [{ rate: 10, burst: 2 }] }).made;
+  expect(single.limits).toEqual([{ rate: 10, burst: 2 }]);
+  expect(single.decide('a').limits).toBeUndefined();
+  single.reconfigure({ limits: [{ burst: 5 }] });
+  expect(single.burst).toBe(5);
+  single.reconfigure({ burst: 6 });
+  expect(single.limits).toEqual([{ rate: 10, burst: 6 }]);
+  expect(keyedBytes(2000)).toBe(1216 + 32 * 1000);
+  expect(bytesPerKey()).toBe(32);
+  expect(bytesPerKey(2)).toBe(96);
+  expect(keyedCompositeBytes(2000, 2) - keyedCompositeBytes(1000, 2)).toBe(96 * 500);
+});
+
+const many = (count: number) => Array.from({ length: count }, () => ({ rate: 1, burst: 1 }));
+const wrong: [string, object, string][] = [
+  ['none', { limits: [] }, 'limits must be an array of 1 to 8 limits, got 0'],
+  ['nine', { limits: many(9) }, 'limits must be an array of 1 to 8 limits, got 9'],
+  ['no array', { limits: { rate: 1 } }, 'limits must be an array of 1 to 8 limits, got an object'],
+  ['undefined', { limits: undefined }, 'limits must be an array of 1 to 8 limits'],
+  ['a rate beside', { limits: many(2), rate: 1 }, 'give limits or rate, not both'],
+  ['a burst beside', { limits: many(2), burst: 1 }, 'give limits or burst, not both'],
+  [
+    'tiers beside',
+    { limits: many(2), tiers: { pro: { rate: 1, burst: 1 } } },
+    'give limits or tiers, not both',
+  ],
+  ['no object', { limits: [1, 2] }, 'limits[0] must be'],
+  ['a typo', { limits: [...many(1), { rate: 1, brust: 1 }] }, 'limits[1]'],
+  ['a quantum', { limits: [{ quantum: 1, fillIntervalMs: 1, burst: 1 }] }, 'limits[0] must have'],
+  ['no burst', { limits: [{ rate: 1 }, { rate: 1, burst: 1 }] }, 'limits[0].burst must be'],
+  ['a pause', { limits: [...many(1), { rate: 0, burst: 1 }] }, 'limits[1].rate must be'],
+  ['a burst of 0', { limits: [...many(1), { rate: 1, burst: 0 }] }, 'limits[1].burst must be'],
+  [
+    'a burst of a century',
+    { limits: [...many(1), { rate: 1, burst: 1e12 }] },
+    'limits[1].burst must be at most',
+  ],
+  ['too many keys', { limits: many(2), capacity: 30e6 }, 'capacity must be'],
+];
+
+test.each(wrong)('throws for limits with %s', (_, options, message) => {
+  expect(() => create(options as Partial<KeyedTokenBucketOptions>)).toThrow(message);
+  expect(() => create(options as Partial<KeyedTokenBucketOptions>)).not.toThrow(RateLimitError);
+});
+
+test('throws for a change that does not fit the limits, and changes nothing', () => {
+  const { made } = create();
+  const change = (limits: unknown) => () =>
+    made.reconfigure({ limits } as Parameters<KeyedTokenBucket['reconfigure']>[0]);
+  expect(change([{}])).toThrow('limits must be an array of 2 limits, got 1');
+  expect(change([{}, { rate: 0 }])).toThrow('limits[1].rate must be');
+  expect(change([{}, { tiers: {} }])).toThrow('limits[1]');
+  expect(() => made.reconfigure({ rate: 1 })).toThrow(
+    'limits must be an array of 2 changes, got none',
+  );
+  expect(() => made.tryConsume('a', 1, { tier: 'pro' })).toThrow('tier must be omitted');
+  const tiered = KeyedTokenBucket.create({
+    ...{ rate: 1, burst: 1, capacity: 1 },
+    tiers: { pro: { rate: 2, burst: 2 } },
+  });
+  expect(() => tiered.reconfigure({ limits: [{}] })).toThrow('limits must be omitted');
+  expect(made.limits).toEqual(LIMITS);
+});
