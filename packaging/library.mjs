@@ -5,9 +5,9 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
-import MagicString from 'magic-string';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
+import { minify } from 'terser';
 import { ENTRIES } from './entries.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -40,13 +40,17 @@ const withoutTypes = {
     ),
 };
 
-/** Removes indentation, including that of the Lua script. */
-const withoutIndentation = {
-  name: 'without-indentation',
-  renderChunk: (code) => {
-    const text = new MagicString(code).replaceAll(/^ +/gm, '');
-    return { code: text.toString(), map: text.generateMap({ hires: 'boundary' }) };
-  },
+/** Each thread keeps the text that it loads. Names of classes and annotations for bundlers stay. */
+const compact = {
+  name: 'compact',
+  renderChunk: (code) =>
+    minify(code, {
+      compress: false,
+      module: true,
+      mangle: { keep_classnames: true },
+      format: { preserve_annotations: true, max_line_len: 200 },
+      sourceMap: true,
+    }),
 };
 
 const sourceMaps = {
@@ -62,7 +66,7 @@ async function bundleCode() {
   const bundle = await rollup({
     input: entriesIn(ROOT, '.ts'),
     external: [/^node:/, ...Object.keys(peerDependencies)],
-    plugins: [withoutTypes, withoutIndentation, sourceMaps],
+    plugins: [withoutTypes, compact, sourceMaps],
     onwarn: ({ message }) => {
       throw new Error(message);
     },
