@@ -34,11 +34,16 @@ export interface RateLimitedFetchOptions extends OutgoingOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** Like `fetch`, which takes anything else for a URL. */
+function isRequest(input: Parameters<typeof fetch>[0]): input is Request {
+  return typeof input === 'object' && 'url' in input;
+}
+
 function urlOf(input: Parameters<typeof fetch>[0]): URL {
   if (input instanceof URL) return input;
   // A page's own address completes a relative one.
   const { location } = globalThis as { readonly location?: { readonly href: string } };
-  return new URL(typeof input === 'string' ? input : input.url, location?.href);
+  return new URL(isRequest(input) ? input.url : String(input), location?.href);
 }
 
 function signalOf(
