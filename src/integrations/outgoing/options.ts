@@ -100,7 +100,9 @@ export function isKeyed(
 export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Known<T>): Outgoing {
   const { limiter, semaphore, retryAfterMs = 1000, ...others } = checkOptions(options, known);
   const { timeoutMs, maxWaiting, strict, catchUp, maxRetryAfterMs = 3_600_000 } = others;
-  const isLimiter = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
+  const hasCalls = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
+  // The Redis buckets have none: their calls return promises.
+  const isLimiter = hasCalls && limiter?.clock !== undefined;
   if (limiter !== undefined && !isLimiter) {
     throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
   }
