@@ -58,7 +58,7 @@ function signalOf(
  * Returns a `fetch` that limits requests, over all threads that attach to the same limiter and
  * semaphore. A request takes a permit and then a token before it is sent. Its permit comes back when
  * the response's body has arrived, failed or been cancelled. At most 64 KiB are read ahead, so read
- * larger bodies or cancel them: one that you drop unread keeps its permit until it is garbage
+ * larger bodies or cancel them: one that you drop unread keeps its permit until it ends or is garbage
  * collected.
  *
  * A call that waits and is aborted, or that cannot start within `timeoutMs`, takes nothing. A

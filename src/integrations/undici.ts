@@ -45,8 +45,8 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
  * A response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread.
  *
- * Name it before the interceptors that send requests again, such as `retry` and `redirect`, so that
- * each of those takes a token of its own.
+ * Put it before the interceptors that send requests again, such as `retry` and `redirect`, so that
+ * each attempt takes a token of its own.
  *
  * @example
  * ```ts
