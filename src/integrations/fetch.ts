@@ -34,11 +34,16 @@ export interface RateLimitedFetchOptions extends OutgoingOptions {
   readonly fetch?: typeof fetch;
 }
 
+/** Like `fetch`, which takes anything else for a URL. */
+function isRequest(input: Parameters<typeof fetch>[0]): input is Request {
+  return typeof input === 'object' && 'url' in input;
+}
+
 function urlOf(input: Parameters<typeof fetch>[0]): URL {
   if (input instanceof URL) return input;
   // A page's own address completes a relative one.
   const { location } = globalThis as { readonly location?: { readonly href: string } };
-  return new URL(typeof input === 'string' ? input : input.url, location?.href);
+  return new URL(isRequest(input) ? input.url : String(input), location?.href);
 }
 
 function signalOf(
@@ -53,7 +58,7 @@ function signalOf(
  * Returns a `fetch` that limits requests, over all threads that attach to the same limiter and
  * semaphore. A request takes a permit and then a token before it is sent. Its permit comes back when
  * the response's body has arrived, failed or been cancelled. At most 64 KiB are read ahead, so read
- * larger bodies or cancel them: one that you drop unread keeps its permit until it is garbage
+ * larger bodies or cancel them: one that you drop unread keeps its permit until it ends or is garbage
  * collected.
  *
  * A call that waits and is aborted, or that cannot start within `timeoutMs`, takes nothing. A

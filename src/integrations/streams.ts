@@ -46,10 +46,11 @@ class ThrottledStream extends Transform {
  *
  * A chunk larger than the burst is passed on in pieces of the burst. Choose a burst that
  * covers the delays of your machine, such as a tenth of the rate: each piece may wait for a timer,
- * and what is later than the burst is lost. A full bucket passes its burst at once; give it `initial: 0` for the rate from the first byte on.
+ * and a delay longer than the burst is not made up. A full bucket passes its burst at once; create
+ * it with `initial: 0` to start at the rate.
  *
  * Errors and aborts pass as in any stream, and a destroyed stream stops waiting. Strings are counted
- * as the bytes of their encoding; streams in object mode have none to count and fail.
+ * as the bytes of their encoding; objects are refused.
  *
  * @example
  * ```ts

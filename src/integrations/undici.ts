@@ -9,6 +9,7 @@ import {
 } from './outgoing/options.ts';
 import type { Turn } from './outgoing/turn.ts';
 import { Turns } from './outgoing/turns.ts';
+import { onBodyError } from './undici/body.ts';
 import { Pending } from './undici/pending.ts';
 import { watched } from './undici/watched.ts';
 
@@ -44,8 +45,8 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
  * A response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread.
  *
- * Name it before the interceptors that send requests again, such as `retry` and `redirect`, so that
- * each of those takes a token of its own.
+ * Put it before the interceptors that send requests again, such as `retry` and `redirect`, so that
+ * each attempt takes a token of its own.
  *
  * @example
  * ```ts
@@ -84,11 +85,14 @@ export function rateLimit(options: RateLimitOptions): Dispatcher.DispatcherCompo
     const turn = turns.take(key);
     if (turn !== undefined) return send(turn);
     const later = async () => {
+      const unlink = onBodyError(request.body, (error) => pending.abort(error));
       try {
         pending.announce();
         send(await turns.wait(key, pending.signal));
       } catch (error) {
         pending.fail(error);
+      } finally {
+        unlink();
       }
     };
     later();

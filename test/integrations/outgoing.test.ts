@@ -375,6 +375,37 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     await second;
   });
 
+  test.each([true, false])(
+    'a block while the token is almost due returns the permit, with catchUp: %s',
+    async (catchUp) => {
+      const api = await Api.start((_, response) => response.end());
+      const other = await Api.start((_, response) => response.end());
+      const clock = ManualClock.create();
+      const semaphore = Semaphore.create({ permits: 1, clock });
+      const limiter = KeyedFixedWindow.create({ limit: 1, intervalMs: 40, capacity: 10, clock });
+      const send = client({ limiter, semaphore, catchUp });
+      const { origin } = new URL(api.url);
+      limiter.tryConsume(origin);
+      const held = send(api.url);
+      await settled();
+      expect(semaphore.inUse()).toBe(1);
+      limiter.block(origin, 5000);
+      for (let ms = 0; ms < 4000; ms += 100) {
+        clock.advance(100);
+        await settled();
+      }
+      expect(semaphore.inUse()).toBe(0);
+      await send(other.url);
+      expect(api.paths).toEqual([]);
+      while (api.paths.length === 0) {
+        expect(clock.nowMs).toBeLessThan(5100);
+        clock.advance(10);
+        await settled();
+      }
+      await held;
+    },
+  );
+
   test('a raised limit and a reset key are noticed within a second', async () => {
     const api = await Api.start((_, response) => response.end());
     const clock = ManualClock.create();

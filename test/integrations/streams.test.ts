@@ -183,6 +183,21 @@ describe.each([
     });
   });
 
+  test('a limit that is lowered meanwhile makes the pieces smaller', async () => {
+    const clock = ManualClock.create();
+    const window = FixedWindow.create({ limit: 100, intervalMs: 100, clock });
+    window.tryConsume(100);
+    const flow = start(window, chunksOf(1, 100));
+    await settled(20);
+    window.reconfigure({ limit: 40 });
+    for (let i = 0; i < 4; i++) {
+      await settled(20);
+      clock.advance(100);
+    }
+    await flow.end;
+    expect(flow.sizes).toEqual([40, 40, 20]);
+  });
+
   test('waits while a window is paused, and passes an empty chunk', async () => {
     const clock = ManualClock.create();
     const window = FixedWindow.create({ limit: 0, intervalMs: 100, clock });
@@ -217,6 +232,19 @@ test('streams count strings as bytes, and refuse objects', async () => {
   await expect(writer.closed).rejects.toThrow(message);
 });
 
+test('web streams cut a chunk by the limit at the time it is read', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 1000, burst: 100, clock });
+  const { readable, writable } = throttleWebStream(bucket);
+  const writer = writable.getWriter();
+  writer.write(new Uint8Array(100)).catch(() => undefined);
+  writer.closed.catch(() => undefined);
+  await settled();
+  bucket.reconfigure({ burst: 40 });
+  const { value } = await readable.getReader().read();
+  expect(value).toHaveLength(40);
+});
+
 test('web streams take buffers and views, and end a wait when the writer aborts', async () => {
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1e-6, burst: 9, clock });
@@ -245,6 +273,9 @@ test('refuses invalid arguments, naming them', () => {
   const bucket = TokenBucket.create({ rate: 1, burst: 1 });
   for (const throttle of [throttleStream, throttleWebStream]) {
     expect(() => throttle({} as ByteLimiter)).toThrow('limiter must be a limiter, got an object');
+    expect(() => throttle(bucket, { signal: 5 } as object)).toThrow(
+      /signal.* must be an .*AbortSignal/,
+    );
     const wrong = { signals: 1 } as object;
     expect(() => throttle(bucket, wrong)).toThrow('has no option "signals"; did you mean signal?');
   }

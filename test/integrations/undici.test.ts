@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { Agent, Client, interceptors, request, fetch as undiciFetch } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { KeyedTokenBucket, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
@@ -116,6 +117,38 @@ test('an abort between the turn and the first byte aborts the request', async ()
   await until(() => semaphore.inUse() === 0);
 });
 
+test('a body that fails while its request waits fails the request', async () => {
+  const api = await Api.start();
+  const clock = ManualClock.create();
+  const semaphore = Semaphore.create({ permits: 1, clock });
+  const limiter = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
+  const dispatcher = newAgent().compose(rateLimit({ limiter, semaphore }));
+  const body = new Readable({ read: () => undefined });
+  const sent = request(api.url, { dispatcher, method: 'POST', body });
+  sent.catch(() => undefined);
+  await settled();
+  const failure = new Error('the disk failed');
+  body.destroy(failure);
+  await expect(sent).rejects.toBe(failure);
+  await settled();
+  expect([semaphore.inUse(), limiter.balance(), api.paths.length]).toEqual([0, 0, 0]);
+});
+
+test('a body is not listened to once its request has started', async () => {
+  const api = await Api.start((incoming, response) => incoming.pipe(response));
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1000, burst: 1, initial: 0, clock });
+  const dispatcher = newAgent().compose(rateLimit({ limiter }));
+  const body = Readable.from(['text'], { objectMode: false });
+  const sent = request(api.url, { dispatcher, method: 'POST', body });
+  await settled();
+  const [ours] = body.listeners('error');
+  expect(ours).toBeTypeOf('function');
+  clock.advance(1);
+  expect(await (await sent).body.text()).toBe('text');
+  expect(body.listeners('error')).not.toContain(ours); // undici keeps one
+});
+
 test('an agent that is destroyed meanwhile fails the requests that wait, whose permits come back', async () => {
   const api = await Api.start();
   const clock = ManualClock.create();
@@ -184,9 +217,13 @@ test('keeps one rate and one number in flight over threads, with both clients', 
 
 test('refuses invalid options, naming them', () => {
   const limiter = TokenBucket.create({ rate: 1, burst: 1 });
+  const semaphore = Semaphore.create({ permits: 1 });
+  // As a RedisTokenBucket has them: no clock, and promises.
+  const redis = { tryConsume: async () => false, wait: async () => undefined, limit: 1 };
   const cases: [options: object, message: string][] = [
     [{}, 'options must have a limiter or a semaphore'],
     [{ limiter: {} }, 'limiter must be a limiter, got an object'],
+    [{ limiter: redis, semaphore }, 'limiter must be a limiter, got an object'],
     [{ limiter, semaphore: limiter }, 'semaphore must be a Semaphore, got an object'],
     [{ limiter, key: 'host' }, `key must be 'origin' or a function, got "host"`],
     [{ limiter, timeout: 5 }, 'options has no option "timeout"; did you mean timeoutMs?'],

@@ -6,7 +6,10 @@ import { checkWait } from '../../limiters/waiting.ts';
 import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 
-/** The limiter methods that outgoing requests need. Every zerotime limiter has them. */
+/**
+ * The limiter methods that outgoing requests need. Every limiter of `zerotime` has them; those of
+ * `zerotime/redis` do not.
+ */
 export interface OutgoingLimiter
   extends Pick<Limiter, 'clock' | 'limit' | 'tryConsume' | 'timeUntil'> {
   /** Waits until `n` tokens are available, and takes them. */
@@ -43,15 +46,15 @@ export interface OutgoingOptions {
    */
   readonly maxWaiting?: number;
   /**
-   * Start requests within microseconds of their instants, at the cost of spinning before them.
+   * Start requests within microseconds of when they are due, at the cost of spinning before that.
    * Default false.
    */
   readonly strict?: boolean;
   /**
-   * Whether requests that start late, because a timer or other work delayed them, are made up for.
-   * With `false` each request counts from the instant at which it starts, not from the one at which
-   * its token was due: in any t seconds at most burst + rate * t requests start, over all threads,
-   * and what was late is lost. Combine it with `strict` to lose little. Default true.
+   * Whether to make up for requests that start late because a timer or other work delayed them.
+   * With `false` each request counts from when it starts, not from when its token was due: in any t
+   * seconds at most burst + rate * t requests start, over all threads, and lost time is not made up.
+   * Combine it with `strict` to lose little. Default true.
    */
   readonly catchUp?: boolean;
   /**
@@ -100,7 +103,9 @@ export function isKeyed(
 export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Known<T>): Outgoing {
   const { limiter, semaphore, retryAfterMs = 1000, ...others } = checkOptions(options, known);
   const { timeoutMs, maxWaiting, strict, catchUp, maxRetryAfterMs = 3_600_000 } = others;
-  const isLimiter = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
+  const hasCalls = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
+  // The Redis buckets have none: their calls return promises.
+  const isLimiter = hasCalls && limiter?.clock !== undefined;
   if (limiter !== undefined && !isLimiter) {
     throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
   }

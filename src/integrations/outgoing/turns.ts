@@ -1,3 +1,4 @@
+import { RateLimitError } from '../../errors.ts';
 import type { Key } from '../../kernel/keyed/message.ts';
 import type { Permit } from '../../limiters/permit.ts';
 import { queueFull, timedOut } from '../../limiters/waiting.ts';
@@ -129,10 +130,7 @@ export class Turns {
       try {
         signal.throwIfAborted();
         // An answer may have held up the key, or others may have taken its tokens.
-        if (this.#isNear(key)) {
-          await this.#token(key, signal);
-          return turn;
-        }
+        if (await this.#token(key, signal)) return turn;
       } catch (error) {
         turn.release();
         throw error;
@@ -141,18 +139,37 @@ export class Turns {
     }
   }
 
-  async #token(key: MaybeKey, signal: AbortSignal): Promise<void> {
+  /** Takes a token; false if it is not almost due, so that the permit should go back. */
+  async #token(key: MaybeKey, signal: AbortSignal): Promise<boolean> {
     const { clock, strict, catchUp } = this.#outgoing;
     const limiter = this.#limiterOf(key);
-    if (limiter === undefined) return;
-    while (!catchUp) {
-      // Not reserved: what starts late is counted late.
-      if (limiter.tryConsume()) return;
+    while (this.#isNear(key)) {
+      if (limiter === undefined) return true;
       const aheadUs = limiter.timeUntil(1) * 1000;
-      if (aheadUs === Number.POSITIVE_INFINITY) break;
+      const isPaused = aheadUs === Number.POSITIVE_INFINITY;
+      if (catchUp || isPaused) return this.#granted(limiter, isPaused, signal);
+      // Not reserved: what starts late is counted late.
+      if (limiter.tryConsume()) return true;
       await clock.sleep(clock.now() + Math.max(aheadUs, LEAST_US), { signal, strict });
     }
-    await limiter.wait(1, { signal, strict });
+    return false;
+  }
+
+  /** Waits for a token; false if a block, or other threads, put it off for long. */
+  async #granted(limiter: OutgoingLimiter, isPaused: boolean, signal: AbortSignal) {
+    const { clock, strict } = this.#outgoing;
+    const timeoutMs = isPaused ? Number.POSITIVE_INFINITY : LOOK_US / 1000;
+    try {
+      await limiter.wait(1, { signal, strict, timeoutMs });
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof RateLimitError && error.code === 'ERR_RATE_LIMIT_TIMEOUT'))
+        throw error;
+    }
+    // Even if the limiter says that the token is due now, or this would spin.
+    await clock.sleep(clock.now() + AHEAD_US, { signal });
+    return false;
   }
 
   /** Paused limiters count as near: their own `wait` wakes when that changes. */

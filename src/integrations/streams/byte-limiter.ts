@@ -1,3 +1,4 @@
+import { RateLimitError } from '../../errors.ts';
 import type { Limiter, WaitOptions } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
 
@@ -13,6 +14,15 @@ export function checkByteLimiter(limiter: ByteLimiter): ByteLimiter {
   throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
 }
 
+/** The most bytes of one piece. A paused window's limit is 0: one byte waits for that to change. */
+function pieceOf(limiter: ByteLimiter): number {
+  return Math.max(1, Math.floor(limiter.limit));
+}
+
+function isTooMuch(error: unknown): boolean {
+  return error instanceof RateLimitError && error.code === 'ERR_EXCEEDS_BURST';
+}
+
 /**
  * Yields the bytes in pieces of at most the limiter's burst, each when its tokens, one for each
  * byte, have been taken. Takes none before a piece is wanted. Pieces are views: nothing is copied.
@@ -24,10 +34,15 @@ export async function* paced<Bytes extends Uint8Array>(
   wanted?: () => Promise<void>,
 ): AsyncGenerator<Bytes> {
   for (let at = 0; at < bytes.length; ) {
-    // A paused window has a limit of 0, and one byte waits for that to change.
-    const size = Math.min(bytes.length - at, Math.max(1, Math.floor(limiter.limit)));
     await wanted?.();
-    await limiter.wait(size, { signal });
+    const size = Math.min(bytes.length - at, pieceOf(limiter));
+    try {
+      await limiter.wait(size, { signal });
+    } catch (error) {
+      // The limit was lowered meanwhile: smaller pieces still fit.
+      if (isTooMuch(error) && size > pieceOf(limiter)) continue;
+      throw error;
+    }
     yield bytes.subarray(at, at + size) as Bytes; // of the same class
     at += size;
   }

@@ -1,4 +1,5 @@
 import { checkOptions, type Known } from '../../known-options.ts';
+import { checkWait } from '../../limiters/waiting.ts';
 import { shown } from '../../options.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import { type ByteLimiter, checkByteLimiter, paced } from './byte-limiter.ts';
@@ -138,6 +139,6 @@ export function throttleWebStream(
   limiter: ByteLimiter,
   options: ThrottleWebStreamOptions = {},
 ): ThrottledWebStream {
-  const { signal } = checkOptions(options, OPTIONS);
+  const { signal } = checkWait(checkOptions(options, OPTIONS));
   return new Pair(checkByteLimiter(limiter), signal);
 }
