@@ -109,15 +109,17 @@ export class Admission {
   }
 
   #slotFor(token: TokenPromise): readonly [Slot] | undefined {
-    if (this.#held.length > 0) {
-      const slot = this.#held.shift();
-      // The time of a permit with `holdMs` starts anew after a wait for the token.
-      return token === DUE ? [slot] : this.#slots.renew(slot);
-    }
-    const slot = this.#slots.take();
+    const isHeld = this.#held.length > 0;
+    const slot = isHeld ? this.#unhold(token) : this.#slots.take();
     if (slot === undefined) this.#slots.ask();
-    else if (this.#ahead > 0) this.#ahead--;
+    else if (!isHeld && this.#ahead > 0) this.#ahead--;
     return slot;
+  }
+
+  /** The first held slot. The time of a permit with `holdMs` restarts after a wait for the token. */
+  #unhold(token: TokenPromise): readonly [Slot] | undefined {
+    const slot = this.#held.shift();
+    return token === DUE ? [slot] : this.#slots.renew(slot);
   }
 
   /** Returns the tokens that were promised ahead: calls wait for slots now. */
