@@ -96,7 +96,10 @@ export class Admission {
   /** The first promised token's slot, if it is due. */
   takeDue(nowUs: number): readonly [Slot] | undefined {
     const [token] = this.#promised;
-    if (token === undefined || token.dueUs > nowUs) return undefined;
+    if (token === undefined || token.dueUs > nowUs) {
+      this.#stuckUs = undefined;
+      return undefined;
+    }
     const slot = this.#slotFor(token);
     if (slot === undefined) {
       this.#stuckUs ??= nowUs;

@@ -28,3 +28,30 @@ it('asks for permits again if those it held expired and others have them', async
   expect(await Promise.all(calls)).toEqual([1, 2, 3, 4]);
   expect(semaphore.inUse()).toBe(0);
 });
+
+it('looks when the next token is due after it returned tokens promised ahead', async () => {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 10_000, burst: 1, clock });
+  const semaphore = Semaphore.create({ permits: 2, clock });
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const call = throttled((n: number) => (n < 2 ? gate : n), { limiter, semaphore });
+  const calls = [0, 1, 2, 3, 4].map((n) => call(n));
+  await settled();
+  for (const ms of [0.1, 0.4, 20]) {
+    clock.advance(ms);
+    await settled();
+  }
+  limiter.charge(100);
+  open();
+  await settled();
+  expect(call.stats()).toMatchObject({ completed: 2, waiting: 3 });
+  for (let ms = 0; ms < 40; ms++) {
+    clock.advance(1);
+    await settled();
+  }
+  expect(call.queueSize).toBe(0);
+  await Promise.all(calls);
+});
