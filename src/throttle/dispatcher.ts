@@ -40,6 +40,8 @@ export class Dispatcher<Job> {
   readonly #due: Look;
   /** At the first deadline. */
   readonly #late: Look;
+  /** The deadline by which the latest promised token has to come. */
+  #neededUs = Number.POSITIVE_INFINITY;
   #isAdvancing = false;
   #isClosed = false;
   /** Whether calls wait, or waited at the last look. */
@@ -184,10 +186,16 @@ export class Dispatcher<Job> {
 
   /** The limiter or the semaphore refuses the call that would be next. */
   #failNext(reason: unknown): void {
-    const call = this.#waiting.take();
-    if (call === undefined) return;
-    this.#tally.end(call, reason, outcomeOf(reason));
-    this.#settle();
+    const outcome = outcomeOf(reason);
+    if (outcome === 'timedOut' && this.#neededUs < Number.POSITIVE_INFINITY) {
+      // The token was awaited for one call, which others may have overtaken or survived.
+      while (this.#expireNext(this.#neededUs));
+    } else {
+      const call = this.#waiting.take();
+      if (call === undefined) return;
+      this.#tally.end(call, reason, outcome);
+      this.#settle();
+    }
     this.#advance();
   }
 
@@ -233,9 +241,10 @@ export class Dispatcher<Job> {
     if (promised >= length) return false;
     // For the last call it is known now that its token comes too late.
     const last = promised + 1 === length ? this.#waiting.last : undefined;
-    const maxWaitMs = Math.max(0, (last?.atUs ?? Number.POSITIVE_INFINITY) - nowUs) / 1000;
+    const neededUs = last?.atUs ?? Number.POSITIVE_INFINITY;
     try {
-      const isPromised = this.#admission.promise(nowUs, maxWaitMs);
+      const isPromised = this.#admission.promise(nowUs, Math.max(0, neededUs - nowUs) / 1000);
+      if (isPromised) this.#neededUs = neededUs;
       if (isPromised !== undefined) return isPromised;
       if (last !== undefined) this.#waiting.remove(last);
       this.#timeOut(last ?? this.#waiting.take());

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
 import { until } from '../support/throttled.ts';
 
@@ -54,4 +54,29 @@ it('looks when the next token is due after it returned tokens promised ahead', a
   }
   expect(call.queueSize).toBe(0);
   await Promise.all(calls);
+});
+
+it('refuses no call because the token of another call would come too late', async () => {
+  const clock = ManualClock.create();
+  const limiter = FixedWindow.create({ limit: 1, intervalMs: 10, clock });
+  const stop = new AbortController();
+  const call = throttled((n: number) => n, {
+    limiter,
+    timeoutMs: 12,
+    signal: (n) => (n === 1 ? stop.signal : undefined),
+  });
+  expect(limiter.tryConsume()).toBe(true);
+  const first = call(1);
+  await settled();
+  clock.advance(9);
+  const second = call(2);
+  const end = second.catch((error: unknown) => error);
+  stop.abort('enough');
+  await expect(first).rejects.toBe('enough');
+  clock.advance(1);
+  expect(limiter.tryConsume()).toBe(true); // by another thread
+  await settled();
+  expect(call.queueSize).toBe(1);
+  clock.advance(10);
+  expect(await end).toBe(2);
 });
