@@ -130,7 +130,7 @@ export class Dispatcher<Job> {
   }
 
   #accept(call: Call<Job>, priority: number, key: Key): void {
-    if (this.#isClosed) throw throttleClosed();
+    this.#checkOpen();
     const abort = call.signal && abortOf(call.signal);
     if (abort !== undefined) {
       this.#tally.end(call, abort[0], 'aborted');
@@ -141,13 +141,26 @@ export class Dispatcher<Job> {
       this.#run(call, slot[0]);
       return;
     }
-    if (this.#waiting.length >= this.#maxQueue) throw tooMany(this.#maxQueue);
+    this.#checkRoom();
     if (this.#timeoutMs === 0) throw timedOut(1, 0);
-    this.#work.onDelay?.(call.job);
+    if (this.#work.onDelay !== undefined) {
+      this.#work.onDelay(call.job);
+      // It may have closed the queue, or filled it.
+      this.#checkOpen();
+      this.#checkRoom();
+    }
     this.#hasWaited = true;
     this.#waiting.add(call, priority, key, this.#onAbort);
     // Nothing starts within the call of another.
     if (!this.#isAdvancing) this.#reserve();
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw throttleClosed();
+  }
+
+  #checkRoom(): void {
+    if (this.#waiting.length >= this.#maxQueue) throw tooMany(this.#maxQueue);
   }
 
   #reserve(): void {

@@ -80,3 +80,36 @@ it('refuses no call because the token of another call would come too late', asyn
   clock.advance(10);
   expect(await end).toBe(2);
 });
+
+it('lets no call wait if onDelay closes', async () => {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });
+  const call: (() => Promise<number>) & { close(): Promise<void>; queueSize: number } = throttled(
+    () => 1,
+    { limiter, onDelay: () => void call.close() },
+  );
+  await call();
+  await expect(call()).rejects.toMatchObject({ code: 'ERR_THROTTLE_CLOSED' });
+  expect(call.queueSize).toBe(0);
+});
+
+it('keeps the queue within maxQueue if onDelay calls again', async () => {
+  const clock = ManualClock.create();
+  const limiter = TokenBucket.create({ rate: 1000, burst: 1, clock });
+  const inner: Promise<number>[] = [];
+  const call: ((n: number) => Promise<number>) & { queueSize: number } = throttled(
+    (n: number) => n,
+    {
+      limiter,
+      maxQueue: 1,
+      onDelay: (n) => {
+        if (n === 1) inner.push(call(2));
+      },
+    },
+  );
+  await call(0);
+  await expect(call(1)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
+  expect(call.queueSize).toBe(1);
+  clock.advance(1);
+  expect(await Promise.all(inner)).toEqual([2]);
+});
