@@ -63,7 +63,7 @@ export class Dispatcher<Job> {
       onReady: () => void this.#advance(),
       onFailure: (reason) => this.#failNext(reason),
     });
-    const keep = () => this.#advance();
+    const keep = (atUs: number) => this.#advance(atUs);
     const fail = (reason: unknown) => this.endAll(reason, 'failed');
     this.#due = new Look(clock, keep, fail);
     this.#late = new Look(clock, keep, fail);
@@ -213,13 +213,14 @@ export class Dispatcher<Job> {
   }
 
   /** Starts calls and lets those go whose time is over. Returns how many, and one for the look. */
-  #advance(): number {
+  #advance(atUs = Number.NEGATIVE_INFINITY): number {
     // A function that starts may call again.
     if (this.#isAdvancing) return 1;
     this.#isAdvancing = true;
     this.#watch();
-    // Read the clock first: tokens due by then stay due, whatever changes afterwards.
-    const nowUs = this.#clock.now();
+    // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
+    // less than the instant of the look, looking again would spin.
+    const nowUs = Math.max(this.#clock.now(), atUs);
     let left = MOST_AT_A_TIME;
     while (left > 0 && this.#startNext(nowUs)) left--;
     while (left > 0 && this.#expireNext(nowUs)) left--;

@@ -6,9 +6,15 @@ export class Look {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
 
-  constructor(clock: Clock, keep: () => number, fail: (reason: unknown) => void) {
+  constructor(clock: Clock, keep: (atUs: number) => number, fail: (reason: unknown) => void) {
     this.#agenda = Agenda.of(clock, false);
-    this.#appointment = { atUs: 0, place: -1, order: 0, keep, fail };
+    this.#appointment = {
+      atUs: 0,
+      place: -1,
+      order: 0,
+      keep: () => keep(this.#appointment.atUs),
+      fail,
+    };
   }
 
   /** Plans the look, which keeps the event loop alive; undefined cancels it. */

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttled } from '../../src/throttle.ts';
-import { until } from '../support/throttled.ts';
 
 /** Lets everything run that is due. */
 async function settled(): Promise<void> {
@@ -112,4 +111,34 @@ it('keeps the queue within maxQueue if onDelay calls again', async () => {
   expect(call.queueSize).toBe(1);
   clock.advance(1);
   expect(await Promise.all(inner)).toEqual([2]);
+});
+
+it('does not spin while the clock reads less than the instant of a sleep that has ended', async () => {
+  const manual = ManualClock.create();
+  let lagUs = 0;
+  let looks = 0;
+  const clock = {
+    name: 'manual',
+    handle: manual.handle,
+    sleepSync: manual.sleepSync.bind(manual),
+    sleep: manual.sleep.bind(manual),
+    now: () => {
+      looks++;
+      return manual.now() - lagUs;
+    },
+  };
+  const limiter = TokenBucket.create({ rate: 100, burst: 1, clock });
+  const call = throttled((n: number) => n, { limiter });
+  await call(0);
+  const calls = [call(1), call(2)];
+  await settled();
+  lagUs = 3000;
+  manual.advance(10);
+  looks = 0;
+  await settled();
+  await settled();
+  expect(looks).toBeLessThan(100);
+  expect(call.queueSize).toBe(1); // the token was due when the sleep ended
+  manual.advance(20);
+  await Promise.all(calls);
 });
