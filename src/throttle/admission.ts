@@ -1,4 +1,5 @@
 import type { Bell } from '../memory/bell.ts';
+import { DoubleEnded } from './double-ended.ts';
 import { type PermitSource, type Slot, Slots } from './slots.ts';
 import { type TaskLimiter, type TokenPromise, Tokens } from './tokens.ts';
 
@@ -42,9 +43,9 @@ export class Admission {
   /** Whether nobody else can use the slots, so that holding them delays nobody. */
   readonly #hasOwnSlots: boolean;
   /** Slots that wait for a token. */
-  readonly #held: Slot[] = [];
+  readonly #held = new DoubleEnded<Slot>();
   /** Tokens in the order in which they are due. */
-  readonly #promised: TokenPromise[] = [];
+  readonly #promised = new DoubleEnded<TokenPromise>();
   /** How many of the tokens were promised before there was a slot for them. */
   #ahead = 0;
   /** Since when the first token is due and waits for a slot; undefined if it does not. */
@@ -74,7 +75,7 @@ export class Admission {
 
   /** When to look again; Infinity if time changes nothing. */
   get lookUs(): number {
-    const [first] = this.#promised;
+    const { first } = this.#promised;
     if (first === undefined) return Number.POSITIVE_INFINITY;
     if (this.#stuckUs === undefined) return first.dueUs;
     return this.#ahead > 0 ? this.#stuckUs + STUCK_US : Number.POSITIVE_INFINITY;
@@ -95,7 +96,7 @@ export class Admission {
 
   /** The first promised token's slot, if it is due. */
   takeDue(nowUs: number): readonly [Slot] | undefined {
-    const [token] = this.#promised;
+    const { first: token } = this.#promised;
     if (token === undefined || token.dueUs > nowUs) {
       this.#stuckUs = undefined;
       return undefined;
@@ -158,13 +159,13 @@ export class Admission {
 
   /** Whether a call is in the queue of a limiter that cannot reserve. */
   #isWaiting(nowUs: number): boolean {
-    const [first] = this.#promised;
+    const { first } = this.#promised;
     return first !== undefined && this.#tokens?.canReserve === false && first.dueUs > nowUs;
   }
 
   /** Whether a slot should be held for the next token. */
   #isNear(nowUs: number): boolean {
-    const last = this.#promised.at(-1);
+    const { last } = this.#promised;
     return last === undefined || this.#hasOwnSlots || last.dueUs <= nowUs + HOLD_US;
   }
 
@@ -173,7 +174,7 @@ export class Admission {
    * Not while none is promised, or the first has waited for long: then slots are what calls wait for.
    */
   #isLosing(nowUs: number): boolean {
-    const [first] = this.#promised;
+    const { first } = this.#promised;
     if (first === undefined || !this.#tokens?.canReserve) return false;
     if (this.#hasOwnSlots && this.#tokens.rate <= TIMER_TICKS_PER_S) return false;
     return first.dueUs > nowUs - AHEAD_US && this.#tokens.isFullWithin(AHEAD_US / 1000);
@@ -207,9 +208,7 @@ export class Admission {
 
   /** Forgets a token that does not come; false if it was given back already. */
   #forget(token: TokenPromise): boolean {
-    const at = this.#promised.indexOf(token);
-    if (at < 0) return false;
-    this.#promised.splice(at, 1);
+    if (!this.#promised.remove(token)) return false;
     this.#dropSlot();
     return true;
   }
