@@ -185,7 +185,9 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
 function signalOf(options: unknown): Signal | undefined {
   const { signal } = checkObject('options', options as TaskOptions);
   if (signal === undefined || signal === null) return undefined;
-  if (typeof signal === 'object') return signal;
+  if (typeof signal === 'object' && ('addEventListener' in signal || 'once' in signal)) {
+    return signal;
+  }
   throw new TypeError(`signal must be an AbortSignal or an EventEmitter, got ${shown(signal)}`);
 }
 

@@ -163,6 +163,17 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
     expect(bytes.byteLength).toBe(0);
   });
 
+  it('refuses a signal that cannot be listened to, and leaves no task behind', async () => {
+    const { limiter } = clockAnd(1000, 1);
+    const paced = create().throttle(limiter);
+    await paced.run(NOTHING);
+    const signal = {} as AbortSignal;
+    await expect(paced.run(NOTHING, { signal })).rejects.toThrow(
+      'signal must be an AbortSignal or',
+    );
+    expect([paced.queueSize, limiter.balance()]).toEqual([0, 0]);
+  });
+
   it('rejects with what a task throws, and continues', async () => {
     const paced = create().throttle(TokenBucket.create({ rate: 1e6, burst: 100 }));
     await expect(paced.run({ does: 'throws' })).rejects.toThrow(new RangeError('the task threw'));
