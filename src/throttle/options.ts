@@ -13,18 +13,18 @@ export interface QueueOptions<Args extends readonly unknown[] = readonly unknown
   /** Maximum number of calls waiting to start: an integer >= 0. Default Infinity. */
   readonly maxQueue?: number;
   /**
-   * Maximum time in milliseconds before a call starts; after it the call fails. Default Infinity.
+   * Maximum time in milliseconds before a call starts; then it fails. Default Infinity.
    */
   readonly timeoutMs?: number;
   /**
    * Calls with a higher priority start first. Any finite number, or a function of the arguments.
    * Default 0. While calls of m priorities wait, each priority gets at least one of any 8 (m - 1)
-   * starts, so none starves. Use few different values: a call costs time for each one that waits.
+   * starts, so none starves. Use few different values: each one that waits slows adding a call.
    */
   readonly priority?: PerCall<Args, number>;
   /**
    * Calls with the same key start in order; different keys, such as tenants, take turns however
-   * many calls each has. A string, a number or a function of the arguments. Default: one key for all.
+   * many calls each has. A string, a number or a function of the arguments. Default: one shared key.
    */
   readonly key?: PerCall<Args, string | number | undefined>;
   /**

@@ -37,8 +37,8 @@ export interface CloseOptions {
 /** A function whose calls start as its limits allow. Created by {@link throttled}. */
 export interface Throttled<This, Args extends readonly unknown[], Result> {
   /**
-   * Calls the function, at once if nothing is in the way, or when it is this call's turn. Resolves
-   * with the result, or rejects with what the function throws.
+   * Calls the function at once if it can, or when it is this call's turn. Resolves with the result,
+   * or rejects with what the function throws.
    *
    * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` calls wait;
    * `ERR_RATE_LIMIT_TIMEOUT` if the call cannot start within `timeoutMs`; `ERR_THROTTLE_CLOSED`
