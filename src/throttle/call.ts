@@ -23,3 +23,17 @@ export interface Call<Job> extends Timed, Queued<Call<Job>> {
   /** Removes the listener from its signal. */
   unlink: (() => void) | undefined;
 }
+
+/** A call that came at an instant and may wait `timeoutMs`. */
+export function newCall<Job>(
+  job: Job,
+  signal: Signal | undefined,
+  settle: Pick<Call<Job>, 'resolve' | 'reject'>,
+  sinceUs: number,
+  timeoutMs: number,
+): Call<Job> {
+  const { resolve, reject } = settle;
+  const atUs = sinceUs + timeoutMs * 1000;
+  const unqueued = { flow: undefined, ahead: undefined, behind: undefined, unlink: undefined };
+  return { job, signal, resolve, reject, sinceUs, atUs, place: -1, order: 0, ...unqueued };
+}

@@ -1,9 +1,9 @@
 import { timedOut } from '../limiters/waiting.ts';
 import type { Clock } from '../time/clock.ts';
 import { Admission, type Bounds } from './admission.ts';
-import type { Call, Work } from './call.ts';
+import { type Call, newCall, type Work } from './call.ts';
 import type { Key } from './level.ts';
-import { Look } from './look.ts';
+import { Looks } from './looks.ts';
 import { outcomeOf, throttleClosed, tooMany } from './refusals.ts';
 import { abortOf, type Signal } from './signals.ts';
 import type { Slot } from './slots.ts';
@@ -36,17 +36,13 @@ export class Dispatcher<Job> {
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #tally: Tally<Job>;
-  /** At the first token that is due. */
-  readonly #due: Look;
-  /** At the first deadline. */
-  readonly #late: Look;
+  readonly #looks: Looks;
   /** The deadline by which the latest promised token has to come. */
   #neededUs = Number.POSITIVE_INFINITY;
   #isAdvancing = false;
   #isClosed = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
-  #unwatch: (() => void) | undefined;
   #idle: (() => void)[] = [];
   /** Called when no call waits any more. */
   onEmpty: () => void = () => undefined;
@@ -63,10 +59,10 @@ export class Dispatcher<Job> {
       onReady: () => void this.#advance(),
       onFailure: (reason) => this.#failNext(reason),
     });
-    const keep = (atUs: number) => this.#advance(atUs);
-    const fail = (reason: unknown) => this.endAll(reason, 'failed');
-    this.#due = new Look(clock, keep, fail);
-    this.#late = new Look(clock, keep, fail);
+    this.#looks = new Looks(clock, {
+      keep: (atUs) => this.#advance(atUs),
+      fail: (reason) => this.endAll(reason, 'failed'),
+    });
   }
 
   /** The calls that wait. */
@@ -87,21 +83,7 @@ export class Dispatcher<Job> {
   /** Starts a call, or lets it wait. The promise settles as its work does. */
   submit(job: Job, priority: number, key: Key, signal: Signal | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const sinceUs = this.#clock.now();
-      const call: Call<Job> = {
-        job,
-        signal,
-        resolve,
-        reject,
-        sinceUs,
-        atUs: sinceUs + this.#timeoutMs * 1000,
-        place: -1,
-        order: 0,
-        flow: undefined,
-        ahead: undefined,
-        behind: undefined,
-        unlink: undefined,
-      };
+      const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), this.#timeoutMs);
       try {
         this.#accept(call, priority, key);
       } catch (error) {
@@ -164,7 +146,7 @@ export class Dispatcher<Job> {
   }
 
   #reserve(): void {
-    this.#watch();
+    this.#looks.watch(this.#admission.changes);
     const nowUs = this.#clock.now();
     while (this.#promiseNext(nowUs));
     this.#plan(false);
@@ -217,15 +199,18 @@ export class Dispatcher<Job> {
     // A function that starts may call again.
     if (this.#isAdvancing) return 1;
     this.#isAdvancing = true;
-    this.#watch();
-    // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
-    // less than the instant of the look, looking again would spin.
-    const nowUs = Math.max(this.#clock.now(), atUs);
     let left = MOST_AT_A_TIME;
-    while (left > 0 && this.#startNext(nowUs)) left--;
-    while (left > 0 && this.#expireNext(nowUs)) left--;
-    while (left > 0 && (this.#startNext(nowUs) || this.#promiseNext(nowUs))) left--;
-    this.#isAdvancing = false;
+    try {
+      this.#looks.watch(this.#admission.changes);
+      // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
+      // less than the instant of the look, looking again would spin.
+      const nowUs = Math.max(this.#clock.now(), atUs);
+      while (left > 0 && this.#startNext(nowUs)) left--;
+      while (left > 0 && this.#expireNext(nowUs)) left--;
+      while (left > 0 && (this.#startNext(nowUs) || this.#promiseNext(nowUs))) left--;
+    } finally {
+      this.#isAdvancing = false;
+    }
     this.#plan(left === 0);
     return MOST_AT_A_TIME - left + 1;
   }
@@ -274,27 +259,16 @@ export class Dispatcher<Job> {
     this.#tally.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
   }
 
-  /** Looks again when the limit changes, even before a due instant is read. */
-  #watch(): void {
-    const { changes } = this.#admission;
-    this.#unwatch ??= changes?.onRing(changes.alarm(), () => {
-      this.#unwatch = undefined;
-      this.#advance();
-    });
-  }
-
   /** Plans the next looks: for the first token that is due, and for the first deadline. */
   #plan(isMore: boolean): void {
     if (this.#isAdvancing) return;
     const { length } = this.#waiting;
     const { promised, lookUs } = this.#admission;
-    if (isMore) this.#due.plan(this.#clock.now());
-    else this.#due.plan(promised > 0 ? lookUs : undefined);
-    this.#late.plan(this.#waiting.deadlineUs);
+    const dueUs = promised > 0 ? lookUs : undefined;
+    this.#looks.plan(isMore ? this.#clock.now() : dueUs, this.#waiting.deadlineUs);
     if (length > 0) return;
     this.#admission.trim(0);
-    this.#unwatch?.();
-    this.#unwatch = undefined;
+    this.#looks.unwatch();
     this.#rest();
     if (this.#hasWaited) this.onEmpty();
     this.#hasWaited = false;

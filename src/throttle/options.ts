@@ -61,9 +61,9 @@ export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
 
 function checkLimiter(limiter: TaskLimiter | undefined): TaskLimiter | undefined {
   if (limiter === undefined) return undefined;
-  if (typeof limiter?.wait === 'function' && typeof limiter.tryConsume === 'function') {
-    return limiter;
-  }
+  const isLimiter = typeof limiter?.wait === 'function' && typeof limiter.tryConsume === 'function';
+  // A bucket on a server has no clock, and answers with promises.
+  if (isLimiter && typeof limiter.clock?.now === 'function') return limiter;
   throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
 }
 

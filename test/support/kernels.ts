@@ -1,13 +1,17 @@
 import type { KernelName, LimiterHandle } from '../../src/index.ts';
+import { IN_FULL } from './random.ts';
 
 /** The kernels of a test's threads, in turn: a single one, or both on the same words. */
 export type KernelMix = readonly [KernelName, ...KernelName[]];
 
-export const KERNEL_MIXES: readonly { readonly mix: string; readonly kernels: KernelMix }[] = [
+const ALL_MIXES: readonly { readonly mix: string; readonly kernels: KernelMix }[] = [
   { mix: 'compiled', kernels: ['wasm'] },
   { mix: 'JavaScript', kernels: ['atomics'] },
   { mix: 'mixed', kernels: ['wasm', 'atomics'] },
 ];
+
+/** In `npm test` only the mixed one, which uses both. */
+export const KERNEL_MIXES = IN_FULL ? ALL_MIXES : ALL_MIXES.slice(-1);
 
 /** The handle with which thread `me` attaches. */
 export function handleFor<Handle extends LimiterHandle>(

@@ -460,6 +460,10 @@ it('names the invalid argument', async () => {
   const wrong: [object, string][] = [
     [{}, 'options must have a limiter or a semaphore'],
     [{ limiter: 7 }, 'limiter must be a limiter, got 7'],
+    [
+      { limiter: { tryConsume: async () => true, wait: async () => {} } },
+      'limiter must be a limiter',
+    ],
     [{ semaphore: {} }, 'semaphore must be a Semaphore, got an object'],
     [{ limiter, maxQueue: -1 }, 'maxQueue must be an integer at least 0, got -1'],
     [{ limiter, timeoutMs: '1' }, 'timeoutMs must be a number at least 0, or Infinity, got "1"'],

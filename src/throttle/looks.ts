@@ -1,0 +1,67 @@
+import type { Bell } from '../memory/bell.ts';
+import { Agenda, type Appointment } from '../time/agenda.ts';
+import type { Clock } from '../time/clock.ts';
+
+/** When a dispatcher looks again at its calls: an appointment with the clock that can be moved. */
+class Look {
+  readonly #agenda: Agenda;
+  readonly #appointment: Appointment;
+
+  constructor(clock: Clock, keep: (atUs: number) => number, fail: (reason: unknown) => void) {
+    this.#agenda = Agenda.of(clock, false);
+    this.#appointment = {
+      atUs: 0,
+      place: -1,
+      order: 0,
+      keep: () => keep(this.#appointment.atUs),
+      fail,
+    };
+  }
+
+  /** Plans the look, which keeps the event loop alive; undefined cancels it. */
+  plan(atUs: number | undefined): void {
+    const { place, atUs: plannedUs } = this.#appointment;
+    if (atUs === undefined) {
+      if (place >= 0) this.#agenda.drop(this.#appointment);
+    } else if (place < 0 || plannedUs !== atUs) this.#agenda.set(this.#appointment, atUs);
+  }
+}
+
+/** Called when it is time to look, or when a look throws. */
+export interface Looker {
+  keep(atUs: number): number;
+  fail(reason: unknown): void;
+}
+
+/** The looks of a dispatcher: at the first due token, at the first deadline, and at each change. */
+export class Looks {
+  readonly #due: Look;
+  readonly #late: Look;
+  readonly #keep: (atUs: number) => number;
+  #unwatch: (() => void) | undefined;
+
+  constructor(clock: Clock, { keep, fail }: Looker) {
+    this.#keep = keep;
+    this.#due = new Look(clock, keep, fail);
+    this.#late = new Look(clock, keep, fail);
+  }
+
+  /** Undefined cancels a look. */
+  plan(dueUs: number | undefined, lateUs: number | undefined): void {
+    this.#due.plan(dueUs);
+    this.#late.plan(lateUs);
+  }
+
+  /** Looks at the next change of the limit. Call this before any due instant is read. */
+  watch(changes: Bell | undefined): void {
+    this.#unwatch ??= changes?.onRing(changes.alarm(), () => {
+      this.#unwatch = undefined;
+      this.#keep(Number.NEGATIVE_INFINITY);
+    });
+  }
+
+  unwatch(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+  }
+}
