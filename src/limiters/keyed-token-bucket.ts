@@ -184,8 +184,7 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * its tokens and its debt, and tokens arrive at the new rate. This holds from 1/4096 to 8 times
    * the rate at creation. Otherwise each key keeps its time: what was empty stays empty and what was
    * full stays full, and a wait of a second remains one. Never are more tokens admitted than both
-   * limits allow: see
-   * {@link https://github.com/zerotime/zerotime/blob/main/docs/algorithms-keyed.md#changes}.
+   * limits allow: see `docs/algorithms-keyed.md`, "Changes".
    *
    * If each key has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All of
    * them change at the same instant. A key that is in debt then starts without tokens under every
