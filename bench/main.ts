@@ -11,6 +11,7 @@ import { benchPiscina } from './parts/piscina.ts';
 import { benchPoolRate } from './parts/pool-rate.ts';
 import { benchRedis } from './parts/redis.ts';
 import { benchSampler } from './parts/sampler.ts';
+import { benchServer } from './parts/server.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
 import { benchSpans } from './parts/spans.ts';
 import { benchStreams } from './parts/streams.ts';
@@ -33,6 +34,7 @@ const PARTS = {
   outgoing: benchOutgoing,
   streams: benchStreams,
   pool: benchPoolRate,
+  server: benchServer,
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
@@ -55,6 +57,7 @@ Parts:
   outgoing  when limited requests arrive at a server
   streams   how exactly throttled streams keep their bandwidth
   pool      whether a throttled pool reaches a high rate
+  server    whether a pool keeps the limits of a server that checks them
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
   spans     how many of very many spans pass a limit
