@@ -48,7 +48,7 @@ const compact = {
       compress: false,
       module: true,
       mangle: { keep_classnames: true },
-      format: { preserve_annotations: true, max_line_len: 200 },
+      format: { comments: /ignore/i, preserve_annotations: true, max_line_len: 200 },
       sourceMap: true,
     }),
 };
