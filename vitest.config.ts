@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
+import { IN_FULL } from './test/support/random.ts';
 
 const BESIDE = fileURLToPath(new URL('src/cli/beside.ts', import.meta.url));
 
@@ -32,6 +33,17 @@ const ONE_BY_ONE = [
   'test/time/{manual-clock,ticker-thread}.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
+/** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */
+const LONG = [
+  'test/cli/load/{fleet,run}.e2e.test.ts',
+  'test/cli/report/report.e2e.test.ts',
+  'test/docs/fleet-example.test.ts',
+  'test/integrations/redis/{failures,fleet-servers,fleet-simulation,fleet-threads}.test.ts',
+  'test/kernel/{keyed-interleavings,window-linearity,window-preemption}.test.ts',
+  'test/package/package.test.ts',
+  'test/soak/soak.e2e.test.ts',
+];
+const LEFT_OUT = IN_FULL ? [] : LONG;
 
 export default defineConfig({
   plugins: [builtCode],
@@ -42,7 +54,7 @@ export default defineConfig({
         test: {
           name: 'side by side',
           include: ALL,
-          exclude: ONE_BY_ONE,
+          exclude: [...ONE_BY_ONE, ...LEFT_OUT],
           // Most of these files are done sooner than a process has started.
           isolate: false,
           restoreMocks: true,
@@ -56,6 +68,7 @@ export default defineConfig({
         test: {
           name: 'one by one',
           include: ONE_BY_ONE,
+          exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
         },

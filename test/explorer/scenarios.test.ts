@@ -6,7 +6,7 @@ import { type Listed, SCENARIOS, title } from './scenarios.ts';
 import { parseSchedule } from './schedule-text.ts';
 
 /** Every nth scenario is explored here: odd, because kernels alternate. `npm run explore` explores all. */
-const SAMPLE = 31;
+const SAMPLE = 61;
 
 /** All but those that take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {
