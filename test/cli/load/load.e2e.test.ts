@@ -196,7 +196,7 @@ describe('zerotime load, latency', () => {
     expect(result.times.queued.ms?.['max']).toBeGreaterThan(95);
   });
 
-  it('measures the latency of a slow server from the instant of each request', async () => {
+  variant('measures the latency of a slow server from the instant of each request', async () => {
     const server = await kept(
       httpServer((_request, response) => setTimeout(() => response.end(), 300)),
     );
@@ -209,7 +209,7 @@ describe('zerotime load, latency', () => {
 });
 
 describe('zerotime load, failures', () => {
-  it('counts refused connections, at the full rate, when nothing listens', async () => {
+  variant('counts refused connections, at the full rate, when nothing listens', async () => {
     const url = await deadUrl();
     // One connection per thread makes requests queue: undici fails an assertion if the next one is
     // sent during a failed connection attempt.
@@ -223,7 +223,7 @@ describe('zerotime load, failures', () => {
     expect(stdout).toMatch(/connection refused .* connect ECONNREFUSED/);
   });
 
-  it('continues when the server is killed half-way', async () => {
+  variant('continues when the server is killed half-way', async () => {
     let answered = 0;
     const server = await kept(
       httpServer((_request, response) => {
