@@ -55,7 +55,7 @@ export class ServedCallers implements Callers {
       this.#forPermit.push({ arrivedUs: atUs, permit: undefined });
       this.#advance();
       if (this.#mostUs > 0) continue;
-      // Whoever does not wait has started or is the last of its line.
+      // A caller that does not wait has started by now, or is the only one in line.
       for (const line of [this.#forPermit, this.#forToken]) {
         for (let one = line.shift(); one !== undefined; one = line.shift()) {
           one.permit?.release();
