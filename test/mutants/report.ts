@@ -38,12 +38,17 @@ function survivors({ tried }: Findings): readonly Tried[] {
   return tried.filter(({ fate }) => fate === 'survived');
 }
 
-export function gapsOf(findings: Findings, judgements: Judgements): Gaps {
+export function gapsOf(
+  findings: Findings,
+  judgements: Judgements,
+  untried: readonly Mutant[] = [],
+): Gaps {
   const reasons = reasonsOf(judgements);
   const keys = new Set(survivors(findings).map(({ mutant }) => keyOf(mutant)));
+  const open = new Set(untried.map(keyOf));
   return {
     unexplained: [...keys].filter((key) => !reasons.has(key)),
-    stale: [...reasons.keys()].filter((key) => !keys.has(key)),
+    stale: [...reasons.keys()].filter((key) => !keys.has(key) && !open.has(key)),
   };
 }
 
