@@ -44,8 +44,8 @@ const CHANGE: Known<WindowChange> = { limit: true, intervalMs: true };
 
 /**
  * The methods common to windows and logs. `n` is an integer and defaults to 1; 0 is always admitted
- * and takes nothing; more than the limit is never admitted. A limit of 0 admits nothing. A negative, fractional or infinite `n`
- * throws a RangeError, a non-numeric one a TypeError.
+ * and takes nothing; more than the limit is never admitted. A limit of 0 admits nothing. A negative,
+ * fractional or infinite `n` throws a RangeError, a non-numeric one a TypeError.
  */
 export abstract class WindowLimiter<Kind extends CellKind> extends Described implements Part {
   /** The clock, the same one for all threads of this limiter. */
@@ -201,10 +201,9 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
 
   /**
    * Blocks the thread until `n` tokens are available, takes them and returns true. Returns false,
-   * taking nothing, as soon as the wait would exceed `timeoutMs` under the current limit. See
-   * {@link wait}.
-   * taking nothing, as soon as it is known that the wait would exceed `timeoutMs`. It competes with
-   * the callers that wait in `wait`; those of its own thread cannot be served while it blocks.
+   * taking nothing, as soon as the wait would exceed `timeoutMs` under the current limit. It
+   * competes with the callers that wait in {@link wait}; those of its own thread cannot be served
+   * while it blocks.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a limit above 0.
    */
