@@ -4,7 +4,9 @@ import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { type LiveLimits, limitCountOf, liveLimits } from './composite-cell.ts';
 import { notes } from './composite-engine.ts';
-import { type BucketEngine, fail, openBucket, openBuckets } from './host.ts';
+import { type BucketEngine, openBuckets } from './engine.ts';
+import { fail } from './failure.ts';
+import { openBucket } from './host.ts';
 import {
   type BucketKernel,
   type BucketPromise,

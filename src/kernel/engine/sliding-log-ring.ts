@@ -25,7 +25,14 @@ function timeOf(entry: i64): i64 {
 }
 
 /** The number of entries no later than `tick` among the `most` from `offset` on. */
-export function countUntil(cell: usize, places: i32, tick: i64, oldest: i32, offset: i32, most: i32): i32 {
+export function countUntil(
+  cell: usize,
+  places: i32,
+  tick: i64,
+  oldest: i32,
+  offset: i32,
+  most: i32,
+): i32 {
   let low = 0;
   let high = most;
   while (low < high) {

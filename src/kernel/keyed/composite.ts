@@ -3,7 +3,7 @@ import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER, keyedRackAt, keyedSlotsAt, RACK_PLACES } from '../../memory/layout.ts';
 import { NOTES, notes } from '../bucket/composite-engine.ts';
-import { readReceipt } from '../bucket/host.ts';
+import { readReceipt } from '../bucket/engine.ts';
 import {
   CROWDED,
   DAMAGED,

@@ -2,7 +2,8 @@ import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { COUNTER } from '../../memory/layout.ts';
-import { HostedBucket, openBuckets, readOutcome, readReceipt } from '../bucket/host.ts';
+import { openBuckets, readOutcome, readReceipt } from '../bucket/engine.ts';
+import { HostedBucket } from '../bucket/host.ts';
 import {
   DAMAGED,
   type Outcome,
