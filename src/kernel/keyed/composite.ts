@@ -20,6 +20,7 @@ import { NO_PLACE, PATIENCE } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
 import type { KeyedCompositeEngine } from './composite-engine.ts';
+import { openKeyed } from './host.ts';
 import type { KeyedKernel, KeyedStats } from './kernel.ts';
 import { KeyPosition, type TableClock } from './key-position.ts';
 import type { Limits, NameOf } from './limits.ts';
@@ -216,4 +217,14 @@ function failed(failure: number): never {
     );
   }
   throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table make no sense');
+}
+
+/** Opens a table whose keys have one or more limits. */
+export function openAnyTable(
+  place: CellPlace,
+  readClock: () => number,
+  asked: KernelName | undefined,
+): KeyedKernel {
+  const open = readTable(place).limitsPerKey > 0 ? openKeyedComposite : openKeyed;
+  return open(place, readClock, asked);
 }
