@@ -12,8 +12,12 @@ export {
   RedisKeyedTokenBucket,
   type RedisKeyedTokenBucketOptions,
 } from './redis/redis-keyed-token-bucket.ts';
-export type { RedisOptions, WhenUnreachable } from './redis/redis-options.ts';
+export type {
+  RedisOptions,
+  RedisTokenBucketOptions,
+  WhenUnreachable,
+} from './redis/redis-options.ts';
 export { RedisReservation } from './redis/redis-reservation.ts';
 export type { RedisStats } from './redis/redis-stats.ts';
-export { RedisTokenBucket, type RedisTokenBucketOptions } from './redis/redis-token-bucket.ts';
+export { RedisTokenBucket } from './redis/redis-token-bucket.ts';
 export type { TokenSource } from './redis/token-source.ts';

@@ -2,23 +2,14 @@ import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
 import type { Bell } from '../memory/bell.ts';
 import { checkNumber } from '../options.ts';
-import type { Clock, SleepOptions } from '../time/clock.ts';
+import type { SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import type { Description } from './described.ts';
 import type { KeyWaiters } from './key-waiters.ts';
+import type { KeyedTable } from './keyed-table.ts';
 import { sleepUntilDue, sleepUntilDueSync } from './moving-sleep.ts';
 import { Reservation } from './reservation.ts';
 import type { WaitCount } from './waiting.ts';
-
-/** What the buckets of one table have in common, in this thread. */
-export interface BucketTable {
-  readonly clock: Clock;
-  readonly kernel: KeyedKernel;
-  readonly waiters: KeyWaiters;
-  /** The same for all objects of one table. */
-  readonly identity: string;
-  readonly changes: Bell;
-}
 
 /**
  * The bucket of one key of a `KeyedTokenBucket`. A key that finds no place in the table is handled
@@ -26,7 +17,8 @@ export interface BucketTable {
  * undefined. Tokens returned for such a key are lost.
  */
 export class KeyBucket extends BucketCalls {
-  readonly #table: BucketTable;
+  readonly #table: KeyedTable;
+  readonly #waiters: KeyWaiters;
   readonly #kernel: KeyedKernel;
   #high = 0;
   #low = 0;
@@ -34,9 +26,10 @@ export class KeyBucket extends BucketCalls {
   #tier = 0;
 
   /** @internal */
-  constructor(table: BucketTable) {
+  constructor(table: KeyedTable, waiters: KeyWaiters) {
     super(table.clock);
     this.#table = table;
+    this.#waiters = waiters;
     this.#kernel = table.kernel;
   }
 
@@ -78,7 +71,7 @@ export class KeyBucket extends BucketCalls {
   /** Its owner is a bucket of its own, because the table turns this one to other keys. @internal */
   protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
     const kernel = this.#kernel;
-    const owner = new KeyBucket(this.#table).turn(this.#high, this.#low, this.#tier);
+    const owner = new KeyBucket(this.#table, this.#waiters).turn(this.#high, this.#low, this.#tier);
     const position = waitUs > 0 ? kernel.position(nowUs + waitUs) : undefined;
     return new Reservation({ kernel, n, nowUs, waitUs, position, owner });
   }
@@ -113,7 +106,7 @@ export class KeyBucket extends BucketCalls {
 
   /** @internal */
   protected override get waiters(): WaitCount {
-    return this.#table.waiters.of(`${this.#high}:${this.#low}`);
+    return this.#waiters.of(`${this.#high}:${this.#low}`);
   }
 
   /** All keys of a thread share one kernel, so it must find this key's entry first. @internal */

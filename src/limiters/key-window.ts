@@ -1,27 +1,18 @@
 import type { Receipt } from '../kernel/bucket/kernel.ts';
-import type { HostedKeyed } from '../kernel/keyed/host.ts';
+import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
 import type { Bell } from '../memory/bell.ts';
 import { checkNumber } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import { Described, type Description } from './described.ts';
 import type { KeyLines } from './key-lines.ts';
+import type { KeyedTable } from './keyed-table.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { Line } from './line.ts';
 import { watch } from './moving-sleep.ts';
 import type { Part, Takeback } from './part.ts';
 import { checkWait, type Source, waitHere } from './waiting.ts';
 import { checkWhole } from './window.ts';
-
-/** What the windows of one table have in common, in this thread. */
-export interface WindowTable {
-  readonly clock: Clock;
-  readonly kernel: HostedKeyed;
-  readonly lines: KeyLines;
-  /** The same for all objects of one table. */
-  readonly identity: string;
-  readonly changes: Bell;
-}
 
 /**
  * The fixed window of one key of a `KeyedFixedWindow`. A key that finds no place in the table is
@@ -32,7 +23,8 @@ export class KeyWindow extends Described implements Part {
   readonly clock: Clock;
   /** Rings when the limits of the table change. @internal */
   readonly changes: Bell;
-  readonly #table: WindowTable;
+  readonly #table: KeyedTable;
+  readonly #lines: KeyLines;
   readonly #source: Source;
   #high = 0;
   #low = 0;
@@ -40,12 +32,13 @@ export class KeyWindow extends Described implements Part {
   #tier = 0;
 
   /** @internal */
-  constructor(table: WindowTable) {
+  constructor(table: KeyedTable, lines: KeyLines) {
     super();
     const { clock, changes } = table;
     this.clock = clock;
     this.changes = changes;
     this.#table = table;
+    this.#lines = lines;
     const limit = () => this.limit;
     this.#source = {
       get limit() {
@@ -74,7 +67,7 @@ export class KeyWindow extends Described implements Part {
   }
 
   /** All keys of a thread share one kernel, so it must find this key's entry first. */
-  #seek(): HostedKeyed {
+  #seek(): KeyedKernel {
     const { kernel } = this.#table;
     kernel.seek(this.#high, this.#low, this.#tier);
     return kernel;
@@ -164,12 +157,12 @@ export class KeyWindow extends Described implements Part {
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     const newLine = () => new Line(this.clock, this.#source);
-    return this.#table.lines.wait(this.identity, newLine, checkWhole(n), checkWait(options));
+    return this.#lines.wait(this.identity, newLine, checkWhole(n), checkWait(options));
   }
 
   /** The callers of this key and tier now waiting in `wait` on the table that this object is from. */
   get waiting(): number {
-    return this.#table.lines.countOf(this.identity);
+    return this.#lines.countOf(this.identity);
   }
 
   /**

@@ -1,15 +1,13 @@
-import { changesOf } from '../kernel/bucket/cell.ts';
 import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
-import { KeyHash } from '../kernel/keyed/hash.ts';
-import { type HostedKeyed, openKeyed } from '../kernel/keyed/host.ts';
+import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
-import { identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import { Described, type Description } from './described.ts';
 import { KeyLines } from './key-lines.ts';
-import { KeyWindow, type WindowTable } from './key-window.ts';
+import { KeyWindow } from './key-window.ts';
+import { KeyedTable } from './keyed-table.ts';
 import {
   changeOf,
   type KeyedFixedWindowOptions,
@@ -21,9 +19,10 @@ import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
-import { type TierOptions, Tiers, tierOf, withoutTier } from './tiers.ts';
+import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
 
 const KIND = 'keyed-fixed-window';
+
 /**
  * Admits at most `limit` tokens of each key (a user, an address) per window of `intervalMs`. The
  * windows of all keys start at the same instants: when the table is created, and every `intervalMs`
@@ -57,29 +56,17 @@ export class KeyedFixedWindow extends Described {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #kernel: HostedKeyed;
-  readonly #hash: KeyHash;
+  readonly #table: KeyedTable;
+  readonly #lines = new KeyLines();
   /** Reused for every key, so that a call allocates nothing. */
   readonly #turned: KeyWindow;
-  readonly #lines = new KeyLines();
-  readonly #tiers: Tiers;
-  readonly #table: WindowTable;
 
   private constructor(opened: OpenLimiter<typeof KIND>) {
     super();
     this.#opened = opened;
     this.clock = opened.clock;
-    this.#kernel = openKeyed(opened.cell, () => this.clock.now(), opened.kernel);
-    this.#hash = new KeyHash(opened.cell);
-    this.#tiers = new Tiers(this.#kernel.tiers);
-    this.#table = {
-      clock: this.clock,
-      kernel: this.#kernel,
-      lines: this.#lines,
-      identity: identityOf(opened.cell),
-      changes: changesOf(opened.cell),
-    };
-    this.#turned = new KeyWindow(this.#table);
+    this.#table = new KeyedTable(opened, openKeyed);
+    this.#turned = new KeyWindow(this.#table, this.#lines);
   }
 
   /**
@@ -113,20 +100,17 @@ export class KeyedFixedWindow extends Described {
 
   /** The kernel that this thread uses. */
   get kernelName(): KernelName {
-    return this.#kernel.name;
+    return this.#table.kernel.name;
   }
 
   /** The largest number of tokens that a window of one key admits. */
   get limit(): number {
-    return this.#kernel.schedules()[0].burst;
+    return this.#table.kernel.schedules()[0].burst;
   }
 
   /** The limits of the tiers by name; empty if there are none. */
   get tiers(): Readonly<Record<string, WindowLimit>> {
-    const [, ...others] = this.#kernel.schedules();
-    return Object.fromEntries(
-      others.map(({ burst }, i) => [this.#tiers.names[i], { limit: burst }]),
-    );
+    return this.#table.limitsOfTiers(({ burst }) => ({ limit: burst }));
   }
 
   /**
@@ -147,15 +131,12 @@ export class KeyedFixedWindow extends Described {
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(change: KeyedWindowChange): void {
-    const next = changeOf(change, this.#tiers);
-    this.#kernel.reconfigure(this.clock.now(), next, this.#tiers.at);
-    this.#table.changes.ring();
-    this.clock.rouse?.();
+    this.#table.reconfigure(changeOf(change, this.#table.tiers));
   }
 
   /** Length of the window in milliseconds. */
   get intervalMs(): number {
-    return this.#kernel.schedules()[0].pace / 1000;
+    return this.#table.kernel.schedules()[0].pace / 1000;
   }
 
   /** @internal */
@@ -172,34 +153,31 @@ export class KeyedFixedWindow extends Described {
    * @throws RangeError if the table has no such tier; so does every other method.
    */
   for(key: Key, options?: TierOptions): KeyWindow {
-    return this.#turn(key, options, new KeyWindow(this.#table));
+    return this.#table.turn(new KeyWindow(this.#table, this.#lines), key, options);
   }
 
-  #turn(key: Key, options?: TierOptions, window: KeyWindow = this.#turned): KeyWindow {
-    this.#hash.read(key);
-    // Checked here, so that a call without options stays within what the compiler inlines.
-    const tier = options === undefined ? 0 : this.#tiers.limitOf(options);
-    return window.turn(this.#hash.high, this.#hash.low, tier);
+  #of(key: Key, options?: TierOptions): KeyWindow {
+    return this.#table.turn(this.#turned, key, options);
   }
 
   /** Takes `n` tokens now, or none. */
   tryConsume(key: Key, n?: number, options?: TierOptions): boolean {
-    return this.#turn(key, options).tryConsume(n);
+    return this.#of(key, options).tryConsume(n);
   }
 
   /** Takes as many tokens as are available, up to `n`, and returns their number. */
   consumeOrDrain(key: Key, n: number, options?: TierOptions): number {
-    return this.#turn(key, options).consumeOrDrain(n);
+    return this.#of(key, options).consumeOrDrain(n);
   }
 
   /** Takes `n` tokens now or none, and reports the state of the key's window. */
   decide(key: Key, n?: number, options?: TierOptions): Decision {
-    return this.#turn(key, options).decide(n);
+    return this.#of(key, options).decide(n);
   }
 
   /** Returns the tokens that can be taken now. */
   available(key: Key, options?: TierOptions): number {
-    return this.#turn(key, options).available();
+    return this.#of(key, options).available();
   }
 
   /**
@@ -207,7 +185,7 @@ export class KeyedFixedWindow extends Described {
    * now, Infinity if they never can.
    */
   timeUntil(key: Key, tokens: number, options?: TierOptions): number {
-    return this.#turn(key, options).timeUntil(tokens);
+    return this.#of(key, options).timeUntil(tokens);
   }
 
   /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
@@ -218,22 +196,22 @@ export class KeyedFixedWindow extends Described {
 
   /** Blocks until `n` tokens are available, and takes them: see {@link KeyWindow.waitSync}. */
   waitSync(key: Key, n?: number, options?: BlockingWaitOptions & TierOptions): boolean {
-    return this.#turn(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
+    return this.#of(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
   }
 
   /** Takes any number of tokens, and leaves debt: see {@link KeyWindow.charge}. */
   charge(key: Key, n: number, options?: TierOptions): number {
-    return this.#turn(key, options).charge(n);
+    return this.#of(key, options).charge(n);
   }
 
   /** Refuses a key for `ms` milliseconds: see {@link KeyWindow.block}. */
   block(key: Key, ms: number): boolean {
-    return this.#turn(key).block(ms);
+    return this.#of(key).block(ms);
   }
 
   /** Empties the count of a key, which ends a block or a debt: see {@link KeyWindow.reset}. */
   reset(key: Key): void {
-    this.#turn(key).reset();
+    this.#of(key).reset();
   }
 
   /** The callers of all keys now waiting in `wait` on this object. */
@@ -247,6 +225,6 @@ export class KeyedFixedWindow extends Described {
    * 0.2 s for a million keys.
    */
   stats(): KeyedStats {
-    return { ...this.#kernel.stats(this.clock.now()), waiting: this.waiting };
+    return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }

@@ -1,15 +1,10 @@
-import { changesOf } from '../kernel/bucket/cell.ts';
-import { createKeyedCell, openKeyedCell, readTable } from '../kernel/keyed/cell.ts';
-import { openKeyedComposite } from '../kernel/keyed/composite.ts';
-import { KeyHash } from '../kernel/keyed/hash.ts';
-import { openKeyed } from '../kernel/keyed/host.ts';
-import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
+import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
+import { openAnyTable } from '../kernel/keyed/composite.ts';
 import type { Key } from '../kernel/keyed/message.ts';
-import { identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Description } from './described.ts';
-import { type BucketTable, KeyBucket } from './key-bucket.ts';
+import { KeyBucket } from './key-bucket.ts';
 import { KeyWaiters } from './key-waiters.ts';
 import { KeyedCalls } from './keyed-calls.ts';
 import {
@@ -18,6 +13,7 @@ import {
   type KeyedTokenBucketOptions,
   newLimits,
 } from './keyed-limits.ts';
+import { KeyedTable } from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
 import type { BlockingWaitOptions } from './limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
@@ -25,7 +21,7 @@ import type { Reservation } from './reservation.ts';
 import { type LimitsChange, named } from './several-limits.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
-import { type TierOptions, Tiers, tierOf, withoutTier } from './tiers.ts';
+import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
 
 const KIND = 'keyed-token-bucket';
 
@@ -84,35 +80,17 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
-  readonly #kernel: KeyedKernel;
-  readonly #hash: KeyHash;
+  readonly #table: KeyedTable;
+  readonly #waiters = new KeyWaiters();
   /** Reused for every key, so that a call allocates nothing. */
   readonly #turned: KeyBucket;
-  readonly #waiters = new KeyWaiters();
-  readonly #tiers: Tiers;
-  readonly #table: BucketTable;
 
   private constructor(opened: OpenLimiter<typeof KIND>) {
     super();
     this.#opened = opened;
     this.clock = opened.clock;
-    const openTable = this.#limitsPerKey > 0 ? openKeyedComposite : openKeyed;
-    this.#kernel = openTable(opened.cell, () => this.clock.now(), opened.kernel);
-    this.#hash = new KeyHash(opened.cell);
-    this.#tiers = new Tiers(this.#kernel.tiers);
-    this.#table = {
-      clock: this.clock,
-      kernel: this.#kernel,
-      waiters: this.#waiters,
-      identity: identityOf(opened.cell),
-      changes: changesOf(opened.cell),
-    };
-    this.#turned = new KeyBucket(this.#table);
-  }
-
-  /** The number of limits of every key if it has several; otherwise 0. */
-  get #limitsPerKey(): number {
-    return readTable(this.#opened.cell).limitsPerKey;
+    this.#table = new KeyedTable(opened, openAnyTable);
+    this.#turned = new KeyBucket(this.#table, this.#waiters);
   }
 
   /**
@@ -146,7 +124,7 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
 
   /** The kernel that this thread uses. */
   get kernelName(): KernelName {
-    return this.#kernel.name;
+    return this.#table.kernel.name;
   }
 
   /** The rate per key, in tokens per second; with several limits, the lowest. */
@@ -161,18 +139,12 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
 
   /** The limits of each key in force, in the order in which they were given; without those of tiers. */
   get limits(): readonly ContinuousLimit[] {
-    const schedules = this.#kernel.schedules();
-    const own = this.#limitsPerKey > 0 ? schedules : schedules.slice(0, 1);
-    return own.map(({ rate, burst }) => ({ rate, burst }));
+    return this.#table.limits.map(({ rate, burst }) => ({ rate, burst }));
   }
 
   /** The limits of the tiers by name; empty if there are none. */
   get tiers(): Readonly<Record<string, ContinuousLimit>> {
-    if (this.#limitsPerKey > 0) return {};
-    const [, ...others] = this.#kernel.schedules();
-    return Object.fromEntries(
-      others.map(({ rate, burst }, i) => [this.#tiers.names[i], { rate, burst }]),
-    );
+    return this.#table.limitsOfTiers(({ rate, burst }) => ({ rate, burst }));
   }
 
   /**
@@ -200,11 +172,9 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
    */
   reconfigure(change: KeyedLimitChange | LimitsChange): void {
-    const perKey = this.#limitsPerKey;
-    const next = changeOf(change, this.#tiers, perKey || 1);
-    this.#kernel.reconfigure(this.clock.now(), next, perKey > 0 ? named : this.#tiers.at);
-    this.#table.changes.ring();
-    this.clock.rouse?.();
+    const { limitsPerKey, tiers } = this.#table;
+    const next = changeOf(change, tiers, limitsPerKey || 1);
+    this.#table.reconfigure(next, limitsPerKey > 0 ? named : undefined);
   }
 
   /** @internal */
@@ -223,19 +193,12 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * @throws RangeError if the table has no such tier; so does every other method.
    */
   for(key: Key, options?: TierOptions): KeyBucket {
-    return this.#turn(key, new KeyBucket(this.#table), options);
-  }
-
-  #turn(key: Key, bucket: KeyBucket, options: TierOptions | undefined): KeyBucket {
-    this.#hash.read(key);
-    // Checked here, so that a call without options stays within what the compiler inlines.
-    const tier = options === undefined ? 0 : this.#tiers.limitOf(options);
-    return bucket.turn(this.#hash.high, this.#hash.low, tier);
+    return this.#table.turn(new KeyBucket(this.#table, this.#waiters), key, options);
   }
 
   /** @internal */
   protected of(key: Key, options?: TierOptions): KeyBucket {
-    return this.#turn(key, this.#turned, options);
+    return this.#table.turn(this.#turned, key, options);
   }
 
   /**
@@ -279,6 +242,6 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
    * created with `stats: true`; and this object's waiting calls. Scans the whole table: 0.1 to 0.2 s for a million keys.
    */
   stats(): KeyedStats {
-    return { ...this.#kernel.stats(this.clock.now()), waiting: this.waiting };
+    return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }

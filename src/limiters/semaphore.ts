@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
-import { type HostedSemaphore, openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
+import { type HostedSemaphore, openSemaphore } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
@@ -8,7 +8,8 @@ import { checkNumber, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import { Permit } from './permit.ts';
+import type { Permit } from './permit.ts';
+import { PermitKeeper } from './permit-keeper.ts';
 import { PermitQueue } from './permit-queue.ts';
 import { runWithPermit } from './permit-run.ts';
 import {
@@ -43,7 +44,7 @@ export class Semaphore extends Described {
   readonly #opened: OpenLimiter<'semaphore'>;
   readonly #kernel: HostedSemaphore;
   readonly #queue: PermitQueue;
-  readonly #now: () => number;
+  readonly #keeper: PermitKeeper;
 
   private constructor(opened: OpenLimiter<'semaphore'>) {
     super();
@@ -52,7 +53,7 @@ export class Semaphore extends Described {
     this.clock = clock;
     this.#kernel = openSemaphore(cell, kernel, () => clock.rouse?.());
     this.#queue = new PermitQueue(this.#kernel, clock);
-    this.#now = () => clock.now();
+    this.#keeper = new PermitKeeper(this.#kernel, clock);
   }
 
   /**
@@ -115,13 +116,13 @@ export class Semaphore extends Described {
 
   /** Returns the permits that nobody holds; 0 while more are out than there are since a change. */
   available(): number {
-    this.#expire();
+    this.#keeper.expire();
     return Math.max(0, this.#kernel.look().available);
   }
 
   /** Returns the permits that callers of all threads hold. */
   inUse(): number {
-    this.#expire();
+    this.#keeper.expire();
     const { permits, available } = this.#kernel.look();
     return permits - available;
   }
@@ -131,36 +132,13 @@ export class Semaphore extends Described {
     return this.#kernel.waiting + this.#queue.outside;
   }
 
-  #expire(): void {
-    if (this.#kernel.holdMs > 0) this.#kernel.expire(this.#now);
-  }
-
-  #permit(n: number, seat: Seat): Permit {
-    const { holdMs } = this.#kernel;
-    const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
-    return new Permit(this, n, seat, dueUs);
-  }
-
-  /** @internal */
-  takeBack(seat: Seat, dueUs: number): boolean {
-    const isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
-    return this.#kernel.release(seat) && !isLate;
-  }
-
-  #take(n: number): Seat | undefined {
-    const seat = this.#kernel.take(n);
-    if (seat !== undefined || this.#kernel.holdMs === 0) return seat;
-    this.#expire();
-    return this.#kernel.take(n);
-  }
-
   /**
    * Takes `n` permits now, or returns undefined: if too few are available, or if other callers wait
    * for them.
    */
   tryAcquire(n = 1): Permit | undefined {
-    const seat = this.#take(checkPermits(n));
-    return seat === undefined ? undefined : this.#permit(n, seat);
+    const seat = this.#keeper.take(checkPermits(n));
+    return seat === undefined ? undefined : this.#keeper.permit(n, seat);
   }
 
   /**
@@ -177,13 +155,13 @@ export class Semaphore extends Described {
     checkPermits(n);
     const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
     signal?.throwIfAborted();
-    const seat = this.#queue.length === 0 ? this.#take(n) : undefined;
-    if (seat !== undefined) return this.#permit(n, seat);
+    const seat = this.#queue.length === 0 ? this.#keeper.take(n) : undefined;
+    if (seat !== undefined) return this.#keeper.permit(n, seat);
     const { permits } = this;
     if (n > permits && permits > 0) throw exceeds(n, permits);
     if (this.#queue.length >= maxWaiting) throw queueFull(maxWaiting);
     if (timeoutMs === 0) throw timedOut(n, timeoutMs);
-    return this.#permit(n, await this.#queue.wait(n, { signal, timeoutMs }));
+    return this.#keeper.permit(n, await this.#queue.wait(n, { signal, timeoutMs }));
   }
 
   /**
@@ -196,8 +174,8 @@ export class Semaphore extends Described {
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkPermits(n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
-    const seat = this.#take(n) ?? this.#queue.block(n, timeoutMs);
-    return seat === undefined ? undefined : this.#permit(n, seat);
+    const seat = this.#keeper.take(n) ?? this.#queue.block(n, timeoutMs);
+    return seat === undefined ? undefined : this.#keeper.permit(n, seat);
   }
 
   /**

@@ -1,10 +1,13 @@
 import { timedOut } from '../limiters/waiting.ts';
 import type { Clock } from '../time/clock.ts';
-import { Admission, type Bounds } from './admission.ts';
+import { Admission } from './admission.ts';
 import { type Call, newCall, type Work } from './call.ts';
+import type { DispatcherOptions } from './dispatcher-options.ts';
+import { Entrance } from './entrance.ts';
+import { Idleness } from './idleness.ts';
 import type { Key } from './level.ts';
 import { Looks } from './looks.ts';
-import { outcomeOf, throttleClosed, tooMany } from './refusals.ts';
+import { outcomeOf } from './refusals.ts';
 import { abortOf, type Signal } from './signals.ts';
 import type { Slot } from './slots.ts';
 import type { Outcome, ThrottleStats } from './stats.ts';
@@ -13,14 +16,6 @@ import { WaitingCalls } from './waiting-calls.ts';
 
 /** As many calls start before other work of the event loop has its turn. */
 const MOST_AT_A_TIME = 256;
-
-/** What a {@link Dispatcher} is made of. */
-export interface DispatcherOptions extends Bounds {
-  readonly clock: Clock;
-  readonly maxQueue: number;
-  readonly timeoutMs: number;
-  readonly weightOf: (key: Key) => number;
-}
 
 /**
  * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls have
@@ -31,19 +26,18 @@ export interface DispatcherOptions extends Bounds {
 export class Dispatcher<Job> {
   readonly #clock: Clock;
   readonly #work: Work<Job>;
-  readonly #maxQueue: number;
   readonly #timeoutMs: number;
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
   readonly #tally: Tally<Job>;
   readonly #looks: Looks;
+  readonly #entrance: Entrance;
+  readonly #idleness: Idleness;
   /** The deadline by which the latest promised token has to come. */
   #neededUs = Number.POSITIVE_INFINITY;
   #isAdvancing = false;
-  #isClosed = false;
   /** Whether calls wait, or waited at the last look. */
   #hasWaited = false;
-  #idle: (() => void)[] = [];
   /** Called when no call waits any more. */
   onEmpty: () => void = () => undefined;
 
@@ -51,9 +45,10 @@ export class Dispatcher<Job> {
     const { clock, maxQueue, timeoutMs, weightOf, ...bounds } = options;
     this.#work = work;
     this.#clock = clock;
-    this.#maxQueue = maxQueue;
     this.#timeoutMs = timeoutMs;
     this.#tally = new Tally(work);
+    this.#entrance = new Entrance(maxQueue);
+    this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#tally.running === 0);
     this.#waiting = new WaitingCalls(weightOf);
     this.#admission = new Admission(bounds, {
       onReady: () => void this.#advance(),
@@ -72,8 +67,8 @@ export class Dispatcher<Job> {
 
   /** Milliseconds since the oldest waiting call came; 0 if none waits. */
   get oldestMs(): number {
-    const { oldestUs } = this.#waiting;
-    return oldestUs === undefined ? 0 : Math.max(0, this.#clock.now() - oldestUs) / 1000;
+    const { oldestUs = Number.POSITIVE_INFINITY } = this.#waiting;
+    return Math.max(0, this.#clock.now() - oldestUs) / 1000;
   }
 
   stats(): ThrottleStats {
@@ -94,25 +89,23 @@ export class Dispatcher<Job> {
 
   /** Refuses calls from now on. Those that wait may still start. */
   close(): void {
-    this.#isClosed = true;
+    this.#entrance.close();
   }
 
   /** Resolves when no call waits or runs. */
   async drain(): Promise<void> {
-    if (!this.#isIdle) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    await this.#idleness.reached();
   }
 
   /** Ends the waits of all calls: as an abort with this reason does, or rejects with an error. */
   endAll(reason: unknown, outcome: Outcome): void {
     if (this.#waiting.length === 0) return;
-    for (let call = this.#waiting.take(); call !== undefined; call = this.#waiting.take()) {
-      this.#tally.end(call, reason, outcome);
-    }
+    for (const call of this.#waiting.takeAll()) this.#tally.end(call, reason, outcome);
     this.#settle();
   }
 
   #accept(call: Call<Job>, priority: number, key: Key): void {
-    this.#checkOpen();
+    this.#entrance.checkOpen();
     const abort = call.signal && abortOf(call.signal);
     if (abort !== undefined) {
       this.#tally.end(call, abort[0], 'aborted');
@@ -123,26 +116,17 @@ export class Dispatcher<Job> {
       this.#run(call, slot[0]);
       return;
     }
-    this.#checkRoom();
+    this.#entrance.checkRoom(this.#waiting.length);
     if (this.#timeoutMs === 0) throw timedOut(1, 0);
     if (this.#work.onDelay !== undefined) {
       this.#work.onDelay(call.job);
       // It may have closed the queue, or filled it.
-      this.#checkOpen();
-      this.#checkRoom();
+      this.#entrance.check(this.#waiting.length);
     }
     this.#hasWaited = true;
     this.#waiting.add(call, priority, key, this.#onAbort);
     // Nothing starts within the call of another.
     if (!this.#isAdvancing) this.#reserve();
-  }
-
-  #checkOpen(): void {
-    if (this.#isClosed) throw throttleClosed();
-  }
-
-  #checkRoom(): void {
-    if (this.#waiting.length >= this.#maxQueue) throw tooMany(this.#maxQueue);
   }
 
   #reserve(): void {
@@ -160,23 +144,13 @@ export class Dispatcher<Job> {
   async #run(call: Call<Job>, slot: Slot): Promise<void> {
     await this.#tally.run(call, () => this.#admission.finish(slot));
     if (this.#waiting.length > 0) this.#advance();
-    else this.#rest();
+    else this.#idleness.look();
   }
 
   /** After calls have left the queue. */
   #settle(): void {
     this.#admission.trim(this.#waiting.length);
     this.#plan(false);
-  }
-
-  /** Resolves `drain` if no call waits or runs. */
-  #rest(): void {
-    if (this.#idle.length === 0 || !this.#isIdle) return;
-    for (const resolve of this.#idle.splice(0)) resolve();
-  }
-
-  get #isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#tally.running === 0;
   }
 
   /** The limiter or the semaphore refuses the call that would be next. */
@@ -269,7 +243,7 @@ export class Dispatcher<Job> {
     if (length > 0) return;
     this.#admission.trim(0);
     this.#looks.unwatch();
-    this.#rest();
+    this.#idleness.look();
     if (this.#hasWaited) this.onEmpty();
     this.#hasWaited = false;
   }

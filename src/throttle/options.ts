@@ -1,6 +1,6 @@
 import type { Known } from '../known-options.ts';
 import { checkNumber, checkObject, checkSpanMs, shown } from '../options.ts';
-import type { DispatcherOptions } from './dispatcher.ts';
+import type { DispatcherOptions } from './dispatcher-options.ts';
 import type { Key } from './level.ts';
 import type { PermitSource } from './slots.ts';
 import type { TaskLimiter } from './tokens.ts';

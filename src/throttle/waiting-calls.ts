@@ -53,6 +53,11 @@ export class WaitingCalls<Job> {
     return call;
   }
 
+  /** Removes all calls in that order, those too that come meanwhile. */
+  *takeAll(): Generator<Call<Job>> {
+    for (let call = this.take(); call !== undefined; call = this.take()) yield call;
+  }
+
   /** Removes a call whose deadline has passed. */
   takeLate(nowUs: number): Call<Job> | undefined {
     const call = this.#deadlines.first;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
   FixedWindow,
@@ -21,8 +21,10 @@ function read(path: string): string {
 }
 
 const page = read('docs/memory-layout.md');
-/** The comment that layout.ts opens with, in the page's characters. */
-const comment = (/^\/\*\*[\s\S]*?\*\//.exec(read('src/memory/layout.ts'))?.[0] ?? '')
+/** The comments with which the files of the layout open, in the page's characters. */
+const comment = readdirSync(new URL('../../src/memory/layout', import.meta.url))
+  .map((name) => /^\/\*\*[\s\S]*?\*\//.exec(read(`src/memory/layout/${name}`))?.[0] ?? '')
+  .join('\n')
   .replaceAll(/[│║]/g, '|')
   .replaceAll(/^ \*/gm, '');
 

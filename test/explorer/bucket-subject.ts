@@ -1,5 +1,6 @@
 import { createBucketCell, openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { BUCKET_IMPORTS, type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
+import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
+import { HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel, BucketPromise, Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { nonceOf } from '../../src/memory/cell.ts';

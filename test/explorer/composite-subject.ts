@@ -3,7 +3,7 @@ import {
   createCompositeCell,
   openTokenBucketCell,
 } from '../../src/kernel/bucket/composite-cell.ts';
-import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/host.ts';
+import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { compositeBytes, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';

@@ -1,6 +1,7 @@
 import { ManualClock, Region, TokenBucket } from '../../src/index.ts';
 import { openBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { BUCKET_IMPORTS, type BucketEngine, HostedBucket } from '../../src/kernel/bucket/host.ts';
+import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
+import { HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
 import { Tenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';

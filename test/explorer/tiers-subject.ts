@@ -1,4 +1,4 @@
-import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/host.ts';
+import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { HostedComposite } from '../../src/kernel/bucket/composite.ts';
 import { createCompositeCell } from '../../src/kernel/bucket/composite-cell.ts';
-import { openBuckets } from '../../src/kernel/bucket/host.ts';
+import { openBuckets } from '../../src/kernel/bucket/engine.ts';
 import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
 import { Position } from '../../src/kernel/bucket/position.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';

@@ -1,6 +1,6 @@
 import { RateLimitError } from '../../errors.ts';
 import { isSound, type Schedule } from '../../kernel/bucket/schedule.ts';
-import { HALF } from './script.ts';
+import { HALF } from './script/arithmetic.ts';
 
 const HALF_TICKS = BigInt(HALF);
 

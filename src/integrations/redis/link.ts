@@ -1,7 +1,7 @@
 import { RateLimitError } from '../../errors.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { type RedisClient, type RunScript, scriptRunner } from './client.ts';
-import { NO_BUCKET } from './script.ts';
+import { NO_BUCKET } from './script/bucket.ts';
 
 /** The first pause after a failure, and the longest. */
 const PAUSE_US = 50_000;

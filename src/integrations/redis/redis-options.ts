@@ -43,6 +43,16 @@ export interface RedisOptions {
   readonly onUnreachable?: (error: RateLimitError) => void;
 }
 
+/** Options of `RedisTokenBucket.create`. */
+export type RedisTokenBucketOptions = BucketLimit &
+  RedisOptions & {
+    /**
+     * The bucket's key on the server, 1 to 1024 characters. Buckets with the same key share one
+     * limit.
+     */
+    readonly key: string;
+  };
+
 /** The validated options with their defaults. */
 export interface RedisSettings extends Omit<RemoteOptions, 'key'> {
   readonly whenUnreachable: WhenUnreachable;

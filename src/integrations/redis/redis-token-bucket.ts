@@ -1,53 +1,31 @@
-import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
-import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
-import { type Decision, decisionOf } from '../../limiters/decision.ts';
+import type { BucketCalls } from '../../limiters/bucket-calls.ts';
+import type { Decision } from '../../limiters/decision.ts';
 import { Described, type Description } from '../../limiters/described.ts';
 import {
-  type BucketLimit,
   type ContinuousLimit,
   changedSchedule,
   type LimitChange,
   type QuantumLimit,
 } from '../../limiters/limit.ts';
 import type { Waited, WaitOptions } from '../../limiters/limiter.ts';
-import {
-  checkWait,
-  exceeds,
-  queueFull,
-  timedOut,
-  type Wait,
-  type WaitCount,
-  Waiters,
-  waitedSince,
-} from '../../limiters/waiting.ts';
+import { checkWait, type WaitCount, Waiters, waitedSince } from '../../limiters/waiting.ts';
 import { checkNumber, checkObject, checkSpanMs, checkTokens } from '../../options.ts';
-import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
+import { AnsweredCalls } from './answered-calls.ts';
 import { Answers } from './answers.ts';
-import { isUnreachable } from './link.ts';
 import { LocalShare } from './local-share.ts';
 import {
   checkName,
   checkRedisOptions,
-  type RedisOptions,
   type RedisSettings,
+  type RedisTokenBucketOptions,
   type WhenUnreachable,
 } from './redis-options.ts';
-import { RedisReservation } from './redis-reservation.ts';
+import { RedisPromises } from './redis-promises.ts';
+import type { RedisReservation } from './redis-reservation.ts';
 import { CallCounts, type RedisStats } from './redis-stats.ts';
-import { type Acquired, RemoteBucket, type RemoteReceipt } from './remote-bucket.ts';
+import { RemoteBucket } from './remote-bucket.ts';
 import type { TokenSource } from './token-source.ts';
-import { orAborted } from './waiting.ts';
-
-/** Options of {@link RedisTokenBucket.create}. */
-export type RedisTokenBucketOptions = BucketLimit &
-  RedisOptions & {
-    /**
-     * The bucket's key on the server, 1 to 1024 characters. Buckets with the same key share one
-     * limit.
-     */
-    readonly key: string;
-  };
 
 /**
  * A token bucket stored on a Redis or Valkey server: one limit for all processes on all machines
@@ -68,12 +46,13 @@ export type RedisTokenBucketOptions = BucketLimit &
 export class RedisTokenBucket extends Described implements TokenSource {
   /** The bucket's key on the server. */
   readonly key: string;
-  readonly #settings: RedisSettings;
+  /** What calls do while the server does not answer. */
+  readonly whenUnreachable: WhenUnreachable;
   readonly #remote: RemoteBucket;
   readonly #counts: CallCounts;
-  readonly #answers: Answers;
-  readonly #local: () => BucketCalls;
   readonly #waiters: WaitCount;
+  readonly #calls: AnsweredCalls;
+  readonly #promises: RedisPromises;
 
   /** @internal */
   constructor(
@@ -84,13 +63,16 @@ export class RedisTokenBucket extends Described implements TokenSource {
     waiters: WaitCount,
   ) {
     super();
-    this.#waiters = waiters;
+    const remote = new RemoteBucket({ ...settings, key });
+    const answers = new Answers(settings, counts);
+    const asked = { remote, answers, counts, local: () => local(remote) };
     this.key = key;
-    this.#settings = settings;
-    this.#remote = new RemoteBucket({ ...settings, key });
+    this.whenUnreachable = settings.whenUnreachable;
+    this.#remote = remote;
     this.#counts = counts;
-    this.#answers = new Answers(settings, counts);
-    this.#local = () => local(this.#remote);
+    this.#waiters = waiters;
+    this.#calls = new AnsweredCalls(asked, settings.link);
+    this.#promises = new RedisPromises(asked, waiters);
   }
 
   /**
@@ -111,11 +93,6 @@ export class RedisTokenBucket extends Described implements TokenSource {
   protected describe(): Description {
     const { key, rate, burst } = this;
     return ['RedisTokenBucket', { key, rate, burst }];
-  }
-
-  /** What calls do while the server does not answer. */
-  get whenUnreachable(): WhenUnreachable {
-    return this.#settings.whenUnreachable;
   }
 
   /**
@@ -143,23 +120,13 @@ export class RedisTokenBucket extends Described implements TokenSource {
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
   async tryConsume(n = 1): Promise<boolean> {
     checkTokens('n', n);
-    const isAdmitted = await this.#answers.ask(
-      async () => (await this.#remote.acquire(n, 0)).waitUs === 0,
-      { refuse: () => false, local: () => this.#local().tryConsume(n) },
-    );
-    this.#counts.count(isAdmitted ? n : 0, !isAdmitted);
-    return isAdmitted;
+    return this.#calls.tryConsume(n);
   }
 
   /** Takes as many whole tokens as are available, up to `n`, and resolves with their number. */
   async consumeOrDrain(n: number): Promise<number> {
     checkTokens('n', n);
-    const taken = await this.#answers.ask(() => this.#remote.drain(n), {
-      refuse: () => 0,
-      local: () => this.#local().consumeOrDrain(n),
-    });
-    this.#counts.count(taken, taken === 0 && n >= 1);
-    return taken;
+    return this.#calls.drain(n);
   }
 
   /**
@@ -169,18 +136,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
    */
   async decide(n = 1): Promise<Decision> {
     checkTokens('n', n);
-    const decision = await this.#answers.ask(async () => decisionOf(await this.#remote.decide(n)), {
-      refuse: () => this.#refusal(),
-      local: () => this.#local().decide(n),
-    });
-    this.#counts.count(decision.allowed ? n : 0, !decision.allowed);
-    return decision;
-  }
-
-  #refusal(): Decision {
-    const retryAfterMs = Math.max(0, this.#settings.link.retryAtUs - systemClock.now()) / 1000;
-    const resetMs = Number.POSITIVE_INFINITY;
-    return { allowed: false, limit: this.limit, remaining: 0, retryAfterMs, resetMs };
+    return this.#calls.decide(n);
   }
 
   /**
@@ -191,16 +147,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     checkTokens('n', n);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    const waitMs = await this.#answers.ask(
-      async () => {
-        const { waitUs } = await this.#remote.acquire(n, maxWaitMs * 1000);
-        return waitUs < 0 ? waitUs : waitUs / 1000;
-      },
-      { refuse: () => REFUSED, local: () => this.#local().acquire(n, maxWaitMs) },
-    );
-    this.#counts.count(waitMs < 0 ? 0 : n, waitMs < 0);
-    if (waitMs === NEVER) throw exceeds(n, this.burst);
-    return waitMs;
+    return this.#calls.acquire(n, maxWaitMs);
   }
 
   /**
@@ -216,37 +163,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
     checkTokens('n', n);
     const { maxWaitMs = Number.POSITIVE_INFINITY } = checkObject('options', options);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    const reservation = await this.#answers.ask(
-      async () => {
-        const acquired = await this.#remote.acquire(n, maxWaitMs * 1000);
-        if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
-        return acquired.waitUs === LATER ? undefined : this.#reservation(acquired);
-      },
-      {
-        refuse: () => undefined,
-        local: () => {
-          const promised = this.#local().reserve(n, { maxWaitMs });
-          if (promised === undefined) return undefined;
-          return new RedisReservation(promised.waitMs, promised.atUs, async () =>
-            promised.cancel(),
-          );
-        },
-      },
-    );
-    this.#counts.count(reservation === undefined ? 0 : n, reservation === undefined);
-    return reservation;
-  }
-
-  #reservation({ waitUs, receipt }: Acquired): RedisReservation {
-    const atUs = systemClock.now() + waitUs;
-    return new RedisReservation(waitUs / 1000, atUs, () => this.#cancel(receipt));
-  }
-
-  #cancel(receipt: RemoteReceipt): Promise<boolean> {
-    return this.#remote.cancel(receipt).catch((error: unknown) => {
-      if (isUnreachable(error)) return false;
-      throw error;
-    });
+    return this.#promises.reserve(n, maxWaitMs);
   }
 
   /**
@@ -267,16 +184,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
     const wait = checkWait(options);
     wait.signal?.throwIfAborted();
     const sinceUs = systemClock.now();
-    const waiters = this.#waiters;
-    if (waiters.count >= wait.maxWaiting) await this.#wait(n, { ...wait, timeoutMs: 0 }, true);
-    else {
-      waiters.enter();
-      try {
-        await this.#wait(n, wait, false);
-      } finally {
-        waiters.leave();
-      }
-    }
+    await this.#promises.wait(n, wait);
     return waitedSince(systemClock, sinceUs);
   }
 
@@ -285,55 +193,13 @@ export class RedisTokenBucket extends Described implements TokenSource {
     return this.#waiters.count;
   }
 
-  /** Waits for tokens; if the queue is full, takes only what is available now. */
-  async #wait(n: number, { timeoutMs, maxWaiting, signal, strict }: Wait, isFull: boolean) {
-    const deadlineUs = systemClock.now() + timeoutMs * 1000;
-    const late = () => (isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs));
-    try {
-      const acquire = () => {
-        const asked = this.#remote.acquire(n, Math.max(0, deadlineUs - systemClock.now()));
-        return orAborted(asked, signal, ({ receipt }) => this.#cancel(receipt));
-      };
-      const acquired = await this.#answers.insist(acquire, deadlineUs, signal);
-      if (acquired === undefined) {
-        const leftMs = Math.max(0, (deadlineUs - systemClock.now()) / 1000);
-        const most = isFull ? 0 : Number.POSITIVE_INFINITY;
-        const localWait = { timeoutMs: leftMs, maxWaiting: most, strict };
-        await this.#local().wait(n, { ...localWait, ...(signal && { signal }) });
-      } else {
-        if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
-        if (acquired.waitUs === LATER) throw late();
-        await this.#sleep(acquired, { strict, signal });
-      }
-    } catch (error) {
-      this.#counts.count(0, true);
-      throw error;
-    }
-    this.#counts.count(n, false);
-  }
-
-  async #sleep(
-    { waitUs, receipt }: Acquired,
-    options: { readonly strict: boolean; readonly signal: AbortSignal | undefined },
-  ): Promise<void> {
-    if (waitUs === 0) return;
-    try {
-      await sleepOrWake(systemClock, systemClock.now() + waitUs, options);
-    } catch (error) {
-      // In the background: the caller need not wait for the cancellation.
-      this.#cancel(receipt).catch(() => undefined);
-      throw error;
-    }
-  }
-
   /**
    * Returns tokens that were taken and not used; the bucket never exceeds its burst. If the server
    * does not answer, they are lost.
    */
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
-    const lapse = () => undefined;
-    await this.#answers.ask(() => this.#remote.returnTokens(n), { refuse: lapse, local: lapse });
+    await this.#calls.returnTokens(n);
   }
 
   /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */
@@ -347,9 +213,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
    * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
    */
   async balance(): Promise<number> {
-    return this.#answers.ask(() => this.#remote.balance(), {
-      local: () => this.#local().balance(),
-    });
+    return this.#calls.balance();
   }
 
   /**
@@ -360,9 +224,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
    */
   async timeUntil(tokens: number): Promise<number> {
     checkTokens('tokens', tokens);
-    return this.#answers.ask(async () => (await this.#remote.timeUntil(tokens)) / 1000, {
-      local: () => this.#local().timeUntil(tokens),
-    });
+    return this.#calls.timeUntil(tokens);
   }
 
   /**
@@ -379,9 +241,6 @@ export class RedisTokenBucket extends Described implements TokenSource {
     checkObject('limit', limit);
     const { rate = 1 }: Partial<ContinuousLimit & QuantumLimit> = limit;
     checkNumber('rate', rate, { above: 0, orInfinity: true });
-    await this.#answers.ask(
-      () => this.#remote.reconfigure((now) => changedSchedule(now, limit)),
-      {},
-    );
+    await this.#calls.reconfigure((now) => changedSchedule(now, limit));
   }
 }

@@ -3,7 +3,8 @@ import { allocateCell, type CellPlace, openCell, publishCell } from '../../memor
 import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET, BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { fail, openBuckets } from './host.ts';
+import { openBuckets } from './engine.ts';
+import { fail } from './failure.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 

@@ -11,7 +11,8 @@ import {
 } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { type NewBucket, openBucketCell } from './cell.ts';
-import { fail, openBuckets } from './host.ts';
+import { openBuckets } from './engine.ts';
+import { fail } from './failure.ts';
 import { readRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 

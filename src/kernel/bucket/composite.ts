@@ -4,7 +4,9 @@ import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { type LiveLimits, limitCountOf, liveLimits } from './composite-cell.ts';
 import { notes } from './composite-engine.ts';
-import { type BucketEngine, fail, openBucket, openBuckets } from './host.ts';
+import { type BucketEngine, openBuckets, readReceipt } from './engine.ts';
+import { fail } from './failure.ts';
+import { openBucket } from './host.ts';
 import {
   type BucketKernel,
   type BucketPromise,
@@ -18,6 +20,7 @@ import {
   type WordReceipt,
 } from './kernel.ts';
 import type { Schedule } from './schedule.ts';
+import { outcomeOfAll, tightest } from './several.ts';
 
 /** The place in the queue of a bucket with several limits: one index for each. */
 interface CompositePromise extends BucketPromise {
@@ -75,16 +78,7 @@ export class HostedComposite implements BucketKernel {
 
   decide(nowUs: number, tokens: number): Outcome {
     const wait = this.#engine.decideAll(this.#cell, this.#count, nowUs, tokens);
-    const allowed = this.#counted(wait, tokens) === 0;
-    const limits = notes.outcomes.slice(0, this.#count);
-    return {
-      allowed,
-      burst: Math.min(...limits.map(({ burst }) => burst)),
-      balance: Math.min(...limits.map(({ balance }) => balance)),
-      retryUs: Math.max(...limits.map(({ retryUs }) => retryUs)),
-      fullUs: Math.max(...limits.map(({ fullUs }) => fullUs)),
-      limits,
-    };
+    return outcomeOfAll(this.#counted(wait, tokens) === 0, this.#count);
   }
 
   drain(nowUs: number, tokens: number): number {
@@ -102,14 +96,7 @@ export class HostedComposite implements BucketKernel {
 
   receipt(): CompositeReceipt {
     const engine = this.#engine;
-    return {
-      low: engine.receiptLow(),
-      high: engine.receiptHigh(),
-      costLow: engine.receiptCostLow(),
-      costHigh: engine.receiptCostHigh(),
-      tokens: this.#tokens,
-      limit: engine.promiseLimit(),
-    };
+    return { ...readReceipt(engine), tokens: this.#tokens, limit: engine.promiseLimit() };
   }
 
   cancel({ low, high, costLow, costHigh, limit, tokens }: CompositeReceipt): boolean {
@@ -173,14 +160,8 @@ export class HostedComposite implements BucketKernel {
     return liveLimits(this.#place, this.#count);
   }
 
-  /** The lowest rate and the smallest burst; the other fields are the first limit's. */
   schedule(): Schedule {
-    const { schedules } = this.live();
-    return {
-      ...(schedules[0] as Schedule), // there are at least two
-      rate: Math.min(...schedules.map(({ rate }) => rate)),
-      burst: Math.min(...schedules.map(({ burst }) => burst)),
-    };
+    return tightest(this.live().schedules);
   }
 
   reconfigure(): never {

@@ -1,16 +1,11 @@
-import { HandleError, RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { RECORD_COUNT, SLOT_COUNT } from '../../memory/layout.ts';
-import type { Region } from '../../memory/region.ts';
-import { buckets as build } from '../build/modules.ts';
 import { Counters } from '../counters.ts';
-import { EngineModule, type Opened } from '../open.ts';
-import { type CompositeEngine, NOTES } from './composite-engine.ts';
+import type { Opened } from '../open.ts';
+import { type BucketEngine, openBuckets, readOutcome, readReceipt } from './engine.ts';
+import { fail } from './failure.ts';
 import {
-  BUSY,
   type BucketKernel,
-  CROWDED,
   DAMAGED,
   type DueInstant,
   type LimiterStats,
@@ -21,102 +16,6 @@ import {
 } from './kernel.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
-
-/** The results that each engine module keeps after an admission or a decision. */
-export interface EngineResults {
-  lostRaces(): number;
-  receiptLow(): number;
-  receiptHigh(): number;
-  receiptCostLow(): number;
-  receiptCostHigh(): number;
-  outcomeBurst(): number;
-  outcomeBalance(): number;
-  outcomeRetryUs(): number;
-  outcomeFullUs(): number;
-}
-
-/** The engine's operations on the cells of buckets. Results below {@link NEVER} are failures. */
-export interface BucketEngine extends EngineResults, CompositeEngine {
-  createBucket(
-    cell: number,
-    nowUs: number,
-    pace: number,
-    burst: number,
-    ticksPerToken: number,
-    fillTicks: number,
-    initial: number,
-  ): number;
-  acquire(cell: number, nowUs: number, tokens: number, maxWaitUs: number): number;
-  decide(cell: number, nowUs: number, tokens: number): number;
-  drain(cell: number, nowUs: number, tokens: number): number;
-  returnTokens(cell: number, nowUs: number, tokens: number): number;
-  cancel(cell: number, low: number, high: number, costLow: number, costHigh: number): number;
-  /** NaN after a failure. */
-  balance(cell: number, nowUs: number): number;
-  timeUntil(cell: number, nowUs: number, tokens: number): number;
-  reconfigure(
-    cell: number,
-    nowUs: number,
-    pace: number,
-    burst: number,
-    ticksPerToken: number,
-    fillTicks: number,
-  ): number;
-  /** The reason for the last failure. */
-  failure(): number;
-  charge(cell: number, nowUs: number, tokens: number): number;
-  /** Leaves the index of the last admission's token. */
-  findPromise(): void;
-  promiseGeneration(): number;
-  promiseLimit(): number;
-  indexLow(): number;
-  indexHigh(): number;
-  fractionLow(): number;
-  fractionHigh(): number;
-  /** NaN after a failure. */
-  dueUs(
-    cell: number,
-    tokenLow: number,
-    tokenHigh: number,
-    fractionLow: number,
-    fractionHigh: number,
-  ): number;
-  liveGeneration(): number;
-  liveSinceUs(): number;
-  cancelMoved(
-    cell: number,
-    limit: number,
-    tokenLow: number,
-    tokenHigh: number,
-    fractionLow: number,
-    fractionHigh: number,
-    costLow: number,
-    costHigh: number,
-  ): number;
-  /** Lets the next call read its record anew. */
-  forget(): void;
-}
-
-export function readReceipt(
-  engine: Pick<EngineResults, 'receiptLow' | 'receiptHigh' | 'receiptCostLow' | 'receiptCostHigh'>,
-): WordReceipt {
-  return {
-    low: engine.receiptLow(),
-    high: engine.receiptHigh(),
-    costLow: engine.receiptCostLow(),
-    costHigh: engine.receiptCostHigh(),
-  };
-}
-
-export function readOutcome(engine: EngineResults, wait: number): Outcome {
-  return {
-    allowed: wait === 0,
-    burst: engine.outcomeBurst(),
-    balance: engine.outcomeBalance(),
-    retryUs: engine.outcomeRetryUs(),
-    fullUs: engine.outcomeFullUs(),
-  };
-}
 
 /** A bucket on the engine, which does everything except keep counts. */
 export class HostedBucket implements BucketKernel {
@@ -236,33 +135,6 @@ export class HostedBucket implements BucketKernel {
   stats(): LimiterStats | undefined {
     return this.#counters?.sum();
   }
-}
-
-/** Throws what a number below {@link NEVER} stands for. */
-export function fail(failure: number): never {
-  if (failure === BUSY) {
-    throw new RateLimitError(
-      'ERR_RECONFIGURE_BUSY',
-      `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
-    );
-  }
-  if (failure === CROWDED) {
-    throw new RateLimitError(
-      'ERR_BUCKET_BUSY',
-      `all ${SLOT_COUNT} slots are held, by calls under way or by terminated threads`,
-    );
-  }
-  throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
-}
-
-/** What the module imports beside its memory. */
-export const BUCKET_IMPORTS = { 'composite-notes': NOTES };
-
-const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);
-
-/** The engine for the buckets of a region. */
-export function openBuckets(region: Region, asked: KernelName | undefined): Opened<BucketEngine> {
-  return buckets.openShared(region, asked);
 }
 
 export function openBucket(place: CellPlace, asked: KernelName | undefined): BucketKernel {

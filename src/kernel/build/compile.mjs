@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import asc from 'assemblyscript/asc';
-import { transform } from 'esbuild';
-import ts from 'typescript';
+import { build, transform } from 'esbuild';
 
 const CONSTANTS = 'engine/constants.ts';
 /** Declares all functions that access shared memory. */
@@ -45,14 +44,14 @@ export const OWN_MEMORY = {
   features: ['mutable-globals'],
 };
 
-/** Files of plain constants. They must not import anything at run time. */
+/** Files of plain constants. */
 const SHARED = ['../../memory/layout.ts', '../constants.ts', '../bucket/kernel.ts'];
 
 async function load(path) {
-  const source = await readFile(new URL(path, import.meta.url), 'utf8');
-  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
-  const { outputText } = ts.transpileModule(source, { compilerOptions });
-  return import(`data:text/javascript,${encodeURIComponent(outputText)}`);
+  const entry = fileURLToPath(new URL(path, import.meta.url));
+  const options = { bundle: true, format: 'esm', write: false, logLevel: 'warning' };
+  const { outputFiles } = await build({ entryPoints: [entry], ...options });
+  return import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 }
 
 /** All numbers among the exports; the fields of an object as OBJECT_field. */

@@ -1,16 +1,9 @@
 // The exports of the module for buckets. Those with several limits share all but their operations,
 // so one module is smaller than two; their operations are named after ALL limits.
 
-export {
-  acquire,
-  balance,
-  charge,
-  decide,
-  drain,
-  failure,
-  returnTokens,
-  timeUntil,
-} from './bucket';
+export { balance, drain, returnTokens, timeUntil } from './bucket';
+export { failure } from './bucket-instant';
+export { acquire, charge, decide } from './bucket-take';
 export {
   balance as balanceAll,
   drain as drainAll,

@@ -1,4 +1,4 @@
-import type { EngineResults } from '../bucket/host.ts';
+import type { EngineResults } from '../bucket/engine.ts';
 import type { KeyedEngine } from './engine.ts';
 
 type Shared =

@@ -1,9 +1,9 @@
 import { HandleError, RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { COUNTER, keyedRackAt, keyedSlotsAt, RACK_PLACES } from '../../memory/layout.ts';
-import { NOTES, notes } from '../bucket/composite-engine.ts';
-import { readReceipt } from '../bucket/host.ts';
+import { keyedRackAt, keyedSlotsAt, RACK_PLACES } from '../../memory/layout.ts';
+import { NOTES } from '../bucket/composite-engine.ts';
+import { readReceipt } from '../bucket/engine.ts';
 import {
   CROWDED,
   DAMAGED,
@@ -14,16 +14,18 @@ import {
 } from '../bucket/kernel.ts';
 import type { Place } from '../bucket/position.ts';
 import type { Schedule } from '../bucket/schedule.ts';
+import { outcomeOfAll, tightest } from '../bucket/several.ts';
 import { composites as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
 import type { KeyedCompositeEngine } from './composite-engine.ts';
+import { openKeyed } from './host.ts';
 import type { KeyedKernel, KeyedStats } from './kernel.ts';
 import { KeyPosition, type TableClock } from './key-position.ts';
 import type { Limits, NameOf } from './limits.ts';
 import { type Change, changeTable, limitsOf, schedulesOf } from './table-change.ts';
+import { TableCounts } from './table-counts.ts';
 
 /** The marks of an admission and of the one before it, where it is, and what it took. */
 interface KeyedCompositeReceipt extends WordReceipt {
@@ -66,7 +68,7 @@ export class HostedKeyedComposite implements KeyedKernel {
   readonly #engine: KeyedCompositeEngine;
   readonly #place: CellPlace;
   readonly #limitCount: number;
-  readonly #counters: Counters | undefined;
+  readonly #counts: TableCounts;
   #high = 0;
   #low = 0;
   /** What the last call asked for. */
@@ -81,7 +83,7 @@ export class HostedKeyedComposite implements KeyedKernel {
     this.name = name;
     this.#engine = engine;
     this.#place = place;
-    this.#counters = Counters.open(place);
+    this.#counts = new TableCounts(engine, place);
     const { entries, whenFull, recordsAt, limitsPerKey } = readTable(place);
     this.#limitCount = limitsPerKey;
     const { offset } = place;
@@ -114,22 +116,13 @@ export class HostedKeyedComposite implements KeyedKernel {
 
   decide(nowUs: number, tokens: number): Outcome {
     const wait = this.#engine.decide(this.#high, this.#low, nowUs, tokens);
-    const allowed = this.#counted(wait, tokens) === 0;
-    const limits = notes.outcomes.slice(0, this.#limitCount);
-    return {
-      allowed,
-      burst: Math.min(...limits.map(({ burst }) => burst)),
-      balance: Math.min(...limits.map(({ balance }) => balance)),
-      retryUs: Math.max(...limits.map(({ retryUs }) => retryUs)),
-      fullUs: Math.max(...limits.map(({ fullUs }) => fullUs)),
-      limits,
-    };
+    return outcomeOfAll(this.#counted(wait, tokens) === 0, this.#limitCount);
   }
 
   drain(nowUs: number, tokens: number): number {
     const taken = this.#engine.drain(this.#high, this.#low, nowUs, tokens);
     if (taken < 0) failed(taken);
-    this.#tally(taken, taken === 0 && tokens >= 1);
+    this.#counts.count(taken, taken === 0 && tokens >= 1);
     return taken;
   }
 
@@ -192,14 +185,8 @@ export class HostedKeyedComposite implements KeyedKernel {
     return limitsOf(this.#place);
   }
 
-  /** The lowest rate and the smallest burst; the other fields are the first limit's. */
   schedule(): Schedule {
-    const schedules = this.schedules();
-    return {
-      ...schedules[0],
-      rate: Math.min(...schedules.map(({ rate }) => rate)),
-      burst: Math.min(...schedules.map(({ burst }) => burst)),
-    };
+    return tightest(this.schedules());
   }
 
   schedules(): Limits<Schedule> {
@@ -211,27 +198,14 @@ export class HostedKeyedComposite implements KeyedKernel {
   }
 
   stats(nowUs: number): KeyedStats {
-    const counters = this.#counters;
-    return {
-      entries: this.#engine.entriesInUse(nowUs),
-      reclaimed: this.#engine.reclaimed(),
-      shared: this.#engine.placeless(),
-      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
-    };
+    return this.#counts.stats(nowUs);
   }
 
   #counted(wait: number, tokens: number): number {
     if (wait < NEVER) failed(wait);
     this.#tokens = tokens;
-    this.#tally(wait < 0 ? 0 : tokens, wait < 0);
+    this.#counts.count(wait < 0 ? 0 : tokens, wait < 0);
     return wait;
-  }
-
-  #tally(admitted: number, refused: boolean): void {
-    const counters = this.#counters;
-    if (counters === undefined) return;
-    counters.count(admitted, refused, this.#engine.lostRaces());
-    counters.raise(COUNTER.longestProbe, this.#engine.longestProbe());
   }
 }
 
@@ -243,4 +217,14 @@ function failed(failure: number): never {
     );
   }
   throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table make no sense');
+}
+
+/** Opens a table whose keys have one or more limits. */
+export function openAnyTable(
+  place: CellPlace,
+  readClock: () => number,
+  asked: KernelName | undefined,
+): KeyedKernel {
+  const open = readTable(place).limitsPerKey > 0 ? openKeyedComposite : openKeyed;
+  return open(place, readClock, asked);
 }

@@ -1,4 +1,4 @@
-import type { EngineResults } from '../bucket/host.ts';
+import type { EngineResults } from '../bucket/engine.ts';
 
 /** The exports of engine/keyed.ts. An instance serves one table of one thread. */
 export interface KeyedEngine extends EngineResults {

@@ -1,8 +1,8 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { COUNTER } from '../../memory/layout.ts';
-import { HostedBucket, openBuckets, readOutcome, readReceipt } from '../bucket/host.ts';
+import { openBuckets, readOutcome, readReceipt } from '../bucket/engine.ts';
+import { HostedBucket } from '../bucket/host.ts';
 import {
   DAMAGED,
   type Outcome,
@@ -14,7 +14,6 @@ import { type Place, Position } from '../bucket/position.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { Counters } from '../counters.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
 import type { KeyedEngine } from './engine.ts';
@@ -24,6 +23,7 @@ import type { LiveLimits } from './limit-records.ts';
 import type { Limits, NameOf, TableLimit } from './limits.ts';
 import { type SharedCall, SharedTier } from './shared-tier.ts';
 import { type Change, changeTable, limitsOf, scheduleOf, schedulesOf } from './table-change.ts';
+import { TableCounts } from './table-counts.ts';
 
 /** Identifies an admission and the entry that it charged. */
 interface KeyedReceipt extends WordReceipt {
@@ -51,7 +51,7 @@ export class HostedKeyed implements KeyedKernel {
   readonly name: KernelName;
   readonly #engine: KeyedEngine;
   readonly #place: CellPlace;
-  readonly #counters: Counters | undefined;
+  readonly #counts: TableCounts;
   /** The shared bucket of keys without a place. */
   readonly #shared: HostedBucket;
   #high = 0;
@@ -71,14 +71,13 @@ export class HostedKeyed implements KeyedKernel {
     this.name = name;
     this.#engine = engine;
     this.#place = place;
-    this.#counters = Counters.open(place);
+    this.#counts = new TableCounts(engine, place);
     this.#shared = new HostedBucket(core, place, false);
     const { entries, whenFull, recordsAt, limitCount } = readTable(place);
     const table = [place.offset, entries, whenFull, place.offset + recordsAt, limitCount] as const;
     if (engine.open(...table, patience) === 0) throw damagedEntry();
   }
 
-  /** Selects the key with this hash and the limit of the calls that follow: 0, the table's own, or a tier. */
   seek(high: number, low: number, tier = 0): void {
     this.#high = high;
     this.#low = low;
@@ -90,7 +89,6 @@ export class HostedKeyed implements KeyedKernel {
     this.#tier = tier;
   }
 
-  /** The names of the tiers, from limit 1 on. */
   get tiers(): readonly string[] {
     return readTable(this.#place).tiers;
   }
@@ -111,7 +109,6 @@ export class HostedKeyed implements KeyedKernel {
     return result;
   }
 
-  /** Lets the key's bucket hold nothing for a time; false if the key finds no place. */
   block(nowUs: number, us: number): boolean {
     this.#placed(this.#engine.block(this.#high, this.#low, nowUs, us));
     return !this.#isShared;
@@ -138,7 +135,6 @@ export class HostedKeyed implements KeyedKernel {
     this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
   }
 
-  /** Fills the key's bucket for every tier. */
   reset(nowUs: number): void {
     this.#engine.reset(this.#high, this.#low, nowUs);
   }
@@ -172,13 +168,11 @@ export class HostedKeyed implements KeyedKernel {
     return us === NO_PLACE ? this.#ofTier().timeUntil(nowUs, tokens) : us;
   }
 
-  /** The place of the last admission, which is due at `dueUs` by the limits in force. */
   position(dueUs: number): Place {
     if (this.#isShared) return new Position(this.#shared, dueUs);
     return new KeyPosition(this, this.receipt(), dueUs);
   }
 
-  /** When the tokens of an admission are due. */
   dueUs(receipt: Receipt): number {
     const { low, high } = receipt as KeyedReceipt; // this kernel issues no others
     return this.#engine.dueUs(low, high);
@@ -214,20 +208,13 @@ export class HostedKeyed implements KeyedKernel {
     return schedulesOf(this.#limits());
   }
 
-  /** Puts new limits in force: `change` gets those before, and may be called again. */
   reconfigure(nowUs: number, change: Change, at: NameOf): void {
     const table = { place: this.#place, engine: this.#engine, shared: this.#shared };
     changeTable(table, nowUs, change, at);
   }
 
   stats(nowUs: number): KeyedStats {
-    const counters = this.#counters;
-    return {
-      entries: this.#engine.entriesInUse(nowUs),
-      reclaimed: this.#engine.reclaimed(),
-      shared: this.#engine.placeless(),
-      ...(counters && { ...counters.sum(), longestProbe: counters.max(COUNTER.longestProbe) }),
-    };
+    return this.#counts.stats(nowUs);
   }
 
   /** Records whether the key has found a place; throws if its entry is damaged. */
@@ -238,11 +225,7 @@ export class HostedKeyed implements KeyedKernel {
   }
 
   #count(admitted: number, refused: boolean): void {
-    const counters = this.#counters;
-    if (counters === undefined) return;
-    const shared = this.#isShared ? this.#shared.lostRaces : 0;
-    counters.count(admitted, refused, this.#engine.lostRaces() + shared);
-    counters.raise(COUNTER.longestProbe, this.#engine.longestProbe());
+    this.#counts.count(admitted, refused, this.#isShared ? this.#shared.lostRaces : 0);
   }
 }
 

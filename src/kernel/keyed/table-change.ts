@@ -1,5 +1,6 @@
 import type { CellPlace } from '../../memory/cell.ts';
-import { fail, type HostedBucket } from '../bucket/host.ts';
+import { fail } from '../bucket/failure.ts';
+import type { HostedBucket } from '../bucket/host.ts';
 import { BUSY, DAMAGED } from '../bucket/kernel.ts';
 import { continuous, perInterval, type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { readTable } from './cell.ts';

@@ -1,6 +1,6 @@
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
-import type { EngineResults } from '../bucket/host.ts';
+import type { EngineResults } from '../bucket/engine.ts';
 import { semaphores as build } from '../build/modules.ts';
 import { EngineModule, type Opened } from '../open.ts';
 

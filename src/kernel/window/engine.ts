@@ -1,8 +1,22 @@
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
-import type { EngineResults } from '../bucket/host.ts';
+import type { EngineResults } from '../bucket/engine.ts';
 import { window as build } from '../build/modules.ts';
 import { EngineModule, type Opened } from '../open.ts';
+
+/** The cell, and the record that the host knows. */
+type Live = [cell: number, generation: number];
+/** The halves of the word that was loaded before the clock was read, and that reading. */
+type Seen = [low: number, high: number, nowUs: number];
+/** What a take wants, and whether it leaves the state after it. */
+type Asked = [least: number, most: number, survey: boolean];
+type NewLimit = [limit: number, intervalMs: number];
+/** The windows of a record, in units of so many ticks. */
+type Units = [unitTicks: number, intervalUnits: number, originTicks: number];
+type Slots = [slotTicks: number, originTicks: number, first: number];
+/** The sum of the slots that count, and the slot for which it was added up. */
+type Kept = [keptFor: number, kept: number];
+type Log = [...Live, limit: number, places: number, bits: number, ticks: number, origin: number];
 
 /**
  * The engine's operations on windows and logs. The clock may throw or call a limiter on the same
@@ -10,151 +24,39 @@ import { EngineModule, type Opened } from '../open.ts';
  */
 export interface WindowEngine
   extends Pick<EngineResults, 'lostRaces' | 'receiptLow' | 'receiptHigh'> {
-  fixedTake(cell: number, generation: number, limit: number, bits: number, tokens: number): number;
+  fixedTake(...call: [...Live, limit: number, bits: number, tokens: number]): number;
   fixedTakeAt(
-    cell: number,
-    generation: number,
-    limit: number,
-    bits: number,
-    unitTicks: number,
-    intervalUnits: number,
-    originTicks: number,
-    opensFull: boolean,
-    low: number,
-    high: number,
-    nowUs: number,
-    least: number,
-    most: number,
-    survey: boolean,
+    ...call: [...Live, limit: number, bits: number, ...Units, full: boolean, ...Seen, ...Asked]
   ): number;
-  fixedReturnAt(
-    cell: number,
-    generation: number,
-    bits: number,
-    unitTicks: number,
-    intervalUnits: number,
-    originTicks: number,
-    low: number,
-    high: number,
-    nowUs: number,
-    tokens: number,
-  ): number;
+  fixedReturnAt(...call: [...Live, bits: number, ...Units, ...Seen, tokens: number]): number;
   fixedReconfigureAt(
-    cell: number,
-    generation: number,
-    bits: number,
-    unitTicks: number,
-    intervalUnits: number,
-    originTicks: number,
-    opensFull: boolean,
-    low: number,
-    high: number,
-    nowUs: number,
-    newLimit: number,
-    newIntervalMs: number,
+    ...call: [...Live, bits: number, ...Units, full: boolean, ...Seen, ...NewLimit]
   ): number;
 
   slidingTakeAt(
-    cell: number,
-    generation: number,
-    limit: number,
-    bits: number,
-    slots: number,
-    slotTicks: number,
-    originTicks: number,
-    first: number,
-    shift: number,
-    low: number,
-    high: number,
-    nowUs: number,
-    keptFor: number,
-    kept: number,
-    least: number,
-    most: number,
-    survey: boolean,
+    ...call: [
+      ...[...Live, limit: number, bits: number, slots: number, ...Slots, shift: number],
+      ...[...Seen, ...Kept, ...Asked],
+    ]
   ): number;
   slidingAddUp(
-    cell: number,
-    bits: number,
-    slots: number,
-    shift: number,
-    low: number,
-    high: number,
+    ...call: [cell: number, bits: number, slots: number, shift: number, low: number, high: number]
   ): number;
   slidingKept(): number;
-  slidingReturnAt(
-    cell: number,
-    generation: number,
-    bits: number,
-    slotTicks: number,
-    originTicks: number,
-    first: number,
-    low: number,
-    high: number,
-    nowUs: number,
-    tokens: number,
-  ): number;
+  slidingReturnAt(...call: [...Live, bits: number, ...Slots, ...Seen, tokens: number]): number;
   slidingReconfigureAt(
-    cell: number,
-    generation: number,
-    bits: number,
-    slots: number,
-    slotTicks: number,
-    originTicks: number,
-    first: number,
-    shift: number,
-    low: number,
-    high: number,
-    nowUs: number,
-    keptFor: number,
-    kept: number,
-    newLimit: number,
-    newIntervalMs: number,
-    newSlotTicks: number,
+    ...call: [
+      ...[...Live, bits: number, slots: number, ...Slots, shift: number],
+      ...[...Seen, ...Kept, ...NewLimit, slotTicks: number],
+    ]
   ): number;
 
-  logTakeAt(
-    cell: number,
-    generation: number,
-    limit: number,
-    places: number,
-    bits: number,
-    intervalTicks: number,
-    originTicks: number,
-    low: number,
-    high: number,
-    nowUs: number,
-    least: number,
-    most: number,
-    survey: boolean,
-  ): number;
-  logReconfigureAt(
-    cell: number,
-    generation: number,
-    limit: number,
-    places: number,
-    bits: number,
-    intervalTicks: number,
-    originTicks: number,
-    low: number,
-    high: number,
-    nowUs: number,
-    newLimit: number,
-    newIntervalMs: number,
-  ): number;
+  logTakeAt(...call: [...Log, ...Seen, ...Asked]): number;
+  logReconfigureAt(...call: [...Log, ...Seen, ...NewLimit]): number;
 
   sometimesDue(cell: number, first: number, every: number, bits: number): number;
   sometimesDueAt(
-    cell: number,
-    first: number,
-    every: number,
-    bits: number,
-    unitTicks: number,
-    intervalUnits: number,
-    originTicks: number,
-    low: number,
-    high: number,
-    nowUs: number,
+    ...call: [cell: number, first: number, every: number, bits: number, ...Units, ...Seen]
   ): number;
 
   /** Loads the word before the clock is read, and returns its low half. */

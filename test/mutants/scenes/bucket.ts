@@ -1,5 +1,6 @@
 import { createBucketCell } from '../../../src/kernel/bucket/cell.ts';
-import { type BucketEngine, HostedBucket } from '../../../src/kernel/bucket/host.ts';
+import type { BucketEngine } from '../../../src/kernel/bucket/engine.ts';
+import { HostedBucket } from '../../../src/kernel/bucket/host.ts';
 import type { WordPromise, WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import { TICKS_PER_MICRO } from '../../../src/kernel/constants.ts';

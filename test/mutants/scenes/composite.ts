@@ -1,6 +1,6 @@
 import { HostedComposite } from '../../../src/kernel/bucket/composite.ts';
 import { createCompositeCell } from '../../../src/kernel/bucket/composite-cell.ts';
-import type { BucketEngine } from '../../../src/kernel/bucket/host.ts';
+import type { BucketEngine } from '../../../src/kernel/bucket/engine.ts';
 import { continuous, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import { SLOT_STATE } from '../../../src/kernel/constants.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';

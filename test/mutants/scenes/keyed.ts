@@ -1,4 +1,4 @@
-import type { BucketEngine } from '../../../src/kernel/bucket/host.ts';
+import type { BucketEngine } from '../../../src/kernel/bucket/engine.ts';
 import type { Receipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../../src/kernel/constants.ts';

@@ -1,0 +1,105 @@
+import { NEVER } from '../../kernel/bucket/kernel.ts';
+import type { Schedule } from '../../kernel/bucket/schedule.ts';
+import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
+import { type Decision, decisionOf } from '../../limiters/decision.ts';
+import { exceeds } from '../../limiters/waiting.ts';
+import { systemClock } from '../../time/system-clock.ts';
+import type { Answers } from './answers.ts';
+import type { Link } from './link.ts';
+import type { CallCounts } from './redis-stats.ts';
+import type { RemoteBucket } from './remote-bucket.ts';
+
+/** What the calls of one bucket work with. */
+export interface AskedBucket {
+  readonly remote: RemoteBucket;
+  readonly answers: Answers;
+  readonly counts: CallCounts;
+  /** This process's share, for `whenUnreachable: 'local'`. */
+  readonly local: () => BucketCalls;
+}
+
+/** The calls that wait for nothing but the server, each with its result while that is unreachable. */
+export class AnsweredCalls {
+  readonly #remote: RemoteBucket;
+  readonly #answers: Answers;
+  readonly #counts: CallCounts;
+  readonly #local: () => BucketCalls;
+  readonly #link: Link;
+
+  constructor({ remote, answers, counts, local }: AskedBucket, link: Link) {
+    this.#remote = remote;
+    this.#answers = answers;
+    this.#counts = counts;
+    this.#local = local;
+    this.#link = link;
+  }
+
+  async tryConsume(n: number): Promise<boolean> {
+    const isAdmitted = await this.#answers.ask(
+      async () => (await this.#remote.acquire(n, 0)).waitUs === 0,
+      { refuse: () => false, local: () => this.#local().tryConsume(n) },
+    );
+    this.#counts.count(isAdmitted ? n : 0, !isAdmitted);
+    return isAdmitted;
+  }
+
+  async drain(n: number): Promise<number> {
+    const taken = await this.#answers.ask(() => this.#remote.drain(n), {
+      refuse: () => 0,
+      local: () => this.#local().consumeOrDrain(n),
+    });
+    this.#counts.count(taken, taken === 0 && n >= 1);
+    return taken;
+  }
+
+  async decide(n: number): Promise<Decision> {
+    const decision = await this.#answers.ask(async () => decisionOf(await this.#remote.decide(n)), {
+      refuse: () => this.#refusal(),
+      local: () => this.#local().decide(n),
+    });
+    this.#counts.count(decision.allowed ? n : 0, !decision.allowed);
+    return decision;
+  }
+
+  #refusal(): Decision {
+    const limit = this.#remote.schedule.burst;
+    const retryAfterMs = Math.max(0, this.#link.retryAtUs - systemClock.now()) / 1000;
+    const resetMs = Number.POSITIVE_INFINITY;
+    return { allowed: false, limit, remaining: 0, retryAfterMs, resetMs };
+  }
+
+  /** The milliseconds to wait, or `REFUSED`. */
+  async acquire(n: number, maxWaitMs: number): Promise<number> {
+    const waitMs = await this.#answers.ask(
+      async () => {
+        const { waitUs } = await this.#remote.acquire(n, maxWaitMs * 1000);
+        return waitUs < 0 ? waitUs : waitUs / 1000;
+      },
+      { refuse: () => REFUSED, local: () => this.#local().acquire(n, maxWaitMs) },
+    );
+    this.#counts.count(waitMs < 0 ? 0 : n, waitMs < 0);
+    if (waitMs === NEVER) throw exceeds(n, this.#remote.schedule.burst);
+    return waitMs;
+  }
+
+  async returnTokens(n: number): Promise<void> {
+    const lapse = () => undefined;
+    await this.#answers.ask(() => this.#remote.returnTokens(n), { refuse: lapse, local: lapse });
+  }
+
+  balance(): Promise<number> {
+    return this.#answers.ask(() => this.#remote.balance(), {
+      local: () => this.#local().balance(),
+    });
+  }
+
+  timeUntil(tokens: number): Promise<number> {
+    return this.#answers.ask(async () => (await this.#remote.timeUntil(tokens)) / 1000, {
+      local: () => this.#local().timeUntil(tokens),
+    });
+  }
+
+  reconfigure(change: (now: Schedule) => Schedule): Promise<void> {
+    return this.#answers.ask(() => this.#remote.reconfigure(change), {});
+  }
+}

@@ -1,0 +1,20 @@
+import { HandleError, RateLimitError } from '../../errors.ts';
+import { RECORD_COUNT, SLOT_COUNT } from '../../memory/layout.ts';
+import { BUSY, CROWDED } from './kernel.ts';
+
+/** Throws what a number below {@link NEVER} stands for. */
+export function fail(failure: number): never {
+  if (failure === BUSY) {
+    throw new RateLimitError(
+      'ERR_RECONFIGURE_BUSY',
+      `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
+    );
+  }
+  if (failure === CROWDED) {
+    throw new RateLimitError(
+      'ERR_BUCKET_BUSY',
+      `all ${SLOT_COUNT} slots are held, by calls under way or by terminated threads`,
+    );
+  }
+  throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+}

@@ -1,0 +1,39 @@
+import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
+import type { Clock } from '../time/clock.ts';
+import { type Keeper, Permit } from './permit.ts';
+
+/** Takes a semaphore's permits for the callers of this thread, and those back that are overdue. */
+export class PermitKeeper implements Keeper {
+  readonly #kernel: HostedSemaphore;
+  readonly #now: () => number;
+
+  constructor(kernel: HostedSemaphore, clock: Clock) {
+    this.#kernel = kernel;
+    this.#now = () => clock.now();
+  }
+
+  /** Takes `n` permits now, or none. */
+  take(n: number): Seat | undefined {
+    const seat = this.#kernel.take(n);
+    if (seat !== undefined || this.#kernel.holdMs === 0) return seat;
+    this.expire();
+    return this.#kernel.take(n);
+  }
+
+  /** The permit of a seat, held from now on. */
+  permit(n: number, seat: Seat): Permit {
+    const { holdMs } = this.#kernel;
+    const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;
+    return new Permit(this, n, seat, dueUs);
+  }
+
+  takeBack(seat: Seat, dueUs: number): boolean {
+    const isLate = dueUs < Number.POSITIVE_INFINITY && this.#now() >= dueUs;
+    return this.#kernel.release(seat) && !isLate;
+  }
+
+  /** Takes back the permits of all threads that were held longer than `holdMs`. */
+  expire(): void {
+    if (this.#kernel.holdMs > 0) this.#kernel.expire(this.#now);
+  }
+}

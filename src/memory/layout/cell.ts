@@ -1,0 +1,66 @@
+/**
+ * A region is one SharedArrayBuffer: a header of one cache line, then cells on 64-byte boundaries.
+ *
+ *     region   0 ┌──────────────────────────────────────────────────────────────┐
+ *                │ magic u32 │ version u32 │ used u32 │ -                       │ header
+ *             64 ├──────────────────────────────────────────────────────────────┤
+ *                │ cell │ cell │ cell ...                           up to used  │
+ *                └──────────────────────────────────────────────────────────────┘
+ *
+ * Every cell starts with the same fields; the rest depends on the kind:
+ *
+ *     line 0     │ word i64 │ kind i32 │ nonce i32 │ stripes i32 │ nextStripe i32 │ kind's own fields │
+ *
+ * With `stats: true`, a cell of any kind is followed by 65 counter stripes:
+ *
+ *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
+ */
+import { LINE_BYTES } from './lines.ts';
+
+export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
+export const REGION_VERSION = 1;
+export const REGION_HEADER_BYTES = LINE_BYTES;
+/** Int32 indices in the region's header. */
+export const REGION = { magic: 0, version: 1, used: 2 } as const;
+
+/** The kinds of cell. Cells contain the number, handles the name. */
+export const CELL_KINDS = {
+  'token-bucket': 1,
+  'leaky-bucket': 2,
+  'fixed-window': 3,
+  'sliding-window': 4,
+  'sliding-log': 5,
+  'keyed-token-bucket': 6,
+  sometimes: 7,
+  'keyed-fixed-window': 8,
+  semaphore: 9,
+} as const;
+export type CellKind = keyof typeof CELL_KINDS;
+
+/** The number in the cell of a token bucket with several limits; its handle is a token bucket's. */
+export const COMPOSITE_KIND = 10;
+
+/** Byte offsets in line 0 of every cell. */
+export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16, nextStripe: 20 } as const;
+
+/** Stripes with one writer each. One more stripe is shared and incremented atomically. */
+export const OWN_STRIPES = 64;
+export const STRIPE_COUNT = OWN_STRIPES + 1;
+export const STRIPE_BYTES = LINE_BYTES;
+/** Float64 indices in a counter stripe. */
+export const COUNTER = {
+  calls: 0,
+  admitted: 1,
+  refused: 2,
+  lostRaces: 3,
+  longestProbe: 4,
+} as const;
+
+/** The word's low bits name the live configuration record. */
+export const INDEX_BITS = 3;
+export const RECORD_COUNT = 1 << INDEX_BITS;
+export const INDEX_MASK = RECORD_COUNT - 1;
+
+/** Index of the low Int32 half of a 64-bit word, which depends on the machine's endianness. */
+export const LOW_HALF = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;
+export const HIGH_HALF = 1 - LOW_HALF;

@@ -1,0 +1,45 @@
+/**
+ * The cell of a keyed bucket whose keys have several limits has one entry more, which keys without a
+ * place share, and after the records a rack and slots: one for each entry, and one for each place of
+ * the rack. With S the bits of the last slot's number:
+ *
+ *     rack       │ free slot + 1, or 0: i32 │                        256 places
+ *     slot       │ mark i64 │ live i64 │ a zero-time for each limit ...
+ *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
+ *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
+ */
+
+import { keyedNamesAt } from './keyed.ts';
+import { wholeLines } from './lines.ts';
+
+/** Byte offsets in a slot of a table whose keys have several limits. */
+export const KEYED_SLOT = { mark: 0, live: 8, zeroTimes: 16 } as const;
+
+/** Size of such a slot: 32 bytes for two limits. */
+export function keyedSlotBytes(limits: number): number {
+  return KEYED_SLOT.zeroTimes + limits * 8;
+}
+
+/** The places of its rack, where slots lie that no entry needs. */
+export const RACK_PLACES = 256;
+
+/** The number of its slots: one for each entry, the shared one, and each place of the rack. */
+export function keyedSlotCount(entries: number): number {
+  return entries + 1 + RACK_PLACES;
+}
+
+/** Byte offset of the rack in the cell of such a table. */
+export function keyedRackAt(entries: number, limits: number): number {
+  return keyedNamesAt(entries + 1, limits);
+}
+
+/** Byte offset of its slots. */
+export function keyedSlotsAt(entries: number, limits: number): number {
+  return keyedRackAt(entries, limits) + wholeLines(RACK_PLACES * 4);
+}
+
+/** Size of its cell without counters. */
+export function keyedCompositeBytes(entries: number, limits: number): number {
+  const slots = keyedSlotCount(entries) * keyedSlotBytes(limits);
+  return keyedSlotsAt(entries, limits) + wholeLines(slots);
+}

@@ -1,0 +1,45 @@
+/**
+ * The cell of a semaphore. A seat holds one permit or one queued caller:
+ *
+ *     line 0     │ ... │ permits i64 │ seats i32 │ maxPermits i32 │ holdMs f64 │ originUs f64 │
+ *     line 1     │ head i32 │ tail i32 │ - │
+ *     owner      │ thread i32 │ bell i32 │                          256 of them, from line 2 on
+ *     seat       │ seat i64 │ due i64 │
+ *     place      │ entry i64 │                        the ring of the queue, an entry for each seat
+ *
+ *     word       │ generation: 31 bits │ available: 17 bits │ seat: 13 bits │ queued: 1 bit │ change: 2 bits │
+ *     permits    │ generation: 31 bits │ permits: 17 bits │ seat: 13 bits │ 0: 3 bits │
+ *     seat       │ generation: 31 bits │ n: 17 bits │ owner: 8 bits │ 0: 5 bits │ state: 3 bits │
+ *     due        │ generation, low bits: 20 │ due, 1/16 ms since originUs: 44 bits │
+ *     entry      │ generation: 31 bits │ ticket, low bits: 20 │ seat: 13 bits │
+ */
+import { CELL_HEADER_BYTES, LINE_BYTES } from './lines.ts';
+
+/** Byte offsets in a semaphore's cell. */
+export const SEMAPHORE = {
+  permits: 24,
+  seats: 32,
+  maxPermits: 36,
+  holdMs: 40,
+  originUs: 48,
+  head: CELL_HEADER_BYTES,
+  tail: CELL_HEADER_BYTES + 4,
+  owners: CELL_HEADER_BYTES + LINE_BYTES,
+} as const;
+/** The owners that a seat can name. Threads beyond share owner 0. */
+export const OWNER_COUNT = 256;
+/** Byte offsets in an owner's entry. */
+export const OWNER = { thread: 0, bell: 4 } as const;
+export const OWNER_BYTES = 8;
+/** Byte offset of a semaphore's seats; the ring of its queue follows them. */
+export const SEATS_AT = SEMAPHORE.owners + OWNER_COUNT * OWNER_BYTES;
+/** Byte offsets in a seat. */
+export const SEAT = { seat: 0, due: 8 } as const;
+export const SEAT_BYTES = 16;
+/** The most seats of a semaphore: a power of two. */
+export const MAX_SEATS = 8192;
+
+/** Size of a semaphore's cell without counters: 2,176 bytes plus 24 for each seat. */
+export function semaphoreBytes(seats: number): number {
+  return SEATS_AT + seats * (SEAT_BYTES + 8);
+}

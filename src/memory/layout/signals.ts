@@ -1,0 +1,29 @@
+/**
+ * Shared clocks, and the signals that wake the buyer of a fleet's stock, have their own buffers
+ * outside any region. An empty line on either side keeps other data off the line that threads poll:
+ *
+ *     manual clock         0 │ now f64 │ moves i32 │ - │
+ *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │
+ *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ - │
+ */
+import { LINE_BYTES } from './lines.ts';
+
+/** Byte offsets in a manual clock's buffer. */
+export const MANUAL_CLOCK = { now: 0, moves: 8 } as const;
+export const MANUAL_CLOCK_BYTES = 16;
+
+/** Byte offsets in a ticker clock's buffer. */
+export const TICKER_CLOCK = {
+  now: LINE_BYTES,
+  periodUs: LINE_BYTES + 8,
+  beats: LINE_BYTES + 16,
+} as const;
+export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
+
+/** Byte offsets in the signals buffer of a fleet's stock. */
+export const FLEET_STOCK = {
+  buyer: LINE_BYTES,
+  short: LINE_BYTES + 4,
+  rings: LINE_BYTES + 8,
+} as const;
+export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;

@@ -1,0 +1,11 @@
+import type { Clock } from '../time/clock.ts';
+import type { Bounds } from './admission.ts';
+import type { Key } from './level.ts';
+
+/** What a `Dispatcher` is made of. */
+export interface DispatcherOptions extends Bounds {
+  readonly clock: Clock;
+  readonly maxQueue: number;
+  readonly timeoutMs: number;
+  readonly weightOf: (key: Key) => number;
+}

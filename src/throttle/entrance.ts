@@ -1,0 +1,31 @@
+import { throttleClosed, tooMany } from './refusals.ts';
+
+/** Whether calls may come into a queue. */
+export class Entrance {
+  readonly #maxQueue: number;
+  #isClosed = false;
+
+  constructor(maxQueue: number) {
+    this.#maxQueue = maxQueue;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** @throws RateLimitError once it is closed. */
+  checkOpen(): void {
+    if (this.#isClosed) throw throttleClosed();
+  }
+
+  /** @throws RateLimitError if so many calls wait that another one may not. */
+  checkRoom(waiting: number): void {
+    if (waiting >= this.#maxQueue) throw tooMany(this.#maxQueue);
+  }
+
+  /** {@link checkOpen} and {@link checkRoom}. */
+  check(waiting: number): void {
+    this.checkOpen();
+    this.checkRoom(waiting);
+  }
+}

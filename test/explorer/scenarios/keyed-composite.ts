@@ -1,0 +1,89 @@
+import { subjectModule } from '../explore.ts';
+import type { Operation } from '../subject.ts';
+import type { Plan, Shared } from './plan.ts';
+
+export const KEYED_COMPOSITE_PLANS: readonly Plan[] = [
+  {
+    subject: 'keyed composite, key found',
+    module: 'keyed-composite',
+    setup: 'refuse 1 1!',
+    operations: { take: ['take', 1, 2], borrow: ['borrow', 1, 3] },
+    long: {
+      drain: ['drain', 1, 2],
+      refund: ['refund', 1, 1],
+      charge: ['charge', 1, 7],
+      block: ['block', 1, 5_000_000],
+      reset: ['reset', 1],
+      decide: ['decide', 1, 2],
+      balance: ['balance', 1],
+    },
+    inThrees: {},
+    followed: ['borrow and cancel', ['borrow', 1, 3], ['cancel', 1]],
+  },
+];
+
+/** Keys with two limits each: those of a table with one, and changes of the limits. */
+export function keyedComposites(): Shared[] {
+  const base = {
+    subject: 'keyed composite',
+    module: subjectModule('keyed-composite'),
+    stops: true,
+  };
+  const take1: Operation = ['take', 1, 2];
+  const take2: Operation = ['take', 2, 2];
+  const changes = ['double', 'other'];
+  // A call that overlaps a change may be under the limits before it.
+  const instead = {
+    'early take': 'take under the old limits',
+    ...Object.fromEntries(changes.map((name) => [name, name])),
+  };
+  return [
+    { ...base, name: 'insert two keys', setup: 'refuse 2', threads: [[take1], [take2]] },
+    { ...base, name: 'insert one key', setup: 'refuse 2', threads: [[take1], [take1]] },
+    {
+      ...base,
+      name: 'insert and reclaim',
+      setup: 'refuse 1 3 2',
+      threads: [[take1], [['take', 3, 2]]],
+    },
+    {
+      ...base,
+      name: 'take and cancel, and reclaim',
+      setup: 'refuse 1 3 2',
+      threads: [[['take', 3, 2]], [take1, ['cancel', 1]]],
+    },
+    {
+      ...base,
+      name: 'take and give back, and reclaim',
+      setup: 'refuse 1 3 2',
+      threads: [[['take', 3, 2]], [take1, ['refund', 1, 2]]],
+    },
+    {
+      ...base,
+      name: 'charge a key, and reclaim it',
+      setup: 'refuse 1 3 2',
+      threads: [[['charge', 3, 2]], [take1]],
+    },
+    {
+      ...base,
+      name: 'insert one key and cancel, beside insert it',
+      setup: 'refuse 1',
+      threads: [[take1, ['cancel', 1]], [take1]],
+    },
+    ...['share', 'refuse'].map((whenFull) => ({
+      ...base,
+      name: `insert two keys into the last place, ${whenFull}`,
+      setup: `${whenFull} 1 3!`,
+      // If another call takes the last place, a call may act as one that finds no place.
+      instead: { take: 'take without a place' },
+      threads: [[['take', 1, 1]], [['take', 2, 1]]] satisfies Operation[][],
+    })),
+    ...changes.map((change) => ({
+      ...base,
+      instead,
+      name: `take, and change ${change}, then take`,
+      setup: 'refuse 1 1!',
+      threads: [[['early take', 1, 1]], [[change], ['take', 1, 1]]] satisfies Operation[][],
+    })),
+  ];
+}

@@ -1,0 +1,189 @@
+import { subjectModule } from '../explore.ts';
+import type { Operation } from '../subject.ts';
+import type { Named, Plan, Shared } from './plan.ts';
+
+const KEYED = { subject: 'keyed', module: 'keyed' } as const;
+
+export const KEYED_PLANS: readonly Plan[] = [
+  {
+    ...KEYED,
+    subject: 'keyed, key found',
+    setup: 'refuse 2 1',
+    operations: {
+      take: ['take', 1, 2],
+      drain: ['drain', 1, 2],
+      refund: ['refund', 1, 1],
+      charge: ['charge', 1, 7],
+      block: ['block', 1, 5_000_000],
+      decide: ['decide', 1, 2],
+      balance: ['balance', 1],
+    },
+    inThrees: { take: ['take', 1, 2], drain: ['drain', 1, 2], refund: ['refund', 1, 1] },
+    followed: ['take and cancel', ['take', 1, 2], ['cancel', 1]],
+  },
+  {
+    ...KEYED,
+    subject: 'keyed window, key found',
+    setup: 'windows refuse 2 1!',
+    operations: {
+      'take in the next window': ['take', 1, 2, 2_000_000],
+      charge: ['charge', 1, 4],
+      block: ['block', 1, 3_000_000],
+      take: ['take', 1, 1],
+      drain: ['drain', 1, 2],
+      decide: ['decide', 1, 2],
+      balance: ['balance', 1],
+    },
+    inThrees: {
+      take: ['take', 1, 1],
+      'take in the next window': ['take', 1, 2, 2_000_000],
+      drain: ['drain', 1, 2],
+    },
+    followed: ['take and cancel', ['take', 1, 2, 2_000_000], ['cancel', 1]],
+  },
+  {
+    ...KEYED,
+    subject: 'keyed window, over',
+    setup: 'windows refuse 1 3 4',
+    operations: {},
+    long: {
+      take: ['take', 1, 2],
+      "another's take": ['take', 2, 2],
+      drain: ['drain', 1, 2],
+      charge: ['charge', 1, 4],
+    },
+    inThrees: {},
+  },
+  ...(['share', 'admit'] as const).map((whenFull) => ({
+    ...KEYED,
+    subject: `keyed, no place, ${whenFull}`,
+    setup: `${whenFull} 1 3! 4!`,
+    operations: {
+      take: ['take', 1, 2],
+      "another's take": ['take', 2, 2],
+      drain: ['drain', 1, 2],
+      decide: ['decide', 1, 2],
+      balance: ['balance', 1],
+    } satisfies Named,
+    inThrees: { take: ['take', 1, 2], "another's take": ['take', 2, 2] } satisfies Named,
+  })),
+];
+
+/** A key's calls under two limits, beside changes of them. */
+function tierChanges(): Shared[] {
+  const module = subjectModule('tiers');
+  const base = { subject: 'keyed, tiers', module, setup: '1', stops: true };
+  const takes: Operation[] = [
+    ['take', 1, 1],
+    ['take', 1, 2, 1],
+  ];
+  const changes = ['double', 'tier'];
+  // A call that overlaps a change may be under the limits before it.
+  const instead = {
+    'early take': 'take under the old limits',
+    ...Object.fromEntries(changes.map((name) => [name, name])),
+  };
+  return [
+    { ...base, name: 'take under two tiers, both ways', threads: [takes, takes.toReversed()] },
+    {
+      ...base,
+      name: 'charge under one tier, take under another',
+      threads: [[['charge', 1, 3]], takes],
+    },
+    ...changes.flatMap((change) =>
+      [0, 1].map((tier) => ({
+        ...base,
+        instead,
+        name: `take under limit ${tier}, and change ${change}, then take`,
+        threads: [[['early take', 1, 1, tier]], [[change], ['take', 1, 1, tier]]] as Operation[][],
+      })),
+    ),
+    ...changes.map((change) => ({
+      ...base,
+      setup: '2',
+      instead,
+      name: `give an entry, and change ${change}`,
+      threads: [[['early take', 1, 2, 1]], [[change]]] as Operation[][],
+    })),
+  ];
+}
+
+/** Scenarios of keyed limiters outside the plans. */
+export function keyed(): Shared[] {
+  const keyed = { subject: 'keyed', module: subjectModule('keyed'), stops: true };
+  const take1: Operation = ['take', 1, 2];
+  const take2: Operation = ['take', 2, 2];
+  return [
+    { ...keyed, name: 'insert two keys', setup: 'refuse 2', threads: [[take1], [take2]] },
+    {
+      ...keyed,
+      name: 'insert and reclaim',
+      setup: 'refuse 1 3 4',
+      threads: [[take1], [['take', 3, 2]]],
+    },
+    {
+      ...keyed,
+      name: 'take and cancel, and reclaim',
+      setup: 'refuse 1 3 4',
+      threads: [[['take', 3, 2]], [take1, ['cancel', 1]]],
+    },
+    {
+      ...keyed,
+      name: 'take and give back, and reclaim',
+      setup: 'refuse 1 3 4',
+      threads: [[['take', 3, 2]], [take1, ['refund', 1, 2]]],
+    },
+    {
+      ...keyed,
+      name: 'insert one key from two threads',
+      setup: 'refuse 2',
+      threads: [[take1], [take1]],
+    },
+    {
+      ...keyed,
+      name: 'insert one key, twice on two threads',
+      setup: 'refuse 2',
+      threads: [
+        [take1, take1],
+        [take1, take1],
+      ],
+    },
+    {
+      ...keyed,
+      subject: 'keyed, reclaimed',
+      name: 'insert one key, beside one that goes',
+      setup: 'refuse 2 3',
+      threads: [[take1], [take1, ['take', 3, 2]]],
+    },
+    {
+      ...keyed,
+      // Then both halves of a window are the same 32 entries, and 30 of them are taken.
+      name: 'insert one key from two threads, where the window comes by each entry twice',
+      setup: `refuse 33 ${Array.from({ length: 30 }, (_, i) => `${i + 3}!`).join(' ')}`,
+      threads: [[take1], [take1]],
+    },
+    ...tierChanges(),
+    ...['share', 'refuse'].flatMap((whenFull) => {
+      // If another call takes the last place, a call may act as one that finds no place.
+      const instead = { take: 'take without a place' };
+      const last = { ...keyed, setup: `${whenFull} 1 3!`, instead };
+      return [
+        {
+          ...last,
+          name: `insert one key from two threads into the last place, ${whenFull}`,
+          threads: [[take1], [take1]],
+        },
+        {
+          ...last,
+          name: `insert two keys into the last place, ${whenFull}`,
+          threads: [[take1], [take2]],
+        },
+        {
+          ...last,
+          name: `look while the last place is taken, ${whenFull}`,
+          threads: [[take1], [['balance', 1]]] satisfies Operation[][],
+        },
+      ];
+    }),
+  ];
+}

@@ -1,0 +1,72 @@
+import { pairs, subjectModule, triples } from '../explore.ts';
+import type { Operation } from '../subject.ts';
+import type { Named, Shared } from './plan.ts';
+
+/** Permits: 2 of 3 are out, or all are and a caller waits. */
+export function semaphores(): Shared[] {
+  const module = subjectModule('semaphore');
+  const base = { module, stops: true };
+  const permit: Operation = ['take', 1];
+  const join: Operation = ['join', 1];
+  const joinTwo: Operation = ['join', 2];
+  const release: Operation = ['release'];
+  const leave: Operation = ['leave'];
+  const more: Operation = ['change', 4];
+  const fewer: Operation = ['change', 1];
+  const recover: Operation = ['recover'];
+  const free = { ...base, subject: 'semaphore', setup: '3 h2' };
+  const queued = { ...base, subject: 'semaphore, queued', setup: '2 h1 q2' };
+  const due = { ...base, subject: 'semaphore, due', setup: '3 d2' };
+  const beside = {
+    take: permit,
+    join,
+    'join 2': joinTwo,
+    more,
+    fewer,
+    recover,
+  } satisfies Named;
+  const list = (of: typeof free, operations: Named) =>
+    pairs(operations).map(([name, a, b]) => ({
+      ...of,
+      name,
+      threads: [[a], [b]],
+      // A recovery takes one seat after another; half of one is no operation of the reference.
+      stops: of === free || a === b || (a !== recover && b !== recover),
+    }));
+  return [
+    ...list(free, { ...beside, look: ['look'] }),
+    ...list(queued, { take: permit, join, 'join 2': joinTwo, fewer, look: ['look'] }),
+    ...list(queued, { take: permit, more }).slice(1, 2),
+    ...list(queued, { recover, take: permit }),
+    ...list(due, { expire: ['expire'], take: permit, 'join 2': joinTwo, fewer }).slice(0, 4),
+    ...list(due, { recover, expire: ['expire'] }).slice(1, 2),
+    ...Object.entries({
+      take: permit,
+      'join 2': joinTwo,
+      fewer,
+      look: ['look'],
+    } satisfies Named).map(([name, operation]) => ({
+      ...free,
+      name: `take and release, beside ${name}`,
+      threads: [[permit, release], [operation]] satisfies Operation[][],
+    })),
+    ...[free, queued].map((of) => ({
+      ...of,
+      name: 'join and leave, beside take',
+      threads: [[join, leave], [permit]],
+    })),
+    {
+      ...free,
+      name: 'take and release, twice',
+      threads: [
+        [permit, release],
+        [permit, release],
+      ],
+    },
+    ...triples({ take: permit } satisfies Named).map(([name, ...operations]) => ({
+      ...free,
+      name,
+      threads: operations.map((operation) => [operation]),
+    })),
+  ];
+}
