@@ -1,5 +1,4 @@
 import { attach, type LimiterHandle, RateLimitError } from '../../src/index.ts';
-import { Cell } from '../support/cell.ts';
 import type { Random } from '../support/random.ts';
 import { BURST, changeOf, HOLD, RATES, type SoakJob } from './job.ts';
 import type { Ledger } from './ledger.ts';
@@ -47,15 +46,16 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
     // Tokens in the lease's stock have left the bucket too.
     ledger.end(me, 0, spent + lease.stock - before, taking, before);
   };
-  const cell = new Cell(bucket);
-  /** Accounts for a failed wait: if the limit changed in the meantime, its tokens may be lost. */
-  const failed = (n: number, changes: number) => {
-    if (cell.sequence === changes) ledger.end(me, 0, 0, n);
+  const changes = new Int32Array(job.changes);
+  /** Accounts for a failed wait: its tokens may be lost if the limit was changed meanwhile. */
+  const failed = (n: number, before: number) => {
+    const isSteady = before % 2 === 0 && Atomics.load(changes, 0) === before;
+    if (isSteady) ledger.end(me, 0, 0, n);
     else ledger.aborted(me, 0, n);
   };
   const wait = (n: number) => {
     const abort = new AbortController();
-    const changes = cell.sequence;
+    const before = Atomics.load(changes, 0);
     ledger.begin(me, 0, n);
     const settled = bucket.wait(n, { timeoutMs: 40, signal: abort.signal }).then(
       () => {
@@ -63,7 +63,7 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
         ledger.end(me, 0, n, n);
       },
       (error) => {
-        if (error instanceof RateLimitError) failed(n, changes);
+        if (error instanceof RateLimitError) failed(n, before);
         else ledger.aborted(me, 0, n);
       },
     );
@@ -72,9 +72,9 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
     if (job.aborts && random.below(2) === 0) aborts.push(abort);
   };
   const waitSync = (n: number) => {
-    const changes = cell.sequence;
+    const before = Atomics.load(changes, 0);
     ledger.begin(me, 0, n);
-    if (!bucket.waitSync(n, { timeoutMs: 30 })) return failed(n, changes);
+    if (!bucket.waitSync(n, { timeoutMs: 30 })) return failed(n, before);
     held += n;
     ledger.end(me, 0, n, n);
   };

@@ -14,6 +14,8 @@ export interface SoakJob {
   readonly line: number;
   /** Int32: 1 once the round is over. */
   readonly stop: SharedArrayBuffer;
+  /** Int32: raised before and after each change of the limit, so odd during one. */
+  readonly changes: SharedArrayBuffer;
   /** Whether the clock stands still; if so, no call waits for it, and the threads reconfigure. */
   readonly stands: boolean;
   /** Whether waits are aborted, which makes the number of returned tokens uncertain. */

@@ -48,6 +48,7 @@ export async function playRound(
   const { kernels, lengthMs, stands } = options;
   const ledger = Ledger.for(scene.accounts, LINES);
   const stop = new Int32Array(new SharedArrayBuffer(4));
+  const changes = new Int32Array(new SharedArrayBuffer(4));
   let lines = 0;
 
   async function enlist(): Promise<Hand> {
@@ -60,7 +61,8 @@ export async function playRound(
       accounts: scene.accounts,
       rooms: (scene.rooms ?? Rooms.for(0)).buffer,
       line,
-      stop: stop.buffer as SharedArrayBuffer,
+      stop: stop.buffer,
+      changes: changes.buffer,
       stands,
       aborts: options.kills,
       seed: random.bits(),
@@ -88,12 +90,17 @@ export async function playRound(
     } else scene.clock.advance(ms);
     scene.moved(back ? -ms : ms);
   };
+  const disturb = () => {
+    Atomics.add(changes, 0, 1);
+    scene.disturb(random.bits());
+    Atomics.add(changes, 0, 1);
+  };
   try {
     const endMs = performance.now() + lengthMs;
     while (performance.now() < endMs) {
       await sleep(TICK_MS);
       if (!stands) step();
-      if (!stands && random.below(4) === 0) scene.disturb(random.bits());
+      if (!stands && random.below(4) === 0) disturb();
       if (options.kills && lines < LINES && random.below(12) === 0) {
         const which = random.below(hands.length);
         await hands[which]?.worker.terminate();
