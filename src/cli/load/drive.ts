@@ -132,6 +132,8 @@ export async function drive(
   );
   stop.removeEventListener('abort', endEarly);
   clearInterval(progress);
+  // On a busy machine no report may have been due since the load began.
+  report();
   clearInterval(ramping);
   clearTimeout(steerable);
   return { startUs, endUs, interrupted, course };
