@@ -1,3 +1,4 @@
+import { RateLimitError } from '../errors.ts';
 import { isKernelName, type KernelName } from '../memory/handle.ts';
 import { isShared, type Region } from '../memory/region.ts';
 import { webAssembly } from '../memory/web-assembly.ts';
@@ -9,8 +10,8 @@ import { bytesOf } from './binary-text.ts';
 interface Build {
   /** The binary as text: see `bytesOf`. */
   readonly wasm: () => string;
-  /** The same module as a JavaScript function from imports to exports. */
-  readonly instantiate: (imports: object) => unknown;
+  /** The same module as a JavaScript function from imports to exports; a bundle may leave it out. */
+  readonly instantiate: ((imports: object) => unknown) | undefined;
 }
 
 /** An instance of a module, and its target. */
@@ -89,7 +90,14 @@ export class EngineModule<Engine> {
   }
 
   #javascript(imports: object): Engine {
-    return this.#build.instantiate(imports) as Engine; // both targets are built from one source
+    const { instantiate } = this.#build;
+    if (instantiate === undefined) {
+      throw new RateLimitError(
+        'ERR_NO_WEB_ASSEMBLY',
+        'WebAssembly cannot run here, and the bundle was made without the JavaScript for that',
+      );
+    }
+    return instantiate(imports) as Engine; // both targets are built from one source
   }
 
   #instance(imports: Imports): Engine | undefined {

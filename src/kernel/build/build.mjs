@@ -68,7 +68,8 @@ async function compileAll(folder) {
       `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
       // A function: most threads never read most of these strings, and need not keep them.
       `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
-      `  instantiate: ${await javascriptOf(imported)},\n};\n`;
+      // For bundlers, which leave the function out if they are told the name's value.
+      `  instantiate: typeof ZEROTIME_WASM_ONLY !== 'undefined' ? undefined :\n${await javascriptOf(imported)},\n};\n`;
     if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
   }
   await writeFile(new URL(TYPESCRIPT, folder), text);
