@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import type { Project } from './project.ts';
 
 /** What the first import costs a new thread: medians over the threads. */
@@ -8,8 +9,6 @@ export interface StartUp {
 }
 
 const THREADS = 20;
-/** The cost of the module loader itself, which a thread starts with its first import. */
-const EMPTY = 'data:text/javascript,';
 
 /** Imports each module in threads of its own, in turn. The heap is measured after collection. */
 const PROGRAM = `
@@ -53,15 +52,17 @@ console.log(JSON.stringify(modules.map(({ what, samples }) => (
 /** Measures the import of the main entry point in a worker, beside that of an empty module. */
 export async function measureStartUp(project: Project): Promise<readonly StartUp[]> {
   project.write('start-up.mjs', PROGRAM);
+  // The cost of the module loader itself, which a thread starts with its first import.
+  const empty = pathToFileURL(project.write('empty.mjs', '')).href;
   const entry = await project.run(process.execPath, [
     '--input-type=module',
     '--eval',
     "process.stdout.write(import.meta.resolve('zerotime'))",
   ]);
-  const printed = await project.run(process.execPath, ['start-up.mjs', entry, EMPTY]);
-  const [zerotime, empty] = JSON.parse(printed) as [StartUp, StartUp];
+  const printed = await project.run(process.execPath, ['start-up.mjs', entry, empty]);
+  const [zerotime, nothing] = JSON.parse(printed) as [StartUp, StartUp];
   return [
     { ...zerotime, what: 'zerotime' },
-    { ...empty, what: 'an empty module' },
+    { ...nothing, what: 'an empty module' },
   ];
 }
