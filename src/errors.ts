@@ -8,6 +8,7 @@ export type RateLimitErrorCode =
   | 'ERR_STATS_DISABLED'
   | 'ERR_CANNOT_BLOCK'
   | 'ERR_NO_SHARED_MEMORY'
+  | 'ERR_NO_WEB_ASSEMBLY'
   | 'ERR_QUEUE_FULL'
   | 'ERR_UNREACHABLE'
   | 'ERR_KEY_INVALID'
@@ -31,6 +32,8 @@ export type RateLimitErrorCode =
  * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
  * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
  * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.
+ * - `ERR_NO_WEB_ASSEMBLY`: the program was bundled with `ZEROTIME_WASM_ONLY`, and WebAssembly cannot
+ *   run: see `docs/package.md`.
  * - `ERR_QUEUE_FULL`: as many callers of `wait` are already waiting as `maxWaiting` allows, or as
  *   many calls of a throttled function or pool as `maxQueue` does. Nothing was taken.
  * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time; `cause` has the

@@ -1,15 +1,17 @@
+import { RateLimitError } from '../errors.ts';
 import { isKernelName, type KernelName } from '../memory/handle.ts';
 import { isShared, type Region } from '../memory/region.ts';
 import { webAssembly } from '../memory/web-assembly.ts';
 import { shown } from '../options.ts';
 import { accessesTo } from './accesses.ts';
+import { bytesOf } from './binary-text.ts';
 
 /** A module of the engine as written by build.mjs. */
 interface Build {
-  /** The binary, in hexadecimal: compression finds its repetitions, which base64 hides. */
+  /** The binary as text: see `bytesOf`. */
   readonly wasm: () => string;
-  /** The same module as a JavaScript function from imports to exports. */
-  readonly instantiate: (imports: object) => unknown;
+  /** The same module as a JavaScript function from imports to exports; a bundle may leave it out. */
+  readonly instantiate: ((imports: object) => unknown) | undefined;
 }
 
 /** An instance of a module, and its target. */
@@ -37,14 +39,6 @@ function fromEnvironment(): KernelName | undefined {
 /** The target to try: the caller's choice, then ZEROTIME_KERNEL, then WebAssembly. */
 export function wantedKernel(asked: KernelName | undefined): KernelName {
   return asked ?? fromEnvironment() ?? 'wasm';
-}
-
-function bytesOf(hex: string): Uint8Array {
-  // 100 times as fast as the loop, where it exists.
-  if (globalThis.Buffer !== undefined) return globalThis.Buffer.from(hex, 'hex');
-  const byteAt = (_: unknown, index: number) =>
-    Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16);
-  return Uint8Array.from({ length: hex.length / 2 }, byteAt);
 }
 
 /** A module of the engine: WebAssembly if wanted and possible, JavaScript otherwise. */
@@ -96,7 +90,14 @@ export class EngineModule<Engine> {
   }
 
   #javascript(imports: object): Engine {
-    return this.#build.instantiate(imports) as Engine; // both targets are built from one source
+    const { instantiate } = this.#build;
+    if (instantiate === undefined) {
+      throw new RateLimitError(
+        'ERR_NO_WEB_ASSEMBLY',
+        'WebAssembly cannot run here, and the bundle was made without the JavaScript for that',
+      );
+    }
+    return instantiate(imports) as Engine; // both targets are built from one source
   }
 
   #instance(imports: Imports): Engine | undefined {

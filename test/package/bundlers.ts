@@ -22,6 +22,7 @@ console.log(zerotime.TokenBucket.create({ rate: 1, burst: 3 }).consumeOrDrain(5)
 const BUNDLING: Readonly<Record<string, string>> = {
   'esbuild, node': `await (await import('esbuild')).build({ entryPoints: ['main.js'], outfile: 'bundle.mjs', bundle: true, minify: true, format: 'esm', platform: 'node' });`,
   'esbuild, browser': `await (await import('esbuild')).build({ entryPoints: ['main.js'], outfile: 'bundle.mjs', bundle: true, minify: true, format: 'esm', target: 'es2022', platform: 'browser' });`,
+  'esbuild, WebAssembly only': `await (await import('esbuild')).build({ entryPoints: ['main.js'], outfile: 'bundle.mjs', bundle: true, minify: true, format: 'esm', target: 'es2022', platform: 'browser', define: { ZEROTIME_WASM_ONLY: 'true' } });`,
   'rollup, esbuild': `const resolve = (await import('@rollup/plugin-node-resolve')).default;
 const { transform } = await import('esbuild');
 const bundle = await (await import('rollup')).rollup({ input: 'main.js', plugins: [resolve()], onwarn: (w) => { throw new Error(w.message); } });

@@ -9,20 +9,34 @@ import { COMPILERS, compileWithEach } from './compilers.ts';
 import { install } from './installed.ts';
 import { PEERS } from './peers.ts';
 import { Project } from './project.ts';
+import { measureStartUp, type StartUp } from './start-up.ts';
 
 // Installs the packed package into empty projects and uses it there: alone, on every Node.js, with
-// every compiler, bundler and peer. `--write` writes the sizes of the bundles to docs/package.md;
-// `--only=TEXT` leaves out what does not have TEXT in its name.
+// every compiler, bundler and peer. `--write` writes the sizes of the bundles and what an import costs a
+// worker to docs/package.md; `--only=TEXT` leaves out what does not have TEXT in its name.
 
 /** From dist/test/package, where this runs. */
 const PAGE = fileURLToPath(new URL('../../../docs/package.md', import.meta.url));
-const SIZES = /(?<=<!-- sizes -->\n\n)[\s\S]*?(?=\n\n<!-- end -->)/;
+const SIZES = tableAfter('sizes');
+const START_UP = tableAfter('start-up');
 const MAJORS = [20, 22, 24, 26];
 
 const packed = install();
 const tarball = join(packed.folder, 'zerotime-0.1.0.tgz');
 let failures = 0;
 const only = /^--only=(.*)$/m.exec(process.argv.join('\n'))?.[1] ?? '';
+
+/** The table of the page between this mark and the next end. */
+function tableAfter(mark: string): RegExp {
+  return new RegExp(`(?<=<!-- ${mark} -->\\n\\n)[\\s\\S]*?(?=\\n\\n<!-- end -->)`);
+}
+
+/** Prints a table, and writes it to the page if asked to. */
+function show(table: string, where: RegExp): void {
+  console.log(table);
+  if (!process.argv.includes('--write')) return;
+  writeFileSync(PAGE, readFileSync(PAGE, 'utf8').replace(where, table));
+}
 
 async function attempt(name: string, run: () => Promise<void>): Promise<void> {
   if (!name.includes(only)) return;
@@ -103,10 +117,23 @@ async function testBundles(): Promise<void> {
     ],
     { align: ['l', 'l', 'r', 'r'] },
   );
-  console.log(table);
-  if (process.argv.includes('--write')) {
-    writeFileSync(PAGE, readFileSync(PAGE, 'utf8').replace(SIZES, table));
-  }
+  if (sizes.length > 0) show(table, SIZES);
+}
+
+/** Reports what an import costs; bytes are bounded in package.test.ts, and time decides nothing. */
+async function testStartUp(): Promise<void> {
+  await attempt('import in a worker', () =>
+    inProject([], async (project) => {
+      const cells = ({ what, importMs, heapBytes }: StartUp) => [
+        what,
+        `${importMs.toFixed(1)} ms`,
+        `${(heapBytes / 1e6).toFixed(2)} MB`,
+      ];
+      const rows = (await measureStartUp(project)).map(cells);
+      const header = ['First import of', 'time, median of 20', 'heap'];
+      show(markdownTable([header, ...rows], { align: ['l', 'r', 'r'] }), START_UP);
+    }),
+  );
 }
 
 async function testPeers(): Promise<void> {
@@ -126,6 +153,7 @@ async function testPeers(): Promise<void> {
 
 // Half of the work is installing, which waits for the registry.
 await Promise.all([testTypes(), testInstalls().then(testBundles), testPeers()]);
+await testStartUp();
 rmSync(packed.folder, { recursive: true });
 console.log(failures === 0 ? 'all passed' : `${failures} FAILED`);
 if (failures > 0) process.exitCode = 1;

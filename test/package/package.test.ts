@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -13,7 +13,9 @@ import { archivedBytes, type Installed, install, link } from './installed.ts';
 
 const KIB = 1024;
 /** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
-const MOST_OF_ONE_LIMITER = 35_500;
+const MOST_OF_ONE_LIMITER = 33_800;
+/** The same without the JavaScript target. */
+const MOST_WITH_WASM_ONLY = 24_000;
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */
@@ -177,6 +179,9 @@ describe('the packed file', () => {
       `${core.length} files, ${(bytes / KIB).toFixed(1)} KiB of ${(installed.packedBytes / KIB).toFixed(1)} KiB`,
     );
     expect(bytes).toBeLessThan(96 * KIB);
+    // Each thread that imports it keeps its text.
+    const text = core.map((path) => statSync(join(installed.zerotime, path)).size);
+    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(250 * KIB);
   });
 
   test('depends on no package, and ships the licence of each package in the command', () => {
@@ -278,6 +283,32 @@ describe('a bundle', () => {
     const zipped = gzipSync(minified, { level: 9 }).byteLength;
     console.info(`minified: ${minified.length} bytes, with gzip ${zipped}`);
     expect(zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
+  });
+
+  test('made with ZEROTIME_WASM_ONLY has no JavaScript target, and says so where it needs one', async () => {
+    const program = (kernel: string) => `import { TokenBucket } from 'zerotime';
+      const limit = { rate: 1, burst: 3, kernel: '${kernel}' };
+      try { console.log(TokenBucket.create(limit).consumeOrDrain(5)); }
+      catch ({ code }) { console.log(code); }`;
+    const printed = async (kernel: string) => {
+      const outfile = join(installed.folder, `only-${kernel}.js`);
+      await esbuild({
+        stdin: { contents: program(kernel), resolveDir: installed.folder },
+        outfile,
+        bundle: true,
+        minify: true,
+        format: 'esm',
+        platform: 'neutral',
+        external: ['node:worker_threads'],
+        define: { ZEROTIME_WASM_ONLY: 'true' },
+      });
+      expect(gzipSync(readFileSync(outfile), { level: 9 }).byteLength).toBeLessThan(
+        MOST_WITH_WASM_ONLY,
+      );
+      return run(outfile);
+    };
+    expect(await printed('wasm')).toBe('3\n');
+    expect(await printed('atomics')).toBe('ERR_NO_WEB_ASSEMBLY\n');
   });
 
   const bundlers = {

@@ -1,19 +1,21 @@
 import { notes } from './composite-engine.ts';
-import type { LimitOutcome, Outcome } from './kernel.ts';
+import type { Outcome } from './kernel.ts';
 import type { Schedule } from './schedule.ts';
 
 /** What a decision under several limits comes to, as the engine has reported them. */
 export function outcomeOfAll(allowed: boolean, count: number): Outcome {
   const limits = notes.outcomes.slice(0, count);
-  const each = (field: keyof LimitOutcome) => limits.map((limit) => limit[field]);
-  return {
-    allowed,
-    burst: Math.min(...each('burst')),
-    balance: Math.min(...each('balance')),
-    retryUs: Math.max(...each('retryUs')),
-    fullUs: Math.max(...each('fullUs')),
-    limits,
-  };
+  let burst = Number.POSITIVE_INFINITY;
+  let balance = Number.POSITIVE_INFINITY;
+  let retryUs = 0;
+  let fullUs = 0;
+  for (const limit of limits) {
+    burst = Math.min(burst, limit.burst);
+    balance = Math.min(balance, limit.balance);
+    retryUs = Math.max(retryUs, limit.retryUs);
+    fullUs = Math.max(fullUs, limit.fullUs);
+  }
+  return { allowed, burst, balance, retryUs, fullUs, limits };
 }
 
 /** The lowest rate and the smallest burst; the other fields are the first limit's. */

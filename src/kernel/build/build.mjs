@@ -1,4 +1,4 @@
-// Builds the engine, first in every build: each module as hexadecimal WebAssembly and as JavaScript,
+// Builds the engine, first in every build: each module as WebAssembly in text and as JavaScript,
 // in one TypeScript file that loads synchronously and without file access.
 //
 // The explorer gets the modules with imported accesses, in dist/test/explorer. Compiling takes most
@@ -16,6 +16,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { textOf } from './binary-text.mjs';
 import {
   compile,
   constantsSource,
@@ -47,7 +48,9 @@ const MODULES = [
 async function fingerprint() {
   const hash = createHash('sha256').update(await constantsSource());
   const sources = (await readdir(ENGINE)).sort().map((name) => new URL(name, ENGINE));
-  const builders = ['build.mjs', 'compile.mjs'].map((name) => new URL(name, import.meta.url));
+  const builders = ['build.mjs', 'binary-text.mjs', 'compile.mjs'].map(
+    (name) => new URL(name, import.meta.url),
+  );
   const compilers = COMPILERS.map((name) => new URL(`node_modules/${name}/package.json`, ROOT));
   for (const file of [...sources, ...builders, ...compilers]) {
     hash.update(`${file.href.slice(ROOT.href.length)}\n`).update(await readFile(file));
@@ -64,8 +67,9 @@ async function compileAll(folder) {
       `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
       `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
       // A function: most threads never read most of these strings, and need not keep them.
-      `  wasm: () => '${Buffer.from(binary).toString('hex')}',\n` +
-      `  instantiate: ${await javascriptOf(imported)},\n};\n`;
+      `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
+      // For bundlers, which leave the function out if they are told the name's value.
+      `  instantiate: typeof ZEROTIME_WASM_ONLY !== 'undefined' ? undefined :\n${await javascriptOf(imported)},\n};\n`;
     if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
   }
   await writeFile(new URL(TYPESCRIPT, folder), text);
