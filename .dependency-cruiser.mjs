@@ -1,6 +1,6 @@
 // Which folder may import which. Imports point one way:
 //
-//     cli, integrations -> throttle -> limiters -> kernel, time -> memory -> errors, options
+//     cli, integrations -> throttle, host -> limiters -> kernel, time -> memory -> errors, options
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
@@ -24,6 +24,9 @@ const INDEX = '^src/index\\.ts$';
 const KEYED = '^src/keyed\\.ts$';
 const THROTTLE_ENTRY = '^src/throttle\\.ts$';
 const THROTTLE = '^src/throttle/';
+const HOST_ENTRY = '^src/host\\.ts$';
+const HOST = '^src/host/';
+const KOFFI = 'node_modules/koffi/';
 const THROTTLED_POOL = '^src/throttle/pool\\.ts$';
 const INTEGRATIONS = '^src/integrations/';
 const ENTRY_INTEGRATIONS = '^src/integrations/[a-z]+\\.ts$';
@@ -80,6 +83,8 @@ export default {
     },
     importsOnly('throttled-pool', THROTTLED_POOL, [...CORE, THROTTLE, '^(node:)?events$']),
     importsOnly('throttle-entry', THROTTLE_ENTRY, [THROTTLE]),
+    importsOnly('host', HOST, [...CORE, HOST, '^(node:)?(fs|module|os|path)$', KOFFI]),
+    importsOnly('host-entry', HOST_ENTRY, [HOST]),
     {
       name: 'index-never-reaches-a-package',
       severity: 'error',
@@ -97,6 +102,7 @@ export default {
       INDEX,
       KEYED,
       THROTTLE_ENTRY,
+      HOST_ENTRY,
       ENTRY_INTEGRATIONS,
     ]),
     neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
@@ -108,7 +114,17 @@ export default {
       severity: 'error',
       from: {
         path: SRC,
-        pathNot: [...CORE, INDEX, KEYED, THROTTLE_ENTRY, THROTTLE, INTEGRATIONS, CLI],
+        pathNot: [
+          ...CORE,
+          INDEX,
+          KEYED,
+          THROTTLE_ENTRY,
+          THROTTLE,
+          HOST_ENTRY,
+          HOST,
+          INTEGRATIONS,
+          CLI,
+        ],
       },
       to: {},
     },

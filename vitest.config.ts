@@ -38,6 +38,7 @@ const LONG = [
   'test/cli/load/{command,fleet.e2e,load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
   'test/docs/fleet-example.test.ts',
+  'test/host/storm.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-servers,fleet-simulation,fleet-threads}.test.ts',
   'test/kernel/{keyed-composite-kernels,keyed-interleavings,position,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { describeMachine } from './machine.ts';
 import { benchFleet } from './parts/fleet.ts';
+import { benchHost } from './parts/host.ts';
 import { benchKeyed } from './parts/keyed.ts';
 import { benchLimits } from './parts/limits.ts';
 import { benchLoad } from './parts/load.ts';
@@ -35,6 +36,7 @@ const PARTS = {
   streams: benchStreams,
   pool: benchPoolRate,
   server: benchServer,
+  host: benchHost,
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
@@ -58,6 +60,7 @@ Parts:
   streams   how exactly throttled streams keep their bandwidth
   pool      whether a throttled pool reaches a high rate
   server    whether a pool keeps the limits of a server that checks them
+  host      one limit over processes, compared with threads, a cluster and Redis
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
   spans     how many of very many spans pass a limit

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CLI = new URL('../lib/cli/', import.meta.url);
 
 /** Peers of the package: loaded only if the user has them. */
-const PEERS = ['redis'];
+const PEERS = ['koffi', 'redis'];
 
 /** Answers imports that match `filter` with `contents`. */
 function replacing(name, filter, contents) {

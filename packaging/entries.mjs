@@ -3,6 +3,7 @@
 export const ENTRIES = {
   index: 'src/index',
   keyed: 'src/keyed',
+  host: 'src/host',
   fetch: 'src/integrations/fetch',
   opentelemetry: 'src/integrations/opentelemetry',
   piscina: 'src/integrations/piscina',

@@ -59,7 +59,16 @@ export class RateLimitError extends Error {
 }
 
 /** The values of {@link HandleError.code}. */
-export type HandleErrorCode = 'ERR_HANDLE_INVALID' | 'ERR_REGION_INVALID' | 'ERR_REGION_DAMAGED';
+export type HandleErrorCode =
+  | 'ERR_HANDLE_INVALID'
+  | 'ERR_REGION_INVALID'
+  | 'ERR_REGION_DAMAGED'
+  | 'ERR_NAME_MISMATCH'
+  | 'ERR_HOST_UNSUPPORTED'
+  | 'ERR_HOST_DENIED'
+  | 'ERR_HOST_FULL'
+  | 'ERR_HOST_STALE'
+  | 'ERR_HOST_BUSY';
 
 /**
  * Thrown when a handle, or the memory it refers to, cannot be used. `code` has the reason:
@@ -67,6 +76,15 @@ export type HandleErrorCode = 'ERR_HANDLE_INVALID' | 'ERR_REGION_INVALID' | 'ERR
  * - `ERR_HANDLE_INVALID`: not a handle, or a handle of another kind or version.
  * - `ERR_REGION_INVALID`: the memory is not a region, or the limiter lies outside it.
  * - `ERR_REGION_DAMAGED`: the limiter's memory is inconsistent: other code has overwritten it.
+ * - `ERR_NAME_MISMATCH`: the name belongs to a limiter of another kind or with other options.
+ * - `ERR_HOST_UNSUPPORTED`: `zerotime/host` cannot map files here; the message says what is missing.
+ * - `ERR_HOST_DENIED`: the region's file cannot be opened safely: no permission, another owner, a
+ *   symbolic link, or not a file.
+ * - `ERR_HOST_FULL`: the file system has no room for the region's file.
+ * - `ERR_HOST_STALE`: the region was made before the machine's last start, or in another time
+ *   namespace, so its clock was another one. Remove the file.
+ * - `ERR_HOST_BUSY`: the region has no entry for another process, or another process has been
+ *   creating it for 10 seconds.
  */
 export class HandleError extends Error {
   /** Identifies the class where `instanceof` cannot: across threads or copies of the package. */

@@ -41,6 +41,7 @@ export type {
   Waited,
   WaitOptions,
 } from './limiters/limiter.ts';
+export type { NameOptions, OpenOptions } from './limiters/named-limiter.ts';
 export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
 export type { Permit } from './limiters/permit.ts';
@@ -63,12 +64,8 @@ export type { TierOptions } from './limiters/tiers.ts';
 export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
 export { type WindowChange, WindowLimiter } from './limiters/window.ts';
 export type { KernelName } from './memory/handle.ts';
-export {
-  Region,
-  type RegionHandle,
-  type RegionOptions,
-  type SharedMemory,
-} from './memory/region.ts';
+export { Region, type RegionHandle, type RegionOptions } from './memory/region.ts';
+export type { SharedMemory } from './memory/shared-memory.ts';
 export type { Clock, ClockHandle, SleepOptions } from './time/clock.ts';
 export { ManualClock } from './time/manual-clock.ts';
 export { systemClock } from './time/system-clock.ts';

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { hostCommand } from './host/command.ts';
 import { loadCommand } from './load/command.ts';
 import { simulateCommand } from './simulate/command.ts';
 
@@ -13,5 +14,6 @@ await new Command('zerotime')
   .version(version)
   .addCommand(loadCommand(version))
   .addCommand(simulateCommand(version))
+  .addCommand(hostCommand())
   .showHelpAfterError('(zerotime --help shows all commands)')
   .parseAsync();

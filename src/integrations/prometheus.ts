@@ -1,5 +1,6 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
+import { RateLimitError } from '../errors.ts';
 import type { KeyedFixedWindow } from '../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
 import type { KeyedStats, LimiterStats } from '../limiters/stats.ts';
@@ -23,6 +24,25 @@ export interface CountedLimiter {
  * A limiter that {@link LimiterMetrics} can export. A keyed one also counts its entries.
  */
 export type MeasuredLimiter = CountedLimiter | KeyedTokenBucket | KeyedFixedWindow;
+
+/** A region whose limiters have names: a `HostRegion` of `zerotime/host`. */
+export interface LimiterRegion {
+  /** Its limiters by name. */
+  limiters(): Iterable<{ readonly name: string; readonly limiter: unknown }>;
+}
+
+/** Whether a limiter of a region can be exported. */
+function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
+  const { stats, limit, burst } = limiter as Partial<CountedLimiter> & { readonly burst?: number };
+  if (typeof stats !== 'function' || (limit ?? burst) === undefined) return false;
+  try {
+    readingOf(limiter as MeasuredLimiter); // it has the methods of one
+    return true;
+  } catch (error) {
+    if (error instanceof RateLimitError) return false; // it keeps no counts
+    throw error;
+  }
+}
 
 /** The registry and the metric name prefix. */
 export interface LimiterMetricsOptions {
@@ -132,6 +152,7 @@ export class LimiterMetrics {
   readonly #register: Registry;
   readonly #names: readonly string[];
   readonly #limiters = new Map<string, MeasuredLimiter>();
+  readonly #regions: LimiterRegion[] = [];
   #readings: ReadonlyMap<string, Reading> | undefined;
 
   /**
@@ -168,6 +189,32 @@ export class LimiterMetrics {
     this.#limiters.set(name, limiter);
   }
 
+  /**
+   * Exports the limiters of a region by their names, also those that are created later: all that keep
+   * counts, over all processes that share the region. Export it from one process only.
+   *
+   * @example
+   * ```ts
+   * import { HostRegion } from 'zerotime/host';
+   * import { LimiterMetrics } from 'zerotime/prometheus';
+   *
+   * const metrics = new LimiterMetrics();
+   * metrics.addRegion(HostRegion.find('my-service'));
+   * ```
+   */
+  addRegion(region: LimiterRegion): void {
+    this.#regions.push(region);
+    this.#findLimiters();
+  }
+
+  #findLimiters(): void {
+    for (const region of this.#regions) {
+      for (const { name, limiter } of region.limiters()) {
+        if (!this.#limiters.has(name) && isMeasured(limiter)) this.#limiters.set(name, limiter);
+      }
+    }
+  }
+
   /** Stops exporting a limiter. Returns whether the name was known. */
   remove(name: string): boolean {
     return this.#limiters.delete(name);
@@ -184,6 +231,7 @@ export class LimiterMetrics {
    */
   #read(): ReadonlyMap<string, Reading> {
     if (this.#readings === undefined) {
+      this.#findLimiters();
       this.#readings = new Map(
         [...this.#limiters].map(([name, limiter]) => [name, readingOf(limiter)]),
       );

@@ -1,11 +1,46 @@
 import type { CellPlace } from '../memory/cell.ts';
-import { CELL, COUNTER, OWN_STRIPES, STRIPE_BYTES, STRIPE_COUNT } from '../memory/layout.ts';
+import {
+  CELL,
+  COUNTER,
+  OWN_STRIPES,
+  STRIPE_BYTES,
+  STRIPE_COUNT,
+  STRIPE_OWNER,
+} from '../memory/layout.ts';
 import { addDouble, raiseDouble } from '../memory/shared-double.ts';
+import { markOf } from '../memory/thread-mark.ts';
 import type { LimiterStats } from './bucket/kernel.ts';
 
 /** Float64 index of a stripe. */
 function stripeAt({ offset, bytes }: CellPlace, stripe: number): number {
   return (offset + bytes + stripe * STRIPE_BYTES) >> 3;
+}
+
+function ownerAt(place: CellPlace, stripe: number): number {
+  return 2 * stripeAt(place, stripe) + (STRIPE_OWNER.owner >> 2);
+}
+
+/** Takes a stripe that no thread has; the shared one if there is none. */
+function claim(place: CellPlace): number {
+  const { i32 } = place.region;
+  const mark = markOf(place.region);
+  const hint = Atomics.add(i32, (place.offset + CELL.nextStripe) >> 2, 1);
+  const first = hint >= 0 && hint < OWN_STRIPES ? hint : 0;
+  for (let stripe = first; stripe < OWN_STRIPES; stripe++) {
+    if (Atomics.compareExchange(i32, ownerAt(place, stripe), 0, mark) === 0) return stripe;
+  }
+  return OWN_STRIPES;
+}
+
+/** Frees the stripes of threads that have ended. Their counts stay. */
+export function freeStripes(place: CellPlace, isEnded: (mark: number) => boolean): void {
+  const { i32 } = place.region;
+  if (i32[(place.offset + CELL.stripes) >> 2] !== STRIPE_COUNT) return;
+  for (let stripe = 0; stripe < OWN_STRIPES; stripe++) {
+    const at = ownerAt(place, stripe);
+    const mark = Atomics.load(i32, at);
+    if (mark !== 0 && isEnded(mark)) Atomics.compareExchange(i32, at, mark, 0);
+  }
 }
 
 /** Counts the calls of one attached thread, and sums the counts of all threads. */
@@ -17,9 +52,9 @@ export class Counters {
 
   private constructor(place: CellPlace) {
     this.#place = place;
-    const taken = Atomics.add(place.region.i32, (place.offset + CELL.nextStripe) >> 2, 1);
-    this.#shared = !(taken >= 0 && taken < OWN_STRIPES);
-    this.#at = stripeAt(place, this.#shared ? OWN_STRIPES : taken);
+    const taken = claim(place);
+    this.#shared = taken === OWN_STRIPES;
+    this.#at = stripeAt(place, taken);
   }
 
   /** Takes a stripe for this thread, or returns undefined if the limiter keeps no counts. */

@@ -1,6 +1,7 @@
 import { RateLimitError } from '../errors.ts';
 import { isKernelName, type KernelName } from '../memory/handle.ts';
-import { isShared, type Region } from '../memory/region.ts';
+import type { Region } from '../memory/region.ts';
+import { isShared } from '../memory/shared-memory.ts';
 import { webAssembly } from '../memory/web-assembly.ts';
 import { shown } from '../options.ts';
 import { accessesTo } from './accesses.ts';

@@ -3,8 +3,10 @@ import { openFixedWindow } from '../kernel/window/fixed-window.ts';
 import { checkWindowLimit, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import type { Region } from '../memory/region.ts';
 import { checkFlag } from '../options.ts';
 import type { Description } from './described.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -14,6 +16,7 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import { RefundableWindowLimiter } from './refundable-window.ts';
+import { fixedWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange } from './window.ts';
 
 /** Options of {@link FixedWindow.create}. */
@@ -93,6 +96,23 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   }
 
   /**
+   * Opens the limiter of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const window = FixedWindow.open(region, 'api', { limit: 100, intervalMs: 1000 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(region: Region, name: string, options: OpenOptions<FixedWindowOptions>): FixedWindow {
+    return openNamed(NAMED, region, name, options);
+  }
+
+  /**
    * Attaches this thread to the limiter behind a handle.
    *
    * @throws HandleError if `handle` is not a fixed window's, or its memory is damaged.
@@ -133,3 +153,14 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
     this.change(change);
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'fixed-window' as const,
+  known: OPTIONS,
+  create: (options: FixedWindowOptions) => FixedWindow.create(options),
+  attach: (handle: LimiterHandle<'fixed-window'>) => FixedWindow.attach(handle),
+  cell: fixedWindowCell,
+  changeable: ['limit', 'intervalMs'],
+  reconfigure: (limiter: FixedWindow, change: never) => limiter.reconfigure(change),
+};

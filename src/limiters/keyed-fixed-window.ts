@@ -2,6 +2,7 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
+import type { Region } from '../memory/region.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import { Described, type Description } from './described.ts';
@@ -10,15 +11,18 @@ import { KeyWindow } from './key-window.ts';
 import { KeyedTable } from './keyed-table.ts';
 import {
   changeOf,
+  KEYED_WINDOW_OPTIONS,
   type KeyedFixedWindowOptions,
   type KeyedWindowChange,
   newLimits,
   type WindowLimit,
 } from './keyed-window-limits.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
+import { keyedWindowCell } from './terms.ts';
 import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
 
 const KIND = 'keyed-fixed-window';
@@ -82,6 +86,27 @@ export class KeyedFixedWindow extends Described {
     const nowUs = clock.now();
     const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
     return new KeyedFixedWindow({ kind: KIND, cell: createKeyedCell(made), clock, kernel });
+  }
+
+  /**
+   * Opens the table of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const perUser = KeyedFixedWindow.open(region, 'api', { limit: 10, intervalMs: 1000, capacity: 100 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(
+    region: Region,
+    name: string,
+    options: OpenOptions<KeyedFixedWindowOptions>,
+  ): KeyedFixedWindow {
+    return openNamed(NAMED, region, name, options);
   }
 
   /**
@@ -228,3 +253,14 @@ export class KeyedFixedWindow extends Described {
     return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'keyed-fixed-window' as const,
+  known: KEYED_WINDOW_OPTIONS,
+  create: (options: KeyedFixedWindowOptions) => KeyedFixedWindow.create(options),
+  attach: (handle: LimiterHandle<'keyed-fixed-window'>) => KeyedFixedWindow.attach(handle),
+  cell: keyedWindowCell,
+  changeable: ['limit', 'tiers'],
+  reconfigure: (limiter: KeyedFixedWindow, change: never) => limiter.reconfigure(change),
+};

@@ -35,7 +35,7 @@ export interface KeyedLimitChange extends Partial<ContinuousLimit> {
   readonly tiers?: Readonly<Record<string, Partial<ContinuousLimit>>>;
 }
 
-const OPTIONS: Known<KeyedTokenBucketOptions> = {
+export const KEYED_OPTIONS: Known<KeyedTokenBucketOptions> = {
   ...SHARED_OPTIONS,
   ...TABLE_OPTIONS,
   rate: true,
@@ -70,7 +70,7 @@ interface NewLimits {
 }
 
 export function newLimits(options: KeyedTokenBucketOptions): NewLimits {
-  const given = checkOptions(options, OPTIONS);
+  const given = checkOptions(options, KEYED_OPTIONS);
   if (areSeveral<SeveralLimits>(given)) return newSeveral(given.limits);
   const tiers = checkTiers(given.tiers);
   const [own, ...others] = tiers.inOrder<ContinuousLimit>(given, given.tiers, LIMIT);

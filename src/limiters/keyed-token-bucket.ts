@@ -2,6 +2,7 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openAnyTable } from '../kernel/keyed/composite.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
+import type { Region } from '../memory/region.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Description } from './described.ts';
 import { KeyBucket } from './key-bucket.ts';
@@ -9,6 +10,7 @@ import { KeyWaiters } from './key-waiters.ts';
 import { KeyedCalls } from './keyed-calls.ts';
 import {
   changeOf,
+  KEYED_OPTIONS,
   type KeyedLimitChange,
   type KeyedTokenBucketOptions,
   newLimits,
@@ -16,11 +18,13 @@ import {
 import { KeyedTable } from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
 import type { BlockingWaitOptions } from './limiter.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { Reservation } from './reservation.ts';
 import { type LimitsChange, named } from './several-limits.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
+import { keyedBucketCell } from './terms.ts';
 import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
 
 const KIND = 'keyed-token-bucket';
@@ -106,6 +110,27 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     const nowUs = clock.now();
     const made = { kind: KIND, nowUs, ...table, stats, region, kernel } as const;
     return new KeyedTokenBucket({ kind: KIND, cell: createKeyedCell(made), clock, kernel });
+  }
+
+  /**
+   * Opens the table of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const perUser = KeyedTokenBucket.open(region, 'api', { rate: 10, burst: 20, capacity: 100 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(
+    region: Region,
+    name: string,
+    options: OpenOptions<KeyedTokenBucketOptions>,
+  ): KeyedTokenBucket {
+    return openNamed(NAMED, region, name, options);
   }
 
   /**
@@ -245,3 +270,14 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'keyed-token-bucket' as const,
+  known: KEYED_OPTIONS,
+  create: (options: KeyedTokenBucketOptions) => KeyedTokenBucket.create(options),
+  attach: (handle: LimiterHandle<'keyed-token-bucket'>) => KeyedTokenBucket.attach(handle),
+  cell: keyedBucketCell,
+  changeable: ['rate', 'burst', 'tiers', 'limits'],
+  reconfigure: (limiter: KeyedTokenBucket, change: never) => limiter.reconfigure(change),
+};

@@ -32,7 +32,7 @@ export interface KeyedWindowChange extends Partial<WindowLimit> {
 
 const MAX_LIMIT = 2 ** 30 - 1;
 
-const OPTIONS: Known<KeyedFixedWindowOptions> = {
+export const KEYED_WINDOW_OPTIONS: Known<KeyedFixedWindowOptions> = {
   ...SHARED_OPTIONS,
   ...TABLE_OPTIONS,
   limit: true,
@@ -56,7 +56,7 @@ export function newLimits(options: KeyedFixedWindowOptions): {
   readonly tiers: readonly string[];
   readonly limits: TableLimits;
 } {
-  const { limit, intervalMs, ...given } = checkOptions(options, OPTIONS);
+  const { limit, intervalMs, ...given } = checkOptions(options, KEYED_WINDOW_OPTIONS);
   const schedule = scheduleOf(limit, intervalMs);
   const tiers = checkTiers(given.tiers);
   const [, ...others] = tiers.inOrder<WindowLimit>({ limit }, given.tiers, LIMIT);

@@ -1,9 +1,11 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import type { Region } from '../memory/region.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -11,6 +13,7 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { leakyCell } from './terms.ts';
 
 /** The limit of a leaky bucket. */
 export interface LeakyLimit {
@@ -67,6 +70,23 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
   }
 
   /**
+   * Opens the leaky bucket of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const pace = LeakyBucket.open(region, 'api', { rate: 100 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(region: Region, name: string, options: OpenOptions<LeakyBucketOptions>): LeakyBucket {
+    return openNamed(NAMED, region, name, options);
+  }
+
+  /**
    * Attaches this thread to the leaky bucket behind a handle.
    *
    * @throws HandleError if `handle` is not a leaky bucket's, or its memory is damaged.
@@ -97,3 +117,14 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
     this.replaceSchedule(scheduleOf(next, this.schedule.ticksPerToken));
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'leaky-bucket' as const,
+  known: OPTIONS,
+  create: (options: LeakyBucketOptions) => LeakyBucket.create(options),
+  attach: (handle: LimiterHandle<'leaky-bucket'>) => LeakyBucket.attach(handle),
+  cell: leakyCell,
+  changeable: ['rate', 'slack'],
+  reconfigure: (limiter: LeakyBucket, change: never) => limiter.reconfigure(change),
+};

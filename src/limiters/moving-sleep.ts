@@ -40,7 +40,7 @@ export async function sleepUntilDue(
 }
 
 /** A thread that changes a limit may be terminated before it rings, so look again after this time. */
-const LOOK_US = 1e6;
+const LOOK_MS = 1000;
 
 /** Blocks the thread until an instant or the alarm, for a second at most. */
 export function sleepOrLook(
@@ -49,7 +49,7 @@ export function sleepOrLook(
   untilUs: number,
   { strict = false, alarm }: BlockingSleepOptions,
 ): void {
-  const lookUs = nowUs + LOOK_US;
+  const lookUs = nowUs + Math.min(alarm?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
   if (untilUs <= lookUs) clock.sleepSync(untilUs, { strict, alarm });
   else clock.sleepSync(lookUs, { alarm });
 }

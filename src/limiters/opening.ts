@@ -70,10 +70,12 @@ export function find<Kind extends CellKind>(
   handle: unknown,
   open: (region: Region, offset: number, kind: Kind, nonce: number) => CellPlace,
 ): OpenLimiter<Kind> {
-  const { memory, offset, nonce, clock: clockHandle, kernel } = readHandle(handle, kind);
+  const read = readHandle(handle, kind);
+  const { memory, offset, nonce, clock: clockHandle, kernel, path, process } = read;
+  const region = Region.of(memory, path, process);
   // Open the cell last: a getter in the clock's handle could change it after the check.
-  const clock = attachClock(clockHandle as ClockHandle);
-  const cell = open(Region.open(memory), offset, kind, nonce);
+  const clock = attachClock(clockHandle as ClockHandle, region);
+  const cell = open(region, offset, kind, nonce);
   return { kind, cell, clock, kernel };
 }
 
@@ -88,5 +90,6 @@ export function handleOf<Kind extends CellKind>(opened: OpenLimiter<Kind>): Limi
     nonce: nonceOf(cell),
     clock: clock.handle,
     kernel,
+    ...cell.region.place,
   };
 }

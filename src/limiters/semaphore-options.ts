@@ -37,7 +37,7 @@ export interface WatchedWorker {
   once(event: 'exit', listener: () => void): unknown;
 }
 
-const OPTIONS: Known<SemaphoreOptions> = {
+export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = {
   ...SHARED_OPTIONS,
   permits: true,
   maxPermits: true,
@@ -59,7 +59,7 @@ export function checkSemaphore(options: SemaphoreOptions): {
   maxPermits: number;
   holdMs: number;
 } {
-  const { permits, maxPermits, holdMs } = checkOptions(options, OPTIONS);
+  const { permits, maxPermits, holdMs } = checkOptions(options, SEMAPHORE_OPTIONS);
   checkNumber('permits', permits, PERMITS);
   const range = { ...PERMITS, min: Math.max(permits, 1) };
   return {

@@ -3,10 +3,12 @@ import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semap
 import { type HostedSemaphore, openSemaphore } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
+import type { Region } from '../memory/region.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
 import { checkNumber, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
 import type { Permit } from './permit.ts';
 import { PermitKeeper } from './permit-keeper.ts';
@@ -18,10 +20,12 @@ import {
   checkPermits,
   checkSemaphore,
   type RunOptions,
+  SEMAPHORE_OPTIONS,
   type SemaphoreOptions,
   type WatchedWorker,
 } from './semaphore-options.ts';
 import { type LimiterStats, statsOf } from './stats.ts';
+import { semaphoreCell } from './terms.ts';
 import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
 
 /**
@@ -67,6 +71,23 @@ export class Semaphore extends Described {
     const { clock, region, kernel, stats } = checkShared(options);
     const cell = createSemaphoreCell({ ...checked, originUs: clock.now(), stats, region });
     return new Semaphore({ kind: 'semaphore', cell, clock, kernel });
+  }
+
+  /**
+   * Opens the semaphore of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const semaphore = Semaphore.open(region, 'api', { permits: 10 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
+    return openNamed(NAMED, region, name, options);
   }
 
   /**
@@ -243,3 +264,14 @@ export class Semaphore extends Described {
     return statsOf(this.#kernel, this.waiting);
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'semaphore' as const,
+  known: SEMAPHORE_OPTIONS,
+  create: (options: SemaphoreOptions) => Semaphore.create(options),
+  attach: (handle: LimiterHandle<'semaphore'>) => Semaphore.attach(handle),
+  cell: semaphoreCell,
+  changeable: ['permits'],
+  reconfigure: (limiter: Semaphore, change: never) => limiter.reconfigure(change),
+};

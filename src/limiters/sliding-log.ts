@@ -3,7 +3,9 @@ import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
 import { openSlidingLog } from '../kernel/window/sliding-log.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import type { Region } from '../memory/region.ts';
 import type { Description } from './described.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -13,6 +15,7 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import type { Takeback } from './part.ts';
+import { slidingLogCell } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
 /** Options of {@link SlidingLog.create}. */
@@ -90,6 +93,23 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   }
 
   /**
+   * Opens the limiter of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const log = SlidingLog.open(region, 'api', { limit: 100, intervalMs: 1000 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(region: Region, name: string, options: OpenOptions<SlidingLogOptions>): SlidingLog {
+    return openNamed(NAMED, region, name, options);
+  }
+
+  /**
    * Attaches this thread to the limiter behind a handle.
    *
    * @throws HandleError if `handle` is not a sliding log's, or its memory is damaged.
@@ -117,3 +137,14 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
     this.change(change);
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'sliding-log' as const,
+  known: OPTIONS,
+  create: (options: SlidingLogOptions) => SlidingLog.create(options),
+  attach: (handle: LimiterHandle<'sliding-log'>) => SlidingLog.attach(handle),
+  cell: slidingLogCell,
+  changeable: ['limit', 'intervalMs'],
+  reconfigure: (limiter: SlidingLog, change: never) => limiter.reconfigure(change),
+};

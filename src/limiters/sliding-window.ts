@@ -3,7 +3,9 @@ import { checkLimit, checkWindowLimit, firstSlotWord } from '../kernel/window/li
 import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import type { Region } from '../memory/region.ts';
 import type { Description } from './described.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -13,6 +15,7 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import { RefundableWindowLimiter } from './refundable-window.ts';
+import { slidingWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange } from './window.ts';
 
 const DEFAULT_SLOTS = 10;
@@ -102,6 +105,27 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
   }
 
   /**
+   * Opens the limiter of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const window = SlidingWindow.open(region, 'api', { limit: 100, intervalMs: 1000 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(
+    region: Region,
+    name: string,
+    options: OpenOptions<SlidingWindowOptions>,
+  ): SlidingWindow {
+    return openNamed(NAMED, region, name, options);
+  }
+
+  /**
    * Attaches this thread to the limiter behind a handle.
    *
    * @throws HandleError if `handle` is not a sliding window's, or its memory is damaged.
@@ -141,3 +165,14 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
     this.change(change);
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'sliding-window' as const,
+  known: OPTIONS,
+  create: (options: SlidingWindowOptions) => SlidingWindow.create(options),
+  attach: (handle: LimiterHandle<'sliding-window'>) => SlidingWindow.attach(handle),
+  cell: slidingWindowCell,
+  changeable: ['limit', 'intervalMs'],
+  reconfigure: (limiter: SlidingWindow, change: never) => limiter.reconfigure(change),
+};

@@ -8,9 +8,11 @@ import {
 } from '../kernel/window/sometimes.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
+import type { Region } from '../memory/region.ts';
 import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -20,6 +22,7 @@ import {
   type SharedOptions,
 } from './opening.ts';
 import { Reading } from './reading.ts';
+import { sometimesCell } from './terms.ts';
 
 /** Options of {@link Sometimes.create}. 0, the default, turns an option off. */
 export interface SometimesOptions extends Omit<SharedOptions, 'stats'> {
@@ -83,6 +86,23 @@ export class Sometimes extends Described {
   }
 
   /**
+   * Opens the counter of calls of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const sometimes = Sometimes.open(region, 'api', { every: 100 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(region: Region, name: string, options: OpenOptions<SometimesOptions>): Sometimes {
+    return openNamed(NAMED, region, name, options);
+  }
+
+  /**
    * Attaches this thread to the counter behind a handle.
    *
    * @throws HandleError if `handle` is not a `Sometimes`'s, or its memory is damaged.
@@ -127,3 +147,13 @@ export class Sometimes extends Described {
     return due;
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'sometimes' as const,
+  known: OPTIONS,
+  create: (options: SometimesOptions) => Sometimes.create(options),
+  attach: (handle: LimiterHandle<'sometimes'>) => Sometimes.attach(handle),
+  cell: sometimesCell,
+  changeable: [],
+};

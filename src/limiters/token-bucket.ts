@@ -4,6 +4,7 @@ import { createCompositeCell, openTokenBucketCell } from '../kernel/bucket/compo
 import { Tenure } from '../kernel/bucket/record.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { checkOptions, type Known } from '../known-options.ts';
+import type { Region } from '../memory/region.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
@@ -16,6 +17,7 @@ import {
   limitOf,
   startUs,
 } from './limit.ts';
+import { type OpenOptions, openNamed } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -30,6 +32,7 @@ import {
   type SeveralLimits,
   schedulesOf,
 } from './several-limits.ts';
+import { bucketCell } from './terms.ts';
 
 /** Options of {@link TokenBucket.create}. */
 export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
@@ -105,6 +108,23 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   }
 
   /**
+   * Opens the bucket of a name in a region, and creates it if nobody has: the same one in all
+   * threads, and in all processes if they share the region. Options as for {@link create}.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const bucket = TokenBucket.open(region, 'api', { rate: 100, burst: 10 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
+   * with other options, unless `onMismatch` says otherwise.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static open(region: Region, name: string, options: OpenOptions<TokenBucketOptions>): TokenBucket {
+    return openNamed(NAMED, region, name, options);
+  }
+
+  /**
    * Attaches this thread to the bucket behind a handle.
    *
    * @throws HandleError if `handle` is not a token bucket's, or its memory is damaged.
@@ -171,3 +191,14 @@ export class TokenBucket extends Bucket<'token-bucket'> {
     this.announce();
   }
 }
+
+/** How `open` makes one of these. */
+const NAMED = {
+  kind: 'token-bucket' as const,
+  known: OPTIONS,
+  create: (options: TokenBucketOptions) => TokenBucket.create(options),
+  attach: (handle: LimiterHandle<'token-bucket'>) => TokenBucket.attach(handle),
+  cell: bucketCell,
+  changeable: ['rate', 'burst', 'quantum', 'fillIntervalMs', 'limits'],
+  reconfigure: (limiter: TokenBucket, change: never) => limiter.reconfigure(change),
+};

@@ -4,6 +4,8 @@ export interface Alarm {
   /** Index in `words`. */
   readonly at: number;
   readonly value: number;
+  /** Look at the word again after this time, in milliseconds: nobody may wake you. */
+  readonly lookMs?: number;
 }
 
 /** Whether an alarm has gone off; undefined never does. */

@@ -12,17 +12,44 @@ interface Sleeper {
 /** As many waits are ended in one turn of the event loop. */
 const ENDS_PER_TURN = 256;
 
-/** The bells of this thread that end waits, while they wait. */
-const waiting = new Set<Bell>();
+/** The bells of this thread that end waits after the same time, while they wait. */
+class Round {
+  readonly #bells = new Set<Bell>();
+  readonly #everyMs: number;
+  #isPlanned = false;
 
-/** Looks at all of them after a while, and then regularly. */
-function inspectAfter(ms: number, everyMs: number): void {
-  const timer: { unref?(): void } | number = setTimeout(() => {
-    let left = ENDS_PER_TURN;
-    for (const bell of waiting) if (left > 0 && bell.endStaleWait()) left--;
-    if (waiting.size > 0) inspectAfter(left > 0 ? everyMs : 0, everyMs);
-  }, ms);
-  if (typeof timer === 'object') timer.unref?.();
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
+  add(bell: Bell): void {
+    this.#bells.add(bell);
+    if (!this.#isPlanned) this.#lookAfter(this.#everyMs);
+  }
+
+  remove(bell: Bell): void {
+    this.#bells.delete(bell);
+  }
+
+  /** Looks at all of them after a while, and then regularly. */
+  #lookAfter(ms: number): void {
+    this.#isPlanned = true;
+    const timer: { unref?(): void } | number = setTimeout(() => {
+      this.#isPlanned = false;
+      let left = ENDS_PER_TURN;
+      for (const bell of this.#bells) if (left > 0 && bell.endStaleWait()) left--;
+      if (this.#bells.size > 0) this.#lookAfter(left > 0 ? this.#everyMs : 0);
+    }, ms);
+    if (typeof timer === 'object') timer.unref?.();
+  }
+}
+
+const rounds = new Map<number, Round>();
+
+function roundOf(everyMs: number): Round {
+  const round = rounds.get(everyMs) ?? new Round(everyMs);
+  rounds.set(everyMs, round);
+  return round;
 }
 
 /**
@@ -35,6 +62,7 @@ export class Bell {
   readonly #longestWaitMs: number;
   readonly #sleepers = new Set<Sleeper>();
   #isWatching = false;
+  #round: Round | undefined;
   /** The word's value for which it waits. */
   #value = 0;
 
@@ -62,7 +90,8 @@ export class Bell {
    * An alarm that goes off at the next ring. Call this before reading the state the bell announces.
    */
   alarm(): Alarm {
-    return { words: this.#words, at: this.#at, value: Atomics.load(this.#words, this.#at) };
+    const value = Atomics.load(this.#words, this.#at);
+    return { words: this.#words, at: this.#at, value, lookMs: this.#longestWaitMs };
   }
 
   /** Calls `wake` once, after the alarm has gone off. The returned function cancels it. */
@@ -82,8 +111,8 @@ export class Bell {
       return;
     }
     if (this.#longestWaitMs < Number.POSITIVE_INFINITY) {
-      if (waiting.size === 0) inspectAfter(this.#longestWaitMs, this.#longestWaitMs);
-      waiting.add(this);
+      this.#round = roundOf(this.#longestWaitMs);
+      this.#round.add(this);
     }
     this.#value = value;
     const ring = Atomics.waitAsync(this.#words, this.#at, value);
@@ -98,14 +127,14 @@ export class Bell {
   endStaleWait(): boolean {
     const isIdle = this.#sleepers.size === 0;
     if (!isIdle && Atomics.load(this.#words, this.#at) === this.#value) return false;
-    waiting.delete(this);
+    this.#round?.remove(this);
     Atomics.notify(this.#words, this.#at);
     return true;
   }
 
   readonly #look = (): void => {
     this.#isWatching = false;
-    waiting.delete(this);
+    this.#round?.remove(this);
     const now = Atomics.load(this.#words, this.#at);
     for (const sleeper of [...this.#sleepers]) {
       // The wake-up of another sleeper may have cancelled this one.

@@ -1,13 +1,15 @@
 import { HandleError } from '../errors.ts';
+import { allocateByDefault } from './default-region.ts';
 import {
   CELL,
   CELL_KINDS,
   type CellKind,
+  CLOCK_KIND,
   LINE_BYTES,
   STRIPE_BYTES,
   STRIPE_COUNT,
 } from './layout.ts';
-import { allocateByDefault, type Region } from './region.ts';
+import type { Region } from './region.ts';
 
 /** A limiter's place in memory. */
 export interface CellPlace {
@@ -33,8 +35,8 @@ export function allocateCell(region: Region | undefined, bytes: number, stats: b
 /** Makes a cell attachable. Call this last, after all its contents are written. */
 export function publishCell(
   { region, offset }: CellPlace,
-  kind: CellKind,
-  number: number = CELL_KINDS[kind],
+  kind: CellKind | 'manual-clock',
+  number: number = kind === 'manual-clock' ? CLOCK_KIND : CELL_KINDS[kind],
 ): void {
   region.i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
   Atomics.store(region.i32, (offset + CELL.kind) >> 2, number);

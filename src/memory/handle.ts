@@ -2,7 +2,7 @@ import { HandleError } from '../errors.ts';
 import { shown } from '../options.ts';
 import { CELL_KINDS, type CellKind, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
-import type { SharedMemory } from './region.ts';
+import type { SharedMemory } from './shared-memory.ts';
 
 /** An implementation of the limiters: WebAssembly, or JavaScript with Atomics. */
 export type KernelName = 'wasm' | 'atomics';
@@ -28,6 +28,10 @@ export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = u
   readonly clock: ClockHandle;
   /** The kernel requested when the limiter was created, if any. */
   readonly kernel?: KernelName | undefined;
+  /** The file of a region that several processes share. */
+  readonly path?: string | undefined;
+  /** The entry of the process in that region. */
+  readonly process?: number | undefined;
 }
 
 function invalid(message: string): HandleError {
@@ -51,6 +55,8 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
     'nonce',
     'clock',
     'kernel',
+    'path',
+    'process',
   );
   const { zerotime, version, offset, nonce, kernel } = fields;
   if (typeof zerotime !== 'string' || !Object.hasOwn(CELL_KINDS, zerotime)) {

@@ -13,6 +13,7 @@ export * from './layout/composite.ts';
 export * from './layout/keyed.ts';
 export * from './layout/keyed-composite.ts';
 export { LINE_BYTES } from './layout/lines.ts';
+export * from './layout/names.ts';
 export * from './layout/semaphore.ts';
 export * from './layout/signals.ts';
 export * from './layout/window.ts';

@@ -3,15 +3,22 @@ import { checkOptions } from '../known-options.ts';
 import { checkNumber, shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
-import { checkSharedMemory } from './shared-bytes.ts';
-import { type WasmMemory, webAssembly } from './web-assembly.ts';
+import {
+  allocateMemory,
+  bufferOf,
+  isShared,
+  PAGE_BYTES,
+  type SharedMemory,
+} from './shared-memory.ts';
+import { openShared, type Sharing, sharingOf } from './sharing.ts';
 
-const PAGE_BYTES = 65_536;
 /** Offsets are 32-bit integers. */
-const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
+export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 
-/** Shared memory that can be sent to another thread. */
-export type SharedMemory = WasmMemory | SharedArrayBuffer;
+/** How long a sleeper may miss a change whose author could not wake it. */
+const LOOK_MS = 1000;
+/** In a region of several processes: a change wakes only the sleepers of its own process. */
+const SHARED_LOOK_MS = 20;
 
 /** Attaches other threads to a {@link Region}: send it through `workerData` or `postMessage`. */
 export interface RegionHandle {
@@ -21,6 +28,10 @@ export interface RegionHandle {
   readonly version: number;
   /** The region's memory, shared rather than copied. */
   readonly memory: SharedMemory;
+  /** The file of a region that several processes share. */
+  readonly path?: string | undefined;
+  /** The entry of this process in it. */
+  readonly process?: number | undefined;
 }
 
 /** Options of {@link Region.create}. */
@@ -29,46 +40,6 @@ export interface RegionOptions {
   readonly bytes?: number;
   /** Your own memory, at least 128 bytes, instead of `bytes`. Its contents are overwritten. */
   readonly buffer?: SharedArrayBuffer;
-}
-
-// These getters throw unless `this` is a real buffer or memory, of any realm.
-const sharedLength =
-  typeof SharedArrayBuffer === 'undefined'
-    ? undefined
-    : Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'byteLength')?.get;
-const memoryBuffer =
-  webAssembly && Object.getOwnPropertyDescriptor(webAssembly.Memory.prototype, 'buffer')?.get;
-
-/** Whether `value` is a real SharedArrayBuffer. */
-export function isShared(value: unknown): value is SharedArrayBuffer {
-  try {
-    return sharedLength?.call(value) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
-  if (isShared(memory)) return memory;
-  try {
-    const buffer: unknown = memoryBuffer?.call(memory);
-    return isShared(buffer) ? buffer : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function allocateMemory(bytes: number): SharedMemory {
-  checkSharedMemory();
-  const pages = Math.ceil(bytes / PAGE_BYTES);
-  if (webAssembly !== undefined) {
-    try {
-      return new webAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    } catch {
-      // No address space left for its guard pages: use plain memory instead.
-    }
-  }
-  return new SharedArrayBuffer(pages * PAGE_BYTES);
 }
 
 /**
@@ -95,7 +66,8 @@ export class Region {
   /** @internal */
   readonly f64: Float64Array<SharedArrayBuffer>;
 
-  private constructor(memory: SharedMemory, buffer: SharedArrayBuffer) {
+  /** @internal */
+  protected constructor(memory: SharedMemory, buffer: SharedArrayBuffer) {
     this.#memory = memory;
     this.buffer = buffer;
     const bytes = Math.min(buffer.byteLength, MAX_BYTES);
@@ -128,6 +100,7 @@ export class Region {
     }
     // `buffer` was checked above, and allocateMemory always returns shared memory.
     const region = new Region(memory, bufferOf(memory) as SharedArrayBuffer);
+    region.i32.fill(0, 0, REGION_HEADER_BYTES >> 2);
     region.i32[REGION.version] = REGION_VERSION;
     region.i32[REGION.used] = REGION_HEADER_BYTES;
     Atomics.store(region.i32, REGION.magic, REGION_MAGIC);
@@ -140,14 +113,33 @@ export class Region {
    * @throws HandleError if `handle` is not a region's.
    */
   static attach(handle: RegionHandle): Region {
-    const { zerotime, memory } = readFields("a region's handle", handle, 'zerotime', 'memory');
+    const { zerotime, memory, path, process } = readFields(
+      "a region's handle",
+      handle,
+      'zerotime',
+      'memory',
+      'path',
+      'process',
+    );
     if (zerotime !== 'region') {
       throw new HandleError(
         'ERR_HANDLE_INVALID',
         `not a region's handle: its zerotime is ${shown(zerotime)}`,
       );
     }
-    return Region.open(memory);
+    return Region.of(memory, path, process);
+  }
+
+  /**
+   * Opens the region of a handle: its memory, or the file if the memory was lost on the way to
+   * another process. @internal
+   */
+  static of(memory: unknown, path?: unknown, process?: unknown): Region {
+    const isFile = typeof path === 'string';
+    if (isFile && bufferOf(memory) === undefined) return Region.open(openShared(path));
+    const region = Region.open(memory);
+    if (isFile) sharingOf.learn(region.#memory, path, process);
+    return region;
   }
 
   /** Checks that `memory` holds a region, and opens it. @internal */
@@ -178,7 +170,23 @@ export class Region {
 
   /** Send this to another thread and pass it to `Region.attach` there. */
   get handle(): RegionHandle {
-    return { zerotime: 'region', version: REGION_VERSION, memory: this.#memory };
+    return { zerotime: 'region', version: REGION_VERSION, memory: this.#memory, ...this.place };
+  }
+
+  /** Where other processes find the region, as in a handle. @internal */
+  get place(): { readonly path?: string; readonly process?: number } {
+    const { sharing } = this;
+    return sharing === undefined ? {} : { path: sharing.path, process: sharing.process };
+  }
+
+  /** What this thread knows of a region that several processes share. @internal */
+  get sharing(): Sharing | undefined {
+    return sharingOf.get(this.#memory);
+  }
+
+  /** The longest time in milliseconds that a sleeper may miss a change. @internal */
+  get lookMs(): number {
+    return this.sharing === undefined ? LOOK_MS : SHARED_LOOK_MS;
   }
 
   /** The memory, as in a handle. @internal */
@@ -228,17 +236,4 @@ export class Region {
     }
     return offset;
   }
-}
-
-const MAX_DEFAULT_BYTES = 4_194_304;
-let defaultRegion: Region | undefined;
-
-/** Allocates in this thread's default region; when that is full, in a new one twice as large. */
-export function allocateByDefault(bytes: number): { region: Region; offset: number } {
-  const offset = defaultRegion?.tryAllocate(bytes);
-  if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };
-  const last = defaultRegion?.buffer.byteLength ?? PAGE_BYTES / 2;
-  const size = Math.max(Math.min(last * 2, MAX_DEFAULT_BYTES), bytes + REGION_HEADER_BYTES);
-  defaultRegion = Region.create({ bytes: size });
-  return { region: defaultRegion, offset: defaultRegion.allocate(bytes) };
 }

@@ -1,5 +1,6 @@
 import { HandleError } from '../errors.ts';
 import { readFields } from '../memory/read-fields.ts';
+import type { Region } from '../memory/region.ts';
 import { shown } from '../options.ts';
 import type { Clock, ClockHandle } from './clock.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -7,13 +8,16 @@ import { systemClock } from './system-clock.ts';
 import { TickerClock } from './ticker-clock.ts';
 
 /**
- * Returns the clock that a handle names.
+ * Returns the clock that a handle names: one of its own memory, or of the limiter's region.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
-export function attachClock(handle: ClockHandle): Clock {
-  const { name, buffer } = readFields("the handle's clock", handle, 'name', 'buffer');
+export function attachClock(handle: ClockHandle, region?: Region): Clock {
+  const fields = readFields("the handle's clock", handle, 'name', 'buffer', 'offset');
+  const { name, buffer, offset } = fields;
   if (name === 'system') return systemClock;
+  if (name === 'manual' && offset !== undefined && region !== undefined)
+    return ManualClock.at(region, offset);
   // `attach` checks the buffer.
   if (name === 'manual') return ManualClock.attach({ name, buffer: buffer as SharedArrayBuffer });
   if (name === 'ticker') return TickerClock.attach({ name, buffer: buffer as SharedArrayBuffer });

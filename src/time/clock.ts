@@ -44,4 +44,6 @@ export type ClockHandle =
       readonly name: 'manual' | 'ticker';
       /** The clock's memory, shared rather than copied. */
       readonly buffer: SharedArrayBuffer;
+      /** The place of a manual clock that lies in a region. */
+      readonly offset?: number | undefined;
     };

@@ -4,12 +4,14 @@ import { isOff } from '../memory/alarm.ts';
 import { Bell } from '../memory/bell.ts';
 import { MANUAL_CLOCK, MANUAL_CLOCK_BYTES } from '../memory/layout.ts';
 import { readFields } from '../memory/read-fields.ts';
-import { isShared } from '../memory/region.ts';
+import type { Region } from '../memory/region.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { addDouble, loadDouble, storeDouble } from '../memory/shared-double.ts';
+import { isShared } from '../memory/shared-memory.ts';
 import { checkNumber } from '../options.ts';
 import { block } from './block.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
+import { type ClockPlace, clockPlaceAt, openClockCell } from './clock-cell.ts';
 import { onAbort } from './on-abort.ts';
 
 /** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
@@ -40,7 +42,7 @@ interface Sleeper {
 export class ManualClock implements Clock {
   /** The kind of clock, as in its handle. */
   readonly name = 'manual';
-  readonly #buffer: SharedArrayBuffer;
+  readonly #place: ClockPlace;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
   /** Rings whenever the time changes. */
   readonly #moves: Bell;
@@ -48,10 +50,11 @@ export class ManualClock implements Clock {
   #cancelLook: (() => void) | undefined;
   #keepAlive: ReturnType<typeof setInterval> | undefined;
 
-  private constructor(buffer: SharedArrayBuffer) {
-    this.#buffer = buffer;
-    this.#now = new BigInt64Array(buffer, MANUAL_CLOCK.now, 1);
-    this.#moves = new Bell(new Int32Array(buffer, MANUAL_CLOCK.moves, 1), 0);
+  private constructor(place: ClockPlace) {
+    const { buffer, now, moves, lookMs } = place;
+    this.#place = place;
+    this.#now = new BigInt64Array(buffer, now, 1);
+    this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, lookMs);
   }
 
   /**
@@ -61,9 +64,42 @@ export class ManualClock implements Clock {
    */
   static create(options: { readonly nowMs?: number } = {}): ManualClock {
     const { nowMs = 0 } = checkOptions(options, { nowMs: true });
-    const clock = new ManualClock(sharedBytes(MANUAL_CLOCK_BYTES));
+    const clock = new ManualClock({ ...MANUAL_CLOCK, buffer: sharedBytes(MANUAL_CLOCK_BYTES) });
     clock.set(nowMs);
     return clock;
+  }
+
+  /**
+   * Opens the clock of a name in a region, which several processes may share; creates it, at `nowMs`,
+   * if nobody has. For tests of limiters in that region.
+   *
+   * @example
+   * ```ts
+   * const region = Region.create();
+   * const clock = ManualClock.open(region, 'clock');
+   * const bucket = TokenBucket.open(region, 'api', { rate: 10, burst: 1, clock });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of a limiter.
+   */
+  static open(
+    region: Region,
+    name: string,
+    options: { readonly nowMs?: number } = {},
+  ): ManualClock {
+    const { nowMs = 0 } = checkOptions(options, { nowMs: true });
+    const start = (cell: number) => ManualClock.at(region, cell).set(nowMs);
+    return ManualClock.at(region, openClockCell(region, name, start));
+  }
+
+  /** The clock in a cell of a region. @internal */
+  static at(region: Region, offset: unknown): ManualClock {
+    return new ManualClock(clockPlaceAt(region, offset));
+  }
+
+  /** Its cell in a region; undefined if it is not in that. @internal */
+  cellIn(region: Region): number | undefined {
+    const { buffer, offset } = this.#place;
+    return buffer === region.buffer ? offset : undefined;
   }
 
   /**
@@ -79,11 +115,12 @@ export class ManualClock implements Clock {
     if (!isShared(buffer) || buffer.byteLength !== MANUAL_CLOCK_BYTES) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no manual clock's memory");
     }
-    return new ManualClock(buffer);
+    return new ManualClock({ ...MANUAL_CLOCK, buffer });
   }
 
   get handle(): ClockHandle {
-    return { name: 'manual', buffer: this.#buffer };
+    const { buffer, offset } = this.#place;
+    return offset === undefined ? { name: 'manual', buffer } : { name: 'manual', buffer, offset };
   }
 
   now(): number {
@@ -204,7 +241,7 @@ export class ManualClock implements Clock {
     for (;;) {
       const moves = this.#moves.alarm();
       if (this.now() >= untilUs || isOff(alarm)) return;
-      block(moves);
+      block(moves, this.#place.lookMs);
     }
   }
 }

@@ -1,8 +1,8 @@
 import { HandleError } from '../errors.ts';
 import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
-import { isShared } from '../memory/region.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
+import { isShared } from '../memory/shared-memory.ts';
 
 /** The range of a ticker's period. */
 export const PERIOD_MS = { min: 0.1, max: 1000 } as const;

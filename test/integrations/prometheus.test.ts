@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina';
 import { register as globalRegistry, Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { FixedWindow, LeakyBucket, ManualClock, TokenBucket } from '../../src/index.ts';
+import { FixedWindow, LeakyBucket, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
 import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { compiled } from '../support/crew.ts';
@@ -198,4 +198,21 @@ it('names the invalid argument before anything is exported', async () => {
   expect(() => new LimiterMetrics({ register: new Registry(), prefix: 'a b' })).toThrow();
   const calls = (await scraped(register)).filter((line) => line.includes('calls_total'));
   expect(calls.every((line) => line.includes('limiter="one"'))).toBe(true);
+});
+
+it('exports the limiters of a region that keep counts, also later ones', async () => {
+  const { register, metrics, clock } = scene();
+  const counted = (limit: number) => ({
+    limiter: TokenBucket.create({ rate: 1, burst: limit, clock, stats: true }),
+  });
+  const plain = { name: 'plain', limiter: TokenBucket.create({ rate: 1, burst: 1 }) };
+  const permits = { name: 'permits', limiter: Semaphore.create({ permits: 1, stats: true }) };
+  const limiters = [{ name: 'first', ...counted(5) }, plain, permits];
+  metrics.addRegion({ limiters: () => limiters });
+  limiters.push({ name: 'second', ...counted(7) });
+  const bursts = (await scraped(register)).filter((line) => line.includes('burst_tokens'));
+  expect(bursts).toEqual([
+    'zerotime_burst_tokens{limiter="first"} 5',
+    'zerotime_burst_tokens{limiter="second"} 7',
+  ]);
 });

@@ -110,7 +110,17 @@ async function filesBehind(entry: string): Promise<string[]> {
 }
 
 const ENTRIES = [
-  ...['index', 'keyed', 'fetch', 'opentelemetry', 'piscina', 'prometheus', 'redis', 'streams'],
+  ...[
+    'index',
+    'keyed',
+    'fetch',
+    'host',
+    'opentelemetry',
+    'piscina',
+    'prometheus',
+    'redis',
+    'streams',
+  ],
   'undici',
   ...['throttle', 'tinypool'],
 ];

@@ -113,6 +113,18 @@ await agent.destroy();
 server.close();
 `;
 
+const KOFFI = `
+import { rmSync } from 'node:fs';
+import { TokenBucket } from 'zerotime';
+import { HostRegion } from 'zerotime/host';
+const path = '/dev/shm/zerotime-peer-' + process.pid;
+const region = HostRegion.open({ path, binding: 'koffi' });
+const bucket = TokenBucket.open(region, 'api', { rate: 1e-3, burst: 3 });
+if (bucket.consumeOrDrain(5) === 3 && region.processes()[0].isAlive) console.log('ok');
+region.close();
+rmSync(path);
+`;
+
 function each(name: string, versions: readonly string[], program: string): PeerCase[] {
   return versions.map((version) => ({ packages: [`${name}@${version}`], program }));
 }
@@ -123,6 +135,7 @@ export const PEERS: readonly PeerCase[] = [
   ...each('ioredis', ['5.0.0', '5', '6.0.0', '6'], IOREDIS),
   ...each('piscina', ['4.0.0', '4', '5.0.0', '5'], PISCINA),
   ...each('tinypool', ['1.0.0', '1', '2.0.0', '2'], TINYPOOL),
+  ...each('koffi', ['2.16.0', '2', '3.0.0', '3'], KOFFI),
   ...each('prom-client', ['14.0.0', '14', '15.0.0', '15'], PROMETHEUS),
   ...each('@opentelemetry/api', ['1.0.0', '1'], OPENTELEMETRY),
   ...each('undici', ['6.10.0', '6', '7.0.0', '7'], UNDICI),

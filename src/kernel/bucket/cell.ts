@@ -59,10 +59,7 @@ export function openBucketCell(
   return place;
 }
 
-/** The longest time that a wait keeps the cell's memory alive after the last sleeper has left. */
-const LONGEST_WAIT_MS = 1000;
-
 /** Rings when the limit changes. */
 export function changesOf({ region, offset }: CellPlace): Bell {
-  return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, LONGEST_WAIT_MS);
+  return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, region.lookMs);
 }

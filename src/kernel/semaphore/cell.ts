@@ -107,7 +107,7 @@ export function openSemaphoreCell(
   let configuration: SemaphoreConfiguration;
   try {
     configuration = readConfiguration(head);
-    checkNumber('permits', readPermits(head), { ...PERMITS, max: configuration.maxPermits });
+    checkNumber('permits', permitsOf(head), { ...PERMITS, max: configuration.maxPermits });
   } catch (cause) {
     throw new HandleError('ERR_REGION_DAMAGED', "the semaphore's configuration makes no sense", {
       cause,
@@ -117,7 +117,8 @@ export function openSemaphoreCell(
   return configurations.keep(place, configuration);
 }
 
-function readPermits({ region, offset }: CellPlace): number {
+/** The number of permits. */
+export function permitsOf({ region, offset }: CellPlace): number {
   const at = (offset + SEMAPHORE.permits) >> 2;
   const high = Atomics.load(region.i32, at + HIGH_HALF) & 1;
   return high * VALUE + (Atomics.load(region.i32, at + LOW_HALF) >>> 16);

@@ -1,6 +1,7 @@
 import type { Bell } from '../../memory/bell.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
+import { markOf } from '../../memory/thread-mark.ts';
 import type { LimiterStats } from '../bucket/kernel.ts';
 import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
 import { Counters } from '../counters.ts';
@@ -8,6 +9,7 @@ import type { Opened } from '../open.ts';
 import { configurationOf } from './cell.ts';
 import { openSemaphores, type SemaphoreEngine } from './engine.ts';
 import { Owners } from './owners.ts';
+import { recoverSeats } from './recover.ts';
 
 /** The place of a permit, or of a caller in the queue. */
 export interface Seat {
@@ -32,6 +34,7 @@ export class HostedSemaphore {
   readonly holdMs: number;
   readonly maxPermits: number;
   readonly #engine: SemaphoreEngine;
+  readonly #place: CellPlace;
   readonly #cell: number;
   readonly #seats: number;
   readonly #originUs: number;
@@ -47,6 +50,7 @@ export class HostedSemaphore {
     this.holdMs = holdMs;
     this.maxPermits = maxPermits;
     this.#engine = engine;
+    this.#place = place;
     this.#cell = place.offset;
     this.#seats = seats;
     this.#originUs = originUs;
@@ -141,14 +145,9 @@ export class HostedSemaphore {
 
   /** Returns the permits of a thread that has ended, and takes it out of the queue. */
   recover(threadId: number): number {
-    let returned = 0;
-    this.#owners.free(threadId, (owner) => {
-      returned += this.#engine.semaphoreRecover(this.#cell, this.#seats, owner);
-    });
-    this.serve();
-    // The thread may have ended after it granted permits and before it woke their owner.
-    this.#owners.wakeAll();
-    return returned;
+    const ended = markOf(this.#place.region, threadId);
+    const opened = { engine: this.#engine, owners: this.#owners };
+    return recoverSeats(this.#place, opened, (mark) => mark === ended);
   }
 
   /** Bounds the time of granted permits; returns the instant at which they are due. */

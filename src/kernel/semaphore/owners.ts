@@ -1,14 +1,11 @@
 import { Bell } from '../../memory/bell.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../memory/layout.ts';
-import { ownThreadId } from '../../memory/thread-id.ts';
-
-/** The longest time that a wait keeps the cell's memory alive after the last sleeper has left. */
-const LONGEST_WAIT_MS = 1000;
+import { markOf } from '../../memory/thread-mark.ts';
 
 /**
- * The threads that own seats, by their entries in the cell. An entry has its thread's id plus 1, or
- * minus that of the thread that recovers its seats. Entry 0 is shared by threads that find no other.
+ * The threads that own seats, by their entries in the cell. An entry has its thread's mark, or minus
+ * that of the thread that recovers its seats. Entry 0 is shared by threads that find no other.
  */
 export class Owners {
   readonly #place: CellPlace;
@@ -28,8 +25,8 @@ export class Owners {
   /** The entry of this thread. */
   claim(): number {
     const { i32 } = this.#place.region;
-    const mine = ownThreadId() + 1;
-    const [known] = this.#of(mine);
+    const mine = markOf(this.#place.region);
+    const [known] = this.#of((mark) => mark === mine);
     if (known !== undefined) return known;
     for (let owner = 1; owner < OWNER_COUNT; owner++) {
       if (Atomics.compareExchange(i32, this.#at(owner, OWNER.thread), 0, mine) === 0) return owner;
@@ -37,34 +34,35 @@ export class Owners {
     return 0;
   }
 
-  #of(mark: number): number[] {
+  #of(isWanted: (mark: number) => boolean): number[] {
     const { i32 } = this.#place.region;
     const all = Array.from({ length: OWNER_COUNT - 1 }, (_, index) => index + 1);
-    return all.filter((owner) => Atomics.load(i32, this.#at(owner, OWNER.thread)) === mark);
+    return all.filter((owner) => isWanted(Atomics.load(i32, this.#at(owner, OWNER.thread))));
   }
 
   /**
-   * Frees the entries of a thread that has ended, after `recover` has emptied the seats of each.
-   * Takes over what that thread was recovering itself.
+   * Frees the entries of threads that have ended, after `recover` has emptied the seats of each.
+   * Takes over what those threads were recovering themselves.
    */
-  free(threadId: number, recover: (owner: number) => void): void {
+  free(hasEnded: (mark: number) => boolean, recover: (owner: number) => void): void {
     const { i32 } = this.#place.region;
-    const mark = -(ownThreadId() + 1);
-    for (const id of [threadId + 1, -(threadId + 1)]) {
-      for (const owner of this.#of(id)) {
-        const at = this.#at(owner, OWNER.thread);
-        // Only one thread recovers an entry: afterwards it may belong to a new thread.
-        if (Atomics.compareExchange(i32, at, id, mark) !== id) continue;
-        recover(owner);
-        Atomics.store(i32, at, 0);
-      }
+    const mine = -markOf(this.#place.region);
+    for (const owner of this.#of((mark) => mark !== 0 && hasEnded(Math.abs(mark)))) {
+      const at = this.#at(owner, OWNER.thread);
+      const mark = Atomics.load(i32, at);
+      // Only one thread recovers an entry: afterwards it may belong to a new thread.
+      if (mark === 0 || !hasEnded(Math.abs(mark))) continue;
+      if (Atomics.compareExchange(i32, at, mark, mine) !== mark) continue;
+      recover(owner);
+      Atomics.store(i32, at, 0);
     }
   }
 
   /** The bell of an owner's thread, which rings when one of its seats may have been granted. */
   bell(owner: number): Bell {
     const at = this.#at(owner, OWNER.bell);
-    const bell = this.#bells[owner] ?? new Bell(this.#place.region.i32, at, LONGEST_WAIT_MS);
+    const { i32, lookMs } = this.#place.region;
+    const bell = this.#bells[owner] ?? new Bell(i32, at, lookMs);
     this.#bells[owner] = bell;
     return bell;
   }

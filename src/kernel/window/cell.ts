@@ -83,11 +83,8 @@ export function boundsOf(place: CellPlace): Bounds {
 
 /** Rings when the limit changes or tokens are returned. */
 export function windowChanges({ region, offset }: CellPlace): Bell {
-  return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, LONGEST_WAIT_MS);
+  return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, region.lookMs);
 }
-
-/** The longest time that a wait keeps the cell's memory alive after the last sleeper has left. */
-const LONGEST_WAIT_MS = 1000;
 
 /** Checks what never changes. */
 function openBounds({ region, offset }: CellPlace, kind: WindowKind): Bounds {

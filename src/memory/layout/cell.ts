@@ -2,7 +2,8 @@
  * A region is one SharedArrayBuffer: a header of one cache line, then cells on 64-byte boundaries.
  *
  *     region   0 ┌──────────────────────────────────────────────────────────────┐
- *                │ magic u32 │ version u32 │ used u32 │ -                       │ header
+ *                │ magic u32 │ version u32 │ used u32 │ names u32 │ naming i32  │ header
+ *                │ processes u32 │ bytes u32 │ - │ boot 4 x i32 │ timeSpace f64 │
  *             64 ├──────────────────────────────────────────────────────────────┤
  *                │ cell │ cell │ cell ...                           up to used  │
  *                └──────────────────────────────────────────────────────────────┘
@@ -14,14 +15,26 @@
  * With `stats: true`, a cell of any kind is followed by 65 counter stripes:
  *
  *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
+ *                │ owner i32 │ - │
  */
 import { LINE_BYTES } from './lines.ts';
 
 export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
 export const REGION_VERSION = 1;
 export const REGION_HEADER_BYTES = LINE_BYTES;
-/** Int32 indices in the region's header. */
-export const REGION = { magic: 0, version: 1, used: 2 } as const;
+/** Int32 indices in the region's header. Those after `naming` are of regions in files. */
+export const REGION = {
+  magic: 0,
+  version: 1,
+  used: 2,
+  names: 3,
+  naming: 4,
+  processes: 5,
+  bytes: 6,
+} as const;
+/** Byte offsets there. */
+export const REGION_FILE = { boot: 32, timeSpace: 48 } as const;
+export const BOOT_BYTES = 16;
 
 /** The kinds of cell. Cells contain the number, handles the name. */
 export const CELL_KINDS = {
@@ -36,6 +49,8 @@ export const CELL_KINDS = {
   semaphore: 9,
 } as const;
 export type CellKind = keyof typeof CELL_KINDS;
+/** The number in the cell of a clock that has a name. */
+export const CLOCK_KIND = 11;
 
 /** The number in the cell of a token bucket with several limits; its handle is a token bucket's. */
 export const COMPOSITE_KIND = 10;
@@ -55,6 +70,8 @@ export const COUNTER = {
   lostRaces: 3,
   longestProbe: 4,
 } as const;
+/** Byte offset in a counter stripe of the thread that counts there, by its mark. */
+export const STRIPE_OWNER = { owner: 40 } as const;
 
 /** The word's low bits name the live configuration record. */
 export const INDEX_BITS = 3;

@@ -5,12 +5,19 @@
  *     manual clock         0 │ now f64 │ moves i32 │ - │
  *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │
  *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ - │
+ *
+ * A manual clock in a region:
+ *
+ *     line 0     │ - │ kind i32 │ nonce i32 │ moves i32 │ - │ now f64 │
  */
 import { LINE_BYTES } from './lines.ts';
 
 /** Byte offsets in a manual clock's buffer. */
 export const MANUAL_CLOCK = { now: 0, moves: 8 } as const;
 export const MANUAL_CLOCK_BYTES = 16;
+/** Byte offsets in the cell of a manual clock in a region. */
+export const REGION_CLOCK = { moves: 16, now: 24 } as const;
+export const REGION_CLOCK_BYTES = LINE_BYTES;
 
 /** Byte offsets in a ticker clock's buffer. */
 export const TICKER_CLOCK = {

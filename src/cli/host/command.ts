@@ -1,0 +1,104 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { Command } from 'commander';
+import { HostRegion } from '../../host/host-region.ts';
+import { parseDuration } from '../load/options.ts';
+import { listed, shownRegion } from './summary.ts';
+
+const FOLDER = '/dev/shm';
+const WATCH_MS = 1000;
+
+const NOTES = `
+PATH is the file of a region; a name without a slash is that of a file in ${FOLDER}.
+
+Exit code: 0 if all is well; 1 if the region cannot be opened, or is in use.
+
+Examples:
+  zerotime host ls
+  zerotime host show my-service --watch
+  zerotime host rm my-service
+`;
+
+/** The subcommand `host`. */
+export function hostCommand(): Command {
+  return new Command('host')
+    .description('Look at the regions that processes of this machine share, and remove them.')
+    .addCommand(
+      new Command('ls')
+        .description('list the regions in a folder')
+        .argument('[folder]', 'the folder', FOLDER)
+        .action((folder: string) => report(() => list(folder))),
+    )
+    .addCommand(
+      new Command('show')
+        .description('show the limiters and the processes of a region')
+        .argument('<path>', 'the region')
+        .option(
+          '-w, --watch [time]',
+          'show it again and again, each second by default',
+          parseDuration,
+        )
+        .option('--owner <uid>', 'the user that owns the file (default: you)', Number)
+        .action((path: string, options: ShowOptions) => report(() => show(path, options))),
+    )
+    .addCommand(
+      new Command('rm')
+        .description('remove a region that no process has open')
+        .argument('<path>', 'the region')
+        .option('-f, --force', 'remove it even if processes have it open; they keep theirs', false)
+        .action((path: string, { force }: { force: boolean }) => report(() => remove(path, force))),
+    )
+    .addHelpText('after', NOTES)
+    .showHelpAfterError('(zerotime host --help shows all commands)');
+}
+
+interface ShowOptions {
+  readonly watch?: number | true;
+  readonly owner?: number;
+}
+
+function print(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+async function report(action: () => void | Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function list(folder: string): void {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  print(files.flatMap(({ name }) => listed(join(resolve(folder), name))));
+}
+
+async function show(path: string, { watch, owner }: ShowOptions): Promise<void> {
+  const region = HostRegion.find(path, owner);
+  if (watch === undefined) {
+    print(shownRegion(region));
+    region.close();
+    return;
+  }
+  const everyMs = watch === true ? WATCH_MS : watch;
+  for (;;) {
+    // From the top left corner, where there is one.
+    if (process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[J');
+    print(shownRegion(region));
+    await after(everyMs);
+  }
+}
+
+function remove(path: string, isForced: boolean): void {
+  const region = HostRegion.find(path);
+  const others = region.processes().filter(({ pid, isAlive }) => isAlive && pid !== process.pid);
+  region.close();
+  if (others.length > 0 && !isForced) {
+    const pids = others.map(({ pid }) => pid).join(', ');
+    throw new Error(`${region.path} is open in process ${pids}: end it first, or use --force`);
+  }
+  rmSync(region.path);
+}

@@ -1,0 +1,78 @@
+import { HandleError } from '../../errors.ts';
+import { HostRegion } from '../../host/host-region.ts';
+import type { HostLimiter } from '../../host/limiters.ts';
+import { formatCount, formatSpan } from '../load/format.ts';
+
+/** Lays rows out in columns. */
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  }
+  return rows.map((row) =>
+    `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd(),
+  );
+}
+
+function many(count: number, one: string): string {
+  const several = one.endsWith('s') ? `${one}es` : `${one}s`;
+  return `${formatCount(count)} ${count === 1 ? one : several}`;
+}
+
+function usage(region: HostRegion): string {
+  const bytes = region.buffer.byteLength;
+  const used = Math.round((100 * (bytes - region.bytesFree)) / bytes);
+  return `${formatCount(bytes)} bytes, ${used} % used`;
+}
+
+function others(region: HostRegion) {
+  return region.processes().filter(({ pid }) => pid !== process.pid);
+}
+
+/** The line of a file in a list; nothing if it holds no region. */
+export function listed(path: string): string[] {
+  try {
+    const region = HostRegion.find(path);
+    const count = [...region.limiters()].length;
+    const alive = others(region).filter(({ isAlive }) => isAlive).length;
+    const line = `${path}  ${usage(region)}, ${many(count, 'limiter')}, ${many(alive, 'process')}`;
+    region.close();
+    return [line];
+  } catch (error) {
+    if (!(error instanceof HandleError) || error.code === 'ERR_HOST_UNSUPPORTED') throw error;
+    const isOther = error.message.endsWith('holds no region of zerotime');
+    return isOther || error.message.endsWith('holds no region yet') ? [] : [error.message];
+  }
+}
+
+/** Counts over all processes; what a limiter does not count is left out. */
+function counts({ kind, limiter }: HostLimiter): string {
+  if (kind === 'semaphore') return `${formatCount(limiter.waiting)} waiting`;
+  if (kind === 'sometimes') return '';
+  try {
+    const { calls, refused } = limiter.stats();
+    if (calls === undefined || refused === undefined) return '';
+    return `${formatCount(calls)} calls, ${formatCount(refused)} refused`;
+  } catch {
+    return ''; // it keeps no counts
+  }
+}
+
+/** A region with its limiters and processes. */
+export function shownRegion(region: HostRegion): string[] {
+  const limiters = region.limiters().map((one) => [one.name, `${one.limiter}`, counts(one)]);
+  const processes = others(region).map(({ pid, openMs, isAlive }) => [
+    `${pid}`,
+    `open for ${formatSpan(Math.round(openMs / 1000) * 1000)}`,
+    isAlive ? 'alive' : 'ended',
+  ]);
+  return [
+    `${region.path}: ${usage(region)}`,
+    '',
+    `Limiters (${limiters.length})`,
+    ...columns(limiters),
+    '',
+    `Processes (${processes.length})`,
+    ...columns(processes),
+  ];
+}

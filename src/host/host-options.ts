@@ -1,0 +1,61 @@
+import { checkOptions, type Known } from '../known-options.ts';
+import { MAX_BYTES } from '../memory/region.ts';
+import { checkNumber, shown } from '../options.ts';
+import type { BindingName } from './libc.ts';
+
+/** Options of `HostRegion.open`. */
+export interface HostRegionOptions {
+  /**
+   * The region's file. A name without a slash is that of a file in `/dev/shm`, which is memory and
+   * starts empty with the machine.
+   */
+  readonly path: string;
+  /**
+   * Size of a new region in bytes, rounded up to a multiple of 65,536: at most 2^31 - 65,536. Default
+   * 1,048,576, about 1,700 buckets. A region that exists must have this size if you give one.
+   */
+  readonly bytes?: number;
+  /**
+   * Permissions of a new file, as in `chmod`: 0o600 to 0o777. Default 0o600: only your own user. Who
+   * may write to the file can change every limit in it.
+   */
+  readonly mode?: number;
+  /** The id of the user that must own the file. Default: that of this process. */
+  readonly owner?: number;
+  /**
+   * What calls the system's functions. Default: `'node:ffi'` if this Node.js has it, otherwise
+   * `'koffi'`, a package that you install.
+   */
+  readonly binding?: BindingName;
+}
+
+const OPTIONS: Known<HostRegionOptions> = {
+  path: true,
+  bytes: true,
+  mode: true,
+  owner: true,
+  binding: true,
+};
+const BINDINGS: readonly unknown[] = [undefined, 'node:ffi', 'koffi'];
+export const DEFAULT_BYTES = 1_048_576;
+export const DEFAULT_MODE = 0o600;
+const MODE = { min: 0o600, max: 0o777, integer: true } as const;
+
+/**
+ * Checks the options of a region in a file, and fills in the default of its mode.
+ *
+ * @throws RangeError, TypeError for an invalid option, naming it.
+ */
+export function checkHostOptions(options: HostRegionOptions) {
+  const { path, bytes, mode = DEFAULT_MODE, owner, binding } = checkOptions(options, OPTIONS);
+  if (typeof path !== 'string' || path === '') {
+    throw new TypeError(`path must be a string, not empty, got ${shown(path)}`);
+  }
+  if (bytes !== undefined) checkNumber('bytes', bytes, { min: 1, max: MAX_BYTES, integer: true });
+  checkNumber('mode', mode, MODE);
+  if (owner !== undefined) checkNumber('owner', owner, { min: 0, integer: true });
+  if (!BINDINGS.includes(binding)) {
+    throw new RangeError(`binding must be "node:ffi" or "koffi", got ${shown(binding)}`);
+  }
+  return { path, bytes, mode, owner, binding };
+}

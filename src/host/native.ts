@@ -1,0 +1,75 @@
+import { constants } from 'node:os';
+import { HandleError } from '../errors.ts';
+import { loadKoffi, loadNodeFfi } from './bindings.ts';
+import type { BindingName, Libc } from './libc.ts';
+
+const PLATFORM = 'linux';
+/** 64-bit ones: the layout of `struct flock` and of off_t is the same on all of them. */
+const ARCHITECTURES = ['x64', 'arm64', 'riscv64', 'ppc64', 'loong64', 's390x'];
+
+function unsupported(message: string, cause?: unknown): HandleError {
+  return new HandleError('ERR_HOST_UNSUPPORTED', message, cause === undefined ? {} : { cause });
+}
+
+let loaded: Libc | undefined;
+
+/**
+ * Loads `node:ffi` where Node.js has it, and otherwise koffi, or the one that was asked for.
+ *
+ * @throws HandleError `ERR_HOST_UNSUPPORTED`, which says what is missing.
+ */
+export function loadLibc(asked?: BindingName): Libc {
+  if (loaded !== undefined && (asked ?? loaded.name) === loaded.name) return loaded;
+  const { platform, arch } = process;
+  if (platform !== PLATFORM || !ARCHITECTURES.includes(arch)) {
+    throw unsupported(`zerotime/host needs 64-bit Linux, this is ${platform} on ${arch}`);
+  }
+  loaded = asked === 'koffi' ? koffi() : asked === 'node:ffi' ? nodeFfi() : either();
+  return loaded;
+}
+
+function either(): Libc {
+  try {
+    return loadNodeFfi() ?? koffi();
+  } catch (cause) {
+    if (cause instanceof HandleError) throw cause;
+    // Node.js has node:ffi and forbids it: the permission model.
+    throw denied('--allow-ffi', cause);
+  }
+}
+
+function denied(flag: string, cause: unknown): HandleError {
+  return unsupported(`the permission model forbids native code: start Node.js with ${flag}`, cause);
+}
+
+function nodeFfi(): Libc {
+  let libc: Libc | undefined;
+  try {
+    libc = loadNodeFfi();
+  } catch (cause) {
+    throw denied('--allow-ffi', cause);
+  }
+  if (libc !== undefined) return libc;
+  throw unsupported(`this Node.js (${process.version}) has no node:ffi, which came with 26.1`);
+}
+
+function koffi(): Libc {
+  try {
+    return loadKoffi();
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ERR_DLOPEN_DISABLED' || code === 'ERR_ACCESS_DENIED') {
+      throw denied('--allow-addons', cause);
+    }
+    if (code === 'MODULE_NOT_FOUND' && message.includes("'koffi'")) {
+      throw unsupported('zerotime/host needs the package koffi: npm install koffi', cause);
+    }
+    throw unsupported(`koffi does not work here (${process.platform} on ${process.arch})`, cause);
+  }
+}
+
+/** The name of an error of the system by its number. */
+export function errorName(number: number): string {
+  const names = Object.entries(constants.errno);
+  return names.find(([, known]) => known === number)?.[0] ?? `error ${number}`;
+}

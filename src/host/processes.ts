@@ -1,0 +1,96 @@
+import { HandleError } from '../errors.ts';
+import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, REGION } from '../memory/layout.ts';
+import type { Region } from '../memory/region.ts';
+import { systemClock } from '../time/system-clock.ts';
+import type { FileLocks } from './file-locks.ts';
+import { recoverProcess } from './recovery.ts';
+
+/** A process that has a region open, or ended without closing it. */
+export interface HostProcess {
+  /** Its id, as it knows itself: another one in another container. */
+  readonly pid: number;
+  /** How long ago it opened the region, in milliseconds. */
+  readonly openMs: number;
+  /** Whether it still runs. What one that has ended held comes back within a second. */
+  readonly isAlive: boolean;
+}
+
+/**
+ * The processes that have a region open, by their entries. A process holds the lock of its entry's
+ * number; when it ends, the system releases that, and who gets it recovers what the process held.
+ */
+export class Processes {
+  readonly #region: Region;
+  readonly #locks: FileLocks;
+  readonly #entries: number;
+  /** The entry of this process. */
+  readonly own: number;
+
+  /** @throws HandleError `ERR_HOST_BUSY` if no entry is free. */
+  constructor(region: Region, locks: FileLocks) {
+    this.#region = region;
+    this.#locks = locks;
+    this.#entries = region.i32[REGION.processes] ?? 0;
+    this.own = this.#claim();
+  }
+
+  #claim(): number {
+    for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
+      if (!this.#locks.take(entry)) continue;
+      if (this.#pid(entry) !== 0) recoverProcess(this.#region, entry);
+      const at = this.#at(entry);
+      this.#region.f64[(at + PROCESS.openedUs) >> 3] = systemClock.now();
+      Atomics.store(this.#region.i32, (at + PROCESS.pid) >> 2, process.pid);
+      return entry;
+    }
+    throw new HandleError(
+      'ERR_HOST_BUSY',
+      `the region is open in ${PROCESS_COUNT} processes and threads, which is the most`,
+    );
+  }
+
+  #at(entry: number): number {
+    return this.#entries + entry * PROCESS_BYTES;
+  }
+
+  #pid(entry: number): number {
+    return Atomics.load(this.#region.i32, (this.#at(entry) + PROCESS.pid) >> 2);
+  }
+
+  hasEnded(entry: number): boolean {
+    return entry !== this.own && !this.#locks.isTaken(entry);
+  }
+
+  /** Recovers what processes that have ended held. */
+  sweep(): void {
+    for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
+      if (entry === this.own || this.#pid(entry) === 0 || !this.#locks.take(entry)) continue;
+      this.#free(entry);
+      this.#locks.release(entry);
+    }
+  }
+
+  #free(entry: number): void {
+    // Another process may have recovered it meanwhile.
+    if (this.#pid(entry) === 0) return;
+    recoverProcess(this.#region, entry);
+    Atomics.store(this.#region.i32, (this.#at(entry) + PROCESS.pid) >> 2, 0);
+  }
+
+  /** Gives back what this process holds, and its entry. */
+  leave(): void {
+    this.#free(this.own);
+    this.#locks.release(this.own);
+  }
+
+  list(): HostProcess[] {
+    const entries = Array.from({ length: PROCESS_COUNT }, (_, i) => i + 1);
+    return entries.flatMap((entry) => {
+      const pid = this.#pid(entry);
+      if (pid === 0) return [];
+      const openedUs = this.#region.f64[(this.#at(entry) + PROCESS.openedUs) >> 3] ?? 0;
+      const openMs = (systemClock.now() - openedUs) / 1000;
+      return [{ pid, openMs, isAlive: !this.hasEnded(entry) }];
+    });
+  }
+}

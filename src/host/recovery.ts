@@ -1,0 +1,29 @@
+import { freeStripes } from '../kernel/counters.ts';
+import { openSemaphores } from '../kernel/semaphore/engine.ts';
+import { Owners } from '../kernel/semaphore/owners.ts';
+import { recoverSeats } from '../kernel/semaphore/recover.ts';
+import { CELLS } from '../limiters/cells.ts';
+import { kindAt } from '../limiters/named-limiter.ts';
+import { nonceOf } from '../memory/cell.ts';
+import { REGION } from '../memory/layout.ts';
+import { namesIn } from '../memory/names.ts';
+import type { Region } from '../memory/region.ts';
+import { processOfMark } from '../memory/thread-mark.ts';
+
+/** Gives back what a process that has ended held. Doing it twice does no harm. */
+export function recoverProcess(region: Region, process: number): void {
+  const hasEnded = (mark: number) => processOfMark(mark) === process;
+  const naming = Atomics.load(region.i32, REGION.naming);
+  if (naming !== 0 && hasEnded(naming)) {
+    Atomics.compareExchange(region.i32, REGION.naming, naming, 0);
+  }
+  for (const { cell } of namesIn(region)) {
+    const kind = kindAt(region, cell);
+    if (kind === undefined) continue; // a clock
+    const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
+    freeStripes(place, hasEnded);
+    if (kind !== 'semaphore') continue;
+    const { engine } = openSemaphores(region, undefined);
+    recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
+  }
+}

@@ -1,0 +1,31 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import { configurationOf } from './cell.ts';
+import type { SemaphoreEngine } from './engine.ts';
+import type { Owners } from './owners.ts';
+
+/** What recovering needs of an open semaphore. */
+interface Opened {
+  readonly engine: SemaphoreEngine;
+  readonly owners: Pick<Owners, 'free' | 'wake' | 'wakeAll'>;
+}
+
+/** Returns the permits of threads that have ended, and takes them out of the queue. */
+export function recoverSeats(
+  place: CellPlace,
+  { engine, owners }: Opened,
+  hasEnded: (mark: number) => boolean,
+): number {
+  const { seats } = configurationOf(place);
+  let returned = 0;
+  owners.free(hasEnded, (owner) => {
+    returned += engine.semaphoreRecover(place.offset, seats, owner);
+  });
+  for (;;) {
+    const owner = engine.semaphoreServe(place.offset, seats);
+    if (owner < 0) break;
+    owners.wake(owner);
+  }
+  // A thread may have ended after it granted permits and before it woke their owner.
+  owners.wakeAll();
+  return returned;
+}

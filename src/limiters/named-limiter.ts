@@ -1,0 +1,200 @@
+import { HandleError } from '../errors.ts';
+import { checkOptions, type Known } from '../known-options.ts';
+import { nonceOf } from '../memory/cell.ts';
+import {
+  CELL,
+  CELL_KINDS,
+  type CellKind,
+  COMPOSITE_KIND,
+  REGION_VERSION,
+} from '../memory/layout.ts';
+import { type Named, named } from '../memory/names.ts';
+import { Region } from '../memory/region.ts';
+import { shown } from '../options.ts';
+import type { Clock, ClockHandle } from '../time/clock.ts';
+import { ManualClock } from '../time/manual-clock.ts';
+import { checkShared, type LimiterHandle, type SharedOptions } from './opening.ts';
+import type { Opener, Terms } from './terms.ts';
+
+/** Options of `open`, beside those of `create`. */
+export interface NameOptions {
+  /**
+   * What to do if the name's limiter has other options than those given: throw an `'error'` (the
+   * default), `'keep'` the limiter as it is, or `'reconfigure'` it, which still throws if an option
+   * differs that cannot change, such as a capacity. `initial`, `alignToMs`, `kernel` and options left
+   * out are not compared.
+   */
+  readonly onMismatch?: 'error' | 'keep' | 'reconfigure';
+}
+
+/** The options of `open`: those of `create` without the region, and {@link NameOptions}. */
+export type OpenOptions<Options> = Options extends unknown
+  ? Omit<Options, 'region'> & NameOptions
+  : never;
+
+const ON_MISMATCH = ['error', 'keep', 'reconfigure'];
+/** They say how a limiter starts, or what this thread does with it. */
+const NOT_COMPARED = ['clock', 'kernel', 'initial', 'alignToMs'];
+
+/** How `open` makes a limiter of one class, and changes it. */
+interface Maker<Kind extends CellKind, Options, Opened> {
+  readonly kind: Kind;
+  readonly known: Known<Options>;
+  readonly create: (options: Options) => Opened;
+  readonly attach: (handle: LimiterHandle<Kind>) => Opened;
+  readonly cell: Opener;
+  /** Those options that `reconfigure` takes. */
+  readonly changeable: readonly string[];
+  readonly reconfigure?: (limiter: Opened, change: never) => void;
+}
+
+/** The kind of the cell at an offset; undefined if it is that of no limiter. */
+export function kindAt(region: Region, offset: number): CellKind | undefined {
+  const number = Atomics.load(region.i32, (offset + CELL.kind) >> 2);
+  if (number === COMPOSITE_KIND) return 'token-bucket';
+  const kinds = Object.keys(CELL_KINDS) as CellKind[];
+  return kinds.find((kind) => CELL_KINDS[kind] === number);
+}
+
+/** Whether a value is what an option asks for, up to rounding. */
+function isSame(wanted: unknown, actual: unknown): boolean {
+  if (typeof wanted === 'number' && typeof actual === 'number') {
+    return wanted === actual || Math.abs(wanted - actual) <= 1e-9 * Math.abs(wanted);
+  }
+  if (typeof wanted !== 'object' || typeof actual !== 'object') return wanted === actual;
+  if (wanted === null || actual === null) return wanted === actual;
+  const fields = new Map(Object.entries(actual));
+  const given = Object.entries(wanted);
+  return given.length === fields.size && given.every(([key, one]) => isSame(one, fields.get(key)));
+}
+
+/** A single limit may be given as one of several. */
+function normal(options: Terms): Terms {
+  const { limits, ...others } = options;
+  return Array.isArray(limits) && limits.length === 1 ? { ...others, ...limits[0] } : options;
+}
+
+function differences(options: Terms, terms: Terms): string[] {
+  return Object.entries(normal(options)).flatMap(([option, wanted]) => {
+    if (wanted === undefined || NOT_COMPARED.includes(option)) return [];
+    return isSame(wanted, terms[option]) ? [] : [option];
+  });
+}
+
+function text(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value).slice(0, 80) : shown(value);
+}
+
+function mismatch(name: string, option: string, wanted: unknown, actual: unknown): HandleError {
+  return new HandleError(
+    'ERR_NAME_MISMATCH',
+    `the limiter ${shown(name)} has ${option} ${text(actual)}, the options say ${text(wanted)}`,
+  );
+}
+
+/** The handle of the limiter that a name stands for. */
+export function handleOfName<Kind extends CellKind>(
+  region: Region,
+  found: Named,
+  kind: Kind,
+  clock: ClockHandle = clockOf(region, found),
+): LimiterHandle<Kind> {
+  return {
+    zerotime: kind,
+    version: REGION_VERSION,
+    memory: region.memory,
+    offset: found.cell,
+    nonce: nonceOf({ region, offset: found.cell, bytes: 0 }),
+    clock,
+    ...region.place,
+  };
+}
+
+/** The clock of a named limiter, which all processes must read. */
+function clockOf(region: Region, { name, clock }: Named, asked?: Clock): ClockHandle {
+  const shared = clock === 0 ? undefined : ManualClock.at(region, clock);
+  if (asked === undefined) return shared?.handle ?? ({ name: 'system' } as const);
+  const isSameClock = asked instanceof ManualClock ? asked.cellIn(region) === clock : clock === 0;
+  if (!isSameClock) throw mismatch(name, 'clock', asked.name, shared?.name ?? 'system');
+  return asked.handle;
+}
+
+/** The cell of a clock in the region; 0 for clocks that follow the system's. */
+function clockCell(region: Region, clock: SharedOptions['clock']): number {
+  if (!(clock instanceof ManualClock)) return 0;
+  const cell = clock.cellIn(region);
+  if (cell !== undefined) return cell;
+  throw new TypeError('a ManualClock of a named limiter must be one that was opened in its region');
+}
+
+/** Creates the limiter of a name, or attaches to it. */
+export function openNamed<
+  Kind extends CellKind,
+  Options extends SharedOptions,
+  Opened extends { readonly handle: LimiterHandle<Kind> },
+>(
+  maker: Maker<Kind, Options, Opened>,
+  region: Region,
+  name: string,
+  options: OpenOptions<Options>,
+): Opened {
+  if (!(region instanceof Region)) {
+    throw new TypeError(`region must be a Region, got ${shown(region)}`);
+  }
+  const { onMismatch = 'error', ...given } = checkOptions<NameOptions & Omit<Options, 'region'>>(
+    options,
+    { ...maker.known, onMismatch: true } as never, // every option of either
+  );
+  if (!ON_MISMATCH.includes(onMismatch)) {
+    throw new RangeError(
+      `onMismatch must be one of ${ON_MISMATCH.join(', ')}, got ${shown(onMismatch)}`,
+    );
+  }
+  if ('region' in given) throw new TypeError('give the region once, before the name');
+  const wanted = given as unknown as Options;
+  const { clock } = wanted;
+  checkShared(wanted);
+  let created: Opened | undefined;
+  const found = named(region, name, () => {
+    created ??= maker.create({ ...wanted, region });
+    return { cell: created.handle.offset, clock: clockCell(region, clock) };
+  });
+  if (found.isNew && created !== undefined) return created;
+  const kind = kindAt(region, found.cell);
+  if (kind !== maker.kind) throw mismatch(name, 'kind', maker.kind, kind);
+  const handle = handleOfName(region, found, maker.kind, clockOf(region, found, clock));
+  const { nonce } = handle;
+  const stats = Atomics.load(region.i32, (found.cell + CELL.stripes) >> 2) !== 0;
+  const terms = { ...maker.cell(region, found.cell, nonce).terms, stats };
+  const attached = maker.attach({ ...handle, kernel: wanted.kernel });
+  settle(maker, attached, { name, wanted: wanted as Terms, terms, onMismatch });
+  return attached;
+}
+
+interface Comparison {
+  readonly name: string;
+  readonly wanted: Terms;
+  readonly terms: Terms;
+  readonly onMismatch: NameOptions['onMismatch'];
+}
+
+/** Deals with options that differ. */
+function settle<Kind extends CellKind, Options, Opened>(
+  { changeable, reconfigure }: Maker<Kind, Options, Opened>,
+  limiter: Opened,
+  { name, wanted, terms, onMismatch }: Comparison,
+): void {
+  if (onMismatch === 'keep') return;
+  const different = differences(wanted, terms);
+  if (different.length === 0) return;
+  const options = normal(wanted);
+  const fixed =
+    onMismatch === 'reconfigure' && reconfigure !== undefined
+      ? different.find((option) => !changeable.includes(option))
+      : different[0];
+  if (fixed !== undefined) throw mismatch(name, fixed, options[fixed], terms[fixed]);
+  const change = Object.fromEntries(
+    Object.entries(options).filter(([option]) => changeable.includes(option)),
+  );
+  reconfigure?.(limiter, change as never); // checked by the limiter
+}

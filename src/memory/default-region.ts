@@ -1,0 +1,16 @@
+import { REGION_HEADER_BYTES } from './layout.ts';
+import { Region } from './region.ts';
+import { PAGE_BYTES } from './shared-memory.ts';
+
+const MAX_DEFAULT_BYTES = 4_194_304;
+let defaultRegion: Region | undefined;
+
+/** Allocates in this thread's default region; when that is full, in a new one twice as large. */
+export function allocateByDefault(bytes: number): { region: Region; offset: number } {
+  const offset = defaultRegion?.tryAllocate(bytes);
+  if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };
+  const last = defaultRegion?.buffer.byteLength ?? PAGE_BYTES / 2;
+  const size = Math.max(Math.min(last * 2, MAX_DEFAULT_BYTES), bytes + REGION_HEADER_BYTES);
+  defaultRegion = Region.create({ bytes: size });
+  return { region: defaultRegion, offset: defaultRegion.allocate(bytes) };
+}

@@ -1,0 +1,104 @@
+import { HandleError } from '../errors.ts';
+import { shown } from '../options.ts';
+import { MAX_NAME_TEXT, NAME, NAME_BYTES, REGION } from './layout.ts';
+import { Naming } from './naming.ts';
+import type { Region } from './region.ts';
+
+/** What a name stands for. */
+export interface Named {
+  readonly name: string;
+  /** Byte offset of the cell. */
+  readonly cell: number;
+  /** Byte offset of the cell of its clock; 0 if that is the system's. */
+  readonly clock: number;
+}
+
+/** Far more than fit into a region of the usual size; a damaged list may be a ring. */
+const MOST_NAMES = 1_000_000;
+
+/** Returns a name's bytes: 1 to 112 of them. */
+function textOf(name: unknown): Uint8Array {
+  if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+  const text = new TextEncoder().encode(name);
+  if (text.length === 0 || text.length > MAX_NAME_TEXT) {
+    throw new RangeError(`name must have 1 to ${MAX_NAME_TEXT} bytes in UTF-8, got ${text.length}`);
+  }
+  return text;
+}
+
+function readEntry(region: Region, at: number): Named & { readonly next: number } {
+  const field = (offset: number) => Atomics.load(region.i32, (at + offset) >> 2);
+  const length = field(NAME.textBytes);
+  if (!(length > 0 && length <= MAX_NAME_TEXT)) {
+    throw new HandleError('ERR_REGION_DAMAGED', 'a name in the region makes no sense');
+  }
+  // Decoders refuse shared memory.
+  const text = new Uint8Array(region.buffer, at + NAME.text, length).slice();
+  const name = new TextDecoder().decode(text);
+  return { name, cell: field(NAME.cell), clock: field(NAME.clock), next: field(NAME.next) };
+}
+
+/** The names in a region, newest first. */
+export function* namesIn(region: Region): Generator<Named> {
+  let at = Atomics.load(region.i32, REGION.names);
+  for (let count = 0; at !== 0; count++) {
+    if (count === MOST_NAMES || !region.holds(at, NAME_BYTES)) {
+      throw new HandleError('ERR_REGION_DAMAGED', 'the names in the region make no sense');
+    }
+    const { next, ...named } = readEntry(region, at);
+    yield named;
+    at = next;
+  }
+}
+
+function find(region: Region, name: string): Named | undefined {
+  for (const named of namesIn(region)) if (named.name === name) return named;
+  return undefined;
+}
+
+/** Writes an entry that is not in the list yet. */
+function writeEntry(region: Region, text: Uint8Array, cell: number, clock: number): number {
+  const at = region.allocate(NAME_BYTES);
+  // A user's own buffer may contain anything.
+  region.i32.fill(0, at >> 2, (at + NAME_BYTES) >> 2);
+  region.i32[(at + NAME.cell) >> 2] = cell;
+  region.i32[(at + NAME.clock) >> 2] = clock;
+  region.i32[(at + NAME.textBytes) >> 2] = text.length;
+  new Uint8Array(region.buffer, at + NAME.text, text.length).set(text);
+  return at;
+}
+
+/**
+ * Returns what a name stands for, after it was given to the cell that `create` makes if nobody had
+ * it. Of threads that do so at once, one creates and the others find what it made.
+ */
+export function named(
+  region: Region,
+  name: string,
+  create: () => Omit<Named, 'name'>,
+): Named & { readonly isNew: boolean } {
+  const text = textOf(name);
+  const known = find(region, name);
+  if (known !== undefined) return { ...known, isNew: false };
+  const naming = new Naming(region);
+  naming.begin();
+  try {
+    let made: { readonly entry: number; readonly cell: number; readonly clock: number } | undefined;
+    for (;;) {
+      const first = Atomics.load(region.i32, REGION.names);
+      const found = find(region, name);
+      if (found !== undefined) return { ...found, isNew: false };
+      if (made === undefined) {
+        const { cell, clock } = create();
+        made = { cell, clock, entry: writeEntry(region, text, cell, clock) };
+      }
+      Atomics.store(region.i32, (made.entry + NAME.next) >> 2, first);
+      // The exchange decides, even if a thread that was slow here has been overtaken.
+      if (Atomics.compareExchange(region.i32, REGION.names, first, made.entry) === first) {
+        return { name, cell: made.cell, clock: made.clock, isNew: true };
+      }
+    }
+  } finally {
+    naming.end();
+  }
+}

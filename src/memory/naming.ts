@@ -1,0 +1,50 @@
+import { REGION } from './layout.ts';
+import type { Region } from './region.ts';
+import { markOf, processOfMark } from './thread-mark.ts';
+
+/** A thread may be terminated while it creates, so others go ahead after this time. */
+const PATIENCE_MS = 2000;
+const PAUSE_MS = 1;
+
+/**
+ * Lets one thread at a time create what a name stands for, so that none creates in vain. Nothing
+ * depends on it: a thread that was overtaken finds that the name is taken.
+ */
+export class Naming {
+  readonly #region: Region;
+  readonly #mark: number;
+
+  constructor(region: Region) {
+    this.#region = region;
+    this.#mark = markOf(region);
+  }
+
+  begin(): void {
+    const { i32, sharing } = this.#region;
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    let holder = 0;
+    for (;;) {
+      const seen = Atomics.compareExchange(i32, REGION.naming, holder, this.#mark);
+      if (seen === holder) return;
+      holder = 0;
+      if (seen === this.#mark) return; // a thread before this one with the same number
+      const isOver = performance.now() > giveUpAt || sharing?.hasEnded(processOfMark(seen));
+      if (isOver) holder = seen;
+      else pause(i32, REGION.naming, seen);
+    }
+  }
+
+  end(): void {
+    const { i32 } = this.#region;
+    if (Atomics.compareExchange(i32, REGION.naming, this.#mark, 0) !== this.#mark) return;
+    Atomics.notify(i32, REGION.naming);
+  }
+}
+
+function pause(words: Int32Array<SharedArrayBuffer>, at: number, value: number): void {
+  try {
+    Atomics.wait(words, at, value, PAUSE_MS);
+  } catch {
+    // A page's main thread cannot block: it asks again at once.
+  }
+}

@@ -1,0 +1,56 @@
+import { HandleError } from '../errors.ts';
+import { PROCESS_COUNT } from './layout.ts';
+import type { SharedMemory } from './shared-memory.ts';
+
+/** What a thread knows of a region that several processes share. */
+export interface Sharing {
+  /** The region's file. */
+  readonly path: string;
+  /** The entry of this process in the region. */
+  readonly process: number;
+  /** Whether the process of an entry has ended; false where this thread cannot tell. */
+  readonly hasEnded: (process: number) => boolean;
+  /** Recovers, now and then, what processes that have ended held. */
+  readonly tend: () => void;
+}
+
+const known = new WeakMap<SharedMemory, Sharing>();
+let opener: ((path: string) => SharedMemory) | undefined;
+
+/** The regions of this thread that several processes share, by their memory. */
+export const sharingOf = {
+  get: (memory: SharedMemory): Sharing | undefined => known.get(memory),
+
+  set(memory: SharedMemory, sharing: Sharing): void {
+    known.set(memory, sharing);
+  },
+
+  /** Learns from a handle: the thread that opened the file looks after the region. */
+  learn(memory: SharedMemory, path: string, process: unknown): void {
+    if (known.has(memory)) return;
+    const isEntry = Number.isInteger(process) && Number(process) > 0;
+    if (!isEntry || Number(process) > PROCESS_COUNT) {
+      throw new HandleError('ERR_HANDLE_INVALID', "the handle's process must be an entry's number");
+    }
+    const [hasEnded, tend] = [() => false, () => undefined];
+    known.set(memory, { path, process: Number(process), hasEnded, tend });
+  },
+};
+
+/** Called by `zerotime/host`, which the core does not import. */
+export function openSharedWith(open: (path: string) => SharedMemory): void {
+  opener = open;
+}
+
+/**
+ * Opens the file of a region whose handle came from another process.
+ *
+ * @throws HandleError `ERR_HOST_UNSUPPORTED` unless `zerotime/host` was imported.
+ */
+export function openShared(path: string): SharedMemory {
+  if (opener !== undefined) return opener(path);
+  throw new HandleError(
+    'ERR_HOST_UNSUPPORTED',
+    "the handle is of a region in a file: import 'zerotime/host' before attaching to it",
+  );
+}

@@ -1,0 +1,39 @@
+import { HandleError } from '../errors.ts';
+import { allocateCell, isKind, publishCell } from '../memory/cell.ts';
+import { CLOCK_KIND, REGION_CLOCK, REGION_CLOCK_BYTES } from '../memory/layout.ts';
+import { named } from '../memory/names.ts';
+import type { Region } from '../memory/region.ts';
+import { shown } from '../options.ts';
+
+/** Where a manual clock lies: byte offsets in a buffer. */
+export interface ClockPlace {
+  readonly buffer: SharedArrayBuffer;
+  readonly now: number;
+  readonly moves: number;
+  /** Its cell, if it is in a region. */
+  readonly offset?: number;
+  /** In a region of several processes, how often sleepers look at it. */
+  readonly lookMs?: number;
+}
+
+/** Where a clock lies in a region. */
+export function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
+  if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
+    throw new HandleError('ERR_HANDLE_INVALID', 'there is no clock where the handle says');
+  }
+  const { buffer, lookMs } = region;
+  const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
+  return { buffer, now, moves, lookMs, offset };
+}
+
+/** The cell of the clock of a name, which `start` has set if nobody had. */
+export function openClockCell(region: Region, name: string, start: (cell: number) => void): number {
+  const { cell } = named(region, name, () => {
+    const place = allocateCell(region, REGION_CLOCK_BYTES, false);
+    publishCell(place, 'manual-clock');
+    start(place.offset);
+    return { cell: place.offset, clock: 0 };
+  });
+  if (isKind(region, cell, CLOCK_KIND)) return cell;
+  throw new HandleError('ERR_NAME_MISMATCH', `${shown(name)} is the name of a limiter`);
+}

@@ -1,0 +1,275 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { HostRegion } from '../../src/host.ts';
+import { Region, TokenBucket } from '../../src/index.ts';
+import { REGION, REGION_FILE } from '../../src/memory/layout.ts';
+import { hostPath, hostRegion } from '../support/host.ts';
+
+const BUILT = new URL('../../dist/src/', import.meta.url);
+
+/** The code and the message of the error with which opening fails. */
+function refusal(open: () => unknown): readonly [string | undefined, string] {
+  try {
+    open();
+    return [undefined, ''];
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return [code, message];
+  }
+}
+
+/** The file of a region that was complete, and is closed. */
+function closedFile(): string {
+  const region = hostRegion();
+  region.close();
+  return region.path;
+}
+
+function overwrite(path: string, at: number, bytes: Uint8Array): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, bytes, 0, bytes.length, at);
+  closeSync(file);
+}
+
+describe('a region in a file', () => {
+  test('is a region of its size, for its owner only', () => {
+    const region = hostRegion({ bytes: 100_000 });
+    expect(region).toBeInstanceOf(Region);
+    expect(region.buffer.byteLength).toBe(131_072);
+    const { size, mode, blocks } = statSync(region.path);
+    expect([size, mode & 0o777, blocks * 512]).toEqual([131_072, 0o600, 131_072]);
+    expect(region.path).toMatch(/^\/dev\/shm\//);
+    expect(['koffi', 'node:ffi']).toContain(region.binding);
+  });
+
+  test('keeps its limiters from one opening to the next', () => {
+    const path = hostPath();
+    const first = HostRegion.open({ path });
+    const bucket = TokenBucket.open(first, 'api', { rate: 1e-6, burst: 10 });
+    bucket.tryConsume(4);
+    expect(HostRegion.open({ path })).toBe(first);
+    first.close();
+    const second = HostRegion.open({ path });
+    onTestFinished(() => second.close());
+    expect(second).not.toBe(first);
+    expect(TokenBucket.open(second, 'api', { burst: 10, rate: 1e-6 }).available()).toBeCloseTo(6);
+  });
+
+  test('gets the permissions that were asked for, whatever the umask is', () => {
+    const umask = process.umask(0o077);
+    onTestFinished(() => void process.umask(umask));
+    expect(statSync(hostRegion({ mode: 0o660 }).path).mode & 0o777).toBe(0o660);
+  });
+
+  test('lists the processes that have it open', () => {
+    const region = hostRegion();
+    expect(region.processes()).toEqual([
+      { pid: process.pid, openMs: expect.any(Number), isAlive: true },
+    ]);
+  });
+
+  test('that nobody completed is made anew', () => {
+    const path = hostPath();
+    writeFileSync(path, new Uint8Array(70_000));
+    const region = HostRegion.open({ path, bytes: 65_536 });
+    onTestFinished(() => region.close());
+    expect(region.bytesFree).toBeGreaterThan(50_000);
+    expect(statSync(path).size).toBe(65_536);
+  });
+});
+
+describe('opening fails, with a code and what to do, if the file', () => {
+  test('is a symbolic link', () => {
+    const [target, link] = [closedFile(), hostPath()];
+    symlinkSync(target, link);
+    const answer = refusal(() => HostRegion.open({ path: link }));
+    expect(answer).toEqual(['ERR_HOST_DENIED', `${link} is a symbolic link`]);
+  });
+
+  test('is a folder or a pipe', () => {
+    const [folder, pipe] = [hostPath(), hostPath()];
+    mkdirSync(folder);
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    execFileSync('mkfifo', [pipe]);
+    for (const [path, what] of [
+      [folder, 'is a folder'],
+      [pipe, 'is not a regular file'],
+    ] as const) {
+      const answer = refusal(() => HostRegion.open({ path }));
+      expect(answer).toEqual(['ERR_HOST_DENIED', `${path} ${what}`]);
+    }
+  });
+
+  test.runIf(process.geteuid?.() === 0)('belongs to another user, unless that is trusted', () => {
+    const path = closedFile();
+    chownSync(path, 12_345, 0);
+    const [code, message] = refusal(() => HostRegion.open({ path }));
+    expect(code).toBe('ERR_HOST_DENIED');
+    expect(message).toBe(
+      `${path} belongs to user 12345, not 0: name a user that you trust as owner`,
+    );
+    HostRegion.open({ path, owner: 12_345 }).close();
+  });
+
+  test.runIf(process.geteuid?.() !== 0)('must not be opened', () => {
+    const path = closedFile();
+    chmodSync(path, 0);
+    const answer = refusal(() => HostRegion.open({ path }));
+    expect(answer).toEqual(['ERR_HOST_DENIED', `${path} cannot be opened: EACCES`]);
+  });
+
+  test('was cut', () => {
+    const path = closedFile();
+    truncateSync(path, 65_536);
+    const answer = refusal(() => HostRegion.open({ path }));
+    expect(answer).toEqual([
+      'ERR_REGION_INVALID',
+      `${path} was cut: it has 65536 of 1048576 bytes`,
+    ]);
+    truncateSync(path, 10);
+    expect(refusal(() => HostRegion.open({ path }))[0]).toBe('ERR_REGION_INVALID');
+  });
+
+  test('holds something else', () => {
+    const path = hostPath();
+    writeFileSync(path, 'the diary of somebody else');
+    const answer = refusal(() => HostRegion.open({ path }));
+    expect(answer).toEqual(['ERR_REGION_INVALID', `${path} holds no region of zerotime`]);
+    expect(readFileSync(path, 'utf8')).toBe('the diary of somebody else');
+  });
+
+  test('is of another version', () => {
+    const path = closedFile();
+    overwrite(path, 4 * REGION.version, new Uint8Array(new Int32Array([0x77]).buffer));
+    const answer = refusal(() => HostRegion.open({ path }));
+    expect(answer).toEqual([
+      'ERR_REGION_INVALID',
+      `${path} has format version 119, this is version 1`,
+    ]);
+  });
+
+  test('was made before the last start of the machine', () => {
+    const path = closedFile();
+    overwrite(path, REGION_FILE.boot, new Uint8Array(16));
+    const answer = refusal(() => HostRegion.open({ path }));
+    expect(answer).toEqual([
+      'ERR_HOST_STALE',
+      `${path} was made before the last start of this machine, or on another: remove it`,
+    ]);
+  });
+
+  test('was made in another time namespace', () => {
+    const path = closedFile();
+    overwrite(path, REGION_FILE.timeSpace, new Uint8Array(new Float64Array([1]).buffer));
+    const answer = refusal(() => HostRegion.open({ path }));
+    expect(answer).toEqual([
+      'ERR_HOST_STALE',
+      `${path} was made in another time namespace, whose clock is another one`,
+    ]);
+  });
+
+  test('has another size', () => {
+    const path = closedFile();
+    const answer = refusal(() => HostRegion.open({ path, bytes: 65_536 }));
+    expect(answer).toEqual(['ERR_REGION_INVALID', `${path} has 1048576 bytes, not 65536`]);
+    HostRegion.open({ path, bytes: 1_048_576 }).close();
+  });
+
+  test('says that its processes lie outside it', () => {
+    const path = closedFile();
+    overwrite(path, 4 * REGION.processes, new Uint8Array(new Int32Array([2 ** 30]).buffer));
+    expect(refusal(() => HostRegion.open({ path }))[0]).toBe('ERR_REGION_DAMAGED');
+  });
+
+  test('does not exist, where it must', () => {
+    const path = hostPath();
+    const answer = refusal(() => HostRegion.find(path));
+    expect(answer).toEqual(['ERR_REGION_INVALID', `${path} does not exist`]);
+    expect(existsSync(path)).toBe(false);
+    const file = openSync(path, 'w');
+    ftruncateSync(file, 65_536);
+    closeSync(file);
+    expect(refusal(() => HostRegion.find(path))[1]).toBe(`${path} holds no region yet`);
+  });
+});
+
+/** Runs a module in a process of its own, after the shell commands in `setUp`. */
+function run(module: string, { setUp = 'true', flags = '' } = {}): string {
+  const line = `${setUp}; exec "${process.execPath}" ${flags} --input-type=module --eval "$MODULE"`;
+  const { stdout, stderr } = spawnSync('sh', ['-c', line], {
+    env: { ...process.env, MODULE: module },
+    encoding: 'utf8',
+  });
+  return stdout === '' ? stderr : stdout.trim();
+}
+
+function opening(path: string): string {
+  return `
+    import { HostRegion } from '${new URL('host.js', BUILT)}';
+    try {
+      HostRegion.open({ path: '${path}', bytes: 1_000_000 });
+      console.log('opened');
+    } catch ({ code, message }) {
+      console.log(code, message);
+    }`;
+}
+
+describe('opening fails in a process', () => {
+  test('whose files must not be so large, and leaves an empty file', () => {
+    const path = hostPath();
+    const answer = run(opening(path), { setUp: 'ulimit -f 100' });
+    expect(answer).toBe(`ERR_HOST_FULL ${path} cannot get 1048576 bytes: EFBIG`);
+    expect(statSync(path).size).toBe(0);
+    expect(run(opening(path))).toBe('opened');
+  });
+
+  test.runIf(process.geteuid?.() === 0)('whose file system is full', () => {
+    const folder = hostPath();
+    mkdirSync(folder);
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder]);
+    if (mount.status !== 0) return; // a container that must not mount
+    onTestFinished(() => void execFileSync('umount', [folder]));
+    const answer = run(opening(`${folder}/region`));
+    expect(answer).toBe(`ERR_HOST_FULL ${folder}/region cannot get 1048576 bytes: ENOSPC`);
+  });
+});
+
+test("import 'zerotime' loads neither koffi nor the functions of the system", () => {
+  const module = `
+    import module from 'node:module';
+    const { _load } = module;
+    module._load = (name, ...rest) => {
+      if (/koffi|ffi/.test(name)) console.log('loads', name);
+      return _load(name, ...rest);
+    };
+    await import('${new URL('index.js', BUILT)}');
+    console.log('loaded');`;
+  expect(run(module)).toBe('loaded');
+});
+
+test('options are checked', () => {
+  const open = (options: object) => () => HostRegion.open({ path: hostPath(), ...options });
+  expect(open({ path: '' })).toThrow(new TypeError('path must be a string, not empty, got ""'));
+  expect(open({ byte: 1 })).toThrow('options has no option "byte"; did you mean bytes?');
+  expect(open({ bytes: 0 })).toThrow('bytes must be an integer at least 1');
+  expect(open({ mode: 0o400 })).toThrow('mode must be an integer at least 384');
+  expect(open({ owner: -1 })).toThrow('owner must be an integer at least 0, got -1');
+  expect(open({ binding: 'ffi' })).toThrow('binding must be "node:ffi" or "koffi", got "ffi"');
+});

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest';
+import {
+  attach,
+  FixedWindow,
+  KeyedFixedWindow,
+  KeyedTokenBucket,
+  LeakyBucket,
+  ManualClock,
+  Region,
+  Semaphore,
+  SlidingLog,
+  SlidingWindow,
+  Sometimes,
+  TokenBucket,
+} from '../../src/index.ts';
+import { namesIn } from '../../src/memory/names.ts';
+
+const limit = { rate: 10, burst: 5 };
+const mismatch = expect.objectContaining({ name: 'HandleError', code: 'ERR_NAME_MISMATCH' });
+
+/** One of each kind: how to open it, a change that it takes, and one that it cannot. */
+const KINDS = [
+  [TokenBucket, limit, { rate: 20 }, { stats: true }],
+  [
+    TokenBucket,
+    { limits: [limit, { rate: 1, burst: 60 }] },
+    { limits: [limit, { rate: 2, burst: 60 }] },
+    { stats: true },
+  ],
+  [TokenBucket, { quantum: 5, fillIntervalMs: 100, burst: 10 }, { quantum: 6 }, { stats: true }],
+  [LeakyBucket, { rate: 10, slack: 0.1 }, { slack: 2 }, { stats: true }],
+  [FixedWindow, { limit: 10, intervalMs: 100 }, { limit: 20 }, { allowDoubleBurst: true }],
+  [SlidingWindow, { limit: 10, intervalMs: 100, maxLimit: 50 }, { limit: 20 }, { slots: 5 }],
+  [SlidingLog, { limit: 10, intervalMs: 100, maxLimit: 50 }, { limit: 20 }, { maxLimit: 60 }],
+  [Sometimes, { first: 3, every: 10 }, undefined, { every: 11 }],
+  [Semaphore, { permits: 3 }, { permits: 4 }, { holdMs: 100 }],
+  [
+    KeyedTokenBucket,
+    { ...limit, tiers: { pro: { rate: 50, burst: 50 } }, capacity: 10 },
+    { tiers: { pro: { rate: 50, burst: 60 } } },
+    { capacity: 11 },
+  ],
+  [
+    KeyedTokenBucket,
+    { limits: [limit, { rate: 1, burst: 60 }], capacity: 10 },
+    { limits: [limit, { rate: 1, burst: 50 }] },
+    { whenFull: 'refuse' },
+  ],
+  [
+    KeyedFixedWindow,
+    { limit: 10, intervalMs: 1000, capacity: 10 },
+    { limit: 20 },
+    { intervalMs: 2000 },
+  ],
+] as const;
+
+interface Openable {
+  open(
+    region: Region,
+    name: string,
+    options: object,
+  ): { readonly handle: { readonly offset: number } };
+}
+
+describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other) => {
+  const { open } = Limiter as unknown as Openable;
+  const opening = (region: Region, more: object = {}) =>
+    open.call(Limiter, region, 'api', { ...options, ...more });
+
+  test('is the same one for everybody who opens its name', () => {
+    const region = Region.create();
+    const { handle } = opening(region);
+    const used = region.bytesFree;
+    expect(opening(region).handle).toEqual(handle);
+    expect(opening(Region.attach(region.handle)).handle).toEqual(handle);
+    expect(opening(region, { onMismatch: 'reconfigure' }).handle).toEqual(handle);
+    expect(region.bytesFree).toBe(used);
+    expect(open.call(Limiter, region, 'other', options).handle.offset).not.toBe(handle.offset);
+  });
+
+  test('says which option differs, unless it is to be kept', () => {
+    const region = Region.create();
+    const { handle } = opening(region);
+    const [option] = Object.keys(other);
+    expect(() => opening(region, other)).toThrow(mismatch);
+    expect(() => opening(region, other)).toThrow(/^the limiter "api" has \w+ .+, the options say /);
+    expect(() => opening(region, { ...other, onMismatch: 'reconfigure' })).toThrow(
+      ` has ${option} `,
+    );
+    expect(opening(region, { ...other, onMismatch: 'keep' }).handle).toEqual(handle);
+  });
+
+  test.runIf(change !== undefined)('takes a change if asked to', () => {
+    const region = Region.create();
+    opening(region);
+    expect(() => opening(region, change)).toThrow(mismatch);
+    opening(region, { ...change, onMismatch: 'reconfigure' });
+    opening(region, change);
+    expect(() => opening(region)).toThrow(mismatch);
+  });
+});
+
+describe('a name', () => {
+  test('belongs to one kind of limiter', () => {
+    const region = Region.create();
+    TokenBucket.open(region, 'api', limit);
+    expect(() => Semaphore.open(region, 'api', { permits: 1 })).toThrow(
+      'the limiter "api" has kind "token-bucket", the options say "semaphore"',
+    );
+    expect(() => ManualClock.open(region, 'api')).toThrow(mismatch);
+    ManualClock.open(region, 'clock');
+    expect(() => TokenBucket.open(region, 'clock', limit)).toThrow(mismatch);
+  });
+
+  test('has 1 to 112 bytes', () => {
+    const region = Region.create();
+    const open = (name: string) => () => TokenBucket.open(region, name, limit);
+    expect(open('')).toThrow('name must have 1 to 112 bytes in UTF-8, got 0');
+    expect(open('ü'.repeat(57))).toThrow('name must have 1 to 112 bytes in UTF-8, got 114');
+    open('ü'.repeat(56))();
+    expect(open(7 as never)).toThrow(new TypeError('name must be a string, got 7'));
+    expect([...namesIn(region)].map(({ name }) => name)).toEqual(['ü'.repeat(56)]);
+  });
+
+  test('is taken only when its limiter is complete', () => {
+    const region = Region.create();
+    expect(() => TokenBucket.open(region, 'api', { rate: -1, burst: 5 })).toThrow(RangeError);
+    expect([...namesIn(region)]).toEqual([]);
+    expect(TokenBucket.open(region, 'api', limit).burst).toBe(5);
+  });
+
+  test('survives a full region', () => {
+    const region = Region.create();
+    const full = expect.objectContaining({ code: 'ERR_REGION_FULL' });
+    const open = () => {
+      for (let i = 0; ; i++) TokenBucket.open(region, `${i}`, limit);
+    };
+    expect(open).toThrow(full);
+    expect(TokenBucket.open(region, '7', limit).burst).toBe(5);
+  });
+
+  test('whose list is damaged is an error', () => {
+    const region = Region.create();
+    TokenBucket.open(region, 'api', limit);
+    region.i32[3] = 4096;
+    const damaged = expect.objectContaining({ code: 'ERR_REGION_DAMAGED' });
+    expect(() => TokenBucket.open(region, 'api', limit)).toThrow(damaged);
+  });
+});
+
+describe('the clock of a named limiter', () => {
+  test('is that of its region, for everybody', () => {
+    const region = Region.create();
+    const clock = ManualClock.open(region, 'clock', { nowMs: 5000 });
+    const bucket = TokenBucket.open(region, 'api', { ...limit, clock, initial: 0 });
+    const same = TokenBucket.open(region, 'api', limit);
+    const attached = attach(structuredClone(bucket.handle));
+    ManualClock.open(region, 'clock').advance(100);
+    expect(clock.nowMs).toBe(5100);
+    for (const each of [bucket, same, attached]) expect(each.available()).toBe(1);
+  });
+
+  test('must lie in its region, and be the same each time', () => {
+    const region = Region.create();
+    expect(() =>
+      TokenBucket.open(region, 'api', { ...limit, clock: ManualClock.create() }),
+    ).toThrow('a ManualClock of a named limiter must be one that was opened in its region');
+    TokenBucket.open(region, 'api', limit);
+    const clock = ManualClock.open(region, 'clock');
+    expect(() => TokenBucket.open(region, 'api', { ...limit, clock })).toThrow(
+      'the limiter "api" has clock "system", the options say "manual"',
+    );
+  });
+});
+
+test('open checks its arguments', () => {
+  const region = Region.create();
+  const open = (options: object) => () => TokenBucket.open(region, 'api', options as never);
+  expect(() => TokenBucket.open({} as never, 'api', limit)).toThrow('region must be a Region');
+  expect(open({ ...limit, onMismatch: 'ask' })).toThrow(
+    'onMismatch must be one of error, keep, reconfigure, got "ask"',
+  );
+  expect(open({ ...limit, region })).toThrow('give the region once, before the name');
+  expect(open({ rat: 1 })).toThrow('options has no option "rat"; did you mean rate?');
+});
