@@ -1,7 +1,7 @@
 import { LATER } from '../kernel/bucket/kernel.ts';
 import { checkOptions } from '../known-options.ts';
 import { checkSpanMs, checkTokens } from '../options.ts';
-import type { SleepOptions } from '../time/clock.ts';
+import type { Precision, SleepOptions } from '../time/clock.ts';
 import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import { BucketTakes } from './bucket-takes.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
@@ -101,11 +101,11 @@ export abstract class BucketCalls extends BucketTakes implements Part {
     if (reservation?.waitMs === 0) return AT_ONCE;
     if (isFull) throw queueFull(wait.maxWaiting);
     if (reservation === undefined) throw timedOut(n, wait.timeoutMs);
-    const { timeoutMs, strict, signal } = wait;
+    const { timeoutMs } = wait;
     const deadlineUs = deadlineOf(reservation, timeoutMs);
     waiters.enter();
     try {
-      if (!(await this.sleepUntilDue(reservation, deadlineUs, { strict, signal }))) {
+      if (!(await this.sleepUntilDue(reservation, deadlineUs, wait))) {
         throw timedOut(n, timeoutMs);
       }
     } catch (error) {
@@ -144,9 +144,9 @@ export abstract class BucketCalls extends BucketTakes implements Part {
   protected sleepUntilDueSync(
     { atUs }: Reservation,
     _deadlineUs: number,
-    options: Pick<SleepOptions, 'strict'>,
+    { strict, precise }: Precision,
   ): boolean {
-    this.clock.sleepSync(atUs, options);
+    this.clock.sleepSync(atUs, { strict, precise });
     return true;
   }
 
@@ -158,13 +158,14 @@ export abstract class BucketCalls extends BucketTakes implements Part {
    */
   waitSync(n = 1, options: BlockingWaitOptions = {}): boolean {
     checkTokens('n', n);
-    const { timeoutMs, strict } = checkWait(options);
+    const wait = checkWait(options);
+    const { timeoutMs } = wait;
     const reservation = this.#reserve(n, timeoutMs);
     if (reservation === undefined) return false;
     if (reservation.waitMs === 0) return true;
     let isDue = false;
     try {
-      isDue = this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), { strict });
+      isDue = this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), wait);
     } finally {
       // Too late because the limit changed, or a thread that cannot block.
       if (!isDue) reservation.cancel();

@@ -9,7 +9,7 @@ import { type CellPlace, identityOf } from '../memory/cell.ts';
 import type { KernelName } from '../memory/handle.ts';
 import type { CellKind } from '../memory/layout.ts';
 import { checkTokens } from '../options.ts';
-import type { SleepOptions } from '../time/clock.ts';
+import type { Precision, SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import { sleepUntilDueSync } from './moving-sleep.ts';
 import { handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
@@ -127,7 +127,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   protected override sleepUntilDueSync(
     reservation: Reservation,
     deadlineUs: number,
-    options: Pick<SleepOptions, 'strict'>,
+    options: Precision,
   ): boolean {
     return sleepUntilDueSync(this.clock, this.changes, reservation, deadlineUs, options);
   }

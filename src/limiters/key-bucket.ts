@@ -2,7 +2,7 @@ import type { TokenKernel } from '../kernel/bucket/kernel.ts';
 import type { KeyedKernel } from '../kernel/keyed/kernel.ts';
 import type { Bell } from '../memory/bell.ts';
 import { checkNumber } from '../options.ts';
-import type { SleepOptions } from '../time/clock.ts';
+import type { Precision, SleepOptions } from '../time/clock.ts';
 import { BucketCalls } from './bucket-calls.ts';
 import type { Description } from './described.ts';
 import type { KeyWaiters } from './key-waiters.ts';
@@ -89,7 +89,7 @@ export class KeyBucket extends BucketCalls {
   protected override sleepUntilDueSync(
     reservation: Reservation,
     deadlineUs: number,
-    options: Pick<SleepOptions, 'strict'>,
+    options: Precision,
   ): boolean {
     return sleepUntilDueSync(this.clock, this.changes, reservation, deadlineUs, options);
   }

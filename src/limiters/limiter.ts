@@ -17,10 +17,16 @@ export interface WaitOptions {
    * Wake within microseconds of the due instant, at the cost of spinning before it. Default false.
    */
   readonly strict?: boolean;
+  /**
+   * Wake within tens of microseconds of the due instant without spinning, where the system can:
+   * `waitSync` lowers the timer slack of its thread on Linux. Default true, or false if the
+   * environment has `ZEROTIME_PRECISE=0`.
+   */
+  readonly precise?: boolean;
 }
 
 /** Options of `waitSync`, as for `wait`. */
-export type BlockingWaitOptions = Pick<WaitOptions, 'timeoutMs' | 'strict'>;
+export type BlockingWaitOptions = Pick<WaitOptions, 'timeoutMs' | 'strict' | 'precise'>;
 
 /** What a `wait` resolves with. */
 export interface Waited {

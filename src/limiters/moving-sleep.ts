@@ -1,6 +1,6 @@
 import type { Alarm } from '../memory/alarm.ts';
 import type { Bell } from '../memory/bell.ts';
-import type { BlockingSleepOptions, Clock, SleepOptions } from '../time/clock.ts';
+import type { BlockingSleepOptions, Clock, Precision, SleepOptions } from '../time/clock.ts';
 import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import type { Reservation } from './reservation.ts';
 
@@ -26,7 +26,7 @@ export async function sleepUntilDue(
   changes: Bell,
   reservation: Reservation,
   deadlineUs: number,
-  { strict = false, signal }: SleepOptions,
+  options: SleepOptions,
 ): Promise<boolean> {
   for (;;) {
     const alarm = changes.alarm();
@@ -35,7 +35,7 @@ export async function sleepUntilDue(
     const { dueUs } = reservation;
     if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
-    await sleepOrWake(clock, dueUs, { strict, signal }, (wake) => changes.onRing(alarm, wake));
+    await sleepOrWake(clock, dueUs, options, (wake) => changes.onRing(alarm, wake));
   }
 }
 
@@ -47,11 +47,11 @@ export function sleepOrLook(
   clock: Clock,
   nowUs: number,
   untilUs: number,
-  { strict = false, alarm }: BlockingSleepOptions,
+  options: BlockingSleepOptions,
 ): void {
-  const lookUs = nowUs + Math.min(alarm?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
-  if (untilUs <= lookUs) clock.sleepSync(untilUs, { strict, alarm });
-  else clock.sleepSync(lookUs, { alarm });
+  const lookUs = nowUs + Math.min(options.alarm?.lookMs ?? LOOK_MS, LOOK_MS) * 1000;
+  if (untilUs <= lookUs) clock.sleepSync(untilUs, options);
+  else clock.sleepSync(lookUs, { ...options, strict: false });
 }
 
 /** Blocks the thread until the reservation is due; false if that moves past the deadline. */
@@ -60,7 +60,7 @@ export function sleepUntilDueSync(
   changes: Bell,
   reservation: Reservation,
   deadlineUs: number,
-  { strict = false }: Pick<SleepOptions, 'strict'>,
+  { strict, precise }: Precision,
 ): boolean {
   for (;;) {
     const alarm = changes.alarm();
@@ -68,6 +68,6 @@ export function sleepUntilDueSync(
     const { dueUs } = reservation;
     if (dueUs <= nowUs) return true;
     if (dueUs > deadlineUs) return false;
-    sleepOrLook(clock, nowUs, dueUs, { strict, alarm });
+    sleepOrLook(clock, nowUs, dueUs, { strict, precise, alarm });
   }
 }

@@ -2,6 +2,7 @@ import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
+import { isPreciseByDefault } from '../time/precise.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
 import { sleepOrLook, type Watch } from './moving-sleep.ts';
 
@@ -10,6 +11,7 @@ export interface Wait {
   readonly timeoutMs: number;
   readonly maxWaiting: number;
   readonly strict: boolean;
+  readonly precise: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -18,11 +20,12 @@ const OPTIONS: Known<WaitOptions> = {
   maxWaiting: true,
   signal: true,
   strict: true,
+  precise: true,
 };
 
 /** @throws TypeError, RangeError for an invalid option, naming it. */
 export function checkWait(options: WaitOptions): Wait {
-  const { timeoutMs, maxWaiting, signal, strict } = checkOptions(options, OPTIONS);
+  const { timeoutMs, maxWaiting, signal, strict, precise } = checkOptions(options, OPTIONS);
   if (signal !== undefined && typeof signal?.throwIfAborted !== 'function') {
     throw new TypeError('signal must be an AbortSignal');
   }
@@ -31,6 +34,7 @@ export function checkWait(options: WaitOptions): Wait {
       timeoutMs === undefined ? Number.POSITIVE_INFINITY : checkSpanMs('timeoutMs', timeoutMs),
     maxWaiting: maxWaiting === undefined ? Number.POSITIVE_INFINITY : checkMaxWaiting(maxWaiting),
     strict: checkFlag('strict', strict, false),
+    precise: checkFlag('precise', precise, isPreciseByDefault()),
     signal,
   };
 }
@@ -137,7 +141,7 @@ export function waitHere(
   clock: Clock,
   source: Source,
   n: number,
-  { timeoutMs, strict }: Pick<Wait, 'timeoutMs' | 'strict'>,
+  { timeoutMs, strict, precise }: Omit<Wait, 'maxWaiting' | 'signal'>,
 ): boolean {
   const deadlineUs = clock.now() + timeoutMs * 1000;
   const pauses = new Pauses();
@@ -148,6 +152,6 @@ export function waitHere(
     const nowUs = clock.now();
     const retryAtUs = pauses.retryAtUs(refusal, nowUs);
     if (retryAtUs > deadlineUs) return false;
-    sleepOrLook(clock, nowUs, retryAtUs, { strict, alarm: refusal.watch?.alarm });
+    sleepOrLook(clock, nowUs, retryAtUs, { strict, precise, alarm: refusal.watch?.alarm });
   }
 }

@@ -1,3 +1,5 @@
+import { nodeModule } from './node-module.ts';
+
 /** The part of `node:worker_threads` that is used here. */
 interface Threads {
   readonly threadId: number;
@@ -9,9 +11,7 @@ const RANDOM_FROM = 2 ** 30;
 let known: number | undefined;
 
 function threads(): Threads | undefined {
-  // Bundlers for browsers would fail on the name of a module of Node.
-  const name = ['node', 'worker_threads'].join(':');
-  return globalThis.process?.getBuiltinModule?.(name) as Threads | undefined;
+  return nodeModule<Threads>('worker_threads');
 }
 
 /** Whether threads know the id that their worker has. */

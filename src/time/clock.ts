@@ -3,13 +3,21 @@ import type { Alarm } from '../memory/alarm.ts';
 /** Options of {@link Clock.sleep}. */
 export interface SleepOptions {
   /** Spin before the instant, to wake within microseconds of it at the cost of CPU time. */
-  readonly strict?: boolean;
+  readonly strict?: boolean | undefined;
+  /**
+   * Wake within tens of microseconds of the instant where the system can, without spinning. Default
+   * true, or false if the environment has `ZEROTIME_PRECISE=0`.
+   */
+  readonly precise?: boolean | undefined;
   /** Aborts the sleep; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How exactly a sleep ends. */
+export type Precision = Pick<SleepOptions, 'strict' | 'precise'>;
+
 /** Options of {@link Clock.sleepSync}. */
-export interface BlockingSleepOptions extends Pick<SleepOptions, 'strict'> {
+export interface BlockingSleepOptions extends Precision {
   /** Ends the sleep early. If a clock ignores it, the caller wakes late, never early. */
   readonly alarm?: Alarm | undefined;
 }

@@ -4,6 +4,8 @@ import { block } from './block.ts';
 import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
 import { nextTurn } from './next-turn.ts';
 import { onAbort } from './on-abort.ts';
+import { isPreciseByDefault } from './precise.ts';
+import { hasLowTimerSlack } from './timer-slack.ts';
 
 /** The longest delay of `setTimeout`: 24.8 days. A longer one would fire at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -11,8 +13,9 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
  * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much shorter.
  */
 const TIMER_LATE_US = 1_200;
-/** `Atomics.wait` overshoots by less than this on an idle machine. */
+/** `Atomics.wait` overshoots by less than this on an idle machine: by default, with low slack. */
 const BLOCKING_LATE_US = 200;
+const LOW_SLACK_LATE_US = 50;
 
 /**
  * Sleeps on timers until `now()` reaches `untilUs`. Timers count whole milliseconds and may fire up
@@ -61,17 +64,18 @@ function silent(): Alarm {
 
 /**
  * Blocks until `now()` reaches `untilUs` or the alarm goes off. A strict sleep spins for the last
- * 0.2 ms.
+ * 50 us, or 200 us where the timer slack of the thread is what the system gave it.
  */
 export function sleepSync(
   now: () => number,
   untilUs: number,
-  { strict = false, alarm = silent() }: BlockingSleepOptions = {},
+  { strict = false, precise = isPreciseByDefault(), alarm = silent() }: BlockingSleepOptions = {},
 ): void {
   for (;;) {
     const leftUs = untilUs - now();
     if (leftUs <= 0) return;
-    const us = strict ? leftUs - BLOCKING_LATE_US : leftUs;
+    const lateUs = precise && hasLowTimerSlack() ? LOW_SLACK_LATE_US : BLOCKING_LATE_US;
+    const us = strict ? leftUs - lateUs : leftUs;
     if (us > 0 && block(alarm, us / 1000) === 'alarm') return;
   }
 }

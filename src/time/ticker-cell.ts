@@ -3,18 +3,32 @@ import { TICKER_CLOCK, TICKER_CLOCK_BYTES } from '../memory/layout.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { loadDouble, storeDouble } from '../memory/shared-double.ts';
 import { isShared } from '../memory/shared-memory.ts';
+import { checkNumber } from '../options.ts';
 
 /** The range of a ticker's period. */
-export const PERIOD_MS = { min: 0.1, max: 1000 } as const;
+const PERIOD_MS = { min: 0.1, max: 1000 } as const;
+
+/** A ticker that spins counts this long as its period, the unit of its beats. */
+const SPIN_PERIOD_US = 0.25;
 
 /** Published when a ticker has ended: older than any reader accepts. */
 const ENDED = Number.NEGATIVE_INFINITY;
+
+/** @throws RangeError, TypeError if `periodMs` is neither 0 nor in the range of a period. */
+export function checkPeriod(periodMs: number): number {
+  return periodMs === 0 ? 0 : checkNumber('periodMs, unless 0,', periodMs, PERIOD_MS);
+}
 
 /** The shared memory in which a ticker publishes the time. */
 export class TickerCell {
   readonly buffer: SharedArrayBuffer;
   readonly periodUs: number;
-  /** One element, incremented by each tick after it has stored the time. */
+  /** Whether the ticker publishes all the time: then `beats` is all that it writes. */
+  readonly isSpinning: boolean;
+  /**
+   * One element. Each tick adds one after it has stored the time; a ticker that spins stores the
+   * time here, in units of its period modulo 2^32.
+   */
   readonly beats: Int32Array<SharedArrayBuffer>;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
 
@@ -24,11 +38,14 @@ export class TickerCell {
     this.#now = new BigInt64Array(buffer, TICKER_CLOCK.now, 1);
     const period = new Float64Array(buffer, TICKER_CLOCK.periodUs, 1);
     this.periodUs = period[0] as number; // never out of bounds
+    this.isSpinning = this.periodUs === SPIN_PERIOD_US;
   }
 
+  /** With a period of 0, the ticker spins. */
   static create(periodMs: number): TickerCell {
     const buffer = sharedBytes(TICKER_CLOCK_BYTES);
-    new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodMs * 1000;
+    const periodUs = periodMs === 0 ? SPIN_PERIOD_US : periodMs * 1000;
+    new Float64Array(buffer, TICKER_CLOCK.periodUs, 1)[0] = periodUs;
     const cell = new TickerCell(buffer);
     cell.end();
     return cell;
@@ -41,7 +58,8 @@ export class TickerCell {
     }
     const cell = new TickerCell(buffer);
     const periodMs = cell.periodUs / 1000;
-    if (!(periodMs >= PERIOD_MS.min && periodMs <= PERIOD_MS.max)) {
+    const isInRange = periodMs >= PERIOD_MS.min && periodMs <= PERIOD_MS.max;
+    if (!isInRange && !cell.isSpinning) {
       throw new HandleError(
         'ERR_HANDLE_INVALID',
         `a ticker cannot have a period of ${periodMs} ms`,
@@ -55,12 +73,18 @@ export class TickerCell {
     return loadDouble(this.#now, 0);
   }
 
+  /** The time that a beat of a spinning ticker stands for, given one less than 9 minutes later. */
+  timeOf(beat: number, laterUs: number): number {
+    const later = Math.floor(laterUs / SPIN_PERIOD_US);
+    return (later - ((later - beat) | 0)) * SPIN_PERIOD_US;
+  }
+
   publish(nowUs: number): void {
     storeDouble(this.#now, 0, nowUs);
     Atomics.add(this.beats, 0, 1);
   }
 
-  /** Makes all readers switch to the system clock. */
+  /** Makes all readers switch to the system clock: those of a ticker that spins, as it stops. */
   end(): void {
     this.publish(ENDED);
   }

@@ -1,24 +1,39 @@
 import { HandleError } from '../errors.ts';
 import { checkOptions } from '../known-options.ts';
 import { readFields } from '../memory/read-fields.ts';
-import { checkNumber } from '../options.ts';
+import { checkFlag } from '../options.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
+import { nextTurn } from './next-turn.ts';
+import { isPreciseByDefault } from './precise.ts';
 import { systemClock } from './system-clock.ts';
-import { PERIOD_MS, TickerCell } from './ticker-cell.ts';
+import { checkPeriod, TickerCell } from './ticker-cell.ts';
 import { startTicker } from './ticker-thread.ts';
 
 /** Beyond this delay, readers ignore the ticker. */
 const MOST_LATE_PERIODS = 10;
+/** The same for one that spins. A reader follows it no further than half of this without a look. */
+const SPIN_MOST_LATE_US = 100;
 /**
  * While it sees the same tick, a reader checks the system clock at least once per this many
  * readings.
  */
 const MOST_READINGS = 128;
 
+/** Stops the tickers of clocks that were collected as garbage. */
+const dropped = new FinalizationRegistry<() => void>((stop) => stop());
+
 /** Options of {@link TickerClock.create}. */
 export interface TickerClockOptions {
-  /** Milliseconds between ticks: 0.1 to 1000, fractions allowed. Default 1. */
+  /**
+   * Milliseconds between ticks: 0.1 to 1000, fractions allowed. Default 1. With 0, a thread publishes
+   * the time without pause, at the cost of a processor.
+   */
   readonly periodMs?: number;
+  /**
+   * Tick within tens of microseconds of the period: on Linux the ticker lowers the timer slack of its
+   * thread. Default true, or false if the environment has `ZEROTIME_PRECISE=0`.
+   */
+  readonly precise?: boolean;
 }
 
 /**
@@ -27,8 +42,11 @@ export interface TickerClockOptions {
  *
  * The clock lags by up to one period and is never ahead. If the ticker has ended, or is late by
  * more than ten periods, readers use the system clock until it ticks again. A reader notices at its
- * next reading, or within 128 readings if it reads continuously. Time never runs backwards within a
- * thread; two threads that read at the same moment may differ by ten periods.
+ * first reading in a turn of the event loop, and within 128 readings in the same turn. Time never
+ * runs backwards within a thread; two threads that read at the same moment may differ by ten periods.
+ *
+ * With `periodMs: 0` the clock lags by well below a microsecond while the ticker has a processor for
+ * itself. Readers use the system clock if it lags by more than 100 us.
  *
  * @example
  * ```ts
@@ -44,36 +62,49 @@ export class TickerClock implements Clock {
   readonly #cell: TickerCell;
   readonly #system: Clock;
   readonly #mostLateUs: number;
+  /** A reader that was quicker than this since it last looked skips more looks. */
+  readonly #quickUs: number;
+  readonly #isSpinning: boolean;
   readonly #beats: Int32Array<SharedArrayBuffer>;
   #stop: (() => void) | undefined;
 
   /** The latest time that this thread has read. */
   #nowUs = Number.NEGATIVE_INFINITY;
-  /** The tick it was read from. */
+  /** The tick that was seen last, and its time if the ticker spins. */
   #beat = 0;
+  #beatUs = 0;
   /** Readings between two checks of the system clock, and how many of them are left. */
   #gap = 1;
   #left = 0;
+  #lookedUs = Number.NEGATIVE_INFINITY;
+  /** Whether a look is due in the next turn of the event loop. */
+  #looksNextTurn = false;
 
   private constructor(cell: TickerCell, system: Clock, stop?: () => void) {
     this.#cell = cell;
     this.#system = system;
-    this.#mostLateUs = MOST_LATE_PERIODS * cell.periodUs;
+    this.#isSpinning = cell.isSpinning;
+    this.#mostLateUs = cell.isSpinning ? SPIN_MOST_LATE_US : MOST_LATE_PERIODS * cell.periodUs;
+    this.#quickUs = cell.isSpinning ? SPIN_MOST_LATE_US / 2 : cell.periodUs / 2;
     this.#beats = cell.beats;
     this.#stop = stop;
   }
 
   /**
    * Starts a ticker: a worker thread that does not keep the process alive. Resolves at the first
-   * tick.
+   * tick. The thread ends when the clock is disposed of or collected as garbage, even if other
+   * threads are attached to it.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static async create(options: TickerClockOptions = {}): Promise<TickerClock> {
-    const { periodMs = 1 } = checkOptions(options, { periodMs: true });
-    checkNumber('periodMs', periodMs, PERIOD_MS);
-    const cell = TickerCell.create(periodMs);
-    return new TickerClock(cell, systemClock, await startTicker(cell));
+    const { periodMs = 1, precise } = checkOptions(options, { periodMs: true, precise: true });
+    const cell = TickerCell.create(checkPeriod(periodMs));
+    const isPrecise = checkFlag('precise', precise, isPreciseByDefault());
+    const stop = await startTicker(cell, isPrecise);
+    const clock = new TickerClock(cell, systemClock, stop);
+    dropped.register(clock, stop, clock);
+    return clock;
   }
 
   /**
@@ -101,23 +132,51 @@ export class TickerClock implements Clock {
   now(): number {
     // A plain read costs a fifth of Atomics.load. If an optimizer caches it, the next look corrects
     // it.
-    if (this.#beats[0] === this.#beat && --this.#left > 0) return this.#nowUs;
+    const beat = this.#beats[0] as number; // never out of bounds
+    if (--this.#left > 0) {
+      if (beat === this.#beat) return this.#nowUs;
+      if (this.#isSpinning) return this.#follow(beat);
+    }
     return this.#look();
+  }
+
+  /** The time of a later beat of a ticker that spins. */
+  #follow(beat: number): number {
+    const aheadUs = ((beat - this.#beat) | 0) * this.#cell.periodUs;
+    if (aheadUs < 0 || aheadUs > this.#quickUs) return this.#look();
+    this.#beat = beat;
+    this.#beatUs += aheadUs;
+    return this.#reach(this.#beatUs);
   }
 
   /** Reads the cell and the system clock, and decides which of them to use. */
   #look(): number {
     const beat = Atomics.load(this.#beats, 0);
-    const publishedUs = this.#cell.now();
+    const tickUs = this.#isSpinning ? 0 : this.#cell.now();
     const systemUs = this.#system.now();
+    const publishedUs = this.#isSpinning ? this.#cell.timeOf(beat, systemUs) : tickUs;
     const lateUs = systemUs - publishedUs;
     // Even damaged memory cannot make this clock run ahead.
     const isInTime = lateUs >= 0 && lateUs <= this.#mostLateUs;
-    const isSeenAgain = beat === this.#beat;
+    const isSeenAgain = beat === this.#beat || this.#isSpinning;
+    const isQuick = systemUs - this.#lookedUs <= this.#quickUs;
     this.#beat = beat;
-    this.#gap = isInTime && isSeenAgain ? Math.min(2 * this.#gap, MOST_READINGS) : 1;
+    this.#beatUs = publishedUs;
+    this.#lookedUs = systemUs;
+    this.#gap = isInTime && isSeenAgain && isQuick ? Math.min(2 * this.#gap, MOST_READINGS) : 1;
     this.#left = this.#gap;
+    if (this.#gap > 1) this.#lookNextTurn();
     return this.#reach(isInTime ? publishedUs : systemUs);
+  }
+
+  /** Any time may pass between two turns of the event loop: readings do not show it. */
+  #lookNextTurn(): void {
+    if (this.#looksNextTurn) return;
+    this.#looksNextTurn = true;
+    nextTurn(() => {
+      this.#looksNextTurn = false;
+      this.#left = 0;
+    });
   }
 
   /** Never moves back: an earlier reading of the system clock may be ahead of the ticker. */
@@ -134,6 +193,7 @@ export class TickerClock implements Clock {
 
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void {
     this.#system.sleepSync(untilUs, options);
+    this.#left = 0;
     // An alarm may have ended the sleep early.
     if (this.#system.now() >= untilUs) this.#reach(untilUs);
   }
@@ -145,6 +205,7 @@ export class TickerClock implements Clock {
   dispose(): void {
     if (this.#stop === undefined) return;
     this.#stop();
+    dropped.unregister(this);
     this.#stop = undefined;
     this.#cell.end();
   }

@@ -1,7 +1,9 @@
 import type * as WorkerThreads from 'node:worker_threads';
 import { TICKER_CLOCK } from '../memory/layout.ts';
+import { nodeModule } from '../memory/node-module.ts';
 import { runTicker } from './ticker.ts';
 import type { TickerCell } from './ticker-cell.ts';
+import { canLowerTimerSlack, lowerTimerSlack } from './timer-slack.ts';
 
 /** The parts of a browser's Worker that a ticker uses: only the DOM library declares it. */
 interface WebWorker {
@@ -12,29 +14,34 @@ interface WebWorker {
 }
 
 /**
- * Starts the thread that publishes the time in `cell`. Resolves at its first tick with a function
+ * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves at its first tick with a function
  * that stops it. It does not keep the process alive. It may end at any time without an error:
  * readers then use the system clock.
  */
-export async function startTicker(cell: TickerCell): Promise<() => void> {
+export async function startTicker(cell: TickerCell, precise: boolean): Promise<() => void> {
   const threads = await nodeThreads();
-  return threads === undefined ? startInBrowser(cell) : startInNode(cell, threads);
+  return threads === undefined ? startInBrowser(cell) : startInNode(cell, precise, threads);
 }
 
 /** The core's only dependency on Node, loaded only to start a ticker; undefined in a browser. */
 async function nodeThreads(): Promise<typeof WorkerThreads | undefined> {
   const { process } = globalThis;
   if (process?.versions?.node === undefined) return undefined;
+  const loaded = nodeModule<typeof WorkerThreads>('worker_threads');
   // Bundlers for browsers would fail on the name of a module of Node.
   const name = ['node', 'worker_threads'].join(':');
-  const loaded: unknown =
-    process.getBuiltinModule?.(name) ?? (await import(/* webpackIgnore: true */ name));
-  return loaded as typeof WorkerThreads;
+  return loaded ?? (await import(/* webpackIgnore: true */ name));
 }
 
-function startInNode(cell: TickerCell, { Worker }: typeof WorkerThreads): Promise<() => void> {
+function startInNode(
+  cell: TickerCell,
+  precise: boolean,
+  { Worker }: typeof WorkerThreads,
+): Promise<() => void> {
   return new Promise((resolve, reject) => {
-    const program = `(${runTicker})(require('node:worker_threads'), ${JSON.stringify(TICKER_CLOCK)})`;
+    const slack =
+      precise && canLowerTimerSlack() ? `(${lowerTimerSlack})(require('node:fs'));` : '';
+    const program = `${slack}(${runTicker})(require('node:worker_threads'), ${JSON.stringify(TICKER_CLOCK)})`;
     // Ignore the process's options: the thread needs no loader or debugger.
     const worker = new Worker(program, { eval: true, workerData: cell.buffer, execArgv: [] });
     worker.once('message', () => {

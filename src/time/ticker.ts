@@ -7,7 +7,7 @@ interface Thread {
 }
 
 /**
- * Publishes the time once per period until its thread ends. The thread runs this function's source
+ * Publishes the time once per period until its thread ends, or all the time if it spins. The thread runs this function's source
  * text, because bundlers would not include a separate file. Invariant: the function uses only its
  * arguments and globals, and contains no function, which bundlers that keep names would wrap in a
  * call to a helper.
@@ -20,6 +20,25 @@ export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TI
   const periodUs = new Float64Array(workerData, offsets.periodUs, 1)[0] as number; // never out of bounds
   const bed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const isNode = typeof process === 'object' && typeof process.hrtime === 'function';
+  if (periodUs < 1) {
+    // It spins, and stores only if the time has changed: a store takes the line from the readers.
+    let beat = 0;
+    if (parentPort !== null) parentPort.postMessage('ticking');
+    // With any branch in this loop, V8 would leave garbage for each reading.
+    if (isNode) {
+      for (;;) {
+        const read = process.hrtime();
+        const next = Math.floor((read[0] * 1e6 + read[1] / 1e3) / periodUs) | 0;
+        if (next !== beat) Atomics.store(beats, 0, next);
+        beat = next;
+      }
+    }
+    for (;;) {
+      const next = Math.floor(((performance.timeOrigin + performance.now()) * 1000) / periodUs) | 0;
+      if (next !== beat) Atomics.store(beats, 0, next);
+      beat = next;
+    }
+  }
   let dueUs = 0;
   for (;;) {
     // The same reading as the system clock's.

@@ -374,9 +374,13 @@ describe('a line whose attempts fail', () => {
     const clock = ManualClock.create();
     const attempts: number[] = [];
     vi.spyOn(clock, 'sleepSync').mockImplementation((untilUs) => clock.set(untilUs / 1000));
-    expect(waitHere(clock, contended(clock, attempts), 1, { timeoutMs: 1, strict: false })).toBe(
-      false,
-    );
+    expect(
+      waitHere(clock, contended(clock, attempts), 1, {
+        timeoutMs: 1,
+        strict: false,
+        precise: true,
+      }),
+    ).toBe(false);
     expect(attempts).toEqual([0, 50, 150, 350, 750]);
   });
 

@@ -7,13 +7,16 @@ const PERIOD_US = 1000;
 /** A reader checks the system clock at least once in this many readings. */
 const MOST_READINGS = 128;
 
-/** A 1 ms ticker that the test ticks by hand, and a reader of it. */
-function hand() {
+/** A ticker that the test ticks by hand, and a reader of it. */
+function hand(periodMs = 1) {
   const system = ManualClock.create({ nowMs: 1000 });
-  const cell = TickerCell.create(1);
+  const cell = TickerCell.create(periodMs);
   const clock = TickerClock.over(cell, system);
   const looks = vi.spyOn(system, 'now');
-  const tick = () => cell.publish(system.now());
+  const tick = () => {
+    if (cell.isSpinning) Atomics.store(cell.beats, 0, Math.floor(system.now() * 4) | 0);
+    else cell.publish(system.now());
+  };
   /** A reading in microseconds since the start. */
   const read = () => clock.now() - 1e6;
   return { system, cell, clock, looks, tick, read };
@@ -136,6 +139,94 @@ describe('a ticker clock', () => {
     }
   });
 
+  /** Reads until the next 127 readings would not check the system clock. */
+  function trust({ clock, tick }: ReturnType<typeof hand>) {
+    tick();
+    for (let reading = 0; reading < 256; reading++) clock.now();
+  }
+
+  test.each([1, 0])(
+    "notices the ticker's death in the next turn of the event loop, period %s",
+    async (periodMs) => {
+      const scene = hand(periodMs);
+      const { system, read } = scene;
+      trust(scene);
+      system.advance(22);
+      expect(read(), 'the same turn').toBe(0);
+      await new Promise(setImmediate);
+      expect(read()).toBe(22_000);
+      system.advance(22);
+      expect(read()).toBe(44_000);
+    },
+  );
+
+  test("notices the ticker's death after a blocking sleep", () => {
+    const scene = hand();
+    trust(scene);
+    scene.system.advance(22);
+    scene.clock.sleepSync(scene.system.now() - 1);
+    expect(scene.read()).toBe(22_000);
+  });
+
+  test('looks at each reading while these are far apart', () => {
+    const { system, looks, tick, read } = hand();
+    tick();
+    looks.mockClear();
+    for (let reading = 1; reading <= 10; reading++) {
+      system.advance(0.6);
+      read();
+    }
+    expect(looks).toHaveBeenCalledTimes(10);
+  });
+
+  test('that spins follows its ticker from reading to reading', () => {
+    const scene = hand(0);
+    const { system, looks, tick, read } = scene;
+    trust(scene);
+    let us = 0;
+    for (const stepUs of [0.25, 3, 20, 0.5]) {
+      us += stepUs;
+      system.set(1000 + us / 1000);
+      tick();
+      looks.mockClear();
+      expect(read()).toBe(us);
+      expect(looks).not.toHaveBeenCalled();
+    }
+  });
+
+  test('that spins is at most 100 us late at a look, and never ahead of one', () => {
+    const scene = hand(0);
+    const { system, cell, tick, read } = scene;
+    tick();
+    expect(read()).toBe(0);
+    system.advance(0.1);
+    expect(read()).toBe(0);
+    system.advance(0.00025);
+    expect(read()).toBe(100.25);
+    trust(scene);
+    // Damaged memory: as much ahead as a reader follows without a look, and more.
+    Atomics.add(cell.beats, 0, 200);
+    expect(read()).toBe(150.25);
+    Atomics.add(cell.beats, 0, 201);
+    expect(read(), 'time never runs backwards').toBe(150.25);
+    system.advance(0.06);
+    expect(read()).toBe(160.25);
+  });
+
+  test('that spins has beats that wrap around', () => {
+    const scene = hand(0);
+    const { system, tick, read } = scene;
+    for (let minute = 0; minute < 40; minute++) {
+      system.set(1000 + minute * 60_000);
+      tick();
+      expect(read()).toBe(minute * 60e6);
+      system.advance(0.06);
+      expect(read(), 'the last tick').toBe(minute * 60e6);
+      system.advance(0.05);
+      expect(read(), 'the system clock').toBe(minute * 60e6 + 110);
+    }
+  });
+
   test('that is rarely read is in time at once, even if the ticker died long ago', () => {
     const { system, tick, read } = hand();
     tick();
@@ -195,7 +286,7 @@ describe('a ticker clock', () => {
   test.each([0.09, 1001, Number.NaN, '1'])('rejects a period of %s ms', async (periodMs) => {
     const options = { periodMs: periodMs as number };
     await expect(TickerClock.create(options)).rejects.toThrow(
-      /^periodMs must be a number at least 0.1 and at most 1000, got /,
+      /^periodMs, unless 0, must be a number at least 0.1 and at most 1000, got /,
     );
   });
 });

@@ -2,12 +2,16 @@ import { execFile } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Clock, systemClock, TickerClock, TokenBucket } from '../../src/index.ts';
 import { TickerCell } from '../../src/time/ticker-cell.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { ReadJob, ReadTimes } from '../workers/ticker-reader.ts';
+
+setFlagsFromString('--expose-gc');
 
 /** Long enough for a busy machine; only a test that hangs gets here. */
 const PATIENCE_US = 60e6;
@@ -95,7 +99,7 @@ describe("a ticker's thread", () => {
       new URL('../../dist/src/time/ticker-thread.js', import.meta.url).href
     )) as typeof import('../../src/time/ticker-thread.ts');
     const cell = TickerCell.create(1);
-    const kill = await startTicker(cell);
+    const kill = await startTicker(cell, true);
     const clock = TickerClock.over(cell, systemClock);
     awaitTicks(clock, 3);
     kill();
@@ -104,6 +108,34 @@ describe("a ticker's thread", () => {
     expect(cell.now(), 'the last tick').toBeGreaterThan(0);
     await awaitEnd(clock);
     awaitFallback(clock);
+  });
+
+  test.each([true, false])('that spins is in time, precise %s', async (precise) => {
+    const clock = await TickerClock.create({ periodMs: 0, precise });
+    onTestFinished(() => clock.dispose());
+    const { beats } = TickerCell.open((clock.handle as { buffer: SharedArrayBuffer }).buffer);
+    for (let ticks = 0; ticks < 10; ticks++) {
+      const beat = Atomics.load(beats, 0);
+      readUntil(clock, 'ticked', () => Atomics.load(beats, 0) !== beat);
+    }
+    let lastUs = 0;
+    for (let reading = 0; reading < 100_000; reading++) {
+      const us = clock.now();
+      expect(us >= lastUs && us <= systemClock.now()).toBe(true);
+      lastUs = us;
+    }
+    clock.dispose();
+    awaitFallback(clock as unknown as TickerClock);
+  });
+
+  test('ends when its clock is collected as garbage', async () => {
+    const gc = runInNewContext('gc');
+    const { buffer } = (await TickerClock.create()).handle as { buffer: SharedArrayBuffer };
+    const cell = TickerCell.open(buffer);
+    while (cell.now() !== Number.NEGATIVE_INFINITY) {
+      await setImmediate();
+      gc();
+    }
   });
 
   test('is read by four threads, and is never ahead and never runs backwards for any', async () => {

@@ -16,8 +16,9 @@ function ticked(periodMs: number, readings: readonly number[]) {
   const said: unknown[] = [];
   let beats = cell.beats[0];
   vi.spyOn(process, 'hrtime').mockImplementation(() => {
-    if (cell.beats[0] !== beats) published.push(cell.now());
-    beats = cell.beats[0];
+    const beat = cell.beats[0] as number;
+    if (beat !== beats) published.push(cell.isSpinning ? cell.timeOf(beat, 1e7) : cell.now());
+    beats = beat;
     const us = left.shift();
     if (us === undefined) throw ENDED;
     return [Math.floor(us / 1e6), (us % 1e6) * 1000];
@@ -38,4 +39,10 @@ test('late wake-ups do not add up, and missed ticks are not made up for', () => 
   const { published } = ticked(1, [0, 1300, 1999, 2000, 7500, 7600, 8499, 8500]);
   // At 1300 for 1000, so the next is due at 2000; at 7500 for 3000, so the schedule restarts there.
   expect(published).toEqual([0, 1300, 2000, 7500, 7600, 8500]);
+});
+
+test('a ticker that spins publishes each quarter of a microsecond once', () => {
+  const { published, said } = ticked(0, [5e6, 5e6, 5e6 + 0.1, 5e6 + 0.3, 5e6 + 40, 8e6 + 0.75]);
+  expect(published).toEqual([5e6, 5e6 + 0.25, 5e6 + 40, 8e6 + 0.75]);
+  expect(said).toEqual(['ticking']);
 });

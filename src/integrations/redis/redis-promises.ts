@@ -1,6 +1,7 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
 import type { BucketCalls } from '../../limiters/bucket-calls.ts';
 import { exceeds, queueFull, timedOut, type Wait, type WaitCount } from '../../limiters/waiting.ts';
+import type { SleepOptions } from '../../time/clock.ts';
 import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { AskedBucket } from './answered-calls.ts';
@@ -77,7 +78,11 @@ export class RedisPromises {
   }
 
   /** Waits for tokens; if the queue is full, takes only what is available now. */
-  async #wait(n: number, { timeoutMs, maxWaiting, signal, strict }: Wait, isFull: boolean) {
+  async #wait(
+    n: number,
+    { timeoutMs, maxWaiting, signal, strict, precise }: Wait,
+    isFull: boolean,
+  ) {
     const deadlineUs = systemClock.now() + timeoutMs * 1000;
     const late = () => (isFull ? queueFull(maxWaiting) : timedOut(n, timeoutMs));
     try {
@@ -89,12 +94,12 @@ export class RedisPromises {
       if (acquired === undefined) {
         const leftMs = Math.max(0, (deadlineUs - systemClock.now()) / 1000);
         const most = isFull ? 0 : Number.POSITIVE_INFINITY;
-        const localWait = { timeoutMs: leftMs, maxWaiting: most, strict };
+        const localWait = { timeoutMs: leftMs, maxWaiting: most, strict, precise };
         await this.#local().wait(n, { ...localWait, ...(signal && { signal }) });
       } else {
         if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
         if (acquired.waitUs === LATER) throw late();
-        await this.#sleep(acquired, { strict, signal });
+        await this.#sleep(acquired, { strict, precise, signal });
       }
     } catch (error) {
       this.#counts.count(0, true);
@@ -103,10 +108,7 @@ export class RedisPromises {
     this.#counts.count(n, false);
   }
 
-  async #sleep(
-    { waitUs, receipt }: Acquired,
-    options: { readonly strict: boolean; readonly signal: AbortSignal | undefined },
-  ): Promise<void> {
+  async #sleep({ waitUs, receipt }: Acquired, options: SleepOptions): Promise<void> {
     if (waitUs === 0) return;
     try {
       await sleepOrWake(systemClock, systemClock.now() + waitUs, options);
