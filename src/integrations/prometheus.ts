@@ -1,47 +1,30 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
-import { RateLimitError } from '../errors.ts';
-import type { KeyedFixedWindow } from '../limiters/keyed-fixed-window.ts';
-import type { KeyedTokenBucket } from '../limiters/keyed-token-bucket.ts';
-import type { KeyedStats, LimiterStats } from '../limiters/stats.ts';
 import { checkObject, shown } from '../options.ts';
+import {
+  COUNTERS,
+  GAUGES,
+  isMeasured,
+  type MeasuredLimiter,
+  type Reading,
+  readingOf,
+  type Series,
+} from './prometheus/series.ts';
 
-/** A limiter with counters: any bucket, window or log created with `stats: true`. */
-export interface CountedLimiter {
-  /** The counters of all threads. */
-  stats(): LimiterStats;
-  /** The largest number of tokens that one call can take. */
-  readonly limit: number;
-  /** In tokens per second; windows and logs have none. */
-  readonly rate?: number;
-  /** Tokens that can be taken now. */
-  available(): number;
-  /** Like `available`, but negative in debt; windows and logs have no debt. */
-  balance?(): number;
+export type { CountedLimiter, MeasuredLimiter } from './prometheus/series.ts';
+
+/** A limiter of a region. */
+export interface RegionLimiter {
+  /** The name under which it was opened. */
+  readonly name: string;
+  /** The limiter: a bucket, a window, a table or any other kind. */
+  readonly limiter: unknown;
 }
-
-/**
- * A limiter that {@link LimiterMetrics} can export. A keyed one also counts its entries.
- */
-export type MeasuredLimiter = CountedLimiter | KeyedTokenBucket | KeyedFixedWindow;
 
 /** A region whose limiters have names: a `HostRegion` of `zerotime/host`. */
 export interface LimiterRegion {
   /** Its limiters by name. */
-  limiters(): Iterable<{ readonly name: string; readonly limiter: unknown }>;
-}
-
-/** Whether a limiter of a region can be exported. */
-function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
-  const { stats, limit, burst } = limiter as Partial<CountedLimiter> & { readonly burst?: number };
-  if (typeof stats !== 'function' || (limit ?? burst) === undefined) return false;
-  try {
-    readingOf(limiter as MeasuredLimiter); // it has the methods of one
-    return true;
-  } catch (error) {
-    if (error instanceof RateLimitError) return false; // it keeps no counts
-    throw error;
-  }
+  limiters(): Iterable<RegionLimiter>;
 }
 
 /** The registry and the metric name prefix. */
@@ -50,86 +33,6 @@ export interface LimiterMetricsOptions {
   readonly register?: Registry;
   /** Letters, digits and `_`. Default `zerotime_`. */
   readonly prefix?: string;
-}
-
-/** The values of one limiter at a scrape. */
-interface Reading extends Partial<LimiterStats>, Partial<KeyedStats> {
-  readonly rate?: number | undefined;
-  readonly burst: number;
-  readonly available?: number;
-  readonly debt?: number | undefined;
-}
-
-interface Series {
-  readonly name: string;
-  readonly help: string;
-  readonly value: (reading: Reading) => number | undefined;
-}
-
-const COUNTERS: readonly Series[] = [
-  { name: 'calls_total', help: 'Calls that asked for tokens.', value: ({ calls }) => calls },
-  { name: 'admitted_tokens_total', help: 'Tokens admitted.', value: ({ admitted }) => admitted },
-  { name: 'refused_calls_total', help: 'Calls refused.', value: ({ refused }) => refused },
-  {
-    name: 'lost_races_total',
-    help: 'Compare-and-exchange races lost to another thread.',
-    value: ({ lostRaces }) => lostRaces,
-  },
-  {
-    name: 'reclaimed_entries_total',
-    help: 'Entries reassigned to another key after their bucket was full again.',
-    value: ({ reclaimed }) => reclaimed,
-  },
-  {
-    name: 'shared_calls_total',
-    help: 'Calls whose key had no room in the table.',
-    value: ({ shared }) => shared,
-  },
-];
-
-const GAUGES: readonly Series[] = [
-  {
-    name: 'rate_tokens_per_second',
-    help: 'The current rate; per key for keyed limiters.',
-    value: ({ rate }) => rate,
-  },
-  {
-    name: 'burst_tokens',
-    help: 'The largest number of tokens that one call can take; per key for keyed limiters.',
-    value: ({ burst }) => burst,
-  },
-  {
-    name: 'available_tokens',
-    help: 'Tokens that can be taken now.',
-    value: ({ available }) => available,
-  },
-  {
-    name: 'debt_tokens',
-    help: 'Tokens promised to waiting callers.',
-    value: ({ debt }) => debt,
-  },
-  {
-    name: 'waiting_callers',
-    help: 'Callers waiting in the thread that exports.',
-    value: ({ waiting }) => waiting,
-  },
-  { name: 'entries', help: 'Keys whose bucket is not full.', value: ({ entries }) => entries },
-];
-
-function readingOf(limiter: MeasuredLimiter): Reading {
-  if ('intervalMs' in limiter && 'for' in limiter) {
-    return { ...limiter.stats(), burst: limiter.limit };
-  }
-  const { rate } = limiter;
-  if ('for' in limiter) return { ...limiter.stats(), rate, burst: limiter.burst };
-  const balance = limiter.balance?.();
-  return {
-    ...limiter.stats(),
-    rate,
-    burst: limiter.limit,
-    available: limiter.available(),
-    debt: balance === undefined ? undefined : Math.max(0, -balance),
-  };
 }
 
 /**
@@ -153,6 +56,8 @@ export class LimiterMetrics {
   readonly #names: readonly string[];
   readonly #limiters = new Map<string, MeasuredLimiter>();
   readonly #regions: LimiterRegion[] = [];
+  /** Limiters of regions that are no longer exported. */
+  readonly #removed = new Set<string>();
   #readings: ReadonlyMap<string, Reading> | undefined;
 
   /**
@@ -193,6 +98,8 @@ export class LimiterMetrics {
    * Exports the limiters of a region by their names, also those that are created later: all that keep
    * counts, over all processes that share the region. Export it from one process only.
    *
+   * @throws TypeError if `region` has no `limiters` method.
+   *
    * @example
    * ```ts
    * import { HostRegion } from 'zerotime/host';
@@ -203,6 +110,9 @@ export class LimiterMetrics {
    * ```
    */
   addRegion(region: LimiterRegion): void {
+    if (typeof region?.limiters !== 'function') {
+      throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
+    }
     this.#regions.push(region);
     this.#findLimiters();
   }
@@ -210,14 +120,17 @@ export class LimiterMetrics {
   #findLimiters(): void {
     for (const region of this.#regions) {
       for (const { name, limiter } of region.limiters()) {
-        if (!this.#limiters.has(name) && isMeasured(limiter)) this.#limiters.set(name, limiter);
+        const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
+        if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
       }
     }
   }
 
   /** Stops exporting a limiter. Returns whether the name was known. */
   remove(name: string): boolean {
-    return this.#limiters.delete(name);
+    const isKnown = this.#limiters.delete(name);
+    if (isKnown) this.#removed.add(name);
+    return isKnown;
   }
 
   /** Removes these metrics from the registry. */

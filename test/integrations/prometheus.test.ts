@@ -215,4 +215,7 @@ it('exports the limiters of a region that keep counts, also later ones', async (
     'zerotime_burst_tokens{limiter="first"} 5',
     'zerotime_burst_tokens{limiter="second"} 7',
   ]);
+  expect(metrics.remove('second')).toBe(true);
+  expect(await scraped(register)).not.toContain('zerotime_burst_tokens{limiter="second"} 7');
+  expect(() => metrics.addRegion({} as never)).toThrow(/region must have a method limiters/);
 });
