@@ -28,6 +28,8 @@ export interface AllocatingJob {
   readonly calls: number;
   /** Looks no further once a call allocates less. */
   readonly enough: number;
+  /** Whether to read the system's clock, where a reading can be free of allocations. */
+  readonly onSystemClock: boolean;
 }
 
 /** Calls between two heap readings: few enough that no garbage is collected in between. */
@@ -74,17 +76,21 @@ class CountingClock implements Clock {
 }
 
 /**
- * In Node.js 20 the compiler keeps the pair returned by `process.hrtime()` off the heap. Later
- * versions do not always (27 bytes per reading in Node.js 26), which is not the limiter's doing.
+ * In Node.js 20 the compiler usually keeps the pair returned by `process.hrtime()` off the heap.
+ * Later versions do not (27 bytes per reading in Node.js 26), which is not the limiter's doing.
  */
-const clock = process.versions.node.startsWith('20.') ? systemClock : new CountingClock();
+function clockOf({ onSystemClock }: AllocatingJob): Clock {
+  const isFree = onSystemClock && process.versions.node.startsWith('20.');
+  return isFree ? systemClock : new CountingClock();
+}
 
 /** Creates only the limiter of this call: others would change how the call is compiled. */
-function callOf(name: AllocatingJob['call']): () => unknown {
+function callOf(job: AllocatingJob): () => unknown {
+  const clock = clockOf(job);
   const wide = { limit: 1e9, intervalMs: 1e9, clock };
   const narrow = { limit: 1, intervalMs: 1e9, clock };
   const bucket = () => TokenBucket.create({ rate: 4e9, burst: 1e9, clock });
-  switch (name) {
+  switch (job.call) {
     case 'tryConsume': {
       const limiter = bucket();
       return () => limiter.tryConsume();
@@ -131,5 +137,5 @@ serve((job: AllocatingJob): number => {
   // knows only one, as much of it is inlined as there is room for, and the rest passes its numbers
   // through the heap.
   for (let i = 0; i < 8; i++) grownBy(BATCH, new Function(`return ${i}`) as () => number);
-  return bytesPerCall(job, callOf(job.call));
+  return bytesPerCall(job, callOf(job));
 });
