@@ -27,7 +27,7 @@ export function loadKoffi(): Libc {
     name: 'koffi',
     map: (memory, file, bytes) =>
       Number(mmap(new Uint8Array(memory), bytes, protection, flags, file, 0)) !== -1,
-    allocate: (file, bytes) => fallocate(file, 0, bytes),
+    allocate: (file, at, bytes) => fallocate(file, at, bytes),
     lock: (file, command, flock) => fcntl(file, command, flock),
   };
 }
@@ -63,7 +63,7 @@ export function loadNodeFfi(): Libc | undefined {
       const address = ffi.getRawPointer(memory);
       return mmap(address, BigInt(bytes), protection, flags, file, 0n) === address;
     },
-    allocate: (file, bytes) => Number(fallocate(file, 0n, BigInt(bytes))),
+    allocate: (file, at, bytes) => Number(fallocate(file, BigInt(at), BigInt(bytes))),
     lock: (file, command, flock) => Number(fcntl(file, command, flock)),
   };
 }

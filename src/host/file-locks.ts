@@ -1,4 +1,5 @@
 import type { Libc } from './libc.ts';
+import { fail, type RegionFile } from './region-file.ts';
 
 // Locks of open file descriptions, as in fcntl(2): the system ends them with the process, however
 // that ends, and across containers. Each lock is one byte far beyond the end of the file.
@@ -9,41 +10,67 @@ const EXCLUSIVE = 1; // F_WRLCK
 const NONE = 2; // F_UNLCK
 const FIRST_BYTE = 2n ** 40n;
 
+/** Another open file may give up a number between two calls. */
+const MOST_TRIES = 100;
+
 /** Numbers from 0 on that one open file at a time can have. */
 export class FileLocks {
   readonly #libc: Libc;
-  readonly #file: number;
+  readonly #file: RegionFile;
   /** A `struct flock`: type i16, whence i16, start i64, length i64, pid i32. */
   readonly #flock = new Uint8Array(32);
   readonly #view = new DataView(this.#flock.buffer);
 
-  constructor(libc: Libc, file: number) {
+  constructor(libc: Libc, file: RegionFile) {
     this.#libc = libc;
     this.#file = file;
   }
 
-  #call(command: number, type: number, number: number): number {
+  /** A length of 0 stands for all bytes that follow. Returns whether the call succeeded. */
+  #call(command: number, type: number, number: number, length = 1n): boolean {
     const view = this.#view;
     this.#flock.fill(0);
     view.setInt16(0, type, LITTLE_ENDIAN);
     view.setBigInt64(8, FIRST_BYTE + BigInt(number), LITTLE_ENDIAN);
-    view.setBigInt64(16, 1n, LITTLE_ENDIAN);
-    return this.#libc.lock(this.#file, command, this.#flock);
+    view.setBigInt64(16, length, LITTLE_ENDIAN);
+    return this.#libc.lock(this.#file.descriptor, command, this.#flock) === 0;
   }
 
-  /** Takes a number; false if another open file has it. */
+  /**
+   * Takes a number; false if another open file has it.
+   *
+   * @throws HandleError `ERR_HOST_UNSUPPORTED` if the file cannot be locked.
+   */
   take(number: number): boolean {
-    return this.#call(SET_LOCK, EXCLUSIVE, number) === 0;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      if (this.#call(SET_LOCK, EXCLUSIVE, number)) return true;
+      // Whoever may not lock the file must not wait for a process that does not exist.
+      if (this.isTaken(number)) return false;
+    }
+    throw this.#refused();
   }
 
   release(number: number): void {
     this.#call(SET_LOCK, NONE, number);
   }
 
-  /** Whether another open file has a number. */
+  releaseAll(): void {
+    this.#call(SET_LOCK, NONE, 0, 0n);
+  }
+
+  /**
+   * Whether another open file has a number.
+   *
+   * @throws HandleError `ERR_HOST_UNSUPPORTED` if the file cannot be locked.
+   */
   isTaken(number: number): boolean {
-    const failed = this.#call(GET_LOCK, EXCLUSIVE, number) !== 0;
-    return !failed && this.#view.getInt16(0, LITTLE_ENDIAN) !== NONE;
+    if (!this.#call(GET_LOCK, EXCLUSIVE, number)) throw this.#refused();
+    return this.#view.getInt16(0, LITTLE_ENDIAN) !== NONE;
+  }
+
+  #refused(): Error {
+    const message = 'cannot be locked: its file system, or a sandbox, refuses F_OFD_SETLK';
+    return fail('ERR_HOST_UNSUPPORTED', this.#file.path, message);
   }
 }
 

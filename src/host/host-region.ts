@@ -1,13 +1,6 @@
 import { closeSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
-import {
-  PROCESSES_BYTES,
-  REGION,
-  REGION_FILE,
-  REGION_HEADER_BYTES,
-  REGION_MAGIC,
-  REGION_VERSION,
-} from '../memory/layout.ts';
+import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import { allocateMemory, isShared, PAGE_BYTES } from '../memory/shared-memory.ts';
 import { openSharedWith, sharingOf } from '../memory/sharing.ts';
@@ -19,22 +12,17 @@ import {
   DEFAULT_MODE,
   type HostRegionOptions,
 } from './host-options.ts';
-import type { BindingName, Libc } from './libc.ts';
+import type { BindingName } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
-import { thisMachine } from './machine.ts';
 import { loadLibc } from './native.ts';
 import { type HostProcess, Processes } from './processes.ts';
-import { allocateFile, checkRegion, openFile, pathOf, type RegionFile } from './region-file.ts';
+import { openFile, pathOf, type RegionFile, type Wanted } from './region-file.ts';
+import { findOrMake, type Opened } from './region-making.ts';
 
-/** The number of the lock under which a region is created; processes have those from 1 on. */
-const CREATION = 0;
-const PATIENCE_MS = 10_000;
 const SWEEP_MS = 500;
 
 /** The regions that this thread has open, by their files. */
 const open = new Map<string, HostRegion>();
-
-type Opened = { readonly file: RegionFile; readonly libc: Libc; readonly locks: FileLocks };
 
 /**
  * A region in a file that any processes of one machine share. Its limiters keep one exact limit over
@@ -64,12 +52,11 @@ export class HostRegion extends Region {
   readonly #timer: NodeJS.Timeout;
   #sweptAtMs = 0;
 
-  private constructor(memory: WasmMemory, { file, libc, locks }: Opened, isNew: boolean) {
+  private constructor(memory: WasmMemory, { file, libc, locks }: Opened) {
     super(memory, memory.buffer as SharedArrayBuffer); // just allocated
     this.#file = file;
     this.path = file.path;
     this.binding = libc.name;
-    if (isNew) this.#publish();
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
       throw new HandleError('ERR_REGION_DAMAGED', `${file.path} has no room for its processes`);
     }
@@ -104,17 +91,19 @@ export class HostRegion extends Region {
    * Opens the region of a file that exists; it never creates one.
    *
    * @throws HandleError as {@link open} does; `ERR_REGION_INVALID` if there is no file.
+   * @throws RangeError, TypeError for an invalid `path` or `owner`, naming it.
    */
   static find(path: string, owner?: number): HostRegion {
+    checkHostOptions(owner === undefined ? { path } : { path, owner });
     return HostRegion.#open(path, { owner, mode: DEFAULT_MODE, isCreated: false });
   }
 
-  static #open(
-    path: string,
-    wanted: Parameters<typeof openFile>[1],
-    bytes?: number,
-    binding?: BindingName,
-  ): HostRegion {
+  /** @throws TypeError always: a region in a file is opened. */
+  static override create(): never {
+    throw new TypeError('HostRegion.create does not exist: use HostRegion.open or Region.create');
+  }
+
+  static #open(path: string, wanted: Wanted, bytes?: number, binding?: BindingName): HostRegion {
     const libc = loadLibc(binding);
     const file = openFile(pathOf(path), wanted);
     const size = bytes === undefined ? undefined : Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
@@ -125,39 +114,19 @@ export class HostRegion extends Region {
         closeSync(file.descriptor);
         return known;
       }
-      const locks = new FileLocks(libc, file.descriptor);
-      const region = underLock(file, locks, () => {
-        const found = checkRegion(file);
-        if (found === undefined && !wanted.isCreated) {
-          throw new HandleError('ERR_REGION_INVALID', `${file.path} holds no region yet`);
-        }
-        if (found !== undefined) checkSize(file, found, size);
-        const whole = found ?? size ?? DEFAULT_BYTES;
-        if (found === undefined) allocateFile(file, libc, whole, wanted.mode);
-        return new HostRegion(
-          map({ file, libc }, whole),
-          { file, libc, locks },
-          found === undefined,
-        );
-      });
+      const locks = new FileLocks(libc, file);
+      const opened = { file, libc, locks };
+      const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
+      checkSize(file, whole, size);
+      const region = new HostRegion(map(opened, whole), opened);
       open.set(file.identity, region);
       return region;
     } catch (error) {
+      // A mapping keeps the open file, and with it the locks.
+      new FileLocks(libc, file).releaseAll();
       closeSync(file.descriptor);
       throw error;
     }
-  }
-
-  #publish(): void {
-    const { boot, timeSpace } = thisMachine();
-    this.i32[REGION.version] = REGION_VERSION;
-    this.i32[REGION.used] = REGION_HEADER_BYTES + PROCESSES_BYTES;
-    this.i32[REGION.processes] = REGION_HEADER_BYTES;
-    this.i32[REGION.bytes] = this.buffer.byteLength;
-    new Uint8Array(this.buffer, REGION_FILE.boot, boot.length).set(boot);
-    this.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
-    // Last: a file without it is made anew.
-    Atomics.store(this.i32, REGION.magic, REGION_MAGIC);
   }
 
   #tend(): void {
@@ -193,8 +162,11 @@ export class HostRegion extends Region {
     if (open.get(this.#file.identity) !== this) return;
     open.delete(this.#file.identity);
     clearInterval(this.#timer);
-    this.#processes.leave();
-    closeSync(this.#file.descriptor);
+    try {
+      this.#processes.leave();
+    } finally {
+      closeSync(this.#file.descriptor);
+    }
   }
 
   /** {@link close}, for `using`. Requires Node 20.4 or later. */
@@ -208,28 +180,8 @@ function checkSize({ path }: RegionFile, found: number, wanted: number | undefin
   throw new HandleError('ERR_REGION_INVALID', `${path} has ${found} bytes, not ${wanted}`);
 }
 
-/** Runs `action` while no other process creates or checks the region. */
-function underLock<T>({ path }: RegionFile, locks: FileLocks, action: () => T): T {
-  const giveUpAtMs = performance.now() + PATIENCE_MS;
-  const pause = new Int32Array(new SharedArrayBuffer(4));
-  while (!locks.take(CREATION)) {
-    if (performance.now() > giveUpAtMs) {
-      throw new HandleError(
-        'ERR_HOST_BUSY',
-        `${path} is being created by a process that stands still`,
-      );
-    }
-    Atomics.wait(pause, 0, 0, 1);
-  }
-  try {
-    return action();
-  } finally {
-    locks.release(CREATION);
-  }
-}
-
 /** Maps the file over memory for WebAssembly, whose pages it replaces. */
-function map({ file, libc }: Pick<Opened, 'file' | 'libc'>, bytes: number): WasmMemory {
+function map({ file, libc }: Opened, bytes: number): WasmMemory {
   const memory = allocateMemory(bytes);
   if (isShared(memory)) {
     throw new HandleError(

@@ -7,7 +7,7 @@ export interface Libc {
   /** Maps a file over shared memory; false if that failed. */
   map(memory: SharedArrayBuffer, file: number, bytes: number): boolean;
   /** Allocates the file's blocks, so that none can be missing later. */
-  allocate(file: number, bytes: number): number;
+  allocate(file: number, at: number, bytes: number): number;
   /** `fcntl` with a `struct flock`, which it changes. Not 0 if it failed. */
   lock(file: number, command: number, flock: Uint8Array): number;
 }

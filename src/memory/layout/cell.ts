@@ -20,6 +20,8 @@
 import { LINE_BYTES } from './lines.ts';
 
 export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
+/** Instead of the magic number, in a file whose region is not complete yet. */
+export const REGION_UNFINISHED = 0x7a65726f; // 'zero'
 export const REGION_VERSION = 1;
 export const REGION_HEADER_BYTES = LINE_BYTES;
 /** Int32 indices in the region's header. Those after `naming` are of regions in files. */

@@ -1,0 +1,115 @@
+import { fchmodSync, fstatSync, fsyncSync, ftruncateSync, readSync, writeSync } from 'node:fs';
+import { constants } from 'node:os';
+import {
+  BOOT_BYTES,
+  PROCESSES_BYTES,
+  REGION,
+  REGION_FILE,
+  REGION_HEADER_BYTES,
+  REGION_MAGIC,
+  REGION_UNFINISHED,
+  REGION_VERSION,
+} from '../memory/layout.ts';
+import { PAGE_BYTES } from '../memory/shared-memory.ts';
+import type { Libc } from './libc.ts';
+import { thisMachine } from './machine.ts';
+import { errorName } from './native.ts';
+import { fail, type RegionFile } from './region-file.ts';
+
+/** Allocated in one call, which a signal, such as that of a profiler, may interrupt. */
+const STEP_BYTES = 1_048_576;
+const MOST_INTERRUPTIONS = 1000;
+const MAGIC_BYTES = 4;
+
+/** The header of a region in a file, and views of it. */
+class Header {
+  readonly bytes = new Uint8Array(REGION_HEADER_BYTES);
+  readonly i32 = new Int32Array(this.bytes.buffer);
+  readonly f64 = new Float64Array(this.bytes.buffer);
+  readonly boot = new Uint8Array(this.bytes.buffer, REGION_FILE.boot, BOOT_BYTES);
+}
+
+/**
+ * The size of the region in a file, after checks; undefined if the file is empty, or whoever makes
+ * the region in it has not completed it.
+ */
+export function checkRegion({ path, descriptor }: RegionFile): number | undefined {
+  const { bytes: head, i32, f64, boot } = new Header();
+  if (readSync(descriptor, head, 0, REGION_HEADER_BYTES, 0) === 0) return undefined;
+  const invalid = (message: string) => fail('ERR_REGION_INVALID', path, message);
+  const magic = i32[REGION.magic];
+  if (magic === REGION_UNFINISHED) return undefined;
+  if (magic !== REGION_MAGIC) throw invalid('holds no region of zerotime');
+  const version = i32[REGION.version];
+  if (version !== REGION_VERSION) {
+    throw invalid(`has format version ${version}, this is version ${REGION_VERSION}`);
+  }
+  const bytes = i32[REGION.bytes] ?? 0;
+  // After the header, which is complete only once the file has its size.
+  const { size } = fstatSync(descriptor);
+  if (bytes !== size) throw invalid(`was cut: it has ${size} of ${bytes} bytes`);
+  if (bytes % PAGE_BYTES !== 0) {
+    throw invalid(`has ${bytes} bytes, which is no multiple of ${PAGE_BYTES}`);
+  }
+  const machine = thisMachine();
+  const stale = (message: string) => fail('ERR_HOST_STALE', path, message);
+  if (!boot.every((byte, i) => byte === machine.boot[i])) {
+    throw stale('was made before the last start of this machine, or on another: remove it');
+  }
+  if (f64[REGION_FILE.timeSpace >> 3] !== machine.timeSpace) {
+    throw stale('was made in another time namespace, whose clock is another one');
+  }
+  return bytes;
+}
+
+/** Whether a file holds a region of any version, or one that nobody completed. */
+export function isRegion({ descriptor }: RegionFile): boolean {
+  const { bytes, i32 } = new Header();
+  if (readSync(descriptor, bytes, 0, REGION_HEADER_BYTES, 0) === 0) return true;
+  return i32[REGION.magic] === REGION_MAGIC || i32[REGION.magic] === REGION_UNFINISHED;
+}
+
+/** Makes an empty region in a file that {@link checkRegion} found unfinished. Hold the file's lock. */
+export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: number): void {
+  const { descriptor } = file;
+  const { boot, timeSpace } = thisMachine();
+  const header = new Header();
+  header.i32[REGION.magic] = REGION_UNFINISHED;
+  header.i32[REGION.version] = REGION_VERSION;
+  header.i32[REGION.used] = REGION_HEADER_BYTES + PROCESSES_BYTES;
+  header.i32[REGION.processes] = REGION_HEADER_BYTES;
+  header.i32[REGION.bytes] = bytes;
+  header.boot.set(boot);
+  header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
+  allocate(file, libc, bytes, header.bytes);
+  fchmodSync(descriptor, mode);
+  header.i32[REGION.magic] = REGION_MAGIC;
+  // Last: a file without it is made anew.
+  writeSync(descriptor, header.bytes, 0, MAGIC_BYTES, 0);
+}
+
+/** Allocates all of a file, so that no page can be missing later. */
+function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Array): void {
+  const { path, descriptor } = file;
+  const full = (reason: string, cause?: unknown) => {
+    ftruncateSync(descriptor, 0);
+    return fail('ERR_HOST_FULL', path, `cannot get ${bytes} bytes: ${reason}`, cause);
+  };
+  ftruncateSync(descriptor, 0);
+  try {
+    // Before the file grows: nobody takes one of zeros for a region that nobody completed.
+    writeSync(descriptor, header, 0, header.length, 0);
+    fsyncSync(descriptor);
+  } catch (cause) {
+    throw full((cause as NodeJS.ErrnoException).code ?? String(cause), cause);
+  }
+  let interruptions = 0;
+  for (let at = 0; at < bytes; ) {
+    const step = Math.min(STEP_BYTES, bytes - at);
+    const failure = libc.allocate(descriptor, at, step);
+    if (failure === 0) at += step;
+    else if (failure !== constants.errno.EINTR || ++interruptions > MOST_INTERRUPTIONS) {
+      throw full(errorName(failure));
+    }
+  }
+}

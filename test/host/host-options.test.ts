@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { HostRegion } from '../../src/host.ts';
+import { hostPath } from '../support/host.ts';
+
+test('options are checked', () => {
+  const open = (options: object) => () => HostRegion.open({ path: hostPath(), ...options });
+  expect(open({ path: '' })).toThrow(new TypeError('path must be a string, not empty, got ""'));
+  expect(open({ byte: 1 })).toThrow('options has no option "byte"; did you mean bytes?');
+  expect(open({ bytes: 0 })).toThrow('bytes must be an integer at least 1');
+  expect(open({ mode: 0o400 })).toThrow('mode must be an integer at least 384');
+  expect(open({ owner: -1 })).toThrow('owner must be an integer at least 0, got -1');
+  expect(open({ binding: 'ffi' })).toThrow('binding must be "node:ffi" or "koffi", got "ffi"');
+});
+
+test('a path and an owner are checked where a region must exist', () => {
+  const find = HostRegion.find as (path: unknown, owner?: unknown) => unknown;
+  const message = 'path must be a string, not empty, got undefined';
+  expect(() => find(undefined)).toThrow(new TypeError(message));
+  expect(() => find(hostPath(), 'x')).toThrow(
+    new TypeError('owner must be an integer at least 0, got "x"'),
+  );
+});
+
+test('HostRegion.create makes no private region', () => {
+  const create = HostRegion.create as (options: object) => unknown;
+  expect(() => create({ bytes: 65_536 })).toThrow(
+    new TypeError('HostRegion.create does not exist: use HostRegion.open or Region.create'),
+  );
+});
