@@ -13,6 +13,8 @@ export interface HostProcess {
   readonly openMs: number;
   /** Whether it still runs. What one that has ended held comes back within a second. */
   readonly isAlive: boolean;
+  /** Whether it is this thread's own entry. Pids do not tell: containers have the same ones. */
+  readonly isOwn: boolean;
 }
 
 /**
@@ -65,8 +67,11 @@ export class Processes {
   sweep(): void {
     for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
       if (entry === this.own || this.#pid(entry) === 0 || !this.#locks.take(entry)) continue;
-      this.#free(entry);
-      this.#locks.release(entry);
+      try {
+        this.#free(entry);
+      } finally {
+        this.#locks.release(entry);
+      }
     }
   }
 
@@ -79,8 +84,11 @@ export class Processes {
 
   /** Gives back what this process holds, and its entry. */
   leave(): void {
-    this.#free(this.own);
-    this.#locks.release(this.own);
+    try {
+      this.#free(this.own);
+    } finally {
+      this.#locks.release(this.own);
+    }
   }
 
   list(): HostProcess[] {
@@ -90,7 +98,7 @@ export class Processes {
       if (pid === 0) return [];
       const openedUs = this.#region.f64[(this.#at(entry) + PROCESS.openedUs) >> 3] ?? 0;
       const openMs = (systemClock.now() - openedUs) / 1000;
-      return [{ pid, openMs, isAlive: !this.hasEnded(entry) }];
+      return [{ pid, openMs, isAlive: !this.hasEnded(entry), isOwn: entry === this.own }];
     });
   }
 }

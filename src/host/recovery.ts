@@ -18,12 +18,20 @@ export function recoverProcess(region: Region, process: number): void {
     Atomics.compareExchange(region.i32, REGION.naming, naming, 0);
   }
   for (const { cell } of namesIn(region)) {
-    const kind = kindAt(region, cell);
-    if (kind === undefined) continue; // a clock
-    const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
-    freeStripes(place, hasEnded);
-    if (kind !== 'semaphore') continue;
-    const { engine } = openSemaphores(region, undefined);
-    recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
+    try {
+      recoverLimiter(region, cell, hasEnded);
+    } catch {
+      // A damaged one must not stop the others. Calls on it say so themselves.
+    }
   }
+}
+
+function recoverLimiter(region: Region, cell: number, hasEnded: (mark: number) => boolean): void {
+  const kind = kindAt(region, cell);
+  if (kind === undefined) return; // a clock
+  const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
+  freeStripes(place, hasEnded);
+  if (kind !== 'semaphore') return;
+  const { engine } = openSemaphores(region, undefined);
+  recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
 }

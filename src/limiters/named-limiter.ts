@@ -6,6 +6,7 @@ import {
   CELL_KINDS,
   type CellKind,
   COMPOSITE_KIND,
+  LINE_BYTES,
   REGION_VERSION,
 } from '../memory/layout.ts';
 import { type Named, named } from '../memory/names.ts';
@@ -48,8 +49,15 @@ interface Maker<Kind extends CellKind, Options, Opened> {
   readonly reconfigure?: (limiter: Opened, change: never) => void;
 }
 
-/** The kind of the cell at an offset; undefined if it is that of no limiter. */
+/**
+ * The kind of the cell at an offset; undefined if it is that of no limiter.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED` if no cell can lie there.
+ */
 export function kindAt(region: Region, offset: number): CellKind | undefined {
+  if (!region.holds(offset, LINE_BYTES)) {
+    throw new HandleError('ERR_REGION_DAMAGED', `a name in the region stands for offset ${offset}`);
+  }
   const number = Atomics.load(region.i32, (offset + CELL.kind) >> 2);
   if (number === COMPOSITE_KIND) return 'token-bucket';
   const kinds = Object.keys(CELL_KINDS) as CellKind[];
