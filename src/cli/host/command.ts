@@ -1,8 +1,9 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
+import { removeRegion } from '../../host/removal.ts';
 import { parseDuration } from '../load/options.ts';
 import { listed, shownRegion } from './summary.ts';
 
@@ -47,7 +48,9 @@ export function hostCommand(): Command {
         .description('remove a region that no process has open')
         .argument('<path>', 'the region')
         .option('-f, --force', 'remove it even if processes have it open; they keep theirs', false)
-        .action((path: string, { force }: { force: boolean }) => report(() => remove(path, force))),
+        .action((path: string, { force }: { force: boolean }) =>
+          report(() => removeRegion(path, { isForced: force })),
+        ),
     )
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime host --help shows all commands)');
@@ -90,15 +93,4 @@ async function show(path: string, { watch, owner }: ShowOptions): Promise<void> 
     print(shownRegion(region));
     await after(everyMs);
   }
-}
-
-function remove(path: string, isForced: boolean): void {
-  const region = HostRegion.find(path);
-  const others = region.processes().filter(({ pid, isAlive }) => isAlive && pid !== process.pid);
-  region.close();
-  if (others.length > 0 && !isForced) {
-    const pids = others.map(({ pid }) => pid).join(', ');
-    throw new Error(`${region.path} is open in process ${pids}: end it first, or use --force`);
-  }
-  rmSync(region.path);
 }

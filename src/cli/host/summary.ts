@@ -26,7 +26,7 @@ function usage(region: HostRegion): string {
 }
 
 function others(region: HostRegion) {
-  return region.processes().filter(({ pid }) => pid !== process.pid);
+  return region.processes().filter(({ isOwn }) => !isOwn);
 }
 
 /** The line of a file in a list; nothing if it holds no region. */
