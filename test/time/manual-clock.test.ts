@@ -1,12 +1,30 @@
 import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock, systemClock, TokenBucket } from '../../src/index.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Advanced, AdvanceJob } from '../workers/advancer.ts';
 
-const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
+/** The clock's timers that run: the test runner starts some of its own at any time. */
+const running = new Set<unknown>();
+const timers = () => running.size;
+
+beforeEach(() => {
+  running.clear();
+  const { setInterval, clearInterval } = globalThis;
+  vi.spyOn(globalThis, 'setInterval').mockImplementation((...given) => {
+    const timer = setInterval(...given);
+    running.add(timer);
+    return timer;
+  });
+  vi.spyOn(globalThis, 'clearInterval').mockImplementation((timer) => {
+    clearInterval(timer);
+    running.delete(timer);
+  });
+});
+
+afterEach(() => void vi.restoreAllMocks());
 
 /** Runs everything that was notified: a notification is a task of the event loop. */
 async function settle(): Promise<void> {
