@@ -60,9 +60,13 @@ export class Owners {
 
   /** The bell of an owner's thread, which rings when one of its seats may have been granted. */
   bell(owner: number): Bell {
-    const at = this.#at(owner, OWNER.bell);
+    // Every call of a semaphore comes here, and looking up how long to sleep takes its time.
+    return this.#bells[owner] ?? this.#newBell(owner);
+  }
+
+  #newBell(owner: number): Bell {
     const { i32, lookMs } = this.#place.region;
-    const bell = this.#bells[owner] ?? new Bell(i32, at, lookMs);
+    const bell = new Bell(i32, this.#at(owner, OWNER.bell), lookMs);
     this.#bells[owner] = bell;
     return bell;
   }
