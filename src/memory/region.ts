@@ -18,7 +18,7 @@ export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 /** How long a sleeper may miss a change whose author could not wake it. */
 const LOOK_MS = 1000;
 /** In a region of several processes: a change wakes only the sleepers of its own process. */
-const SHARED_LOOK_MS = 20;
+const SHARED_LOOK_MS = 15;
 
 /** Attaches other threads to a {@link Region}: send it through `workerData` or `postMessage`. */
 export interface RegionHandle {
