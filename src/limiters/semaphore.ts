@@ -34,7 +34,9 @@ import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
  * came.
  *
  * A terminated thread keeps its permits, unless another one watches it ({@link watch}) or `holdMs`
- * bounds them.
+ * bounds them. A process that ends returns them if the semaphore is one with a name in a region of
+ * several processes; without a name ({@link create}, and a handle through `process.send`), they are
+ * lost.
  *
  * @example
  * ```ts
