@@ -19,8 +19,9 @@ export interface WaitOptions {
   readonly strict?: boolean;
   /**
    * Wake within tens of microseconds of the due instant without spinning, where the system can:
-   * `waitSync` lowers the timer slack of its thread on Linux. Default true, or false if the
-   * environment has `ZEROTIME_PRECISE=0`.
+   * `wait` with the help of one thread per process in Node.js, `waitSync` by a lower timer slack of
+   * its thread on Linux. Otherwise a wait ends up to a millisecond or so late. Default true, or false
+   * if the environment has `ZEROTIME_PRECISE=0`.
    */
   readonly precise?: boolean;
 }

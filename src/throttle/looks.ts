@@ -1,14 +1,15 @@
 import type { Bell } from '../memory/bell.ts';
 import { Agenda, type Appointment } from '../time/agenda.ts';
 import type { Clock } from '../time/clock.ts';
+import { isPreciseByDefault } from '../time/precise.ts';
 
 /** When a dispatcher looks again at its calls: an appointment with the clock that can be moved. */
 class Look {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
 
-  constructor(clock: Clock, keep: (atUs: number) => number, fail: (reason: unknown) => void) {
-    this.#agenda = Agenda.of(clock, false);
+  constructor(clock: Clock, precise: boolean, { keep, fail }: Looker) {
+    this.#agenda = Agenda.of(clock, { precise });
     this.#appointment = {
       atUs: 0,
       place: -1,
@@ -40,10 +41,10 @@ export class Looks {
   readonly #keep: (atUs: number) => number;
   #unwatch: (() => void) | undefined;
 
-  constructor(clock: Clock, { keep, fail }: Looker) {
-    this.#keep = keep;
-    this.#due = new Look(clock, keep, fail);
-    this.#late = new Look(clock, keep, fail);
+  constructor(clock: Clock, looker: Looker) {
+    this.#keep = looker.keep;
+    this.#due = new Look(clock, isPreciseByDefault(), looker);
+    this.#late = new Look(clock, false, looker);
   }
 
   /** Undefined cancels a look. */

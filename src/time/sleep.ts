@@ -1,5 +1,6 @@
 import type { Alarm } from '../memory/alarm.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
+import { Alarms } from './alarms.ts';
 import { block } from './block.ts';
 import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
 import { nextTurn } from './next-turn.ts';
@@ -13,20 +14,26 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
  * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much shorter.
  */
 const TIMER_LATE_US = 1_200;
+/** An alarm rings this late at most on an idle machine, so a strict sleep sets it this much earlier. */
+const ALARM_LATE_US = 150;
+/** Timers do for a sleep until it is this near its end, and the alarm for the rest. */
+const NEAR_US = 20_000;
+const NEAR_MS = 8;
 /** `Atomics.wait` overshoots by less than this on an idle machine: by default, with low slack. */
 const BLOCKING_LATE_US = 200;
 const LOW_SLACK_LATE_US = 50;
 
 /**
- * Sleeps on timers until `now()` reaches `untilUs`. Timers count whole milliseconds and may fire up
- * to one early (libuv/libuv#4773), so the clock is checked each time.
+ * Sleeps until `now()` reaches `untilUs`: a precise sleep on alarms, where there is an alarm thread,
+ * any other on timers. Timers count whole milliseconds and may fire up to one early
+ * (libuv/libuv#4773), so the clock is checked each time.
  *
  * A strict sleep polls the clock once per turn of the event loop at the end, so other work goes on.
  */
 export function sleep(
   now: () => number,
   untilUs: number,
-  { strict = false, signal }: SleepOptions = {},
+  { strict = false, precise = isPreciseByDefault(), signal }: SleepOptions = {},
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let stop: () => void = () => undefined;
@@ -35,23 +42,31 @@ export function sleep(
       reject(reason);
     });
     if (signal?.aborted) return;
+    const alarms = precise ? Alarms.ofThread() : undefined;
     const look = () => {
-      const leftUs = untilUs - now();
+      const nowUs = now();
+      const leftUs = untilUs - nowUs;
       if (leftUs <= 0) {
         unlink();
         resolve();
         return;
       }
-      const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
-      if (strict && ms < 1) {
-        stop = nextTurn(look);
-      } else {
-        const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
-        stop = () => clearTimeout(timer);
+      if (alarms !== undefined && leftUs > NEAR_US) {
+        stop = onTimer(look, Math.floor(leftUs / 1000) - NEAR_MS);
+        return;
       }
+      const atUs = strict ? untilUs - ALARM_LATE_US : untilUs;
+      const ring = atUs > nowUs ? alarms?.set({ atUs, nowUs, strict }, look) : undefined;
+      const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
+      stop = ring ?? (strict && ms < 1 ? nextTurn(look) : onTimer(look, ms));
     };
     look();
   });
+}
+
+function onTimer(look: () => void, ms: number): () => void {
+  const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
+  return () => clearTimeout(timer);
 }
 
 /** Never goes off, so a wait on it always times out. Made when it is needed. */

@@ -21,14 +21,15 @@ function scene() {
   const sleep = vi.spyOn(clock, 'sleep');
   const kept: string[] = [];
   const until = () => sleep.mock.calls.map(([untilUs]) => untilUs);
-  return { clock, sleep, kept, until, agenda: Agenda.of(clock, false) };
+  return { clock, sleep, kept, until, agenda: Agenda.of(clock, {}) };
 }
 
 test('a clock has one agenda, and another for strict sleeps', () => {
   const { clock, agenda } = scene();
-  expect(Agenda.of(clock, false)).toBe(agenda);
-  expect(Agenda.of(clock, true)).not.toBe(agenda);
-  expect(Agenda.of(ManualClock.attach(clock.handle), false)).not.toBe(agenda);
+  expect(Agenda.of(clock, {})).toBe(agenda);
+  expect(Agenda.of(clock, { strict: true })).not.toBe(agenda);
+  expect(Agenda.of(clock, { precise: true })).not.toBe(agenda);
+  expect(Agenda.of(ManualClock.attach(clock.handle), {})).not.toBe(agenda);
 });
 
 test('the clock sleeps until the earliest, and no oftener than that changes', async () => {
@@ -98,7 +99,7 @@ test('what falls due while others are kept waits for another turn of the event l
   let us = 0;
   // Its time passes with each reading, so the next appointment is always due already.
   const clock = { ...systemClock, now: () => us++, sleep: async () => undefined };
-  const agenda = Agenda.of(clock, false);
+  const agenda = Agenda.of(clock, {});
   for (let i = 1; i <= 10; i++) agenda.set(noting(kept, `${i}`), i);
   for (let turn = 0; turn < 20; turn++) {
     const before = kept.length;

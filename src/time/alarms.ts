@@ -1,0 +1,133 @@
+import type { AlarmBoard, SetAlarm } from './alarm-board.ts';
+import { alarmBoard, startAlarmThread } from './alarm-thread.ts';
+import { isPreciseByDefault } from './precise.ts';
+
+/** An alarm thread that has not rung this long after the instant is doubted. */
+const GUARD_MS = 10;
+/** A thread that does not run for this long is replaced, twice as long the next time. */
+const PATIENCE_US = 1e6;
+/**
+ * A wake costs tens of microseconds of processor time. In the long run there is one per gap; as many
+ * as the credit covers may follow each other at once.
+ */
+const GAP_US = 400;
+const CREDIT_US = 4_000;
+
+/** Lets threads that are started from now on share the alarm thread of this one. */
+export function shareAlarms(): void {
+  if (isPreciseByDefault()) Alarms.ofThread();
+}
+
+/** The alarms of this thread: they ring within tens of microseconds, and need no spinning. */
+export class Alarms {
+  static #own: Alarms | undefined;
+  static #isKnown = false;
+
+  /** Those of this thread; undefined where no alarm thread can run. */
+  static ofThread(): Alarms | undefined {
+    if (!Alarms.#isKnown) {
+      Alarms.#isKnown = true;
+      const board = alarmBoard();
+      Alarms.#own = board && new Alarms(board, startAlarmThread);
+    }
+    return Alarms.#own;
+  }
+
+  readonly #board: AlarmBoard;
+  readonly #start: typeof startAlarmThread;
+  #canStart = true;
+  /** Who waits for each alarm whose word this thread listens to. */
+  readonly #sleepers = new Map<number, () => void>();
+  readonly #listening = new Set<number>();
+  /** The instant from which the next wake is within its budget. */
+  #freeUs = Number.NEGATIVE_INFINITY;
+  /** A thread that did not run, and since when. */
+  #absent = 0;
+  #absentUs = 0;
+  #patienceUs = PATIENCE_US;
+
+  /** @internal */
+  constructor(board: AlarmBoard, start: typeof startAlarmThread) {
+    this.#board = board;
+    this.#start = start;
+  }
+
+  /**
+   * Calls `wake` at `atUs`, rarely earlier. If there were many wakes lately, it comes later unless
+   * `strict`. The returned function cancels it. Keeps the
+   * event loop alive. Undefined while no alarm thread runs: then it is about to start.
+   */
+  set(
+    { atUs, nowUs, strict }: { atUs: number; nowUs: number; strict: boolean },
+    wake: () => void,
+  ): (() => void) | undefined {
+    if (!this.#isServed(nowUs)) return undefined;
+    const dueUs = strict ? atUs : Math.max(atUs, this.#freeUs);
+    const alarm = this.#board.set(dueUs);
+    // The thread may have ended just before it could see the alarm.
+    if (alarm === undefined || !this.#board.isServed) {
+      if (alarm !== undefined) this.#board.clear(alarm);
+      return undefined;
+    }
+    const end = () => {
+      clearTimeout(guard);
+      this.#sleepers.delete(alarm.index);
+      return this.#board.clear(alarm);
+    };
+    const guard = setTimeout(
+      () => {
+        if (end()) this.#board.doubt();
+        wake();
+      },
+      Math.ceil((dueUs - nowUs) / 1000) + GUARD_MS,
+    );
+    this.#sleepers.set(alarm.index, () => {
+      // Not for one that was woken by an earlier user's ring.
+      if (!end()) this.#freeUs = Math.max(this.#freeUs, dueUs - CREDIT_US) + GAP_US;
+      wake();
+    });
+    this.#listen(alarm);
+    return end;
+  }
+
+  #listen({ index, rings }: SetAlarm): void {
+    if (this.#listening.has(index)) return;
+    const { words } = this.#board;
+    const ring = Atomics.waitAsync(words, this.#board.ringsAt(index), rings);
+    const heard = () => {
+      this.#listening.delete(index);
+      // An earlier alarm of another thread may have rung here: its sleeper looks at the clock.
+      this.#sleepers.get(index)?.();
+    };
+    if (!ring.async) {
+      queueMicrotask(heard);
+      return;
+    }
+    this.#listening.add(index);
+    ring.value.then(heard);
+  }
+
+  /** Whether an alarm thread runs. Starts or replaces it if not. */
+  #isServed(nowUs: number): boolean {
+    if (this.#board.isServed) return true;
+    const { thread } = this.#board;
+    if (thread === 0) this.#replace(thread);
+    else if (thread !== this.#absent) {
+      this.#absent = thread;
+      this.#absentUs = nowUs;
+    } else if (nowUs - this.#absentUs > this.#patienceUs) {
+      this.#patienceUs *= 2;
+      this.#replace(thread);
+    }
+    return false;
+  }
+
+  #replace(thread: number): void {
+    if (!this.#canStart) return;
+    const id = this.#board.replace(thread);
+    if (id === 0) return;
+    this.#start(this.#board, id, () => {
+      this.#canStart = false;
+    });
+  }
+}
