@@ -36,7 +36,9 @@ export class Agenda {
   readonly #precision: Precision;
   readonly #heap = new Heap<Appointment>();
   /** The clock's sleep. */
-  #sleep: { readonly untilUs: number; readonly end: AbortController } | undefined;
+  #sleep: { readonly untilUs: number } | undefined;
+  /** Ends it. Serves the next one as well, unless it was used. */
+  #end = new AbortController();
   /** Whether appointments are being kept, in this turn and the following ones. */
   #isBusy = false;
 
@@ -62,15 +64,18 @@ export class Agenda {
   }
 
   #wake(): void {
-    this.#sleep?.end.abort(null);
+    if (this.#sleep === undefined) return;
     this.#sleep = undefined;
+    const end = this.#end;
+    this.#end = new AbortController();
+    end.abort(null);
   }
 
   async #rest(untilUs: number): Promise<void> {
     this.#wake();
-    const sleep = { untilUs, end: new AbortController() };
+    const sleep = { untilUs };
     this.#sleep = sleep;
-    const { signal } = sleep.end;
+    const { signal } = this.#end;
     try {
       await this.#clock.sleep(untilUs, { ...this.#precision, signal });
       if (this.#sleep !== sleep) return;

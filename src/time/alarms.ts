@@ -7,11 +7,13 @@ const GUARD_MS = 10;
 /** A thread that does not run for this long is replaced, twice as long the next time. */
 const PATIENCE_US = 1e6;
 /**
- * A wake costs tens of microseconds of processor time. In the long run there is one per gap; as many
- * as the credit covers may follow each other at once.
+ * A wake costs tens of microseconds of processor time in two threads. In the long run there is one
+ * per gap; as many as the credit covers may follow each other at once.
  */
-const GAP_US = 400;
-const CREDIT_US = 4_000;
+const GAP_US = 4_000;
+const CREDIT_US = 40_000;
+/** Beyond that, timers do for longer waits, and shorter ones are made as long as this. */
+const SHORT_US = 400;
 
 /** Lets threads that are started from now on share the alarm thread of this one. */
 export function shareAlarms(): void {
@@ -39,8 +41,8 @@ export class Alarms {
   /** Who waits for each alarm whose word this thread listens to. */
   readonly #sleepers = new Map<number, () => void>();
   readonly #listening = new Set<number>();
-  /** The instant from which the next wake is within its budget. */
-  #freeUs = Number.NEGATIVE_INFINITY;
+  /** The instant up to which wakes have used the time that is theirs. */
+  #spentUs = Number.NEGATIVE_INFINITY;
   /** A thread that did not run, and since when. */
   #absent = 0;
   #absentUs = 0;
@@ -53,16 +55,18 @@ export class Alarms {
   }
 
   /**
-   * Calls `wake` at `atUs`, rarely earlier. If there were many wakes lately, it comes later unless
-   * `strict`. The returned function cancels it. Keeps the
-   * event loop alive. Undefined while no alarm thread runs: then it is about to start.
+   * Calls `wake` at `atUs`, rarely earlier. The returned function cancels it. Keeps the event loop
+   * alive. Undefined if timers have to do: while no alarm thread runs, and unless `strict`, if there
+   * were many wakes lately.
    */
   set(
     { atUs, nowUs, strict }: { atUs: number; nowUs: number; strict: boolean },
     wake: () => void,
   ): (() => void) | undefined {
     if (!this.#isServed(nowUs)) return undefined;
-    const dueUs = strict ? atUs : Math.max(atUs, this.#freeUs);
+    const isSpent = !strict && this.#spentUs > nowUs + CREDIT_US;
+    if (isSpent && atUs - nowUs > SHORT_US) return undefined;
+    const dueUs = isSpent ? nowUs + SHORT_US : atUs;
     const alarm = this.#board.set(dueUs);
     // The thread may have ended just before it could see the alarm.
     if (alarm === undefined || !this.#board.isServed) {
@@ -83,7 +87,7 @@ export class Alarms {
     );
     this.#sleepers.set(alarm.index, () => {
       // Not for one that was woken by an earlier user's ring.
-      if (!end()) this.#freeUs = Math.max(this.#freeUs, dueUs - CREDIT_US) + GAP_US;
+      if (!end()) this.#spentUs = Math.max(this.#spentUs, dueUs) + GAP_US;
       wake();
     });
     this.#listen(alarm);

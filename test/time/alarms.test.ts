@@ -196,23 +196,29 @@ test('when all alarms are in use, a sleeper does without', () => {
   expect(lastSet().index).toBe(7);
 });
 
-test('wakes are spaced if there were many lately, except for strict sleepers', async () => {
-  const { started, set, ring, woken, lastSet } = scene();
+test('after many wakes, timers do for long waits and short ones get longer, unless strict', async () => {
+  const { started, set, ring, pass, woken, lastSet } = scene();
   started();
-  let lastUs = 0;
-  const gaps: number[] = [];
-  for (let i = 0; i < 30; i++) {
+  const waits: number[] = [];
+  let nowUs = 1e6;
+  for (let i = 0; i < 20; i++) {
     set(100, 'a');
     const { dueUs } = lastSet();
-    gaps.push(dueUs - lastUs);
-    lastUs = dueUs;
+    waits.push(dueUs - nowUs);
+    nowUs = dueUs;
     ring();
     await turns(() => woken.length > i);
   }
-  expect(gaps.slice(1, 10)).toEqual(Array(9).fill(100));
-  expect(gaps.slice(20)).toEqual(Array(10).fill(400));
-  set(100, 'strict', true);
-  expect(lastSet().dueUs - lastUs).toBe(100);
+  expect(waits).toEqual([...Array(11).fill(100), ...Array(9).fill(400)]);
+  expect(set(401)).toBeUndefined();
+  expect(set(401, 'strict', true)).toBeDefined();
+  expect(set(100, 'strict', true)).toBeDefined();
+  expect(lastSet().dueUs - nowUs).toBe(100);
+  // In the long run, one for each gap.
+  pass(35_000);
+  expect(set(10_000)).toBeUndefined();
+  pass(1_000);
+  expect(set(10_000)).toBeDefined();
 });
 
 test('a board is recognized by its size', () => {
