@@ -87,7 +87,7 @@ export class Alarms {
     );
     this.#sleepers.set(alarm.index, () => {
       // Not for one that was woken by an earlier user's ring.
-      if (!end()) this.#spentUs = Math.max(this.#spentUs, dueUs) + GAP_US;
+      if (!end() && !isSpent && !strict) this.#spentUs = Math.max(this.#spentUs, dueUs) + GAP_US;
       wake();
     });
     this.#listen(alarm);

@@ -209,13 +209,13 @@ test('after many wakes, timers do for long waits and short ones get longer, unle
     ring();
     await turns(() => woken.length > i);
   }
-  expect(waits).toEqual([...Array(11).fill(100), ...Array(9).fill(400)]);
+  expect(waits).toEqual([...Array(11).fill(100), ...Array(8).fill(400), 100]);
   expect(set(401)).toBeUndefined();
   expect(set(401, 'strict', true)).toBeDefined();
   expect(set(100, 'strict', true)).toBeDefined();
   expect(lastSet().dueUs - nowUs).toBe(100);
-  // In the long run, one for each gap.
-  pass(35_000);
+  // In the long run, one for each gap; others count for nothing.
+  pass(3_000);
   expect(set(10_000)).toBeUndefined();
   pass(1_000);
   expect(set(10_000)).toBeDefined();
