@@ -83,10 +83,11 @@ export class AlarmBoard {
     return (ALARM_BOARD.alarms + index * ALARM_BYTES + ALARM.due) / LONG_BYTES;
   }
 
-  /** Sets an alarm; undefined if all are in use. */
-  set(dueUs: number): SetAlarm | undefined {
+  /** Sets a free alarm other than those to `skip`; undefined if there is none. */
+  set(dueUs: number, skip: (index: number) => boolean = () => false): SetAlarm | undefined {
     for (let i = 0; i < ALARMS; i++) {
       const index = (this.#next + i) % ALARMS;
+      if (skip(index)) continue;
       const rings = Atomics.load(this.words, this.ringsAt(index));
       if (!exchangeDouble(this.#longs, this.#dueAt(index), FREE, dueUs)) continue;
       this.#next = index;
@@ -100,6 +101,13 @@ export class AlarmBoard {
   /** Clears an alarm; false if it has rung. */
   clear({ index, dueUs }: SetAlarm): boolean {
     return exchangeDouble(this.#longs, this.#dueAt(index), dueUs, FREE);
+  }
+
+  /** Clears an alarm, and wakes who listens to it; false if it has rung, which does that too. */
+  cancel(alarm: SetAlarm): boolean {
+    if (!this.clear(alarm)) return false;
+    Atomics.notify(this.words, this.ringsAt(alarm.index));
+    return true;
   }
 
   /** Makes the alarm thread look at the first `count` alarms. */

@@ -4,7 +4,7 @@ import { isPreciseByDefault } from './precise.ts';
 
 /** An alarm thread that has not rung this long after the instant is doubted. */
 const GUARD_MS = 10;
-/** A thread that does not run for this long is replaced, twice as long the next time. */
+/** A thread that does not run for this long is replaced; twice as long if that one does not either. */
 const PATIENCE_US = 1e6;
 /**
  * A wake costs tens of microseconds of processor time in two threads. In the long run there is one
@@ -38,9 +38,11 @@ export class Alarms {
   readonly #board: AlarmBoard;
   readonly #start: typeof startAlarmThread;
   #canStart = true;
-  /** Who waits for each alarm whose word this thread listens to. */
-  readonly #sleepers = new Map<number, () => void>();
-  readonly #listening = new Set<number>();
+  /**
+   * Who is woken by each alarm whose word this thread listens to; undefined if it was cancelled.
+   * Invariant: none of them is set again before this thread has heard it.
+   */
+  readonly #sleepers = new Map<number, (() => void) | undefined>();
   /** The instant up to which wakes have used the time that is theirs. */
   #spentUs = Number.NEGATIVE_INFINITY;
   /** A thread that did not run, and since when. */
@@ -67,53 +69,62 @@ export class Alarms {
     const isSpent = !strict && this.#spentUs > nowUs + CREDIT_US;
     if (isSpent && atUs - nowUs > SHORT_US) return undefined;
     const dueUs = isSpent ? nowUs + SHORT_US : atUs;
-    const alarm = this.#board.set(dueUs);
+    const alarm = this.#board.set(dueUs, (index) => this.#sleepers.has(index));
     // The thread may have ended just before it could see the alarm.
     if (alarm === undefined || !this.#board.isServed) {
       if (alarm !== undefined) this.#board.clear(alarm);
       return undefined;
     }
-    const end = () => {
+    const ring = () => {
       clearTimeout(guard);
-      this.#sleepers.delete(alarm.index);
-      return this.#board.clear(alarm);
+      // Not for one that was woken by an earlier user's ring.
+      const hasRung = !this.#board.clear(alarm);
+      if (hasRung && !isSpent && !strict) this.#spend(dueUs);
+      wake();
+    };
+    const cancel = () => {
+      if (this.#sleepers.get(alarm.index) !== ring) return false;
+      this.#sleepers.set(alarm.index, undefined);
+      clearTimeout(guard);
+      return this.#board.cancel(alarm);
     };
     const guard = setTimeout(
       () => {
-        if (end()) this.#board.doubt();
+        if (cancel()) this.#board.doubt();
         wake();
       },
       Math.ceil((dueUs - nowUs) / 1000) + GUARD_MS,
     );
-    this.#sleepers.set(alarm.index, () => {
-      // Not for one that was woken by an earlier user's ring.
-      if (!end() && !isSpent && !strict) this.#spentUs = Math.max(this.#spentUs, dueUs) + GAP_US;
-      wake();
-    });
+    this.#sleepers.set(alarm.index, ring);
     this.#listen(alarm);
-    return end;
+    return cancel;
+  }
+
+  /** Counts a wake. Many at once leave no more debt than the next one pays. */
+  #spend(nowUs: number): void {
+    const spentUs = Math.max(this.#spentUs, nowUs) + GAP_US;
+    this.#spentUs = Math.min(spentUs, nowUs + CREDIT_US + GAP_US);
   }
 
   #listen({ index, rings }: SetAlarm): void {
-    if (this.#listening.has(index)) return;
-    const { words } = this.#board;
-    const ring = Atomics.waitAsync(words, this.#board.ringsAt(index), rings);
+    const ring = Atomics.waitAsync(this.#board.words, this.#board.ringsAt(index), rings);
     const heard = () => {
-      this.#listening.delete(index);
+      const sleeper = this.#sleepers.get(index);
+      this.#sleepers.delete(index);
       // An earlier alarm of another thread may have rung here: its sleeper looks at the clock.
-      this.#sleepers.get(index)?.();
+      sleeper?.();
     };
-    if (!ring.async) {
-      queueMicrotask(heard);
-      return;
-    }
-    this.#listening.add(index);
-    ring.value.then(heard);
+    if (ring.async) ring.value.then(heard);
+    else queueMicrotask(heard);
   }
 
   /** Whether an alarm thread runs. Starts or replaces it if not. */
   #isServed(nowUs: number): boolean {
-    if (this.#board.isServed) return true;
+    if (this.#board.isServed) {
+      this.#absent = 0;
+      this.#patienceUs = PATIENCE_US;
+      return true;
+    }
     const { thread } = this.#board;
     if (thread === 0) this.#replace(thread);
     else if (thread !== this.#absent) {

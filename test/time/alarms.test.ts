@@ -73,20 +73,51 @@ test('an alarm wakes its sleeper once, and leaves no timer behind', async () => 
   expect(isFree()).toBe(true);
 });
 
-test('an alarm that is cancelled is free for others, and its late ring wakes nobody', async () => {
-  const { board, started, set, ring, woken, sets } = scene();
+test('an alarm that is cancelled is free for others, and nobody listens to it', async () => {
+  const { board, started, set, ring, woken, lastSet } = scene();
   started();
   const cancel = set(100, 'a');
-  const first = sets.mock.results[0]?.value;
+  const first = lastSet();
   cancel?.();
   cancel?.();
   expect(board.clear(first)).toBe(false);
+  // A listener would keep the async context of the caller alive.
+  expect(Atomics.notify(board.words, board.ringsAt(first.index))).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
   set(300, 'b');
-  expect(sets.mock.results[1]?.value.index, 'the same alarm').toBe(first.index);
+  expect(lastSet().index, 'not before the end of the first is heard').not.toBe(first.index);
   ring();
   await turns(() => woken.length > 0);
   expect(woken).toEqual(['b']);
+});
+
+test('an alarm that has rung is not set again before this thread has heard it', async () => {
+  const { board, started, set, ring, woken, sets } = scene();
+  started();
+  set(100, 'a');
+  ring();
+  set(200, 'b');
+  const [first, second] = sets.mock.results.map(({ value }) => value);
+  expect(second.index).not.toBe(first.index);
+  ring();
+  await turns(() => woken.length > 1);
+  expect(woken).toEqual(['a', 'b']);
+  expect(vi.getTimerCount(), 'no sleeper is left to its guard').toBe(0);
+  for (let i = 1; i < ALARMS; i++) board.set(9e6, (index) => index === first.index);
+  expect(set(100), 'free again').toBeDefined();
+  expect(sets.mock.results.at(-1)?.value.index).toBe(first.index);
+});
+
+test('a cancelled alarm that is set again by another thread stays that of the other', () => {
+  const { board, started, set, lastSet } = scene();
+  started();
+  const cancel = set(100, 'a');
+  const first = lastSet();
+  cancel?.();
+  const others = board.set(first.dueUs);
+  expect(others).toEqual(first);
+  cancel?.();
+  expect(board.clear(first), 'still set').toBe(true);
 });
 
 test('a sleeper may be woken by the ring of one that had its alarm before', async () => {
@@ -149,6 +180,27 @@ test('a thread that was only late serves again', () => {
   run();
   expect(set(100)).toBeDefined();
   expect(start).toHaveBeenCalledTimes(1);
+});
+
+test('a thread that was late before has its time once more', () => {
+  const { board, start, started, set, run, pass } = scene();
+  set(100);
+  set(100);
+  started();
+  set(100);
+  for (let doubt = 1; doubt <= 3; doubt++) {
+    pass(60e6);
+    board.doubt();
+    expect(set(100), 'as it is doubted').toBeUndefined();
+    pass(1e6);
+    expect(set(100)).toBeUndefined();
+    expect(start).toHaveBeenCalledTimes(doubt);
+    pass(1);
+    expect(set(100)).toBeUndefined();
+    expect(start, 'after the same time').toHaveBeenCalledTimes(doubt + 1);
+    run();
+    expect(set(100)).toBeDefined();
+  }
 });
 
 test('where no thread can start, none is started again', () => {
@@ -218,6 +270,23 @@ test('after many wakes, timers do for long waits and short ones get longer, unle
   pass(3_000);
   expect(set(10_000)).toBeUndefined();
   pass(1_000);
+  expect(set(10_000)).toBeDefined();
+});
+
+test('strict wakes, and many at once, leave others no debt beyond the next wake', async () => {
+  const { started, set, ring, pass, woken, sets } = scene();
+  started();
+  for (let i = 0; i < 50; i++) {
+    set(100, 'strict', true);
+    ring();
+    await turns(() => woken.length > i);
+  }
+  expect(set(10_000, 'after strict ones')).toBeDefined();
+  for (let i = 0; i < 100; i++) expect(set(5_000, 'at once')).toBeDefined();
+  for (const { value } of sets.mock.results.slice(51)) ring(value);
+  await turns(() => woken.length === 150);
+  expect(set(10_000)).toBeUndefined();
+  pass(4_000);
   expect(set(10_000)).toBeDefined();
 });
 
