@@ -25,7 +25,7 @@ interface Waiter extends Timed, Linked<Waiter> {
   readonly sinceUs: number;
   readonly timeoutMs: number;
   readonly strict: boolean;
-  readonly precise: boolean;
+  readonly precise: boolean | undefined;
   readonly resolve: (waited: Waited) => void;
   readonly reject: (reason: unknown) => void;
   /** Removes the listener from the caller's signal. */

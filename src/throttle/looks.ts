@@ -1,15 +1,14 @@
 import type { Bell } from '../memory/bell.ts';
 import { Agenda, type Appointment } from '../time/agenda.ts';
-import type { Clock } from '../time/clock.ts';
-import { isPreciseByDefault } from '../time/precise.ts';
+import type { Clock, Precision } from '../time/clock.ts';
 
 /** When a dispatcher looks again at its calls: an appointment with the clock that can be moved. */
 class Look {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
 
-  constructor(clock: Clock, precise: boolean, { keep, fail }: Looker) {
-    this.#agenda = Agenda.of(clock, { precise });
+  constructor(clock: Clock, precision: Precision, { keep, fail }: Looker) {
+    this.#agenda = Agenda.of(clock, precision);
     this.#appointment = {
       atUs: 0,
       place: -1,
@@ -43,8 +42,8 @@ export class Looks {
 
   constructor(clock: Clock, looker: Looker) {
     this.#keep = looker.keep;
-    this.#due = new Look(clock, isPreciseByDefault(), looker);
-    this.#late = new Look(clock, false, looker);
+    this.#due = new Look(clock, {}, looker);
+    this.#late = new Look(clock, { precise: false }, looker);
   }
 
   /** Undefined cancels a look. */

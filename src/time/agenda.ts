@@ -1,6 +1,8 @@
 import type { Clock, Precision } from './clock.ts';
 import { Heap, type Timed } from './heap.ts';
 import { nextTurn } from './next-turn.ts';
+import { preciseByDefault } from './precise.ts';
+import { systemClock } from './system-clock.ts';
 
 /** What is to happen when a clock reaches an instant. */
 export interface Appointment extends Timed {
@@ -20,14 +22,14 @@ const WORK_PER_TURN = 256;
 export class Agenda {
   static readonly #all = new WeakMap<Clock, Agenda[]>();
 
-  /** The agenda of this thread: one for strict sleeps, one for precise ones, one for the others. */
-  static of(clock: Clock, { strict = false, precise = false }: Precision): Agenda {
+  /** The agenda of this thread for sleeps of one precision. */
+  static of(clock: Clock, { strict = false, precise = preciseByDefault() }: Precision): Agenda {
     let agendas = Agenda.#all.get(clock);
     if (agendas === undefined) {
       agendas = [];
       Agenda.#all.set(clock, agendas);
     }
-    const kind = (strict ? 2 : 0) + (precise ? 1 : 0);
+    const kind = (strict ? 3 : 0) + (precise === undefined ? 0 : precise ? 1 : 2);
     agendas[kind] ??= new Agenda(clock, { strict, precise });
     return agendas[kind];
   }
@@ -37,7 +39,7 @@ export class Agenda {
   readonly #heap = new Heap<Appointment>();
   /** The clock's sleep. */
   #sleep: { readonly untilUs: number } | undefined;
-  /** Ends it. Serves the next one as well, unless it was used. */
+  /** Ends it. Serves the next one of the system clock as well, unless it was used. */
   #end = new AbortController();
   /** Whether appointments are being kept, in this turn and the following ones. */
   #isBusy = false;
@@ -75,6 +77,8 @@ export class Agenda {
     this.#wake();
     const sleep = { untilUs };
     this.#sleep = sleep;
+    // Other clocks may leave their listeners on it.
+    if (this.#clock !== systemClock) this.#end = new AbortController();
     const { signal } = this.#end;
     try {
       await this.#clock.sleep(untilUs, { ...this.#precision, signal });

@@ -49,9 +49,14 @@ export function startAlarmThread(board: AlarmBoard, id: number, onFail: () => vo
   try {
     const threads = nodeModule<typeof WorkerThreads>('worker_threads');
     if (threads === undefined) throw new Error('there are no threads');
-    // Ignore the process's options: the thread needs no loader or debugger.
-    const options = { eval: true, workerData: { buffer: board.buffer, id }, execArgv: [] };
-    const worker = new threads.Worker(program, { ...options, name: 'zerotime alarms' });
+    const worker = new threads.Worker(program, {
+      eval: true,
+      workerData: { buffer: board.buffer, id },
+      // Ignore the process's options, also those in NODE_OPTIONS: it needs no loader or debugger.
+      execArgv: [],
+      env: {},
+      name: 'zerotime alarms',
+    });
     worker.unref();
     worker.once('error', fail);
     worker.once('exit', retire);

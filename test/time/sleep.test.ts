@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Alarms } from '../../src/time/alarms.ts';
+import type { SleepOptions } from '../../src/time/clock.ts';
 import { sleep, sleepSync } from '../../src/time/sleep.ts';
 
 const DAY_MS = 86_400_000;
@@ -196,8 +197,8 @@ describe('a precise sleep', () => {
       set.pop()?.ring();
     };
     let hasEnded = false;
-    const start = (us: number, options = {}) => {
-      const done = sleep(machine.now, machine.nowUs + us, options);
+    const start = (us: number, options: SleepOptions = {}) => {
+      const done = sleep(machine.now, machine.nowUs + us, { precise: true, ...options });
       done.then(
         () => {
           hasEnded = true;
@@ -252,6 +253,38 @@ describe('a precise sleep', () => {
     expect(set).toEqual([]);
     while (!(await ended())) await machine.fire();
     expect([machine.turns, machine.timeouts]).toEqual([149, []]);
+  });
+
+  test('that is woken more than a millisecond too early goes on with timers', async () => {
+    const { machine, set, ring, start, ended } = byHand();
+    start(5000);
+    ring(4000);
+    expect(set.map(({ afterUs }) => afterUs)).toEqual([1000]);
+    start(5000);
+    ring(3999);
+    expect([set.length, machine.timeouts]).toEqual([1, [1]]);
+    while (!(await ended())) await machine.fire();
+    expect(machine.timeouts).toEqual([1, 1]);
+  });
+
+  test('is, by default, one that is short or strict, from the second within 10 s', () => {
+    const { machine, set, start } = byHand();
+    const sleeps = (us: number, strict = false) => {
+      const before = set.length;
+      start(us, { precise: undefined, strict });
+      return set.length > before ? 'alarm' : 'timer';
+    };
+    machine.nowUs = 2e9;
+    expect(sleeps(1999)).toBe('timer');
+    expect(sleeps(2000)).toBe('timer');
+    expect(sleeps(1999)).toBe('alarm');
+    machine.nowUs += 10e6;
+    expect(sleeps(100)).toBe('alarm');
+    expect(sleeps(10_000)).toBe('timer');
+    expect(sleeps(10_000, true)).toBe('alarm');
+    machine.nowUs += 10e6 + 1;
+    expect(sleeps(10_000, true)).toBe('timer');
+    expect(sleeps(1999)).toBe('alarm');
   });
 
   test('sleeps on timers while no alarm thread runs', async () => {

@@ -13,9 +13,10 @@ afterEach(() => {
 async function fresh() {
   vi.resetModules();
   const { hasLowTimerSlack } = await import('../../src/time/timer-slack.ts');
-  const { isPreciseByDefault } = await import('../../src/time/precise.ts');
+  const { isPreciseByDefault, preciseByDefault } = await import('../../src/time/precise.ts');
   const { sleepSync } = await import('../../src/time/sleep.ts');
-  return { hasLowTimerSlack, isPreciseByDefault, sleepSync };
+  const { systemClock } = await import('../../src/time/system-clock.ts');
+  return { hasLowTimerSlack, isPreciseByDefault, preciseByDefault, sleepSync, systemClock };
 }
 
 test('writes 1 ns for the thread, not for its process', () => {
@@ -66,18 +67,23 @@ test.each([
 });
 
 test('is lowered unless the environment or the caller says otherwise', async () => {
-  expect(checkWait({}).precise).toBe(true);
+  expect(checkWait({}).precise).toBe(undefined);
+  expect(checkWait({ precise: true }).precise).toBe(true);
   expect(checkWait({ precise: false }).precise).toBe(false);
   expect(() => checkWait({ precise: 1 as never })).toThrow('precise must be a boolean, got 1');
   for (const [value, expected] of [
     ['0', false],
     ['1', true],
-    ['', true],
+    ['', undefined],
   ] as const) {
     vi.stubEnv('ZEROTIME_PRECISE', value);
-    expect((await fresh()).isPreciseByDefault()).toBe(expected);
+    const { isPreciseByDefault, preciseByDefault } = await fresh();
+    expect(preciseByDefault()).toBe(expected);
+    expect(isPreciseByDefault()).toBe(expected !== false);
   }
   vi.stubEnv('ZEROTIME_PRECISE', 'no');
-  const { isPreciseByDefault } = await fresh();
-  expect(isPreciseByDefault).toThrow('ZEROTIME_PRECISE must be "0" or "1", got "no"');
+  const { isPreciseByDefault, systemClock } = await fresh();
+  const message = 'ZEROTIME_PRECISE must be "0" or "1", got "no"';
+  expect(isPreciseByDefault).toThrow(message);
+  await expect(systemClock.sleep(0)).rejects.toThrow(message);
 });
