@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
 import { compiled } from '../support/crew.ts';
+import { notingEnvironment } from '../support/preload.ts';
 
 // Alarm threads run the text of a function, so this is the compiled code.
 async function load<T>(path: string): Promise<T> {
@@ -94,6 +95,13 @@ describe('the alarm thread', () => {
     const options = { timeout: 60_000, env: { ...process.env, ...own } };
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], options);
     expect([stdout, stderr]).toEqual([own.ZEROTIME_PRECISE ? 'in time\n' : 'slept\n', '']);
+  });
+
+  test("ignores the process's options", async () => {
+    const options = { timeout: 60_000, env: notingEnvironment() };
+    const script = fileURLToPath(compiled('alarm-user'));
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], options);
+    expect([stdout, stderr], 'only the main thread loads it').toEqual(['slept\n', 'loaded\n']);
   });
 
   test('cannot start under the permission model: timers take over', async () => {
