@@ -14,9 +14,9 @@ interface WebWorker {
 }
 
 /**
- * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves at its first tick with a function
- * that stops it. It does not keep the process alive. It may end at any time without an error:
- * readers then use the system clock.
+ * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves at
+ * its first tick with a function that stops it. It does not keep the process alive. It may end at any
+ * time without an error: readers then use the system clock.
  */
 export async function startTicker(cell: TickerCell, precise: boolean): Promise<() => void> {
   const threads = await nodeThreads();
