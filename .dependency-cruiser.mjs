@@ -4,8 +4,8 @@
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
-// The one exception is node:worker_threads: the file that starts a ticker clock's thread imports it, when
-// it is asked to.
+// The one exception is node:worker_threads: the files that start a ticker's thread and the alarm thread
+// load it, when they are asked to.
 
 import { allExtensions } from 'dependency-cruiser';
 
@@ -18,7 +18,7 @@ const BASE = '^src/(errors|known-options|options)\\.ts$';
 const MEMORY = '^src/memory/';
 const KERNEL = '^src/kernel/';
 const TIME = '^src/time/';
-const TICKER_THREAD = '^src/time/ticker-thread\\.ts$';
+const THREAD_STARTERS = '^src/time/(alarm|ticker)-thread\\.ts$';
 const LIMITERS = '^src/limiters/';
 const INDEX = '^src/index\\.ts$';
 const KEYED = '^src/keyed\\.ts$';
@@ -71,9 +71,9 @@ export default {
     importsOnly('kernel', KERNEL, [BASE, MEMORY, KERNEL]),
     {
       ...importsOnly('time', TIME, [BASE, MEMORY, TIME]),
-      from: { path: TIME, pathNot: TICKER_THREAD },
+      from: { path: TIME, pathNot: THREAD_STARTERS },
     },
-    importsOnly('ticker-thread', TICKER_THREAD, [MEMORY, TIME, '^(node:)?worker_threads$']),
+    importsOnly('thread-starters', THREAD_STARTERS, [MEMORY, TIME, '^(node:)?worker_threads$']),
     importsOnly('limiters', LIMITERS, CORE),
     importsOnly('index', INDEX, CORE),
     importsOnly('keyed', KEYED, [INDEX]),

@@ -30,7 +30,7 @@ const ONE_BY_ONE = [
   'test/limiters/{allocation,keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
   'test/limiters/{reconfigure-waits,several-limits-threads,threads,wait-threads}.test.ts',
   'test/memory/{handle,handle-travel,region}.test.ts',
-  'test/time/{manual-clock,ticker-thread}.test.ts',
+  'test/time/{alarm-thread,manual-clock,ticker-thread}.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
 /** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */

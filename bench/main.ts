@@ -53,7 +53,7 @@ Parts:
   keyed     a bucket per key, by number of keys
   memory    bytes per limiter and per key
   waits     how late a waiter wakes
-  pacing    how even strict pacing is
+  pacing    how exactly waits end, how even strict pacing is, how old ticker clocks are
   load      zerotime load compared with autocannon, on one server
   piscina   how exactly a throttled pool keeps its rate
   outgoing  when limited requests arrive at a server

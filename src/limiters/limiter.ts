@@ -18,9 +18,11 @@ export interface WaitOptions {
    */
   readonly strict?: boolean;
   /**
-   * Wake within tens of microseconds of the due instant without spinning, where the system can:
-   * `waitSync` lowers the timer slack of its thread on Linux. Default true, or false if the
-   * environment has `ZEROTIME_PRECISE=0`.
+   * End tens of microseconds late without spinning, where the system can, at the cost of processor
+   * time: `wait` with the help of one thread per process in Node.js, `waitSync` by a lower timer slack
+   * of its thread on Linux. False: never; a wait then ends up to a millisecond or so late. Default:
+   * `waitSync` does, and `wait` for sleeps shorter than 2 ms and strict ones, from the second within
+   * 10 s. With `ZEROTIME_PRECISE=1` in the environment the default is true, with 0 false.
    */
   readonly precise?: boolean;
 }

@@ -25,6 +25,7 @@ interface Waiter extends Timed, Linked<Waiter> {
   readonly sinceUs: number;
   readonly timeoutMs: number;
   readonly strict: boolean;
+  readonly precise: boolean | undefined;
   readonly resolve: (waited: Waited) => void;
   readonly reject: (reason: unknown) => void;
   /** Removes the listener from the caller's signal. */
@@ -52,7 +53,7 @@ export class Line {
   constructor(clock: Clock, source: Source) {
     this.#clock = clock;
     this.#source = source;
-    this.#agenda = Agenda.of(clock, false);
+    this.#agenda = Agenda.of(clock, {});
     this.#appointment = {
       atUs: 0,
       place: -1,
@@ -89,7 +90,7 @@ export class Line {
   #join(
     n: number,
     sinceUs: number,
-    { signal, strict, timeoutMs }: Wait,
+    { signal, strict, precise, timeoutMs }: Wait,
     resolve: Waiter['resolve'],
     reject: Waiter['reject'],
   ): Waiter {
@@ -98,6 +99,7 @@ export class Line {
       sinceUs,
       timeoutMs,
       strict,
+      precise,
       atUs: sinceUs + timeoutMs * 1000,
       place: -1,
       order: 0,
@@ -185,7 +187,7 @@ export class Line {
     }
     const deadlineUs = this.#deadlines.first?.atUs ?? Number.POSITIVE_INFINITY;
     const isRetry = this.#retryAtUs <= deadlineUs;
-    const agenda = Agenda.of(this.#clock, head.strict && isRetry);
+    const agenda = Agenda.of(this.#clock, isRetry ? head : {});
     if (agenda !== this.#agenda) this.#agenda.drop(this.#appointment);
     this.#agenda = agenda;
     // An instant in the past is as good as now.

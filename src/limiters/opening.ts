@@ -8,6 +8,7 @@ import {
 import { type CellKind, REGION_VERSION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import { checkFlag, shown } from '../options.ts';
+import { shareAlarms } from '../time/alarms.ts';
 import { attachClock } from '../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { systemClock } from '../time/system-clock.ts';
@@ -51,6 +52,7 @@ export function checkShared(options: SharedOptions): {
   stats: boolean;
   kernel: KernelName | undefined;
 } {
+  shareAlarms();
   const { clock = systemClock, region, kernel } = options;
   if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function') {
     throw new TypeError(`clock must be a Clock, got ${shown(clock)}`);

@@ -149,8 +149,8 @@ export class PermitQueue {
 
   /** Plans the next look, and the return of permits that are due. */
   #plan(): void {
-    const looks = Agenda.of(systemClock, false);
-    const dues = Agenda.of(this.#clock, false);
+    const looks = Agenda.of(systemClock, {});
+    const dues = Agenda.of(this.#clock, {});
     if (this.#callers.size === 0) {
       this.#unlisten();
       looks.drop(this.#look);

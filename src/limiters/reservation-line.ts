@@ -63,8 +63,8 @@ export class ReservationLine {
   readonly #clock: Clock;
   /** Rings when the instants may have moved. */
   readonly #changes: Bell;
-  readonly #calm: Sleepers;
-  readonly #strict: Sleepers;
+  /** By their agendas. */
+  readonly #rows = new Map<Agenda, Sleepers>();
   readonly #deadlines = new Heap<Waiter>();
   #joined = 0;
   #unwatch: (() => void) | undefined;
@@ -72,19 +72,16 @@ export class ReservationLine {
   constructor(clock: Clock, changes: Bell) {
     this.#clock = clock;
     this.#changes = changes;
-    const keep = () => this.#advance();
-    this.#calm = new Sleepers(Agenda.of(clock, false), keep);
-    this.#strict = new Sleepers(Agenda.of(clock, true), keep);
   }
 
   /** Resolves with true when the tokens are due; with false if that moves past the deadline. */
   wait(
     reservation: Reservation,
     deadlineUs: number,
-    { strict = false, signal }: SleepOptions,
+    { strict, precise, signal }: SleepOptions,
   ): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const row = strict ? this.#strict : this.#calm;
+      const row = this.#rowOf(Agenda.of(this.#clock, { strict, precise }));
       const waiter: Waiter = {
         reservation,
         turn: this.#joined++,
@@ -108,6 +105,15 @@ export class ReservationLine {
     });
   }
 
+  #rowOf(agenda: Agenda): Sleepers {
+    let row = this.#rows.get(agenda);
+    if (row === undefined) {
+      row = new Sleepers(agenda, () => this.#advance());
+      this.#rows.set(agenda, row);
+    }
+    return row;
+  }
+
   #leave(waiter: Waiter): void {
     const { row } = waiter;
     row.remove(waiter);
@@ -122,10 +128,11 @@ export class ReservationLine {
 
   /** The caller that came first. */
   get #first(): Waiter | undefined {
-    const calm = this.#calm.head;
-    const strict = this.#strict.head;
-    if (calm === undefined || strict === undefined) return calm ?? strict;
-    return calm.turn < strict.turn ? calm : strict;
+    let first: Waiter | undefined;
+    for (const { head } of this.#rows.values()) {
+      if (head !== undefined && !(first !== undefined && first.turn < head.turn)) first = head;
+    }
+    return first;
   }
 
   /** Settles the waits that are over, in order. Returns how many, and one for the look. */
@@ -142,7 +149,7 @@ export class ReservationLine {
       this.#settle(late, nowUs);
       late = this.#deadlines.first;
     }
-    for (const row of [this.#calm, this.#strict]) {
+    for (const row of this.#rows.values()) {
       const { head } = row;
       // Callers left over are served in another turn.
       if (head !== undefined) row.sleepUntil(left > 0 ? this.#nextUs(head, nowUs) : nowUs);

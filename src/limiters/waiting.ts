@@ -2,7 +2,7 @@ import { RateLimitError } from '../errors.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import { checkFlag, checkNumber, checkSpanMs } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
-import { isPreciseByDefault } from '../time/precise.ts';
+import { preciseByDefault } from '../time/precise.ts';
 import type { Waited, WaitOptions } from './limiter.ts';
 import { sleepOrLook, type Watch } from './moving-sleep.ts';
 
@@ -11,7 +11,7 @@ export interface Wait {
   readonly timeoutMs: number;
   readonly maxWaiting: number;
   readonly strict: boolean;
-  readonly precise: boolean;
+  readonly precise: boolean | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -34,7 +34,7 @@ export function checkWait(options: WaitOptions): Wait {
       timeoutMs === undefined ? Number.POSITIVE_INFINITY : checkSpanMs('timeoutMs', timeoutMs),
     maxWaiting: maxWaiting === undefined ? Number.POSITIVE_INFINITY : checkMaxWaiting(maxWaiting),
     strict: checkFlag('strict', strict, false),
-    precise: checkFlag('precise', precise, isPreciseByDefault()),
+    precise: precise === undefined ? preciseByDefault() : checkFlag('precise', precise, false),
     signal,
   };
 }

@@ -7,6 +7,7 @@
  * published in the word and only read after that, so they stay in every core's cache. Each counter
  * stripe has one writing thread, so counting never bounces a line between cores.
  */
+export * from './layout/alarms.ts';
 export * from './layout/bucket.ts';
 export * from './layout/cell.ts';
 export * from './layout/composite.ts';

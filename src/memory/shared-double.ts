@@ -40,3 +40,9 @@ export function raiseDouble(words: Words, at: number, value: number): void {
     if (Atomics.compareExchange(words, at, before, toBits(value)) === before) return;
   }
 }
+
+/** Replaces a double that is `before` bit by bit; returns whether it was. */
+export function exchangeDouble(words: Words, at: number, before: number, after: number): boolean {
+  const expected = toBits(before);
+  return Atomics.compareExchange(words, at, expected, toBits(after)) === expected;
+}

@@ -1,14 +1,14 @@
 import type { Bell } from '../memory/bell.ts';
 import { Agenda, type Appointment } from '../time/agenda.ts';
-import type { Clock } from '../time/clock.ts';
+import type { Clock, Precision } from '../time/clock.ts';
 
 /** When a dispatcher looks again at its calls: an appointment with the clock that can be moved. */
 class Look {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
 
-  constructor(clock: Clock, keep: (atUs: number) => number, fail: (reason: unknown) => void) {
-    this.#agenda = Agenda.of(clock, false);
+  constructor(clock: Clock, precision: Precision, { keep, fail }: Looker) {
+    this.#agenda = Agenda.of(clock, precision);
     this.#appointment = {
       atUs: 0,
       place: -1,
@@ -40,10 +40,10 @@ export class Looks {
   readonly #keep: (atUs: number) => number;
   #unwatch: (() => void) | undefined;
 
-  constructor(clock: Clock, { keep, fail }: Looker) {
-    this.#keep = keep;
-    this.#due = new Look(clock, keep, fail);
-    this.#late = new Look(clock, keep, fail);
+  constructor(clock: Clock, looker: Looker) {
+    this.#keep = looker.keep;
+    this.#due = new Look(clock, {}, looker);
+    this.#late = new Look(clock, { precise: false }, looker);
   }
 
   /** Undefined cancels a look. */

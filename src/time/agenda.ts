@@ -1,6 +1,8 @@
-import type { Clock } from './clock.ts';
+import type { Clock, Precision } from './clock.ts';
 import { Heap, type Timed } from './heap.ts';
 import { nextTurn } from './next-turn.ts';
+import { preciseByDefault } from './precise.ts';
+import { systemClock } from './system-clock.ts';
 
 /** What is to happen when a clock reaches an instant. */
 export interface Appointment extends Timed {
@@ -18,31 +20,33 @@ const WORK_PER_TURN = 256;
  * falls due at once is spread over turns of the event loop. It keeps the loop alive until empty.
  */
 export class Agenda {
-  static readonly #calm = new WeakMap<Clock, Agenda>();
-  static readonly #strict = new WeakMap<Clock, Agenda>();
+  static readonly #all = new WeakMap<Clock, Agenda[]>();
 
-  /** The agenda of this thread; strict sleeps have one of their own. */
-  static of(clock: Clock, strict: boolean): Agenda {
-    const agendas = strict ? Agenda.#strict : Agenda.#calm;
-    let agenda = agendas.get(clock);
-    if (agenda === undefined) {
-      agenda = new Agenda(clock, strict);
-      agendas.set(clock, agenda);
+  /** The agenda of this thread for sleeps of one precision. */
+  static of(clock: Clock, { strict = false, precise = preciseByDefault() }: Precision): Agenda {
+    let agendas = Agenda.#all.get(clock);
+    if (agendas === undefined) {
+      agendas = [];
+      Agenda.#all.set(clock, agendas);
     }
-    return agenda;
+    const kind = (strict ? 3 : 0) + (precise === undefined ? 0 : precise ? 1 : 2);
+    agendas[kind] ??= new Agenda(clock, { strict, precise });
+    return agendas[kind];
   }
 
   readonly #clock: Clock;
-  readonly #isStrict: boolean;
+  readonly #precision: Precision;
   readonly #heap = new Heap<Appointment>();
   /** The clock's sleep. */
-  #sleep: { readonly untilUs: number; readonly end: AbortController } | undefined;
+  #sleep: { readonly untilUs: number } | undefined;
+  /** Ends it. Serves the next one of the system clock as well, unless it was used. */
+  #end = new AbortController();
   /** Whether appointments are being kept, in this turn and the following ones. */
   #isBusy = false;
 
-  private constructor(clock: Clock, strict: boolean) {
+  private constructor(clock: Clock, precision: Precision) {
     this.#clock = clock;
-    this.#isStrict = strict;
+    this.#precision = precision;
   }
 
   /** Enters an appointment, or moves it. It is never kept within this call. */
@@ -62,17 +66,22 @@ export class Agenda {
   }
 
   #wake(): void {
-    this.#sleep?.end.abort(null);
+    if (this.#sleep === undefined) return;
     this.#sleep = undefined;
+    const end = this.#end;
+    this.#end = new AbortController();
+    end.abort(null);
   }
 
   async #rest(untilUs: number): Promise<void> {
     this.#wake();
-    const sleep = { untilUs, end: new AbortController() };
+    const sleep = { untilUs };
     this.#sleep = sleep;
-    const { signal } = sleep.end;
+    // Other clocks may leave their listeners on it.
+    if (this.#clock !== systemClock) this.#end = new AbortController();
+    const { signal } = this.#end;
     try {
-      await this.#clock.sleep(untilUs, { strict: this.#isStrict, signal });
+      await this.#clock.sleep(untilUs, { ...this.#precision, signal });
       if (this.#sleep !== sleep) return;
       this.#sleep = undefined;
       // Even if the clock's reading disagrees: sleeping again could end at once again.

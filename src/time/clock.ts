@@ -5,8 +5,10 @@ export interface SleepOptions {
   /** Spin before the instant, to wake within microseconds of it at the cost of CPU time. */
   readonly strict?: boolean | undefined;
   /**
-   * Wake within tens of microseconds of the instant where the system can, without spinning. Default
-   * true, or false if the environment has `ZEROTIME_PRECISE=0`.
+   * Wake tens of microseconds late where the system can, without spinning. Left out, the clock decides:
+   * the system clock does so for blocking sleeps, and for async ones that are shorter than 2 ms or
+   * strict, from the second within 10 s. `ZEROTIME_PRECISE=1` in the environment stands for true, 0 for
+   * false.
    */
   readonly precise?: boolean | undefined;
   /** Aborts the sleep; the promise rejects with the signal's reason. */

@@ -7,7 +7,7 @@ import type { Clock } from './clock.ts';
  */
 export function onInstant(clock: Clock, atUs: number, listener: () => void): () => void {
   if (atUs === Number.POSITIVE_INFINITY) return () => undefined;
-  const agenda = Agenda.of(clock, false);
+  const agenda = Agenda.of(clock, {});
   const keep = () => {
     listener();
     return 1;

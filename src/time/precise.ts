@@ -1,19 +1,30 @@
 import { shown } from '../options.ts';
 
-let known: boolean | undefined;
+let known: boolean | 'default' | undefined;
 
 /**
- * The default of `precise`: true, unless the environment has `ZEROTIME_PRECISE=0`.
+ * The default of `precise`, as the environment has it in `ZEROTIME_PRECISE`. Undefined without it:
+ * then each sleep decides by its length.
  *
  * @throws RangeError for another value than 0 or 1.
  */
-export function isPreciseByDefault(): boolean {
+export function preciseByDefault(): boolean | undefined {
   known ??= fromEnvironment();
-  return known;
+  return known === 'default' ? undefined : known;
 }
 
-function fromEnvironment(): boolean {
-  const value = globalThis.process?.env?.['ZEROTIME_PRECISE'] || '1';
+/**
+ * Whether threads lower their timer slack by default.
+ *
+ * @throws RangeError, as {@link preciseByDefault} does.
+ */
+export function isPreciseByDefault(): boolean {
+  return preciseByDefault() !== false;
+}
+
+function fromEnvironment(): boolean | 'default' {
+  const value = globalThis.process?.env?.['ZEROTIME_PRECISE'];
+  if (value === undefined || value === '') return 'default';
   if (value !== '0' && value !== '1') {
     throw new RangeError(`ZEROTIME_PRECISE must be "0" or "1", got ${shown(value)}`);
   }

@@ -1,10 +1,11 @@
 import type { Alarm } from '../memory/alarm.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
+import { Alarms } from './alarms.ts';
 import { block } from './block.ts';
-import type { BlockingSleepOptions, SleepOptions } from './clock.ts';
+import type { BlockingSleepOptions, Precision, SleepOptions } from './clock.ts';
 import { nextTurn } from './next-turn.ts';
 import { onAbort } from './on-abort.ts';
-import { isPreciseByDefault } from './precise.ts';
+import { isPreciseByDefault, preciseByDefault } from './precise.ts';
 import { hasLowTimerSlack } from './timer-slack.ts';
 
 /** The longest delay of `setTimeout`: 24.8 days. A longer one would fire at once. */
@@ -13,22 +14,53 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
  * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much shorter.
  */
 const TIMER_LATE_US = 1_200;
+/** An alarm rings this late at most on an idle machine, so a strict sleep sets it this much earlier. */
+const ALARM_LATE_US = 150;
+/** Shorter sleeps than this are served by alarms by default: timers count whole milliseconds. */
+const SHORT_US = 2_000;
+/** Only from the second within this time: the alarm thread takes tens of milliseconds to start. */
+const OFTEN_US = 10e6;
+/** An alarm that rings this early is that of a clock which a test has replaced. */
+const EARLY_US = 1_000;
+/** Timers do for a sleep until it is this near its end, and the alarm for the rest. */
+const NEAR_US = 20_000;
+const NEAR_MS = 8;
 /** `Atomics.wait` overshoots by less than this on an idle machine: by default, with low slack. */
 const BLOCKING_LATE_US = 200;
 const LOW_SLACK_LATE_US = 50;
 
+/** When the last sleep began that would be served by alarms by default. */
+let lastExactUs = Number.NEGATIVE_INFINITY;
+
+/** The alarms for the end of a sleep; undefined if timers do. */
+function alarmsFor(
+  nowUs: number,
+  untilUs: number,
+  { strict = false, precise = preciseByDefault() }: Precision,
+): Alarms | undefined {
+  if (precise !== undefined) return precise ? Alarms.ofThread() : undefined;
+  if (!strict && untilUs - nowUs >= SHORT_US) return undefined;
+  const isOften = nowUs - lastExactUs <= OFTEN_US;
+  lastExactUs = nowUs;
+  return isOften ? Alarms.ofThread() : undefined;
+}
+
 /**
- * Sleeps on timers until `now()` reaches `untilUs`. Timers count whole milliseconds and may fire up
- * to one early (libuv/libuv#4773), so the clock is checked each time.
+ * Sleeps until `now()` reaches `untilUs`: a precise sleep on alarms, where there is an alarm thread,
+ * any other on timers. By default, short and strict ones are precise. Timers count whole milliseconds and may fire up to one early
+ * (libuv/libuv#4773), so the clock is checked each time.
  *
  * A strict sleep polls the clock once per turn of the event loop at the end, so other work goes on.
  */
 export function sleep(
   now: () => number,
   untilUs: number,
-  { strict = false, signal }: SleepOptions = {},
+  { strict = false, precise, signal }: SleepOptions = {},
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    let alarms = alarmsFor(now(), untilUs, { strict, precise });
+    /** The instant of the alarm that was set last. */
+    let alarmUs = Number.NEGATIVE_INFINITY;
     let stop: () => void = () => undefined;
     const unlink = onAbort(signal, (reason) => {
       stop();
@@ -36,22 +68,31 @@ export function sleep(
     });
     if (signal?.aborted) return;
     const look = () => {
-      const leftUs = untilUs - now();
+      const nowUs = now();
+      const leftUs = untilUs - nowUs;
       if (leftUs <= 0) {
         unlink();
         resolve();
         return;
       }
-      const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
-      if (strict && ms < 1) {
-        stop = nextTurn(look);
-      } else {
-        const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
-        stop = () => clearTimeout(timer);
+      if (nowUs < alarmUs - EARLY_US) alarms = undefined;
+      if (alarms !== undefined && leftUs > NEAR_US) {
+        stop = onTimer(look, Math.floor(leftUs / 1000) - NEAR_MS);
+        return;
       }
+      const atUs = strict ? untilUs - ALARM_LATE_US : untilUs;
+      const ring = atUs > nowUs ? alarms?.set({ atUs, nowUs, strict }, look) : undefined;
+      if (ring !== undefined) alarmUs = atUs;
+      const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
+      stop = ring ?? (strict && ms < 1 ? nextTurn(look) : onTimer(look, ms));
     };
     look();
   });
+}
+
+function onTimer(look: () => void, ms: number): () => void {
+  const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
+  return () => clearTimeout(timer);
 }
 
 /** Never goes off, so a wait on it always times out. Made when it is needed. */

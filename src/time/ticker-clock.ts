@@ -70,9 +70,10 @@ export class TickerClock implements Clock {
 
   /** The latest time that this thread has read. */
   #nowUs = Number.NEGATIVE_INFINITY;
-  /** The tick that was seen last, and its time if the ticker spins. */
+  /** The tick that was seen last. Its time if the ticker spins, and how far to follow without a look. */
   #beat = 0;
   #beatUs = 0;
+  #mostUs = 0;
   /** Readings between two checks of the system clock, and how many of them are left. */
   #gap = 1;
   #left = 0;
@@ -143,7 +144,7 @@ export class TickerClock implements Clock {
   /** The time of a later beat of a ticker that spins. */
   #follow(beat: number): number {
     const aheadUs = ((beat - this.#beat) | 0) * this.#cell.periodUs;
-    if (aheadUs < 0 || aheadUs > this.#quickUs) return this.#look();
+    if (aheadUs < 0 || this.#beatUs + aheadUs > this.#mostUs) return this.#look();
     this.#beat = beat;
     this.#beatUs += aheadUs;
     return this.#reach(this.#beatUs);
@@ -162,6 +163,7 @@ export class TickerClock implements Clock {
     const isQuick = systemUs - this.#lookedUs <= this.#quickUs;
     this.#beat = beat;
     this.#beatUs = publishedUs;
+    this.#mostUs = publishedUs + this.#quickUs;
     this.#lookedUs = systemUs;
     this.#gap = isInTime && isSeenAgain && isQuick ? Math.min(2 * this.#gap, MOST_READINGS) : 1;
     this.#left = this.#gap;

@@ -14,9 +14,9 @@ interface WebWorker {
 }
 
 /**
- * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves at its first tick with a function
- * that stops it. It does not keep the process alive. It may end at any time without an error:
- * readers then use the system clock.
+ * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves at
+ * its first tick with a function that stops it. It does not keep the process alive. It may end at any
+ * time without an error: readers then use the system clock.
  */
 export async function startTicker(cell: TickerCell, precise: boolean): Promise<() => void> {
   const threads = await nodeThreads();
@@ -42,8 +42,13 @@ function startInNode(
     const slack =
       precise && canLowerTimerSlack() ? `(${lowerTimerSlack})(require('node:fs'));` : '';
     const program = `${slack}(${runTicker})(require('node:worker_threads'), ${JSON.stringify(TICKER_CLOCK)})`;
-    // Ignore the process's options: the thread needs no loader or debugger.
-    const worker = new Worker(program, { eval: true, workerData: cell.buffer, execArgv: [] });
+    const worker = new Worker(program, {
+      eval: true,
+      workerData: cell.buffer,
+      // Ignore the process's options, also those in NODE_OPTIONS: it needs no loader or debugger.
+      execArgv: [],
+      env: {},
+    });
     worker.once('message', () => {
       worker.unref();
       resolve(() => void worker.terminate());

@@ -1,5 +1,6 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Agenda, type Appointment } from '../../src/time/agenda.ts';
+import type { Clock } from '../../src/time/clock.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 import { onAbort } from '../../src/time/on-abort.ts';
 import { onInstant } from '../../src/time/on-instant.ts';
@@ -21,14 +22,55 @@ function scene() {
   const sleep = vi.spyOn(clock, 'sleep');
   const kept: string[] = [];
   const until = () => sleep.mock.calls.map(([untilUs]) => untilUs);
-  return { clock, sleep, kept, until, agenda: Agenda.of(clock, false) };
+  return { clock, sleep, kept, until, agenda: Agenda.of(clock, {}) };
 }
 
 test('a clock has one agenda, and another for strict sleeps', () => {
   const { clock, agenda } = scene();
-  expect(Agenda.of(clock, false)).toBe(agenda);
-  expect(Agenda.of(clock, true)).not.toBe(agenda);
-  expect(Agenda.of(ManualClock.attach(clock.handle), false)).not.toBe(agenda);
+  expect(Agenda.of(clock, {})).toBe(agenda);
+  expect(Agenda.of(clock, { strict: true })).not.toBe(agenda);
+  expect(Agenda.of(clock, { precise: true })).not.toBe(agenda);
+  expect(Agenda.of(ManualClock.attach(clock.handle), {})).not.toBe(agenda);
+});
+
+test.each([
+  ['', undefined],
+  ['1', true],
+  ['0', false],
+])('with ZEROTIME_PRECISE="%s", sleeps by default as with precise: %s', async (value, precise) => {
+  vi.stubEnv('ZEROTIME_PRECISE', value);
+  vi.resetModules();
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    vi.resetModules();
+  });
+  const { Agenda } = await import('../../src/time/agenda.ts');
+  const clock = ManualClock.create();
+  const sleep = vi.spyOn(clock, 'sleep');
+  for (const asked of [true, false]) {
+    expect(Agenda.of(clock, {}) === Agenda.of(clock, { precise: asked })).toBe(asked === precise);
+  }
+  Agenda.of(clock, { precise: undefined }).set(noting([], 'a'), 20);
+  expect(sleep.mock.calls[0]?.[1]).toMatchObject({ strict: false, precise });
+});
+
+test('each sleep of a clock has a signal of its own, but for the system clock', async () => {
+  const signals = async (clock: Clock) => {
+    const sleep = vi.spyOn(clock, 'sleep').mockResolvedValue();
+    const agenda = Agenda.of(clock, { strict: true });
+    for (let i = 0; i < 2; i++) {
+      agenda.set(noting([], 'a'), clock.now());
+      await settled();
+    }
+    const [first, second] = sleep.mock.calls.map(([, options]) => options?.signal);
+    sleep.mockRestore();
+    return [first, second];
+  };
+  const [first, second] = await signals(ManualClock.create());
+  expect(first).toBeInstanceOf(AbortSignal);
+  expect(second).not.toBe(first);
+  const [third, fourth] = await signals(systemClock);
+  expect(fourth).toBe(third);
 });
 
 test('the clock sleeps until the earliest, and no oftener than that changes', async () => {
@@ -98,7 +140,7 @@ test('what falls due while others are kept waits for another turn of the event l
   let us = 0;
   // Its time passes with each reading, so the next appointment is always due already.
   const clock = { ...systemClock, now: () => us++, sleep: async () => undefined };
-  const agenda = Agenda.of(clock, false);
+  const agenda = Agenda.of(clock, {});
   for (let i = 1; i <= 10; i++) agenda.set(noting(kept, `${i}`), i);
   for (let turn = 0; turn < 20; turn++) {
     const before = kept.length;

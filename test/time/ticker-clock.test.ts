@@ -207,6 +207,8 @@ describe('a ticker clock', () => {
     // Damaged memory: as much ahead as a reader follows without a look, and more.
     Atomics.add(cell.beats, 0, 200);
     expect(read()).toBe(150.25);
+    Atomics.add(cell.beats, 0, 1);
+    expect(read(), 'no further in several steps').toBe(150.25);
     Atomics.add(cell.beats, 0, 201);
     expect(read(), 'time never runs backwards').toBe(150.25);
     system.advance(0.06);

@@ -9,6 +9,7 @@ import { type Clock, systemClock, TickerClock, TokenBucket } from '../../src/ind
 import { TickerCell } from '../../src/time/ticker-cell.ts';
 import { Crew, compiled } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
+import { notingEnvironment } from '../support/preload.ts';
 import type { ReadJob, ReadTimes } from '../workers/ticker-reader.ts';
 
 setFlagsFromString('--expose-gc');
@@ -73,6 +74,13 @@ describe("a ticker's thread", () => {
     const script = fileURLToPath(compiled('ticking-process'));
     const ended = promisify(execFile)(process.execPath, [script], { timeout: 60_000 });
     expect(await ended).toEqual({ stdout: 'ticked\n', stderr: '' });
+  });
+
+  test("ignores the process's options", async () => {
+    const options = { timeout: 60_000, env: notingEnvironment() };
+    const script = fileURLToPath(compiled('ticking-process'));
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [script], options);
+    expect([stdout, stderr], 'only the main thread loads it').toEqual(['ticked\n', 'loaded\n']);
   });
 
   test('is ended by dispose: its readers in all threads fall back', async () => {

@@ -1,8 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
-import { TokenBucket } from '../../src/index.ts';
 import { checkWait } from '../../src/limiters/waiting.ts';
-import { lowerTimerSlack } from '../../src/time/timer-slack.ts';
+import { hasLowTimerSlack, lowerTimerSlack } from '../../src/time/timer-slack.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -14,9 +13,10 @@ afterEach(() => {
 async function fresh() {
   vi.resetModules();
   const { hasLowTimerSlack } = await import('../../src/time/timer-slack.ts');
-  const { isPreciseByDefault } = await import('../../src/time/precise.ts');
+  const { isPreciseByDefault, preciseByDefault } = await import('../../src/time/precise.ts');
   const { sleepSync } = await import('../../src/time/sleep.ts');
-  return { hasLowTimerSlack, isPreciseByDefault, sleepSync };
+  const { systemClock } = await import('../../src/time/system-clock.ts');
+  return { hasLowTimerSlack, isPreciseByDefault, preciseByDefault, sleepSync, systemClock };
 }
 
 test('writes 1 ns for the thread, not for its process', () => {
@@ -35,20 +35,23 @@ test('is silent where the system has no such file, or forbids it', () => {
   expect(lowerTimerSlack({ readlinkSync: () => '1/task/2', writeFileSync: fail })).toBe(false);
 });
 
-test.runIf(process.platform === 'linux')('is lowered by a blocking wait, if precise', async () => {
-  const bucket = TokenBucket.create({ rate: 20, burst: 1 });
-  bucket.tryConsume();
-  bucket.waitSync();
+test.runIf(process.platform === 'linux')('is lowered for the calling thread', () => {
+  expect(hasLowTimerSlack()).toBe(true);
   const thread = readlinkSync('/proc/thread-self').split('/').at(-1);
   expect(readFileSync(`/proc/${thread}/timerslack_ns`, 'utf8')).toBe('1\n');
 });
 
-test('is left alone where precise is false', async () => {
+test('is lowered by a blocking sleep, and left alone where precise is false', async () => {
   const { sleepSync } = await fresh();
   const builtin = vi.spyOn(process, 'getBuiltinModule');
-  sleepSync(() => performance.now() * 1000, performance.now() * 1000 + 200, { precise: false });
+  const sleep = (options = {}) => {
+    const readings = [0, 200];
+    sleepSync(() => readings.shift() as number, 200, options);
+  };
+  sleep({ precise: false });
   expect(builtin).not.toHaveBeenCalled();
-  sleepSync(() => performance.now() * 1000, performance.now() * 1000 + 200);
+  sleep();
+  sleep();
   expect(builtin).toHaveBeenCalledTimes(1);
   builtin.mockRestore();
 });
@@ -64,18 +67,23 @@ test.each([
 });
 
 test('is lowered unless the environment or the caller says otherwise', async () => {
-  expect(checkWait({}).precise).toBe(true);
+  expect(checkWait({}).precise).toBe(undefined);
+  expect(checkWait({ precise: true }).precise).toBe(true);
   expect(checkWait({ precise: false }).precise).toBe(false);
   expect(() => checkWait({ precise: 1 as never })).toThrow('precise must be a boolean, got 1');
   for (const [value, expected] of [
     ['0', false],
     ['1', true],
-    ['', true],
+    ['', undefined],
   ] as const) {
     vi.stubEnv('ZEROTIME_PRECISE', value);
-    expect((await fresh()).isPreciseByDefault()).toBe(expected);
+    const { isPreciseByDefault, preciseByDefault } = await fresh();
+    expect(preciseByDefault()).toBe(expected);
+    expect(isPreciseByDefault()).toBe(expected !== false);
   }
   vi.stubEnv('ZEROTIME_PRECISE', 'no');
-  const { isPreciseByDefault } = await fresh();
-  expect(isPreciseByDefault).toThrow('ZEROTIME_PRECISE must be "0" or "1", got "no"');
+  const { isPreciseByDefault, systemClock } = await fresh();
+  const message = 'ZEROTIME_PRECISE must be "0" or "1", got "no"';
+  expect(isPreciseByDefault).toThrow(message);
+  await expect(systemClock.sleep(0)).rejects.toThrow(message);
 });

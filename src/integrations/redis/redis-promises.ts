@@ -94,8 +94,12 @@ export class RedisPromises {
       if (acquired === undefined) {
         const leftMs = Math.max(0, (deadlineUs - systemClock.now()) / 1000);
         const most = isFull ? 0 : Number.POSITIVE_INFINITY;
-        const localWait = { timeoutMs: leftMs, maxWaiting: most, strict, precise };
-        await this.#local().wait(n, { ...localWait, ...(signal && { signal }) });
+        const localWait = { timeoutMs: leftMs, maxWaiting: most, strict };
+        await this.#local().wait(n, {
+          ...localWait,
+          ...(precise !== undefined && { precise }),
+          ...(signal && { signal }),
+        });
       } else {
         if (acquired.waitUs === NEVER) throw exceeds(n, acquired.burst);
         if (acquired.waitUs === LATER) throw late();

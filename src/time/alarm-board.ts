@@ -1,0 +1,125 @@
+import { ALARM, ALARM_BOARD, ALARM_BOARD_BYTES, ALARM_BYTES, ALARMS } from '../memory/layout.ts';
+import { sharedBytes } from '../memory/shared-bytes.ts';
+import { exchangeDouble, loadDouble } from '../memory/shared-double.ts';
+import { isShared } from '../memory/shared-memory.ts';
+
+const { thread, running, threads, bell, earliest, used } = ALARM_BOARD;
+const WORD_BYTES = Int32Array.BYTES_PER_ELEMENT;
+const LONG_BYTES = BigInt64Array.BYTES_PER_ELEMENT;
+
+/** The due instant of an alarm that nobody uses. */
+const FREE = 0;
+
+/** An alarm that is set, until it rings or is cleared. */
+export interface SetAlarm {
+  readonly index: number;
+  readonly dueUs: number;
+  /** Its count of rings before it was set. */
+  readonly rings: number;
+}
+
+/**
+ * Shared memory in which the threads of a process set alarms, and the alarm thread finds them. An
+ * alarm that has rung is free again, so those of a terminated thread come back by themselves.
+ */
+export class AlarmBoard {
+  readonly buffer: SharedArrayBuffer;
+  readonly words: Int32Array<SharedArrayBuffer>;
+  readonly #longs: BigInt64Array<SharedArrayBuffer>;
+  /** Where to look for a free alarm first: where this thread found the last one. */
+  #next = 0;
+
+  private constructor(buffer: SharedArrayBuffer) {
+    this.buffer = buffer;
+    this.words = new Int32Array(buffer);
+    this.#longs = new BigInt64Array(buffer);
+  }
+
+  static create(): AlarmBoard {
+    return new AlarmBoard(sharedBytes(ALARM_BOARD_BYTES));
+  }
+
+  /** Undefined if `buffer` is not an alarm board's. */
+  static open(buffer: unknown): AlarmBoard | undefined {
+    if (!isShared(buffer) || buffer.byteLength !== ALARM_BOARD_BYTES) return undefined;
+    return new AlarmBoard(buffer);
+  }
+
+  /** The id of the alarm thread, even while it starts; 0 if there is none. */
+  get thread(): number {
+    return Atomics.load(this.words, thread / WORD_BYTES);
+  }
+
+  /** Whether the alarm thread runs, as far as anybody knows. */
+  get isServed(): boolean {
+    const id = this.thread;
+    return id !== 0 && Atomics.load(this.words, running / WORD_BYTES) === id;
+  }
+
+  /** Makes the alarm thread prove that it runs: until then {@link isServed} is false. */
+  doubt(): void {
+    Atomics.store(this.words, running / WORD_BYTES, 0);
+    this.#ring();
+  }
+
+  /** Replaces the alarm thread `before`. Returns the id of the new one, or 0 if another came first. */
+  replace(before: number): number {
+    const id = Atomics.add(this.words, threads / WORD_BYTES, 1) + 1;
+    const found = Atomics.compareExchange(this.words, thread / WORD_BYTES, before, id);
+    return found === before ? id : 0;
+  }
+
+  /** An alarm thread has ended, or could not start. */
+  retire(id: number): void {
+    Atomics.compareExchange(this.words, thread / WORD_BYTES, id, 0);
+  }
+
+  /** The index of an alarm's count of rings in {@link words}. */
+  ringsAt(index: number): number {
+    return (ALARM_BOARD.alarms + index * ALARM_BYTES + ALARM.rings) / WORD_BYTES;
+  }
+
+  #dueAt(index: number): number {
+    return (ALARM_BOARD.alarms + index * ALARM_BYTES + ALARM.due) / LONG_BYTES;
+  }
+
+  /** Sets a free alarm other than those to `skip`; undefined if there is none. */
+  set(dueUs: number, skip: (index: number) => boolean = () => false): SetAlarm | undefined {
+    for (let i = 0; i < ALARMS; i++) {
+      const index = (this.#next + i) % ALARMS;
+      if (skip(index)) continue;
+      const rings = Atomics.load(this.words, this.ringsAt(index));
+      if (!exchangeDouble(this.#longs, this.#dueAt(index), FREE, dueUs)) continue;
+      this.#next = index;
+      this.#use(index + 1);
+      if (dueUs < loadDouble(this.#longs, earliest / LONG_BYTES)) this.#ring();
+      return { index, dueUs, rings };
+    }
+    return undefined;
+  }
+
+  /** Clears an alarm; false if it has rung. */
+  clear({ index, dueUs }: SetAlarm): boolean {
+    return exchangeDouble(this.#longs, this.#dueAt(index), dueUs, FREE);
+  }
+
+  /** Clears an alarm, and wakes who listens to it; false if it has rung, which does that too. */
+  cancel(alarm: SetAlarm): boolean {
+    if (!this.clear(alarm)) return false;
+    Atomics.notify(this.words, this.ringsAt(alarm.index));
+    return true;
+  }
+
+  /** Makes the alarm thread look at the first `count` alarms. */
+  #use(count: number): void {
+    const at = used / WORD_BYTES;
+    for (let before = Atomics.load(this.words, at); before < count; ) {
+      before = Atomics.compareExchange(this.words, at, before, count);
+    }
+  }
+
+  #ring(): void {
+    Atomics.add(this.words, bell / WORD_BYTES, 1);
+    Atomics.notify(this.words, bell / WORD_BYTES);
+  }
+}

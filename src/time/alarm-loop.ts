@@ -1,0 +1,78 @@
+import type { ALARM, ALARM_BOARD } from '../memory/layout.ts';
+
+/** What an alarm thread is started with. */
+export interface AlarmThread {
+  readonly buffer: SharedArrayBuffer;
+  readonly id: number;
+}
+
+/** The numbers that its program needs. */
+export interface AlarmLayout {
+  readonly board: typeof ALARM_BOARD;
+  readonly alarm: typeof ALARM;
+  readonly alarmBytes: number;
+  /** The thread ends when no alarm was set for this long. */
+  readonly idleMs: number;
+}
+
+/**
+ * Blocks until the earliest alarm of a board is due, rings those that are, and so on. Returns when
+ * none was set for some time, or when another thread has taken over. The thread runs this
+ * function's source text. Invariant: the function uses only its arguments and globals, and contains
+ * no function, which bundlers that keep names would wrap in a call to a helper.
+ */
+export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): void {
+  const { board, alarm, alarmBytes, idleMs } = layout;
+  const words = new Int32Array(buffer);
+  const longs = new BigInt64Array(buffer);
+  const time = new Float64Array(1);
+  const bits = new BigInt64Array(time.buffer);
+  const free = bits[0] as bigint; // the bits of 0
+  const threadAt = board.thread / 4;
+  const bellAt = board.bell / 4;
+  let isIdle = false;
+  let isLeaving = false;
+  for (;;) {
+    // Before the alarms are read, so that none that is set meanwhile is missed.
+    const rung = Atomics.load(words, bellAt);
+    if (!isLeaving && Atomics.load(words, threadAt) !== id) return;
+    Atomics.store(words, board.running / 4, id);
+    // Until the earliest is known, every alarm that is set rings the bell.
+    time[0] = Number.POSITIVE_INFINITY;
+    Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
+    // The same reading as the system clock's.
+    const read = process.hrtime();
+    const nowUs = read[0] * 1e6 + read[1] / 1e3;
+    let earliestUs = Number.POSITIVE_INFINITY;
+    const used = Atomics.load(words, board.used / 4);
+    for (let index = 0; index < used; index++) {
+      const at = board.alarms + index * alarmBytes;
+      const due = Atomics.load(longs, (at + alarm.due) / 8);
+      if (due === free) continue;
+      bits[0] = due;
+      const dueUs = time[0];
+      if (dueUs > nowUs) earliestUs = Math.min(earliestUs, dueUs);
+      else if (Atomics.compareExchange(longs, (at + alarm.due) / 8, due, free) === due) {
+        Atomics.add(words, (at + alarm.rings) / 4, 1);
+        Atomics.notify(words, (at + alarm.rings) / 4);
+      }
+    }
+    if (earliestUs === Number.POSITIVE_INFINITY) {
+      if (isLeaving) return;
+      if (isIdle) {
+        // Who sets an alarm sees that the thread has ended, or the thread sees the alarm.
+        Atomics.compareExchange(words, threadAt, id, 0);
+        isLeaving = true;
+        continue;
+      }
+    } else if (isLeaving) {
+      if (Atomics.compareExchange(words, threadAt, 0, id) !== 0) return;
+      isLeaving = false;
+    }
+    time[0] = earliestUs;
+    Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
+    const isNone = earliestUs === Number.POSITIVE_INFINITY;
+    const ms = isNone ? idleMs : (earliestUs - nowUs) / 1000;
+    isIdle = Atomics.wait(words, bellAt, rung, ms) === 'timed-out' && isNone;
+  }
+}

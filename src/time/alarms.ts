@@ -1,0 +1,148 @@
+import type { AlarmBoard, SetAlarm } from './alarm-board.ts';
+import { alarmBoard, startAlarmThread } from './alarm-thread.ts';
+import { isPreciseByDefault } from './precise.ts';
+
+/** An alarm thread that has not rung this long after the instant is doubted. */
+const GUARD_MS = 10;
+/** A thread that does not run for this long is replaced; twice as long if that one does not either. */
+const PATIENCE_US = 1e6;
+/**
+ * A wake costs tens of microseconds of processor time in two threads. In the long run there is one
+ * per gap; as many as the credit covers may follow each other at once.
+ */
+const GAP_US = 4_000;
+const CREDIT_US = 40_000;
+/** Beyond that, timers do for longer waits, and shorter ones are made as long as this. */
+const SHORT_US = 400;
+
+/** Lets threads that are started from now on share the alarm thread of this one. */
+export function shareAlarms(): void {
+  if (isPreciseByDefault()) Alarms.ofThread();
+}
+
+/** The alarms of this thread: they ring within tens of microseconds, and need no spinning. */
+export class Alarms {
+  static #own: Alarms | undefined;
+  static #isKnown = false;
+
+  /** Those of this thread; undefined where no alarm thread can run. */
+  static ofThread(): Alarms | undefined {
+    if (!Alarms.#isKnown) {
+      Alarms.#isKnown = true;
+      const board = alarmBoard();
+      Alarms.#own = board && new Alarms(board, startAlarmThread);
+    }
+    return Alarms.#own;
+  }
+
+  readonly #board: AlarmBoard;
+  readonly #start: typeof startAlarmThread;
+  #canStart = true;
+  /**
+   * Who is woken by each alarm whose word this thread listens to; undefined if it was cancelled.
+   * Invariant: none of them is set again before this thread has heard it.
+   */
+  readonly #sleepers = new Map<number, (() => void) | undefined>();
+  /** The instant up to which wakes have used the time that is theirs. */
+  #spentUs = Number.NEGATIVE_INFINITY;
+  /** A thread that did not run, and since when. */
+  #absent = 0;
+  #absentUs = 0;
+  #patienceUs = PATIENCE_US;
+
+  /** @internal */
+  constructor(board: AlarmBoard, start: typeof startAlarmThread) {
+    this.#board = board;
+    this.#start = start;
+  }
+
+  /**
+   * Calls `wake` at `atUs`, rarely earlier. The returned function cancels it. Keeps the event loop
+   * alive. Undefined if timers have to do: while no alarm thread runs, and unless `strict`, if there
+   * were many wakes lately.
+   */
+  set(
+    { atUs, nowUs, strict }: { atUs: number; nowUs: number; strict: boolean },
+    wake: () => void,
+  ): (() => void) | undefined {
+    if (!this.#isServed(nowUs)) return undefined;
+    const isSpent = !strict && this.#spentUs > nowUs + CREDIT_US;
+    if (isSpent && atUs - nowUs > SHORT_US) return undefined;
+    const dueUs = isSpent ? nowUs + SHORT_US : atUs;
+    const alarm = this.#board.set(dueUs, (index) => this.#sleepers.has(index));
+    // The thread may have ended just before it could see the alarm.
+    if (alarm === undefined || !this.#board.isServed) {
+      if (alarm !== undefined) this.#board.clear(alarm);
+      return undefined;
+    }
+    const ring = () => {
+      clearTimeout(guard);
+      // Not for one that was woken by an earlier user's ring.
+      const hasRung = !this.#board.clear(alarm);
+      if (hasRung && !isSpent && !strict) this.#spend(dueUs);
+      wake();
+    };
+    const cancel = () => {
+      if (this.#sleepers.get(alarm.index) !== ring) return false;
+      this.#sleepers.set(alarm.index, undefined);
+      clearTimeout(guard);
+      return this.#board.cancel(alarm);
+    };
+    const guard = setTimeout(
+      () => {
+        if (cancel()) this.#board.doubt();
+        wake();
+      },
+      Math.ceil((dueUs - nowUs) / 1000) + GUARD_MS,
+    );
+    this.#sleepers.set(alarm.index, ring);
+    this.#listen(alarm);
+    return cancel;
+  }
+
+  /** Counts a wake. Many at once leave no more debt than the next one pays. */
+  #spend(nowUs: number): void {
+    const spentUs = Math.max(this.#spentUs, nowUs) + GAP_US;
+    this.#spentUs = Math.min(spentUs, nowUs + CREDIT_US + GAP_US);
+  }
+
+  #listen({ index, rings }: SetAlarm): void {
+    const ring = Atomics.waitAsync(this.#board.words, this.#board.ringsAt(index), rings);
+    const heard = () => {
+      const sleeper = this.#sleepers.get(index);
+      this.#sleepers.delete(index);
+      // An earlier alarm of another thread may have rung here: its sleeper looks at the clock.
+      sleeper?.();
+    };
+    if (ring.async) ring.value.then(heard);
+    else queueMicrotask(heard);
+  }
+
+  /** Whether an alarm thread runs. Starts or replaces it if not. */
+  #isServed(nowUs: number): boolean {
+    if (this.#board.isServed) {
+      this.#absent = 0;
+      this.#patienceUs = PATIENCE_US;
+      return true;
+    }
+    const { thread } = this.#board;
+    if (thread === 0) this.#replace(thread);
+    else if (thread !== this.#absent) {
+      this.#absent = thread;
+      this.#absentUs = nowUs;
+    } else if (nowUs - this.#absentUs > this.#patienceUs) {
+      this.#patienceUs *= 2;
+      this.#replace(thread);
+    }
+    return false;
+  }
+
+  #replace(thread: number): void {
+    if (!this.#canStart) return;
+    const id = this.#board.replace(thread);
+    if (id === 0) return;
+    this.#start(this.#board, id, () => {
+      this.#canStart = false;
+    });
+  }
+}
