@@ -10,8 +10,9 @@ import {
 } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import { allocateMemory, isShared, PAGE_BYTES } from '../memory/shared-memory.ts';
-import { openSharedWith, sharingOf } from '../memory/sharing.ts';
+import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';
+import { join } from './attached.ts';
 import { FileLocks } from './file-locks.ts';
 import {
   checkHostOptions,
@@ -22,14 +23,14 @@ import {
 import type { BindingName, Libc } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
 import { thisMachine } from './machine.ts';
+import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
-import { type HostProcess, Processes } from './processes.ts';
+import type { HostProcess } from './processes.ts';
 import { allocateFile, checkRegion, openFile, pathOf, type RegionFile } from './region-file.ts';
 
 /** The number of the lock under which a region is created; processes have those from 1 on. */
 const CREATION = 0;
 const PATIENCE_MS = 10_000;
-const SWEEP_MS = 500;
 
 /** The regions that this thread has open, by their files. */
 const open = new Map<string, HostRegion>();
@@ -59,10 +60,8 @@ export class HostRegion extends Region {
   /** What calls the system's functions. */
   readonly binding: BindingName;
   readonly #file: RegionFile;
-  readonly #processes: Processes;
+  readonly #membership: Membership;
   readonly #limiters = new HostLimiters();
-  readonly #timer: NodeJS.Timeout;
-  #sweptAtMs = 0;
 
   private constructor(memory: WasmMemory, { file, libc, locks }: Opened, isNew: boolean) {
     super(memory, memory.buffer as SharedArrayBuffer); // just allocated
@@ -73,16 +72,7 @@ export class HostRegion extends Region {
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
       throw new HandleError('ERR_REGION_DAMAGED', `${file.path} has no room for its processes`);
     }
-    const processes = new Processes(this, locks);
-    this.#processes = processes;
-    sharingOf.set(memory, {
-      path: file.path,
-      process: processes.own,
-      hasEnded: (process) => processes.hasEnded(process),
-      tend: () => this.#tend(),
-    });
-    this.#timer = setInterval(() => this.#tend(), SWEEP_MS);
-    this.#timer.unref();
+    this.#membership = new Membership(this, locks, file.path);
   }
 
   /**
@@ -135,7 +125,7 @@ export class HostRegion extends Region {
         const whole = found ?? size ?? DEFAULT_BYTES;
         if (found === undefined) allocateFile(file, libc, whole, wanted.mode);
         return new HostRegion(
-          map({ file, libc }, whole),
+          map({ file, libc }, whole, wanted),
           { file, libc, locks },
           found === undefined,
         );
@@ -160,21 +150,9 @@ export class HostRegion extends Region {
     Atomics.store(this.i32, REGION.magic, REGION_MAGIC);
   }
 
-  #tend(): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
-    this.#sweptAtMs = nowMs;
-    try {
-      this.#processes.sweep();
-    } catch (error) {
-      // Calls on what is damaged say so themselves.
-      if (!(error instanceof HandleError)) throw error;
-    }
-  }
-
   /** The processes that have the region open. Threads that opened it themselves count each. */
   processes(): readonly HostProcess[] {
-    return this.#processes.list();
+    return this.#membership.list();
   }
 
   /**
@@ -192,8 +170,7 @@ export class HostRegion extends Region {
   close(): void {
     if (open.get(this.#file.identity) !== this) return;
     open.delete(this.#file.identity);
-    clearInterval(this.#timer);
-    this.#processes.leave();
+    this.#membership.leave();
     closeSync(this.#file.descriptor);
   }
 
@@ -228,8 +205,15 @@ function underLock<T>({ path }: RegionFile, locks: FileLocks, action: () => T): 
   }
 }
 
-/** Maps the file over memory for WebAssembly, whose pages it replaces. */
-function map({ file, libc }: Pick<Opened, 'file' | 'libc'>, bytes: number): WasmMemory {
+/**
+ * Maps the file over memory for WebAssembly, whose pages it replaces. A mapping keeps its open file
+ * alive, and with it all locks, so it gets one without any.
+ */
+function map(
+  { file, libc }: Pick<Opened, 'file' | 'libc'>,
+  bytes: number,
+  wanted: Parameters<typeof openFile>[1],
+): WasmMemory {
   const memory = allocateMemory(bytes);
   if (isShared(memory)) {
     throw new HandleError(
@@ -238,11 +222,22 @@ function map({ file, libc }: Pick<Opened, 'file' | 'libc'>, bytes: number): Wasm
     );
   }
   const buffer = memory.buffer as SharedArrayBuffer; // allocated as shared
-  if (libc.map(buffer, file.descriptor, bytes)) return memory;
-  throw new HandleError('ERR_HOST_UNSUPPORTED', `${file.path} cannot be mapped`);
+  const { descriptor, identity } = openFile(file.path, { ...wanted, isCreated: false });
+  try {
+    if (identity !== file.identity) {
+      throw new HandleError('ERR_REGION_INVALID', `${file.path} was replaced while it was opened`);
+    }
+    if (libc.map(buffer, descriptor, bytes)) return memory;
+    throw new HandleError('ERR_HOST_UNSUPPORTED', `${file.path} cannot be mapped`);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
-openSharedWith((path) => {
-  const known = [...open.values()].find((region) => region.path === path);
-  return (known ?? HostRegion.find(path)).memory;
-});
+openSharedWith(
+  (path) => {
+    const known = [...open.values()].find((region) => region.path === path);
+    return (known ?? HostRegion.find(path)).memory;
+  },
+  (memory, path, opener) => join(memory, path, opener, (identity) => open.get(identity)?.memory),
+);
