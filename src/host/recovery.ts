@@ -1,3 +1,4 @@
+import { freeSlots } from '../kernel/bucket/composite-slots.ts';
 import { freeStripes } from '../kernel/counters.ts';
 import { openSemaphores } from '../kernel/semaphore/engine.ts';
 import { Owners } from '../kernel/semaphore/owners.ts';
@@ -22,6 +23,7 @@ export function recoverProcess(region: Region, process: number): void {
     if (kind === undefined) continue; // a clock
     const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
     freeStripes(place, hasEnded);
+    if (kind === 'token-bucket') freeSlots(place, hasEnded);
     if (kind !== 'semaphore') continue;
     const { engine } = openSemaphores(region, undefined);
     recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);

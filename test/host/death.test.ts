@@ -2,8 +2,17 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
-import { type LimiterHandle, Semaphore } from '../../src/index.ts';
-import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../src/memory/layout.ts';
+import { type LimiterHandle, Semaphore, TokenBucket } from '../../src/index.ts';
+import { SLOT_STATE } from '../../src/kernel/constants.ts';
+import {
+  OWNER,
+  OWNER_BYTES,
+  OWNER_COUNT,
+  SEMAPHORE,
+  SLOT_COUNT,
+  slotBytes,
+  slotsAt,
+} from '../../src/memory/layout.ts';
 import { processOfMark } from '../../src/memory/thread-mark.ts';
 import { compiled } from '../support/crew.ts';
 import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
@@ -128,5 +137,83 @@ describe('a thread that ends', () => {
       await until(() => region.processes().length === 1);
       expect([semaphore.inUse(), ownersOf(semaphore, region)]).toEqual([0, 1]);
     }
+  });
+});
+
+describe('the slots of a bucket with several limits', () => {
+  const limits = [
+    { rate: 1e-6, burst: 100 },
+    { rate: 1e-6, burst: 120 },
+  ];
+
+  /** The slots that are not free: the live one, and one for each thread. */
+  function held(region: HostRegion, { handle }: TokenBucket): number {
+    const at = (slot: number) => (handle.offset + slotsAt(2) + slot * slotBytes(2)) >> 2;
+    const states = Array.from({ length: SLOT_COUNT }, (_, slot) => region.i32[at(slot)]);
+    return states.filter((state) => state !== SLOT_STATE.free).length;
+  }
+
+  test('come back from a process that is killed, except for the live one', async () => {
+    const region = hostRegion();
+    const bucket = TokenBucket.open(region, 'two', { limits });
+    expect(held(region, bucket)).toBe(1);
+    for (let i = 1; i <= 3; i++) {
+      const [child] = await startProcesses('host-user', 1);
+      if (child === undefined) return;
+      expect(await ask(child, { take: bucket.handle })).toEqual({ result: 3 });
+      child.kill('SIGKILL');
+      await until(() => region.processes().length === 1);
+      expect(held(region, bucket)).toBe(i === 1 ? 1 : 2);
+      expect(bucket.tryConsume()).toBe(true);
+      expect(held(region, bucket)).toBe(2);
+      expect(Math.round(bucket.available())).toBe(100 - 4 * i);
+    }
+  });
+
+  test('come back from a process that closes the region', () => {
+    const path = hostPath();
+    for (let i = 1; i <= 3; i++) {
+      const region = HostRegion.open({ path });
+      const bucket = TokenBucket.open(region, 'two', { limits });
+      expect(held(region, bucket)).toBe(1);
+      bucket.tryConsume();
+      expect(held(region, bucket)).toBe(2);
+      region.close();
+      expect(held(region, bucket)).toBe(1);
+    }
+  });
+
+  test('may be freed before the thread that replaced the live one has it', () => {
+    const region = hostRegion();
+    const bucket = TokenBucket.open(region, 'two', { limits, kernel: 'atomics' });
+    bucket.tryConsume();
+    const { offset } = bucket.handle;
+    const { compareExchange } = Atomics;
+    const word = offset >> 3;
+    let freed = 0;
+    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
+      words: BigInt64Array<SharedArrayBuffer>,
+      at: number,
+      expected: bigint,
+      next: bigint,
+    ) => {
+      const live = (offset + slotsAt(2)) / 8 + (Number((expected >> 3n) & 63n) * slotBytes(2)) / 8;
+      const isWord = at === word && words instanceof BigInt64Array;
+      // As if another process had made the slot live, and ended.
+      if (isWord) words[live] = 0x7fffffffn;
+      const seen = compareExchange(words, at, expected, next);
+      if (isWord && seen === expected) {
+        words[live] = 0n;
+        freed++;
+      }
+      return seen;
+    }) as typeof compareExchange);
+    for (let i = 0; i < 3; i++) bucket.tryConsume();
+    spy.mockRestore();
+    expect(freed).toBe(3);
+    expect(held(region, bucket)).toBe(1);
+    expect(bucket.tryConsume()).toBe(true);
+    expect(held(region, bucket)).toBe(2);
+    expect(Math.round(bucket.available())).toBe(95);
   });
 });
