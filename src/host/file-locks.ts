@@ -26,13 +26,13 @@ export class FileLocks {
     this.#file = file;
   }
 
-  /** A length of 0 stands for all bytes that follow. Returns whether the call succeeded. */
-  #call(command: number, type: number, number: number, length = 1n): boolean {
+  /** Returns whether the call succeeded. */
+  #call(command: number, type: number, number: number): boolean {
     const view = this.#view;
     this.#flock.fill(0);
     view.setInt16(0, type, LITTLE_ENDIAN);
     view.setBigInt64(8, FIRST_BYTE + BigInt(number), LITTLE_ENDIAN);
-    view.setBigInt64(16, length, LITTLE_ENDIAN);
+    view.setBigInt64(16, 1n, LITTLE_ENDIAN);
     return this.#libc.lock(this.#file.descriptor, command, this.#flock) === 0;
   }
 
@@ -52,10 +52,6 @@ export class FileLocks {
 
   release(number: number): void {
     this.#call(SET_LOCK, NONE, number);
-  }
-
-  releaseAll(): void {
-    this.#call(SET_LOCK, NONE, 0, 0n);
   }
 
   /**

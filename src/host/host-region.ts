@@ -3,8 +3,9 @@ import { HandleError } from '../errors.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
 import { allocateMemory, isShared, PAGE_BYTES } from '../memory/shared-memory.ts';
-import { openSharedWith, sharingOf } from '../memory/sharing.ts';
+import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';
+import { join } from './attached.ts';
 import { FileLocks } from './file-locks.ts';
 import {
   checkHostOptions,
@@ -14,12 +15,11 @@ import {
 } from './host-options.ts';
 import type { BindingName } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
+import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
-import { type HostProcess, Processes } from './processes.ts';
+import type { HostProcess } from './processes.ts';
 import { openFile, pathOf, type RegionFile, type Wanted } from './region-file.ts';
 import { findOrMake, type Opened } from './region-making.ts';
-
-const SWEEP_MS = 500;
 
 /** The regions that this thread has open, by their files. */
 const open = new Map<string, HostRegion>();
@@ -47,10 +47,8 @@ export class HostRegion extends Region {
   /** What calls the system's functions. */
   readonly binding: BindingName;
   readonly #file: RegionFile;
-  readonly #processes: Processes;
+  readonly #membership: Membership;
   readonly #limiters = new HostLimiters();
-  readonly #timer: NodeJS.Timeout;
-  #sweptAtMs = 0;
 
   private constructor(memory: WasmMemory, { file, libc, locks }: Opened) {
     super(memory, memory.buffer as SharedArrayBuffer); // just allocated
@@ -60,16 +58,7 @@ export class HostRegion extends Region {
     if (!this.holds(this.i32[REGION.processes] ?? 0, PROCESSES_BYTES)) {
       throw new HandleError('ERR_REGION_DAMAGED', `${file.path} has no room for its processes`);
     }
-    const processes = new Processes(this, locks);
-    this.#processes = processes;
-    sharingOf.set(memory, {
-      path: file.path,
-      process: processes.own,
-      hasEnded: (process) => processes.hasEnded(process),
-      tend: () => this.#tend(),
-    });
-    this.#timer = setInterval(() => this.#tend(), SWEEP_MS);
-    this.#timer.unref();
+    this.#membership = new Membership(this, locks, file.path);
   }
 
   /**
@@ -118,32 +107,18 @@ export class HostRegion extends Region {
       const opened = { file, libc, locks };
       const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
       checkSize(file, whole, size);
-      const region = new HostRegion(map(opened, whole), opened);
+      const region = new HostRegion(map(opened, whole, wanted), opened);
       open.set(file.identity, region);
       return region;
     } catch (error) {
-      // A mapping keeps the open file, and with it the locks.
-      new FileLocks(libc, file).releaseAll();
       closeSync(file.descriptor);
       throw error;
     }
   }
 
-  #tend(): void {
-    const nowMs = performance.now();
-    if (nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
-    this.#sweptAtMs = nowMs;
-    try {
-      this.#processes.sweep();
-    } catch (error) {
-      // Calls on what is damaged say so themselves.
-      if (!(error instanceof HandleError)) throw error;
-    }
-  }
-
   /** The processes that have the region open. Threads that opened it themselves count each. */
   processes(): readonly HostProcess[] {
-    return this.#processes.list();
+    return this.#membership.list();
   }
 
   /**
@@ -161,9 +136,8 @@ export class HostRegion extends Region {
   close(): void {
     if (open.get(this.#file.identity) !== this) return;
     open.delete(this.#file.identity);
-    clearInterval(this.#timer);
     try {
-      this.#processes.leave();
+      this.#membership.leave();
     } finally {
       closeSync(this.#file.descriptor);
     }
@@ -180,8 +154,11 @@ function checkSize({ path }: RegionFile, found: number, wanted: number | undefin
   throw new HandleError('ERR_REGION_INVALID', `${path} has ${found} bytes, not ${wanted}`);
 }
 
-/** Maps the file over memory for WebAssembly, whose pages it replaces. */
-function map({ file, libc }: Opened, bytes: number): WasmMemory {
+/**
+ * Maps the file over memory for WebAssembly, whose pages it replaces. A mapping keeps its open file
+ * alive, and with it all locks, so it gets one without any.
+ */
+function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory {
   const memory = allocateMemory(bytes);
   if (isShared(memory)) {
     throw new HandleError(
@@ -190,11 +167,22 @@ function map({ file, libc }: Opened, bytes: number): WasmMemory {
     );
   }
   const buffer = memory.buffer as SharedArrayBuffer; // allocated as shared
-  if (libc.map(buffer, file.descriptor, bytes)) return memory;
-  throw new HandleError('ERR_HOST_UNSUPPORTED', `${file.path} cannot be mapped`);
+  const { descriptor, identity } = openFile(file.path, { ...wanted, isCreated: false });
+  try {
+    if (identity !== file.identity) {
+      throw new HandleError('ERR_REGION_INVALID', `${file.path} was replaced while it was opened`);
+    }
+    if (libc.map(buffer, descriptor, bytes)) return memory;
+    throw new HandleError('ERR_HOST_UNSUPPORTED', `${file.path} cannot be mapped`);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
-openSharedWith((path) => {
-  const known = [...open.values()].find((region) => region.path === path);
-  return (known ?? HostRegion.find(path)).memory;
-});
+openSharedWith(
+  (path) => {
+    const known = [...open.values()].find((region) => region.path === path);
+    return (known ?? HostRegion.find(path)).memory;
+  },
+  (memory, path, opener) => join(memory, path, opener, (identity) => open.get(identity)?.memory),
+);

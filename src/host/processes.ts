@@ -28,7 +28,11 @@ export class Processes {
   /** The entry of this process. */
   readonly own: number;
 
-  /** @throws HandleError `ERR_HOST_BUSY` if no entry is free. */
+  /**
+   * Takes an entry; {@link enter} it.
+   *
+   * @throws HandleError `ERR_HOST_BUSY` if no entry is free.
+   */
   constructor(region: Region, locks: FileLocks) {
     this.#region = region;
     this.#locks = locks;
@@ -38,17 +42,23 @@ export class Processes {
 
   #claim(): number {
     for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
-      if (!this.#locks.take(entry)) continue;
-      if (this.#pid(entry) !== 0) recoverProcess(this.#region, entry);
-      const at = this.#at(entry);
-      this.#region.f64[(at + PROCESS.openedUs) >> 3] = systemClock.now();
-      Atomics.store(this.#region.i32, (at + PROCESS.pid) >> 2, process.pid);
-      return entry;
+      if (this.#locks.take(entry)) return entry;
     }
     throw new HandleError(
       'ERR_HOST_BUSY',
       `the region is open in ${PROCESS_COUNT} processes and threads, which is the most`,
     );
+  }
+
+  /**
+   * Recovers what the entry's last process held, and writes this one into it. Recovery leaves marks
+   * of this thread for a while, so the thread must know its entry by now.
+   */
+  enter(): void {
+    this.#free(this.own);
+    const at = this.#at(this.own);
+    this.#region.f64[(at + PROCESS.openedUs) >> 3] = systemClock.now();
+    Atomics.store(this.#region.i32, (at + PROCESS.pid) >> 2, process.pid);
   }
 
   #at(entry: number): number {

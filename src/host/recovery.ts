@@ -1,3 +1,4 @@
+import { freeSlots } from '../kernel/bucket/composite-slots.ts';
 import { freeStripes } from '../kernel/counters.ts';
 import { openSemaphores } from '../kernel/semaphore/engine.ts';
 import { Owners } from '../kernel/semaphore/owners.ts';
@@ -31,6 +32,7 @@ function recoverLimiter(region: Region, cell: number, hasEnded: (mark: number) =
   if (kind === undefined) return; // a clock
   const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
   freeStripes(place, hasEnded);
+  if (kind === 'token-bucket') freeSlots(place, hasEnded);
   if (kind !== 'semaphore') return;
   const { engine } = openSemaphores(region, undefined);
   recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);

@@ -26,7 +26,7 @@ export const RETURN_ATTEMPTS = 1000;
 
 // Composite buckets.
 
-/** The states of a slot. A held slot is the live one, or belongs to one thread. */
+/** Holders in the states of slots; the mark of a thread in a region that processes share. */
 export const SLOT_STATE = { free: 0, held: 1 } as const;
 /** Slots below this number may stay with a thread between its calls; the others change hands. */
 export const KEPT_SLOTS = 32;

@@ -98,6 +98,8 @@ export class PermitQueue {
     try {
       for (;;) {
         const alarm = kernel.bell.alarm();
+        // The timer that does so cannot run meanwhile.
+        kernel.tend();
         seat ??= kernel.join(n);
         kernel.serve();
         const dueUs = kernel.holdMs > 0 ? kernel.expire(this.#now) : Number.POSITIVE_INFINITY;

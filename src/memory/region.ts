@@ -176,7 +176,7 @@ export class Region {
   /** Where other processes find the region, as in a handle. @internal */
   get place(): { readonly path?: string; readonly process?: number } {
     const { sharing } = this;
-    return sharing === undefined ? {} : { path: sharing.path, process: sharing.process };
+    return sharing === undefined ? {} : { path: sharing.path, process: sharing.opener };
   }
 
   /** What this thread knows of a region that several processes share. @internal */

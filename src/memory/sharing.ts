@@ -6,8 +6,10 @@ import type { SharedMemory } from './shared-memory.ts';
 export interface Sharing {
   /** The region's file. */
   readonly path: string;
-  /** The entry of this process in the region. */
+  /** The entry in the region that stands for this thread. */
   readonly process: number;
+  /** The entry in handles, for threads that get none of their own. */
+  readonly opener: number;
   /** Whether the process of an entry has ended; false where this thread cannot tell. */
   readonly hasEnded: (process: number) => boolean;
   /** Recovers, now and then, what processes that have ended held. */
@@ -16,6 +18,7 @@ export interface Sharing {
 
 const known = new WeakMap<SharedMemory, Sharing>();
 let opener: ((path: string) => SharedMemory) | undefined;
+let joiner: ((memory: SharedMemory, path: string, opener: number) => void) | undefined;
 
 /** The regions of this thread that several processes share, by their memory. */
 export const sharingOf = {
@@ -25,7 +28,10 @@ export const sharingOf = {
     known.set(memory, sharing);
   },
 
-  /** Learns from a handle: the thread that opened the file looks after the region. */
+  /**
+   * Learns from a handle. The thread gets an entry of its own if `zerotime/host` was imported;
+   * otherwise the thread that opened the file looks after the region.
+   */
   learn(memory: SharedMemory, path: string, process: unknown): void {
     if (known.has(memory)) return;
     const isEntry = Number.isInteger(process) && Number(process) > 0;
@@ -33,13 +39,19 @@ export const sharingOf = {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle's process must be an entry's number");
     }
     const [hasEnded, tend] = [() => false, () => undefined];
-    known.set(memory, { path, process: Number(process), hasEnded, tend });
+    const entry = Number(process);
+    known.set(memory, { path, process: entry, opener: entry, hasEnded, tend });
+    joiner?.(memory, path, entry);
   },
 };
 
 /** Called by `zerotime/host`, which the core does not import. */
-export function openSharedWith(open: (path: string) => SharedMemory): void {
+export function openSharedWith(
+  open: NonNullable<typeof opener>,
+  join: NonNullable<typeof joiner>,
+): void {
   opener = open;
+  joiner = join;
 }
 
 /**

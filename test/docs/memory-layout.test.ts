@@ -112,7 +112,7 @@ describe('docs/memory-layout.md', () => {
   });
 
   test('shows the bits of every word as layout.ts does', () => {
-    expect(bits(comment)).toHaveLength(19);
+    expect(bits(comment)).toHaveLength(20);
     expect(bits(page).sort()).toEqual(bits(comment).sort());
   });
 

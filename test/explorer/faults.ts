@@ -56,7 +56,7 @@ const FAULTS = {
   freed: ({ store64, exchange64 }: Words): Partial<Words> => ({
     exchange64(at, expected, next) {
       const slot = Number((expected >> BigInt(INDEX_BITS)) & BigInt(SLOT_MASK));
-      if (next !== 0n) store64(SLOTS_AT + slot * slotBytes(LIMITS) + SLOT.state, 0n);
+      if (at === REGION_HEADER_BYTES) store64(SLOTS_AT + slot * slotBytes(LIMITS) + SLOT.state, 0n);
       return exchange64(at, expected, next);
     },
   }),

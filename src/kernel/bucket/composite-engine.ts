@@ -5,6 +5,8 @@ import type { LimitOutcome, TokenIndex } from './kernel.ts';
  * all buckets share.
  */
 export interface CompositeEngine {
+  /** Sets the mark with which this thread holds slots. */
+  holdAs(mark: number): void;
   layLimit(
     cell: number,
     count: number,

@@ -1,14 +1,14 @@
-import { exchange64, load64, peek64, readF64, writeI64 } from './accesses';
+import { load64, peek64, readF64, writeI64 } from './accesses';
 import { scale, ticksDown } from './arithmetic';
 import {
   blockAt,
+  exchangeWord,
   recordOf,
   restSpare,
   slotAt,
   slotOf,
   spare,
   spareAt,
-  swapSpare,
   wordAfter,
   zeroTimeAt,
 } from './composite-slot';
@@ -165,8 +165,7 @@ function publish(cell: usize, count: i32, nowUs: f64, change: i32, tokens: f64):
     }
     // Before the exchange: if this thread is terminated in between, no observer misses a change.
     endTenure(cell, word);
-    if (exchange64(cell + CELL_word, word, wordAfter(word, spare, place)) == word) {
-      swapSpare(cell, count, word);
+    if (exchangeWord(cell, count, word, wordAfter(word, spare, place)) == word) {
       releaseRecord(cell, recordOf(word));
       forget();
       return DONE;

@@ -95,7 +95,7 @@ export function layLimit(
   writeDigest(cell, count, i, nowUs);
   const slot = slotAt(cell, count, 0);
   writeI64(zeroTimeAt(slot, i), newTick(nowUs) - ticksUp(initial, perToken));
-  store32(slot + SLOT_state, SLOT_STATE_held);
+  exchange64(slot + SLOT_state, 0, SLOT_STATE_held);
   store32(cell + BUCKET_claims, 1);
   exchange64(cell + CELL_word, 0, wordAfter(0, 0, 0));
   return DONE;

@@ -1,15 +1,15 @@
-import { exchange64, load64, peek64, peekF64, writeI64 } from './accesses';
+import { load64, peek64, peekF64, writeI64 } from './accesses';
 import { joined } from './arithmetic';
 import {
   blockAt,
   digestsAt,
+  exchangeWord,
   recordOf,
   restSpare,
   slotAt,
   slotOf,
   spare,
   spareAt,
-  swapSpare,
   takeSpare,
   wordAfter,
   zeroTimeAt,
@@ -85,8 +85,7 @@ export function cancel(
     }
     writeI64(spareAt + SLOT_mark, before);
     const next = wordAfter(word, spare, recordOf(word));
-    if (exchange64(cell + CELL_word, word, next) != word) continue;
-    swapSpare(cell, count, word);
+    if (exchangeWord(cell, count, word, next) != word) continue;
     if (isLearnt(cell)) remember(next, knownUs);
     restSpare();
     return true;

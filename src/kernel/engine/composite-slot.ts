@@ -1,7 +1,8 @@
-import { exchange32, load32, store32 } from './accesses';
+import { exchange64, load32, load64 } from './accesses';
 import {
   BUCKET_BYTES,
   CELL_nonce,
+  CELL_word,
   DIGEST_BYTES,
   INDEX_BITS,
   INDEX_MASK,
@@ -22,10 +23,15 @@ import {
 // limit. A call writes the zero-times that follow into a spare slot, and then exchanges the word.
 //
 // Invariant: a held slot is live or belongs to one thread, which alone writes it. The live one is
-// held too, so it is never claimed. An exchange makes the spare slot live, and the slot that was
-// live the new spare.
+// held too, so it is never claimed. An exchange makes the spare slot live. The slot that was live
+// becomes the new spare if its state can still be exchanged: recovery frees the slots of processes
+// that have ended, except for the live one.
+//
+// A state names the holder, or whoever made the slot live. It counts the holders, so none recurs.
 
 const VERSION_SHIFT: i64 = INDEX_BITS + SLOT_BITS;
+const HOLDER_BITS: i64 = 32;
+const HOLDER_MASK: i64 = 0xffffffff;
 
 /** The address of the records of a limit, as if they were those of a bucket there. */
 export function blockAt(cell: usize, limit: i32): usize {
@@ -68,23 +74,40 @@ let spareNonce: i32 = 0;
 /** The spare slot and its address. After it is freed, the place to look for another. */
 export let spare: i32 = 0;
 export let spareAt: usize = 0;
+let spareState: i64 = 0;
+
+/** This thread, in the states of slots. */
+let holder: i64 = SLOT_STATE_held;
+
+/** Sets the mark of this thread, in regions that several processes share. */
+export function holdAs(mark: i32): void {
+  holder = mark;
+}
+
+function heldAfter(state: i64): i64 {
+  return (((state >> HOLDER_BITS) + 1) << HOLDER_BITS) | holder;
+}
 
 /** Claims a spare slot unless this thread has kept one in the cell; false if none is free. */
 export function takeSpare(cell: usize, count: i32): bool {
   const nonce = load32(cell + CELL_nonce);
-  if (cell == spareCell && nonce == spareNonce) return true;
+  if (cell == spareCell && nonce == spareNonce && load64(spareAt + SLOT_state) == spareState) {
+    return true;
+  }
   free();
   for (let attempt = 0; attempt < SLOT_ATTEMPTS; attempt++) {
     for (let step = 0; step < SLOT_COUNT; step++) {
       const slot = (spare + step) & SLOT_MASK;
       const at = slotAt(cell, count, slot);
-      if (load32(at + SLOT_state) != SLOT_STATE_free) continue;
-      if (exchange32(at + SLOT_state, SLOT_STATE_free, SLOT_STATE_held) != SLOT_STATE_free)
-        continue;
+      const state = load64(at + SLOT_state);
+      if ((state & HOLDER_MASK) != SLOT_STATE_free) continue;
+      const held = heldAfter(state);
+      if (exchange64(at + SLOT_state, state, held) != state) continue;
       spareCell = cell;
       spareNonce = nonce;
       spare = slot;
       spareAt = at;
+      spareState = held;
       return true;
     }
   }
@@ -94,14 +117,32 @@ export function takeSpare(cell: usize, count: i32): bool {
 /** Frees the spare slot, unless the memory has become another cell since. */
 function free(): void {
   if (spareCell == 0) return;
-  if (load32(spareCell + CELL_nonce) == spareNonce) store32(spareAt + SLOT_state, SLOT_STATE_free);
+  if (load32(spareCell + CELL_nonce) == spareNonce) {
+    exchange64(spareAt + SLOT_state, spareState, spareState & ~HOLDER_MASK);
+  }
   spareCell = 0;
 }
 
-/** After an exchange: the slot that was live becomes the spare one. */
-export function swapSpare(cell: usize, count: i32, before: i64): void {
-  spare = slotOf(before);
-  spareAt = slotAt(cell, count, spare);
+/**
+ * Replaces the word by one that names the spare slot, unless it has changed. The slot that was live
+ * becomes the spare one; or there is none, until it is taken again. Returns the previous word.
+ */
+export function exchangeWord(cell: usize, count: i32, word: i64, next: i64): i64 {
+  const slot = slotOf(word);
+  const at = slotAt(cell, count, slot);
+  const state = load64(at + SLOT_state);
+  const seen = exchange64(cell + CELL_word, word, next);
+  if (seen != word) return seen;
+  const isOwn = (state & HOLDER_MASK) == holder;
+  const held = isOwn ? state : heldAfter(state);
+  if (!isOwn && exchange64(at + SLOT_state, state, held) != state) {
+    spareCell = 0;
+    return seen;
+  }
+  spare = slot;
+  spareAt = at;
+  spareState = held;
+  return seen;
 }
 
 /** At the end of a call: only a slot with a low number is kept, so idle threads hold few of them. */

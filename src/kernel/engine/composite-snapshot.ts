@@ -1,15 +1,15 @@
-import { exchange64, load64, peek64, readI64, writeI64 } from './accesses';
+import { load64, peek64, readI64, writeI64 } from './accesses';
 import { renewAll } from './composite-change';
 import {
   blockAt,
   digestsAt,
+  exchangeWord,
   recordOf,
   restSpare,
   slotAt,
   slotOf,
   spare,
   spareAt,
-  swapSpare,
   takeSpare,
   wordAfter,
   zeroTimeAt,
@@ -110,7 +110,9 @@ export function rejuvenate(cell: usize, count: i32, word: i64, nowUs: f64): bool
     renewed = knownGeneration;
     if (tick == tick) renewAll(cell, count, knownGeneration, nowUs);
     forget();
-    return true;
+    if (takeSpare(cell, count)) return true;
+    failed = CROWDED;
+    return false;
   }
   if (tick <= MAX_SPAN) {
     furthest = MAX_SPAN;
@@ -156,8 +158,7 @@ export function heldUnder(cell: usize, count: i32, word: i64, i: i32, nowUs: f64
 /** Makes the spare slot live if the word is unchanged. */
 export function publish(cell: usize, count: i32, word: i64): bool {
   const next = wordAfter(word, spare, recordOf(word));
-  if (exchange64(cell + CELL_word, word, next) != word) return false;
-  swapSpare(cell, count, word);
+  if (exchangeWord(cell, count, word, next) != word) return false;
   remember(next, knownUs);
   return true;
 }

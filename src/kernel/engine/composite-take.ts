@@ -1,15 +1,15 @@
-import { exchange64, load64, peek64, peekF64, readI64, writeI64 } from './accesses';
+import { load64, peek64, peekF64, readI64, writeI64 } from './accesses';
 import { round, ticksUp } from './arithmetic';
 import { promise, report } from './composite-notes';
 import {
   blockAt,
   digestsAt,
+  exchangeWord,
   recordOf,
   slotAt,
   slotOf,
   spare,
   spareAt,
-  swapSpare,
   wordAfter,
   zeroTimeAt,
 } from './composite-slot';
@@ -178,9 +178,8 @@ function take(
       if (wait > 0 && !isCharge) promiseAll(cell, count, word);
       const next = wordAfter(word, spare, recordOf(word));
       writeI64(spareAt + SLOT_mark, next);
-      const seen = exchange64(cell + CELL_word, word, next);
+      const seen = exchangeWord(cell, count, word, next);
       if (seen == word) {
-        swapSpare(cell, count, word);
         remember(next, nowUs);
         leaveWord(next);
         leaveCost(before);

@@ -132,6 +132,11 @@ export class HostedSemaphore {
     return true;
   }
 
+  /** Returns, now and then, the permits of processes that have ended. */
+  tend(): void {
+    this.#place.region.sharing?.tend();
+  }
+
   /** The callers of all threads in the queue. */
   get waiting(): number {
     return this.#engine.semaphoreWaiting(this.#cell, this.#seats);

@@ -6,8 +6,9 @@
  *     line 9     │ limitCount i32 │ - │                                      only read
  *     digest     │ ticksPerToken i64 │ ticksPerMicro f64 │ capTicks i64 │ originUs f64 │ burst f64 │
  *                │ sinceUs f64 │ - │
- *     slot       │ state i32 │ - │ mark i64 │ a zero-time for each limit ...
+ *     slot       │ state i64 │ mark i64 │ a zero-time for each limit ...
  *
+ *     state      │ count: 32 bits │ holder: 32 bits │
  *     word       │ version: 55 bits │ live slot: 6 bits │ live record: 3 bits │
  */
 import { BUCKET_BYTES } from './bucket.ts';
@@ -43,8 +44,12 @@ export function slotBytes(limits: number): number {
   return wholeLines(SLOT.zeroTimes + limits * 8);
 }
 
+/** Byte offset of the slots in the cell of a composite bucket. */
+export function slotsAt(limits: number): number {
+  return limits * (BUCKET_BYTES + RECORD_COUNT * DIGEST_BYTES);
+}
+
 /** Size of a composite bucket's cell without counters: 6,272 bytes for two limits. */
 export function compositeBytes(limits: number): number {
-  const digests = RECORD_COUNT * DIGEST_BYTES;
-  return limits * (BUCKET_BYTES + digests) + SLOT_COUNT * slotBytes(limits);
+  return slotsAt(limits) + SLOT_COUNT * slotBytes(limits);
 }

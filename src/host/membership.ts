@@ -1,0 +1,52 @@
+import { HandleError } from '../errors.ts';
+import type { Region } from '../memory/region.ts';
+import { sharingOf } from '../memory/sharing.ts';
+import type { FileLocks } from './file-locks.ts';
+import { type HostProcess, Processes } from './processes.ts';
+
+const SWEEP_MS = 500;
+
+/** A thread's part in a region: its entry among the processes, and the sweeps that it makes. */
+export class Membership {
+  readonly #processes: Processes;
+  readonly #timer: NodeJS.Timeout;
+  #sweptAtMs = 0;
+
+  /** `opener`: the entry of the thread that opened the file, by default this one. */
+  constructor(region: Region, locks: FileLocks, path: string, opener?: number) {
+    const processes = new Processes(region, locks);
+    this.#processes = processes;
+    sharingOf.set(region.memory, {
+      path,
+      process: processes.own,
+      opener: opener ?? processes.own,
+      hasEnded: (process) => processes.hasEnded(process),
+      tend: () => this.#tend(),
+    });
+    processes.enter();
+    this.#timer = setInterval(() => this.#tend(), SWEEP_MS);
+    this.#timer.unref();
+  }
+
+  #tend(): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
+    this.#sweptAtMs = nowMs;
+    try {
+      this.#processes.sweep();
+    } catch (error) {
+      // Calls on what is damaged say so themselves.
+      if (!(error instanceof HandleError)) throw error;
+    }
+  }
+
+  list(): HostProcess[] {
+    return this.#processes.list();
+  }
+
+  /** Ends the sweeps, and gives back what this thread holds, and its entry. */
+  leave(): void {
+    clearInterval(this.#timer);
+    this.#processes.leave();
+  }
+}

@@ -1,0 +1,219 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { HostRegion } from '../../src/host.ts';
+import { type LimiterHandle, Semaphore, TokenBucket } from '../../src/index.ts';
+import { SLOT_STATE } from '../../src/kernel/constants.ts';
+import {
+  OWNER,
+  OWNER_BYTES,
+  OWNER_COUNT,
+  SEMAPHORE,
+  SLOT_COUNT,
+  slotBytes,
+  slotsAt,
+} from '../../src/memory/layout.ts';
+import { processOfMark } from '../../src/memory/thread-mark.ts';
+import { compiled } from '../support/crew.ts';
+import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
+import type { ThreadJob } from '../workers/host-thread.ts';
+import type { HostJob } from '../workers/host-user.ts';
+
+const PERMITS = 3;
+
+function semaphoreIn(region: HostRegion): Semaphore {
+  return Semaphore.open(region, 'permits', { permits: PERMITS });
+}
+
+/** A process that holds permits of a region. */
+async function holder(path: string, permits = PERMITS) {
+  const [child] = await startProcesses('host-user', 1);
+  if (child === undefined) throw new Error('no process');
+  const job: HostJob = { hold: path, permits };
+  await ask(child, job);
+  return child;
+}
+
+async function thread(): Promise<Worker> {
+  const worker = new Worker(compiled('host-thread'));
+  onTestFinished(async () => void (await worker.terminate()));
+  await once(worker, 'message');
+  return worker;
+}
+
+async function handleFrom(worker: Worker, job: ThreadJob): Promise<LimiterHandle<'semaphore'>> {
+  worker.postMessage(job);
+  const [handle] = (await once(worker, 'message')) as [LimiterHandle<'semaphore'>];
+  return handle;
+}
+
+/** The owners of a semaphore's seats that have not been freed. */
+function ownersOf({ handle }: Semaphore, { i32 }: HostRegion): number {
+  const at = (owner: number) =>
+    (handle.offset + SEMAPHORE.owners + owner * OWNER_BYTES + OWNER.thread) >> 2;
+  const entries = Array.from({ length: OWNER_COUNT }, (_, owner) => i32[at(owner)]);
+  return entries.filter((mark) => mark !== 0).length;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(setImmediate);
+}
+
+describe('the permits of a process that is killed come back', () => {
+  test('to a thread that opened the region, and blocks from then on', async () => {
+    const region = hostRegion();
+    const semaphore = semaphoreIn(region);
+    const child = await holder(region.path);
+    child.kill('SIGKILL');
+    // Nothing else sweeps: this thread never returns to its event loop meanwhile.
+    expect(semaphore.acquireSync(1, { timeoutMs: 5000 })?.n).toBe(1);
+  });
+
+  test('to a thread that got a handle, while the one that opened the region blocks', async () => {
+    const region = hostRegion();
+    const semaphore = semaphoreIn(region);
+    const child = await holder(region.path);
+    const worker = await thread();
+    const result = new Int32Array(new SharedArrayBuffer(4));
+    worker.postMessage({ block: semaphore.handle, result });
+    Atomics.wait(result, 0, 0);
+    child.kill('SIGKILL');
+    Atomics.wait(result, 0, 1);
+    expect(result[0]).toBe(3);
+  });
+
+  test('if another one is killed while it recovers them', async () => {
+    const path = hostPath();
+    const child = await holder(path);
+    const exit = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exit;
+    const marks: number[] = [];
+    const { compareExchange } = Atomics;
+    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
+      words: Int32Array,
+      at: number,
+      expected: number,
+      next: number,
+    ) => {
+      if (next < 0) marks.push(-next);
+      return compareExchange(words, at, expected, next);
+    }) as typeof compareExchange);
+    const region = HostRegion.open({ path });
+    spy.mockRestore();
+    onTestFinished(() => region.close());
+    expect(semaphoreIn(region).available()).toBe(PERMITS);
+    // The next one to open the region, or to sweep, takes over what a dead process was recovering.
+    expect(marks.map(processOfMark)).toEqual([region.handle.process]);
+  });
+});
+
+describe('a thread that ends', () => {
+  test('returns its permits, though its memory is still referenced', async () => {
+    const region = hostRegion();
+    const semaphore = semaphoreIn(region);
+    const worker = await thread();
+    const kept = await handleFrom(worker, { hold: region.path, permits: 2 });
+    expect([semaphore.inUse(), region.processes().length]).toEqual([2, 2]);
+    await worker.terminate();
+    await until(() => region.processes().length === 1);
+    expect(semaphore.inUse()).toBe(0);
+    expect(kept.path).toBe(region.path);
+  });
+
+  test('returns its permits and its place if it got a handle', async () => {
+    const region = hostRegion();
+    const semaphore = semaphoreIn(region);
+    for (let i = 0; i < 2; i++) {
+      const worker = await thread();
+      const job = { attach: semaphore.handle, permits: 1 };
+      await handleFrom(worker, job);
+      // The same thread gets the handle as new memory each time, and keeps its entry.
+      const { process } = await handleFrom(worker, job);
+      expect(process).toBe(region.handle.process);
+      expect([semaphore.inUse(), region.processes().length]).toEqual([2, 2]);
+      expect(ownersOf(semaphore, region)).toBe(2);
+      await worker.terminate();
+      await until(() => region.processes().length === 1);
+      expect([semaphore.inUse(), ownersOf(semaphore, region)]).toEqual([0, 1]);
+    }
+  });
+});
+
+describe('the slots of a bucket with several limits', () => {
+  const limits = [
+    { rate: 1e-6, burst: 100 },
+    { rate: 1e-6, burst: 120 },
+  ];
+
+  /** The slots that are not free: the live one, and one for each thread. */
+  function held(region: HostRegion, { handle }: TokenBucket): number {
+    const at = (slot: number) => (handle.offset + slotsAt(2) + slot * slotBytes(2)) >> 2;
+    const states = Array.from({ length: SLOT_COUNT }, (_, slot) => region.i32[at(slot)]);
+    return states.filter((state) => state !== SLOT_STATE.free).length;
+  }
+
+  test('come back from a process that is killed, except for the live one', async () => {
+    const region = hostRegion();
+    const bucket = TokenBucket.open(region, 'two', { limits });
+    expect(held(region, bucket)).toBe(1);
+    for (let i = 1; i <= 3; i++) {
+      const [child] = await startProcesses('host-user', 1);
+      if (child === undefined) return;
+      expect(await ask(child, { take: bucket.handle })).toEqual({ result: 3 });
+      child.kill('SIGKILL');
+      await until(() => region.processes().length === 1);
+      expect(held(region, bucket)).toBe(i === 1 ? 1 : 2);
+      expect(bucket.tryConsume()).toBe(true);
+      expect(held(region, bucket)).toBe(2);
+      expect(Math.round(bucket.available())).toBe(100 - 4 * i);
+    }
+  });
+
+  test('come back from a process that closes the region', () => {
+    const path = hostPath();
+    for (let i = 1; i <= 3; i++) {
+      const region = HostRegion.open({ path });
+      const bucket = TokenBucket.open(region, 'two', { limits });
+      expect(held(region, bucket)).toBe(1);
+      bucket.tryConsume();
+      expect(held(region, bucket)).toBe(2);
+      region.close();
+      expect(held(region, bucket)).toBe(1);
+    }
+  });
+
+  test('may be freed before the thread that replaced the live one has it', () => {
+    const region = hostRegion();
+    const bucket = TokenBucket.open(region, 'two', { limits, kernel: 'atomics' });
+    bucket.tryConsume();
+    const { offset } = bucket.handle;
+    const { compareExchange } = Atomics;
+    const word = offset >> 3;
+    let freed = 0;
+    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
+      words: BigInt64Array<SharedArrayBuffer>,
+      at: number,
+      expected: bigint,
+      next: bigint,
+    ) => {
+      const live = (offset + slotsAt(2)) / 8 + (Number((expected >> 3n) & 63n) * slotBytes(2)) / 8;
+      const isWord = at === word && words instanceof BigInt64Array;
+      // As if another process had made the slot live, and ended.
+      if (isWord) words[live] = 0x7fffffffn;
+      const seen = compareExchange(words, at, expected, next);
+      if (isWord && seen === expected) {
+        words[live] = 0n;
+        freed++;
+      }
+      return seen;
+    }) as typeof compareExchange);
+    for (let i = 0; i < 3; i++) bucket.tryConsume();
+    spy.mockRestore();
+    expect(freed).toBe(3);
+    expect(held(region, bucket)).toBe(1);
+    expect(bucket.tryConsume()).toBe(true);
+    expect(held(region, bucket)).toBe(2);
+    expect(Math.round(bucket.available())).toBe(95);
+  });
+});
