@@ -166,7 +166,10 @@ export function compositeScene(
   };
   const open = (thread: number) => {
     const engine = recorder.engine('buckets', thread) as unknown as BucketEngine;
-    return new HostedComposite({ engine, name: 'wasm' }, place);
+    const bucket = new HostedComposite({ engine, name: 'wasm' }, place);
+    // As if it were of another process.
+    if (thread % 2 === 1) engine.holdAs(1 + thread);
+    return bucket;
   };
   new Rehearsal(recorder, random, open).run(calls, () => {
     const step = next();
