@@ -44,7 +44,7 @@ export class FileLocks {
   take(number: number): boolean {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       if (this.#call(SET_LOCK, EXCLUSIVE, number)) return true;
-      // Whoever may not lock the file must not wait for a process that does not exist.
+      // Nobody has it, so the system refuses the lock: waiting for another process would never end.
       if (this.isTaken(number)) return false;
     }
     throw this.#refused();

@@ -30,8 +30,8 @@ class Header {
 }
 
 /**
- * The size of the region in a file, after checks; undefined if the file is empty, or whoever makes
- * the region in it has not completed it.
+ * Checks the region in a file and returns its size; undefined if the file is empty or the region is
+ * incomplete.
  */
 export function checkRegion({ path, descriptor }: RegionFile): number | undefined {
   const { bytes: head, i32, f64, boot } = new Header();

@@ -18,7 +18,7 @@ export class Entrance {
     if (this.#isClosed) throw throttleClosed();
   }
 
-  /** @throws RateLimitError if so many calls wait that another one may not. */
+  /** @throws RateLimitError if the queue is full. */
   checkRoom(waiting: number): void {
     if (waiting >= this.#maxQueue) throw tooMany(this.#maxQueue);
   }

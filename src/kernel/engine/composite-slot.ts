@@ -27,7 +27,8 @@ import {
 // becomes the new spare if its state can still be exchanged: recovery frees the slots of processes
 // that have ended, except for the live one.
 //
-// A state names the holder, or whoever made the slot live. It counts the holders, so none recurs.
+// A state names the thread that holds the slot or made it live. It counts the holders, so no state
+// recurs.
 
 const VERSION_SHIFT: i64 = INDEX_BITS + SLOT_BITS;
 const HOLDER_BITS: i64 = 32;

@@ -11,7 +11,7 @@ type Seen = [low: number, high: number, nowUs: number];
 /** What a take wants, and whether it leaves the state after it. */
 type Asked = [least: number, most: number, survey: boolean];
 type NewLimit = [limit: number, intervalMs: number];
-/** The windows of a record, in units of so many ticks. */
+/** The windows of a record, in units of `unitTicks`. */
 type Units = [unitTicks: number, intervalUnits: number, originTicks: number];
 type Slots = [slotTicks: number, originTicks: number, first: number];
 /** The sum of the slots that count, and the slot for which it was added up. */
