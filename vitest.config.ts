@@ -92,7 +92,7 @@ export default defineConfig({
         // AssemblyScript: what runs is WebAssembly, whose steps V8 does not count.
         'src/kernel/engine/**',
       ],
-      reporter: ['text'],
+      reporter: ['text-summary'],
       reportOnFailure: true,
       thresholds: { lines: 95, branches: 90 },
     },
