@@ -6,6 +6,7 @@ import { benchKeyed } from './parts/keyed.ts';
 import { benchLimits } from './parts/limits.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
+import { benchNodes } from './parts/nodes.ts';
 import { benchOutgoing } from './parts/outgoing.ts';
 import { benchPacing } from './parts/pacing.ts';
 import { benchPiscina } from './parts/piscina.ts';
@@ -15,6 +16,7 @@ import { benchSampler } from './parts/sampler.ts';
 import { benchServer } from './parts/server.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
 import { benchSpans } from './parts/spans.ts';
+import { benchSplitting } from './parts/splitting.ts';
 import { benchStreams } from './parts/streams.ts';
 import { benchThreads } from './parts/threads.ts';
 import { benchWaits } from './parts/waits.ts';
@@ -24,10 +26,12 @@ import { FULL, type Settings, SHORT } from './settings.ts';
 
 const PARTS = {
   threads: benchThreads,
+  nodes: benchNodes,
   single: benchSingleThread,
   limits: benchLimits,
   keyed: benchKeyed,
   memory: benchMemory,
+  splitting: benchSplitting,
   waits: benchWaits,
   pacing: benchPacing,
   load: benchLoad,
@@ -48,10 +52,12 @@ const PART_NAMES = Object.keys(PARTS) as Part[];
 const NOTES = `
 Parts:
   threads   calls on one shared bucket from 1, 2 and 4 threads, compared with C++, Go and npm
+  nodes     calls on Node.js 20, 22, 24 and 26, compared with C++
   single    the cost of each operation on one thread
   limits    several limits in one bucket, allOf and permits, compared with one limit
   keyed     a bucket per key, by number of keys
   memory    bytes per limiter and per key
+  splitting what one bucket for all threads saves, compared with a part for each
   waits     how late a waiter wakes
   pacing    how exactly waits end, how even strict pacing is, how old ticker clocks are
   load      zerotime load compared with autocannon, on one server

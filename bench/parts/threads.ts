@@ -6,6 +6,7 @@ import { goJuju, goRate } from '../peers/go.ts';
 import { mainThread, mainThreadPipelined } from '../peers/main-thread.ts';
 import { bottleneck, flexibleMemory, npmLimiter } from '../peers/npm.ts';
 import { type Counts, checkCounts, nsPerCall, type Peer, type Run } from '../peers/peer.ts';
+import { preparePeers } from '../peers/prepare.ts';
 import { zerotime } from '../peers/zerotime.ts';
 import { plotThroughput } from '../plots.ts';
 import type { AimRow, Section } from '../section.ts';
@@ -36,22 +37,6 @@ interface Figures {
   readonly ns: readonly number[];
   /** Undefined if the peer does not count them. */
   readonly racesPerCall: number | undefined;
-}
-
-async function preparePeers() {
-  const ready: Peer[] = [];
-  const missing: string[] = [];
-  const versions = new Set<string>();
-  for (const peer of PEERS) {
-    const prepared = await peer.prepare();
-    if (prepared.state === 'missing') {
-      missing.push(`${peer.name}: ${prepared.what} is missing (\`${prepared.install}\`).`);
-      continue;
-    }
-    ready.push(peer);
-    for (const version of prepared.versions) versions.add(version);
-  }
-  return { ready, missing, versions: [...versions] };
 }
 
 async function racesPerCall(peer: Peer, run: Run, last: Counts): Promise<number | undefined> {
@@ -122,7 +107,7 @@ function aimRow(figures: readonly Figures[], aim: CallAim): AimRow {
 
 /** One bucket, several threads: the cost of a call compared with the peers. */
 export async function benchThreads(settings: Settings): Promise<Section> {
-  const { ready, missing, versions } = await preparePeers();
+  const { ready, missing, versions } = await preparePeers(PEERS);
   const { loads, threadCounts, warmUpMs, measureMs, rounds } = settings;
   const figures: Figures[] = [];
   for (const load of loads) {
@@ -144,7 +129,7 @@ export async function benchThreads(settings: Settings): Promise<Section> {
 clock. ns/call is the time that one thread takes for a call. The ratio is the peer's to zerotime's,
 round by round: above 1, zerotime is faster. Median (min..max) of ${rounds} rounds. More threads
 than there are processors share them.`,
-      ...missing.map((line) => `Not measured: ${line}`),
+      ...missing,
     ].join('\n\n'),
     head: ['load', 'threads', 'peer', 'peer / zerotime', 'ns/call', 'lost races/call'],
     rows: figures.map((own) => rowOf(figures, own)),

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { findNode, ROOT } from './node-version.ts';
+import { findNode, ROOT } from '../../bench/node-version.ts';
 import { findRuntimes } from './runtimes.ts';
 
 // Runs the test suite, or with --smoke the smoke test, on every supported major version of Node.js, and

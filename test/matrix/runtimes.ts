@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ROOT } from './node-version.ts';
+import { ROOT } from '../../bench/node-version.ts';
 
 const run = promisify(execFile);
 const CACHE = join(ROOT, 'node_modules/.cache/runtimes');

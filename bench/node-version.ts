@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The root of the repository, relative to dist/test/matrix. */
-export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** The root of the repository, relative to dist/bench. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Ignored by git, and emptied by `npm ci`. */
 const CACHE = join(ROOT, 'node_modules/.cache/node-versions');
 
