@@ -1,5 +1,3 @@
-import { getEventListeners } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import {
   allOf,
@@ -9,7 +7,6 @@ import {
   type Limiter,
   type LimiterHandle,
   ManualClock,
-  per,
   RateLimitError,
   type Reservation,
   SlidingLog,
@@ -18,28 +15,8 @@ import {
 } from '../../src/index.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import type { Part } from '../../src/limiters/part.ts';
-import { Crew } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
+import { altered, perSecondAndMinute } from '../support/altered-part.ts';
 import { settled } from '../support/settled.ts';
-import type { SleepJob, Slept } from '../workers/sleeper.ts';
-
-function perSecondAndMinute() {
-  const clock = ManualClock.create();
-  const perSecond = TokenBucket.create({ rate: 10, burst: 10, clock });
-  const perMinute = TokenBucket.create({ rate: per(100, 'minute'), burst: 100, clock });
-  return { clock, perSecond, perMinute, both: allOf(perMinute, perSecond) };
-}
-
-/** A limiter, some of whose methods behave differently. */
-function altered<T extends Part>(limiter: T, changes: Partial<Part>): Limiter {
-  return new Proxy<Part>(limiter, {
-    get(target, name) {
-      if (Object.hasOwn(changes, name)) return Reflect.get(changes, name);
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}
 
 /** As if another thread took all tokens just before each take, and returned them just after it. */
 function alwaysLate(limiter: Part, meanwhile = () => {}): Limiter {
@@ -243,88 +220,6 @@ describe('allOf', () => {
     expect(first.balance()).toBe(2);
   });
 
-  it('waits for the slowest part', async () => {
-    const clock = ManualClock.create();
-    const quick = TokenBucket.create({ rate: 10, burst: 1, clock, initial: 0 });
-    const slow = LeakyBucket.create({ rate: 2, clock });
-    slow.tryConsume();
-    const both = allOf(quick, slow);
-    expect(both.timeUntil(1)).toBe(500);
-    const wait = both.wait(1, { timeoutMs: 500 });
-    clock.advance(500);
-    await wait;
-    expect(quick.balance()).toBe(0);
-    expect(slow.balance()).toBe(0);
-    expect(both.waitSync(1, { timeoutMs: 499 })).toBe(false);
-  });
-
-  /** An empty bucket that delays the other. */
-  function heldUp(rate: number) {
-    const clock = ManualClock.create();
-    const slow = TokenBucket.create({ rate, burst: 10, initial: 0, clock });
-    const quick = TokenBucket.create({ rate: 100, burst: 10, initial: 0, clock });
-    const both = allOf(quick, slow);
-    const settle = async (ms: number) => {
-      clock.set(ms);
-      for (let turn = 0; turn < 5; turn++) await setImmediate();
-    };
-    return { clock, slow, quick, both, settle };
-  }
-
-  it('wakes at its new instant when the limit of the slowest part changes', async () => {
-    const { slow, both, clock, settle } = heldUp(1);
-    let endedMs: number | undefined;
-    const wait = both.wait(2).then(() => {
-      endedMs = clock.nowMs;
-    });
-    await settle(1000); // one token is missing
-    slow.reconfigure({ rate: 10 });
-    await settle(1000);
-    slow.reconfigure({ rate: 4 });
-    for (const ms of [1100, 1249]) await settle(ms);
-    expect(endedMs).toBeUndefined();
-    await settle(1250);
-    expect(endedMs).toBe(1250);
-    await wait;
-    expect(slow.balance()).toBe(0);
-  });
-
-  it('waits for the other part once a change has made that the slowest', async () => {
-    const { slow, quick, both, clock, settle } = heldUp(1);
-    const wait = both.wait(5).then(() => clock.nowMs);
-    await settle(10);
-    slow.reconfigure({ rate: Number.POSITIVE_INFINITY });
-    await settle(10); // the fast one lacks 4
-    quick.reconfigure({ rate: 50 });
-    for (const ms of [50, 89, 90]) await settle(ms);
-    expect(await wait).toBe(90);
-  });
-
-  it('fails at once when a change moves its end past its timeout, and leaves no listener behind', async () => {
-    const { slow, both, settle } = heldUp(1);
-    const { signal } = new AbortController();
-    const wait = both.wait(1, { timeoutMs: 1000, signal });
-    slow.reconfigure({ rate: 0.5 });
-    await expect(wait).rejects.toMatchObject({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
-    expect(getEventListeners(signal, 'abort').length).toBe(0);
-    await settle(2000);
-    expect(slow.balance()).toBe(1);
-  });
-
-  it.each(['wait', 'waitSync'] as const)(
-    '%s of another thread, which would last for years, ends when the rate goes up',
-    async (call) => {
-      const slow = TokenBucket.create({ rate: 1e-6, burst: 10, initial: 0 });
-      const quick = TokenBucket.create({ rate: 1000, burst: 10 });
-      const crew = await Crew.start<SleepJob, Slept>('sleeper', 1);
-      const job = { handle: quick.handle, also: slow.handle, call, waits: 2 };
-      const done = crew.run({ ...job, ended: new Gate().buffer });
-      slow.reconfigure({ rate: 1e6 });
-      await done;
-      expect(slow.balance()).toBeLessThanOrEqual(10);
-    },
-  );
-
   it('nests, and reports the tightest part', () => {
     const { clock, both } = perSecondAndMinute();
     const nested = allOf(both, LeakyBucket.create({ rate: 100, clock }));
@@ -336,104 +231,5 @@ describe('allOf', () => {
       resetMs: 600,
     });
     expect(nested.decide()).toMatchObject({ allowed: false, retryAfterMs: 10 });
-  });
-
-  describe('of the same limiter, given more than once', () => {
-    const clock = ManualClock.create();
-    const shared = { clock, kernel: 'wasm' } as const;
-    const wide = { limit: 7, intervalMs: 1000, ...shared };
-
-    it.each<[string, () => Limiter[]]>([
-      ['a bucket', () => Array(3).fill(TokenBucket.create({ rate: 1, burst: 7, ...shared }))],
-      [
-        'attachments',
-        () => {
-          const bucket = TokenBucket.create({ rate: 1, burst: 7, ...shared });
-          const again = () => TokenBucket.attach(structuredClone(bucket.handle));
-          return [bucket, TokenBucket.attach(bucket.handle), again()];
-        },
-      ],
-      [
-        'a nested combination',
-        () => {
-          const window = SlidingWindow.create(wide);
-          return [allOf(window, SlidingWindow.attach(structuredClone(window.handle))), window];
-        },
-      ],
-      ['a log', () => Array(3).fill(SlidingLog.create(wide))],
-      [
-        'a key',
-        () => {
-          const table = KeyedTokenBucket.create({ rate: 1, burst: 7, capacity: 9, ...shared });
-          const other = KeyedTokenBucket.attach(structuredClone(table.handle));
-          return [table.for('ann'), table.for('ann'), other.for('ann')];
-        },
-      ],
-    ])('asks for the sum: %s', async (_, make) => {
-      const parts = make();
-      const all = allOf(...parts, TokenBucket.create({ rate: 1000, burst: 100, ...shared }));
-      const last = parts.at(-1);
-      const floor = Math.floor(all.limit);
-      expect([floor, Math.floor(all.available())]).toEqual([2, 2]);
-      expect(all.timeUntil(3)).toBe(Number.POSITIVE_INFINITY);
-      expect(all.tryConsume(3)).toBe(false);
-      await expect(all.wait(3)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
-      expect(() => all.waitSync(3)).toThrow(/more than can ever be granted/);
-      expect(last?.available()).toBe(7);
-      expect(all.tryConsume()).toBe(true);
-      expect(last?.available()).toBe(4);
-      expect(all.tryConsume()).toBe(true);
-      expect(all.tryConsume()).toBe(false);
-      expect(last?.available()).toBe(1);
-    });
-
-    it('is not confused with others of the same kind, and the same key of another table', () => {
-      const limit = { rate: 1, burst: 5, capacity: 9, ...shared };
-      const [table, other] = [KeyedTokenBucket.create(limit), KeyedTokenBucket.create(limit)];
-      const parts = [table.for('ann'), table.for('bob'), other.for('ann')];
-      expect(allOf(...parts).tryConsume(5)).toBe(true);
-    });
-  });
-
-  it.each([
-    [() => allOf(), 'allOf needs at least one limiter'],
-    [() => allOf({} as Limiter), 'limiters[0] must be a limiter, got an object'],
-    [
-      () => {
-        const clock = ManualClock.create();
-        const bucket = { rate: 1, burst: 1 };
-        return allOf(TokenBucket.create({ ...bucket, clock }), TokenBucket.create(bucket));
-      },
-      'all limiters must have the same clock, got manual and system',
-    ],
-  ])('names what is wrong with its limiters', (make, message) => {
-    expect(make).toThrow(new TypeError(message));
-  });
-
-  it('waits while a part is paused, and goes on when it is not', async () => {
-    const { clock, perSecond, perMinute, both } = perSecondAndMinute();
-    perSecond.tryConsume(10);
-    perSecond.reconfigure({ rate: 0 });
-    perMinute.reconfigure({ rate: 0 });
-    expect(both.waitSync(1, { timeoutMs: 1e9 })).toBe(false);
-    const wait = both.wait();
-    perSecond.reconfigure({ rate: 10 });
-    await setImmediate();
-    clock.advance(100);
-    await wait;
-    expect(perMinute.balance()).toBe(99);
-    await expect(both.wait(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
-  });
-
-  it('waits while a window admits nothing', async () => {
-    const clock = ManualClock.create();
-    const window = FixedWindow.create({ limit: 1, intervalMs: 1000, clock });
-    const both = allOf(TokenBucket.create({ rate: 10, burst: 10, clock }), window);
-    window.reconfigure({ limit: 0 });
-    const wait = both.wait();
-    await setImmediate();
-    window.reconfigure({ limit: 1 });
-    await wait;
-    expect(window.available()).toBe(0);
   });
 });

@@ -1,0 +1,175 @@
+import { getEventListeners } from 'node:events';
+import { expect, it, vi } from 'vitest';
+import { FixedWindow, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { throttled } from '../../src/throttle.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
+import { settled } from '../support/settled.ts';
+import { until } from '../support/throttled.ts';
+
+const TIMEOUT = { name: 'RateLimitError', code: 'ERR_RATE_LIMIT_TIMEOUT' };
+
+it('refuses a call when the queue is full, without a token or a permit', async () => {
+  const { clock, limiter } = bucketOf(100, 1);
+  const semaphore = Semaphore.create({ permits: 3, clock });
+  const call = throttled((n: number) => n, { limiter, semaphore, maxQueue: 1 });
+  const calls = [call(1), call(2)];
+  await expect(call(3)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
+  expect(limiter.balance()).toBe(-1); // one ran, one has its token promised
+  clock.advance(10);
+  expect(await Promise.all(calls)).toEqual([1, 2]);
+  expect([limiter.balance(), semaphore.inUse()]).toEqual([0, 0]);
+  expect(call.stats()).toMatchObject({ refused: 1, completed: 2 });
+});
+
+it('refuses calls that cannot start within timeoutMs: at once or at their deadline', async () => {
+  const { clock, limiter } = bucketOf(100, 1);
+  const call = throttled((n: number) => n, { limiter, timeoutMs: 15 });
+  const calls = [call(1), call(2), call(3), call(4)];
+  for (const late of calls.slice(2)) late.catch(() => undefined);
+  await settled();
+  clock.advance(10);
+  expect(await Promise.all(calls.slice(0, 2))).toEqual([1, 2]);
+  clock.advance(5);
+  for (const late of calls.slice(2)) await expect(late).rejects.toMatchObject(TIMEOUT);
+  expect(limiter.balance()).toBe(0.5); // two tokens for two calls
+  const none = throttled((n: number) => n, { limiter, timeoutMs: 0 });
+  await expect(none(1)).rejects.toMatchObject(TIMEOUT);
+  expect(limiter.balance()).toBe(0.5);
+});
+
+it('aborts waiting calls without taking a token or a permit, wherever they stand', async () => {
+  const { clock, limiter } = bucketOf(100, 1);
+  const semaphore = Semaphore.create({ permits: 9, clock });
+  const signals = [0, 1, 2, 3].map(() => new AbortController());
+  const started: number[] = [];
+  const call = throttled((n: number) => void started.push(n), {
+    limiter,
+    semaphore,
+    signal: (n) => signals[n]?.signal,
+  });
+  const calls = [0, 1, 2, 3].map((n) => call(n));
+  await settled();
+  signals[1]?.abort('first in the queue'); // its token goes to the next
+  await expect(calls[1]).rejects.toBe('first in the queue');
+  clock.advance(10);
+  await calls[2];
+  signals[3]?.abort('last in the queue');
+  await expect(calls[3]).rejects.toBe('last in the queue');
+  expect(started).toEqual([0, 2]);
+  expect([limiter.balance(), semaphore.inUse(), semaphore.waiting]).toEqual([0, 0, 0]);
+  await expect(call(1)).rejects.toBe('first in the queue');
+  expect(call.stats()).toMatchObject({ aborted: 3, completed: 2 });
+});
+
+it('aborts all calls by one signal, and those that come later', async () => {
+  const { limiter } = bucketOf(1, 1);
+  const stop = new AbortController();
+  const call = throttled(() => 1, { limiter, signal: stop.signal });
+  const calls = [call(), call(), call()];
+  stop.abort(new Error('stopped'));
+  const ends = await Promise.allSettled(calls);
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  await expect(call()).rejects.toThrow('stopped');
+  expect(limiter.balance()).toBe(0);
+});
+
+it('leaves the queue of the semaphore when no call waits any more', async () => {
+  const semaphore = Semaphore.create({ permits: 1 });
+  const permit = await semaphore.acquire();
+  const stop = new AbortController();
+  const call = throttled(() => 1, { semaphore, signal: stop.signal });
+  const waiting = call();
+  await until(() => semaphore.waiting === 1);
+  stop.abort('enough');
+  await expect(waiting).rejects.toBe('enough');
+  await until(() => semaphore.waiting === 0);
+  permit.release();
+  expect(semaphore.available()).toBe(1);
+});
+
+it('removes its listeners when a call starts', async () => {
+  const { clock, limiter } = bucketOf(1000, 1);
+  const { signal } = new AbortController();
+  const call = throttled(() => 1, { limiter, signal });
+  const calls = [call(), call()];
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  clock.advance(1);
+  await Promise.all(calls);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+it('overtakes no waiting call, even if tokens are available', async () => {
+  const { clock, limiter } = bucketOf(100, 5);
+  limiter.charge(5);
+  const started: number[] = [];
+  const call = throttled((n: number) => void started.push(n), { limiter });
+  const calls = [call(1)];
+  await settled();
+  clock.advance(100); // nobody has looked yet
+  calls.push(call(2));
+  expect(started).toEqual([]);
+  await Promise.all(calls);
+  expect(started).toEqual([1, 2]);
+});
+
+it('refuses at once a call whose token is certain to come too late, and takes nothing', async () => {
+  const clock = ManualClock.create();
+  const limiters = [
+    TokenBucket.create({ rate: 100, burst: 1, clock }),
+    FixedWindow.create({ limit: 1, intervalMs: 10, clock }),
+  ];
+  for (const limiter of limiters) {
+    const semaphore = Semaphore.create({ permits: 3, clock });
+    const started: number[] = [];
+    const call = throttled((n: number) => void started.push(n), {
+      limiter,
+      semaphore,
+      timeoutMs: 5,
+    });
+    await call(1);
+    await expect(call(2)).rejects.toMatchObject(TIMEOUT);
+    expect([call.queueSize, semaphore.inUse()]).toEqual([0, 0]);
+    clock.advance(10);
+    expect(limiter.available()).toBe(1);
+    await settled();
+    expect(started).toEqual([1]);
+  }
+});
+
+it('gives back a token that comes when its call has just been aborted', async () => {
+  let grant: () => void = () => undefined;
+  const limiter = {
+    clock: ManualClock.create(),
+    tryConsume: () => false,
+    wait: () =>
+      new Promise<void>((resolve) => {
+        grant = resolve;
+      }),
+    returnTokens: vi.fn(),
+  };
+  const stop = new AbortController();
+  const call = throttled(() => 1, { limiter, signal: stop.signal });
+  const waiting = call();
+  grant();
+  stop.abort('too late');
+  await expect(waiting).rejects.toBe('too late');
+  expect(limiter.returnTokens.mock.calls).toEqual([[1]]);
+});
+
+it('moves waiting calls when the limit changes', async () => {
+  const { clock, limiter } = bucketOf(1, 1);
+  const call = throttled((n: number) => n, { limiter });
+  const calls = [call(1), call(2), call(3)];
+  await settled();
+  limiter.reconfigure({ rate: 1000 });
+  await settled();
+  clock.advance(2);
+  expect(await Promise.all(calls)).toEqual([1, 2, 3]);
+});
+
+it('rejects calls that the limiter can never admit', async () => {
+  const limiter = TokenBucket.create({ rate: 1, burst: 0.5, clock: ManualClock.create() });
+  const call = throttled(() => 1, { limiter });
+  await expect(call()).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+  expect(call.stats()).toMatchObject({ failed: 1, waiting: 0 });
+});
