@@ -9,6 +9,7 @@ import {
   type Reading,
   readingOf,
   type Series,
+  scrapeOf,
 } from './prometheus/series.ts';
 
 export type { CountedLimiter, MeasuredLimiter } from './prometheus/series.ts';
@@ -38,7 +39,8 @@ export interface LimiterMetricsOptions {
 /**
  * Exports limiters to Prometheus through prom-client. Each limiter is one value of the label
  * `limiter`, and its counters cover all threads, so export it from one thread only. Limiters are
- * read at each scrape, which adds nothing to the cost of their calls.
+ * read at each scrape, which adds nothing to the cost of their calls. One whose memory is damaged
+ * shows `damaged` as 1 and nothing else; the others are not affected.
  *
  * @example
  * ```ts
@@ -146,7 +148,7 @@ export class LimiterMetrics {
     if (this.#readings === undefined) {
       this.#findLimiters();
       this.#readings = new Map(
-        [...this.#limiters].map(([name, limiter]) => [name, readingOf(limiter)]),
+        [...this.#limiters].map(([name, limiter]) => [name, scrapeOf(limiter)]),
       );
       queueMicrotask(() => {
         this.#readings = undefined;

@@ -1,7 +1,14 @@
 import { Piscina } from 'piscina';
 import { register as globalRegistry, Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { FixedWindow, LeakyBucket, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import {
+  FixedWindow,
+  LeakyBucket,
+  ManualClock,
+  Region,
+  Semaphore,
+  TokenBucket,
+} from '../../src/index.ts';
 import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { compiled } from '../support/crew.ts';
@@ -34,6 +41,7 @@ it('exports the counters and the state of a bucket', async () => {
     'zerotime_available_tokens{limiter="orders"} 3',
     'zerotime_debt_tokens{limiter="orders"} 0',
     'zerotime_waiting_callers{limiter="orders"} 0',
+    'zerotime_damaged{limiter="orders"} 0',
   ]);
   bucket.acquire(8);
   bucket.reconfigure({ rate: 50 });
@@ -67,6 +75,7 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'debt_tokens gauge',
     'waiting_callers gauge',
     'entries gauge',
+    'damaged gauge',
   ]);
   expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);
 });
@@ -119,6 +128,23 @@ it('exports limiters of all kinds under their label, and removes them', async ()
   expect(await scraped(register)).toContain('zerotime_calls_total{limiter="window"} 1');
 });
 
+it('reports a limiter whose memory is damaged, and goes on with the others', async () => {
+  const { register, metrics, clock } = scene();
+  const limits = { rate: 100, burst: 10, clock, stats: true };
+  const sound = TokenBucket.create(limits);
+  const region = Region.create();
+  const damaged = TokenBucket.create({ ...limits, region });
+  metrics.add('sound', sound);
+  metrics.add('damaged', damaged);
+  const { offset } = damaged.handle;
+  region.i32.fill(-1, offset / 4, offset / 4 + 128);
+  const lines = await scraped(register);
+  expect(lines.filter((line) => line.includes('"damaged"'))).toEqual([
+    'zerotime_damaged{limiter="damaged"} 1',
+  ]);
+  expect(lines).toContain('zerotime_calls_total{limiter="sound"} 0');
+});
+
 it('counts a table of keys once per scrape for all metrics', async () => {
   const { register, metrics, clock } = scene();
   const table = { rate: 1, burst: 2, capacity: 100, clock };
@@ -147,6 +173,8 @@ it('counts a table of keys once per scrape for all metrics', async () => {
     'zerotime_waiting_callers{limiter="uncounted"} 0',
     'zerotime_entries{limiter="users"} 1',
     'zerotime_entries{limiter="uncounted"} 1',
+    'zerotime_damaged{limiter="users"} 0',
+    'zerotime_damaged{limiter="uncounted"} 0',
   ]);
   expect(stats).toHaveBeenCalledTimes(1);
   clock.advance(2000);
@@ -171,7 +199,7 @@ it('uses the global registry and its own prefix by default, and unregisters ever
   const others = new LimiterMetrics({ prefix: 'shop_' });
   expect(() => new LimiterMetrics()).toThrow('a metric zerotime_calls_total already');
   const names = globalRegistry.getMetricsAsArray().map(({ name }) => name);
-  expect(names).toHaveLength(24);
+  expect(names).toHaveLength(26);
   expect(names).toEqual(expect.arrayContaining(['zerotime_calls_total', 'shop_entries']));
   metrics.unregister();
   others.unregister();

@@ -1,4 +1,4 @@
-import { RateLimitError } from '../../errors.ts';
+import { HandleError, RateLimitError } from '../../errors.ts';
 import type { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
 import type { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { KeyedStats, LimiterStats } from '../../limiters/stats.ts';
@@ -22,10 +22,11 @@ export interface CountedLimiter {
  */
 export type MeasuredLimiter = CountedLimiter | KeyedTokenBucket | KeyedFixedWindow;
 
-/** The values of one limiter at a scrape. */
+/** The values of one limiter at a scrape; a damaged one has no others. */
 export interface Reading extends Partial<LimiterStats>, Partial<KeyedStats> {
+  readonly damaged: 0 | 1;
   readonly rate?: number | undefined;
-  readonly burst: number;
+  readonly burst?: number;
   readonly available?: number;
   readonly debt?: number | undefined;
 }
@@ -85,23 +86,39 @@ export const GAUGES: readonly Series[] = [
     value: ({ waiting }) => waiting,
   },
   { name: 'entries', help: 'Keys whose bucket is not full.', value: ({ entries }) => entries },
+  {
+    name: 'damaged',
+    help: 'Whether the memory of the limiter is damaged; if 1, it has no other values.',
+    value: ({ damaged }) => damaged,
+  },
 ];
 
 /** Reads a limiter once for all series. */
 export function readingOf(limiter: MeasuredLimiter): Reading {
   if ('intervalMs' in limiter && 'for' in limiter) {
-    return { ...limiter.stats(), burst: limiter.limit };
+    return { damaged: 0, ...limiter.stats(), burst: limiter.limit };
   }
   const { rate } = limiter;
-  if ('for' in limiter) return { ...limiter.stats(), rate, burst: limiter.burst };
+  if ('for' in limiter) return { damaged: 0, ...limiter.stats(), rate, burst: limiter.burst };
   const balance = limiter.balance?.();
   return {
+    damaged: 0,
     ...limiter.stats(),
     rate,
     burst: limiter.limit,
     available: limiter.available(),
     debt: balance === undefined ? undefined : Math.max(0, -balance),
   };
+}
+
+/** Reads a limiter so that a damaged one does not fail the scrape of the others. */
+export function scrapeOf(limiter: MeasuredLimiter): Reading {
+  try {
+    return readingOf(limiter);
+  } catch (error) {
+    if (error instanceof HandleError) return { damaged: 1 };
+    throw error;
+  }
 }
 
 /** Whether a limiter of a region can be exported. */
@@ -112,6 +129,7 @@ export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
     readingOf(limiter as MeasuredLimiter); // it has the methods of one
     return true;
   } catch (error) {
+    if (error instanceof HandleError) return true; // and is damaged
     if (error instanceof RateLimitError) return false; // it keeps no counts
     throw error;
   }
