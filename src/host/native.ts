@@ -22,7 +22,10 @@ export function loadLibc(asked?: BindingName): Libc {
   if (loaded !== undefined && (asked ?? loaded.name) === loaded.name) return loaded;
   const { platform, arch } = process;
   if (platform !== PLATFORM || !ARCHITECTURES.includes(arch)) {
-    throw unsupported(`zerotime/host needs 64-bit Linux, this is ${platform} on ${arch}`);
+    throw unsupported(
+      `zerotime/host needs 64-bit Linux, this is ${platform} on ${arch}: share a limiter with threads ` +
+        'by its handle, and with processes through zerotime/redis',
+    );
   }
   loaded = asked === 'koffi' ? koffi() : asked === 'node:ffi' ? nodeFfi() : either();
   return loaded;
@@ -39,7 +42,7 @@ function either(): Libc {
 }
 
 function denied(flag: string, cause: unknown): HandleError {
-  return unsupported(`the permission model forbids native code: start Node.js with ${flag}`, cause);
+  return unsupported(`native code is forbidden here: start Node.js with ${flag}`, cause);
 }
 
 function nodeFfi(): Libc {
@@ -50,21 +53,32 @@ function nodeFfi(): Libc {
     throw denied('--allow-ffi', cause);
   }
   if (libc !== undefined) return libc;
-  throw unsupported(`this Node.js (${process.version}) has no node:ffi, which came with 26.1`);
+  throw unsupported(
+    `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
+      'install koffi, and leave out the option binding',
+  );
 }
 
 function koffi(): Libc {
   try {
     return loadKoffi();
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    if (code === 'ERR_DLOPEN_DISABLED' || code === 'ERR_ACCESS_DENIED') {
-      throw denied('--allow-addons', cause);
+    const { code, message, resource } = cause as NodeJS.ErrnoException & { resource?: string };
+    if (code === 'ERR_DLOPEN_DISABLED') throw denied('--allow-addons, without --no-addons', cause);
+    if (code === 'ERR_ACCESS_DENIED') {
+      throw unsupported(
+        `the permission model forbids reading ${resource}: start Node.js with --allow-fs-read for it`,
+        cause,
+      );
     }
     if (code === 'MODULE_NOT_FOUND' && message.includes("'koffi'")) {
       throw unsupported('zerotime/host needs the package koffi: npm install koffi', cause);
     }
-    throw unsupported(`koffi does not work here (${process.platform} on ${process.arch})`, cause);
+    throw unsupported(
+      `koffi cannot be loaded on ${process.platform} on ${process.arch} (${message}): install it on ` +
+        'this machine, with its optional dependencies, and keep it out of bundles',
+      cause,
+    );
   }
 }
 

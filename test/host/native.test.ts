@@ -1,0 +1,228 @@
+import { spawnSync } from 'node:child_process';
+import Module from 'node:module';
+import { constants } from 'node:os';
+import koffi from 'koffi';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { errorName } from '../../src/host/native.ts';
+import { allocateMemory } from '../../src/memory/shared-memory.ts';
+import type { WasmMemory } from '../../src/memory/web-assembly.ts';
+import { hostPath } from '../support/host.ts';
+
+type Binding = 'node:ffi' | 'koffi' | undefined;
+type Loader = (name: string, ...rest: unknown[]) => unknown;
+
+/** Loads the functions of the system as the first opening of a thread does. */
+async function load(binding?: Binding) {
+  vi.resetModules();
+  const { loadLibc } = await import('../../src/host/native.ts');
+  return loadLibc(binding);
+}
+
+function unsupported(message: string) {
+  return expect.objectContaining({ name: 'HandleError', code: 'ERR_HOST_UNSUPPORTED', message });
+}
+
+function plant(property: 'platform' | 'arch', value: string): void {
+  const real = Object.getOwnPropertyDescriptor(process, property) ?? {};
+  Object.defineProperty(process, property, { ...real, value });
+  onTestFinished(() => void Object.defineProperty(process, property, real));
+}
+
+/** Node.js without `node:ffi`, or with the one given. */
+function plantFfi(ffi: unknown): void {
+  const get = process.getBuiltinModule.bind(process) as (name: string) => unknown;
+  vi.spyOn(process, 'getBuiltinModule').mockImplementation(((name: string) =>
+    name === 'node:ffi' ? ffi : get(name)) as never);
+}
+
+/** Makes `require('koffi')` throw. */
+function plantKoffi(error: Error): void {
+  const loader = Module as unknown as { _load: Loader };
+  const real = loader._load;
+  vi.spyOn(loader, '_load').mockImplementation((name, ...rest) => {
+    if (name === 'koffi') throw error;
+    return real(name, ...rest);
+  });
+}
+
+describe('HostRegion.open says what to do', () => {
+  test.each([
+    ['platform', 'darwin', 'darwin on x64'],
+    ['arch', 'ia32', 'linux on ia32'],
+  ] as const)('on a %s that is %s', async (property, value, machine) => {
+    plant('arch', 'x64');
+    plant(property, value);
+    await expect(load()).rejects.toEqual(
+      unsupported(
+        `zerotime/host needs 64-bit Linux, this is ${machine}: share a limiter with threads by ` +
+          'its handle, and with processes through zerotime/redis',
+      ),
+    );
+  });
+
+  test('without koffi', async () => {
+    plantFfi(undefined);
+    const missing = Object.assign(new Error("Cannot find module 'koffi'\nRequire stack: …"), {
+      code: 'MODULE_NOT_FOUND',
+    });
+    plantKoffi(missing);
+    const message = 'zerotime/host needs the package koffi: npm install koffi';
+    await expect(load()).rejects.toEqual(unsupported(message));
+    await expect(load('koffi')).rejects.toMatchObject({ cause: missing });
+  });
+
+  test('if koffi was installed on another machine', async () => {
+    plant('arch', 'arm64');
+    plantFfi(undefined);
+    plantKoffi(new Error('Cannot find the native Koffi module; did you bundle it correctly?'));
+    await expect(load()).rejects.toEqual(
+      unsupported(
+        'koffi cannot be loaded on linux on arm64 (Cannot find the native Koffi module; did you ' +
+          'bundle it correctly?): install it on this machine, with its optional dependencies, and ' +
+          'keep it out of bundles',
+      ),
+    );
+    // The package is there, and a package of its own is not.
+    const code = 'MODULE_NOT_FOUND';
+    plantKoffi(Object.assign(new Error("Cannot find module '@koromix/koffi'"), { code }));
+    await expect(load()).rejects.toThrow('install it on this machine');
+  });
+
+  test('without node:ffi, where that was asked for', async () => {
+    const message =
+      `this Node.js (${process.version}) has no node:ffi, which came with 26.1: ` +
+      'install koffi, and leave out the option binding';
+    // A version in which it lacked a function, and none.
+    for (const ffi of [{ DynamicLibrary: class {} }, undefined]) {
+      plantFfi(ffi);
+      await expect(load('node:ffi')).rejects.toEqual(unsupported(message));
+    }
+    // Before Node.js 20.16.
+    vi.spyOn(process, 'getBuiltinModule').mockRestore();
+    vi.stubGlobal('process', Object.create(process, { getBuiltinModule: { value: undefined } }));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    await expect(load('node:ffi')).rejects.toEqual(unsupported(message));
+  });
+
+  test('where the permission model forbids node:ffi', async () => {
+    const forbidden = Object.assign(new Error('no'), { code: 'ERR_ACCESS_DENIED' });
+    const DynamicLibrary = class {
+      constructor() {
+        throw forbidden;
+      }
+    };
+    plantFfi({ DynamicLibrary, getRawPointer: () => 0n });
+    const message = 'native code is forbidden here: start Node.js with --allow-ffi';
+    for (const binding of ['node:ffi', undefined] as const) {
+      await expect(load(binding)).rejects.toEqual(unsupported(message));
+    }
+    expect((await load('koffi')).name).toBe('koffi');
+  });
+
+  test('where there is neither node:ffi nor koffi', async () => {
+    plantFfi(undefined);
+    plantKoffi(Object.assign(new Error('no'), { code: 'ERR_DLOPEN_DISABLED' }));
+    await expect(load()).rejects.toEqual(
+      unsupported(
+        'native code is forbidden here: start Node.js with --allow-addons, without --no-addons',
+      ),
+    );
+  });
+});
+
+/** What a process with these flags says of koffi. */
+function answerOf(flags: readonly string[]): string {
+  const module = `
+    import { HostRegion } from '${new URL('../../dist/src/host.js', import.meta.url)}';
+    try {
+      HostRegion.open({ path: '/dev/shm/zerotime-not-opened', binding: 'koffi' });
+    } catch ({ code, message }) {
+      console.log(code, message);
+    }`;
+  const { stdout } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', module], {
+    encoding: 'utf8',
+  });
+  return stdout.trim();
+}
+
+test('a process that must not load native code, or read koffi, learns the flag to start with', () => {
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission')
+    ? '--permission'
+    : '--experimental-permission';
+  const addons =
+    'ERR_HOST_UNSUPPORTED native code is forbidden here: start Node.js with --allow-addons, without --no-addons';
+  expect(answerOf(['--no-addons'])).toBe(addons);
+  expect(answerOf([permission, '--allow-fs-read=*'])).toBe(addons);
+  const built = new URL('../../dist', import.meta.url).pathname;
+  expect(answerOf([permission, '--allow-addons', `--allow-fs-read=${built}/`])).toMatch(
+    /^ERR_HOST_UNSUPPORTED the permission model forbids reading \S+node_modules\S*: start Node.js with --allow-fs-read for it$/,
+  );
+});
+
+/** The types of `node:ffi` in those of koffi, and what Node.js takes for each. */
+const TYPES: Readonly<Record<string, readonly [type: string, isOne: (value: unknown) => boolean]>> =
+  {
+    uint64: ['uint64_t', (value) => typeof value === 'bigint'],
+    int64: ['int64_t', (value) => typeof value === 'bigint'],
+    int32: ['int', (value) => typeof value === 'number'],
+    pointer: ['void *', (value) => value instanceof Uint8Array],
+  };
+
+/** `node:ffi`, by koffi: with arguments as strict as Node.js has them. */
+class DynamicLibrary {
+  readonly #library = koffi.load(null);
+
+  getFunction(name: string, { arguments: types, return: result }: Signature) {
+    const typeOf = (type: string) => TYPES[type]?.[0] ?? 'unknown';
+    const call = this.#library.func(name, typeOf(result), types.map(typeOf));
+    return (...args: unknown[]) => {
+      for (const [i, type] of types.entries()) {
+        if (!TYPES[type]?.[1](args[i]))
+          throw new TypeError(`${name} needs ${type}, got ${args[i]}`);
+      }
+      const returned: number | bigint = call(...args);
+      return result === 'int64' ? BigInt(returned) : returned;
+    };
+  }
+}
+
+function getRawPointer(buffer: SharedArrayBuffer): bigint {
+  return koffi.address(new Uint8Array(buffer));
+}
+
+interface Signature {
+  readonly arguments: readonly string[];
+  readonly return: string;
+}
+
+test('node:ffi is taken where Node.js has it, and maps, allocates and locks files', async () => {
+  plantFfi({ DynamicLibrary, getRawPointer });
+  vi.resetModules();
+  const { HostRegion } = await import('../../src/host.ts');
+  const { TokenBucket } = await import('../../src/index.ts');
+  const region = HostRegion.open({ path: hostPath() });
+  onTestFinished(() => region.close());
+  expect(region.binding).toBe('node:ffi');
+  TokenBucket.open(region, 'api', { rate: 1e-6, burst: 10 }).tryConsume(4);
+  region.close();
+  const again = HostRegion.open({ path: region.path, binding: 'koffi' });
+  onTestFinished(() => again.close());
+  expect(again.binding).toBe('koffi');
+  const bucket = TokenBucket.open(again, 'api', { rate: 1e-6, burst: 10 });
+  expect(bucket.available()).toBeCloseTo(6);
+});
+
+test.each(['koffi', 'node:ffi'] as const)('%s reports what fails', async (binding) => {
+  plantFfi({ DynamicLibrary, getRawPointer });
+  const libc = await load(binding);
+  const memory = allocateMemory(65_536) as WasmMemory;
+  const [closed, command] = [-1, 36];
+  expect(libc.map(memory.buffer as SharedArrayBuffer, closed, 65_536)).toBe(false);
+  expect(libc.allocate(closed, 0, 4096)).toBe(constants.errno.EBADF);
+  expect(libc.lock(closed, command, new Uint8Array(32))).toBe(-1);
+});
+
+test('an error of the system has a name, or its number', () => {
+  expect(errorName(constants.errno.ENOSPC)).toBe('ENOSPC');
+  expect(errorName(4095)).toBe('error 4095');
+});
