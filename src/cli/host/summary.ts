@@ -52,7 +52,7 @@ function counts({ kind, limiter }: HostLimiter): string {
   try {
     const { calls, refused } = limiter.stats();
     if (calls === undefined || refused === undefined) return '';
-    return `${formatCount(calls)} calls, ${formatCount(refused)} refused`;
+    return `${many(calls, 'call')}, ${formatCount(refused)} refused`;
   } catch {
     return ''; // it keeps no counts
   }

@@ -1,0 +1,151 @@
+import { existsSync, mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { HandleError } from '../../src/errors.ts';
+import { HostRegion } from '../../src/host.ts';
+import {
+  FixedWindow,
+  KeyedTokenBucket,
+  ManualClock,
+  Semaphore,
+  Sometimes,
+  TokenBucket,
+} from '../../src/index.ts';
+import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
+import { hostPath, hostRegion } from '../support/host.ts';
+import { runInProcess } from './support/run-in-process.ts';
+
+function host(...args: string[]) {
+  return runInProcess(['host', ...args]);
+}
+
+/** A new folder that is removed with the test. */
+function folder(): string {
+  const path = hostPath();
+  mkdirSync(path);
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+/** Writes an entry into a region as the process of it does; none has its lock. */
+function enter(region: HostRegion, entry: number, pid: number, openMs: number): void {
+  const at = (region.i32[REGION.processes] ?? 0) + entry * PROCESS_BYTES;
+  const [own] = region.processes();
+  const ownUs =
+    region.f64[((region.i32[REGION.processes] ?? 0) + PROCESS_BYTES + PROCESS.openedUs) >> 3];
+  region.f64[(at + PROCESS.openedUs) >> 3] = (ownUs ?? 0) + 1000 * ((own?.openMs ?? 0) - openMs);
+  region.i32[(at + PROCESS.pid) >> 2] = pid;
+}
+
+test('show lists each limiter with its counts, and the other processes', async () => {
+  const region = hostRegion();
+  const counted = { stats: true, rate: 1e-6 };
+  const bucket = TokenBucket.open(region, 'counted', { ...counted, burst: 100 });
+  for (let i = 0; i < 1100; i++) bucket.tryConsume();
+  TokenBucket.open(region, 'not counted', { rate: 1, burst: 5 });
+  KeyedTokenBucket.open(region, 'keyed', { ...counted, burst: 5, capacity: 10 }).tryConsume('a');
+  KeyedTokenBucket.open(region, 'keyed, not counted', { rate: 1, burst: 5, capacity: 10 });
+  FixedWindow.open(region, 'window', { limit: 10, intervalMs: 1000, stats: true }).tryConsume();
+  Semaphore.open(region, 'permits', { permits: 3, stats: true }).tryAcquire(2);
+  Sometimes.open(region, 'sometimes', { every: 10 });
+  ManualClock.open(region, 'clock');
+  enter(region, 7, 4_000_001, 90_000);
+  const { stdout, code } = await host('show', region.path);
+  expect(code).toBe(0);
+  const [head, , limiters, ...lines] = stdout
+    .split('\n')
+    .map((line) => line.replace(/ {2,}/g, '|'));
+  expect(head).toMatch(/: 1,048,576 bytes, \d+ % used$/);
+  expect(limiters).toBe('Limiters (7)');
+  const counts = (name: string) =>
+    lines
+      .find((line) => line.startsWith(`|${name}|`))
+      ?.split('|')
+      .slice(3);
+  expect(counts('counted')).toEqual(['1,100 calls, 1,000 refused']);
+  expect(counts('not counted')).toEqual([]);
+  expect(counts('keyed')).toEqual(['1 call, 0 refused']);
+  expect(counts('keyed, not counted')).toEqual([]);
+  expect(counts('window')).toEqual(['1 call, 0 refused']);
+  expect(counts('permits')).toEqual(['0 waiting']);
+  expect(counts('sometimes')).toEqual([]);
+  expect(lines.slice(-3)).toEqual(['Processes (1)', '|4000001|open for 90 s|ended', '']);
+});
+
+test('show, on a region that this process has not open, leaves it', async () => {
+  const region = hostRegion();
+  region.close();
+  const { stdout } = await host('show', region.path);
+  expect(stdout).toContain('Limiters (0)\n\nProcesses (0)\n');
+  const again = HostRegion.open({ path: region.path });
+  onTestFinished(() => again.close());
+  expect(again.processes()).toHaveLength(1);
+});
+
+test('show says what is wrong, and exits with 1', async () => {
+  const path = hostPath();
+  const message = `error: ${path} does not exist\n`;
+  expect(await host('show', path)).toEqual({ code: 1, stdout: '', stderr: message });
+  const { stderr } = await host('show', hostRegion().path, '--owner', '12345');
+  expect(stderr).toMatch(/^error: \S+ belongs to user \d+, not 12345: /);
+});
+
+test('show --watch goes on until it fails, from the top left corner of a terminal', async () => {
+  const region = hostRegion();
+  const tty = Object.getOwnPropertyDescriptor(process.stdout, 'isTTY') ?? { configurable: true };
+  Object.defineProperty(process.stdout, 'isTTY', { configurable: true, value: true });
+  onTestFinished(() => void Object.defineProperty(process.stdout, 'isTTY', tty));
+  let shown = 0;
+  vi.spyOn(HostRegion.prototype, 'limiters').mockImplementation(() => {
+    if (++shown > 2) throw 'the end';
+    return [];
+  });
+  const { stdout, stderr, code } = await host('show', region.path, '--watch', '1ms');
+  expect(stdout.split('\x1b[H\x1b[J')).toHaveLength(4);
+  expect(stdout.match(/Limiters \(0\)/g)).toHaveLength(2);
+  expect([stderr, code]).toEqual(['error: the end\n', 1]);
+});
+
+test('ls lists regions, passes over other files, and says which region cannot be opened', async () => {
+  const where = folder();
+  const empty = HostRegion.open({ path: `${where}/empty`, bytes: 65_536 });
+  const used = HostRegion.open({ path: `${where}/used`, bytes: 131_072 });
+  onTestFinished(() => used.close());
+  empty.close();
+  TokenBucket.open(used, 'api', { rate: 1, burst: 5 });
+  enter(used, 7, 4_000_001, 0);
+  writeFileSync(`${where}/diary`, 'of somebody else');
+  writeFileSync(`${where}/unfinished`, '');
+  mkdirSync(`${where}/folder`);
+  symlinkSync(`${where}/used`, `${where}/link`);
+  HostRegion.open({ path: `${where}/cut`, bytes: 131_072 }).close();
+  truncateSync(`${where}/cut`, 65_536);
+  const { stdout, code } = await host('ls', where);
+  expect(code).toBe(0);
+  expect(stdout.split('\n').sort()).toEqual([
+    '',
+    `${where}/cut was cut: it has 65536 of 131072 bytes`,
+    expect.stringMatching(/\/empty {2}65,536 bytes, \d+ % used, 0 limiters, 0 processes$/),
+    expect.stringMatching(/\/used {2}131,072 bytes, \d+ % used, 1 limiter, 0 processes$/),
+  ]);
+});
+
+test('ls says once that this machine cannot map files', async () => {
+  const where = folder();
+  for (const name of ['a', 'b']) HostRegion.open({ path: `${where}/${name}` }).close();
+  vi.spyOn(HostRegion, 'find').mockImplementation(() => {
+    throw new HandleError('ERR_HOST_UNSUPPORTED', 'zerotime/host needs 64-bit Linux');
+  });
+  const { stdout, stderr, code } = await host('ls', where);
+  expect([stdout, stderr, code]).toEqual(['', 'error: zerotime/host needs 64-bit Linux\n', 1]);
+});
+
+test('rm removes a region that is not in use, or any by force', async () => {
+  const [idle, used] = [hostRegion(), hostRegion()];
+  idle.close();
+  expect(await host('rm', idle.path)).toEqual({ stdout: '', stderr: '', code: 0 });
+  expect(existsSync(idle.path)).toBe(false);
+  expect((await host('rm', used.path)).stderr).toContain(`is open in process ${process.pid}: `);
+  expect(existsSync(used.path)).toBe(true);
+  expect(await host('rm', '--force', used.path)).toMatchObject({ code: 0 });
+  expect(existsSync(used.path)).toBe(false);
+});
