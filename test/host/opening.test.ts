@@ -1,0 +1,247 @@
+import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import type { Libc } from '../../src/host/libc.ts';
+import { pathOf } from '../../src/host/region-file.ts';
+import { HostRegion } from '../../src/host.ts';
+import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
+import { hostPath, hostRegion } from '../support/host.ts';
+
+type Fs = typeof import('node:fs');
+
+/** Opens regions with other functions of `node:fs`. */
+async function withFs(change: (real: Fs) => Partial<Fs>) {
+  vi.resetModules();
+  vi.doMock('node:fs', async (load) => {
+    const real = await load<Fs>();
+    return { ...real, ...change(real) };
+  });
+  return import('../../src/host.ts');
+}
+
+/** Opens regions with other functions of the system. */
+async function withLibc(change: (real: Libc) => Partial<Libc>) {
+  vi.resetModules();
+  vi.doMock('../../src/host/native.ts', async (load) => {
+    const real = await load<typeof import('../../src/host/native.ts')>();
+    const libc = real.loadLibc();
+    return { ...real, loadLibc: () => ({ ...libc, ...change(libc) }) };
+  });
+  return import('../../src/host.ts');
+}
+
+afterEach(() => {
+  vi.doUnmock('node:fs');
+  vi.doUnmock('../../src/host/native.ts');
+  vi.unstubAllGlobals();
+});
+
+function failure(code: string, message: string) {
+  return expect.objectContaining({ name: 'HandleError', code, message });
+}
+
+/** Makes `openSync` fail; each call takes the next code, and the last one stays. */
+function failing(codes: string[]) {
+  return ({ openSync: real }: Fs): Partial<Fs> => ({
+    openSync(path, flags, mode) {
+      const code = codes.length > 1 ? codes.shift() : codes[0];
+      if (code === '') return real(path, flags, mode);
+      throw Object.assign(new Error('it failed'), code === 'none' ? {} : { code });
+    },
+  });
+}
+
+test('a name is that of a file in /dev/shm; a path is made absolute', () => {
+  expect(pathOf('my-service')).toBe('/dev/shm/my-service');
+  expect(pathOf('./my-service')).toBe(`${process.cwd()}/my-service`);
+  expect(pathOf('/tmp/../my-service')).toBe('/my-service');
+});
+
+describe('a file that cannot be opened', () => {
+  test.each([
+    ['ENOSPC', 'ERR_HOST_FULL', 'has no room in its folder'],
+    ['ERR_ACCESS_DENIED', 'ERR_HOST_DENIED', 'is outside what --allow-fs-write permits'],
+    ['EROFS', 'ERR_HOST_DENIED', 'cannot be opened: EROFS'],
+    ['none', 'ERR_HOST_DENIED', 'cannot be opened: it failed'],
+  ])('because of %s is %s', async (cause, code, message) => {
+    const path = hostPath();
+    const host = await withFs(failing([cause]));
+    expect(() => host.HostRegion.open({ path })).toThrow(failure(code, `${path} ${message}`));
+  });
+
+  test('is opened once another process has created it', async () => {
+    const path = hostPath();
+    // There is none; another creates one; it can be opened; so it is mapped.
+    const host = await withFs(failing(['ENOENT', 'EEXIST', 'ENOENT', '']));
+    const region = host.HostRegion.open({ path });
+    onTestFinished(() => region.close());
+    expect(region.processes()).toHaveLength(1);
+  });
+
+  test('because others create and remove it again and again is an error', async () => {
+    const path = hostPath();
+    const codes = Array.from({ length: 1000 }, (_, i) => (i % 2 === 0 ? 'ENOENT' : 'EEXIST'));
+    const host = await withFs(failing(codes));
+    const message = `${path} cannot be opened: EEXIST`;
+    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_DENIED', message));
+    expect(codes).toHaveLength(800);
+  });
+});
+
+describe('opening fails', () => {
+  test('if the file is replaced meanwhile, and closes both', async () => {
+    const path = hostPath();
+    const host = await withLibc((real) => ({
+      allocate(file, at, bytes) {
+        rmSync(path);
+        writeFileSync(path, '');
+        return real.allocate(file, at, bytes);
+      },
+    }));
+    const open = openSync(path, 'w');
+    closeSync(open);
+    const message = `${path} was replaced while it was opened`;
+    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_REGION_INVALID', message));
+    const next = openSync(path, 'r');
+    closeSync(next);
+    expect(next).toBe(open);
+  });
+
+  test('if the file cannot be mapped', async () => {
+    const path = hostPath();
+    const host = await withLibc(() => ({ map: () => false }));
+    const message = `${path} cannot be mapped`;
+    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_UNSUPPORTED', message));
+  });
+
+  test('without WebAssembly', async () => {
+    vi.stubGlobal('WebAssembly', undefined);
+    vi.resetModules();
+    const host = await import('../../src/host.ts');
+    const message = 'zerotime/host needs WebAssembly, and address space for its memory';
+    expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
+      failure('ERR_HOST_UNSUPPORTED', message),
+    );
+  });
+
+  test('if a process that creates the region stands still', async () => {
+    const path = hostPath();
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const waits: unknown[] = [];
+    vi.spyOn(Atomics, 'wait').mockImplementation((_array, _index, _value, ms) => {
+      waits.push(ms);
+      nowMs += 2500;
+      return 'timed-out';
+    });
+    const [setLock, getLock, exclusive] = [37, 36, 1];
+    const host = await withLibc(() => ({
+      lock(_file, command, flock) {
+        if (command === getLock) new DataView(flock.buffer).setInt16(0, exclusive, true);
+        return command === setLock ? -1 : 0;
+      },
+    }));
+    const message = `${path} is being created by a process that stands still`;
+    expect(() => host.HostRegion.open({ path })).toThrow(failure('ERR_HOST_BUSY', message));
+    expect(waits).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  test('if each entry is taken', async () => {
+    const [setLock, exclusive] = [37, 1];
+    const host = await withLibc((real) => ({
+      lock(file, command, flock) {
+        const view = new DataView(flock.buffer);
+        const entry = Number(view.getBigInt64(8, true) - 2n ** 40n);
+        if (entry === 0) return real.lock(file, command, flock);
+        view.setInt16(0, exclusive, true);
+        return command === setLock ? -1 : 0;
+      },
+    }));
+    const message = 'the region is open in 255 processes and threads, which is the most';
+    expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
+      failure('ERR_HOST_BUSY', message),
+    );
+  });
+});
+
+describe('a machine', () => {
+  const BOOT = '/proc/sys/kernel/random/boot_id';
+  const reading = (boot: () => string) => (real: Fs) => ({
+    readFileSync: ((path: string, ...rest: []) =>
+      path === BOOT ? boot() : real.readFileSync(path, ...rest)) as Fs['readFileSync'],
+  });
+
+  test('must tell when it was started', async () => {
+    const hidden = await withFs(
+      reading(() => {
+        throw new Error('EACCES');
+      }),
+    );
+    const path = hostPath();
+    expect(() => hidden.HostRegion.open({ path })).toThrow(
+      failure('ERR_HOST_UNSUPPORTED', `zerotime/host must be able to read ${BOOT}`),
+    );
+    const other = await withFs(reading(() => 'none\n'));
+    expect(() => other.HostRegion.open({ path })).toThrow(
+      failure('ERR_HOST_UNSUPPORTED', `${BOOT} holds no id`),
+    );
+  });
+
+  test.each([
+    () => {
+      throw new Error('ENOENT');
+    },
+    () => 'time',
+  ])('may have no time namespaces', async (readlinkSync) => {
+    const path = hostPath();
+    const host = await withFs(() => ({ readlinkSync: readlinkSync as never }));
+    host.HostRegion.open({ path }).close();
+    host.HostRegion.open({ path }).close();
+    // This kernel may have them.
+    if (existsSync('/proc/self/ns/time')) {
+      expect(() => HostRegion.open({ path })).toThrow('was made in another time namespace');
+    }
+  });
+});
+
+test('limiters are listed in their order, once, and attached to once', () => {
+  const region = hostRegion();
+  const bucket = TokenBucket.open(region, 'api', { rate: 1e-6, burst: 5, stats: true });
+  ManualClock.open(region, 'clock');
+  Semaphore.open(region, 'permits', { permits: 3 });
+  const [first, second, ...others] = region.limiters();
+  expect(others).toEqual([]);
+  expect(first).toMatchObject({ name: 'api', kind: 'token-bucket' });
+  expect(second).toMatchObject({ name: 'permits', kind: 'semaphore' });
+  expect(first?.limiter.handle.offset).toBe(bucket.handle.offset);
+  TokenBucket.open(region, 'later', { rate: 1, burst: 5 });
+  const again = region.limiters();
+  expect(again.map(({ name }) => name)).toEqual(['api', 'permits', 'later']);
+  expect(again[0]).toBe(first);
+});
+
+test('a region whose damage stops the sweeps goes on, but not after a mistake of its own', () => {
+  const region = hostRegion();
+  const elsewhere = (region.i32[REGION.processes] ?? 0) + 9 * PROCESS_BYTES;
+  region.i32[(elsewhere + PROCESS.pid) >> 2] = 12_345;
+  const { sharing } = region;
+  region.i32[REGION.names] = -64;
+  let nowMs = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  const sweep = () => {
+    nowMs += 1000;
+    sharing?.tend();
+  };
+  sweep();
+  expect(region.i32[(elsewhere + PROCESS.pid) >> 2]).toBe(12_345);
+  vi.spyOn(Atomics, 'load').mockImplementation(() => {
+    throw new TypeError('a mistake');
+  });
+  // At most once in a quarter of a second.
+  sharing?.tend();
+  expect(sweep).toThrow('a mistake');
+  vi.mocked(Atomics.load).mockRestore();
+  region.i32[REGION.names] = 0;
+  sweep();
+  expect(region.processes()).toHaveLength(1);
+});
