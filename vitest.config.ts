@@ -35,9 +35,11 @@ const ONE_BY_ONE = [
 const ALL = ['test/**/*.test.ts'];
 /** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */
 const LONG = [
-  'test/cli/load/{command,fleet.e2e,load-thread,run.e2e}.test.ts',
+  'test/cli/host.e2e.test.ts',
+  'test/cli/load/{command,fleet.e2e,load-thread,load.e2e,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
   'test/docs/fleet-example.test.ts',
+  'test/explorer/nested.test.ts',
   'test/host/storm.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-servers,fleet-simulation,fleet-threads}.test.ts',
   'test/kernel/{keyed-composite-kernels,keyed-interleavings,position,window-linearity,window-preemption}.test.ts',

@@ -1,6 +1,6 @@
 // The entry points of the package: their names in lib, and their sources.
 
-export const ENTRIES = {
+const ENTRIES = {
   index: 'src/index',
   keyed: 'src/keyed',
   host: 'src/host',
@@ -14,3 +14,9 @@ export const ENTRIES = {
   tinypool: 'src/integrations/tinypool',
   undici: 'src/integrations/undici',
 };
+
+/** Their files in a folder, by name. */
+export function entriesIn(folder, ending) {
+  const files = Object.entries(ENTRIES);
+  return Object.fromEntries(files.map(([name, path]) => [name, `${folder}${path}${ending}`]));
+}

@@ -1,0 +1,55 @@
+// Bundles the library's types into lib: a file for each entry point, and those of what they share.
+
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rollup } from 'rollup';
+import { dts } from 'rollup-plugin-dts';
+import { entriesIn } from './entries.mjs';
+
+const LIB = fileURLToPath(new URL('../lib', import.meta.url));
+const { peerDependencies } = JSON.parse(
+  await readFile(new URL('../package.json', import.meta.url), 'utf8'),
+);
+
+async function bundleTypes() {
+  const bundle = await rollup({
+    input: entriesIn('dist/', '.d.ts'),
+    external: [/^node:/, ...Object.keys(peerDependencies)],
+    plugins: [dts()],
+    onwarn: ({ message }) => {
+      // Types that two entry points share need not be public.
+      if (!message.includes('private shared type exports')) throw new Error(message);
+    },
+  });
+  await bundle.write({
+    dir: LIB,
+    chunkFileNames: 'shared-[hash].d.ts',
+    plugins: [{ name: 'older-compilers', renderChunk: (code) => forOlderCompilers(code) }],
+  });
+}
+
+/**
+ * What a declaration names and an older compiler, or a project without `dom` and the types of
+ * Node.js, does not declare. Where it is declared, these merge with it.
+ */
+const GLOBALS = {
+  'Symbol.dispose': 'interface SymbolConstructor { readonly dispose: unique symbol; }',
+  'Symbol.asyncDispose': 'interface SymbolConstructor { readonly asyncDispose: unique symbol; }',
+  AbortSignal: 'interface AbortSignal {}',
+};
+
+/** TypeScript has typed arrays of one kind of buffer since 5.7; before, they take no parameter. */
+function forOlderCompilers(code) {
+  const globals = Object.entries(GLOBALS).flatMap(([name, declaration]) =>
+    code.includes(name) ? [`  ${declaration}\n`] : [],
+  );
+  const plain = code.replaceAll(/\b(\w+Array)<SharedArrayBuffer>/g, '$1');
+  return globals.length === 0 ? plain : `${plain}\ndeclare global {\n${globals.join('')}}\n`;
+}
+
+// Chunks of an earlier build have other names.
+for (const name of await readdir(LIB).catch(() => [])) {
+  if (name.endsWith('.d.ts')) await rm(join(LIB, name));
+}
+await bundleTypes();
