@@ -114,6 +114,7 @@ describe("a handle's process", () => {
 
   test('is that of the file where zerotime/host was not imported', async () => {
     vi.resetModules();
+    onTestFinished(() => void vi.resetModules());
     const core = await import('../../src/index.ts');
     const { handle } = core.Region.create();
     const path = '/dev/shm/x';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import Module from 'node:module';
 import { constants } from 'node:os';
 import koffi from 'koffi';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { errorName } from '../../src/host/native.ts';
 import { allocateMemory } from '../../src/memory/shared-memory.ts';
 import type { WasmMemory } from '../../src/memory/web-assembly.ts';
@@ -10,6 +10,11 @@ import { hostPath } from '../support/host.ts';
 
 type Binding = 'node:ffi' | 'koffi' | undefined;
 type Loader = (name: string, ...rest: unknown[]) => unknown;
+
+// The next file may run in the same process, and must not get what was imported here.
+afterEach(() => {
+  vi.resetModules();
+});
 
 /** Loads the functions of the system as the first opening of a thread does. */
 async function load(binding?: Binding) {

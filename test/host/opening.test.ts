@@ -34,6 +34,8 @@ afterEach(() => {
   vi.doUnmock('node:fs');
   vi.doUnmock('../../src/host/native.ts');
   vi.unstubAllGlobals();
+  // The next file may run in the same process, and must not get what was imported here.
+  vi.resetModules();
 });
 
 function failure(code: string, message: string) {
