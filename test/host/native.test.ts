@@ -124,6 +124,17 @@ describe('HostRegion.open says what to do', () => {
     expect((await load('koffi')).name).toBe('koffi');
   });
 
+  test('where the permission model forbids reading koffi', async () => {
+    plantFfi(undefined);
+    const denied = { code: 'ERR_ACCESS_DENIED', resource: '/app/node_modules/koffi' };
+    plantKoffi(Object.assign(new Error('no'), denied));
+    await expect(load()).rejects.toEqual(
+      unsupported(
+        'the permission model forbids reading /app/node_modules/koffi: start Node.js with --allow-fs-read for it',
+      ),
+    );
+  });
+
   test('where there is neither node:ffi nor koffi', async () => {
     plantFfi(undefined);
     plantKoffi(Object.assign(new Error('no'), { code: 'ERR_DLOPEN_DISABLED' }));
