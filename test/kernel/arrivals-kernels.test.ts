@@ -66,3 +66,14 @@ test('any bits are a count', () => {
     }
   }
 });
+
+test('arrivals that a stalled thread adds late have decayed a time constant after', () => {
+  const place = createArrivalsCell({ originUs: 0, smoothingMs: 1000 }, Region.create());
+  const [stalled, other] = [openArrivals(place, 'wasm'), openArrivals(place, 'atomics')];
+  for (let ms = 0; ms < 10_000; ms++) other.add(ms * 1000, 1);
+  expect(other.perSecond(10e6)).toBeCloseTo(1000, -1);
+  // Its reading of the clock is 9 s old: the word's instant stands, and so does what has arrived.
+  expect(stalled.add(1e6, 16) - other.perSecond(10e6)).toBeCloseTo(0, -1);
+  expect(other.perSecond(10e6)).toBeLessThan(1000 + 16 + 5);
+  expect(other.perSecond(11e6)).toBeLessThan((1000 + 16 + 5) / Math.E);
+});

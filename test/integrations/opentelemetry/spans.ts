@@ -8,21 +8,17 @@ import {
   type TraceState,
   trace,
 } from '@opentelemetry/api';
-import { readState } from '../../../src/integrations/opentelemetry/trace-state.ts';
 import type { Random } from '../../support/random.ts';
-
-const MAX_COUNT = 2 ** 56;
 
 /** The number of spans that one with this tracestate stands for; undefined if it does not say. */
 export function adjustedCount(traceState: TraceState | undefined): number | undefined {
-  const { th } = readState(createTraceState(traceState?.serialize() ?? ''));
-  if (th === undefined) return undefined;
-  return MAX_COUNT / Number(BigInt(MAX_COUNT) - BigInt(`0x${th.padEnd(14, '0')}`));
+  const [, th] = /\bth:([0-9a-f]+)/.exec(traceState?.get('ot') ?? '') ?? [];
+  return th === undefined ? undefined : 1 / (1 - Number.parseInt(th, 16) / 16 ** th.length);
 }
 
 /** 14 random hexadecimal digits, as a trace id ends with. */
 export function randomDigits(random: Random): string {
-  const half = () => (random.bits() >>> 4).toString(16).padStart(7, '0');
+  const half = () => (0x10000000 + (random.bits() >>> 4)).toString(16).slice(1);
   return half() + half();
 }
 
