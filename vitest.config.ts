@@ -23,7 +23,8 @@ const builtCode: Plugin = {
  */
 const ONE_BY_ONE = [
   'test/cli/load/{command,fleet.e2e,load-thread,load.e2e}.test.ts',
-  'test/integrations/{opentelemetry,piscina,pools,prometheus}.test.ts',
+  'test/integrations/{piscina,pools,prometheus}.test.ts',
+  'test/integrations/opentelemetry/{counted,rate-limiting-sampler}.test.ts',
   'test/integrations/redis/{clock-steps,failures,fleet-servers,fleet-threads}.test.ts',
   'test/integrations/redis/redis-token-bucket.test.ts',
   'test/kernel/window-threads.test.ts',

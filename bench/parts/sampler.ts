@@ -5,8 +5,11 @@ import {
   ParentBasedSampler,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
-import { TokenBucket } from '../../src/index.ts';
-import { RateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
+import { TickerClock, TokenBucket } from '../../src/index.ts';
+import {
+  ConsistentRateLimitingSampler,
+  RateLimitingSampler,
+} from '../../src/integrations/opentelemetry.ts';
 import { CALL_HEAD, CALLS_PER_SAMPLE, CallBench } from '../calls.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
@@ -33,15 +36,26 @@ export async function benchSampler({ taskMs }: Settings): Promise<Section> {
   addSampler(bench, 'RateLimiting, refuses', refusing);
   addSampler(bench, 'RateLimiting, admits', new RateLimitingSampler(plenty));
   addSampler(bench, 'ParentBased, RateLimiting, refuses', sampler);
+  const clock = await TickerClock.create();
+  const few = { rate: 1, burst: 2 };
+  addSampler(bench, 'Consistent, drops', ConsistentRateLimitingSampler.create(few));
+  addSampler(
+    bench,
+    'Consistent on a TickerClock, drops',
+    ConsistentRateLimitingSampler.create({ ...few, clock }),
+  );
+  addSampler(bench, 'Consistent, keeps', ConsistentRateLimitingSampler.create({ rate: 1e9 }));
   bench.add('AlwaysOff: startSpan + end', () => off.startSpan('span').end() === undefined);
   bench.add(
     'ParentBased, RateLimiting, refuses: startSpan + end',
     () => limited.startSpan('span').end() === undefined,
   );
+  const rows = bench.rows();
+  clock.dispose();
   return {
     title: 'Sampling spans',
     text: `OpenTelemetry: nanoseconds for a call. A sample is the average of ${CALLS_PER_SAMPLE} calls.`,
     head: CALL_HEAD,
-    rows: bench.rows(),
+    rows,
   };
 }

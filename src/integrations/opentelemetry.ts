@@ -1,80 +1,15 @@
 // Entry point `zerotime/opentelemetry`. It imports only the API package, which all SDK versions
-// share, so the sampler works with any of them.
-import { type Sampler, SamplingDecision, type SamplingResult } from '@opentelemetry/api';
-import { shown } from '../options.ts';
+// share, so the samplers work with any of them.
 
-/** The limiter behind a {@link RateLimitingSampler}: any object that answers yes or no at once. */
-export interface SpanLimiter {
-  /** Takes a token for a span and returns true, or returns false to drop the span. */
-  tryConsume(): boolean;
-  /** The current rate in spans per second, reported in `sampler.param` and the description. */
-  readonly rate?: number;
-}
-
-/** Shared by all dropped spans: frozen, because the SDK may keep a result. */
-const DROP: SamplingResult = Object.freeze({ decision: SamplingDecision.NOT_RECORD });
-
-function keep(rate: number | undefined): SamplingResult {
-  return Object.freeze({
-    decision: SamplingDecision.RECORD_AND_SAMPLED,
-    attributes: Object.freeze({
-      'sampler.type': 'ratelimiting',
-      ...(rate === undefined ? {} : { 'sampler.param': rate }),
-    }),
-  });
-}
-
-/**
- * Samples the spans that a limiter admits: at most burst + rate x t in any t seconds, over all
- * threads attached to the limiter. Wrap it in the SDK's `ParentBasedSampler`: it then decides for
- * root spans only, and each trace is kept or dropped as a whole.
- *
- * A sampled span carries the attributes that Jaeger's rate-limiting sampler sets: `sampler.type` is
- * `ratelimiting` and `sampler.param` is the current rate. To change the rate for all threads at
- * once, call `reconfigure` on the limiter.
- *
- * @example
- * ```ts
- * import { BasicTracerProvider, ParentBasedSampler } from '@opentelemetry/sdk-trace-base';
- * import { RateLimitingSampler } from 'zerotime/opentelemetry';
- *
- * const root = new RateLimitingSampler(TokenBucket.attach(workerData.traces));
- * const provider = new BasicTracerProvider({ sampler: new ParentBasedSampler({ root }) });
- * ```
- */
-export class RateLimitingSampler implements Sampler {
-  readonly #limiter: SpanLimiter;
-  #rate: number | undefined;
-  #kept: SamplingResult;
-
-  /**
-   * @param limiter Usually a token bucket. For millions of spans per second, give each thread a
-   * lease or use a cheaper clock.
-   * @throws TypeError if `limiter` has no `tryConsume`.
-   */
-  constructor(limiter: SpanLimiter) {
-    if (typeof limiter?.tryConsume !== 'function') {
-      throw new TypeError(`limiter must have a method tryConsume, got ${shown(limiter)}`);
-    }
-    this.#limiter = limiter;
-    this.#rate = limiter.rate;
-    this.#kept = keep(this.#rate);
-  }
-
-  /** Keeps the span if the limiter has a token for it. */
-  shouldSample(): SamplingResult {
-    if (!this.#limiter.tryConsume()) return DROP;
-    const { rate } = this.#limiter;
-    if (rate !== this.#rate) {
-      this.#rate = rate;
-      this.#kept = keep(rate);
-    }
-    return this.#kept;
-  }
-
-  /** `RateLimitingSampler{100}`, with the current rate, or `RateLimitingSampler` without one. */
-  toString(): string {
-    const { rate } = this.#limiter;
-    return rate === undefined ? 'RateLimitingSampler' : `RateLimitingSampler{${rate}}`;
-  }
-}
+export {
+  ConsistentRateLimitingSampler,
+  type ConsistentSamplerOptions,
+} from './opentelemetry/consistent-sampler.ts';
+export type { SamplingIntent } from './opentelemetry/intent.ts';
+export { RateLimitingSampler, type SpanLimiter } from './opentelemetry/rate-limiting-sampler.ts';
+export type {
+  SamplerChange,
+  SamplerHandle,
+  SamplerOptions,
+  SamplerStats,
+} from './opentelemetry/shared-sampling.ts';

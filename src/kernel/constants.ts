@@ -137,3 +137,22 @@ export const NO_PERMIT = { refused: -1, behind: -2, noSeat: -3 } as const;
 export const SERVED = { nobody: -1, waiting: -2 } as const;
 /** Units of a due instant in a millisecond. */
 export const DUE_PER_MS = 16;
+
+// Rates of arrivals.
+
+/** The instant of a count is in this part of the time constant. */
+export const ARRIVAL_UNITS = 256;
+/** What is left of a count after one such unit. */
+export const ARRIVAL_DECAY = Math.exp(-1 / ARRIVAL_UNITS);
+/** After 64 time constants, nothing is. */
+export const ARRIVAL_FORGOTTEN = 64 * ARRIVAL_UNITS;
+/** The bits of the word that hold the count, in this part of an arrival. */
+export const ARRIVAL_COUNT_BITS = 24;
+export const ARRIVAL_PARTS = 2 ** 16;
+/** Those of them that hold its first digits; the others, how many more follow. */
+export const ARRIVAL_DIGIT_BITS = 18;
+/** The largest count, and the exponent of its digits. */
+export const MAX_ARRIVALS = 2 ** 42;
+export const MAX_ARRIVALS_EXPONENT = 42;
+/** The latest instant that fits beside it: 136 years for a time constant of a second. */
+export const LAST_ARRIVAL = 2 ** 40 - 1;

@@ -1,15 +1,19 @@
 import { HandleError } from '../errors.ts';
 import { allocateByDefault } from './default-region.ts';
 import {
+  ARRIVALS_KIND,
   CELL,
   CELL_KINDS,
-  type CellKind,
   CLOCK_KIND,
   LINE_BYTES,
   STRIPE_BYTES,
   STRIPE_COUNT,
 } from './layout.ts';
 import type { Region } from './region.ts';
+
+/** The numbers of the kinds of cells: limiters, and what else lies in regions. */
+const NUMBERS = { ...CELL_KINDS, 'manual-clock': CLOCK_KIND, arrivals: ARRIVALS_KIND } as const;
+type AnyKind = keyof typeof NUMBERS;
 
 /** A limiter's place in memory. */
 export interface CellPlace {
@@ -35,8 +39,8 @@ export function allocateCell(region: Region | undefined, bytes: number, stats: b
 /** Makes a cell attachable. Call this last, after all its contents are written. */
 export function publishCell(
   { region, offset }: CellPlace,
-  kind: CellKind | 'manual-clock',
-  number: number = kind === 'manual-clock' ? CLOCK_KIND : CELL_KINDS[kind],
+  kind: AnyKind,
+  number: number = NUMBERS[kind],
 ): void {
   region.i32[(offset + CELL.nonce) >> 2] = Math.floor(Math.random() * 2 ** 31);
   Atomics.store(region.i32, (offset + CELL.kind) >> 2, number);
@@ -71,10 +75,10 @@ export function isKind(region: Region, offset: number, number: number): boolean 
 export function openCell(
   region: Region,
   offset: number,
-  kind: CellKind,
+  kind: AnyKind,
   nonce: number,
   bytes: number,
-  number: number = CELL_KINDS[kind],
+  number: number = NUMBERS[kind],
 ): CellPlace {
   const place = { region, offset, bytes };
   if (!region.holds(offset, bytes)) {

@@ -8,6 +8,7 @@
  * stripe has one writing thread, so counting never bounces a line between cores.
  */
 export * from './layout/alarms.ts';
+export * from './layout/arrivals.ts';
 export * from './layout/bucket.ts';
 export * from './layout/cell.ts';
 export * from './layout/composite.ts';

@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { accessesTo } from '../../src/kernel/accesses.ts';
-import { buckets, composites, keyed, semaphores, window } from '../../src/kernel/build/modules.ts';
+import {
+  arrivals,
+  buckets,
+  composites,
+  keyed,
+  semaphores,
+  window,
+} from '../../src/kernel/build/modules.ts';
 import type { Imports, Opened } from '../../src/kernel/open.ts';
 import type { KernelName } from '../../src/memory/handle.ts';
 import type { Region } from '../../src/memory/region.ts';
@@ -13,7 +20,7 @@ export type ExploredKernel = KernelName | `${KernelName} ${Fault}`;
 
 type Accesses = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-const BUILDS = { buckets, window, keyed, composites, semaphores };
+const BUILDS = { buckets, window, keyed, composites, semaphores, arrivals };
 const modules = new Map<string, object>();
 
 /** The module with imported accesses, compiled from the same sources as the shipped one. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Preemption } from '../support/preemption.ts';
+import * as arrivals from './arrivals-subject.ts';
 import * as bucket from './bucket-subject.ts';
 import * as composite from './composite-subject.ts';
 import type { Execution, Returned } from './exploration.ts';
@@ -19,6 +20,7 @@ import * as window from './window-subject.ts';
 // two steps of the other. It runs the sources instead of the build, so that mutants can be tested.
 
 const MODULES: Readonly<Record<string, SubjectModule>> = {
+  arrivals,
   bucket,
   composite,
   keyed,

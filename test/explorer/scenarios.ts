@@ -1,4 +1,5 @@
 import type { ExploredKernel } from './explored-kernel.ts';
+import { ARRIVALS_PLAN } from './scenarios/arrivals.ts';
 import { BUCKET_PLANS, buckets, leases, PLAIN, reusedRecords } from './scenarios/bucket.ts';
 import { COMPOSITE_PLANS, composites } from './scenarios/composite.ts';
 import { KEYED_PLANS, keyed } from './scenarios/keyed.ts';
@@ -27,6 +28,7 @@ const PLANS: readonly Plan[] = [
   ...WINDOW_PLANS,
   ...KEYED_PLANS,
   ...KEYED_COMPOSITE_PLANS,
+  ARRIVALS_PLAN,
 ];
 
 /** The longest come first, so that all cores are busy to the end. */

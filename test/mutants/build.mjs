@@ -7,7 +7,7 @@ import { compile, constantsSource, SHARED_MEMORY } from '../../src/kernel/build/
 
 const ENGINE = new URL('../../src/kernel/engine/', import.meta.url);
 const FOLDER = new URL('../../dist/mutants/', import.meta.url);
-const MODULES = ['buckets', 'window', 'keyed', 'composites', 'semaphores', 'siphash'];
+const MODULES = ['buckets', 'window', 'keyed', 'composites', 'semaphores', 'arrivals', 'siphash'];
 const ACCESSES = 'engine/accesses.ts';
 
 /** Which mutant is there is a constant of the instance. */

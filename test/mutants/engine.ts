@@ -5,7 +5,15 @@ import { compiled } from '../explorer/compiled.ts';
 
 // Instances of the engine with all of its mutants in it.
 
-const MODULES = ['buckets', 'window', 'keyed', 'composites', 'semaphores', 'siphash'] as const;
+const MODULES = [
+  'buckets',
+  'window',
+  'keyed',
+  'composites',
+  'semaphores',
+  'arrivals',
+  'siphash',
+] as const;
 export type ModuleName = (typeof MODULES)[number];
 
 /** No mutant has this number. */

@@ -2,6 +2,7 @@ import { Random } from '../support/random.ts';
 import { type Modules, newMemory } from './engine.ts';
 import { Recorder } from './recorder.ts';
 import type { Scene } from './scene.ts';
+import { arrivalsScene } from './scenes/arrivals.ts';
 import { bucketScene } from './scenes/bucket.ts';
 import { compositeScene } from './scenes/composite.ts';
 import { keyedScene } from './scenes/keyed.ts';
@@ -87,6 +88,7 @@ const KINDS: Readonly<Record<string, readonly [scenes: number, calls: number, pl
       keyedCompositeScene({ fill: 'late', changes: 20, isCrowded: false, damage: 2 }, ...all),
   ],
   semaphore: [150, 60, semaphoreScene],
+  arrivals: [60, 40, arrivalsScene],
   siphash: [40, 1, siphashScene],
   'siphash in parts': [40, 2, siphashScene],
 };

@@ -137,7 +137,7 @@ export const PEERS: readonly PeerCase[] = [
   ...each('tinypool', ['1.0.0', '1', '2.0.0', '2'], TINYPOOL),
   ...each('koffi', ['2.16.0', '2', '3.0.0', '3'], KOFFI),
   ...each('prom-client', ['14.0.0', '14', '15.0.0', '15'], PROMETHEUS),
-  ...each('@opentelemetry/api', ['1.0.0', '1'], OPENTELEMETRY),
+  ...each('@opentelemetry/api', ['1.1.0', '1'], OPENTELEMETRY),
   ...each('undici', ['6.10.0', '6', '7.0.0', '7'], UNDICI),
   ...each('undici', ['8.0.0', '8'], UNDICI).map((peer) => ({ ...peer, node: 22 })),
 ];

@@ -1,3 +1,4 @@
+import { ROOT_CONTEXT } from '@opentelemetry/api';
 import {
   type Clock,
   FixedWindow,
@@ -8,6 +9,7 @@ import {
   systemClock,
   TokenBucket,
 } from '../../src/index.ts';
+import { ConsistentRateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
 import { serve } from '../support/serve.ts';
 
 /** Measures what calls allocate, in a separate thread so that no other compiled code interferes. */
@@ -23,6 +25,7 @@ export interface AllocatingJob {
     | 'a sliding log admits'
     | 'a sliding log refuses'
     | 'a Sometimes counts'
+    | 'a sampler drops'
     | 'an object';
   /** The most calls to try. */
   readonly calls: number;
@@ -118,6 +121,11 @@ function callOf(job: AllocatingJob): () => unknown {
     case 'a Sometimes counts': {
       const sometimes = Sometimes.create({ every: 10, intervalMs: 1, clock });
       return () => sometimes.isDue();
+    }
+    case 'a sampler drops': {
+      const sampler = ConsistentRateLimitingSampler.create({ rate: 1, burst: 2, clock });
+      const lowest = `${'1'.repeat(18)}${'0'.repeat(14)}`;
+      return () => sampler.shouldSample(ROOT_CONTEXT, lowest);
     }
     case 'an object': {
       let kept: unknown;

@@ -41,6 +41,7 @@ const MODULES = [
   { entry: 'keyed', memory: SHARED_MEMORY },
   { entry: 'composites', memory: SHARED_MEMORY },
   { entry: 'semaphores', memory: SHARED_MEMORY },
+  { entry: 'arrivals', memory: SHARED_MEMORY },
   { entry: 'siphash', memory: OWN_MEMORY },
 ];
 

@@ -54,6 +54,9 @@ export type CellKind = keyof typeof CELL_KINDS;
 /** The number in the cell of a clock that has a name. */
 export const CLOCK_KIND = 11;
 
+/** The number in the cell in which a trace sampler measures arrivals; no handle names it. */
+export const ARRIVALS_KIND = 12;
+
 /** The number in the cell of a token bucket with several limits; its handle is a token bucket's. */
 export const COMPOSITE_KIND = 10;
 

@@ -1,10 +1,10 @@
 import { ROOT_CONTEXT, type Sampler, SamplingDecision, SpanKind } from '@opentelemetry/api';
 import { ParentBasedSampler } from '@opentelemetry/sdk-trace-base';
 import { expect, it } from 'vitest';
-import { FixedWindow, ManualClock, TokenBucket } from '../../src/index.ts';
-import { RateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
-import { Crew } from '../support/crew.ts';
-import type { Traced, TraceJob } from '../workers/tracer.ts';
+import { FixedWindow, ManualClock, TokenBucket } from '../../../src/index.ts';
+import { RateLimitingSampler } from '../../../src/integrations/opentelemetry.ts';
+import { Crew } from '../../support/crew.ts';
+import type { Traced, TraceJob } from '../../workers/tracer.ts';
 
 const THREADS = 4;
 

@@ -1,0 +1,61 @@
+import { createTraceState, type TraceState } from '@opentelemetry/api';
+
+// The entry `ot` of a tracestate: a list such as `th:8;rv:6e6d1a75832a2f;key:value`.
+// https://opentelemetry.io/docs/specs/otel/trace/tracestate-handling/
+
+const KEY = 'ot';
+/** The longest entry. */
+const MAX_LENGTH = 256;
+const TH = /^[0-9a-f]{1,14}$/i;
+const RV = /^[0-9a-f]{14}$/i;
+
+/** What the entry says about sampling. */
+export interface SamplingState {
+  /** The threshold, without trailing zeros. */
+  readonly th?: string | undefined;
+  /** The randomness, 14 digits, where the trace id's is not used. */
+  readonly rv?: string | undefined;
+  /** The members that are others' concern. */
+  readonly rest: readonly string[];
+}
+
+const NOTHING: SamplingState = { rest: [] };
+
+/** Leaves out values that are not valid. */
+export function readState(traceState: TraceState | undefined): SamplingState {
+  const entry = traceState?.get(KEY);
+  if (!entry || entry.length > MAX_LENGTH) return NOTHING;
+  const members = entry.split(';');
+  const value = (key: string, form: RegExp): string | undefined => {
+    const text = members.findLast((member) => member.startsWith(key))?.slice(key.length);
+    return text !== undefined && form.test(text) ? text.toLowerCase() : undefined;
+  };
+  const th = value('th:', TH);
+  return {
+    th: th === undefined ? undefined : th.replace(/0+$/, '') || '0',
+    rv: value('rv:', RV),
+    rest: members.filter((member) => !/^(th|rv):/.test(member)),
+  };
+}
+
+/** The entry, without its last members if it would be too long. */
+export function textOf({ th, rv, rest }: SamplingState): string {
+  const members = [
+    ...(th === undefined ? [] : [`th:${th}`]),
+    ...(rv === undefined ? [] : [`rv:${rv}`]),
+    ...rest,
+  ];
+  while (members.join(';').length > MAX_LENGTH) members.pop();
+  return members.join(';');
+}
+
+/** The tracestate with that entry; undefined where neither has anything to say. */
+export function writeState(
+  traceState: TraceState | undefined,
+  state: SamplingState,
+): TraceState | undefined {
+  const entry = textOf(state);
+  if (traceState === undefined)
+    return entry === '' ? undefined : createTraceState(`${KEY}=${entry}`);
+  return entry === '' ? traceState.unset(KEY) : traceState.set(KEY, entry);
+}

@@ -1,0 +1,235 @@
+import { SamplingDecision } from '@opentelemetry/api';
+import { expect, test } from 'vitest';
+import { ManualClock, Region, TokenBucket } from '../../../src/index.ts';
+import type { SamplerHandle } from '../../../src/integrations/opentelemetry/shared-sampling.ts';
+import { ConsistentRateLimitingSampler } from '../../../src/integrations/opentelemetry.ts';
+import { Random } from '../../support/random.ts';
+import { adjustedCount, decide, isKept, type Parent, randomTraceId } from './spans.ts';
+
+/** Randomness just below 1/2, and above it. */
+const LOW = `${'0'.repeat(17)}17fffffffffffff`;
+const HIGH = `${'0'.repeat(17)}180000000000000`;
+const HIGHEST = `${'0'.repeat(18)}${'f'.repeat(14)}`;
+
+function samplerAt(rate: number, options = {}) {
+  const clock = ManualClock.create();
+  const sampler = ConsistentRateLimitingSampler.create({ rate, clock, ...options });
+  return { clock, sampler, random: new Random(1) };
+}
+
+/** Lets spans arrive at a steady rate, once a millisecond; counts what is kept. */
+function arrive(
+  { clock, sampler, random }: ReturnType<typeof samplerAt>,
+  perSecond: number,
+  seconds: number,
+) {
+  const tally = { kept: 0, counted: 0, uncounted: 0, last: 0 };
+  let due = 0;
+  for (let ms = 0; ms < seconds * 1000; ms++) {
+    clock.advance(1);
+    for (due += perSecond / 1000; due >= 1; due--) {
+      const result = decide(sampler, randomTraceId(random));
+      if (!isKept(result)) continue;
+      tally.kept++;
+      const count = adjustedCount(result.traceState);
+      if (count === undefined) tally.uncounted++;
+      else tally.counted += count;
+      tally.last = count ?? tally.last;
+    }
+  }
+  return tally;
+}
+
+test('keeps every span below the limit, each counted as one', () => {
+  const scene = samplerAt(1000);
+  expect(arrive(scene, 500, 5)).toEqual({ kept: 2500, counted: 2500, uncounted: 0, last: 1 });
+  const kept = decide(scene.sampler, LOW);
+  expect(kept.traceState?.serialize()).toBe('ot=th:0');
+  expect(kept.attributes).toEqual({ 'sampler.type': 'ratelimiting', 'sampler.param': 1000 });
+  expect(scene.sampler.stats()).toEqual({
+    arrivalsPerSecond: expect.closeTo(500, -1),
+    probability: 1,
+    refused: 0,
+  });
+});
+
+test('keeps the rate above the limit, and says how many spans each stands for', () => {
+  const scene = samplerAt(1000);
+  const { kept, counted, uncounted, last } = arrive(scene, 20_000, 10);
+  expect(kept).toBeGreaterThan(9_500);
+  expect(kept).toBeLessThanOrEqual(1000 + 10_000);
+  expect(uncounted).toBe(0);
+  expect(Math.abs(counted / 200_000 - 1)).toBeLessThan(0.04);
+  expect(last).toBeGreaterThan(10);
+  const { arrivalsPerSecond, probability, refused } = scene.sampler.stats();
+  expect(Math.abs(arrivalsPerSecond / 20_000 - 1)).toBeLessThan(0.02);
+  expect(probability).toBeGreaterThan(0.025);
+  expect(probability).toBeLessThan(0.1);
+  expect(refused).toBe(0);
+});
+
+test('follows a jump of 100 times within two time constants, up and down', () => {
+  const scene = samplerAt(1000, { smoothingMs: 500 });
+  arrive(scene, 1000, 5);
+  arrive(scene, 100_000, 1);
+  expect(scene.sampler.stats().arrivalsPerSecond).toBeGreaterThan(
+    100_000 * (1 - Math.exp(-2)) * 0.99,
+  );
+  // In the following second it keeps the rate again, to a fifth.
+  const after = arrive(scene, 100_000, 1);
+  expect(after.kept).toBeGreaterThan(800);
+  expect(after.kept).toBeLessThan(1200);
+  expect(scene.sampler.stats().refused).toBe(0);
+  arrive(scene, 1000, 1);
+  const fallen = 1000 + 99_000 * Math.exp(-2);
+  expect(scene.sampler.stats().arrivalsPerSecond).toBeLessThan(fallen * 1.05);
+  expect(arrive(scene, 1000, 1).kept).toBeGreaterThan(900);
+});
+
+test('where the limit refuses spans, the next one kept has no threshold, and a counter tells', () => {
+  const { clock, sampler } = samplerAt(10, { burst: 2 });
+  const states = (spans: number) =>
+    Array.from({ length: spans }, () => {
+      const result = decide(sampler, HIGHEST);
+      return isKept(result) ? (result.traceState?.serialize() ?? 'uncounted') : 'dropped';
+    });
+  const th = expect.stringMatching(/^ot=th:[0-9a-f]+$/);
+  expect(states(5)).toEqual(['ot=th:0', th, 'dropped', 'dropped', 'dropped']);
+  expect(sampler.stats().refused).toBe(3);
+  clock.advance(200);
+  expect(states(3)).toEqual(['uncounted', th, 'dropped']);
+  expect(sampler.stats().refused).toBe(4);
+});
+
+test('never keeps more than burst + rate x t', () => {
+  const scene = samplerAt(100, { burst: 10 });
+  for (let second = 1; second <= 20; second++) {
+    const kept = arrive(scene, second % 2 === 0 ? 30_000 : 50, 1).kept;
+    expect(kept).toBeLessThanOrEqual(110);
+  }
+  expect(scene.sampler.stats().refused).toBeGreaterThan(0);
+});
+
+test('shares one limit and one rate of arrivals with whoever attaches', () => {
+  const { clock, sampler } = samplerAt(2, { burst: 4 });
+  const other = ConsistentRateLimitingSampler.attach(structuredClone(sampler.handle));
+  for (let i = 0; i < 4; i++) expect(isKept(decide(i % 2 ? sampler : other, HIGH))).toBe(true);
+  for (const one of [sampler, other]) {
+    let result = decide(one, HIGH);
+    for (let i = 0; i < 10_000 && !isKept(result); i++) result = decide(one, HIGH);
+    expect(isKept(result)).toBe(false);
+  }
+  clock.advance(1000);
+  expect(sampler.stats().arrivalsPerSecond).toBeGreaterThan(0);
+  expect(other.stats()).toEqual(sampler.stats());
+});
+
+test('changes its limit for all threads', () => {
+  const scene = samplerAt(100);
+  const other = ConsistentRateLimitingSampler.attach(scene.sampler.handle);
+  expect(`${other}`).toBe('ConsistentRateLimitingSampler{100}');
+  arrive(scene, 10_000, 3);
+  other.reconfigure({ rate: 1000, burst: 500 });
+  expect(`${scene.sampler}`).toBe('ConsistentRateLimitingSampler{1000}');
+  arrive(scene, 10_000, 3);
+  const { kept } = arrive(scene, 10_000, 2);
+  expect(kept).toBeGreaterThan(1800);
+  expect(kept).toBeLessThan(2200);
+  other.reconfigure({ rate: 0 });
+  arrive(scene, 10_000, 1);
+  expect(arrive(scene, 10_000, 1).kept).toBe(0);
+});
+
+test.each<[string, Parent, boolean, string | undefined]>([
+  ['a sampled parent', { state: 'ot=th:8,v=1' }, true, undefined],
+  ['a sampled parent without a tracestate', {}, true, undefined],
+  ['a dropped parent', { isSampled: false }, false, undefined],
+  // The specification: "If a sampled incoming threshold is apparently inconsistent, erase it".
+  ['a parent below its threshold', { state: 'ot=th:c;a:1' }, true, 'ot=a:1'],
+  ['a parent above its threshold by rv', { state: 'ot=th:c;rv:d0000000000000' }, true, undefined],
+  ['a parent below it by rv', { state: 'ot=th:8;rv:70000000000000' }, true, 'ot=rv:70000000000000'],
+])('children follow %s', (_, parent, kept, state) => {
+  const { sampler } = samplerAt(10);
+  const result = decide(sampler, HIGH, parent);
+  expect(isKept(result)).toBe(kept);
+  expect(result.traceState?.serialize()).toBe(state);
+  expect(sampler.stats().arrivalsPerSecond).toBe(0); // not counted
+});
+
+test('children decide by the randomness of their trace, if told to', () => {
+  const scene = samplerAt(1000, { children: 'decide', burst: 1000 });
+  arrive(scene, 2000, 20);
+  const { sampler } = scene;
+  const highest = { state: 'ot=th:c;rv:ffffffffffffff;a:1,v=1' };
+  const kept = decide(sampler, LOW, highest);
+  expect(kept.traceState?.serialize()).toMatch(/^ot=th:[0-9a-f]+;rv:ffffffffffffff;a:1,v=1$/);
+  const dropped = decide(sampler, HIGH, { state: 'ot=th:0;rv:00000000000000;a:1' });
+  expect(dropped.decision).toBe(SamplingDecision.NOT_RECORD);
+  expect(dropped.traceState?.serialize()).toBe('ot=rv:00000000000000;a:1');
+  expect(isKept(decide(sampler, HIGHEST, {}))).toBe(true);
+  expect(decide(sampler, `${'0'.repeat(17)}1${'0'.repeat(14)}`, {})).toEqual({
+    decision: SamplingDecision.NOT_RECORD,
+  });
+});
+
+test('writes rv where trace ids are not random', () => {
+  const scene = samplerAt(100, { randomness: 'explicit', children: 'decide' });
+  const same = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
+  let kept = 0;
+  for (let i = 0; i < 2000; i++) {
+    if (i % 10 === 0) scene.clock.advance(1);
+    const root = decide(scene.sampler, same);
+    expect(root.traceState?.serialize()).toMatch(
+      isKept(root) ? /^ot=th:[0-9a-f]+;rv:[0-9a-f]{14}$/ : /^ot=rv:[0-9a-f]{14}$/,
+    );
+    if (isKept(root)) kept++;
+  }
+  expect(kept).toBeGreaterThan(50);
+  expect(kept).toBeLessThanOrEqual(120);
+});
+
+test('drops without a new object, and keeps with one for each threshold', () => {
+  const { sampler } = samplerAt(1, { burst: 2 });
+  const results = Array.from({ length: 1000 }, () => decide(sampler, LOW));
+  expect(new Set(results.filter((result) => !isKept(result))).size).toBe(1);
+  for (const result of results) expect(Object.isFrozen(result)).toBe(true);
+  const idle = samplerAt(1e6).sampler;
+  expect(decide(idle, LOW)).toBe(decide(idle, HIGH));
+});
+
+test('lies in a region of the caller', () => {
+  const region = Region.create();
+  const free = region.bytesFree;
+  const { sampler } = samplerAt(5, { region, kernel: 'atomics' });
+  expect(region.bytesFree).toBeLessThan(free);
+  expect(sampler.handle.bucket.memory).toBe(region.memory);
+  expect(sampler.handle.bucket.kernel).toBe('atomics');
+});
+
+test('names the invalid option', () => {
+  const create = (options: object) => () => samplerAt(1, options);
+  expect(create({ burst: 1 })).toThrow('burst must be a number at least 2, got 1');
+  expect(create({ rate: -1 })).toThrow('rate');
+  expect(create({ smoothingMs: 1 })).toThrow(
+    'smoothingMs must be a number at least 100 and at most 86400000, got 1',
+  );
+  expect(create({ smoothing: 1 })).toThrow('options has no option "smoothing"');
+  expect(create({ children: 'none' })).toThrow('children must be "follow" or "decide", got "none"');
+  expect(create({ randomness: 1 })).toThrow('randomness must be "trace-id" or "explicit", got 1');
+  const { sampler } = samplerAt(1);
+  expect(() => sampler.reconfigure({ burst: 1 })).toThrow('burst');
+  expect(() => sampler.reconfigure({ brust: 1 } as object)).toThrow('did you mean burst?');
+});
+
+test.each<[string, (handle: SamplerHandle) => unknown]>([
+  ['nothing', () => undefined],
+  ["a limiter's", () => TokenBucket.create({ rate: 1, burst: 1 }).handle],
+  ['one without an offset', ({ bucket }) => ({ zerotime: 'sampler', bucket })],
+  ['one of another cell', (handle) => ({ ...handle, offset: handle.bucket.offset })],
+  ['one of a cell that is no more', (handle) => ({ ...handle, nonce: handle.nonce + 1 })],
+])('rejects a handle: %s', (_, change) => {
+  const handle = change(samplerAt(1).sampler.handle) as SamplerHandle;
+  expect(() => ConsistentRateLimitingSampler.attach(handle)).toThrow(
+    expect.objectContaining({ name: 'HandleError' }),
+  );
+});

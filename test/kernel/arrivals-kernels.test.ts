@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { Region } from '../../src/index.ts';
+import { createArrivalsCell } from '../../src/kernel/arrivals/cell.ts';
+import { type HostedArrivals, openArrivals } from '../../src/kernel/arrivals/host.ts';
+import { CELL } from '../../src/memory/layout.ts';
+import { ReferenceArrivals } from '../support/arrivals-reference.ts';
+import { Random, SEED, SHARE } from '../support/random.ts';
+import { RandomTime } from '../support/random-time.ts';
+import { Twins } from '../support/twins.ts';
+
+const CALLS = 400_000 * SHARE;
+const CALLS_OF_A_CELL = 200;
+const RARITY = { broken: 500, back: 100, leap: 300 };
+
+/** Both decay a count, the reference in one step and the engine in up to fourteen. */
+const ROUNDING = 1e-9;
+
+function randomCell(random: Random): void {
+  const smoothingMs = random.pick([100, 1000, random.logarithmic(100, 86_400_000)]);
+  const time = new RandomTime(random, RARITY);
+  const originUs = time.us;
+  const reference = new ReferenceArrivals(originUs, smoothingMs);
+  const cell = () => createArrivalsCell({ originUs, smoothingMs }, Region.create());
+  const twins = new Twins<HostedArrivals>(cell, openArrivals);
+  for (let call = 0; call < CALLS_OF_A_CELL; call++) {
+    time.pass(smoothingMs);
+    const n = random.pick([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)]);
+    const [answer, right] = ((): [unknown, number | boolean | undefined] => {
+      switch (random.below(8)) {
+        case 0:
+          return [
+            twins.both('look', (one) => one.perSecond(time.us)),
+            reference.perSecond(time.us),
+          ];
+        case 1:
+          return [twins.both('refuse', (one) => one.refuse()), reference.refuse() ?? undefined];
+        case 2:
+          return [twins.both('answer', (one) => one.answer()), reference.answer()];
+        case 3:
+          return [twins.both('refusals', (one) => one.refusals()), reference.refusals()];
+        default:
+          return [twins.both(`add ${n}`, (one) => one.add(time.us, n)), reference.add(time.us, n)];
+      }
+    })();
+    if (typeof right !== 'number') expect(answer).toBe(right);
+    else expect(Math.abs((answer as number) - right)).toBeLessThanOrEqual(ROUNDING * right);
+    if (call % 20 === 0) twins.compareMemory();
+  }
+}
+
+test('both targets count arrivals as the reference does', () => {
+  const random = new Random(SEED);
+  for (let call = 0; call < CALLS; call += CALLS_OF_A_CELL) randomCell(random);
+});
+
+test('any bits are a count', () => {
+  const place = createArrivalsCell({ originUs: 0, smoothingMs: 1000 }, Region.create());
+  for (const [bits, count] of [
+    [0xffffffn, (2 ** 18 - 1) * 2 ** (42 - 16)],
+    [0x03ffffn, (2 ** 18 - 1) / 2 ** 16],
+    [0x040001n, 2 / 2 ** 16],
+  ] as const) {
+    Atomics.store(place.region.i64, (place.offset + CELL.word) >> 3, bits);
+    for (const kernel of ['wasm', 'atomics'] as const) {
+      expect(openArrivals(place, kernel).perSecond(0)).toBe(count);
+    }
+  }
+});
+
+test('arrivals that a stalled thread adds late have decayed a time constant after', () => {
+  const place = createArrivalsCell({ originUs: 0, smoothingMs: 1000 }, Region.create());
+  const [stalled, other] = [openArrivals(place, 'wasm'), openArrivals(place, 'atomics')];
+  for (let ms = 0; ms < 10_000; ms++) other.add(ms * 1000, 1);
+  expect(other.perSecond(10e6)).toBeCloseTo(1000, -1);
+  // Its reading of the clock is 9 s old: the word's instant stands, and so does what has arrived.
+  expect(stalled.add(1e6, 16) - other.perSecond(10e6)).toBeCloseTo(0, -1);
+  expect(other.perSecond(10e6)).toBeLessThan(1000 + 16 + 5);
+  expect(other.perSecond(11e6)).toBeLessThan((1000 + 16 + 5) / Math.E);
+});

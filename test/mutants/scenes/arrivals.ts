@@ -1,0 +1,35 @@
+import { createArrivalsCell } from '../../../src/kernel/arrivals/cell.ts';
+import type { ArrivalsEngine } from '../../../src/kernel/arrivals/engine.ts';
+import { HostedArrivals } from '../../../src/kernel/arrivals/host.ts';
+import type { Random } from '../../support/random.ts';
+import { RandomTime } from '../../support/random-time.ts';
+import type { Recorder } from '../recorder.ts';
+import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
+
+const RARITY = { broken: 60, back: 20, leap: 60 };
+
+/** Random arrivals and refusals at a sampler. */
+export function arrivalsScene(recorder: Recorder, random: Random, calls: number): void {
+  const smoothingMs = random.pick([100, 1000, random.logarithmic(100, 86_400_000)]);
+  const time = new RandomTime(random, RARITY);
+  const place = createArrivalsCell({ originUs: time.us, smoothingMs }, regionOf(recorder));
+  const open = (thread: number) => {
+    const engine = recorder.engine('arrivals', thread) as unknown as ArrivalsEngine;
+    return new HostedArrivals({ engine, name: 'wasm' }, place);
+  };
+  const next = (): Step<HostedArrivals> => {
+    time.pass(smoothingMs);
+    const n = random.pick([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)]);
+    switch (random.below(6)) {
+      case 0:
+        return (arrivals) => arrivals.perSecond(time.us);
+      case 1:
+        return (arrivals) => arrivals.refuse();
+      case 2:
+        return (arrivals) => arrivals.answer();
+      default:
+        return (arrivals) => arrivals.add(time.us, n);
+    }
+  };
+  new Rehearsal(recorder, random, open).run(calls, next);
+}

@@ -1,0 +1,78 @@
+import { setTimeout } from 'node:timers/promises';
+import { ManualClock } from '../../src/index.ts';
+import {
+  ConsistentRateLimitingSampler,
+  type SamplerHandle,
+} from '../../src/integrations/opentelemetry.ts';
+import {
+  adjustedCount,
+  decide,
+  isKept,
+  randomTraceId,
+} from '../integrations/opentelemetry/spans.ts';
+import { Random } from '../support/random.ts';
+import { serve } from '../support/serve.ts';
+
+/** Spans arrive at all threads, step by step of a manual clock, which the last thread moves on. */
+export interface SamplingJob {
+  readonly handle: SamplerHandle;
+  /** For the threads to meet after each step: how many have come, and the number of the step. */
+  readonly meeting: SharedArrayBuffer;
+  readonly threads: number;
+  readonly stepMs: number;
+  /** How many spans arrive at all threads in each step. */
+  readonly spans: Uint32Array;
+  readonly seed: number;
+}
+
+/** What a thread kept in each step. */
+export interface Sampled {
+  readonly kept: Uint32Array;
+  /** The sum of the adjusted counts. */
+  readonly counted: Float64Array;
+  /** Kept spans without an adjusted count. */
+  readonly uncounted: Uint32Array;
+  /** The spans that the limit had refused in all threads, as the last thread of the step saw it. */
+  readonly refused: Uint32Array;
+}
+
+function advance(handle: SamplerHandle, ms: number): void {
+  const { clock } = handle.bucket;
+  if (clock.name === 'manual') ManualClock.attach(clock).advance(ms);
+}
+
+serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
+  const { handle, meeting, threads, stepMs, spans, seed } = job;
+  const sampler = ConsistentRateLimitingSampler.attach(handle);
+  const random = new Random(seed + me);
+  const [kept, uncounted, refused] = [0, 0, 0].map(() => new Uint32Array(spans.length)) as [
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+  ];
+  const counted = new Float64Array(spans.length);
+  const at = new Int32Array(meeting);
+  for (const [step, arriving] of spans.entries()) {
+    const mine = Math.floor((arriving + me) / threads);
+    for (let span = 0; span < mine; span++) {
+      const result = decide(sampler, randomTraceId(random));
+      if (!isKept(result)) continue;
+      kept[step] = (kept[step] ?? 0) + 1;
+      const count = adjustedCount(result.traceState);
+      if (count === undefined) uncounted[step] = (uncounted[step] ?? 0) + 1;
+      else counted[step] = (counted[step] ?? 0) + count;
+    }
+    if (Atomics.add(at, 0, 1) === threads - 1) {
+      refused[step] = sampler.stats().refused;
+      advance(handle, stepMs);
+      Atomics.store(at, 0, 0);
+      Atomics.store(at, 1, step + 1);
+      Atomics.notify(at, 1);
+    } else {
+      while (Atomics.load(at, 1) <= step) Atomics.wait(at, 1, step);
+    }
+    // Lets the thread be ended.
+    if (step % 1000 === 999) await setTimeout(0);
+  }
+  return { kept, counted, uncounted, refused };
+});
