@@ -49,6 +49,9 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('an error reply, with %s,', (name) =
       else expect(await healthy.tryConsume()).toBe(true);
     });
     await Promise.all(calls);
+    // Right after an error, too.
+    await expect(failing.tryConsume()).rejects.toMatchObject({ code });
+    expect(await healthy.tryConsume()).toBe(true);
     expect(healthy.stats()).toMatchObject({ refused: 0, unreachable: 0 });
     expect(told).toEqual([]);
   }
