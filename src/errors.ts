@@ -12,6 +12,7 @@ export type RateLimitErrorCode =
   | 'ERR_QUEUE_FULL'
   | 'ERR_UNREACHABLE'
   | 'ERR_KEY_INVALID'
+  | 'ERR_COMMAND_FAILED'
   | 'ERR_FLEET_CLOSED'
   | 'ERR_THROTTLE_CLOSED'
   | 'ERR_PERMIT_RELEASED'
@@ -36,9 +37,11 @@ export type RateLimitErrorCode =
  *   run: see `docs/package.md`.
  * - `ERR_QUEUE_FULL`: as many callers of `wait` are already waiting as `maxWaiting` allows, or as
  *   many calls of a throttled function or pool as `maxQueue` does. Nothing was taken.
- * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time; `cause` has the
- *   reason. The server may have executed the call, but nothing was admitted.
+ * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time, or cannot serve now;
+ *   `cause` has the reason. The server may have executed the call, but nothing was admitted.
  * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds a value that is not a bucket.
+ * - `ERR_COMMAND_FAILED`: the server of `zerotime/redis` answered the call with an error, such as a
+ *   missing permission; `cause` has it. Nothing was taken.
  * - `ERR_FLEET_CLOSED`: `wait` on a fleet bucket of `zerotime/redis` that was closed.
  * - `ERR_THROTTLE_CLOSED`: the throttled function or pool was closed before the call could start.
  *   Nothing was taken.

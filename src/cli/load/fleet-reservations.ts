@@ -1,11 +1,11 @@
-import { isUnreachable } from '../../integrations/redis/link.ts';
+import { isUnreachable } from '../../integrations/redis/server-error.ts';
 import { untilRetry } from '../../integrations/redis/waiting.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { Fifo } from './fifo.ts';
 import type { Fleet } from './fleet.ts';
 
 export interface FleetReservationsOptions {
-  readonly fleet: Pick<Fleet, 'link' | 'bucket'>;
+  readonly fleet: Pick<Fleet, 'bucket'>;
   /** How far the server's clock is ahead of ours. */
   readonly aheadUs: number;
   /** How many reservations to hold or have on order. */
@@ -71,7 +71,7 @@ export class FleetReservations {
     } catch (error) {
       // An outage of the server only delays requests; the run continues when it answers again.
       if (isUnreachable(error)) {
-        await untilRetry(fleet.link, endUs, this.#end.signal, error).catch(() => undefined);
+        await untilRetry(fleet.bucket.node, endUs, this.#end.signal, error).catch(() => undefined);
       } else if (!this.#end.signal.aborted) throw error;
     } finally {
       this.#ordered--;

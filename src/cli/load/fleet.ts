@@ -18,7 +18,6 @@ const LOOKS = 16;
 
 /** A connection to the shared limit. */
 export interface Fleet {
-  readonly link: Link;
   readonly bucket: RemoteBucket;
   close(): void;
 }
@@ -29,9 +28,8 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
     throw new Error('--redis needs the package redis: npm install redis', { cause });
   });
   const client = createClient({ url, socket: { connectTimeout: ANSWER_MS } });
-  const link = Link.of(client);
   const schedule = scheduleOf({ rate, burst });
-  const bucket = new RemoteBucket({ link, key, schedule, timeoutMs: ANSWER_MS });
+  const bucket = new RemoteBucket({ link: Link.of(client), key, schedule, timeoutMs: ANSWER_MS });
   try {
     // The client retries forever. The first answer shows whether the server is reachable.
     client.connect().catch(() => undefined);
@@ -49,7 +47,7 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
         'give the same --rate and --burst, or another --redis-key',
     );
   }
-  return { link, bucket, close: () => client.destroy() };
+  return { bucket, close: () => client.destroy() };
 }
 
 /**

@@ -5,7 +5,6 @@ import { type Decision, decisionOf } from '../../limiters/decision.ts';
 import { exceeds } from '../../limiters/waiting.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { Answers } from './answers.ts';
-import type { Link } from './link.ts';
 import type { CallCounts } from './redis-stats.ts';
 import type { RemoteBucket } from './remote-bucket.ts';
 
@@ -24,14 +23,12 @@ export class AnsweredCalls {
   readonly #answers: Answers;
   readonly #counts: CallCounts;
   readonly #local: () => BucketCalls;
-  readonly #link: Link;
 
-  constructor({ remote, answers, counts, local }: AskedBucket, link: Link) {
+  constructor({ remote, answers, counts, local }: AskedBucket) {
     this.#remote = remote;
     this.#answers = answers;
     this.#counts = counts;
     this.#local = local;
-    this.#link = link;
   }
 
   async tryConsume(n: number): Promise<boolean> {
@@ -63,7 +60,7 @@ export class AnsweredCalls {
 
   #refusal(): Decision {
     const limit = this.#remote.schedule.burst;
-    const retryAfterMs = Math.max(0, this.#link.retryAtUs - systemClock.now()) / 1000;
+    const retryAfterMs = Math.max(0, this.#remote.node.retryAtUs - systemClock.now()) / 1000;
     const resetMs = Number.POSITIVE_INFINITY;
     return { allowed: false, limit, remaining: 0, retryAfterMs, resetMs };
   }

@@ -1,16 +1,20 @@
-import { isUnreachable } from './link.ts';
 import type { RedisSettings } from './redis-options.ts';
 import type { CallCounts } from './redis-stats.ts';
+import { isUnreachable } from './server-error.ts';
+import type { ServerNode } from './server-node.ts';
 import { untilRetry } from './waiting.ts';
 
 /** Asks the server, and applies `whenUnreachable` if it does not answer. */
 export class Answers {
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
+  readonly #node: () => ServerNode;
 
-  constructor(settings: RedisSettings, counts: CallCounts) {
+  /** `node`: the server of the bucket's key at the time. */
+  constructor(settings: RedisSettings, counts: CallCounts, node: () => ServerNode) {
     this.#settings = settings;
     this.#counts = counts;
+    this.#node = node;
   }
 
   /**
@@ -33,25 +37,26 @@ export class Answers {
     deadlineUs: number,
     signal: AbortSignal | undefined,
   ): Promise<T | undefined> {
-    const { whenUnreachable, link } = this.#settings;
+    const { whenUnreachable } = this.#settings;
     for (;;) {
       try {
         return await this.#counted(ask);
       } catch (error) {
         if (!isUnreachable(error) || whenUnreachable === 'throw') throw error;
         if (whenUnreachable === 'local') return undefined;
-        await untilRetry(link, deadlineUs, signal, error);
+        await untilRetry(this.#node(), deadlineUs, signal, error);
       }
     }
   }
 
   async #counted<T>(ask: () => Promise<T>): Promise<T> {
+    const node = this.#node();
     try {
       const answer = await ask();
-      this.#counts.answered();
+      this.#counts.answered(node);
       return answer;
     } catch (error) {
-      if (isUnreachable(error)) this.#counts.unanswered(error);
+      if (isUnreachable(error)) this.#counts.unanswered(node, error);
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 import { shown } from '../../options.ts';
+import { clusterSlot } from './cluster-slot.ts';
 import { SCRIPT, SCRIPT_SHA } from './script.ts';
 
 /** A client of the `redis` package: `createClient`, `createClientPool` or `createCluster`. */
@@ -24,8 +25,15 @@ export interface IoRedisClient {
 /** The user's client. */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
-/** Runs the script on a key by its SHA-1, or in full if the server has not cached it. */
-export type RunScript = (key: string, words: readonly string[]) => Promise<unknown>;
+/** What the buckets need of a client. */
+export interface ServerClient {
+  /** Runs the script on a key by its SHA-1, or in full if the server has not cached it. */
+  run(key: string, words: readonly string[]): Promise<unknown>;
+  /** The name of the node to which the client sends the commands for a key. */
+  nodeOf(key: string): string;
+  /** Calls the listener whenever a connection is ready for commands. */
+  onReady(listener: () => void): void;
+}
 
 function isNodeRedis(client: RedisClient): client is NodeRedisClient {
   return 'evalSha' in client && typeof client.evalSha === 'function';
@@ -47,25 +55,60 @@ async function orInFull(
   }
 }
 
-/** @throws TypeError if `client` is neither a redis nor an ioredis client. */
-export function scriptRunner(client: RedisClient): RunScript {
-  if (typeof client === 'object' && client !== null) {
-    if (isNodeRedis(client)) {
-      return (key, words) => {
-        const options = { keys: [key], arguments: [...words] };
-        return orInFull(
-          () => client.evalSha(SCRIPT_SHA, options),
-          () => client.eval(SCRIPT, options),
-        );
-      };
-    }
-    if (isIoRedis(client)) {
-      return (key, words) =>
-        orInFull(
-          () => client.evalsha(SCRIPT_SHA, 1, key, ...words),
-          () => client.eval(SCRIPT, 1, key, ...words),
-        );
-    }
+/** The parts of the clients for clusters by which they say where a key lies. */
+interface ClusterParts {
+  /** By slot: ioredis has the names of the nodes, the master first; redis has the master. */
+  readonly slots?: readonly (readonly string[] | { readonly master?: Master } | undefined)[];
+  readonly options?: { readonly keyPrefix?: unknown };
+  readonly _keyPrefix?: unknown;
+}
+interface Master {
+  readonly address?: string;
+}
+
+/** Without a cluster there is one node. In one, a slot of an unknown node stands for itself. */
+function nodeOf(client: RedisClient, key: string): string {
+  const { slots, options, _keyPrefix } = client as ClusterParts;
+  if (!Array.isArray(slots)) return '';
+  const prefix = _keyPrefix ?? options?.keyPrefix ?? '';
+  const slot = clusterSlot(`${prefix}${key}`);
+  const owner = slots[slot];
+  const name = Array.isArray(owner) ? owner[0] : owner?.master?.address;
+  return name ?? `slot ${slot}`;
+}
+
+function onReady(client: RedisClient, listener: () => void): void {
+  // Both packages emit it; the types above name only what a client must have.
+  (client as { on(event: string, listener: () => void): unknown }).on('ready', listener);
+}
+
+function runner(client: RedisClient): ServerClient['run'] | undefined {
+  if (isNodeRedis(client)) {
+    return (key, words) => {
+      const options = { keys: [key], arguments: [...words] };
+      return orInFull(
+        () => client.evalSha(SCRIPT_SHA, options),
+        () => client.eval(SCRIPT, options),
+      );
+    };
   }
-  throw new TypeError(`client must be one of redis or ioredis, got ${shown(client)}`);
+  if (!isIoRedis(client)) return undefined;
+  return (key, words) =>
+    orInFull(
+      () => client.evalsha(SCRIPT_SHA, 1, key, ...words),
+      () => client.eval(SCRIPT, 1, key, ...words),
+    );
+}
+
+/** @throws TypeError if `client` is neither a redis nor an ioredis client. */
+export function serverClient(client: RedisClient): ServerClient {
+  const run = typeof client === 'object' && client !== null ? runner(client) : undefined;
+  if (run === undefined) {
+    throw new TypeError(`client must be one of redis or ioredis, got ${shown(client)}`);
+  }
+  return {
+    run,
+    nodeOf: (key) => nodeOf(client, key),
+    onReady: (listener) => onReady(client, listener),
+  };
 }

@@ -6,10 +6,10 @@ import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { AskedBucket } from './answered-calls.ts';
 import type { Answers } from './answers.ts';
-import { isUnreachable } from './link.ts';
 import { RedisReservation } from './redis-reservation.ts';
 import type { CallCounts } from './redis-stats.ts';
 import type { Acquired, RemoteBucket, RemoteReceipt } from './remote-bucket.ts';
+import { isUnreachable } from './server-error.ts';
 import { orAborted } from './waiting.ts';
 
 /** Tokens that a server promises for later: the reservations of one bucket, and its waits. */

@@ -21,7 +21,8 @@ export class CallCounts {
   #admitted = 0;
   #refused = 0;
   #unreachable = 0;
-  #isUp = true;
+  /** The servers that did not answer the last call. */
+  readonly #down = new Set<object>();
 
   constructor(onUnreachable: (error: RateLimitError) => void) {
     this.#onUnreachable = onUnreachable;
@@ -34,15 +35,15 @@ export class CallCounts {
     if (isRefused) this.#refused++;
   }
 
-  answered(): void {
-    this.#isUp = true;
+  answered(server: object): void {
+    this.#down.delete(server);
   }
 
-  unanswered(error: RateLimitError): void {
+  unanswered(server: object, error: RateLimitError): void {
     this.#unreachable++;
-    const wasUp = this.#isUp;
-    this.#isUp = false;
-    if (wasUp) this.#onUnreachable(error);
+    if (this.#down.has(server)) return;
+    this.#down.add(server);
+    this.#onUnreachable(error);
   }
 
   stats(waiting: number): RedisStats {

@@ -64,14 +64,14 @@ export class RedisTokenBucket extends Described implements TokenSource {
   ) {
     super();
     const remote = new RemoteBucket({ ...settings, key });
-    const answers = new Answers(settings, counts);
+    const answers = new Answers(settings, counts, () => remote.node);
     const asked = { remote, answers, counts, local: () => local(remote) };
     this.key = key;
     this.whenUnreachable = settings.whenUnreachable;
     this.#remote = remote;
     this.#counts = counts;
     this.#waiters = waiters;
-    this.#calls = new AnsweredCalls(asked, settings.link);
+    this.#calls = new AnsweredCalls(asked);
     this.#promises = new RedisPromises(asked, waiters);
   }
 

@@ -5,6 +5,7 @@ import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { halvesOf, limitText, readLimit, ticksOfHalves } from './limit-text.ts';
 import type { Link } from './link.ts';
+import type { ServerNode } from './server-node.ts';
 
 /** The state of a bucket on the server after a call. */
 interface Standing {
@@ -90,6 +91,11 @@ export class RemoteBucket {
   /** The current limit, as last reported by the server. */
   get schedule(): Schedule {
     return this.#schedule;
+  }
+
+  /** The server on which the bucket lies. */
+  get node(): ServerNode {
+    return this.#options.link.nodeOf(this.#options.key);
   }
 
   #learn(text: string): void {

@@ -2,7 +2,8 @@ import type { RateLimitError } from '../../errors.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import { sleepOrWake } from '../../time/sleep-or-wake.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { type Link, unreachable } from './link.ts';
+import { unreachable } from './server-error.ts';
+import type { ServerNode } from './server-node.ts';
 
 /** Rejects as soon as the signal is aborted. A result that arrives later is passed to `undo`. */
 export function orAborted<T>(
@@ -37,15 +38,13 @@ export function orAborted<T>(
  * @throws RateLimitError `ERR_UNREACHABLE` at the deadline.
  */
 export async function untilRetry(
-  link: Link,
+  node: ServerNode,
   deadlineUs: number,
   signal: AbortSignal | undefined,
   cause: RateLimitError,
 ): Promise<void> {
-  if (!link.isUp) {
-    const untilUs = Math.min(link.retryAtUs, deadlineUs);
-    await sleepOrWake(systemClock, untilUs, { signal }, (wake) => link.onceUp(wake));
-  }
+  const untilUs = Math.min(node.retryAtUs, deadlineUs);
+  await sleepOrWake(systemClock, untilUs, { signal }, (wake) => node.onceUp(wake));
   if (systemClock.now() >= deadlineUs) {
     throw unreachable('the server has not answered within timeoutMs', cause);
   }

@@ -1,49 +1,78 @@
-import { Cluster } from 'ioredis';
-import { createCluster } from 'redis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RedisClient, RedisKeyedTokenBucket } from '../../../src/integrations/redis.ts';
-import { CONNECT } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { clusterSlot } from '../../../src/integrations/redis/cluster-slot.ts';
+import { RedisKeyedTokenBucket } from '../../../src/integrations/redis.ts';
+import { CONNECT, PACKAGES } from './connections.ts';
+import { LACKS_REDIS, type RedisServer } from './server.ts';
+import { CONNECT_CLUSTER, ServerCluster } from './server-cluster.ts';
 
-/** A cluster of one node, which has all slots. */
-async function startCluster(): Promise<RedisServer> {
-  const server = await RedisServer.start({
-    args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
+/** Far more than what the test takes. */
+const AMPLE = { rate: 1e6, burst: 1e6 };
+const TIMEOUT_MS = 300;
+
+let servers: ServerCluster;
+beforeAll(async () => {
+  // Its nodes agree after seconds, so all tests share one.
+  if (!LACKS_REDIS) servers = await ServerCluster.start(3, '--cluster-node-timeout', '60000');
+});
+afterAll(() => servers?.stop());
+
+test.skipIf(LACKS_REDIS)('a key lies in the slot that the servers name', async () => {
+  const { send, end } = await CONNECT.ioredis(servers.nodes[0]?.url ?? '');
+  for (const key of ['', 'a', 'user:7', 'x{b}y', 'x{}y', '}x{b', 'x{b', 'é€😀', 'a'.repeat(99)]) {
+    expect(clusterSlot(key), key).toBe(Number(await send('CLUSTER', 'KEYSLOT', key)));
+  }
+  end();
+});
+
+describe.skipIf(LACKS_REDIS).each(PACKAGES)('on a cluster of three, with %s', (name) => {
+  let connected: Awaited<ReturnType<(typeof CONNECT_CLUSTER)[typeof name]>>;
+  beforeEach(async () => {
+    connected = await CONNECT_CLUSTER[name](servers.nodes[0]?.url ?? '');
   });
-  const node = await CONNECT.redis(server.url);
-  await node.send('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  while (!String(await node.send('CLUSTER', 'INFO')).includes('cluster_state:ok'));
-  node.end();
-  return server;
-}
+  afterEach(() => connected?.end());
 
-const CLUSTERS = {
-  redis: async ({ url }: RedisServer) => {
-    const cluster = createCluster({ rootNodes: [{ url }] });
-    cluster.on('error', () => undefined);
-    await cluster.connect();
-    return { client: cluster as RedisClient, end: () => cluster.destroy() };
-  },
-  ioredis: async ({ port }: RedisServer) => {
-    const cluster = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-    await cluster.connect();
-    return { client: cluster as RedisClient, end: () => cluster.disconnect() };
-  },
-};
-
-describe.skipIf(LACKS_REDIS)('on a cluster', () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await startCluster();
-  });
-  afterAll(() => server?.stop());
-
-  test.each(['redis', 'ioredis'] as const)('each key finds its slot, with %s', async (name) => {
-    const { client, end } = await CLUSTERS[name](server);
+  test('each key finds its slot', async () => {
+    const { client } = connected;
     const perKey = RedisKeyedTokenBucket.create({ client, prefix: name, rate: 1e-3, burst: 2 });
     const keys = Array.from({ length: 50 }, (_, i) => `user {${i}}`);
     const taken = await Promise.all(keys.map((key) => perKey.consumeOrDrain(key, 5)));
     expect(taken).toEqual(keys.map(() => 2));
-    end();
+  });
+
+  test.each(['killed', 'hung'])('a node that is %s harms no key of another one', async (how) => {
+    const { client } = connected;
+    const perKey = RedisKeyedTokenBucket.create({
+      client,
+      prefix: how,
+      timeoutMs: TIMEOUT_MS,
+      ...AMPLE,
+    });
+    const keys = Array.from({ length: 30 }, (_, i) => `${i}`);
+    const homes = await Promise.all(keys.map((key) => servers.nodeOf(`${how}:${key}`)));
+    const lost = servers.nodes[1] as RedisServer;
+    const [theirs, others] = [true, false].map((isLost) =>
+      keys.filter((_, i) => (homes[i] === lost) === isLost),
+    ) as [string[], string[]];
+    expect(Math.min(theirs.length, others.length)).toBeGreaterThan(0);
+    const admitted = async (some: readonly string[]) =>
+      (await Promise.all(some.map((key) => perKey.tryConsume(key)))).filter(Boolean).length;
+    expect(await admitted(keys)).toBe(keys.length);
+
+    if (how === 'killed') await lost.kill();
+    else lost.pause();
+    // Right after a failure, when its node is given a rest, and beside calls that fail.
+    for (const key of theirs.slice(0, 3)) {
+      expect(await perKey.tryConsume(key)).toBe(false);
+      const failing = admitted(theirs);
+      expect(await admitted(others)).toBe(others.length);
+      expect(await failing).toBe(0);
+      expect(await admitted(others)).toBe(others.length);
+    }
+    expect(perKey.stats().unreachable).toBeGreaterThanOrEqual(theirs.length);
+
+    if (how === 'killed') await lost.start();
+    else lost.resume();
+    while ((await admitted(theirs)) < theirs.length) await delay(10);
   });
 });

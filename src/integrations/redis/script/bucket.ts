@@ -31,12 +31,12 @@ local high, low
 if stored then
   local a, b, c, d, e, f, g, theirs = string.match(stored,
     '^${FORMAT} (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.+)$')
-  if theirs == nil then
+  seen, lag, generation = tonumber(a), tonumber(b), tonumber(c)
+  origin, high, low = tonumber(d), tonumber(e), tonumber(f)
+  if not (seen and lag and generation and origin and high and low and theirs) then
     return redis.error_reply('${NO_BUCKET} the key holds something else')
   end
   if theirs ~= mine then return {'stale', server, theirs} end
-  seen, lag, generation = tonumber(a), tonumber(b), tonumber(c)
-  origin, high, low = tonumber(d), tonumber(e), tonumber(f)
   kept = g
 elseif own ~= '1' then
   return {'gone', server}
