@@ -30,7 +30,7 @@ const ONE_BY_ONE = [
   'test/kernel/window-threads.test.ts',
   'test/limiters/{allocation,keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
   'test/limiters/{reconfigure-waits,several-limits-threads,threads,wait-threads}.test.ts',
-  'test/memory/{handle,handle-travel,region}.test.ts',
+  'test/memory/{handle,handle-travel,region,wasm-memories}.test.ts',
   'test/time/{alarm-thread,manual-clock,ticker-thread}.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
@@ -45,6 +45,7 @@ const LONG = [
   'test/integrations/redis/{cluster,failures,fleet-servers,fleet-simulation,fleet-threads}.test.ts',
   'test/kernel/{keyed-composite-kernels,keyed-interleavings,position,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',
+  'test/memory/many-regions.test.ts',
   'test/package/package.test.ts',
   'test/soak/soak.e2e.test.ts',
 ];

@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
 import { Region } from '../memory/region.ts';
-import { allocateMemory, isShared, PAGE_BYTES } from '../memory/shared-memory.ts';
+import { allocatePages, PAGE_BYTES } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';
 import { join } from './attached.ts';
@@ -159,8 +159,8 @@ function checkSize({ path }: RegionFile, found: number, wanted: number | undefin
  * alive, and with it all locks, so it gets one without any.
  */
 function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory {
-  const memory = allocateMemory(bytes);
-  if (isShared(memory)) {
+  const memory = allocatePages(bytes);
+  if (memory === undefined) {
     throw new HandleError(
       'ERR_HOST_UNSUPPORTED',
       'zerotime/host needs WebAssembly, and address space for its memory',

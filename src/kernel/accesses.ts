@@ -1,6 +1,9 @@
 import { HIGH_HALF, LOW_HALF } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
 
+/** The memory of a region. */
+export type Views = Pick<Region, 'i32' | 'i64' | 'f64'>;
+
 /** The engine's imports when it runs as JavaScript, by the file that declares them. */
 export interface JavaScriptImports {
   readonly accesses: Readonly<Record<string, (...args: number[]) => number | undefined>>;
@@ -10,10 +13,11 @@ export interface JavaScriptImports {
 const WORDS = 3;
 
 /**
- * Implements engine/accesses.ts on a region with Atomics. An i64 is passed as a low and high half,
- * because a BigInt would be allocated; one scratch buffer joins and splits the halves.
+ * Implements engine/accesses.ts with Atomics on the views, which may be replaced between calls. An
+ * i64 is passed as a low and high half, because a BigInt would be allocated; one scratch buffer joins
+ * and splits the halves.
  */
-export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
+export function accessesTo(views: Views): JavaScriptImports {
   const words = new BigInt64Array(WORDS);
   const halves = new Int32Array(words.buffer);
   const doubles = new Float64Array(words.buffer);
@@ -30,48 +34,51 @@ export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
   return {
     env: { getTempRet0: () => lastHigh },
     accesses: {
-      load64: (at) => seen(Atomics.load(i64, at >> 3)),
+      load64: (at) => seen(Atomics.load(views.i64, at >> 3)),
       exchange64(at, expectedLow, expectedHigh, nextLow, nextHigh) {
         halves[2 + low] = expectedLow;
         halves[2 + high] = expectedHigh;
         halves[4 + low] = nextLow;
         halves[4 + high] = nextHigh;
-        return seen(Atomics.compareExchange(i64, at >> 3, words[1] as bigint, words[2] as bigint));
+        return seen(
+          Atomics.compareExchange(views.i64, at >> 3, words[1] as bigint, words[2] as bigint),
+        );
       },
       add64(at, amountLow, amountHigh) {
         halves[2 + low] = amountLow;
         halves[2 + high] = amountHigh;
-        return seen(Atomics.add(i64, at >> 3, words[1] as bigint));
+        return seen(Atomics.add(views.i64, at >> 3, words[1] as bigint));
       },
-      load32: (at) => Atomics.load(i32, at >> 2),
+      load32: (at) => Atomics.load(views.i32, at >> 2),
       store32(at, value) {
-        Atomics.store(i32, at >> 2, value);
+        Atomics.store(views.i32, at >> 2, value);
       },
-      exchange32: (at, expected, next) => Atomics.compareExchange(i32, at >> 2, expected, next),
-      add32: (at, amount) => Atomics.add(i32, at >> 2, amount),
+      exchange32: (at, expected, next) =>
+        Atomics.compareExchange(views.i32, at >> 2, expected, next),
+      add32: (at, amount) => Atomics.add(views.i32, at >> 2, amount),
       and32(at, mask) {
-        Atomics.and(i32, at >> 2, mask);
+        Atomics.and(views.i32, at >> 2, mask);
       },
       peek64(at) {
-        lastHigh = Atomics.load(i32, (at >> 2) + high);
-        return Atomics.load(i32, (at >> 2) + low);
+        lastHigh = Atomics.load(views.i32, (at >> 2) + high);
+        return Atomics.load(views.i32, (at >> 2) + low);
       },
       peekF64(at) {
-        halves[high] = Atomics.load(i32, (at >> 2) + high);
-        halves[low] = Atomics.load(i32, (at >> 2) + low);
+        halves[high] = Atomics.load(views.i32, (at >> 2) + high);
+        halves[low] = Atomics.load(views.i32, (at >> 2) + low);
         return doubles[0] as number;
       },
-      readF64: (at) => f64[at >> 3] as number,
+      readF64: (at) => views.f64[at >> 3] as number,
       writeF64(at, value) {
-        f64[at >> 3] = value;
+        views.f64[at >> 3] = value;
       },
       readI64(at) {
-        lastHigh = i32[(at >> 2) + high] as number;
-        return i32[(at >> 2) + low] as number;
+        lastHigh = views.i32[(at >> 2) + high] as number;
+        return views.i32[(at >> 2) + low] as number;
       },
       writeI64(at, valueLow, valueHigh) {
-        i32[(at >> 2) + low] = valueLow;
-        i32[(at >> 2) + high] = valueHigh;
+        views.i32[(at >> 2) + low] = valueLow;
+        views.i32[(at >> 2) + high] = valueHigh;
       },
     },
   };

@@ -6,6 +6,7 @@ import { webAssembly } from '../memory/web-assembly.ts';
 import { shown } from '../options.ts';
 import { accessesTo } from './accesses.ts';
 import { bytesOf } from './binary-text.ts';
+import { CommonInstance } from './common-instance.ts';
 
 /** A module of the engine as written by build.mjs. */
 interface Build {
@@ -49,6 +50,9 @@ export class EngineModule<Engine> {
   /** Compiled on first use, at most once per thread; null if compilation fails. */
   #compiled: object | null | undefined;
 
+  /** The instance of all regions in plain memory. */
+  readonly #common: CommonInstance<Engine>;
+
   /** By memory and target. */
   readonly #instances = new WeakMap<object, Map<KernelName, SharedInstance<Engine>>>();
 
@@ -56,11 +60,13 @@ export class EngineModule<Engine> {
   constructor(build: Build, imports: Imports = {}) {
     this.#build = build;
     this.#imports = imports;
+    this.#common = new CommonInstance((accesses) => this.#javascript({ ...accesses, ...imports }));
   }
 
   /** The instance shared by a region's limiters: it holds the results of one call at a time. */
   openShared(region: Region, asked: KernelName | undefined): Opened<Engine> {
     const wanted = wantedKernel(asked);
+    if (isShared(region.memory)) return { engine: this.#common.on(region), name: 'atomics' };
     const known =
       this.#instances.get(region.memory) ?? new Map<KernelName, SharedInstance<Engine>>();
     this.#instances.set(region.memory, known);

@@ -1,19 +1,11 @@
 import { HandleError, RateLimitError } from '../errors.ts';
-import { checkOptions } from '../known-options.ts';
-import { checkNumber, shown } from '../options.ts';
+import { shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
 import { readFields } from './read-fields.ts';
-import {
-  allocateMemory,
-  bufferOf,
-  isShared,
-  PAGE_BYTES,
-  type SharedMemory,
-} from './shared-memory.ts';
+import { MAX_BYTES, memoryOf, type RegionOptions } from './region-memory.ts';
+import { bufferOf, isShared, MIN_BYTES, type SharedMemory } from './shared-memory.ts';
 import { openShared, type Sharing, sharingOf } from './sharing.ts';
-
-/** Offsets are 32-bit integers. */
-export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
+import { wasmMemories } from './wasm-memories.ts';
 
 /** How long a sleeper may miss a change whose author could not wake it. */
 const LOOK_MS = 1000;
@@ -32,14 +24,6 @@ export interface RegionHandle {
   readonly path?: string | undefined;
   /** The entry of this process in it. */
   readonly process?: number | undefined;
-}
-
-/** Options of {@link Region.create}. */
-export interface RegionOptions {
-  /** Size in bytes, rounded up to a multiple of 65,536. Default 65,536: about 110 buckets. */
-  readonly bytes?: number;
-  /** Your own memory, at least 128 bytes, instead of `bytes`. Its contents are overwritten. */
-  readonly buffer?: SharedArrayBuffer;
 }
 
 /**
@@ -81,30 +65,18 @@ export class Region {
    *
    * @throws RangeError if `bytes` is not an integer from 1 to 2^31 - 65,536, or `buffer` is too
    * small.
-   * @throws TypeError if `buffer` is not a SharedArrayBuffer, or both options are given.
+   * @throws TypeError if `buffer` is not a SharedArrayBuffer, `plain` is not a boolean, or `buffer` is
+   * given with another option.
    */
   static create(options: RegionOptions = {}): Region {
-    const { bytes, buffer } = checkOptions(options, { bytes: true, buffer: true });
-    let memory: SharedMemory;
-    if (buffer === undefined) {
-      memory = allocateMemory(
-        checkNumber('bytes', bytes ?? PAGE_BYTES, { min: 1, max: MAX_BYTES, integer: true }),
-      );
-    } else {
-      if (bytes !== undefined) throw new TypeError('give bytes or buffer, not both');
-      if (!isShared(buffer)) {
-        throw new TypeError(`buffer must be a SharedArrayBuffer, got ${shown(buffer)}`);
-      }
-      checkNumber('buffer.byteLength', buffer.byteLength, { min: 2 * LINE_BYTES });
-      memory = buffer;
-    }
-    // `buffer` was checked above, and allocateMemory always returns shared memory.
-    const region = new Region(memory, bufferOf(memory) as SharedArrayBuffer);
+    const memory = memoryOf(options);
+    const region = new Region(memory, bufferOf(memory) as SharedArrayBuffer); // always shared
     region.i32.fill(0, 0, REGION_HEADER_BYTES >> 2);
     region.i32[REGION.version] = REGION_VERSION;
     region.i32[REGION.used] = REGION_HEADER_BYTES;
+    region.i32[REGION.id] = Math.floor(Math.random() * 2 ** 31);
     Atomics.store(region.i32, REGION.magic, REGION_MAGIC);
-    return region;
+    return region.#held();
   }
 
   /**
@@ -151,8 +123,8 @@ export class Region {
         `the handle's memory must be a SharedArrayBuffer or a shared WebAssembly.Memory, got ${shown(memory)}`,
       );
     }
-    if (buffer.byteLength < 2 * LINE_BYTES) {
-      throw new HandleError('ERR_REGION_INVALID', `a region has at least ${2 * LINE_BYTES} bytes`);
+    if (buffer.byteLength < MIN_BYTES) {
+      throw new HandleError('ERR_REGION_INVALID', `a region has at least ${MIN_BYTES} bytes`);
     }
     const region = new Region(memory as SharedMemory, buffer);
     if (Atomics.load(region.i32, REGION.magic) !== REGION_MAGIC) {
@@ -165,7 +137,13 @@ export class Region {
         `the region has format version ${version}, this is version ${REGION_VERSION}`,
       );
     }
-    return region;
+    return region.#held();
+  }
+
+  /** Counts its memory among those for WebAssembly that this thread has, if it is one. */
+  #held(): this {
+    if (!isShared(this.#memory)) wasmMemories.hold(this.#memory, this.i32[REGION.id] ?? 0);
+    return this;
   }
 
   /** Send this to another thread and pass it to `Region.attach` there. */

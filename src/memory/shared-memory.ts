@@ -1,7 +1,12 @@
-import { checkSharedMemory } from './shared-bytes.ts';
+import { wholeLines } from './layout/lines.ts';
+import { LINE_BYTES } from './layout.ts';
+import { checkSharedMemory, sharedBytes } from './shared-bytes.ts';
+import { wasmMemories } from './wasm-memories.ts';
 import { type WasmMemory, webAssembly } from './web-assembly.ts';
 
 export const PAGE_BYTES = 65_536;
+/** A region has at least its header and one line more. */
+export const MIN_BYTES = 2 * LINE_BYTES;
 
 /** Shared memory that can be sent to another thread. */
 export type SharedMemory = WasmMemory | SharedArrayBuffer;
@@ -34,16 +39,18 @@ export function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
   }
 }
 
-/** Allocates whole pages, for WebAssembly where there is any. */
+/** A memory for WebAssembly, as long as this thread may have one more; otherwise plain memory. */
 export function allocateMemory(bytes: number): SharedMemory {
+  return allocatePages(bytes, false) ?? allocatePlain(bytes);
+}
+
+/** Whole pages for WebAssembly; undefined if there are no addresses for them. */
+export function allocatePages(bytes: number, isNeeded = true): WasmMemory | undefined {
   checkSharedMemory();
-  const pages = Math.ceil(bytes / PAGE_BYTES);
-  if (webAssembly !== undefined) {
-    try {
-      return new webAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-    } catch {
-      // No address space left for its guard pages: use plain memory instead.
-    }
-  }
-  return new SharedArrayBuffer(pages * PAGE_BYTES);
+  return wasmMemories.create(Math.ceil(bytes / PAGE_BYTES), isNeeded);
+}
+
+/** Whole lines, which WebAssembly cannot use, and which reserve no further addresses. */
+export function allocatePlain(bytes: number): SharedArrayBuffer {
+  return sharedBytes(Math.max(MIN_BYTES, wholeLines(bytes)));
 }

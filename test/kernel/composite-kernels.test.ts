@@ -46,10 +46,11 @@ class Walk extends Twins<HostedComposite> {
     const nowUs = random.below(1e6) * STEP_US;
     const most = Math.min(...limits.map(({ burst }) => burst));
     const initial = random.below(most + 1);
-    const cell = () =>
+    const cell = (plain: boolean) =>
       createCompositeCell({
         schedules: limits.map(({ rate, burst }) => continuous(rate, burst)),
-        ...{ nowUs, initial: limits.map(() => initial), stats: false, region: Region.create() },
+        ...{ nowUs, initial: limits.map(() => initial), stats: false },
+        region: Region.create({ plain }),
       });
     super(cell, (place, kernel) => new HostedComposite(openBuckets(place.region, kernel), place));
     this.#random = random;

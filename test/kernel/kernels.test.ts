@@ -33,8 +33,8 @@ class BucketTwins extends Twins<BucketKernel> {
   readonly #promises: (readonly [BucketPromise, BucketPromise])[] = [];
 
   constructor(schedule: Schedule, nowUs: number, initial: number) {
-    const cell = () => {
-      const region = Region.create();
+    const cell = (plain: boolean) => {
+      const region = Region.create({ plain });
       const kind = 'token-bucket';
       return createBucketCell({ kind, schedule, nowUs, initial, stats: false, region });
     };

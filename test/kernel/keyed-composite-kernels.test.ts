@@ -44,11 +44,12 @@ function createTable(
   capacity: number,
   whenFull: WhenFull = 'refuse',
   nowUs = 0,
+  plain = false,
 ) {
   return createKeyedCell({
     ...{ kind: 'keyed-token-bucket', schedule: schedules[0], limitsPerKey: schedules.length },
     ...{ limits: tableLimits(schedules, at), nowUs, capacity, whenFull, stats: true },
-    region: Region.create({ bytes: 2 ** 17 }),
+    region: Region.create({ bytes: 2 ** 17, plain }),
   });
 }
 
@@ -73,8 +74,8 @@ test(`${CALLS} random calls get the same answers, and leave the same table, with
     const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
     let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
     const startUs = nowUs;
-    const make = () => {
-      const place = createTable(schedules, capacity, whenFull, startUs);
+    const make = (plain: boolean) => {
+      const place = createTable(schedules, capacity, whenFull, startUs, plain);
       new Uint8Array(place.region.buffer, place.offset + KEYED.seed, SEED_BYTES).fill(0);
       return place;
     };

@@ -33,7 +33,7 @@ class Twins {
     const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
     const cells = (['atomics', 'wasm'] as const).map((name) => {
       const kind: CellKind = 'keyed-token-bucket';
-      const region = Region.create({ bytes: 2 ** 17 });
+      const region = Region.create({ bytes: 2 ** 17, plain: name === 'atomics' });
       const { nowUs } = this;
       const made = { kind, schedule, nowUs, capacity, whenFull, stats: true, region };
       const place = createKeyedCell(made);

@@ -51,7 +51,7 @@ class WindowTwins extends Twins<WindowKernel> {
     const word = firstWord(kind, limit, random);
     const taken = word === 0n ? random.below(2) * random.below(limit.limit + 1) : 0;
     const allowDoubleBurst = kind === 'fixed-window' && random.below(2) === 0;
-    const cell = () =>
+    const cell = (plain: boolean) =>
       createWindowCell({
         kind,
         limit,
@@ -60,7 +60,7 @@ class WindowTwins extends Twins<WindowKernel> {
         taken,
         allowDoubleBurst,
         stats: false,
-        region: Region.create(),
+        region: Region.create({ plain }),
       });
     super(cell, OPEN[kind]);
     this.#kind = kind;
@@ -200,7 +200,8 @@ test(`${CALLS} random calls of a Sometimes leave the same words and get the same
     const intervalMs = random.pick([0, 0.001, 100, random.logarithmic(0.001, 1e11)]);
     const occasions = { first: number(), every: number(), intervalMs };
     const time = new RandomTime(random, RARITY);
-    const cell = () => createSometimesCell(occasions, time.us, Region.create());
+    const cell = (plain: boolean) =>
+      createSometimesCell(occasions, time.us, Region.create({ plain }));
     const twins = new Twins<SometimesKernel>(cell, openSometimes);
     for (let call = 0; call < CALLS_OF_A_LIMITER; call++) {
       time.pass(intervalMs);

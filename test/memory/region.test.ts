@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { HandleError, ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import {
+  HandleError,
+  KeyedTokenBucket,
+  ManualClock,
+  Region,
+  TokenBucket,
+} from '../../src/index.ts';
+import { isShared } from '../../src/memory/shared-memory.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Allocated, AllocateJob } from '../workers/allocator.ts';
@@ -16,6 +23,27 @@ describe('a region', () => {
     expect(Region.create({ bytes: 1 }).buffer.byteLength).toBe(65_536);
     expect(Region.create({ bytes: 65_537 }).buffer.byteLength).toBe(131_072);
     expect(Region.create().bytesFree).toBe(65_536 - HEADER_BYTES);
+  });
+
+  test('in a plain SharedArrayBuffer rounds its size up to lines of 64 bytes', () => {
+    const region = Region.create({ plain: true, bytes: HEADER_BYTES + BUCKET_BYTES - 1 });
+    expect(region.handle.memory).toBe(region.buffer);
+    expect(region.buffer.byteLength).toBe(HEADER_BYTES + BUCKET_BYTES);
+    const bucket = TokenBucket.create({ ...limit, region, clock: ManualClock.create() });
+    expect(bucket.kernelName).toBe('atomics');
+    expect(bucket.consumeOrDrain(9)).toBe(5);
+    expect(Region.create({ plain: true, bytes: 1 }).bytesFree).toBe(HEADER_BYTES);
+    expect(Region.create({ plain: true }).buffer.byteLength).toBe(65_536);
+    expect(isShared(Region.create({ plain: false }).handle.memory)).toBe(false);
+  });
+
+  test('of a keyed table is plain if its kernel is JavaScript', () => {
+    const table = { ...limit, capacity: 1000 };
+    const plain = KeyedTokenBucket.create({ ...table, kernel: 'atomics' });
+    expect(plain.handle.memory).toBeInstanceOf(SharedArrayBuffer);
+    const there = KeyedTokenBucket.attach(structuredClone(plain.handle));
+    expect([plain.consumeOrDrain('a', 9), there.consumeOrDrain('a', 9)]).toEqual([5, 0]);
+    expect(isShared(KeyedTokenBucket.create(table).handle.memory)).toBe(false);
   });
 
   test('holds about 110 buckets in its default size', () => {
@@ -89,6 +117,8 @@ describe('a region', () => {
     [{ buffer: new ArrayBuffer(128) }, TypeError, 'buffer must be a SharedArrayBuffer'],
     [{ buffer: new SharedArrayBuffer(127) }, RangeError, 'buffer.byteLength must be a number at'],
     [{ bytes: 128, buffer: new SharedArrayBuffer(128) }, TypeError, 'bytes or buffer, not both'],
+    [{ plain: true, buffer: new SharedArrayBuffer(128) }, TypeError, 'plain or buffer, not both'],
+    [{ plain: 1 }, TypeError, 'plain must be a boolean, got 1'],
     [null, TypeError, 'options must be an object, got null'],
   ])('is not made of %j', (options, type, message) => {
     const make = () => Region.create(options as object);

@@ -10,16 +10,20 @@ export function same(a: unknown, b: unknown): boolean {
 }
 
 /** The same cell twice, each with its own kernel. */
-export class Twins<Kernel> {
+export class Twins<Kernel extends { readonly name: KernelName }> {
   readonly kernels: readonly [Kernel, Kernel];
   readonly places: readonly [CellPlace, CellPlace];
   readonly #bytes: readonly [Uint8Array, Uint8Array];
   #last = '';
 
-  /** `make` creates a cell; the first kernel is JavaScript, the second WebAssembly. */
-  constructor(make: () => CellPlace, open: (place: CellPlace, kernel: KernelName) => Kernel) {
-    this.places = [make(), make()];
+  /** `make` creates a cell; the first kernel is JavaScript on plain memory, the second WebAssembly. */
+  constructor(
+    make: (plain: boolean) => CellPlace,
+    open: (place: CellPlace, kernel: KernelName) => Kernel,
+  ) {
+    this.places = [make(true), make(false)];
     this.kernels = [open(this.places[0], 'atomics'), open(this.places[1], 'wasm')];
+    expect(this.kernels.map(({ name }) => name)).toEqual(['atomics', 'wasm']);
     const bytes = ({ region, offset, bytes }: CellPlace) => {
       region.i32[(offset + CELL.nonce) >> 2] = 0; // random
       return new Uint8Array(region.buffer, offset, bytes);

@@ -18,6 +18,7 @@ import {
   SLOT_STATE_held,
   SLOT_zeroTimes,
 } from './constants';
+import { forget } from './record';
 
 // The slots of a composite bucket. The word names the live one, which has the zero-time of every
 // limit. A call writes the zero-times that follow into a spare slot, and then exchanges the word.
@@ -95,7 +96,7 @@ export function takeSpare(cell: usize, count: i32): bool {
   if (cell == spareCell && nonce == spareNonce && load64(spareAt + SLOT_state) == spareState) {
     return true;
   }
-  free();
+  freeSpare();
   for (let attempt = 0; attempt < SLOT_ATTEMPTS; attempt++) {
     for (let step = 0; step < SLOT_COUNT; step++) {
       const slot = (spare + step) & SLOT_MASK;
@@ -116,12 +117,18 @@ export function takeSpare(cell: usize, count: i32): bool {
 }
 
 /** Frees the spare slot, unless the memory has become another cell since. */
-function free(): void {
+function freeSpare(): void {
   if (spareCell == 0) return;
   if (load32(spareCell + CELL_nonce) == spareNonce) {
     exchange64(spareAt + SLOT_state, spareState, spareState & ~HOLDER_MASK);
   }
   spareCell = 0;
+}
+
+/** Drops what this thread keeps of a region, before the engine turns to the memory of another. */
+export function leaveRegion(): void {
+  forget();
+  freeSpare();
 }
 
 /**
@@ -148,5 +155,5 @@ export function exchangeWord(cell: usize, count: i32, word: i64, next: i64): i64
 
 /** At the end of a call: only a slot with a low number is kept, so idle threads hold few of them. */
 export function restSpare(): void {
-  if (spare >= KEPT_SLOTS) free();
+  if (spare >= KEPT_SLOTS) freeSpare();
 }

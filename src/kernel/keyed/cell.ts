@@ -106,7 +106,10 @@ export function createKeyedCell(table: NewTable): CellPlace {
   const entries = capacity * ENTRIES_PER_KEY;
   const { bytes, recordsAt } = placesOf(entries, limitCount, limitsPerKey, names.length);
   const own = () =>
-    Region.create({ bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES });
+    Region.create({
+      bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES,
+      plain: kernel === 'atomics',
+    });
   const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
   const place = allocateCell(region, bytes, stats);
   layBucket(place, { schedule, nowUs, initial: schedule.burst, kernel });

@@ -3,7 +3,7 @@
  *
  *     region   0 ┌──────────────────────────────────────────────────────────────┐
  *                │ magic u32 │ version u32 │ used u32 │ names u32 │ naming i32  │ header
- *                │ processes u32 │ bytes u32 │ - │ boot 4 x i32 │ timeSpace f64 │
+ *                │ processes u32 │ bytes u32 │ id i32 │ boot 4 x i32 │ timeSpace f64 │
  *             64 ├──────────────────────────────────────────────────────────────┤
  *                │ cell │ cell │ cell ...                           up to used  │
  *                └──────────────────────────────────────────────────────────────┘
@@ -24,7 +24,7 @@ export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
 export const REGION_UNFINISHED = 0x7a65726f; // 'zero'
 export const REGION_VERSION = 1;
 export const REGION_HEADER_BYTES = LINE_BYTES;
-/** Int32 indices in the region's header. Those after `naming` are of regions in files. */
+/** Int32 indices in the region's header. `processes` and `bytes` are of regions in files, `id` of others. */
 export const REGION = {
   magic: 0,
   version: 1,
@@ -33,6 +33,7 @@ export const REGION = {
   naming: 4,
   processes: 5,
   bytes: 6,
+  id: 7,
 } as const;
 /** Byte offsets there. */
 export const REGION_FILE = { boot: 32, timeSpace: 48 } as const;

@@ -1,0 +1,56 @@
+import { checkOptions } from '../known-options.ts';
+import { checkFlag, checkNumber, shown } from '../options.ts';
+import {
+  allocateMemory,
+  allocatePlain,
+  isShared,
+  MIN_BYTES,
+  PAGE_BYTES,
+  type SharedMemory,
+} from './shared-memory.ts';
+
+/** Offsets are 32-bit integers. */
+export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
+
+/** Options of {@link Region.create}. */
+export interface RegionOptions {
+  /**
+   * Size in bytes. Default 65,536: about 110 buckets. Rounded up to a multiple of 65,536 in a
+   * `WebAssembly.Memory`, of 64 in a plain SharedArrayBuffer.
+   */
+  readonly bytes?: number;
+  /** Your own memory, at least 128 bytes, instead of `bytes`. Its contents are overwritten. */
+  readonly buffer?: SharedArrayBuffer;
+  /**
+   * Whether the memory is a plain SharedArrayBuffer, on which limiters run as JavaScript. Set it for
+   * tens of thousands of regions: a `WebAssembly.Memory` reserves 10 GiB of addresses, of which a
+   * process has 128 TiB. Default: false for the first 1,000 regions that a thread has, created or
+   * attached to; true for those that it creates beyond, and after it failed to get such a memory.
+   */
+  readonly plain?: boolean;
+}
+
+/**
+ * The memory of a new region.
+ *
+ * @throws RangeError, TypeError for an invalid option, naming it.
+ */
+export function memoryOf(options: RegionOptions): SharedMemory {
+  const { bytes, buffer, plain } = checkOptions(options, {
+    bytes: true,
+    buffer: true,
+    plain: true,
+  });
+  if (buffer === undefined) {
+    const size = bytes ?? PAGE_BYTES;
+    checkNumber('bytes', size, { min: 1, max: MAX_BYTES, integer: true });
+    return checkFlag('plain', plain, false) ? allocatePlain(size) : allocateMemory(size);
+  }
+  if (bytes !== undefined) throw new TypeError('give bytes or buffer, not both');
+  if (plain !== undefined) throw new TypeError('give plain or buffer, not both');
+  if (!isShared(buffer)) {
+    throw new TypeError(`buffer must be a SharedArrayBuffer, got ${shown(buffer)}`);
+  }
+  checkNumber('buffer.byteLength', buffer.byteLength, { min: MIN_BYTES });
+  return buffer;
+}
