@@ -1,7 +1,9 @@
 import { REGION_HEADER_BYTES } from './layout.ts';
 import { Region } from './region.ts';
-import { PAGE_BYTES } from './shared-memory.ts';
 
+/** Room for 1820 buckets. Calls are slower where limiters lie in several regions, and pages that were
+ * never written take no memory. */
+const FIRST_DEFAULT_BYTES = 1_048_576;
 const MAX_DEFAULT_BYTES = 4_194_304;
 let defaultRegion: Region | undefined;
 
@@ -9,7 +11,7 @@ let defaultRegion: Region | undefined;
 export function allocateByDefault(bytes: number): { region: Region; offset: number } {
   const offset = defaultRegion?.tryAllocate(bytes);
   if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };
-  const last = defaultRegion?.buffer.byteLength ?? PAGE_BYTES / 2;
+  const last = defaultRegion?.buffer.byteLength ?? FIRST_DEFAULT_BYTES / 2;
   const size = Math.max(Math.min(last * 2, MAX_DEFAULT_BYTES), bytes + REGION_HEADER_BYTES);
   defaultRegion = Region.create({ bytes: size });
   return { region: defaultRegion, offset: defaultRegion.allocate(bytes) };

@@ -90,8 +90,9 @@ function declared(source) {
   return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
 }
 
-/** Small and called for every decision: WebAssembly engines do not inline calls, wasm-opt few. */
-const INLINED = /^(?=export function (decision|ticksOfWait)\()/gm;
+/** Run for every decision, or for a bucket other than the last: engines inline no calls, wasm-opt few. */
+const INLINED =
+  /^(?=export function (decision|ticksOfWait|nearestTick|costOf|learn|fetchLimit)\()/gm;
 
 /** Files that others replace in some modules: the two forms of a table's state words. */
 const REPLACED = {

@@ -1,7 +1,7 @@
 import { MAX_SPAN_TICKS } from './constants';
 
 /** Doubles up to here are exact integers. */
-const MAX_SAFE: f64 = 9007199254740991;
+export const MAX_SAFE: f64 = 9007199254740991;
 
 /** Like `Math.round`: halves round up. */
 export function round(value: f64): f64 {

@@ -19,7 +19,7 @@ export function failure(): f64 {
 }
 
 /** The tick of this call, and the tick from which the bucket counts. */
-export let tick: f64 = 0;
+let tick: f64 = 0;
 export let nowTicks: i64 = 0;
 /** The generation that this call tried to renew. Each is tried once, as no record may be free. */
 let renewed: i32 = 0;
@@ -30,8 +30,8 @@ export function begin(): void {
   failed = DAMAGED;
 }
 
-// The outcomes of {@link look} and {@link arrive}.
-const SEEN = 0;
+// The outcomes of {@link look} and {@link renewKnown}.
+export const SEEN = 0;
 export const CHANGED = 1;
 export const SENSELESS = 2;
 
@@ -39,7 +39,7 @@ export const SENSELESS = 2;
 function look(cell: usize, word: i64, nowUs: f64): i32 {
   if (!readRecord(cell, word)) return isStill(cell, word) ? SENSELESS : CHANGED;
   tick = nearestTick(nowUs);
-  if (!(tick <= UNTIL_RENEWAL)) {
+  if (isLate(tick)) {
     const outcome = renewOnce(cell, word, nowUs);
     if (outcome != SEEN) return outcome;
   }
@@ -47,16 +47,16 @@ function look(cell: usize, word: i64, nowUs: f64): i32 {
   return SEEN;
 }
 
-/** Converts the time of a call to the ticks of the record that this thread knows. */
-export function arrive(cell: usize, nowUs: f64): i32 {
-  tick = nearestTick(nowUs);
-  if (!(tick <= UNTIL_RENEWAL)) {
-    const word = load64(cell + CELL_word);
-    const outcome = isKnown(cell, word) ? renewOnce(cell, word, nowUs) : CHANGED;
-    if (outcome != SEEN) return outcome;
-  }
-  nowTicks = fillAt(tick) as i64;
-  return SEEN;
+/** Whether a tick is so late in its record, or NaN, that the record is to be renewed. */
+export function isLate(at: f64): bool {
+  return !(at <= UNTIL_RENEWAL);
+}
+
+/** Renews the record that this thread knows, at a tick that {@link isLate}. */
+export function renewKnown(cell: usize, nowUs: f64, late: f64): i32 {
+  tick = late;
+  const word = load64(cell + CELL_word);
+  return isKnown(cell, word) ? renewOnce(cell, word, nowUs) : CHANGED;
 }
 
 /** Renews the record that a word names. Precondition: the tick is past UNTIL_RENEWAL, or NaN. */

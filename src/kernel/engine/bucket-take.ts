@@ -1,8 +1,16 @@
 import { exchange64, load64 } from './accesses';
-import { arrive, begin, CHANGED, failed, nowTicks, SENSELESS, tick } from './bucket-instant';
+import { begin, failed, isLate, renewKnown, SEEN, SENSELESS } from './bucket-instant';
 import { CELL_word, INDEX_BITS, INDEX_MASK, MAX_SPAN_TICKS } from './constants';
 import { decision, floored } from './decision';
-import { capTicks, costOf, fillTicks, ticksOfWait, ticksPerMicro } from './limit';
+import {
+  capTicks,
+  costOf,
+  fillAt,
+  fillTicks,
+  nearestTick,
+  ticksOfWait,
+  ticksPerMicro,
+} from './limit';
 import { forget, isKnown, isLearnt, knownUs, knownWord, learn, remember } from './record';
 import { leaveCost, leaveOutcome, leaveWord, loseRace } from './results';
 
@@ -29,12 +37,17 @@ function take(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64, isCharge: bo
   // Runs once, and again for each record that goes live during the call.
   while (true) {
     if (!isLearnt(cell) && !learn(cell, nowUs)) return failed;
-    const outcome = arrive(cell, nowUs);
-    if (outcome == SENSELESS) return failed;
-    if (outcome == CHANGED) {
-      forget();
-      continue;
+    // In locals: the exchange would wait for a global that is written and read back.
+    const tick = nearestTick(nowUs);
+    if (isLate(tick)) {
+      const outcome = renewKnown(cell, nowUs, tick);
+      if (outcome == SENSELESS) return failed;
+      if (outcome != SEEN) {
+        forget();
+        continue;
+      }
     }
+    const nowTicks = fillAt(tick) as i64;
     // Computed before the word is loaded: a shorter time from load to exchange loses fewer races.
     const cost = costOf(tokens);
     const maxWait = ticksOfWait(maxWaitUs);

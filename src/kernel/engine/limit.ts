@@ -1,4 +1,4 @@
-import { isWhole, round, ticksUp } from './arithmetic';
+import { isWhole, MAX_SAFE, round, ticksUp } from './arithmetic';
 import {
   DIGEST_burst,
   DIGEST_capTicks,
@@ -36,6 +36,11 @@ const FURTHEST: f64 = 4 * (MAX_SPAN_TICKS as f64);
 
 /** Reads the limit of a record; false if its numbers are invalid. */
 export function readLimit(record: usize): bool {
+  return fetchLimit(record);
+}
+
+/** The same, compiled into its caller. */
+export function fetchLimit(record: usize): bool {
   pace = readF64(record + RECORD_pace);
   burst = readF64(record + RECORD_burst);
   ticksPerToken = readF64(record + RECORD_ticksPerToken);
@@ -45,7 +50,7 @@ export function readLimit(record: usize): bool {
   arrivedFraction = readI64(record + RECORD_arrivedFraction);
   if (!(pace >= 0 && burst > 0 && isWhole(ticksPerToken) && isWhole(fillTicks))) return false;
   ticksPerMicro = speedOf(pace, ticksPerToken, fillTicks);
-  capTicks = ticksUp(burst, ticksPerToken);
+  capTicks = costOf(burst);
   return (
     // The clock of a paused bucket stands still.
     ticksPerMicro > 0 != (pace == 0) &&
@@ -89,7 +94,8 @@ export function speedOf(pace: f64, perToken: f64, fill: f64): f64 {
 
 /** The tick nearest to a clock instant, NaN if invalid. Clamped in the far past. */
 export function nearestTick(nowUs: f64): f64 {
-  return max(round((nowUs - originUs) * ticksPerMicro), -FURTHEST);
+  const tick = round((nowUs - originUs) * ticksPerMicro);
+  return tick < -FURTHEST ? -FURTHEST : tick;
 }
 
 /** The tick from which a bucket counts at an instant, clamped in the far future. */
@@ -111,7 +117,8 @@ export function ticksOfWait(maxWaitUs: f64): f64 {
 
 /** The cost of tokens in ticks, rounded up so that no fraction of a tick is free. */
 export function costOf(tokens: f64): i64 {
-  return ticksUp(tokens, ticksPerToken);
+  const ticks = tokens * ticksPerToken;
+  return ticks <= MAX_SAFE ? (ceil(ticks) as i64) : ticksUp(tokens, ticksPerToken);
 }
 
 /** Ticks as tokens, capped at the burst, which was rounded up to ticks. */

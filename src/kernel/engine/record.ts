@@ -7,7 +7,7 @@ import {
   RECORD_generation,
   RECORDS_AT,
 } from './constants';
-import { readLimit } from './limit';
+import { fetchLimit, readLimit } from './limit';
 
 // Reads the configuration record that a bucket's word names, and caches one between calls.
 
@@ -46,7 +46,8 @@ export function learn(cell: usize, nowUs: f64): bool {
   while (true) {
     const word = load64(cell + CELL_word);
     const generation = generationOf(cell, word);
-    if (generation != 0 && readRecord(cell, word)) {
+    forget();
+    if (generation != 0 && fetchLimit(recordOf(cell, word))) {
       knownCell = cell;
       knownIndex = word & INDEX_MASK;
       remember(word, nowUs);
