@@ -43,15 +43,17 @@ export function accessesTo({ i32, i64, f64 }: Region): JavaScriptImports {
         halves[2 + high] = amountHigh;
         return seen(Atomics.add(i64, at >> 3, words[1] as bigint));
       },
+      and64(at, maskLow, maskHigh) {
+        halves[2 + low] = maskLow;
+        halves[2 + high] = maskHigh;
+        Atomics.and(i64, at >> 3, words[1] as bigint);
+      },
       load32: (at) => Atomics.load(i32, at >> 2),
       store32(at, value) {
         Atomics.store(i32, at >> 2, value);
       },
       exchange32: (at, expected, next) => Atomics.compareExchange(i32, at >> 2, expected, next),
       add32: (at, amount) => Atomics.add(i32, at >> 2, amount),
-      and32(at, mask) {
-        Atomics.and(i32, at >> 2, mask);
-      },
       peek64(at) {
         lastHigh = Atomics.load(i32, (at >> 2) + high);
         return Atomics.load(i32, (at >> 2) + low);
