@@ -8,10 +8,21 @@ import { recoverSeats } from '../kernel/semaphore/recover.ts';
 import { CELLS } from '../limiters/cells.ts';
 import { kindAt } from '../limiters/named-limiter.ts';
 import { nonceOf } from '../memory/cell.ts';
-import { BUCKET, KEYED, REGION } from '../memory/layout.ts';
+import { BUCKET, type CellKind, KEYED, REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 import { processOfMark } from '../memory/thread-mark.ts';
+
+/** The kinds of limiter whose configuration records have claims, at one place in their cells. */
+const WITH_RECORDS: readonly CellKind[] = [
+  'token-bucket',
+  'leaky-bucket',
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+  'keyed-token-bucket',
+  'keyed-fixed-window',
+];
 
 /** Gives back what a process that has ended held. Doing it twice does no harm. */
 export function recoverProcess(region: Region, process: number): void {
@@ -40,7 +51,7 @@ function recoverLimiter(region: Region, cell: number, process: number): void {
     recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
     return;
   }
-  if (kind === 'sometimes') return;
+  if (!WITH_RECORDS.includes(kind)) return;
   freeClaims(place, BUCKET.claims, process);
   if (kind === 'token-bucket') freeSlots(place, process);
   if (kind !== 'keyed-token-bucket' && kind !== 'keyed-fixed-window') return;
