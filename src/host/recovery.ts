@@ -1,15 +1,28 @@
 import { freeSlots } from '../kernel/bucket/composite-slots.ts';
+import { freeClaims } from '../kernel/claims.ts';
 import { freeStripes } from '../kernel/counters.ts';
+import { freeKeyedSlots } from '../kernel/keyed/composite-slots.ts';
 import { openSemaphores } from '../kernel/semaphore/engine.ts';
 import { Owners } from '../kernel/semaphore/owners.ts';
 import { recoverSeats } from '../kernel/semaphore/recover.ts';
 import { CELLS } from '../limiters/cells.ts';
 import { kindAt } from '../limiters/named-limiter.ts';
 import { nonceOf } from '../memory/cell.ts';
-import { REGION } from '../memory/layout.ts';
+import { BUCKET, type CellKind, KEYED, REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 import { processOfMark } from '../memory/thread-mark.ts';
+
+/** The kinds of limiter whose configuration records have claims, at one place in their cells. */
+const WITH_RECORDS: readonly CellKind[] = [
+  'token-bucket',
+  'leaky-bucket',
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+  'keyed-token-bucket',
+  'keyed-fixed-window',
+];
 
 /** Gives back what a process that has ended held. Doing it twice does no harm. */
 export function recoverProcess(region: Region, process: number): void {
@@ -20,20 +33,28 @@ export function recoverProcess(region: Region, process: number): void {
   }
   for (const { cell } of namesIn(region)) {
     try {
-      recoverLimiter(region, cell, hasEnded);
+      recoverLimiter(region, cell, process);
     } catch {
       // A damaged one must not stop the others. Calls on it say so themselves.
     }
   }
 }
 
-function recoverLimiter(region: Region, cell: number, hasEnded: (mark: number) => boolean): void {
+function recoverLimiter(region: Region, cell: number, process: number): void {
+  const hasEnded = (mark: number) => processOfMark(mark) === process;
   const kind = kindAt(region, cell);
   if (kind === undefined) return; // a clock
   const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
   freeStripes(place, hasEnded);
-  if (kind === 'token-bucket') freeSlots(place, hasEnded);
-  if (kind !== 'semaphore') return;
-  const { engine } = openSemaphores(region, undefined);
-  recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
+  if (kind === 'semaphore') {
+    const { engine } = openSemaphores(region, undefined);
+    recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
+    return;
+  }
+  if (!WITH_RECORDS.includes(kind)) return;
+  freeClaims(place, BUCKET.claims, process);
+  if (kind === 'token-bucket') freeSlots(place, process);
+  if (kind !== 'keyed-token-bucket' && kind !== 'keyed-fixed-window') return;
+  freeClaims(place, KEYED.claims, process);
+  freeKeyedSlots(place, process, region.sharing?.process ?? process);
 }

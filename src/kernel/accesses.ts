@@ -49,6 +49,11 @@ export function accessesTo(views: Views): JavaScriptImports {
         halves[2 + high] = amountHigh;
         return seen(Atomics.add(views.i64, at >> 3, words[1] as bigint));
       },
+      and64(at, maskLow, maskHigh) {
+        halves[2 + low] = maskLow;
+        halves[2 + high] = maskHigh;
+        Atomics.and(views.i64, at >> 3, words[1] as bigint);
+      },
       load32: (at) => Atomics.load(views.i32, at >> 2),
       store32(at, value) {
         Atomics.store(views.i32, at >> 2, value);
@@ -56,9 +61,6 @@ export function accessesTo(views: Views): JavaScriptImports {
       exchange32: (at, expected, next) =>
         Atomics.compareExchange(views.i32, at >> 2, expected, next),
       add32: (at, amount) => Atomics.add(views.i32, at >> 2, amount),
-      and32(at, mask) {
-        Atomics.and(views.i32, at >> 2, mask);
-      },
       peek64(at) {
         lastHigh = Atomics.load(views.i32, (at >> 2) + high);
         return Atomics.load(views.i32, (at >> 2) + low);

@@ -19,6 +19,9 @@ export const MAX_ORIGIN_TICKS = 2 ** 40;
 
 /** Relative rounding error: intervals computed from ticks are equal if they differ by less. */
 export const SAME_INTERVAL = 2 ** -40;
+/** What nobody holds, or a process: its entry in a region that several share, otherwise the sole one. */
+export const NO_HOLDER = 0;
+export const SOLE_HOLDER = 1;
 /** A claim takes microseconds; this many attempts outlast a claimant that was preempted. */
 export const CLAIM_ATTEMPTS = 1_000_000;
 /** A return of tokens does without a record of its own after this many attempts. */
@@ -26,8 +29,6 @@ export const RETURN_ATTEMPTS = 1000;
 
 // Composite buckets.
 
-/** Holders in the states of slots; the mark of a thread in a region that processes share. */
-export const SLOT_STATE = { free: 0, held: 1 } as const;
 /** Slots below this number may stay with a thread between its calls; the others change hands. */
 export const KEPT_SLOTS = 32;
 /** Passes over all slots before a call gives up: far longer than a thread holds a slot. */
@@ -115,6 +116,8 @@ export const PATIENCE = 200;
 
 /** Slots of these places of a rack may stay with a thread between its calls. */
 export const KEPT_PLACES = 64;
+/** Passes over a rack before a call gives up: far longer than a thread holds a slot. */
+export const RACK_ATTEMPTS = 25_000;
 
 /** The last tick that fits into a state word: 8.9 years. Time is clamped to it. */
 export const LAST_TICKS = 2 ** 60 - 2 ** 8;

@@ -20,11 +20,15 @@ function ownerAt(place: CellPlace, stripe: number): number {
   return 2 * stripeAt(place, stripe) + (STRIPE_OWNER.owner >> 2);
 }
 
+function nextAt(place: CellPlace): number {
+  return 2 * stripeAt(place, OWN_STRIPES) + (STRIPE_OWNER.nextStripe >> 2);
+}
+
 /** Takes a stripe that no thread has; the shared one if there is none. */
 function claim(place: CellPlace): number {
   const { i32 } = place.region;
   const mark = markOf(place.region);
-  const hint = Atomics.add(i32, (place.offset + CELL.nextStripe) >> 2, 1);
+  const hint = Atomics.add(i32, nextAt(place), 1);
   const first = hint >= 0 && hint < OWN_STRIPES ? hint : 0;
   for (let stripe = first; stripe < OWN_STRIPES; stripe++) {
     if (Atomics.compareExchange(i32, ownerAt(place, stripe), 0, mark) === 0) return stripe;

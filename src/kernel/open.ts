@@ -22,6 +22,12 @@ export interface Opened<Engine> {
   readonly name: KernelName;
 }
 
+/** The export of modules that claim records or hold slots. */
+interface Holder {
+  /** Sets as what this thread does so: the entry of its process. */
+  readonly holdAs?: (process: number) => void;
+}
+
 /** An instance, and how much memory it works on. */
 interface SharedInstance<Engine> {
   readonly opened: Opened<Engine>;
@@ -81,6 +87,13 @@ export class EngineModule<Engine> {
 
   /** Opens an instance on a region's memory. */
   open(region: Region, wanted: KernelName, imports: Imports = this.#imports): Opened<Engine> {
+    const opened = this.#open(region, wanted, imports);
+    const { sharing } = region;
+    if (sharing !== undefined) (opened.engine as Holder).holdAs?.(sharing.process);
+    return opened;
+  }
+
+  #open(region: Region, wanted: KernelName, imports: Imports): Opened<Engine> {
     if (wanted === 'wasm') {
       const { memory } = region;
       // A plain SharedArrayBuffer cannot be imported as a WebAssembly.Memory.

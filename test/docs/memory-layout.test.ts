@@ -67,14 +67,14 @@ const offsets = exported.flatMap(([name, value]) => {
 });
 
 function bytesOf(type: string): number {
-  const [, count = '1', bits] = /^(?:(\d+) x )?[iuf](32|64)$/.exec(type) ?? [];
+  const [, count = '1', bits] = /^(?:(\d+) x )?[iuf](8|32|64)$/.exec(type) ?? [];
   return (Number(count) * Number(bits)) / 8;
 }
 
 /** A diagram's lines of bits, with their blanks evened out. */
 function bits(text: string): string[] {
   const lines =
-    /^ +((?:word|entry|identity|state|tag|live|permits|seat|due|count|refusals) +\|.*)$/gm;
+    /^ +((?:word|entry|identity|state|tag|live|permits|seat|due|count|refusals|place|holding) +\|.*)$/gm;
   return [...text.matchAll(lines)]
     .map(([, line = '']) => line.replaceAll(/ +/g, ' ').trim())
     .filter((line) => !line.includes('i64'));
@@ -88,9 +88,9 @@ describe('docs/memory-layout.md', () => {
   });
 
   test('has every field with the type that the diagrams of layout.ts show, and no other', () => {
-    const drawn = [...comment.matchAll(/(\w+) ((?:\d+ x )?[iuf](?:32|64))\b/g)]
+    const drawn = [...comment.matchAll(/(\w+) ((?:\d+ x )?[iuf](?:8|32|64))\b/g)]
       .map(([text]) => text)
-      .filter((text) => text !== 'entry i64');
+      .filter((text) => text !== 'entry i64' && text !== 'place i64');
     const shown = rows.filter(({ type }) => type !== '-').map((row) => `${row.field} ${row.type}`);
     expect([...new Set(shown)].sort()).toEqual([...new Set(drawn)].sort());
   });
@@ -114,7 +114,7 @@ describe('docs/memory-layout.md', () => {
   });
 
   test('shows the bits of every word as layout.ts does', () => {
-    expect(bits(comment)).toHaveLength(23);
+    expect(bits(comment)).toHaveLength(25);
     expect(bits(page).sort()).toEqual(bits(comment).sort());
   });
 

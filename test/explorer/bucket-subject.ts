@@ -3,9 +3,11 @@ import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engin
 import { HostedBucket } from '../../src/kernel/bucket/host.ts';
 import type { BucketKernel, BucketPromise, Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
-import { nonceOf } from '../../src/memory/cell.ts';
+import { freeClaims } from '../../src/kernel/claims.ts';
+import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { BUCKET, RECORD_COUNT, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
+import { claimRecords } from '../support/cell.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { operations, type Subject } from './subject.ts';
 import { tokenOperations } from './token-operations.ts';
@@ -15,10 +17,12 @@ export { reference } from './bucket-reference.ts';
 /** A second of bucket time between now and the bucket's creation. */
 const NOW_US = 1_000_000;
 const OTHER_RECORDS = RECORD_COUNT - 1;
+/** The holder of records that no thread will release. */
+const DEAD = 2;
 
 /**
- * `setup` is `rate burst initial free`. `free` configuration records are free; terminated threads
- * hold the others. With one free record, every second reconfiguration writes the record that was
+ * `setup` is `rate burst initial free`. `free` configuration records are free; a process that has
+ * ended holds the others. With one free record, every second reconfiguration writes the record that was
  * live when an operation began.
  */
 export function create(setup: string): SharedArrayBuffer {
@@ -27,17 +31,21 @@ export function create(setup: string): SharedArrayBuffer {
   const schedule = continuous(rate, burst);
   const bucket = { kind: 'token-bucket', schedule, initial, region, stats: false } as const;
   const { offset } = createBucketCell({ ...bucket, nowUs: NOW_US });
-  const all = 2 ** RECORD_COUNT - 1;
   // The live record is the first.
-  region.i32[(offset + BUCKET.claims) >> 2] = all - 2 * (2 ** free - 1);
+  claimRecords(region.buffer, offset + BUCKET.claims, 2 ** RECORD_COUNT - 2 ** (1 + free), DEAD);
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): BucketKernel {
+function placeIn(buffer: SharedArrayBuffer): CellPlace {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
-  const place = openBucketCell(region, offset, 'token-bucket', nonce);
+  return openBucketCell(region, offset, 'token-bucket', nonce);
+}
+
+function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): BucketKernel {
+  const place = placeIn(buffer);
+  const { region } = place;
   return new HostedBucket(
     exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
     place,
@@ -45,6 +53,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Bu
 }
 
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
+  const place = placeIn(buffer);
   const bucket = open(buffer, kernel);
   const tokens = tokenOperations(bucket, NOW_US);
   let receipt: Receipt | undefined;
@@ -70,6 +79,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
     },
     reconfigure: (rate = 0, burst = 0, afterUs = 0) =>
       bucket.reconfigure(NOW_US + afterUs, continuous(rate, burst)) ?? null,
+    recover: () => freeClaims(place, BUCKET.claims, DEAD) ?? null,
     ...Object.fromEntries(
       ['drain', 'balance', 'decide', 'timeUntil'].map((name) => [
         name,

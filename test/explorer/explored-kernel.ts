@@ -52,13 +52,13 @@ function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
   const scratchDouble = new Float64Array(scratch.buffer);
   return {
     ...(fault === undefined ? words : faultyWords(fault, words)),
+    and64: (at: number, mask: bigint) => Atomics.and(i64, at >> 3, mask),
     add64: (at: number, amount: bigint) => Atomics.add(i64, at >> 3, amount),
     load32: (at: number) => Atomics.load(i32, at >> 2),
     store32: (at: number, value: number) => Atomics.store(i32, at >> 2, value),
     exchange32: (at: number, expected: number, next: number) =>
       Atomics.compareExchange(i32, at >> 2, expected, next),
     add32: (at: number, amount: number) => Atomics.add(i32, at >> 2, amount),
-    and32: (at: number, mask: number) => Atomics.and(i32, at >> 2, mask),
     peek64: (at: number) => Atomics.load(i64, at >> 3),
     peekF64(at: number) {
       scratch[0] = Atomics.load(i64, at >> 3);

@@ -35,7 +35,7 @@ export function reference(setup: string): Reference {
   const [whenFull, capacity, ...keys] = setup.split(' ');
   const places = 2 * Number(capacity);
   const own = new KeySeveral<number>(LIMITS);
-  for (const key of keys) {
+  for (const key of keys.filter((one) => one !== 'dead')) {
     own.acquire(Number.parseInt(key, 10), -EARLIER_US, key.endsWith('!') ? 3 : 2, 0);
   }
   const shared = new KeySeveral<number>(LIMITS);
@@ -124,6 +124,7 @@ export function reference(setup: string): Reference {
         return taken !== undefined && buckets?.cancel(taken) === true;
       },
       due: () => receipt?.taken?.dueUs ?? null,
+      recover: () => null,
       double: () => change('double'),
       other: () => change('other'),
       balance: (key = 1) => Math.min(...balancesOf(key)),

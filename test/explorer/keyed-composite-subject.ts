@@ -1,12 +1,18 @@
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import type { WhenFull } from '../../src/kernel/constants.ts';
+import { SOLE_HOLDER, type WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { compositeImports, HostedKeyedComposite } from '../../src/kernel/keyed/composite.ts';
 import type { KeyedCompositeEngine } from '../../src/kernel/keyed/composite-engine.ts';
+import { freeKeyedSlots } from '../../src/kernel/keyed/composite-slots.ts';
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
-import { nonceOf } from '../../src/memory/cell.ts';
-import { keyedCompositeBytes, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
+import {
+  keyedCompositeBytes,
+  keyedRackAt,
+  RACK_PLACES,
+  REGION_HEADER_BYTES,
+} from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
 import type { TierLimit } from '../support/key-tiers.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
@@ -20,6 +26,8 @@ const NOW_US = 10_000_000;
 const KEYS = [1, 2, 3];
 /** Kept small, because each look at an entry that another thread holds adds interleavings. */
 const LOOKS = 1;
+/** The holder of slots that no thread will return. */
+const DEAD = 2;
 
 function schedulesOf(limits: readonly TierLimit[]): Limits<Schedule> {
   const [first, ...others] = limits.map(({ tokenUs, burst }) => continuous(1e6 / tokenUs, burst));
@@ -28,7 +36,8 @@ function schedulesOf(limits: readonly TierLimit[]): Limits<Schedule> {
 
 /**
  * `setup` is `whenFull capacity keys...`. The buckets of these keys have just become full again;
- * those of keys with a `!` are not full yet. A table has two entries per key of its capacity.
+ * those of keys with a `!` are not full yet. A table has two entries per key of its capacity. After
+ * `dead`, the process that made the calls has ended, and the rack has two slots.
  */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
@@ -46,22 +55,36 @@ export function create(setup: string): SharedArrayBuffer {
     stats: false,
     region,
   });
-  const buckets = open(region.buffer);
-  for (const key of keys) {
+  const isDead = keys.at(-1) === 'dead';
+  const buckets = open(region.buffer, 'atomics', isDead ? DEAD : SOLE_HOLDER);
+  for (const key of isDead ? keys.slice(0, -1) : keys) {
     seek(buckets, Number.parseInt(key, 10));
     buckets.acquire(NOW_US - 2_000_000, key.endsWith('!') ? 3 : 2, 0);
+  }
+  if (isDead) {
+    const rack = (REGION_HEADER_BYTES + keyedRackAt(2 * Number(capacity), LIMITS.length)) >> 3;
+    region.i64.fill(0n, rack, rack + RACK_PLACES - 2);
   }
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedKeyedComposite {
+function placeIn(buffer: SharedArrayBuffer): CellPlace {
   const region = Region.open(buffer);
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
-  const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
+  return openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
+}
+
+function open(
+  buffer: SharedArrayBuffer,
+  kernel: ExploredKernel = 'atomics',
+  holder = SOLE_HOLDER,
+): HostedKeyedComposite {
+  const place = placeIn(buffer);
   const imports = compositeImports(() => NOW_US);
-  const engine = exploredEngine<KeyedCompositeEngine>('composites', kernel, region, imports);
-  return new HostedKeyedComposite(engine, place, LOOKS);
+  const opened = exploredEngine<KeyedCompositeEngine>('composites', kernel, place.region, imports);
+  opened.engine.holdAs(holder);
+  return new HostedKeyedComposite(opened, place, LOOKS);
 }
 
 /** All keys have the same home, so that they compete for entries. */
@@ -105,6 +128,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
           return receipt === undefined ? null : buckets.cancel(receipt);
         case 'balance':
           return buckets.balance(NOW_US);
+        case 'recover':
+          return freeKeyedSlots(placeIn(buffer), DEAD, SOLE_HOLDER) ?? null;
         case 'double':
         case 'other':
           buckets.reconfigure(

@@ -16,6 +16,7 @@ import {
   REGION_HEADER_BYTES,
   WINDOW,
 } from '../../src/memory/layout.ts';
+import { claimRecords } from '../support/cell.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
@@ -52,8 +53,8 @@ export function create(setup: string): SharedArrayBuffer {
   else if (kind === 'sliding-log') SlidingLog.create({ ...options, maxLimit });
   else SlidingWindow.create({ ...options, maxLimit, slots: 2 });
   // The live record is the first.
-  const all = 2 ** RECORD_COUNT - 1;
-  region.i32[(REGION_HEADER_BYTES + WINDOW.claims) >> 2] = all - 2 * (2 ** Number(free) - 1);
+  const others = 2 ** RECORD_COUNT - 2 ** (1 + Number(free));
+  claimRecords(region.buffer, REGION_HEADER_BYTES + WINDOW.claims, others);
   return region.buffer;
 }
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import { type LimiterHandle, Semaphore, TokenBucket } from '../../src/index.ts';
-import { SLOT_STATE } from '../../src/kernel/constants.ts';
+import { NO_HOLDER } from '../../src/kernel/constants.ts';
 import {
   OWNER,
   OWNER_BYTES,
@@ -150,7 +150,7 @@ describe('the slots of a bucket with several limits', () => {
   function held(region: HostRegion, { handle }: TokenBucket): number {
     const at = (slot: number) => (handle.offset + slotsAt(2) + slot * slotBytes(2)) >> 2;
     const states = Array.from({ length: SLOT_COUNT }, (_, slot) => region.i32[at(slot)]);
-    return states.filter((state) => state !== SLOT_STATE.free).length;
+    return states.filter((state) => state !== NO_HOLDER).length;
   }
 
   test('come back from a process that is killed, except for the live one', async () => {

@@ -4,7 +4,9 @@ import { rmSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
+import { RACK_PLACES } from '../../src/memory/layout.ts';
 import { namesIn } from '../../src/memory/names.ts';
+import { claimsOf, keyedSlotsOf } from '../support/cell.ts';
 import { compiled } from '../support/crew.ts';
 import { hostRegion } from '../support/host.ts';
 import { part } from '../support/random.ts';
@@ -24,7 +26,7 @@ test('processes that are killed at any instant lose no more than they were about
   const region = hostRegion({ bytes: 1_048_576 });
   const other = `${region.path}-other`;
   onTestFinished(() => rmSync(other, { force: true }));
-  const { bucket, changed, keyed, semaphore, named } = stormLimiters(region);
+  const { bucket, changed, keyed, several, window, semaphore, named } = stormLimiters(region);
   let left = KILLS;
   let killed = 0;
   const kill = async () => {
@@ -49,21 +51,28 @@ test('processes that are killed at any instant lose no more than they were about
     expect(taken).toBeGreaterThanOrEqual(admitted);
     expect(taken - admitted).toBeLessThanOrEqual(KILLS * MOST_IN_FLIGHT);
   }
-  let spent = 0;
-  for (let key = 0; key < KEYS; key++) spent += KEY_BURST - keyed.available(key);
-  const counted = keyed.stats().admitted ?? 0;
-  expect(counted).toBeLessThanOrEqual(Math.round(spent));
-  expect(Math.round(spent) - counted).toBeLessThanOrEqual(KILLS);
+  for (const table of [keyed, several]) {
+    let spent = 0;
+    for (let key = 0; key < KEYS; key++) spent += KEY_BURST - table.available(key);
+    const counted = table.stats().admitted ?? 0;
+    expect(counted).toBeLessThanOrEqual(Math.round(spent));
+    expect(Math.round(spent) - counted).toBeLessThanOrEqual(KILLS);
+  }
 
   expect([semaphore.inUse(), semaphore.available(), semaphore.waiting]).toEqual([0, PERMITS, 0]);
   expect(semaphore.tryAcquire(PERMITS)).toBeDefined();
   for (let number = 0; number < NAMES; number++) named(number);
   const names = [...namesIn(region)].map(({ name }) => name);
   expect(names).toHaveLength(new Set(names).size);
-  expect(names).toHaveLength(NAMES + 5);
-  // A record stays claimed by a process that is killed within microseconds of claiming it.
-  if (KILLS <= 10) changed.reconfigure({ rate: 2e6 });
+  expect(names).toHaveLength(NAMES + 7);
+  for (const each of [bucket, changed, keyed, several, window]) {
+    expect(claimsOf(region, each)).toEqual([]);
+  }
   region.close();
+  // Every slot has come back, also that of this thread.
+  const { free, named: slots } = keyedSlotsOf(region, several);
+  expect(free).toHaveLength(RACK_PLACES);
+  expect(new Set([...free, ...slots]).size).toBe(free.length + slots.length);
   HostRegion.open({ path: region.path }).close();
   HostRegion.open({ path: other }).close();
 });

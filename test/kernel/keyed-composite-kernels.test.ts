@@ -9,6 +9,7 @@ import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { type HostedKeyedComposite, openKeyedComposite } from '../../src/kernel/keyed/composite.ts';
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
+import type { LimiterHandle } from '../../src/memory/handle.ts';
 import {
   ENTRY,
   KEYED,
@@ -20,6 +21,7 @@ import {
   RACK_PLACES,
   SEED_BYTES,
 } from '../../src/memory/layout.ts';
+import { keyedSlotsOf } from '../support/cell.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
 import { Twins } from '../support/twins.ts';
 
@@ -176,26 +178,18 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
       kernel.seek(random.below(20), random.below(20));
       kernel.acquire(call * 1e5, 1, 0);
     }
-    const rack = (offset + keyedRackAt(8, COUNT)) >> 2;
-    const free = [...region.i32.slice(rack, rack + RACK_PLACES)].filter((slot) => slot !== 0);
+    const handle = { zerotime: 'keyed-token-bucket', offset } as LimiterHandle; // what is read of it
+    const { free, named } = keyedSlotsOf(region, { handle });
     expect(free).toHaveLength(RACK_PLACES - 3);
-    const states = Array.from(
-      { length: 9 },
-      (_, i) => region.i64[((offset + KEYED.table) >> 3) + ENTRY.step * i + ENTRY.state] ?? 0n,
-    );
-    const bits = BigInt(32 - Math.clz32(9 + RACK_PLACES - 1));
-    const named = states.map((state, i) =>
-      state === 0n ? i : Number((state >> 3n) & ((1n << bits) - 1n)),
-    );
-    expect(new Set([...free.map((slot) => slot - 1), ...named]).size).toBe(RACK_PLACES - 3 + 9);
+    expect(new Set([...free, ...named]).size).toBe(RACK_PLACES - 3 + 9);
   });
 
   test('threads beyond the kept places share the others, and a rack without slots is an error', () => {
     const place = createTable(LIMITS, 4);
-    const rack = (place.offset + keyedRackAt(8, COUNT)) >> 2;
-    const { i32 } = place.region;
+    const rack = (place.offset + keyedRackAt(8, COUNT)) >> 3;
+    const { i64 } = place.region;
     // All places but the last belong to threads that were terminated.
-    i32.fill(0, rack, rack + RACK_PLACES - 1);
+    i64.fill(0n, rack, rack + RACK_PLACES - 1);
     const kernels = [0, 1].map(() => openKeyedComposite(place, () => 0, name));
     for (let i = 0; i < 3; i++) {
       for (const kernel of kernels) {
@@ -204,7 +198,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
         if (kernel === kernels[1]) expect(kernel.acquire(0, 1, 0)).toBe(0);
       }
     }
-    i32[rack + RACK_PLACES - 1] = 0;
+    i64[rack + RACK_PLACES - 1] = 0n;
     for (const kernel of kernels) {
       kernel.seek(1, 1);
       expect(() => kernel.acquire(0, 1, 0)).toThrow(BUSY);
@@ -222,11 +216,11 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
   test('a state can name the last slot of a table with a power of two of them, and one more', () => {
     const entries = 256;
     const place = createTable(LIMITS, entries / 2);
-    const rack = (place.offset + keyedRackAt(entries, COUNT)) >> 2;
+    const rack = (place.offset + keyedRackAt(entries, COUNT)) >> 3;
     const last = keyedSlotCount(entries) - 1;
     expect(last).toBe(512);
     // The only slot that is left.
-    place.region.i32.fill(0, rack, rack + RACK_PLACES - 1);
+    place.region.i64.fill(0n, rack, rack + RACK_PLACES - 1);
     const kernel = openKeyedComposite(place, () => 0, name);
     kernel.seek(1, 1);
     for (let left = 3; left > 0; left--) {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
 import { BUCKET } from '../../src/memory/layout.ts';
+import { claimRecords } from '../support/cell.ts';
 import { SEED } from '../support/random.ts';
 
 const BURST = 5;
@@ -49,7 +50,7 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
     const bucket = TokenBucket.create({ rate: 1, burst: 5, clock, kernel });
     const { memory, offset } = bucket.handle;
     const buffer = 'buffer' in memory ? memory.buffer : memory;
-    new Int32Array(buffer)[(offset + BUCKET.claims) >> 2] = 255;
+    claimRecords(buffer, offset + BUCKET.claims, 255);
     bucket.charge(7);
     const waiting = bucket.reserve(1);
     bucket.returnTokens(2);

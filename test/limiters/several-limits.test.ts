@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { attach, ManualClock, TokenBucket } from '../../src/index.ts';
-import { SLOT_STATE } from '../../src/kernel/constants.ts';
+import { NO_HOLDER, SOLE_HOLDER } from '../../src/kernel/constants.ts';
 import {
   BUCKET,
   BUCKET_BYTES,
@@ -11,6 +11,7 @@ import {
   slotBytes,
 } from '../../src/memory/layout.ts';
 import { Region } from '../../src/memory/region.ts';
+import { claimRecords } from '../support/cell.ts';
 
 describe('the slots', () => {
   const at = (slot: number) =>
@@ -30,7 +31,7 @@ describe('the slots', () => {
 
   test('all but one may be lost to terminated threads', () => {
     const { region, bucket } = make();
-    for (let slot = 1; slot < SLOT_COUNT - 1; slot++) region.i32[at(slot)] = SLOT_STATE.held;
+    for (let slot = 1; slot < SLOT_COUNT - 1; slot++) region.i32[at(slot)] = SOLE_HOLDER;
     expect(bucket.consumeOrDrain(9)).toBe(5);
     bucket.reconfigure({ limits: [{ burst: 7 }, {}] });
     bucket.returnTokens(2);
@@ -39,11 +40,11 @@ describe('the slots', () => {
 
   test('if none is free, the call fails and takes nothing', () => {
     const { region, bucket } = make();
-    for (let slot = 1; slot < SLOT_COUNT; slot++) region.i32[at(slot)] = SLOT_STATE.held;
+    for (let slot = 1; slot < SLOT_COUNT; slot++) region.i32[at(slot)] = SOLE_HOLDER;
     const busy = expect.objectContaining({ code: 'ERR_BUCKET_BUSY' });
     expect(() => bucket.tryConsume()).toThrow(busy);
     expect(() => bucket.reconfigure({ limits: [{}, {}] })).toThrow(busy);
-    region.i32[at(5)] = SLOT_STATE.free;
+    region.i32[at(5)] = NO_HOLDER;
     expect(bucket.consumeOrDrain(9)).toBe(5);
   });
 
@@ -51,7 +52,7 @@ describe('the slots', () => {
     const { region, bucket } = make();
     bucket.acquire(5);
     bucket.acquire(5);
-    region.i32[(REGION_HEADER_BYTES + BUCKET.claims) >> 2] = 0xff;
+    claimRecords(region.buffer, REGION_HEADER_BYTES + BUCKET.claims, 0xff);
     bucket.returnTokens(2);
     expect(bucket.balance()).toBe(-3);
     expect(() => bucket.reconfigure({ limits: [{}, {}] })).toThrow(
@@ -64,7 +65,7 @@ describe('the slots', () => {
     const other = make().bucket;
     const held = () =>
       Array.from({ length: SLOT_COUNT }, (_, slot) => region.i32[at(slot)]).filter(
-        (state) => state === SLOT_STATE.held,
+        (state) => state === SOLE_HOLDER,
       ).length;
     for (let i = 0; i < 10; i++) {
       attach(structuredClone(bucket.handle)).tryConsume(0);
@@ -89,7 +90,7 @@ describe('the slots', () => {
       expect(other.tryConsume()).toBe(true);
     }
     const held = Array.from({ length: SLOT_COUNT }, (_, slot) => region.i32[at(slot)]);
-    expect(held.filter((state) => state === SLOT_STATE.held)).toHaveLength(1);
+    expect(held.filter((state) => state === SOLE_HOLDER)).toHaveLength(1);
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FixedWindow, ManualClock, Region, SlidingLog, SlidingWindow } from '../../src/index.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
+import { claimRecords } from '../support/cell.ts';
 import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
 const OPTIONS = { limit: 4, intervalMs: 100, slots: 4, maxLimit: 20 };
@@ -150,13 +151,13 @@ describe.each(WINDOW_KERNELS)(
     it('refuses a change while all records are claimed', () => {
       const region = Region.create();
       const limiter = create({ ...OPTIONS, region });
-      region.i32[(limiter.handle.offset + WINDOW.claims) >> 2] = 255;
+      claimRecords(region.buffer, limiter.handle.offset + WINDOW.claims, 254);
       expect(() => limiter.reconfigure({ limit: 2 })).toThrow(
         expect.objectContaining({ code: 'ERR_RECONFIGURE_BUSY' }),
       );
       expect(limiter.limit).toBe(4);
       // The last one is the eighth.
-      region.i32[(limiter.handle.offset + WINDOW.claims) >> 2] = 127;
+      claimRecords(region.buffer, limiter.handle.offset + WINDOW.claims, 126);
       limiter.reconfigure({ limit: 2 });
       expect(limiter.limit).toBe(2);
       limiter.reconfigure({ limit: 3 });

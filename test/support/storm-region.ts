@@ -1,5 +1,11 @@
 import type { HostRegion } from '../../src/host.ts';
-import { KeyedTokenBucket, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import {
+  FixedWindow,
+  KeyedTokenBucket,
+  ManualClock,
+  Semaphore,
+  TokenBucket,
+} from '../../src/index.ts';
 
 export const BURST = 1e9;
 export const KEY_BURST = 1000;
@@ -17,6 +23,14 @@ export function stormLimiters(region: HostRegion) {
     bucket: TokenBucket.open(region, 'bucket', { ...limit, ...shared }),
     changed: TokenBucket.open(region, 'changed', { ...limit, ...shared }),
     keyed: KeyedTokenBucket.open(region, 'keyed', { ...keyed, ...shared }),
+    several: KeyedTokenBucket.open(region, 'several', {
+      limits: [
+        { rate: 1e-3, burst: KEY_BURST },
+        { rate: 1e-3, burst: 2 * KEY_BURST },
+      ],
+      ...{ capacity: 1000, ...shared },
+    }),
+    window: FixedWindow.open(region, 'window', { limit: 1e6, intervalMs: 1000, clock }),
     semaphore: Semaphore.open(region, 'permits', { permits: PERMITS }),
     named: (number: number) => TokenBucket.open(region, `named ${number}`, { ...limit, clock }),
   };

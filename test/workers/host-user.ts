@@ -1,6 +1,7 @@
 import { HostRegion } from '../../src/host.ts';
 import {
   attach,
+  KeyedTokenBucket,
   type LimiterHandle,
   Semaphore,
   systemClock,
@@ -15,12 +16,22 @@ interface OpenJob {
   readonly everyUs: number;
 }
 
+/** Reconfigures a bucket, and stops before a step of that for good. */
+interface StallJob {
+  readonly path: string;
+  /** Before the exchange of the word, or the release of the record. */
+  readonly stall: 'word' | 'release';
+  readonly burst: number;
+}
+
 /** What a process does with a region when it is asked to. */
 export type HostJob =
   | OpenJob
+  | StallJob
   | { readonly hold: string; readonly permits: number }
   | { readonly acquire: string }
   | { readonly acquireSync: string }
+  | { readonly key: string; readonly path: string }
   | { readonly wait: string }
   | { readonly take: LimiterHandle<'token-bucket'> };
 
@@ -46,7 +57,39 @@ function semaphoreOf(path: string): Semaphore {
   return Semaphore.open(HostRegion.open({ path }), 'permits', { permits: 3 });
 }
 
+function stallIn({ path, stall, burst }: StallJob): unknown {
+  const region = HostRegion.open({ path });
+  const kept = { kernel: 'atomics', onMismatch: 'keep' } as const;
+  const bucket = TokenBucket.open(region, 'api', { rate: 1, burst: 1, ...kept });
+  const { and, compareExchange } = Atomics;
+  const stop = () => {
+    process.send?.({ result: true });
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  };
+  Atomics.and = ((...args: Parameters<typeof and>) => {
+    if (stall === 'release') stop();
+    return and(...args);
+  }) as typeof and;
+  const word = bucket.handle.offset >> 3;
+  Atomics.compareExchange = ((...args: Parameters<typeof compareExchange>) => {
+    const [words, at] = args as unknown as [object, number];
+    if (stall === 'word' && words instanceof BigInt64Array && at === word) stop();
+    return compareExchange(...args);
+  }) as typeof compareExchange;
+  return bucket.reconfigure({ burst });
+}
+
+function keysOf(path: string): KeyedTokenBucket {
+  const limits = [
+    { rate: 1e-6, burst: 100 },
+    { rate: 1e-6, burst: 120 },
+  ];
+  return KeyedTokenBucket.open(HostRegion.open({ path }), 'keys', { limits, capacity: 4 });
+}
+
 async function answer(job: HostJob): Promise<unknown> {
+  if ('stall' in job) return stallIn(job);
+  if ('key' in job) return keysOf(job.path).tryConsume(job.key);
   if ('open' in job) return openTogether(job);
   if ('hold' in job) return semaphoreOf(job.hold).tryAcquire(job.permits) !== undefined;
   if ('acquire' in job) return (await semaphoreOf(job.acquire).acquire()).n;

@@ -6,7 +6,7 @@ import { KEYS, NAMES, stormLimiters } from '../support/storm-region.ts';
 
 const [, , path = ''] = process.argv;
 const region = HostRegion.open({ path });
-const { bucket, changed, keyed, semaphore, named } = stormLimiters(region);
+const { bucket, changed, keyed, several, window, semaphore, named } = stormLimiters(region);
 const lease = bucket.lease({ size: 16 });
 
 function upTo(limit: number): number {
@@ -22,6 +22,10 @@ const OPERATIONS: readonly (() => unknown)[] = [
   () => named(upTo(NAMES)).tryConsume(),
   () => changed.tryConsume(2),
   () => changed.reconfigure({}),
+  () => several.tryConsume(upTo(KEYS)),
+  () => several.reconfigure({ limits: [{}, {}] }),
+  () => keyed.reconfigure({}),
+  () => window.reconfigure({}),
   () => HostRegion.open({ path: `${path}-other`, bytes: 65_536 }).close(),
 ];
 

@@ -5,8 +5,8 @@ import type { LimitOutcome, TokenIndex } from './kernel.ts';
  * all buckets share.
  */
 export interface CompositeEngine {
-  /** Sets the mark with which this thread holds slots. */
-  holdAs(mark: number): void;
+  /** Sets the holder of the records that this thread claims and the slots that it takes. */
+  holdAs(process: number): void;
   layLimit(
     cell: number,
     count: number,

@@ -8,13 +8,12 @@ import {
   slotBytes,
   slotsAt,
 } from '../../memory/layout.ts';
-import { SLOT_STATE } from '../constants.ts';
 import { limitCountOf } from './composite-cell.ts';
 
 const HOLDER_BITS = 32;
 
-/** Frees the slots of a bucket with several limits that threads held which have ended. */
-export function freeSlots(place: CellPlace, hasEnded: (mark: number) => boolean): void {
+/** Frees the slots of a bucket with several limits that a process which has ended held. */
+export function freeSlots(place: CellPlace, process: number): void {
   const limits = limitCountOf(place);
   if (limits === 1) return;
   const { i64 } = place.region;
@@ -22,7 +21,7 @@ export function freeSlots(place: CellPlace, hasEnded: (mark: number) => boolean)
     const at = (place.offset + slotsAt(limits) + slot * slotBytes(limits) + SLOT.state) >> 3;
     const state = Atomics.load(i64, at);
     const holder = BigInt.asUintN(HOLDER_BITS, state);
-    if (holder === BigInt(SLOT_STATE.free) || !hasEnded(Number(holder))) continue;
+    if (Number(holder) !== process) continue;
     // It cannot become live from now on. If it is live, the next change takes it over.
     const word = Atomics.load(i64, (place.offset + CELL.word) >> 3);
     if (Number(BigInt.asUintN(SLOT_BITS, word >> BigInt(INDEX_BITS))) === slot) continue;

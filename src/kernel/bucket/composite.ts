@@ -1,6 +1,5 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { markOf } from '../../memory/thread-mark.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { type LiveLimits, limitCountOf, liveLimits } from './composite-cell.ts';
@@ -54,8 +53,6 @@ export class HostedComposite implements BucketKernel {
     this.#counters = Counters.open(place);
     // The cell may lie where another bucket was, in memory that is used again.
     engine.forget();
-    // Nobody recovers the slots of a region within one process.
-    if (place.region.sharing !== undefined) engine.holdAs(markOf(place.region));
   }
 
   /** The number of limits. */

@@ -12,6 +12,10 @@ export function exchange64(at: usize, expected: i64, next: i64): i64 {
   return atomic.cmpxchg<i64>(at, expected, next);
 }
 
+export function and64(at: usize, mask: i64): void {
+  atomic.and<i64>(at, mask);
+}
+
 /** Returns the previous value. */
 export function add64(at: usize, amount: i64): i64 {
   return atomic.add<i64>(at, amount);
@@ -33,10 +37,6 @@ export function exchange32(at: usize, expected: i32, next: i32): i32 {
 /** Returns the previous value. */
 export function add32(at: usize, amount: i32): i32 {
   return atomic.add<i32>(at, amount);
-}
-
-export function and32(at: usize, mask: i32): void {
-  atomic.and<i32>(at, mask);
 }
 
 // Atomic in order, but the halves may come from different writes: for what is compared with a word

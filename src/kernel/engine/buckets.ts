@@ -15,7 +15,8 @@ export { beginReconfigure, layLimit, propose } from './composite-proposal';
 export { cancel as cancelAll, dueUs as dueUsOf } from './composite-reservation';
 export { failure as failureOfAll } from './composite-snapshot';
 export { acquire as acquireAll, charge as chargeAll, decide as decideAll } from './composite-take';
-export { holdAs, leaveRegion } from './composite-slot';
+export { leaveRegion } from './composite-slot';
+export { holdAs } from './holder';
 export {
   lostRaces,
   outcomeBalance,

@@ -1,5 +1,6 @@
 import { load64, peek64, readF64, writeI64 } from './accesses';
 import { scale, ticksDown } from './arithmetic';
+import { release } from './claim';
 import {
   blockAt,
   exchangeWord,
@@ -22,6 +23,7 @@ import {
   writeDigest,
 } from './composite-proposal';
 import {
+  BUCKET_claims,
   BUSY,
   CELL_word,
   DAMAGED,
@@ -45,7 +47,6 @@ import {
   newTick,
   newTicksPerToken,
   placeOrigin,
-  releaseRecord,
   writeRecord,
 } from './new-record';
 import { DONE, endTenure, withinSpan } from './reconfigure';
@@ -160,13 +161,13 @@ function publish(cell: usize, count: i32, nowUs: f64, change: i32, tokens: f64):
       failure = DAMAGED;
     }
     if (failure != DONE) {
-      releaseRecord(cell, place);
+      release(cell + BUCKET_claims, place);
       return failure;
     }
     // Before the exchange: if this thread is terminated in between, no observer misses a change.
     endTenure(cell, word);
     if (exchangeWord(cell, count, word, wordAfter(word, spare, place)) == word) {
-      releaseRecord(cell, recordOf(word));
+      release(cell + BUCKET_claims, place);
       forget();
       return DONE;
     }

@@ -1,5 +1,6 @@
 import { exchange64, load64, store32, writeF64, writeI64 } from './accesses';
 import { ticksUp } from './arithmetic';
+import { claimRecord, NONE, release } from './claim';
 import {
   blockAt,
   digestsAt,
@@ -29,12 +30,11 @@ import {
   RECORD_pace,
   RECORD_ticksPerToken,
   SLOT_state,
-  SLOT_STATE_held,
   SUPERSEDED,
 } from './constants';
+import { holder } from './holder';
 import { burst, pace, readLimit, ticksPerToken } from './limit';
 import {
-  claimRecord,
   newBurst,
   newCapTicks,
   newLimit,
@@ -43,9 +43,7 @@ import {
   newTicksPerMicro,
   newTicksPerToken,
   nextGeneration,
-  NONE,
   placeOrigin,
-  releaseRecord,
   writeRecord,
 } from './new-record';
 import { DONE } from './reconfigure';
@@ -95,21 +93,20 @@ export function layLimit(
   writeDigest(cell, count, i, nowUs);
   const slot = slotAt(cell, count, 0);
   writeI64(zeroTimeAt(slot, i), newTick(nowUs) - ticksUp(initial, perToken));
-  exchange64(slot + SLOT_state, 0, SLOT_STATE_held);
-  store32(cell + BUCKET_claims, 1);
+  exchange64(slot + SLOT_state, 0, holder);
   exchange64(cell + CELL_word, 0, wordAfter(0, 0, 0));
   return DONE;
 }
 
 /** Claims a record to replace the live one of this generation. */
 export function beginChange(cell: usize, generationNow: i32, attempts: i32): f64 {
-  place = claimRecord(cell, attempts);
+  place = claimRecord(cell, cell + BUCKET_claims, attempts);
   if (place == NONE) return BUSY;
   replaced = generationNow;
   const word = load64(cell + CELL_word);
   since = limitOf(cell, word);
   if (generationOf(cell, word) != replaced) {
-    releaseRecord(cell, place);
+    release(cell + BUCKET_claims, place);
     return SUPERSEDED;
   }
   generation = nextGeneration(cell);

@@ -8,16 +8,16 @@ import {
   INDEX_MASK,
   KEPT_SLOTS,
   LINE_BYTES,
+  NO_HOLDER,
   RECORD_COUNT,
   SLOT_ATTEMPTS,
   SLOT_BITS,
   SLOT_COUNT,
   SLOT_MASK,
   SLOT_state,
-  SLOT_STATE_free,
-  SLOT_STATE_held,
   SLOT_zeroTimes,
 } from './constants';
+import { holder } from './holder';
 import { forget } from './record';
 
 // The slots of a composite bucket. The word names the live one, which has the zero-time of every
@@ -28,7 +28,7 @@ import { forget } from './record';
 // becomes the new spare if its state can still be exchanged: recovery frees the slots of processes
 // that have ended, except for the live one.
 //
-// A state names the thread that holds the slot or made it live. It counts the holders, so no state
+// A state names the process that holds the slot or made it live. It counts the holders, so no state
 // recurs.
 
 const VERSION_SHIFT: i64 = INDEX_BITS + SLOT_BITS;
@@ -78,16 +78,8 @@ export let spare: i32 = 0;
 export let spareAt: usize = 0;
 let spareState: i64 = 0;
 
-/** This thread, in the states of slots. */
-let holder: i64 = SLOT_STATE_held;
-
-/** Sets the mark of this thread, in regions that several processes share. */
-export function holdAs(mark: i32): void {
-  holder = mark;
-}
-
 function heldAfter(state: i64): i64 {
-  return (((state >> HOLDER_BITS) + 1) << HOLDER_BITS) | holder;
+  return (((state >> HOLDER_BITS) + 1) << HOLDER_BITS) | (holder as i64);
 }
 
 /** Claims a spare slot unless this thread has kept one in the cell; false if none is free. */
@@ -102,7 +94,7 @@ export function takeSpare(cell: usize, count: i32): bool {
       const slot = (spare + step) & SLOT_MASK;
       const at = slotAt(cell, count, slot);
       const state = load64(at + SLOT_state);
-      if ((state & HOLDER_MASK) != SLOT_STATE_free) continue;
+      if ((state & HOLDER_MASK) != NO_HOLDER) continue;
       const held = heldAfter(state);
       if (exchange64(at + SLOT_state, state, held) != state) continue;
       spareCell = cell;
@@ -141,7 +133,7 @@ export function exchangeWord(cell: usize, count: i32, word: i64, next: i64): i64
   const state = load64(at + SLOT_state);
   const seen = exchange64(cell + CELL_word, word, next);
   if (seen != word) return seen;
-  const isOwn = (state & HOLDER_MASK) == holder;
+  const isOwn = (state & HOLDER_MASK) == (holder as i64);
   const held = isOwn ? state : heldAfter(state);
   if (!isOwn && exchange64(at + SLOT_state, state, held) != state) {
     spareCell = 0;

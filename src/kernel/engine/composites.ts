@@ -1,5 +1,6 @@
 // The exports of the module for tables whose keys have several limits.
 
+export { holdAs } from './holder';
 export { beginChange, publishChange, putLimit } from './keyed-change';
 export {
   balance,

@@ -1,3 +1,4 @@
+import { NONE } from './claim';
 import { exchange64, load64 } from './accesses';
 import { joined } from './arithmetic';
 import {
@@ -17,7 +18,6 @@ import {
   claimWindowRecord,
   isInForce,
   nextWindowGeneration,
-  NO_RECORD,
   publishWindowRecord,
   writeWindowRecord,
 } from './window-record';
@@ -174,7 +174,7 @@ export function fixedReconfigureAt(
   const word = joined(low, high);
   if (!isInForce(cell, word, generation)) return CHANGED;
   const index = claimWindowRecord(cell);
-  if (index == NO_RECORD) return BUSY;
+  if (index == NONE) return BUSY;
   const ticks = ticksAt(nowUs, originTicks);
   const start = startOf(word, bits);
   const opens = !opensFull && floor(ticks / unitTicks) - start >= intervalUnits;

@@ -1,5 +1,6 @@
 import { exchange32, load32, writeF64, writeI64 } from './accesses';
 import { ticksUp } from './arithmetic';
+import { claimAfter, NONE, release } from './claim';
 import {
   BUSY,
   CLAIM_ATTEMPTS,
@@ -22,7 +23,6 @@ import {
 import { learnLimit, originTicks, recordOf } from './keyed-limits';
 import { nowTicks, setInstant } from './keyed-state';
 import { originUs, ticksPerMicro } from './limit';
-import { claimAfter, NONE, release } from './new-record';
 
 // Changes the limits of a table: fills a record that no word names, then exchanges the live word.
 
@@ -35,9 +35,20 @@ export function openChanges(cell: usize): void {
   table = cell;
 }
 
+/** Claims a record that the live word does not name; NONE if none is free. */
+function claim(): i32 {
+  for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
+    const index = claimAfter(load32(table + KEYED_live), table + KEYED_claims);
+    if (index == NONE) continue;
+    if ((load32(table + KEYED_live) & INDEX_MASK) != index) return index;
+    release(table + KEYED_claims, index);
+  }
+  return NONE;
+}
+
 /** Claims a record for new limits: 0 or BUSY. */
 export function beginChange(): f64 {
-  place = claimAfter(load32(table + KEYED_live), table + KEYED_claims, CLAIM_ATTEMPTS);
+  place = claim();
   most = 0;
   return place == NONE ? BUSY : 0;
 }
@@ -53,7 +64,7 @@ export function putLimit(tier: i32, pace: f64, burst: f64, perToken: f64, fill: 
 }
 
 /**
- * Makes the claimed record live if `live` still is, and frees that one. Otherwise the claimed one is
+ * Makes the claimed record live if `live` still is, which frees that one. Otherwise the claimed one is
  * freed, and this is false. The table's clock goes on from its tick at this instant.
  */
 export function publishChange(live: i32, nowUs: f64, speed: f64): bool {
@@ -67,6 +78,6 @@ export function publishChange(live: i32, nowUs: f64, speed: f64): bool {
   writeI64(record + KEYED_RECORD_mostTicks, most);
   const next = ((live + RECORD_COUNT) & LIVE_VERSION_MASK) | place;
   const isLive = exchange32(table + KEYED_live, live, next) == live;
-  release(table + KEYED_claims, isLive ? live & INDEX_MASK : place);
+  release(table + KEYED_claims, place);
   return isLive;
 }

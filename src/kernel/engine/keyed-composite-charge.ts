@@ -2,7 +2,7 @@ import { exchange64, load64, peek64 } from './accesses';
 import { DAMAGED, KEYED_SLOT_mark, LATER, NEVER, NO_PLACE } from './constants';
 import { BEATEN, commit, held, leave, NO_ROOM, SENSELESS, take, taken } from './keyed-claim';
 import { isInForce, isNothing, learnAll, leastBurst } from './keyed-composite-limits';
-import { areSlots, slotAt, spare, swapSpare } from './keyed-composite-slot';
+import { areSlots, holdingOf, slotAt, spare, swapSpare } from './keyed-composite-slot';
 import {
   copy,
   exceeds,
@@ -119,9 +119,10 @@ function charge(entry: usize, only: i64): f64 {
     const before = peek64(slotAt(slot) + KEYED_SLOT_mark);
     const next = liveAfter(state, spare);
     sign(next);
+    const holding = holdingOf(slot);
     const seen = exchange64(entry + STATE, state, next);
     if (seen == state) {
-      swapSpare(slot);
+      swapSpare(slot, holding);
       leaveCharge(entry, next, before);
       return wait;
     }
@@ -149,8 +150,9 @@ function insert(): f64 {
   const next = liveAfter(held, spare);
   sign(next);
   identity = identityOf(entry);
+  const holding = holdingOf(slot);
   if (!commit(entry, next)) return AGAIN;
-  swapSpare(slot);
+  swapSpare(slot, holding);
   leaveCharge(entry, next, 0);
   return wait;
 }

@@ -1,10 +1,18 @@
 import { exchange64, load64, peek64, writeI64 } from './accesses';
 import { joined, ticksDown } from './arithmetic';
-import { DAMAGED, KEYED_SLOT_live, KEYED_SLOT_mark, MAX_SPAN_TICKS } from './constants';
+import { DAMAGED, KEYED_SLOT_holding, KEYED_SLOT_mark, MAX_SPAN_TICKS } from './constants';
 import { begin, end, failed } from './keyed-composite';
 import { isShared, relearn } from './keyed-composite-charge';
 import { capOf, count, isInForce, isNothing, priceOf, useLimit } from './keyed-composite-limits';
-import { areSlots, slotAt, spare, spareAt, swapSpare, zeroTimeAt } from './keyed-composite-slot';
+import {
+  areSlots,
+  holdingOf,
+  slotAt,
+  spare,
+  spareAt,
+  swapSpare,
+  zeroTimeAt,
+} from './keyed-composite-slot';
 import { firstTick, openSlot, sign, zeroTimeIn } from './keyed-composite-survey';
 import { liveAfter, slotOf } from './keyed-composite-state';
 import { known } from './keyed-limits';
@@ -58,8 +66,10 @@ function giveBack(tokens: f64, fills: bool): f64 {
 
 /** Gives the entry the zero-times in the spare slot if its state is unchanged. */
 function replace(entry: usize, state: i64): bool {
+  const slot = slotOf(entry, state);
+  const holding = holdingOf(slot);
   if (exchange64(entry + STATE, state, liveAfter(state, spare)) != state) return false;
-  swapSpare(slotOf(entry, state));
+  swapSpare(slot, holding);
   return true;
 }
 
@@ -99,7 +109,7 @@ function withdrawFrom(entry: usize, identity: i64, mark: i64, before: i64, token
     const slot = slotAt(slotOf(entry, state));
     if (
       peek64(slot + KEYED_SLOT_mark) != mark ||
-      peek64(slot + KEYED_SLOT_live) != (known as i64)
+      (peek64(slot + KEYED_SLOT_holding) as i32) != known
     ) {
       if (load64(entry + STATE) == state) return false;
       continue;

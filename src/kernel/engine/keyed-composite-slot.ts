@@ -1,14 +1,31 @@
-import { exchange32, load32, store32 } from './accesses';
-import { KEPT_PLACES, KEYED_SLOT_zeroTimes, RACK_PLACES, SLOT_ATTEMPTS } from './constants';
+import { exchange64, peek64, writeI64 } from './accesses';
+import {
+  KEPT_PLACES,
+  KEYED_SLOT_holding,
+  KEYED_SLOT_zeroTimes,
+  RACK_PLACES,
+  RACK_ATTEMPTS,
+} from './constants';
+import { holder } from './holder';
 
 // The slots of a table. An entry's state names the slot with the zero-times of its key. A call writes
 // those that follow into a spare slot, and then exchanges the state.
 //
 // Invariant: a slot is named by one entry, lies in one place of the rack, or belongs to one thread,
 // which alone writes it. An exchange gives the entry the spare slot, and the thread the one before.
+//
+// That one still says who held it before. The thread has it once it has exchanged the holding for its
+// own, unless that names its own process already: recovery takes slots that nothing names from
+// processes that have ended, by the same exchange. A holding counts the holders, so that none recurs.
 
 /** A value of `place`: this thread has no spare slot. */
 const NOWHERE: i32 = -1;
+
+const HOLDER_SHIFT: i64 = 32;
+const HOLDER_MASK: i64 = 0xff;
+const COUNT_SHIFT: i64 = 40;
+/** The low half: the limits of its zero-times; or the number of a slot in the rack plus 1. */
+const LOW_MASK: i64 = 0xffffffff;
 
 let rackAt: usize = 0;
 let slotsAt: usize = 0;
@@ -21,6 +38,7 @@ let place: i32 = NOWHERE;
 let next: i32 = 0;
 export let spare: i32 = 0;
 export let spareAt: usize = 0;
+let spareHolding: i64 = 0;
 
 /** `total`: how many slots there are, of `limits` limits. */
 export function openSlots(rack: usize, first: usize, total: i32, limits: i32): void {
@@ -43,38 +61,74 @@ export function zeroTimeAt(slot: usize, limit: i32): usize {
   return slot + KEYED_SLOT_zeroTimes + (limit << 3);
 }
 
-function hold(slot: i32): void {
+/** Who holds a slot; does not change before an exchange takes it from its entry or place. */
+export function holdingOf(slot: i32): i64 {
+  return peek64(slotAt(slot) + KEYED_SLOT_holding);
+}
+
+function heldAfter(holding: i64): i64 {
+  const count = (holding >> COUNT_SHIFT) + 1;
+  return (count << COUNT_SHIFT) | ((holder as i64) << HOLDER_SHIFT) | (holding & LOW_MASK);
+}
+
+/** Makes a slot that was just taken the spare one, unless recovery was faster. */
+function hold(slot: i32, holding: i64): bool {
+  const at = slotAt(slot);
+  const isOwn = ((holding >> HOLDER_SHIFT) & HOLDER_MASK) == (holder as i64);
+  const held = isOwn ? holding : heldAfter(holding);
+  if (!isOwn && exchange64(at + KEYED_SLOT_holding, holding, held) != holding) return false;
   spare = slot;
-  spareAt = slotAt(slot);
+  spareAt = at;
+  spareHolding = held;
+  return true;
+}
+
+/** A place as it follows another, with a slot or without; it counts its changes, so that none recurs. */
+function placeAfter(before: i64, slot: i32): i64 {
+  return ((before & ~LOW_MASK) + (LOW_MASK + 1)) | ((slot + 1) as i64);
 }
 
 /** Takes a slot from the rack unless this thread has kept one; false if there is none. */
 export function takeSpare(): bool {
-  if (place != NOWHERE) return true;
-  for (let attempt = 0; attempt < SLOT_ATTEMPTS; attempt++) {
+  if (place != NOWHERE && holdingOf(spare) == spareHolding) return true;
+  for (let attempt = 0; attempt < RACK_ATTEMPTS; attempt++) {
     for (let step = 0; step < RACK_PLACES; step++) {
       const from = (next + step) & (RACK_PLACES - 1);
-      const at = rackAt + (from << 2);
-      // A place holds the number of a slot plus 1, or 0 while a thread has its slot.
-      const held = load32(at);
-      if (!areSlots(held - 1) || exchange32(at, held, 0) != held) continue;
+      const at = rackAt + (from << 3);
+      const filled = peek64(at);
+      const slot = (filled as i32) - 1;
+      if (!areSlots(slot)) continue;
+      const holding = holdingOf(slot);
+      if (exchange64(at, filled, placeAfter(filled, NOWHERE)) != filled) continue;
+      if (!hold(slot, holding)) continue;
       place = from;
       next = from;
-      hold(held - 1);
       return true;
     }
   }
   return false;
 }
 
-/** After an exchange: the slot that the entry had becomes the spare one. */
-export function swapSpare(slot: i32): void {
-  hold(slot);
+/** After an exchange: the slot that the entry had, and what it held then, becomes the spare one. */
+export function swapSpare(slot: i32, holding: i64): void {
+  if (!hold(slot, holding)) place = NOWHERE;
+}
+
+/** Writes into the spare slot under which limits its zero-times are. */
+export function signSpare(limits: i32): void {
+  spareHolding = (spareHolding & ~LOW_MASK) | ((limits as i64) & LOW_MASK);
+  writeI64(spareAt + KEYED_SLOT_holding, spareHolding);
 }
 
 /** At the end of a call. Only a slot from a low place is kept, so idle threads hold few of them. */
 export function restSpare(): void {
   if (place < KEPT_PLACES) return;
-  store32(rackAt + (place << 2), spare + 1);
+  for (let step = 0; step < RACK_PLACES * RACK_ATTEMPTS; step++) {
+    // Recovery may have filled its own place. As long as this thread has a slot, some place is empty.
+    const at = rackAt + (((place + step) & (RACK_PLACES - 1)) << 3);
+    const empty = peek64(at);
+    if ((empty as i32) != 0) continue;
+    if (exchange64(at, empty, placeAfter(empty, spare)) == empty) break;
+  }
   place = NOWHERE;
 }

@@ -1,11 +1,11 @@
 import { peek64, readI64, writeI64 } from './accesses';
 import { ticksUp } from './arithmetic';
 import { report } from './composite-notes';
-import { KEYED_SLOT_live, KEYED_SLOT_mark, MAX_SPAN_TICKS } from './constants';
+import { KEYED_SLOT_holding, KEYED_SLOT_mark, MAX_SPAN_TICKS } from './constants';
 import { decision, floored } from './decision';
 import { forgotten } from './keyed-claim';
 import { capOf, count, priceOf, useLimit } from './keyed-composite-limits';
-import { spareAt, zeroTimeAt } from './keyed-composite-slot';
+import { signSpare, spareAt, zeroTimeAt } from './keyed-composite-slot';
 import { known } from './keyed-limits';
 import { nowTicks, renewInstant } from './keyed-state';
 import { burst, costOf } from './limit';
@@ -75,7 +75,7 @@ export function openSlot(slot: usize): void {
     first = firstTick();
     return;
   }
-  if ((peek64(slot + KEYED_SLOT_live) as i32) == known) return;
+  if ((peek64(slot + KEYED_SLOT_holding) as i32) == known) return;
   let due = nowTicks;
   for (let i = 0; i < count; i++) due = max(due, peek64(zeroTimeAt(slot, i)));
   if (due > nowTicks) lift = due;
@@ -138,7 +138,7 @@ export function heldUnder(i: i32): i64 {
 /** Writes into the spare slot which admission is the latest one, and under which limits. */
 export function sign(mark: i64): void {
   writeI64(spareAt + KEYED_SLOT_mark, mark);
-  writeI64(spareAt + KEYED_SLOT_live, known as i64);
+  signSpare(known);
 }
 
 /** Fills the spare slot with what a key without a place holds: all of its burst, or nothing. */

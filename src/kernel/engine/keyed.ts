@@ -45,6 +45,7 @@ import { beginRaces, leaveCost, leaveOutcome, leaveWord } from './results';
 
 export { receiptEntry, receiptVersion } from './keyed-charge';
 export { beginChange, publishChange, putLimit } from './keyed-change';
+export { holdAs } from './holder';
 export { block, charge } from './keyed-debt';
 export { useTier } from './keyed-limits';
 export { cancel, returnTokens, reset } from './keyed-return';

@@ -1,18 +1,14 @@
-import { add32, and32, exchange32, load32, load64, store32, writeF64, writeI64 } from './accesses';
+import { add32, store32, writeF64, writeI64 } from './accesses';
 import { round, ticksUp } from './arithmetic';
 import {
-  BUCKET_claims,
   BUCKET_limits,
   BUCKET_sequence,
-  CELL_word,
-  INDEX_MASK,
   MAX_ORIGIN_TICKS,
   ORIGIN_PLACES,
   ORIGIN_STEP_US,
   RECORD_arrived,
   RECORD_arrivedFraction,
   RECORD_burst,
-  RECORD_COUNT,
   RECORD_fillTicks,
   RECORD_generation,
   RECORD_originUs,
@@ -49,37 +45,6 @@ export function newLimit(pace: f64, most: f64, perToken: f64, fill: f64): void {
 export function newTick(nowUs: f64): i64 {
   const tick = round((nowUs - newOriginUs) * newTicksPerMicro);
   return (newFillTicks == 0 ? tick : floor(tick / newFillTicks) * newFillTicks) as i64;
-}
-
-export const NONE = -1;
-
-/** Claims a bucket's next record. */
-export function claimRecord(cell: usize, attempts: i32): i32 {
-  return claimAfter(load64(cell + CELL_word) as i32, cell + BUCKET_claims, attempts);
-}
-
-/** Claims the next free record after that of `live`, so that a freed record is reused late. */
-export function claimAfter(live: i32, claimsAt: usize, attempts: i32): i32 {
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    const claims = load32(claimsAt);
-    for (let step = 1; step < RECORD_COUNT; step++) {
-      const index = (live + step) & INDEX_MASK;
-      const bit = 1 << index;
-      if ((claims & bit) != 0) continue;
-      if (exchange32(claimsAt, claims, claims | bit) == claims) return index;
-      break;
-    }
-  }
-  return NONE;
-}
-
-export function releaseRecord(cell: usize, index: i32): void {
-  release(cell + BUCKET_claims, index);
-}
-
-/** Frees a claimed record. */
-export function release(claimsAt: usize, index: i32): void {
-  and32(claimsAt, ~(1 << index));
 }
 
 /** The next generation of a cell, never 0. */

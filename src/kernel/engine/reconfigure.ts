@@ -1,5 +1,6 @@
 import { exchange64, load64, store32 } from './accesses';
 import { scale, ticksDown, ticksUp } from './arithmetic';
+import { claimRecord, NONE, release } from './claim';
 import {
   BUCKET_claims,
   BUSY,
@@ -16,7 +17,6 @@ import {
 } from './constants';
 import { burst, capTicks, countedTick, fillTicks, originUs, pace, ticksPerToken } from './limit';
 import {
-  claimRecord,
   gridOf,
   newCapTicks,
   newLimit,
@@ -24,9 +24,7 @@ import {
   newTick,
   newTicksPerToken,
   nextGeneration,
-  NONE,
   placeOrigin,
-  releaseRecord,
   writeRecord,
 } from './new-record';
 import { generationOf, isStill, limitOf, readRecord, recordAt } from './record';
@@ -107,12 +105,12 @@ function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, re
 }
 
 /**
- * Makes a new record live with one exchange, which also carries the tokens over; frees the old one.
+ * Makes a new record live with one exchange, which also carries the tokens over, and frees the old one.
  * ANY converts the tokens. A generation keeps their ticks and adds those returned, and the record
  * goes live only if that generation is still live.
  */
 function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: i64): f64 {
-  const place = claimRecord(cell, attempts);
+  const place = claimRecord(cell, cell + BUCKET_claims, attempts);
   if (place == NONE) return BUSY;
   let before = 0;
   while (true) {
@@ -124,7 +122,7 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: 
       if (!prepare(cell, place, word, nowUs, onlyOf, returned)) failure = DAMAGED;
     }
     if (failure != DONE) {
-      releaseRecord(cell, place);
+      release(cell + BUCKET_claims, place);
       return failure;
     }
     // Before the exchange: if this thread is terminated in between, no observer misses a change.
@@ -132,7 +130,7 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: 
     const held = onlyOf == ANY ? keptTicks(word, nowUs) : sameTicks(word, nowUs, returned);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (place as i64);
     if (exchange64(cell + CELL_word, word, next) == word) {
-      releaseRecord(cell, (word & INDEX_MASK) as i32);
+      release(cell + BUCKET_claims, place);
       return DONE;
     }
   }
@@ -154,7 +152,6 @@ export function createBucket(
   if (!isFinite(newOriginUs)) return DAMAGED;
   startIndex();
   writeRecord(cell, 0, generation, generation);
-  store32(cell + BUCKET_claims, 1);
   const zeroTime = newTick(nowUs) - ticksUp(initial, perToken);
   exchange64(cell + CELL_word, 0, zeroTime << INDEX_BITS);
   return DONE;

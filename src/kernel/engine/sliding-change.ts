@@ -1,3 +1,4 @@
+import { NONE } from './claim';
 import { exchange64 } from './accesses';
 import { joined } from './arithmetic';
 import {
@@ -24,7 +25,6 @@ import {
   claimWindowRecord,
   isInForce,
   nextWindowGeneration,
-  NO_RECORD,
   publishWindowRecord,
   writeWindowRecord,
 } from './window-record';
@@ -101,7 +101,7 @@ export function slidingReconfigureAt(
   const newNumber = (number as i64) + (moves ? (slots as i64) : 1);
   if (newNumber >= lastNumber(bits)) return DAMAGED;
   const index = claimWindowRecord(cell);
-  if (index == NO_RECORD) return BUSY;
+  if (index == NONE) return BUSY;
   const newGeneration = nextWindowGeneration(cell);
   const newShift = moves ? shift : shift + 1;
   // If the clock has stepped back, the new slot begins when the old one did.

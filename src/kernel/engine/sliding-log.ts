@@ -1,3 +1,4 @@
+import { NONE } from './claim';
 import { exchange64, load64 } from './accesses';
 import {
   CELL_word,
@@ -16,7 +17,6 @@ import {
   claimWindowRecord,
   isInForce,
   nextWindowGeneration,
-  NO_RECORD,
   publishWindowRecord,
   writeWindowRecord,
 } from './window-record';
@@ -174,7 +174,7 @@ export function logReconfigureAt(
   const ticks = ticksAt(nowUs, originTicks) as i64;
   settle(cell, limit, places, intervalTicks as i64, head, index, mark, pending, ticks);
   const record = claimWindowRecord(cell);
-  if (record == NO_RECORD) return BUSY;
+  if (record == NONE) return BUSY;
   const newGeneration = nextWindowGeneration(cell);
   writeWindowRecord(cell, record, newGeneration, bits, newLimit, newIntervalMs, originTicks, 0, 0);
   const next = advanced(head, bits, (2 as i64) << bits, record);

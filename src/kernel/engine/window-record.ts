@@ -1,18 +1,9 @@
-import {
-  add32,
-  and32,
-  exchange32,
-  exchange64,
-  load32,
-  load64,
-  store32,
-  writeF64,
-} from './accesses';
+import { add32, exchange64, load32, store32, writeF64 } from './accesses';
+import { claimRecord, release } from './claim';
 import {
   CELL_word,
   CLAIM_ATTEMPTS,
   INDEX_MASK,
-  RECORD_COUNT,
   WINDOW_claims,
   WINDOW_OUTCOME_again,
   WINDOW_RECORD_bits,
@@ -39,8 +30,6 @@ import { loseRace } from './results';
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 
-export const NO_RECORD = -1;
-
 function recordAt(cell: usize, index: i32): usize {
   return cell + WINDOW_records + (index as usize) * WINDOW_RECORD_BYTES;
 }
@@ -53,22 +42,7 @@ export function isInForce(cell: usize, word: i64, generation: i32): bool {
 
 /** Claims the next free record after the live one. */
 export function claimWindowRecord(cell: usize): i32 {
-  for (let attempt = 0; attempt < CLAIM_ATTEMPTS; attempt++) {
-    const claims = load32(cell + WINDOW_claims);
-    const live = (load64(cell + CELL_word) & INDEX_MASK) as i32;
-    for (let step = 1; step < RECORD_COUNT; step++) {
-      const index = (live + step) & INDEX_MASK;
-      const bit = 1 << index;
-      if ((claims & bit) != 0) continue;
-      if (exchange32(cell + WINDOW_claims, claims, claims | bit) == claims) return index;
-      break;
-    }
-  }
-  return NO_RECORD;
-}
-
-function releaseWindowRecord(cell: usize, index: i32): void {
-  and32(cell + WINDOW_claims, ~(1 << index));
+  return claimRecord(cell, cell + WINDOW_claims, CLAIM_ATTEMPTS);
 }
 
 /** The next generation of a cell, never 0. */
@@ -104,11 +78,9 @@ export function writeWindowRecord(
 
 /** Puts a written record in force by exchanging the word, and frees the old one; 0 if it did. */
 export function publishWindowRecord(cell: usize, word: i64, next: i64, index: i32): i32 {
-  if (exchange64(cell + CELL_word, word, next) == word) {
-    releaseWindowRecord(cell, (word & INDEX_MASK) as i32);
-    return 0;
-  }
+  const isLive = exchange64(cell + CELL_word, word, next) == word;
+  release(cell + WINDOW_claims, index);
+  if (isLive) return 0;
   loseRace();
-  releaseWindowRecord(cell, index);
   return AGAIN;
 }

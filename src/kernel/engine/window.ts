@@ -4,6 +4,7 @@ import { CELL_word, INDEX_BITS, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './cons
 
 // The module for windows, logs and Sometimes also exports:
 export { fixedReconfigureAt, fixedReturnAt, fixedTake, fixedTakeAt } from './fixed-window';
+export { holdAs } from './holder';
 export { lostRaces, receiptHigh, receiptLow } from './results';
 export { logReconfigureAt, logTakeAt } from './sliding-log';
 export { slidingReconfigureAt, slidingReturnAt } from './sliding-change';

@@ -135,8 +135,8 @@ export function createKeyedCell(table: NewTable): CellPlace {
 
 /** Fills the rack, and the bucket that keys without a place share, in a cleared cell. */
 function laySlots({ region, offset }: CellPlace, entries: number, limits: number): void {
-  const rack = (offset + keyedRackAt(entries, limits)) >> 2;
-  for (let i = 0; i < RACK_PLACES; i++) region.i32[rack + i] = entries + 1 + i + 1;
+  const rack = (offset + keyedRackAt(entries, limits)) >> 3;
+  for (let i = 0; i < RACK_PLACES; i++) region.i64[rack + i] = BigInt(entries + 1 + i + 1);
   const shared = offset + keyedSlotsAt(entries, limits) + entries * keyedSlotBytes(limits);
   const zeroTimes = (shared + KEYED_SLOT.zeroTimes) >> 3;
   // Long ago, so that it is full.

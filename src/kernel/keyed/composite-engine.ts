@@ -29,6 +29,8 @@ type Results = 'lostRaces' | 'receiptLow' | 'receiptHigh' | 'receiptCostLow' | '
 export interface KeyedCompositeEngine
   extends Pick<KeyedEngine, Shared>,
     Pick<EngineResults, Results> {
+  /** Sets the holder of the records that this thread claims and the slots that it takes. */
+  holdAs(process: number): void;
   /** Returns 0 (false) if the table's limits are invalid. */
   open(
     cell: number,

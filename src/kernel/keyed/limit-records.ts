@@ -41,7 +41,6 @@ export function layLimits(
     f64[(at + KEYED_LIMIT.fillTicks) >> 3] = limit.fillTicks;
   }
   i32[(offset + KEYED.live) >> 2] = RECORD_COUNT;
-  i32[(offset + KEYED.claims) >> 2] = 1;
 }
 
 /**

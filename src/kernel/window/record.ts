@@ -46,7 +46,6 @@ function recordAt(offset: number, index: number): number {
 export function writeFirstRecord({ region, offset }: CellPlace, record: WindowRecord): void {
   const { i32, f64 } = region;
   const at = recordAt(offset, 0);
-  i32[(offset + WINDOW.claims) >> 2] = 1;
   i32[(offset + WINDOW.sequence) >> 2] = record.generation;
   i32[(at + WINDOW_RECORD.generation) >> 2] = record.generation;
   i32[(at + WINDOW_RECORD.bits) >> 2] = record.bits;

@@ -1,7 +1,7 @@
 /**
  * A bucket's cell:
  *
- *     line 0     │ ... │ claims i32 │ sequence i32 │ limits 8 x i32 │
+ *     line 0     │ ... │ sequence i32 │ claims 8 x u8 │ limits 8 x i32 │
  *     line 1..8  │ generation i32 │ tenure i32 │ pace f64 │ burst f64 │ ticksPerToken f64 │ fillTicks f64 │
  *                │ originUs f64 │ arrived i64 │ arrivedFraction u64 │  one configuration record a line
  *
@@ -11,7 +11,7 @@ import { RECORD_COUNT } from './cell.ts';
 import { CELL_HEADER_BYTES, LINE_BYTES } from './lines.ts';
 
 /** Byte offsets in line 0 of a bucket's cell. */
-export const BUCKET = { claims: 24, sequence: 28, limits: 32 } as const;
+export const BUCKET = { sequence: 20, claims: 24, limits: 32 } as const;
 
 const RECORDS_AT = CELL_HEADER_BYTES;
 const RECORD_BYTES = LINE_BYTES;

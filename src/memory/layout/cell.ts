@@ -10,12 +10,12 @@
  *
  * Every cell starts with the same fields; the rest depends on the kind:
  *
- *     line 0     │ word i64 │ kind i32 │ nonce i32 │ stripes i32 │ nextStripe i32 │ kind's own fields │
+ *     line 0     │ word i64 │ kind i32 │ nonce i32 │ stripes i32 │ kind's own fields │
  *
  * With `stats: true`, a cell of any kind is followed by 65 counter stripes:
  *
  *     stripe     │ calls f64 │ admitted f64 │ refused f64 │ lostRaces f64 │ longestProbe f64 │
- *                │ owner i32 │ - │
+ *                │ owner i32 │ nextStripe i32 │ - │      the last stripe has no owner
  */
 import { LINE_BYTES } from './lines.ts';
 
@@ -62,7 +62,7 @@ export const ARRIVALS_KIND = 12;
 export const COMPOSITE_KIND = 10;
 
 /** Byte offsets in line 0 of every cell. */
-export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16, nextStripe: 20 } as const;
+export const CELL = { word: 0, kind: 8, nonce: 12, stripes: 16 } as const;
 
 /** Stripes with one writer each. One more stripe is shared and incremented atomically. */
 export const OWN_STRIPES = 64;
@@ -76,8 +76,11 @@ export const COUNTER = {
   lostRaces: 3,
   longestProbe: 4,
 } as const;
-/** Byte offset in a counter stripe of the thread that counts there, by its mark. */
-export const STRIPE_OWNER = { owner: 40 } as const;
+/**
+ * Byte offsets in a counter stripe of the thread that counts there, by its mark; and, in the shared
+ * stripe, of the stripe that the next thread takes.
+ */
+export const STRIPE_OWNER = { owner: 40, nextStripe: 44 } as const;
 
 /** The word's low bits name the live configuration record. */
 export const INDEX_BITS = 3;

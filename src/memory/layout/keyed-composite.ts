@@ -3,8 +3,10 @@
  * place share, and after the records a rack and slots: one for each entry, and one for each place of
  * the rack. With S the bits of the last slot's number:
  *
- *     rack       │ free slot + 1, or 0: i32 │                        256 places
- *     slot       │ mark i64 │ live i64 │ a zero-time for each limit ...
+ *     rack       │ place i64 │                                        256 of them
+ *     slot       │ mark i64 │ holding i64 │ a zero-time for each limit ...
+ *     place      │ count: 32 bits │ free slot + 1, or 0: 32 bits │
+ *     holding    │ count: 24 bits │ holder: 8 bits │ live: 32 bits │
  *     state      │ version: 61 - S bits │ slot: S bits │ tag: 3 bits │
  *     tag        │ 1: live, 2: in transit, 6: named, 4: free │
  */
@@ -13,7 +15,7 @@ import { keyedNamesAt } from './keyed.ts';
 import { wholeLines } from './lines.ts';
 
 /** Byte offsets in a slot of a table whose keys have several limits. */
-export const KEYED_SLOT = { mark: 0, live: 8, zeroTimes: 16 } as const;
+export const KEYED_SLOT = { mark: 0, holding: 8, zeroTimes: 16 } as const;
 
 /** Size of such a slot: 32 bytes for two limits. */
 export function keyedSlotBytes(limits: number): number {
@@ -22,6 +24,7 @@ export function keyedSlotBytes(limits: number): number {
 
 /** The places of its rack, where slots lie that no entry needs. */
 export const RACK_PLACES = 256;
+export const PLACE_BYTES = 8;
 
 /** The number of its slots: one for each entry, the shared one, and each place of the rack. */
 export function keyedSlotCount(entries: number): number {
@@ -35,7 +38,7 @@ export function keyedRackAt(entries: number, limits: number): number {
 
 /** Byte offset of its slots. */
 export function keyedSlotsAt(entries: number, limits: number): number {
-  return keyedRackAt(entries, limits) + wholeLines(RACK_PLACES * 4);
+  return keyedRackAt(entries, limits) + wholeLines(RACK_PLACES * PLACE_BYTES);
 }
 
 /** Size of its cell without counters. */

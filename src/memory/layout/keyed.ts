@@ -3,7 +3,7 @@
  * The table follows, then eight records of its limits, padded to whole lines, and the tiers' names:
  *
  *     line 9     │ entries i32 │ whenFull i32 │ limitCount i32 │ nameBytes i32 │ seed 4 x i32 │
- *                │ live i32 │ claims i32 │ limitsPerKey i32 │ - │   only `live` and `claims` change
+ *                │ live i32 │ limitsPerKey i32 │ claims 8 x u8 │ - │   only `live` and `claims` change
  *     line 10    │ forgotten i64 │ ticketBlocks i64 │ reclaimed i64 │ shared i64 │ - │
  *     line 11+   │ identity i64 │ state i64 │  4 entries a line, 2 for each key of the capacity
  *     record     │ originUs f64 │ originTicks i64 │ ticksPerMicro f64 │ mostTicks i64 │ the limits ...
@@ -26,8 +26,8 @@ export const KEYED = {
   nameBytes: BUCKET_BYTES + 12,
   seed: BUCKET_BYTES + 16,
   live: BUCKET_BYTES + 32,
-  claims: BUCKET_BYTES + 36,
-  limitsPerKey: BUCKET_BYTES + 40,
+  limitsPerKey: BUCKET_BYTES + 36,
+  claims: BUCKET_BYTES + 40,
   forgotten: BUCKET_BYTES + LINE_BYTES,
   ticketBlocks: BUCKET_BYTES + LINE_BYTES + 8,
   reclaimed: BUCKET_BYTES + LINE_BYTES + 16,

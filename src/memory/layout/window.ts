@@ -2,7 +2,7 @@
  * The cell of a window or a log. The ring has 0 (fixed window), `slots` or `maxLimit` entries, and
  * is padded to whole lines:
  *
- *     line 0     │ ... │ claims i32 │ sequence i32 │ slots i32 │ maxLimit i32 │ allowDoubleBurst i32 │
+ *     line 0     │ ... │ sequence i32 │ claims 8 x u8 │ slots i32 │ maxLimit i32 │ allowDoubleBurst i32 │
  *     line 1..8  │ generation i32 │ bits i32 │ limit f64 │ intervalMs f64 │ originTicks f64 │
  *                │ firstSlot f64 │ shift f64 │              one configuration record a line
  *     line 9..   │ entry i64 │ entry i64 │ ...                                          the ring

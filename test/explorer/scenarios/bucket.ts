@@ -61,6 +61,8 @@ export const BUCKET_PLANS: readonly Plan[] = [
   },
 ];
 
+const less: Operation = ['reconfigure', 0.5, 1];
+
 /** Scenarios of one bucket outside the plans. */
 export function buckets(): Shared[] {
   const bucket = { ...BUCKET, module: subjectModule('bucket'), subject: 'bucket', stops: true };
@@ -98,6 +100,20 @@ export function buckets(): Shared[] {
       name: 'charge, borrow and cancel, beside refund',
       threads: [[charge, borrow, cancel], [refund]],
     },
+    // A process that has ended holds six of seven records.
+    ...(
+      [
+        ['another', [less]],
+        ['two others', [reconfigure, less]],
+      ] satisfies [string, Operation[]][]
+    ).map(([name, others]) => ({
+      ...bucket,
+      setup: `${BUCKET.setup} 1`,
+      name: `recover and reconfigure, beside ${name}`,
+      // A thread that is stopped may keep the last record.
+      stops: false,
+      threads: [[['recover'], reconfigure], others] satisfies Operation[][],
+    })),
     {
       ...bucket,
       name: 'renewing acquire, twice, and acquire',
@@ -132,7 +148,7 @@ export function reusedRecords(): Shared[] {
     balance: ['balance'],
   };
   const changes: [name: string, setup: string, changes: Operation[]][] = [
-    ['reconfigure and reconfigure', '1 3 2 1', [reconfigure, ['reconfigure', 0.5, 1]]],
+    ['reconfigure and reconfigure', '1 3 2 1', [reconfigure, less]],
     ['borrow, refund and refund', '1 3 0 1', [['acquire', 3, 1e9], refund, refund]],
   ];
   // A return that is stopped keeps the last free record.

@@ -70,6 +70,14 @@ export function keyedComposites(): Shared[] {
       setup: 'refuse 1',
       threads: [[take1, ['cancel', 1]], [take1]],
     },
+    {
+      ...base,
+      name: 'recover slots and take, beside take',
+      setup: 'refuse 1 1! dead',
+      // A recovery takes one slot after another; half of one is no operation of the reference.
+      stops: false,
+      threads: [[['recover'], ['take', 2, 1]], [['take', 1, 1]]],
+    },
     ...['share', 'refuse'].map((whenFull) => ({
       ...base,
       name: `insert two keys into the last place, ${whenFull}`,

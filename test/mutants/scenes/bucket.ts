@@ -14,6 +14,7 @@ import {
   recordOffset,
 } from '../../../src/memory/layout.ts';
 import type { Region } from '../../../src/memory/region.ts';
+import { claimRecords } from '../../support/cell.ts';
 import type { Random } from '../../support/random.ts';
 import { extremeSchedule, randomSchedule } from '../../support/random-schedule.ts';
 import type { Recorder } from '../recorder.ts';
@@ -79,8 +80,8 @@ class BucketScene {
   /** Records of which threads took hold that were terminated, and a count that runs over. */
   #leaveClaims(): void {
     const { region, offset } = this.#place;
-    const claims = this.#random.pick([0xff, 0xfd, this.#random.below(256)]) | 1;
-    region.i32[(offset + BUCKET.claims) >> 2] = claims;
+    const claims = this.#random.pick([0xff, 0xfd, this.#random.below(256)]);
+    claimRecords(region.buffer, offset + BUCKET.claims, claims);
     region.i32[(offset + BUCKET.sequence) >> 2] = this.#random.pick([-2, 2 ** 31 - 2, 1008]);
   }
 

@@ -2,7 +2,7 @@ import { HostedComposite } from '../../../src/kernel/bucket/composite.ts';
 import { createCompositeCell } from '../../../src/kernel/bucket/composite-cell.ts';
 import type { BucketEngine } from '../../../src/kernel/bucket/engine.ts';
 import { continuous, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
-import { SLOT_STATE } from '../../../src/kernel/constants.ts';
+import { SOLE_HOLDER } from '../../../src/kernel/constants.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
 import {
   BUCKET,
@@ -17,6 +17,7 @@ import {
   SLOT_COUNT,
   slotBytes,
 } from '../../../src/memory/layout.ts';
+import { claimRecords } from '../../support/cell.ts';
 import type { Random } from '../../support/random.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
@@ -48,9 +49,9 @@ function crowd(random: Random, { region, offset }: CellPlace, count: number): vo
   const slots = offset + count * (BUCKET_BYTES + RECORD_COUNT * DIGEST_BYTES);
   const free = random.below(4);
   for (let slot = 1; slot < SLOT_COUNT - free; slot++) {
-    region.i32[(slots + slot * slotBytes(count)) >> 2] = SLOT_STATE.held;
+    region.i32[(slots + slot * slotBytes(count)) >> 2] = SOLE_HOLDER;
   }
-  region.i32[(offset + BUCKET.claims) >> 2] = random.pick([0xff, 0xfd, 1]);
+  claimRecords(region.buffer, offset + BUCKET.claims, random.pick([0xff, 0xfd, 0]));
 }
 
 /** Random calls of a bucket with several limits, or of two that one instance serves. */

@@ -125,9 +125,9 @@ export function keyedCompositeScene(
   });
   const { region, offset } = place;
   if (isCrowded) {
-    const rack = (offset + keyedRackAt(2 * capacity, schedules.length)) >> 2;
+    const rack = (offset + keyedRackAt(2 * capacity, schedules.length)) >> 3;
     const free = random.below(4);
-    region.i32.fill(0, rack + random.below(2), rack + RACK_PLACES - free);
+    region.i64.fill(0n, rack + random.below(2), rack + RACK_PLACES - free);
   }
   const keys = Array.from({ length: Math.ceil(capacity * random.pick([0.5, 1, 3])) + 2 }, () => [
     random.pick([random.bits(), 7]),
@@ -201,6 +201,8 @@ export function keyedCompositeScene(
   const open = (thread: number): Opened => {
     const noted = recorder.engine('composites', thread, () => nowUs);
     const engine = noted as unknown as KeyedCompositeEngine; // what the module exports
+    // As if it were of another process.
+    if (thread % 2 === 1) engine.holdAs(1 + thread);
     const buckets = new HostedKeyedComposite({ engine, name: 'wasm' }, place, random.below(3));
     return { engine, buckets };
   };

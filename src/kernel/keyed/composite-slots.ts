@@ -1,0 +1,121 @@
+import type { CellPlace } from '../../memory/cell.ts';
+import {
+  ENTRY,
+  HIGH_HALF,
+  KEYED,
+  KEYED_SLOT,
+  keyedRackAt,
+  keyedSlotBytes,
+  keyedSlotCount,
+  keyedSlotsAt,
+  LOW_HALF,
+  RACK_PLACES,
+} from '../../memory/layout.ts';
+import { TAG_BITS } from '../constants.ts';
+import { readTable } from './cell.ts';
+
+/** The bits of the low half of a holding or place. */
+const HALF = 32;
+const HOLDER_SHIFT = BigInt(HALF);
+const HOLDER_MASK = 0xff;
+const COUNT_SHIFT = 40n;
+/** What each change adds to a place. */
+const PLACE_STEP = 2n ** 32n;
+/** A damaged rack may have no place. */
+const MOST_TRIES = 100 * RACK_PLACES;
+
+function holderOf(holding: bigint): number {
+  return Number(holding >> HOLDER_SHIFT) & HOLDER_MASK;
+}
+
+/** The slots of a table whose keys have several limits. */
+class Slots {
+  readonly #i32: Int32Array<SharedArrayBuffer>;
+  readonly #i64: BigInt64Array<SharedArrayBuffer>;
+  readonly #entries: number;
+  readonly #entriesAt: number;
+  readonly #rackAt: number;
+  readonly #slotsAt: number;
+  readonly #slotBytes: number;
+  readonly #count: number;
+
+  constructor(place: CellPlace) {
+    const { entries, limitsPerKey } = readTable(place);
+    this.#i32 = place.region.i32;
+    this.#i64 = place.region.i64;
+    this.#entries = entries + 1; // keys without a place share one
+    this.#entriesAt = (place.offset + KEYED.table) >> 3;
+    this.#rackAt = (place.offset + keyedRackAt(entries, limitsPerKey)) >> 3;
+    this.#slotsAt = place.offset + keyedSlotsAt(entries, limitsPerKey);
+    this.#slotBytes = keyedSlotBytes(limitsPerKey);
+    this.#count = keyedSlotCount(entries);
+  }
+
+  #holdingAt(slot: number): number {
+    return (this.#slotsAt + slot * this.#slotBytes + KEYED_SLOT.holding) >> 3;
+  }
+
+  /** The slots that a process holds or was the last to hold, with their holdings. */
+  heldBy(process: number): Map<number, bigint> {
+    const held = new Map<number, bigint>();
+    for (let slot = 0; slot < this.#count; slot++) {
+      const at = this.#holdingAt(slot);
+      // Most are not: a BigInt for each would take long.
+      if ((Atomics.load(this.#i32, 2 * at + HIGH_HALF) & HOLDER_MASK) !== process) continue;
+      const holding = Atomics.load(this.#i64, at);
+      if (holderOf(holding) === process) held.set(slot, holding);
+    }
+    return held;
+  }
+
+  /** The slots that entries name, and those that lie in the rack. */
+  *named(): Generator<number> {
+    const mask = 2 ** (32 - Math.clz32(this.#count - 1)) - 1;
+    for (let entry = 0; entry < this.#entries; entry++) {
+      const at = this.#entriesAt + entry * ENTRY.step + ENTRY.state;
+      const state = Atomics.load(this.#i32, 2 * at + LOW_HALF);
+      // An entry that was never used has no tag, and the slot of its own number.
+      yield state === 0 ? entry : (state >>> TAG_BITS) & mask;
+    }
+    for (let place = 0; place < RACK_PLACES; place++) {
+      yield Atomics.load(this.#i32, 2 * (this.#rackAt + place) + LOW_HALF) - 1;
+    }
+  }
+
+  /** Takes a slot from a holder that has ended; false if a thread was faster. */
+  take(slot: number, holding: bigint, process: number): boolean {
+    const count = (holding >> COUNT_SHIFT) + 1n;
+    const low = BigInt.asUintN(HALF, holding);
+    const next = BigInt.asIntN(
+      64,
+      (count << COUNT_SHIFT) | (BigInt(process) << HOLDER_SHIFT) | low,
+    );
+    return Atomics.compareExchange(this.#i64, this.#holdingAt(slot), holding, next) === holding;
+  }
+
+  /** Puts a slot into the rack, where some place is empty while one is missing. */
+  put(slot: number): void {
+    for (let step = 0; step < MOST_TRIES; step++) {
+      const at = this.#rackAt + (step % RACK_PLACES);
+      const empty = Atomics.load(this.#i64, at);
+      if (BigInt.asUintN(HALF, empty) !== 0n) continue;
+      const filled = empty + PLACE_STEP + BigInt(slot + 1);
+      if (Atomics.compareExchange(this.#i64, at, empty, BigInt.asIntN(64, filled)) === empty)
+        return;
+    }
+  }
+}
+
+/**
+ * Returns to the rack the slots of a table that a process which has ended held. `own`: the entry of
+ * this process. A slot that nothing names may also be one that another thread has just taken from its
+ * entry or place: that thread and this one exchange the same holding, and one of them has the slot.
+ */
+export function freeKeyedSlots(place: CellPlace, process: number, own: number): void {
+  if (readTable(place).limitsPerKey === 0) return;
+  const slots = new Slots(place);
+  // First: nobody else can name one of these before it has changed the holding.
+  const lost = slots.heldBy(process);
+  for (const slot of slots.named()) lost.delete(slot);
+  for (const [slot, holding] of lost) if (slots.take(slot, holding, own)) slots.put(slot);
+}
