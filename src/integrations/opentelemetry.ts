@@ -1,12 +1,11 @@
 // Entry point `zerotime/opentelemetry`. It imports only the API package, which all SDK versions
 // share, so the samplers work with any of them.
 
-export {
-  ConsistentRateLimitingSampler,
-  type ConsistentSamplerOptions,
-} from './opentelemetry/consistent-sampler.ts';
+export type { ConsistentSamplerOptions } from './opentelemetry/consistent-options.ts';
+export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';
 export type { SamplingIntent } from './opentelemetry/intent.ts';
 export { RateLimitingSampler, type SpanLimiter } from './opentelemetry/rate-limiting-sampler.ts';
+export { samplerFrom } from './opentelemetry/sampler-from.ts';
 export type {
   SamplerChange,
   SamplerHandle,

@@ -24,7 +24,12 @@ function randomCell(random: Random): void {
   const twins = new Twins<HostedArrivals>(cell, openArrivals);
   for (let call = 0; call < CALLS_OF_A_CELL; call++) {
     time.pass(smoothingMs);
-    const n = random.pick([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)]);
+    const n = random.pick([
+      ...([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)] as const),
+      // All ones, and what rounds up beyond them.
+      (2 ** 18 - 1) * 2 ** random.below(8),
+      (2 ** 19 - 1) / 2 ** random.below(8),
+    ]);
     const [answer, right] = ((): [unknown, number | boolean | undefined] => {
       switch (random.below(8)) {
         case 0:

@@ -2,16 +2,15 @@ import {
   type Context,
   isSpanContextValid,
   type Sampler,
-  SamplingDecision,
   type SamplingResult,
   type SpanContext,
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
-import { checkOptions, type Known } from '../../known-options.ts';
-import { shown } from '../../options.ts';
+import { checkOptions } from '../../known-options.ts';
+import { CHOICES, type ConsistentSamplerOptions, choice } from './consistent-options.ts';
 import { REFUSED, type SamplingIntent } from './intent.ts';
-import { attributesOf, DROP, FOLLOWED } from './results.ts';
+import { attributesOf, changed, DROP, FOLLOWED, kept } from './results.ts';
 import {
   KEEP,
   REFUSE,
@@ -23,32 +22,7 @@ import {
   SharedSampling,
 } from './shared-sampling.ts';
 import { DIGITS, reaches } from './threshold.ts';
-import { readState, type SamplingState, writeState } from './trace-state.ts';
-
-/** How one thread uses a {@link ConsistentRateLimitingSampler}. */
-export interface ConsistentSamplerOptions {
-  /**
-   * What becomes of a span that has a parent. `follow`, the default: it is kept if its parent is.
-   * `decide`: it is counted and decided like a root span, by the randomness of its trace, so that a
-   * trace kept by a service with a higher threshold is also kept by one with a lower.
-   */
-  readonly children?: 'follow' | 'decide';
-  /**
-   * Where the randomness of a new trace comes from. `trace-id`, the default: the last 7 bytes of the
-   * trace id, which the SDK makes at random although it does not set the W3C random flag.
-   * `explicit`: a number in the tracestate, `rv`, for trace ids that are not random. It costs an
-   * allocation for each span, dropped ones included, because children need it.
-   */
-  readonly randomness?: 'trace-id' | 'explicit';
-}
-
-const CHOICES: Known<ConsistentSamplerOptions> = { children: true, randomness: true };
-
-function choice<T extends string>(name: string, value: T | undefined, choices: readonly [T, T]): T {
-  if (value === undefined) return choices[0];
-  if (choices.includes(value)) return value;
-  throw new RangeError(`${name} must be "${choices[0]}" or "${choices[1]}", got ${shown(value)}`);
-}
+import { readState, type SamplingState } from './trace-state.ts';
 
 /**
  * Keeps at most burst + rate x t spans in any t seconds over all threads, as
@@ -155,7 +129,7 @@ export class ConsistentRateLimitingSampler implements Sampler {
 
   /** The result for a kept span of a trace without a tracestate. */
   #keep(th: string | undefined): SamplingResult {
-    const { rate } = this.#shared;
+    const { knownRate: rate } = this.#shared;
     if (this.#kept === undefined || th !== this.#keptTh || rate !== this.#keptRate) {
       this.#kept = kept(rate, undefined, { th, rest: [] });
       this.#keptTh = th;
@@ -191,8 +165,11 @@ export class ConsistentRateLimitingSampler implements Sampler {
     const outcome = isMet ? shared.admit() : REFUSE;
     if (isMet) shared.renew();
     if (outcome === REFUSE) return { ...DROP, ...changed(traceState, uncounted) };
-    const { rate } = shared;
-    return kept(rate, traceState, outcome === KEEP ? { ...state, th: text } : uncounted);
+    return kept(
+      shared.knownRate,
+      traceState,
+      outcome === KEEP ? { ...state, th: text } : uncounted,
+    );
   }
 
   /** A span whose parent has been decided on. */
@@ -229,7 +206,7 @@ export class ConsistentRateLimitingSampler implements Sampler {
     const outcome = shared.admit();
     shared.renew();
     if (outcome === REFUSE) return REFUSED;
-    const attributes = attributesOf(shared.rate);
+    const attributes = attributesOf(shared.knownRate);
     return { threshold: integer, thresholdReliable: outcome === KEEP, attributes };
   }
 
@@ -237,27 +214,6 @@ export class ConsistentRateLimitingSampler implements Sampler {
   toString(): string {
     return `ConsistentRateLimitingSampler{${this.#shared.rate}}`;
   }
-}
-
-/** The tracestate of a result, where it differs from the parent's. */
-function changed(
-  traceState: SpanContext['traceState'],
-  state: SamplingState,
-): Pick<SamplingResult, 'traceState'> {
-  const next = writeState(traceState, state);
-  return next === undefined ? {} : { traceState: next };
-}
-
-function kept(
-  rate: number,
-  traceState: SpanContext['traceState'],
-  state: SamplingState,
-): SamplingResult {
-  return Object.freeze({
-    decision: SamplingDecision.RECORD_AND_SAMPLED,
-    attributes: attributesOf(rate),
-    ...changed(traceState, state),
-  });
 }
 
 /** 56 random bits: two draws of 28. */

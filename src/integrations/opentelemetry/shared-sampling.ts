@@ -82,7 +82,7 @@ const REPORTS = 64;
 export const REFUSE = 0;
 export const KEEP = 1;
 /** Kept, but spans before it were refused, so its threshold does not tell what it stands for. */
-export const KEEP_UNCOUNTED = 2;
+const KEEP_UNCOUNTED = 2;
 
 /** The shared state of a sampler, as one thread sees it: an exact bucket and a rate of arrivals. */
 export class SharedSampling {
@@ -94,6 +94,9 @@ export class SharedSampling {
   /** Arrivals at this thread that the others do not know of yet. */
   #arrived = 0;
   #dueUs = Number.NEGATIVE_INFINITY;
+  /** The limit as this thread read it last: reading it costs more than a decision. */
+  #limit = { rate: 0, burst: 0 };
+  #limitDueUs = Number.NEGATIVE_INFINITY;
   /** The threshold in force in this thread. */
   readonly threshold = new Threshold();
 
@@ -148,6 +151,11 @@ export class SharedSampling {
     return { zerotime: 'sampler', bucket: this.#bucket.handle, ...this.#place };
   }
 
+  /** The limit in force, in spans per second, as of the last renewal at most `#reportUs` ago. */
+  get knownRate(): number {
+    return this.#limit.rate;
+  }
+
   /** The limit in force, in spans per second. */
   get rate(): number {
     return this.#bucket.rate;
@@ -176,18 +184,25 @@ export class SharedSampling {
     const perSecond = this.#arrivals.add(nowUs, this.#arrived);
     this.#arrived = 0;
     this.#dueUs = nowUs + this.#reportUs;
-    this.threshold.set(this.#probability(perSecond));
+    if (nowUs >= this.#limitDueUs) {
+      this.#limit = this.#readLimit();
+      this.#limitDueUs = this.#dueUs;
+    }
+    this.threshold.set(this.#probability(this.#limit, perSecond));
   }
 
-  #probability(perSecond: number): number {
-    const bucket = this.#bucket;
-    const { rate, burst } = bucket;
-    return probabilityOf({ rate, burst, balance: bucket.balance(), perSecond });
+  #readLimit(): { readonly rate: number; readonly burst: number } {
+    const { rate, burst } = this.#bucket;
+    return { rate, burst };
+  }
+
+  #probability(limit: { readonly rate: number; readonly burst: number }, perSecond: number) {
+    return probabilityOf({ ...limit, balance: this.#bucket.balance(), perSecond });
   }
 
   stats(): SamplerStats {
     const arrivalsPerSecond = this.#arrivals.perSecond(this.#clock.now());
-    const exact = this.#probability(arrivalsPerSecond);
+    const exact = this.#probability(this.#readLimit(), arrivalsPerSecond);
     return {
       arrivalsPerSecond,
       probability: Number.isNaN(exact) ? 0 : exact,

@@ -91,6 +91,8 @@ test.each([
     const decisions = samplers.map((sampler, at) => {
       const intent = sampler.getSamplingIntent(context, traceId);
       const isKept = keeps(intent, rv ?? traceId.slice(-14));
+      // A sampler that expected another decision would have taken no token.
+      expect(intent.attributes !== undefined).toBe(isKept);
       if (isKept) keptBy[at] = (keptBy[at] ?? 0) + 1;
       return { intent, isKept };
     });

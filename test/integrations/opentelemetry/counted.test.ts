@@ -155,7 +155,7 @@ test('the counts are unbiased over 200 seeds', () => {
 });
 
 test('in the time constant in which the limit refuses spans, their counts are missing', () => {
-  const seeds = IN_FULL ? 50 : 5;
+  const seeds = 50;
   // A burst of a hundredth of a second, in a jump of 100 times.
   const options = { rate: 1000, burst: 10, smoothingMs: 100 };
   let sum = 0;
@@ -164,6 +164,6 @@ test('in the time constant in which the limit refuses spans, their counts are mi
     expect(refused).toBeGreaterThan(10);
     sum += ratio;
   }
-  expect(sum / seeds).toBeLessThan(0.95);
+  expect(sum / seeds).toBeLessThan(0.9);
   expect(sum / seeds).toBeGreaterThan(0.4);
 });

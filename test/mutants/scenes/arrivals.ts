@@ -19,7 +19,14 @@ export function arrivalsScene(recorder: Recorder, random: Random, calls: number)
   };
   const next = (): Step<HostedArrivals> => {
     time.pass(smoothingMs);
-    const n = random.pick([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)]);
+    // Single units of an instant, and exactly the time after which nothing is left.
+    if (random.below(4) === 0) time.us += random.pick([1.5 / 256, 64]) * smoothingMs * 1000;
+    const n = random.pick([
+      ...([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)] as const),
+      // All ones, and what rounds up beyond them.
+      (2 ** 18 - 1) * 2 ** random.below(8),
+      (2 ** 19 - 1) / 2 ** random.below(8),
+    ]);
     switch (random.below(6)) {
       case 0:
         return (arrivals) => arrivals.perSecond(time.us);
