@@ -1,9 +1,14 @@
 import { systemClock } from '../../time/system-clock.ts';
 import { type RedisClient, type ServerClient, serverClient } from './client.ts';
+import { ANSWER } from './script/format.ts';
 import { replyError, unreachable } from './server-error.ts';
 import { ServerNode } from './server-node.ts';
 
 const links = /* @__PURE__ */ new WeakMap<RedisClient, Link>();
+
+function read(word: unknown): unknown {
+  return typeof word === 'number' ? word : String(word);
+}
 
 /**
  * A client as all buckets that use it share it. A failure concerns only the server that a key lies
@@ -54,7 +59,7 @@ export class Link {
     key: string,
     untilUs: number,
     words: (deadlineUs: number) => readonly string[],
-  ): Promise<string[]> {
+  ): Promise<readonly unknown[]> {
     for (;;) {
       const sentUs = systemClock.now();
       const node = this.nodeOf(key);
@@ -66,7 +71,7 @@ export class Link {
         sentUs,
         untilUs,
       );
-      if (answer[0] !== 'late') return answer;
+      if (Number(answer[0]) !== ANSWER.late) return answer;
       if (systemClock.now() >= untilUs)
         throw unreachable('the call reached the server after its deadline');
     }
@@ -78,7 +83,7 @@ export class Link {
     words: readonly string[],
     sentUs: number,
     untilUs: number,
-  ): Promise<string[]> {
+  ): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
       const wasUp = node.isUp;
       let isOver = false;
@@ -93,8 +98,8 @@ export class Link {
       this.#client.run(key, words).then(
         (reply) => {
           clearTimeout(timer);
-          // Strings, numbers or bytes, depending on the client's settings.
-          const answer = Array.isArray(reply) ? reply.map(String) : [];
+          // Numbers, or texts or bytes if the client's settings say so.
+          const answer = Array.isArray(reply) ? reply.map(read) : [];
           const serverUs = Number(answer[1]);
           if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs);
           else node.mend();
