@@ -1,5 +1,6 @@
 import { systemClock } from '../../time/system-clock.ts';
 import { type RedisClient, type ServerClient, serverClient } from './client.ts';
+import { deadlines } from './deadlines.ts';
 import { ANSWER } from './script/format.ts';
 import { replyError, unreachable } from './server-error.ts';
 import { ServerNode } from './server-node.ts';
@@ -63,7 +64,7 @@ export class Link {
     for (;;) {
       const sentUs = systemClock.now();
       const node = this.nodeOf(key);
-      await node.admit(sentUs, untilUs);
+      if (!node.isUp) await node.admit(sentUs, untilUs);
       const answer = await this.#answered(
         node,
         key,
@@ -87,17 +88,17 @@ export class Link {
     return new Promise((resolve, reject) => {
       const wasUp = node.isUp;
       let isOver = false;
-      const giveUp = () => {
-        if (isOver) return;
-        isOver = true;
-        reject(node.fail(unreachable('the server has not answered in time'), wasUp));
+      const pending = {
+        untilUs,
+        expire() {
+          isOver = true;
+          reject(node.fail(unreachable('the server has not answered in time'), wasUp));
+        },
       };
-      const leftMs = Math.max(0, Math.ceil((untilUs - sentUs) / 1000));
-      // This thread may have been too busy to read an answer that has arrived: read it first.
-      const timer = setTimeout(() => setImmediate(giveUp), leftMs);
+      deadlines.add(pending);
       this.#client.run(key, words).then(
         (reply) => {
-          clearTimeout(timer);
+          deadlines.drop(pending);
           // Numbers, or texts or bytes if the client's settings say so.
           const answer = Array.isArray(reply) ? reply.map(read) : [];
           const serverUs = Number(answer[1]);
@@ -109,7 +110,7 @@ export class Link {
           else reject(replyError(new Error('ERR unexpected answer')));
         },
         (error: unknown) => {
-          clearTimeout(timer);
+          deadlines.drop(pending);
           const answered = replyError(error);
           if (answered !== undefined) node.mend();
           if (isOver) return;

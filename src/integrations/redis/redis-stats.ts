@@ -46,6 +46,11 @@ export class CallCounts {
     this.#commands++;
   }
 
+  /** Whether a server did not answer the last call. */
+  get hasOutage(): boolean {
+    return this.#down.size > 0;
+  }
+
   answered(server: object): void {
     this.#down.delete(server);
   }

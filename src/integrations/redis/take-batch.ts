@@ -66,53 +66,69 @@ function wordsOf(rows: readonly Row[], { ticksPerToken, ticksPerMicro }: Schedul
   return words;
 }
 
-const open = /* @__PURE__ */ new WeakMap<Link, Map<string, TakeBatch>>();
+/** What is going on for a key. */
+interface Line {
+  /** The batch that is not sent yet. */
+  open: TakeBatch | undefined;
+  /** Batches without an answer. */
+  underWay: number;
+}
 
-/** The batches of a client that are not sent yet, by key. */
-function openOn(link: Link): Map<string, TakeBatch> {
-  let batches = open.get(link);
-  if (batches === undefined) {
-    batches = new Map();
-    open.set(link, batches);
+const lines = /* @__PURE__ */ new WeakMap<Link, Map<string, Line>>();
+
+/** The keys of a client for which anything is going on. */
+function linesOf(link: Link): Map<string, Line> {
+  let keys = lines.get(link);
+  if (keys === undefined) {
+    keys = new Map();
+    lines.set(link, keys);
   }
-  return batches;
+  return keys;
 }
 
 /**
  * The takes for one key that meet in a turn of the event loop. They become one command, which
  * serves them in their order, just as if each were a command of its own at the same instant.
+ *
+ * Alone, a caller waits for nobody but those who are called in the same go. While a command is
+ * under way, callers wait for the end of the turn, since more of them are likely.
  */
 export class TakeBatch {
   readonly #takings: Taking[] = [];
   readonly #run: RunTakes;
-  readonly #batches: Map<string, TakeBatch>;
+  readonly #keys: Map<string, Line>;
   readonly #key: string;
+  readonly #line: Line;
   /** Names what its callers have in common: their limit and options. */
   readonly #terms: string;
 
   private constructor(link: Link, key: string, terms: string, run: RunTakes) {
-    this.#batches = openOn(link);
+    this.#keys = linesOf(link);
     this.#key = key;
     this.#terms = terms;
     this.#run = run;
-    this.#batches.set(key, this);
-    setImmediate(() => this.#close());
+    this.#line = this.#keys.get(key) ?? { open: undefined, underWay: 0 };
+    this.#line.open = this;
+    this.#keys.set(key, this.#line);
+    const close = () => this.#close();
+    if (this.#line.underWay === 0) process.nextTick(close);
+    else setImmediate(close);
   }
 
   /** The batch that a caller with these terms joins. The one who opens it runs it. */
   static of(link: Link, key: string, terms: string, run: RunTakes): TakeBatch {
-    const current = openOn(link).get(key);
-    if (current !== undefined) {
-      if (current.#terms === terms) return current;
-      current.#close();
+    const open = linesOf(link).get(key)?.open;
+    if (open !== undefined) {
+      if (open.#terms === terms) return open;
+      open.#close();
     }
     return new TakeBatch(link, key, terms, run);
   }
 
   /** Sends what is open for a key, so that a later command does not overtake it. */
   static send(link: Link, key: string): void {
-    const batch = openOn(link).get(key);
-    if (batch !== undefined) batch.#close();
+    const open = linesOf(link).get(key)?.open;
+    if (open !== undefined) open.#close();
   }
 
   join(taking: Taking): void {
@@ -121,8 +137,9 @@ export class TakeBatch {
   }
 
   #close(): void {
-    if (this.#batches.get(this.#key) !== this) return;
-    this.#batches.delete(this.#key);
+    if (this.#line.open !== this) return;
+    this.#line.open = undefined;
+    this.#line.underWay++;
     void this.#send();
   }
 
@@ -130,12 +147,22 @@ export class TakeBatch {
     const takings = this.#takings;
     const operation = takings.some(({ wantsState }) => wantsState) ? 'take' : 'try';
     const rows = rowsOf(takings);
+    let answer: TakeAnswer;
     try {
-      const answer = await this.#run(operation, (schedule) => wordsOf(rows, schedule));
-      this.#tell(rows, answer, operation === 'try' ? 2 : 6);
+      answer = await this.#run(operation, (schedule) => wordsOf(rows, schedule));
     } catch (error) {
+      this.#end();
       for (const { reject } of takings) reject(error);
+      return;
     }
+    this.#end();
+    this.#tell(rows, answer, operation === 'try' ? 2 : 6);
+  }
+
+  #end(): void {
+    const line = this.#line;
+    line.underWay--;
+    if (line.underWay === 0 && line.open === undefined) this.#keys.delete(this.#key);
   }
 
   /** `first`: the place of the first row's result. */
