@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { ticksOfHalves } from '../../src/integrations/redis/limit-text.ts';
 import { RedisTokenBucket } from '../../src/integrations/redis.ts';
 import { scheduleOf } from '../../src/limiters/limit.ts';
 import { CONNECT } from '../integrations/redis/connections.ts';
 import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
+import { storedZeroTime } from '../integrations/redis/stored-bucket.ts';
 
 const FLEET = new URL('../../dist/docs/examples/fleet.js', import.meta.url).pathname;
 const RATE = 500;
@@ -16,10 +16,7 @@ describe.skipIf(LACKS_REDIS)('docs/examples/fleet.ts', () => {
   test("three processes of two threads keep one limit, by the server's clock", async () => {
     const server = await RedisServer.start();
     const { client, send, end } = await CONNECT.redis(server.url);
-    const zeroTime = async () => {
-      const words = String(await send('GET', 'fleet')).split(' ');
-      return ticksOfHalves(Number(words[5]), Number(words[6]));
-    };
+    const zeroTime = () => storedZeroTime({ send }, 'fleet');
     const limit = { key: 'fleet', rate: RATE, burst: BURST };
     await RedisTokenBucket.create({ client, ...limit }).tryConsume(BURST / 2);
     const before = await zeroTime();

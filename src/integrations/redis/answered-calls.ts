@@ -32,10 +32,10 @@ export class AnsweredCalls {
   }
 
   async tryConsume(n: number): Promise<boolean> {
-    const isAdmitted = await this.#answers.ask(
-      async () => (await this.#remote.acquire(n, 0)).waitUs === 0,
-      { refuse: () => false, local: () => this.#local().tryConsume(n) },
-    );
+    const isAdmitted = await this.#answers.ask(() => this.#remote.tryTake(n), {
+      refuse: () => false,
+      local: () => this.#local().tryConsume(n),
+    });
     this.#counts.count(isAdmitted ? n : 0, !isAdmitted);
     return isAdmitted;
   }

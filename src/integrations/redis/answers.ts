@@ -50,13 +50,12 @@ export class Answers {
   }
 
   async #counted<T>(ask: () => Promise<T>): Promise<T> {
-    const node = this.#node();
     try {
       const answer = await ask();
-      this.#counts.answered(node);
+      if (this.#counts.hasOutage) this.#counts.answered(this.#node());
       return answer;
     } catch (error) {
-      if (isUnreachable(error)) this.#counts.unanswered(node, error);
+      if (isUnreachable(error)) this.#counts.unanswered(this.#node(), error);
       throw error;
     }
   }

@@ -1,19 +1,6 @@
 import { RateLimitError } from '../../errors.ts';
 import { isSound, type Schedule } from '../../kernel/bucket/schedule.ts';
-import { HALF } from './script/arithmetic.ts';
-
-const HALF_TICKS = BigInt(HALF);
-
-/** Ticks in the form the script reads: high * 2^29 + low. */
-export function halvesOf(ticks: bigint): [string, string] {
-  const low = BigInt.asUintN(29, ticks);
-  return [String((ticks - low) / HALF_TICKS), String(low)];
-}
-
-/** Ticks in the form the script writes. */
-export function ticksOfHalves(high: number, low: number): bigint {
-  return BigInt(high) * HALF_TICKS + BigInt(low);
-}
+import { halvesOf, ticksOfHalves } from './ticks.ts';
 
 /** A limit as stored on the server. Equal limits have equal texts. */
 export function limitText(schedule: Schedule): string {

@@ -1,9 +1,15 @@
 import { systemClock } from '../../time/system-clock.ts';
 import { type RedisClient, type ServerClient, serverClient } from './client.ts';
+import { deadlines } from './deadlines.ts';
+import { ANSWER } from './script/format.ts';
 import { replyError, unreachable } from './server-error.ts';
 import { ServerNode } from './server-node.ts';
 
 const links = /* @__PURE__ */ new WeakMap<RedisClient, Link>();
+
+function read(word: unknown): unknown {
+  return typeof word === 'number' ? word : String(word);
+}
 
 /**
  * A client as all buckets that use it share it. A failure concerns only the server that a key lies
@@ -54,11 +60,11 @@ export class Link {
     key: string,
     untilUs: number,
     words: (deadlineUs: number) => readonly string[],
-  ): Promise<string[]> {
+  ): Promise<readonly unknown[]> {
     for (;;) {
       const sentUs = systemClock.now();
       const node = this.nodeOf(key);
-      await node.admit(sentUs, untilUs);
+      if (!node.isUp) await node.admit(sentUs, untilUs);
       const answer = await this.#answered(
         node,
         key,
@@ -66,7 +72,7 @@ export class Link {
         sentUs,
         untilUs,
       );
-      if (answer[0] !== 'late') return answer;
+      if (Number(answer[0]) !== ANSWER.late) return answer;
       if (systemClock.now() >= untilUs)
         throw unreachable('the call reached the server after its deadline');
     }
@@ -78,23 +84,23 @@ export class Link {
     words: readonly string[],
     sentUs: number,
     untilUs: number,
-  ): Promise<string[]> {
+  ): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
       const wasUp = node.isUp;
       let isOver = false;
-      const giveUp = () => {
-        if (isOver) return;
-        isOver = true;
-        reject(node.fail(unreachable('the server has not answered in time'), wasUp));
+      const pending = {
+        untilUs,
+        expire() {
+          isOver = true;
+          reject(node.fail(unreachable('the server has not answered in time'), wasUp));
+        },
       };
-      const leftMs = Math.max(0, Math.ceil((untilUs - sentUs) / 1000));
-      // This thread may have been too busy to read an answer that has arrived: read it first.
-      const timer = setTimeout(() => setImmediate(giveUp), leftMs);
+      deadlines.add(pending);
       this.#client.run(key, words).then(
         (reply) => {
-          clearTimeout(timer);
-          // Strings, numbers or bytes, depending on the client's settings.
-          const answer = Array.isArray(reply) ? reply.map(String) : [];
+          deadlines.drop(pending);
+          // Numbers, or texts or bytes if the client's settings say so.
+          const answer = Array.isArray(reply) ? reply.map(read) : [];
           const serverUs = Number(answer[1]);
           if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs);
           else node.mend();
@@ -104,7 +110,7 @@ export class Link {
           else reject(replyError(new Error('ERR unexpected answer')));
         },
         (error: unknown) => {
-          clearTimeout(timer);
+          deadlines.drop(pending);
           const answered = replyError(error);
           if (answered !== undefined) node.mend();
           if (isOver) return;

@@ -10,6 +10,11 @@ export interface RedisStats {
   readonly refused: number;
   /** Calls that the server did not answer in time. */
   readonly unreachable: number;
+  /**
+   * Commands sent to the server. Calls for one key that are made in the same turn of the event loop
+   * share a command, which counts for the object that was called first.
+   */
+  readonly commands: number;
   /** Calls of `wait` that are not settled yet. */
   readonly waiting: number;
 }
@@ -21,6 +26,7 @@ export class CallCounts {
   #admitted = 0;
   #refused = 0;
   #unreachable = 0;
+  #commands = 0;
   /** The servers that did not answer the last call. */
   readonly #down = new Set<object>();
 
@@ -33,6 +39,16 @@ export class CallCounts {
     this.#calls++;
     this.#admitted += admitted;
     if (isRefused) this.#refused++;
+  }
+
+  /** Counts a command that is sent. */
+  sent(): void {
+    this.#commands++;
+  }
+
+  /** Whether a server did not answer the last call. */
+  get hasOutage(): boolean {
+    return this.#down.size > 0;
   }
 
   answered(server: object): void {
@@ -52,6 +68,7 @@ export class CallCounts {
       admitted: this.#admitted,
       refused: this.#refused,
       unreachable: this.#unreachable,
+      commands: this.#commands,
       waiting,
     };
   }

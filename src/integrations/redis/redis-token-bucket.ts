@@ -30,10 +30,10 @@ import type { TokenSource } from './token-source.ts';
 /**
  * A token bucket stored on a Redis or Valkey server: one limit for all processes on all machines
  * that use its key. Together they get at most burst + rate * t tokens in any interval of t seconds
- * of the server's clock. Each call is one command.
+ * of the server's clock. Calls in the same turn of the event loop share one command.
  *
  * The bucket starts full. If the key does not exist, the options set the limit; if it does, the
- * stored limit applies. The key expires when the bucket is full again, unless `reconfigure` has
+ * stored limit applies. The key expires after the bucket is full again, unless `reconfigure` has
  * changed the limit.
  *
  * @example
@@ -63,7 +63,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
     waiters: WaitCount,
   ) {
     super();
-    const remote = new RemoteBucket({ ...settings, key });
+    const remote = new RemoteBucket({ ...settings, key, onCommand: () => counts.sent() });
     const answers = new Answers(settings, counts, () => remote.node);
     const asked = { remote, answers, counts, local: () => local(remote) };
     this.key = key;

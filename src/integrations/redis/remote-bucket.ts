@@ -1,33 +1,22 @@
-import { LATER, NEVER, type Outcome } from '../../kernel/bucket/kernel.ts';
-import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
-import { type Schedule, ticksOf } from '../../kernel/bucket/schedule.ts';
+import type { Outcome } from '../../kernel/bucket/kernel.ts';
+import { tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
+import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { halvesOf, limitText, readLimit, ticksOfHalves } from './limit-text.ts';
+import { limitText, readLimit } from './limit-text.ts';
 import type { Link } from './link.ts';
+import { ANSWER } from './script/format.ts';
 import type { ServerNode } from './server-node.ts';
-
-/** The state of a bucket on the server after a call. */
-interface Standing {
-  readonly result: string;
-  readonly schedule: Schedule;
-  readonly originUs: number;
-  /** The server's time, adjusted so that it never runs backwards. */
-  readonly nowUs: number;
-  /** In ticks since the origin. */
-  readonly zeroTime: bigint;
-  /** Counts limit changes and renewals of the origin. */
-  readonly generation: number;
-  /** Whole tokens taken by a drain. */
-  readonly taken: number;
-}
+import { debtUs, heldTicks, type Result, type Standing } from './standing.ts';
+import { type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
+import { costOf, type Ticks, ticksWord } from './ticks.ts';
 
 /** What an acquisition wrote, needed by `cancel`. */
 export interface RemoteReceipt {
   readonly originUs: number;
-  readonly zeroTime: bigint;
+  readonly zeroTime: Ticks;
   readonly generation: number;
-  readonly cost: bigint;
+  readonly cost: Ticks;
 }
 
 /** What an acquisition came to. */
@@ -40,25 +29,6 @@ export interface Acquired {
   readonly receipt: RemoteReceipt;
 }
 
-/** The balance in ticks; negative in debt. */
-function heldTicks({ schedule, originUs, nowUs, zeroTime }: Standing): number {
-  const held = BigInt(ticksAt(schedule, originUs, nowUs)) - zeroTime;
-  return Number(held < schedule.capTicks ? held : schedule.capTicks);
-}
-
-function waitUsOf(standing: Standing): number {
-  if (standing.result === 'never') return NEVER;
-  if (standing.result === 'later') return LATER;
-  const { schedule, originUs, nowUs } = standing;
-  const { fillTicks, ticksPerMicro } = schedule;
-  const due = 0 - heldTicks(standing);
-  if (due <= 0) return 0;
-  if (fillTicks === 0) return due / ticksPerMicro;
-  const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
-  const sinceFill = ticks - Math.floor(ticks / fillTicks) * fillTicks;
-  return (Math.ceil(due / fillTicks) * fillTicks - sinceFill) / ticksPerMicro;
-}
-
 /** The parts of a bucket on a server. */
 export interface RemoteOptions {
   readonly link: Link;
@@ -68,6 +38,8 @@ export interface RemoteOptions {
   readonly timeoutMs: number;
   /** For tests: replaces the server's time, in whole microseconds. */
   readonly timeUs?: () => number;
+  /** Called for each command that is sent. */
+  readonly onCommand?: () => void;
 }
 
 /**
@@ -80,6 +52,7 @@ export class RemoteBucket {
   readonly #ownText: string;
   #schedule: Schedule;
   #text: string;
+  readonly #run: RunTakes = (operation, words) => this.#call(operation, words);
 
   constructor(options: RemoteOptions) {
     this.#options = options;
@@ -99,129 +72,157 @@ export class RemoteBucket {
   }
 
   #learn(text: string): void {
+    if (text === this.#text) return;
     this.#schedule = text === this.#ownText ? this.#options.schedule : readLimit(text);
     this.#text = text;
   }
 
-  async #call(operation: string, words: (schedule: Schedule) => string[]): Promise<Standing> {
-    const { link, key, timeoutMs, timeUs } = this.#options;
+  async #call(
+    operation: string,
+    words: (schedule: Schedule) => readonly string[],
+  ): Promise<TakeAnswer> {
+    const { link, key, timeoutMs, timeUs, onCommand } = this.#options;
     const untilUs = systemClock.now() + timeoutMs * 1000;
     for (;;) {
       const schedule = this.#schedule;
-      const text = this.#text;
-      const own = text === this.#ownText ? '1' : '0';
+      const limit = this.#text;
+      const full = limit === this.#ownText ? `own ${operation}` : operation;
       const rest = words(schedule);
-      const answer = await link.ask(key, untilUs, (deadlineUs) => [
-        operation,
-        text,
-        own,
-        String(deadlineUs),
-        timeUs === undefined ? '' : String(timeUs()),
-        ...rest,
-      ]);
-      const [result = ''] = answer;
-      if (result === 'stale') this.#learn(answer[2] ?? '');
-      else if (result === 'gone') this.#learn(this.#ownText);
-      else return this.#standing(result, schedule, answer.slice(2).map(Number));
+      const answer = await link.ask(key, untilUs, (deadlineUs) => {
+        onCommand?.();
+        const deadline = String(timeUs === undefined ? deadlineUs : -timeUs());
+        return [full, limit, deadline, ...rest];
+      });
+      const code = Number(answer[0]);
+      if (code === ANSWER.stale) this.#learn(String(answer[2]));
+      else if (code === ANSWER.gone) this.#learn(this.#ownText);
+      else return { answer, schedule, limit };
     }
   }
 
-  #standing(result: string, schedule: Schedule, numbers: readonly number[]): Standing {
-    const [nowUs = 0, originUs = 0, high = 0, low = 0, generation = 0, taken = 0] = numbers;
-    const zeroTime = ticksOfHalves(high, low);
-    return { result, schedule, nowUs, originUs, zeroTime, generation, taken };
+  /** An operation that is no take, after all takes that were called before it. */
+  #operate(
+    operation: string,
+    words: (schedule: Schedule) => readonly string[],
+  ): Promise<TakeAnswer> {
+    TakeBatch.send(this.#options.link, this.#options.key);
+    return this.#call(operation, words);
   }
 
-  async #take(tokens: number, maxWaitUs: number): Promise<Standing> {
-    return this.#call('take', ({ ticksPerToken, ticksPerMicro }) => [
-      ...halvesOf(ticksOf(tokens, ticksPerToken, Math.ceil)),
-      String(Math.min(Math.round(maxWaitUs * ticksPerMicro), MAX_SPAN_TICKS)),
-    ]);
+  /** Takes tokens, in one command with other callers of this turn. */
+  #take<T>(
+    tokens: number,
+    maxWaitUs: number,
+    wantsState: boolean,
+    read: (result: Result, standing: Standing | undefined) => T,
+  ): Promise<T> {
+    const { link, key, timeoutMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      TakeBatch.of(link, key, `${timeoutMs} ${this.#ownText} ${this.#text}`, this.#run).join({
+        tokens,
+        maxWaitUs,
+        wantsState,
+        resolve: (result, standing, limit) => {
+          // Another bucket object of this key may have asked, and learned of a change.
+          this.#learn(limit);
+          resolve(read(result, standing));
+        },
+        reject,
+      });
+    });
   }
 
-  /** Takes nothing and reports the state. */
-  #look(): Promise<Standing> {
-    return this.#take(0, 0);
+  #takeAndLook<T>(
+    tokens: number,
+    maxWaitUs: number,
+    read: (result: Result, standing: Standing) => T,
+  ): Promise<T> {
+    // A take that wants the state is told it.
+    return this.#take(tokens, maxWaitUs, true, (result, standing) =>
+      read(result, standing as Standing),
+    );
   }
 
-  async acquire(tokens: number, maxWaitUs: number): Promise<Acquired> {
-    const standing = await this.#take(tokens, maxWaitUs);
-    const { schedule, originUs, zeroTime, generation } = standing;
-    return {
+  /** Takes tokens now or none. */
+  tryTake(tokens: number): Promise<boolean> {
+    return this.#take(tokens, 0, false, (result) => result === 0);
+  }
+
+  acquire(tokens: number, maxWaitUs: number): Promise<Acquired> {
+    return this.#takeAndLook(tokens, maxWaitUs, (result, standing) => {
+      const { schedule, originUs, nowUs, zeroTime, generation } = standing;
+      const { ticksPerToken, burst } = schedule;
+      const cost = costOf(tokens, ticksPerToken, Math.ceil);
       // A call that costs nothing never waits, even in debt.
-      waitUs: tokens === 0 || schedule.ticksPerToken === 0 ? 0 : waitUsOf(standing),
-      burst: schedule.burst,
-      nowUs: standing.nowUs,
-      receipt: {
-        originUs,
-        zeroTime,
-        generation,
-        cost: ticksOf(tokens, schedule.ticksPerToken, Math.ceil),
-      },
-    };
+      const waitUs = cost === 0 ? 0 : result === 0 ? debtUs(standing) : result;
+      return { waitUs, burst, nowUs, receipt: { originUs, zeroTime, generation, cost } };
+    });
   }
 
-  async decide(tokens: number): Promise<Outcome> {
-    const standing = await this.#take(tokens, 0);
-    const { schedule, nowUs, result } = standing;
-    const held = heldTicks(standing);
-    const wanted = Number(ticksOf(tokens, schedule.ticksPerToken, Math.ceil));
-    const allowed = result === 'ok';
-    return {
-      allowed,
-      burst: schedule.burst,
-      balance: tokensOf(schedule, held),
-      retryUs: allowed ? 0 : untilHeld(standing, nowUs, held, wanted),
-      fullUs: untilHeld(standing, nowUs, held, Number(schedule.capTicks)),
-    };
+  decide(tokens: number): Promise<Outcome> {
+    return this.#takeAndLook(tokens, 0, (result, standing) => {
+      const { schedule, nowUs } = standing;
+      const held = heldTicks(standing);
+      const wanted = Number(costOf(tokens, schedule.ticksPerToken, Math.ceil));
+      const allowed = result === 0;
+      return {
+        allowed,
+        burst: schedule.burst,
+        balance: tokensOf(schedule, held),
+        retryUs: allowed ? 0 : untilHeld(standing, nowUs, held, wanted),
+        fullUs: untilHeld(standing, nowUs, held, Number(schedule.capTicks)),
+      };
+    });
   }
 
   async drain(tokens: number): Promise<number> {
-    const { taken } = await this.#call('drain', ({ ticksPerToken, burst }) => {
+    const { answer } = await this.#operate('drain', ({ ticksPerToken, burst }) => {
       const whole = Math.floor(tokens);
       // The burst bounds the result, and the script can count up to it exactly.
       const most = ticksPerToken === 0 ? whole : Math.min(whole, Math.floor(burst));
-      return [...halvesOf(ticksOf(most, ticksPerToken, Math.ceil)), String(most)];
+      return [ticksWord(costOf(most, ticksPerToken, Math.ceil)), String(most)];
     });
-    return taken;
+    return Number(answer[6]);
   }
 
   async returnTokens(tokens: number): Promise<void> {
-    await this.#call('return', ({ ticksPerToken }) =>
-      halvesOf(ticksOf(Math.min(tokens, MAX_SPAN_TICKS), ticksPerToken, Math.floor)),
-    );
+    await this.#operate('return', ({ ticksPerToken }) => [
+      ticksWord(costOf(Math.min(tokens, MAX_SPAN_TICKS), ticksPerToken, Math.floor)),
+    ]);
   }
 
   /** Undoes an acquisition if nothing was written since. */
   async cancel({ originUs, zeroTime, generation, cost }: RemoteReceipt): Promise<boolean> {
-    const { result } = await this.#call('cancel', () => [
-      ...halvesOf(cost),
-      ...halvesOf(zeroTime),
+    const { answer } = await this.#operate('cancel', () => [
+      ticksWord(cost),
+      ticksWord(zeroTime),
       String(originUs),
       String(generation),
     ]);
-    return result === 'ok';
+    return Number(answer[6]) === 1;
   }
 
-  async balance(): Promise<number> {
-    const standing = await this.#look();
-    return tokensOf(standing.schedule, heldTicks(standing));
+  balance(): Promise<number> {
+    return this.#takeAndLook(0, 0, (_, standing) =>
+      tokensOf(standing.schedule, heldTicks(standing)),
+    );
   }
 
-  async timeUntil(tokens: number): Promise<number> {
-    const standing = await this.#look();
-    const { schedule, nowUs } = standing;
-    const wanted = Number(ticksOf(tokens, schedule.ticksPerToken, Math.ceil));
-    return untilHeld(standing, nowUs, heldTicks(standing), wanted);
+  timeUntil(tokens: number): Promise<number> {
+    return this.#takeAndLook(0, 0, (_, standing) => {
+      const { schedule, nowUs } = standing;
+      const wanted = Number(costOf(tokens, schedule.ticksPerToken, Math.ceil));
+      return untilHeld(standing, nowUs, heldTicks(standing), wanted);
+    });
   }
 
   /** Replaces the limit by the one that `change` derives from it. */
   async reconfigure(change: (schedule: Schedule) => Schedule): Promise<void> {
     let next = this.#schedule;
-    await this.#call('change', (schedule) => {
+    await this.#operate('change', (schedule) => {
       next = change(schedule);
       const text = limitText(next);
-      return ['0', '0', text, text === this.#ownText ? '0' : '1'];
+      return ['0', text, text === this.#ownText ? '0' : '1'];
     });
     this.#learn(limitText(next));
   }

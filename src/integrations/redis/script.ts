@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ARITHMETIC } from './script/arithmetic.ts';
-import { BUCKET } from './script/bucket.ts';
+import { BUCKET, STORED } from './script/bucket.ts';
+import { ANSWER } from './script/format.ts';
 import { OPERATIONS } from './script/operations.ts';
+import { SHORT_TAKE } from './script/short-take.ts';
 
 // The algorithm of src/kernel without its compare-and-exchange loop: a Redis server runs one script
 // at a time.
@@ -9,28 +11,43 @@ import { OPERATIONS } from './script/operations.ts';
 /**
  * One script for all calls, on one key. Its arguments:
  *
- *     1 the operation: take, drain, return, cancel or change
+ *     1 the operation: try, take, drain, return, cancel or change, after `own ` if the caller assumes
+ *       the limit of its options, with which a missing bucket is created
  *     2 the limit that the caller assumes: see limit-text.ts
- *     3 1 if that is the limit of its options, with which a missing bucket is created
- *     4 the deadline in microseconds of the server's clock, after which the caller has given up
- *     5 for tests, the time in microseconds instead of the server's; otherwise empty
- *     6 and more: ticks, in two halves each, and other arguments of the operation
+ *     3 the deadline in microseconds of the server's clock, after which the caller has given up;
+ *       for tests the negative of the time to use instead of the server's
+ *     4 and more: ticks, and other arguments of the operation
  *
- * Its answer, an array:
+ * Calls to try or take come in rows of equal ones, of three words each: the ticks of one, empty for
+ * one token; the ticks that it may wait, empty for none; how many they are. Of a single call, empty
+ * words at the end are left out. They are served in their order.
  *
- *     ok|later|never, serverUs, nowUs, originUs, high, low, generation, tokens taken
- *     stale, serverUs, limit    nothing was done: another limit applies
- *     gone, serverUs            nothing was done: the assumed limit is not stored
- *     late, serverUs            nothing was done: the caller has given up
+ * Its answer, an array that begins with one of `ANSWER` and the server's time. If it is done:
+ *
+ *     try                how many of each row were admitted, or MORE_THAN_BURST
+ *     the other ones     nowUs, originUs, ticks of the zero-time before the operation, generation,
+ *                        and then: of take, as of try; of drain, the tokens; of cancel, 1 or 0
+ *
+ * A stale answer has the limit that applies. Ticks that a double cannot count are two halves,
+ * high:low.
  */
-export const SCRIPT = `
-local operation, mine, own, deadline, given = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
+export const SCRIPT = `local operation, mine = ARGV[1], ARGV[2]
+${STORED}
+${SHORT_TAKE}
 ${ARITHMETIC}
 ${BUCKET}
 ${OPERATIONS}
 if not isStored then store() end
-return {result, server, now, text(origin), high, low, generation, taken}
+local answer = {${ANSWER.done}, server}
+if operation ~= 'try' then
+  local ticksWord = value(readHigh, readLow)
+  if math.abs(ticksWord) > ${2 ** 52} then
+    ticksWord = string.format('%d:%d', readHigh, readLow)
+  end
+  answer = {${ANSWER.done}, server, now, text(origin), ticksWord, generation}
+end
+for _, result in ipairs(results) do answer[#answer + 1] = result end
+return answer
 `;
 
 /** The name under which EVALSHA finds the script. */

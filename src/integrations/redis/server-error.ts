@@ -1,5 +1,5 @@
 import { RateLimitError } from '../../errors.ts';
-import { NO_BUCKET } from './script/bucket.ts';
+import { NO_BUCKET } from './script/format.ts';
 
 /** The first word of an error reply, by which servers classify errors. */
 const CODE = /^-?([A-Z][A-Z0-9]+)(?= |$)/;

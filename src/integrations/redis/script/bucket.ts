@@ -1,11 +1,30 @@
 import { RENEW_TICKS } from '../../../kernel/constants.ts';
+import {
+  ANSWER,
+  FORMATS,
+  NEVER_EXPIRES,
+  NO_BUCKET,
+  OLD_FORMAT,
+  PACKED,
+  SHORT_TICKS,
+  TEXT_AT,
+} from './format.ts';
 
-/** Every stored value starts with the version of its format. */
-const FORMAT = 'zerotime1';
-/** The start of the script's error for a value that is not a bucket. */
-export const NO_BUCKET = 'ZEROTIMENOBUCKET';
+/** Reads the time and the stored value. */
+export const STORED = `local server = ARGV[3] + 0
+local isTimed = server < 0
+if isTimed then
+  server = -server
+else
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  if now > server then return {${ANSWER.late}, now} end
+  server = now
+end
+local stored = redis.call('GET', KEYS[1])
+`;
 
-/** Reads the bucket and the time, and defines how the bucket is moved and stored. */
+/** Reads the bucket, and defines how it is moved and stored. */
 export const BUCKET = `local function readLimit(limit)
   local perToken, perMicro, capHigh, capLow, fill =
     string.match(limit, '^(%S+) (%S+) (%S+) (%S+) (%S+) ')
@@ -15,31 +34,34 @@ export const BUCKET = `local function readLimit(limit)
   }
 end
 
-local server
-if given ~= '' then
-  server = tonumber(given)
-else
-  local time = redis.call('TIME')
-  server = tonumber(time[1]) * 1000000 + tonumber(time[2])
-  if server > tonumber(deadline) then return {'late', server} end
-end
-
-local stored = redis.call('GET', KEYS[1])
+local isOwn = string.sub(operation, 1, 4) == 'own '
 local limit = mine
-local seen, lag, generation, origin, kept = server, 0, 0, server, '0'
+local seen, lag, generation, origin, kept = server, 0, 0, server, 0
 local high, low
 if stored then
-  local a, b, c, d, e, f, g, theirs = string.match(stored,
-    '^${FORMAT} (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.+)$')
-  seen, lag, generation = tonumber(a), tonumber(b), tonumber(c)
-  origin, high, low = tonumber(d), tonumber(e), tonumber(f)
-  if not (seen and lag and generation and origin and high and low and theirs) then
+  local theirs
+  if string.sub(stored, 1, ${OLD_FORMAT.length}) == '${OLD_FORMAT}' then
+    local a, b, c, d, e, f, g, text = string.match(stored,
+      '^${OLD_FORMAT} (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.+)$')
+    seen, lag, generation, kept = tonumber(a), tonumber(b), tonumber(c), tonumber(g)
+    origin, high, low, theirs = tonumber(d), tonumber(e), tonumber(f), text
+  elseif #stored >= ${TEXT_AT} then
+    local format, _
+    seen, low, format, _, lag, generation, origin, _, _, _, high, kept =
+      struct.unpack('${PACKED}', stored)
+    theirs = (format == ${FORMATS.short} or format == ${FORMATS.long})
+      and string.sub(stored, ${TEXT_AT})
+  end
+  -- NaN is no number that equals itself; infinities cancel to it.
+  local sum = theirs and seen and lag and generation and kept and origin and high and low
+    and seen + lag + generation + kept + origin + high + low
+  if not sum or sum - sum ~= 0 then
     return redis.error_reply('${NO_BUCKET} the key holds something else')
   end
-  if theirs ~= mine then return {'stale', server, theirs} end
-  kept = g
-elseif own ~= '1' then
-  return {'gone', server}
+  if theirs ~= mine then return {${ANSWER.stale}, server, theirs} end
+  high, low = settle(high, low)
+elseif not isOwn then
+  return {${ANSWER.gone}, server}
 end
 local bucket = readLimit(limit)
 if not stored then high, low = settle(-bucket.capHigh, -bucket.capLow) end
@@ -102,15 +124,22 @@ end
 local isStored = not (stepped and stored)
 local function store()
   isStored = true
-  -- All but the origin are integers.
-  local line = string.format('${FORMAT} %d %d %d %s %d %d %s %s',
-    now, lag, generation, text(origin), high, low, kept, limit)
-  if given ~= '' or kept == '1' then
+  local isForGood = isTimed or kept == 1
+  -- A full bucket needs no key: a missing one starts full.
+  local full = untilIn(value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow))
+  local ms = isForGood and 0 or math.ceil(full / bucket.perMicro / 1000) + 1
+  local expires = isForGood and ${NEVER_EXPIRES} or server + ms * 1000
+  local cap, storedHigh, storedLow = value(bucket.capHigh, bucket.capLow), 0, value(high, low)
+  local format = ${FORMATS.short}
+  if bucket.fill ~= 0 or cap > ${SHORT_TICKS} or origin % 1 ~= 0
+    or math.abs(storedLow) > ${2 ** 52 + 2 ** 51} then
+    format, storedHigh, storedLow = ${FORMATS.long}, high, low
+  end
+  local line = struct.pack('${PACKED}', now, storedLow, format, expires, lag, generation, origin,
+    bucket.perToken, bucket.perMicro, cap, storedHigh, kept) .. limit
+  if isForGood then
     redis.call('SET', KEYS[1], line)
   else
-    -- A full bucket needs no key: a missing one starts full.
-    local full = untilIn(value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow))
-    local ms = math.ceil(full / bucket.perMicro / 1000) + 1
     redis.call('SET', KEYS[1], line, 'PX', string.format('%d', ms))
   end
 end

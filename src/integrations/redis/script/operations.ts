@@ -1,25 +1,46 @@
 import { SAME_INTERVAL } from '../../../kernel/constants.ts';
+import { MORE_THAN_BURST } from './format.ts';
 
 /** Performs the operation. */
-export const OPERATIONS = `local result, taken = 'ok', 0
-local amountHigh, amountLow = tonumber(ARGV[6]), tonumber(ARGV[7])
-if operation == 'take' then
+export const OPERATIONS = `local results = {}
+local function halves(word)
+  local number = word == '' and bucket.perToken or tonumber(word)
+  if number then return split(number) end
+  local high, low = string.match(word, '^(-?%d+):(%d+)$')
+  return tonumber(high), tonumber(low)
+end
+local amountHigh, amountLow = halves(ARGV[4] or '')
+local readHigh, readLow = high, low
+local function takeOne(mostAhead)
   local dueHigh, dueLow = aheadHigh + amountHigh, aheadLow + amountLow
-  if amountHigh == 0 and amountLow == 0 then
-    result = 'ok'
-  elseif value(amountHigh - bucket.capHigh, amountLow - bucket.capLow) > 0 then
-    result = 'never'
-  elseif untilIn(value(dueHigh, dueLow)) > tonumber(ARGV[8]) then
-    result = 'later'
-  else
-    move(dueHigh, dueLow)
+  if untilIn(value(dueHigh, dueLow)) > mostAhead then return false end
+  aheadHigh, aheadLow = settle(dueHigh, dueLow)
+  return true
+end
+operation = isOwn and string.sub(operation, 5) or operation
+if operation == 'try' or operation == 'take' then
+  local taken = false
+  for i = 4, math.max(4, #ARGV), 3 do
+    local most, count = tonumber(ARGV[i + 1] or 0) or 0, tonumber(ARGV[i + 2] or 1)
+    amountHigh, amountLow = halves(ARGV[i] or '')
+    local admitted = 0
+    if amountHigh == 0 and amountLow == 0 then
+      admitted = count
+    elseif value(amountHigh - bucket.capHigh, amountLow - bucket.capLow) > 0 then
+      admitted = ${MORE_THAN_BURST}
+    else
+      while admitted < count and takeOne(most) do admitted = admitted + 1 end
+      taken = taken or admitted > 0
+    end
+    results[#results + 1] = admitted
   end
+  if taken then move(aheadHigh, aheadLow) end
 elseif operation == 'drain' then
-  local most = tonumber(ARGV[8])
-  local gone = 0
+  local most = tonumber(ARGV[5])
+  local gone, taken = 0, 0
   if value(aheadHigh + amountHigh, aheadLow + amountLow) <= 0 then
     gone = most
-    taken = ARGV[8]
+    taken = most
   elseif value(aheadHigh, aheadLow) < 0 then
     local heldHigh, heldLow = settle(-aheadHigh, -aheadLow)
     local wholeHigh, wholeLow = divide(heldHigh, heldLow, 1, bucket.perToken)
@@ -30,6 +51,8 @@ elseif operation == 'drain' then
   if gone > 0 and (amountHigh > 0 or amountLow > 0) then
     move(aheadHigh + amountHigh, aheadLow + amountLow)
   end
+  -- As text, since a number in an answer is cut to 64 bits.
+  results[1] = string.format('%.17g', taken)
 elseif operation == 'return' then
   local toHigh, toLow = aheadHigh - amountHigh, aheadLow - amountLow
   if value(toHigh + bucket.capHigh, toLow + bucket.capLow) < 0 then
@@ -38,16 +61,17 @@ elseif operation == 'return' then
   if stored then move(toHigh, toLow) end
 elseif operation == 'cancel' then
   -- Only if it was the last write, in this generation of the bucket.
-  local isLatest = stored and high == tonumber(ARGV[8]) and low == tonumber(ARGV[9])
-  if isLatest and origin == tonumber(ARGV[10]) and generation == tonumber(ARGV[11]) then
+  local wroteHigh, wroteLow = halves(ARGV[5])
+  local isLatest = stored and high == wroteHigh and low == wroteLow
+    and origin == tonumber(ARGV[6]) and generation == tonumber(ARGV[7])
+  results[1] = isLatest and 1 or 0
+  if isLatest then
     high, low = settle(high - amountHigh, low - amountLow)
     aheadHigh, aheadLow = ahead()
     store()
-  else
-    result = 'later'
   end
 elseif operation == 'change' then
-  local old, nextLimit = bucket, readLimit(ARGV[8])
+  local old, nextLimit = bucket, readLimit(ARGV[5])
   local interval = old.fill / old.perMicro
   local nextInterval = nextLimit.fill / nextLimit.perMicro
   -- Converts the balance to ticks of the next limit, rounded towards fewer tokens, also in debt.
@@ -71,7 +95,7 @@ elseif operation == 'change' then
   else
     origin = origin + grid / old.perMicro
   end
-  bucket, limit, kept = nextLimit, ARGV[8], ARGV[9]
+  bucket, limit, kept = nextLimit, ARGV[5], tonumber(ARGV[6])
   generation = generation + 1
   look()
   move(within(aheadHigh, aheadLow))

@@ -1,0 +1,183 @@
+import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
+import type { Schedule } from '../../kernel/bucket/schedule.ts';
+import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
+import type { Link } from './link.ts';
+import { MORE_THAN_BURST } from './script/format.ts';
+import { afterTake, type Result, readStanding, type Standing } from './standing.ts';
+import { costOf, ticksWord } from './ticks.ts';
+
+/** One caller. */
+export interface Taking {
+  readonly tokens: number;
+  readonly maxWaitUs: number;
+  /** Told the state after its take, or undefined if it did not ask for that. */
+  readonly resolve: (result: Result, standing: Standing | undefined, limit: string) => void;
+  readonly reject: (error: unknown) => void;
+  readonly wantsState: boolean;
+}
+
+/** An answer of the script, and the limit that it is about. */
+export interface TakeAnswer {
+  readonly answer: readonly unknown[];
+  readonly schedule: Schedule;
+  readonly limit: string;
+}
+
+/** Runs `try` or `take`; the words follow from the limit in force. */
+export type RunTakes = (
+  operation: 'try' | 'take',
+  words: (schedule: Schedule) => string[],
+) => Promise<TakeAnswer>;
+
+/** More callers than this are not kept waiting for those after them. */
+const MOST_CALLERS = 1000;
+
+/** Equal calls in a row. */
+interface Row {
+  readonly tokens: number;
+  readonly maxWaitUs: number;
+  count: number;
+}
+
+function rowsOf(takings: readonly Taking[]): Row[] {
+  const rows: Row[] = [];
+  let last: Row | undefined;
+  for (const { tokens, maxWaitUs } of takings) {
+    if (last !== undefined && last.tokens === tokens && last.maxWaitUs === maxWaitUs) last.count++;
+    else {
+      last = { tokens, maxWaitUs, count: 1 };
+      rows.push(last);
+    }
+  }
+  return rows;
+}
+
+function wordsOf(rows: readonly Row[], { ticksPerToken, ticksPerMicro }: Schedule): string[] {
+  const words: string[] = [];
+  for (const { tokens, maxWaitUs, count } of rows) {
+    const most = Math.min(Math.round(maxWaitUs * ticksPerMicro), MAX_SPAN_TICKS);
+    words.push(
+      tokens === 1 ? '' : ticksWord(costOf(tokens, ticksPerToken, Math.ceil)),
+      most === 0 ? '' : String(most),
+    );
+    if (rows.length > 1 || count > 1) words.push(String(count));
+  }
+  while (words.at(-1) === '') words.pop();
+  return words;
+}
+
+/** What is going on for a key. */
+interface Line {
+  /** The batch that is not sent yet. */
+  open: TakeBatch | undefined;
+  /** Batches without an answer. */
+  underWay: number;
+}
+
+const lines = /* @__PURE__ */ new WeakMap<Link, Map<string, Line>>();
+
+/** The keys of a client for which anything is going on. */
+function linesOf(link: Link): Map<string, Line> {
+  let keys = lines.get(link);
+  if (keys === undefined) {
+    keys = new Map();
+    lines.set(link, keys);
+  }
+  return keys;
+}
+
+/**
+ * The takes for one key that meet in a turn of the event loop. They become one command, which
+ * serves them in their order, just as if each were a command of its own at the same instant.
+ *
+ * Alone, a caller waits for nobody but those who are called in the same go. While a command is
+ * under way, callers wait for the end of the turn, since more of them are likely.
+ */
+export class TakeBatch {
+  readonly #takings: Taking[] = [];
+  readonly #run: RunTakes;
+  readonly #keys: Map<string, Line>;
+  readonly #key: string;
+  readonly #line: Line;
+  /** Names what its callers have in common: their limit and options. */
+  readonly #terms: string;
+
+  private constructor(link: Link, key: string, terms: string, run: RunTakes) {
+    this.#keys = linesOf(link);
+    this.#key = key;
+    this.#terms = terms;
+    this.#run = run;
+    this.#line = this.#keys.get(key) ?? { open: undefined, underWay: 0 };
+    this.#line.open = this;
+    this.#keys.set(key, this.#line);
+    const close = () => this.#close();
+    if (this.#line.underWay === 0) process.nextTick(close);
+    else setImmediate(close);
+  }
+
+  /** The batch that a caller with these terms joins. The one who opens it runs it. */
+  static of(link: Link, key: string, terms: string, run: RunTakes): TakeBatch {
+    const open = linesOf(link).get(key)?.open;
+    if (open !== undefined) {
+      if (open.#terms === terms) return open;
+      open.#close();
+    }
+    return new TakeBatch(link, key, terms, run);
+  }
+
+  /** Sends what is open for a key, so that a later command does not overtake it. */
+  static send(link: Link, key: string): void {
+    const open = linesOf(link).get(key)?.open;
+    if (open !== undefined) open.#close();
+  }
+
+  join(taking: Taking): void {
+    this.#takings.push(taking);
+    if (this.#takings.length >= MOST_CALLERS) this.#close();
+  }
+
+  #close(): void {
+    if (this.#line.open !== this) return;
+    this.#line.open = undefined;
+    this.#line.underWay++;
+    void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    const takings = this.#takings;
+    const operation = takings.some(({ wantsState }) => wantsState) ? 'take' : 'try';
+    const rows = rowsOf(takings);
+    let answer: TakeAnswer;
+    try {
+      answer = await this.#run(operation, (schedule) => wordsOf(rows, schedule));
+    } catch (error) {
+      this.#end();
+      for (const { reject } of takings) reject(error);
+      return;
+    }
+    this.#end();
+    this.#tell(rows, answer, operation === 'try' ? 2 : 6);
+  }
+
+  #end(): void {
+    const line = this.#line;
+    line.underWay--;
+    if (line.underWay === 0 && line.open === undefined) this.#keys.delete(this.#key);
+  }
+
+  /** `first`: the place of the first row's result. */
+  #tell(rows: readonly Row[], { answer, schedule, limit }: TakeAnswer, first: number): void {
+    let standing = first === 2 ? undefined : readStanding(schedule, answer);
+    let place = 0;
+    for (const [i, { tokens, count }] of rows.entries()) {
+      const admitted = Number(answer[first + i]);
+      const cost = costOf(tokens, schedule.ticksPerToken, Math.ceil);
+      for (let k = 0; k < count; k++, place++) {
+        const isAdmitted = k < admitted;
+        if (isAdmitted && standing !== undefined) standing = afterTake(standing, cost);
+        const refusal = admitted === MORE_THAN_BURST ? NEVER : LATER;
+        this.#takings[place]?.resolve(isAdmitted ? 0 : refusal, standing, limit);
+      }
+    }
+  }
+}

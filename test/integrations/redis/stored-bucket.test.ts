@@ -1,0 +1,100 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { limitText } from '../../../src/integrations/redis/limit-text.ts';
+import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import { scheduleOf } from '../../../src/limiters/limit.ts';
+import { CONNECT, type Connection } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+import { changeFields, isShort, storedFields } from './stored-bucket.ts';
+
+const HALF = 2 ** 29;
+/** So slow that no token arrives during a test. */
+const LIMIT = { rate: 1e-2, burst: 10 };
+
+describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
+  let server: RedisServer;
+  let connection: Connection;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  beforeEach(async () => {
+    connection = await CONNECT.redis(server.url);
+    await connection.send('FLUSHALL');
+    await connection.send('CONFIG', 'RESETSTAT');
+  });
+  afterEach(() => connection.end());
+  afterAll(() => server?.stop());
+
+  const create = (limit: object = LIMIT, key = 'a') =>
+    RedisTokenBucket.create({ client: connection.client, key, ...LIMIT, ...limit });
+
+  const executed = async (command: string) => {
+    const stats = String(await connection.send('INFO', 'commandstats'));
+    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  };
+
+  test('of an earlier version keeps its tokens, and is stored anew', async () => {
+    const nowUs = Date.now() * 1000;
+    const schedule = scheduleOf(LIMIT);
+    // Seven tokens are left: the zero-time lies seven tokens before the origin.
+    const ticks = -7 * schedule.ticksPerToken;
+    const high = Math.floor(ticks / HALF);
+    const words = [nowUs, 0, 0, nowUs, high, ticks - high * HALF, 0, limitText(schedule)];
+    await connection.send('SET', 'a', `zerotime1 ${words.join(' ')}`);
+    const bucket = create();
+    expect(Math.floor(await bucket.available())).toBe(7);
+    expect(await bucket.tryConsume(2)).toBe(true);
+    expect(isShort(await storedFields(connection, 'a'))).toBe(true);
+    expect(await bucket.consumeOrDrain(10)).toBe(5);
+  });
+
+  test('is overwritten in place, and its expiry moved seldom', async () => {
+    const bucket = create({ rate: 1, burst: 1000 });
+    for (let i = 0; i < 500; i++) await bucket.tryConsume();
+    expect(await executed('setrange')).toBeGreaterThan(450);
+    expect(await executed('set')).toBeLessThan(20);
+    // Neither before it is full nor much later.
+    const ttlMs = Number(await connection.send('PTTL', 'a'));
+    expect(ttlMs).toBeGreaterThan(490_000);
+    expect(ttlMs).toBeLessThanOrEqual(1_000_001);
+  });
+
+  test.each([
+    ['with fills', { rate: undefined, quantum: 5, fillIntervalMs: 60_000 }, 10],
+    ['that takes weeks to fill', { rate: 1e-2, burst: 100_000 }, 100_000],
+  ])('%s takes the long way', async (_, limit, burst) => {
+    const bucket = create(limit);
+    expect(await bucket.tryConsume(3)).toBe(true);
+    expect(await bucket.tryConsume()).toBe(true);
+    expect(isShort(await storedFields(connection, 'a'))).toBe(false);
+    expect(await executed('setrange')).toBe(0);
+    expect(await bucket.consumeOrDrain(1e9)).toBe(burst - 4);
+  });
+
+  test('goes the long way and back when its debt does', async () => {
+    const bucket = create();
+    expect(await bucket.acquire(10)).toBe(0);
+    // A debt of 2^51 ticks is more than five thousand tokens.
+    for (let i = 0; i < 600; i++) await bucket.acquire(10);
+    expect(Math.round((await bucket.balance()) / 10)).toBe(-600);
+    await bucket.returnTokens(5990);
+    expect(Math.round(await bucket.balance())).toBe(-10);
+    expect(await bucket.acquire(10)).toBeGreaterThan(1_900_000); // moves the expiry
+    const before = await executed('setrange');
+    await bucket.acquire(10);
+    expect(await executed('setrange')).toBe(before + 1);
+  });
+
+  test.each([
+    ['seen', Number.NaN],
+    ['zeroTime', Number.POSITIVE_INFINITY],
+    ['format', 1],
+    ['lag', Number.NaN],
+    ['origin', Number.NaN],
+  ] as const)('whose %s is %s is rejected', async (field, value) => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await changeFields(connection, 'a', { [field]: value });
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+    expect(await create(LIMIT, 'b').tryConsume()).toBe(true);
+  });
+});
