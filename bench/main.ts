@@ -3,6 +3,7 @@ import { describeMachine } from './machine.ts';
 import { benchFleet } from './parts/fleet.ts';
 import { benchHost } from './parts/host.ts';
 import { benchKeyed } from './parts/keyed.ts';
+import { benchKeys } from './parts/keys.ts';
 import { benchLimits } from './parts/limits.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
@@ -30,6 +31,7 @@ const PARTS = {
   single: benchSingleThread,
   limits: benchLimits,
   keyed: benchKeyed,
+  keys: benchKeys,
   memory: benchMemory,
   splitting: benchSplitting,
   waits: benchWaits,
@@ -56,6 +58,7 @@ Parts:
   single    the cost of each operation on one thread
   limits    several limits in one bucket, allOf and permits, compared with one limit
   keyed     a bucket per key, by number of keys
+  keys      keys as they come: in random order, new ones, floods; from 1, 2 and 4 threads
   memory    bytes per limiter and per key
   splitting what one bucket for all threads saves, compared with a part for each
   waits     how late a waiter wakes

@@ -22,6 +22,8 @@ export interface Settings {
   readonly loadMs: number;
   /** Numbers of keys; the first is the baseline. */
   readonly keyCounts: readonly number[];
+  /** Numbers of keys in random order; the first also for keys that change. */
+  readonly randomKeyCounts: readonly number[];
   /** Number of objects in a memory measurement. */
   readonly objects: number;
 }
@@ -37,6 +39,7 @@ export const FULL: Settings = {
   pacingMs: 5000,
   loadMs: 10_000,
   keyCounts: [1_000, 100_000, 1_000_000],
+  randomKeyCounts: [131_072, 1_048_576],
   objects: 10_000,
 };
 
@@ -52,5 +55,6 @@ export const SHORT: Settings = {
   pacingMs: 250,
   loadMs: 1_000,
   keyCounts: [1_000, 10_000],
+  randomKeyCounts: [1_024, 4_096],
   objects: 1_000,
 };

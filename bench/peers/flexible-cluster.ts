@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
+import type { KeyTask } from '../key-traffic.ts';
 import type { ClusterData, ClusterMessage } from '../workers/flexible-cluster.ts';
 import { prepareNpm } from './npm.ts';
 import type { Counts, Peer, Run } from './peer.ts';
@@ -25,7 +26,11 @@ function said(worker: Worker): Promise<ClusterMessage> {
   });
 }
 
-async function measure({ load, threads, warmUpMs, measureMs }: Run): Promise<Counts> {
+/** `task`: the keys to ask for, if there are many. */
+export async function measureCluster(
+  { load, threads, warmUpMs, measureMs }: Run,
+  task?: Omit<KeyTask, 'thread'>,
+): Promise<Counts> {
   new RateLimiterClusterMaster();
   runs++;
   const workers = Array.from({ length: threads }, (_, index) => {
@@ -33,6 +38,7 @@ async function measure({ load, threads, warmUpMs, measureMs }: Run): Promise<Cou
       name: `run-${runs}`,
       load,
       isFirst: index === 0,
+      task: task && { ...task, thread: index },
       warmUpMs,
       measureMs,
     };
@@ -52,5 +58,5 @@ export const flexibleCluster: Peer = {
   name: 'rate-limiter-flexible, cluster',
   mostThreads: Number.POSITIVE_INFINITY,
   prepare: () => prepareNpm('rate-limiter-flexible'),
-  measure,
+  measure: (run) => measureCluster(run),
 };

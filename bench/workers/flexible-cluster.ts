@@ -1,6 +1,7 @@
 import { RateLimiterCluster } from 'rate-limiter-flexible';
 import { asking, type ConsumerReport, warmUp } from '../consumer.ts';
 import { consumePoints, flexibleOptions } from '../flexible.ts';
+import { type KeyTask, keysOfTask } from '../key-traffic.ts';
 import type { Load } from '../loads.ts';
 
 /** The argument of a cluster process, as JSON. */
@@ -9,6 +10,8 @@ export interface ClusterData {
   readonly name: string;
   readonly load: Load;
   readonly isFirst: boolean;
+  /** The keys to ask for, if there are many. */
+  readonly task?: KeyTask | undefined;
   readonly warmUpMs: number;
   readonly measureMs: number;
 }
@@ -18,11 +21,14 @@ export type ClusterMessage = 'warm' | ConsumerReport;
 
 const KEY = 'one for all';
 
-const { name, load, isFirst, warmUpMs, measureMs }: ClusterData = JSON.parse(process.argv[2] ?? '');
+const { name, load, isFirst, task, warmUpMs, measureMs }: ClusterData = JSON.parse(
+  process.argv[2] ?? '',
+);
 const limiter = new RateLimiterCluster({ ...flexibleOptions(load), keyPrefix: name });
 const taken = load.burst - load.initial;
 if (isFirst && taken > 0) await consumePoints(limiter, KEY, taken);
-const consumer = asking(() => consumePoints(limiter, KEY));
+const next = task === undefined ? () => KEY : keysOfTask(task).next;
+const consumer = asking(() => consumePoints(limiter, next()));
 await warmUp(consumer, warmUpMs);
 
 function say(bench: ClusterMessage): void {

@@ -78,6 +78,8 @@ export interface BucketEngine extends EngineResults, CompositeEngine {
   ): number;
   /** Lets the next call read its record anew. */
   forget(): void;
+  /** Drops what it keeps of a region, before it turns to another. */
+  leaveRegion(): void;
 }
 
 export function readReceipt(

@@ -23,6 +23,8 @@ import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
 
 const YEAR_US = 365.25 * 86_400e6;
+/** The engine leaves the region before every nth call. */
+const LEAVES = 9;
 
 export interface Mood {
   /** On average every nth call reconfigures. */
@@ -165,16 +167,21 @@ export function compositeScene(
       if (wait > 0) promises.push(bucket.promise());
     };
   };
+  const engines = new WeakMap<HostedComposite, BucketEngine>();
   const open = (thread: number) => {
     const engine = recorder.engine('buckets', thread) as unknown as BucketEngine;
     const bucket = new HostedComposite({ engine, name: 'wasm' }, place);
     // As if it were of another process.
     if (thread % 2 === 1) engine.holdAs(1 + thread);
+    engines.set(bucket, engine);
     return bucket;
   };
+  let steps = 0;
   new Rehearsal(recorder, random, open).run(calls, () => {
     const step = next();
     return (bucket) => {
+      // As if another region had its turn.
+      if (++steps % LEAVES === 0) engines.get(bucket)?.leaveRegion();
       step(bucket);
       bucket.lostRaces;
     };
