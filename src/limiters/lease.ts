@@ -51,6 +51,8 @@ export class Lease extends Described {
   #most: number;
   /** In units. */
   #stock = 0;
+  /** Whether the bucket refused the last refill: the next one asks for no more than it needs. */
+  #isShort = false;
 
   /** @internal */
   constructor(bucket: BucketCalls, kernel: TokenKernel, tenure: Tenure, size: number) {
@@ -105,14 +107,17 @@ export class Lease extends Described {
   #take(needed: number): boolean {
     const kernel = this.#kernel;
     const nowUs = this.#bucket.clock.now();
-    // At most half of the balance, so that other threads still find tokens when few are left.
-    const share = Math.floor(Math.min(this.#most, kernel.balance(nowUs) / 2));
-    let taken = Math.max(needed, share);
-    if (kernel.acquire(nowUs, taken, 0) !== 0) {
-      if (taken === needed || kernel.acquire(nowUs, needed, 0) !== 0) return false;
-      taken = needed;
+    if (!this.#isShort) {
+      // At most half of the balance, so that other threads still find tokens when few are left.
+      const share = Math.floor(Math.min(this.#most, kernel.balance(nowUs) / 2));
+      if (share > needed && kernel.acquire(nowUs, share, 0) === 0) {
+        this.#stock += share * UNITS;
+        return true;
+      }
     }
-    this.#stock += taken * UNITS;
+    this.#isShort = kernel.acquire(nowUs, needed, 0) !== 0;
+    if (this.#isShort) return false;
+    this.#stock += needed * UNITS;
     return true;
   }
 

@@ -24,12 +24,17 @@ export function reference(setup: string): Reference {
       stock = 0;
       return true;
     };
-    /** Adds the needed tokens to the stock, or up to half of the bucket if that is more. */
+    let isShort = false;
+    /**
+     * Adds the needed tokens to the stock, or up to half of the bucket if that is more and the last
+     * refill was not refused.
+     */
     const refill = (needed: number, most: number) => {
       const spared = Math.max(needed, Math.floor(Math.min(most, balance() / 2)));
-      const taken = [spared, needed].find(takes);
+      const taken = (isShort ? [needed] : [spared, needed]).find(takes);
       stock += taken ?? 0;
-      return taken !== undefined;
+      isShort = taken === undefined;
+      return !isShort;
     };
     return operations({
       spend(tokens = 0) {

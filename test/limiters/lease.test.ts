@@ -57,6 +57,19 @@ describe('a lease', () => {
     expect(bucket.stats()).toMatchObject({ calls: 1, refused: 1 });
   });
 
+  test('looks at the balance again only after the bucket has admitted a call', () => {
+    const { bucket, lease } = leased({ rate: 10, burst: 100, initial: 0 }, 64);
+    const kernel: TokenKernel = Reflect.get(bucket, 'kernel');
+    const balance = vi.spyOn(kernel, 'balance');
+    expect([lease.tryConsume(), lease.tryConsume()]).toEqual([false, false]);
+    expect(balance).toHaveBeenCalledTimes(1);
+    bucket.returnTokens(41);
+    expect(lease.tryConsume()).toBe(true);
+    expect([lease.stock, balance.mock.calls.length]).toEqual([0, 1]);
+    expect(lease.tryConsume()).toBe(true);
+    expect([lease.stock, balance.mock.calls.length]).toEqual([19, 2]);
+  });
+
   test('spends every token that flows in, and not one more', () => {
     const { clock, lease } = leased({ rate: 10, burst: 100 }, 64);
     expect(spendAll(lease)).toBe(100);
