@@ -37,7 +37,7 @@ function schedulesOf(limits: readonly TierLimit[]): Limits<Schedule> {
 /**
  * `setup` is `whenFull capacity keys...`. The buckets of these keys have just become full again;
  * those of keys with a `!` are not full yet. A table has two entries per key of its capacity. After
- * `dead`, the process that made the calls has ended, and the rack has two slots.
+ * `dead`, the process that made the calls has ended, and the rack has three slots.
  */
 export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
@@ -63,7 +63,8 @@ export function create(setup: string): SharedArrayBuffer {
   }
   if (isDead) {
     const rack = (REGION_HEADER_BYTES + keyedRackAt(2 * Number(capacity), LIMITS.length)) >> 3;
-    region.i64.fill(0n, rack, rack + RACK_PLACES - 2);
+    // Of low places, so that threads keep the slots between their calls.
+    region.i64.fill(0n, rack + 4, rack + RACK_PLACES);
   }
   return region.buffer;
 }

@@ -6,6 +6,7 @@ import { freeKeyedSlots } from '../../src/kernel/keyed/composite-slots.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {
   ENTRY,
+  ENTRY_BYTES,
   KEYED,
   KEYED_SLOT,
   keyedSlotBytes,
@@ -33,6 +34,11 @@ function freeIn(region: Region, table: KeyedTokenBucket, held: number): number {
   const { free, named } = keyedSlotsOf(region, table);
   expect(new Set([...free, ...named]).size).toBe(RACK_PLACES + named.length - held);
   return free.length;
+}
+
+/** The first word after the entries of a table. */
+function statesEnd({ handle }: KeyedTokenBucket, entries: number): number {
+  return (handle.offset + KEYED.table + ENTRY_BYTES * entries) >> 3;
 }
 
 /** Recovers what a process held, as a sweep does. */
@@ -117,5 +123,33 @@ describe('the slots of a table with several limits', () => {
     table.tryConsume('b');
     expect(freeIn(region, table, 1)).toBe(RACK_PLACES - 1);
     expect(['a', 'b'].map((key) => Math.round(table.available(key)))).toEqual([98, 98]);
+  });
+
+  test('are the own ones of a thread once it has replaced them, whoever made them live', () => {
+    const region = hostRegion();
+    const table = tableIn(region);
+    const dead = 200;
+    table.tryConsume('a');
+    const entries = keyedSlotsOf(region, table).named;
+    const { compareExchange } = Atomics;
+    let exchanges = 0;
+    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
+      words: BigInt64Array<SharedArrayBuffer>,
+      at: number,
+      expected: bigint,
+      next: bigint,
+    ) => {
+      const isState = words instanceof BigInt64Array && at < statesEnd(table, entries.length);
+      // The thread has made sure of its spare slot by now.
+      if (isState && exchanges++ === 1) recover(region, table, dead);
+      return compareExchange(words, at, expected, next);
+    }) as typeof compareExchange);
+    giveTo(dead, region, table);
+    table.tryConsume('a');
+    table.tryConsume('a');
+    spy.mockRestore();
+    expect(exchanges).toBe(2);
+    expect(freeIn(region, table, 1)).toBe(RACK_PLACES - 1);
+    expect(Math.round(table.available('a'))).toBe(97);
   });
 });

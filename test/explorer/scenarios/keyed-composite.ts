@@ -72,11 +72,17 @@ export function keyedComposites(): Shared[] {
     },
     {
       ...base,
-      name: 'recover slots and take, beside take',
+      name: 'recover slots and take, beside takes',
       setup: 'refuse 1 1! dead',
       // A recovery takes one slot after another; half of one is no operation of the reference.
       stops: false,
-      threads: [[['recover'], ['take', 2, 1]], [['take', 1, 1]]],
+      threads: [
+        [['recover'], ['take', 2, 1]],
+        [
+          ['take', 1, 1],
+          ['take', 1, 1],
+        ],
+      ],
     },
     ...['share', 'refuse'].map((whenFull) => ({
       ...base,
