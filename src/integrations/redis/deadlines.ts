@@ -1,7 +1,7 @@
 import { systemClock } from '../../time/system-clock.ts';
 
 /** A call that waits for its answer. */
-export interface Pending {
+interface Pending {
   readonly untilUs: number;
   /** Called once the deadline has passed. */
   readonly expire: () => void;

