@@ -107,7 +107,7 @@ export class HostRegion extends Region {
       const opened = { file, libc, locks };
       const whole = findOrMake(opened, wanted, size ?? DEFAULT_BYTES);
       checkSize(file, whole, size);
-      const region = new HostRegion(map(opened, whole, wanted), opened);
+      const region = new HostRegion(map(opened, whole, wanted), opened).held();
       open.set(file.identity, region);
       return region;
     } catch (error) {

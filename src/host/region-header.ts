@@ -79,6 +79,7 @@ export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: nu
   header.i32[REGION.used] = REGION_HEADER_BYTES + PROCESSES_BYTES;
   header.i32[REGION.processes] = REGION_HEADER_BYTES;
   header.i32[REGION.bytes] = bytes;
+  header.i32[REGION.id] = Math.floor(Math.random() * 2 ** 31);
   header.boot.set(boot);
   header.f64[REGION_FILE.timeSpace >> 3] = timeSpace;
   allocate(file, libc, bytes, header.bytes);

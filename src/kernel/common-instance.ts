@@ -11,6 +11,12 @@ interface Leaving {
 /** The exports of an instance, for one region: they are methods of a prototype. */
 type RegionEngine<Engine> = new (region: Region) => Engine;
 
+/** Views of no memory. */
+function nowhere(): { -readonly [View in keyof Views]: Views[View] } {
+  const none = new SharedArrayBuffer(0);
+  return { i32: new Int32Array(none), i64: new BigInt64Array(none), f64: new Float64Array(none) };
+}
+
 /**
  * One JavaScript instance of a module for any number of regions: tens of thousands of regions cannot
  * each have one, which takes 12 kB and more. It works on one region at a time.
@@ -18,6 +24,10 @@ type RegionEngine<Engine> = new (region: Region) => Engine;
 export class CommonInstance<Engine> {
   readonly #instantiate: (imports: JavaScriptImports) => Engine;
   #Engine: RegionEngine<Engine> | undefined;
+  readonly #watched = new WeakSet<Region>();
+  /** Tells of regions that are collected, by their views: the instance has those of its last one. */
+  readonly #collected = new FinalizationRegistry<Int32Array>((i32) => this.#leave(i32));
+  #leave: (i32: Int32Array) => void = () => undefined;
 
   constructor(instantiate: (imports: JavaScriptImports) => Engine) {
     this.#instantiate = instantiate;
@@ -25,22 +35,28 @@ export class CommonInstance<Engine> {
 
   /** The engine for a region. It has no results of its own: read those of a call before the next. */
   on(region: Region): Engine {
-    this.#Engine ??= this.#makeEngine(region);
+    this.#Engine ??= this.#makeEngine();
+    if (!this.#watched.has(region)) {
+      this.#watched.add(region);
+      this.#collected.register(region, region.i32);
+    }
     return new this.#Engine(region);
   }
 
-  #makeEngine(first: Region): RegionEngine<Engine> {
-    const views: { -readonly [View in keyof Views]: Views[View] } = {
-      ...{ i32: first.i32, i64: first.i64, f64: first.f64 },
-    };
+  #makeEngine(): RegionEngine<Engine> {
+    const views = nowhere();
     const exports = this.#instantiate(accessesTo(views)) as Engine & Leaving;
-    let current = first;
 
-    function turnTo(region: Region): void {
+    function turnTo({ i32, i64, f64 }: Views): void {
       exports.leaveRegion?.();
-      current = region;
-      ({ i32: views.i32, i64: views.i64, f64: views.f64 } = region);
+      views.i32 = i32;
+      views.i64 = i64;
+      views.f64 = f64;
     }
+
+    this.#leave = (i32) => {
+      if (i32 === views.i32) turnTo(nowhere());
+    };
 
     class OnRegion {
       readonly region: Region;
@@ -52,7 +68,7 @@ export class CommonInstance<Engine> {
     for (const [name, call] of Object.entries(exports as Record<string, Call>)) {
       Object.defineProperty(OnRegion.prototype, name, {
         value(this: OnRegion, ...args: number[]): number {
-          if (this.region !== current) turnTo(this.region);
+          if (this.region.i32 !== views.i32) turnTo(this.region);
           return call(...args);
         },
       });

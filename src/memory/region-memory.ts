@@ -15,8 +15,8 @@ export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 /** Options of {@link Region.create}. */
 export interface RegionOptions {
   /**
-   * Size in bytes. Default 65,536: about 110 buckets. Rounded up to a multiple of 65,536 in a
-   * `WebAssembly.Memory`, of 64 in a plain SharedArrayBuffer.
+   * Size in bytes. Default 65,536: about 110 buckets. Rounded up to a multiple of 65,536; of 64 if
+   * `plain` is true.
    */
   readonly bytes?: number;
   /** Your own memory, at least 128 bytes, instead of `bytes`. Its contents are overwritten. */

@@ -76,7 +76,7 @@ export class Region {
     region.i32[REGION.used] = REGION_HEADER_BYTES;
     region.i32[REGION.id] = Math.floor(Math.random() * 2 ** 31);
     Atomics.store(region.i32, REGION.magic, REGION_MAGIC);
-    return region.#held();
+    return region.held();
   }
 
   /**
@@ -137,11 +137,11 @@ export class Region {
         `the region has format version ${version}, this is version ${REGION_VERSION}`,
       );
     }
-    return region.#held();
+    return region.held();
   }
 
-  /** Counts its memory among those for WebAssembly that this thread has, if it is one. */
-  #held(): this {
+  /** Counts its memory among those for WebAssembly that this thread has, if it is one. @internal */
+  protected held(): this {
     if (!isShared(this.#memory)) wasmMemories.hold(this.#memory, this.i32[REGION.id] ?? 0);
     return this;
   }

@@ -39,9 +39,13 @@ export function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
   }
 }
 
-/** A memory for WebAssembly, as long as this thread may have one more; otherwise plain memory. */
+/** Defined in a bundle without the JavaScript target, which plain memory would need. */
+declare const ZEROTIME_WASM_ONLY: unknown;
+
+/** Whole pages: for WebAssembly as long as this thread may have one more such memory, or plain. */
 export function allocateMemory(bytes: number): SharedMemory {
-  return allocatePages(bytes, false) ?? allocatePlain(bytes);
+  const isNeeded = typeof ZEROTIME_WASM_ONLY !== 'undefined';
+  return allocatePages(bytes, isNeeded) ?? sharedBytes(Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES);
 }
 
 /** Whole pages for WebAssembly; undefined if there are no addresses for them. */

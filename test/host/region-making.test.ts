@@ -24,6 +24,7 @@ import {
   REGION_UNFINISHED,
   REGION_VERSION,
 } from '../../src/memory/layout.ts';
+import { wasmMemories } from '../../src/memory/wasm-memories.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
 
 const BYTES = 65_536;
@@ -153,4 +154,10 @@ test('a region opens in a sticky folder with protected_regular', () => {
   const flags = ['--input-type=module', '--eval', module];
   const { stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8' });
   expect([stdout, stderr]).toEqual(['2\n', '']);
+});
+
+test('regions in files count each among those for WebAssembly, as they reserve addresses too', () => {
+  const before = wasmMemories.regions;
+  const regions = [hostRegion({ bytes: BYTES }), hostRegion({ bytes: BYTES })];
+  expect(wasmMemories.regions - before).toBe(regions.length);
 });

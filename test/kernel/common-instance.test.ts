@@ -8,6 +8,7 @@ import {
   SlidingWindow,
   TokenBucket,
 } from '../../src/index.ts';
+import { collectUntil } from '../support/collect.ts';
 import { part, Random, SEED } from '../support/random.ts';
 
 const REGIONS = 3;
@@ -53,4 +54,19 @@ test(`limiters of plain regions, which share an instance, keep their states apar
     expect(ours, `call ${call}`).toEqual({ ...theirs, kernel: 'atomics' });
     expect(theirs?.kernel).toBe('wasm');
   }
+});
+
+test('a plain region that was used last is freed like any other', async () => {
+  const clock = ManualClock.create();
+  const used = () => {
+    const region = Region.create({ plain: true });
+    const { bucket, several, log, permits } = limitersOf(region, clock, 2);
+    using permit = permits.tryAcquire();
+    expect([bucket, several, log].map((limiter) => limiter.tryConsume())).not.toContain(false);
+    expect(permit).toBeDefined();
+    return new WeakRef(region.buffer);
+  };
+  const buffer = used();
+  await collectUntil(() => buffer.deref() === undefined);
+  expect(buffer.deref()).toBeUndefined();
 });

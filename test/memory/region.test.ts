@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   HandleError,
   KeyedTokenBucket,
@@ -7,6 +7,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { isShared } from '../../src/memory/shared-memory.ts';
+import { wasmMemories } from '../../src/memory/wasm-memories.ts';
 import { Crew } from '../support/crew.ts';
 import { Gate } from '../support/gate.ts';
 import type { Allocated, AllocateJob } from '../workers/allocator.ts';
@@ -35,6 +36,26 @@ describe('a region', () => {
     expect(Region.create({ plain: true, bytes: 1 }).bytesFree).toBe(HEADER_BYTES);
     expect(Region.create({ plain: true }).buffer.byteLength).toBe(65_536);
     expect(isShared(Region.create({ plain: false }).handle.memory)).toBe(false);
+  });
+
+  test('beyond those for WebAssembly has room for as much', () => {
+    vi.spyOn(wasmMemories, 'regions', 'get').mockReturnValue(1000);
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+    });
+    const region = Region.create({ bytes: 1 });
+    expect(isShared(region.handle.memory)).toBe(true);
+    expect(region.buffer.byteLength).toBe(65_536);
+  });
+
+  test('is for WebAssembly however many there are, in a bundle without the JavaScript target', () => {
+    vi.spyOn(wasmMemories, 'regions', 'get').mockReturnValue(1000);
+    vi.stubGlobal('ZEROTIME_WASM_ONLY', true);
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      vi.unstubAllGlobals();
+    });
+    expect(isShared(Region.create().handle.memory)).toBe(false);
   });
 
   test('of a keyed table is plain if its kernel is JavaScript', () => {

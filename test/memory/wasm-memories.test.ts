@@ -1,20 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
 import { WasmMemories } from '../../src/memory/wasm-memories.ts';
 import { type WasmMemory, webAssembly } from '../../src/memory/web-assembly.ts';
-
-setFlagsFromString('--expose-gc');
-const gc: () => void = runInNewContext('gc');
-
-/** Collects garbage until `isDone`, which hears of it a turn of the event loop later. */
-async function collectUntil(isDone: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 50 && !isDone(); turn++) {
-    gc();
-    await setImmediate();
-  }
-}
+import { collectUntil } from '../support/collect.ts';
 
 function hold(memories: WasmMemories, region: number): WasmMemory | undefined {
   const memory = memories.create(1, false);

@@ -24,7 +24,7 @@ export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
 export const REGION_UNFINISHED = 0x7a65726f; // 'zero'
 export const REGION_VERSION = 1;
 export const REGION_HEADER_BYTES = LINE_BYTES;
-/** Int32 indices in the region's header. `processes` and `bytes` are of regions in files, `id` of others. */
+/** Int32 indices in the region's header. `processes` and `bytes` are of regions in files. */
 export const REGION = {
   magic: 0,
   version: 1,
