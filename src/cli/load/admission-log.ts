@@ -20,28 +20,3 @@ export class AdmissionLog {
     return taken;
   }
 }
-
-/** Merges the logs of several threads in ascending order. */
-export function mergeAdmissions(logs: readonly Float64Array[]): Float64Array {
-  const merged = new Float64Array(logs.reduce((sum, log) => sum + log.length, 0));
-  let offset = 0;
-  for (const log of logs) {
-    merged.set(log, offset);
-    offset += log.length;
-  }
-  return merged.sort();
-}
-
-/** Counts the instants in each slot of `slotUs` between `startUs` and `endUs`. */
-export function countPerSlot(
-  instants: Float64Array,
-  { startUs, endUs, slotUs }: { startUs: number; endUs: number; slotUs: number },
-): number[] {
-  const slots = Math.max(0, Math.ceil((endUs - startUs) / slotUs));
-  const counts = new Array<number>(slots).fill(0);
-  for (const instant of instants) {
-    const slot = Math.floor((instant - startUs) / slotUs);
-    if (slot >= 0 && slot < slots) counts[slot] = (counts[slot] ?? 0) + 1;
-  }
-  return counts;
-}

@@ -1,8 +1,7 @@
+import type { AdmissionWatch } from './admission-watch.ts';
 import type { ArrivalPlan } from './arrival-plan.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
-import { RateCourse } from './rate-course.ts';
-import type { RateMeter } from './rate-meter.ts';
 import type { ThreadHandle } from './thread-handle.ts';
 
 /** Time for a stop to reach all threads, so that they end at the same instant. */
@@ -52,7 +51,6 @@ export interface RunWindow {
   readonly startUs: number;
   readonly endUs: number;
   readonly interrupted: boolean;
-  readonly course: RateCourse;
 }
 
 /** Starts all threads and waits for them to finish. */
@@ -61,7 +59,7 @@ export async function drive(
   threads: readonly ThreadHandle[],
   { bucket, startUs: firstUs }: ArrivalPlan,
   aheadUs: number | undefined,
-  meter: RateMeter,
+  watch: AdmissionWatch,
   { stop, onProgress, onSteerable }: RunHooks,
 ): Promise<RunWindow> {
   const now = () => bucket.clock.now();
@@ -69,13 +67,13 @@ export async function drive(
   let endUs = startUs + durationMs * 1_000;
   let interrupted = false;
 
-  const course = new RateCourse(now(), bucket.rate);
+  const { course } = watch;
   const setRate = (wanted: number) => {
     const rate = Math.min(Math.max(wanted, MIN_RATE), MAX_RATE);
     if (rate === course.rate) return;
     const beforeUs = now();
     bucket.reconfigure({ rate });
-    course.change(rate, beforeUs, now());
+    watch.change(rate, beforeUs, now());
     const outstanding = reservationsAhead(rate, threads.length);
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
@@ -106,9 +104,9 @@ export async function drive(
     const nowUs = now();
     onProgress?.({
       elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
-      rateNow: meter.rateAt(nowUs),
+      rateNow: watch.rateAt(nowUs),
       rateWanted: course.isSteady ? undefined : course.rate,
-      admitted: meter.admitted,
+      admitted: watch.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
       finishing: nowUs > endUs,
@@ -136,5 +134,5 @@ export async function drive(
   report();
   clearInterval(ramping);
   clearTimeout(steerable);
-  return { startUs, endUs, interrupted, course };
+  return { startUs, endUs, interrupted };
 }

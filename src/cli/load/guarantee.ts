@@ -1,4 +1,4 @@
-import { type Flow, steadyFlow } from './rate-course.ts';
+import { RateCourse, TICK_US } from './rate-course.ts';
 
 /** An interval of the log and the number of admissions that the guarantee allows in it. */
 interface Interval {
@@ -11,7 +11,7 @@ interface Interval {
   readonly allowed: number;
 }
 
-/** The result of {@link checkGuarantee}. */
+/** The result of a {@link GuaranteeCheck}. */
 export interface GuaranteeVerdict {
   readonly held: boolean;
   /** Number of intervals checked: one for each pair of admissions. */
@@ -21,9 +21,6 @@ export interface GuaranteeVerdict {
   /** Rounding tolerance in tokens, far below the one token that any violation exceeds it by. */
   readonly tolerance: number;
 }
-
-/** The limiter's tick is 1/S us; S differs from 4096 by too little to matter here. */
-const TICK_US = 1 / 4096;
 
 /** The distance from `x` to the next larger double. */
 function ulp(x: number): number {
@@ -37,8 +34,9 @@ function ulp(x: number): number {
  *
  * Each end of an interval is off by at most one tick, because the limiter rounds its clock to
  * ticks, and by two roundings: of the wait, and of the clock's time plus that wait. In total this
- * is `2 ticks + 4 ulp(latest instant)` of time. The check itself rounds four times, each time
- * relative to a number of tokens no larger than the log's length plus the burst.
+ * is `2 ticks + 4 ulp(latest instant)` of time. The check itself rounds four times for each of
+ * `count` admissions and rate changes, each time relative to a number of tokens whose sum is no
+ * larger than the log's length plus the burst.
  */
 export function toleranceInTokens(
   latestUs: number,
@@ -50,15 +48,127 @@ export function toleranceInTokens(
   return ofTime * ratePerUs + 4 * Number.EPSILON * (count + burst);
 }
 
+/** A place in the log. */
+interface Place {
+  readonly us: number;
+  /** Number of admissions before it. */
+  readonly index: number;
+}
+
 /**
- * Checks a log of admissions against the guarantee of a token bucket: any interval of length t
+ * Checks a stream of admissions against the guarantee of a token bucket: any interval of length t
  * contains at most `burst + rate x t` admissions. If the rate changed, `rate x t` is the sum over
  * the times of each rate.
  *
  * Among intervals with the same admissions, the shortest is the tightest: it starts and ends on an
  * admission. So it is enough to check pairs i <= j: `j - i + 1 <= burst + rate * (x_j - x_i)`. For
- * each j the tightest i has the least `i - rate * x_i`, a running minimum, so one pass checks all
- * pairs.
+ * each j the tightest i has the least `i - rate * x_i`. The check only keeps how far j is above
+ * that minimum, like the level of a bucket: one pass, constant memory, and no large numbers.
+ */
+export class GuaranteeCheck {
+  readonly #course: RateCourse;
+  readonly #burst: number;
+  #count = 0;
+  #firstUs = 0;
+  #lastUs = 0;
+  /** How far `index - tokens` of the last admission is above its minimum. */
+  #level = 0;
+  /** What rounding took from the level, to be added back: Kahan's compensated sum. */
+  #lost = 0;
+  #highestLevel = Number.NEGATIVE_INFINITY;
+  // Of equally tight intervals, as in a perfect schedule, report the longest: the start moves only
+  // for a difference above the tolerance, the end for any difference down to minus the tolerance.
+  #start: Place = { us: 0, index: 0 };
+  #levelFromStart = 0;
+  #tightStart = this.#start;
+  #tightEndUs = 0;
+  #tightEndIndex = 0;
+
+  /** @param course may change while the check runs, but only after the instants checked so far */
+  constructor(course: RateCourse, burst: number) {
+    this.#course = course;
+    this.#burst = burst;
+  }
+
+  /** @param instants microseconds in ascending order */
+  add(instants: Float64Array): void {
+    if (instants.length === 0) return;
+    if (this.#count === 0) this.#begin(instants[0] as number); // not empty
+    const tolerance = this.#tolerance(instants.at(-1) as number, this.#count + instants.length);
+    for (const instant of instants) this.#addOne(instant, tolerance);
+  }
+
+  #begin(firstUs: number): void {
+    this.#firstUs = firstUs;
+    this.#lastUs = firstUs;
+    this.#start = { us: firstUs, index: 0 };
+    // The first admission is not above any other.
+    this.#level = -1;
+    this.#levelFromStart = -1;
+  }
+
+  #addOne(instant: number, tolerance: number): void {
+    if (!(instant >= this.#lastUs)) {
+      throw new RangeError(
+        `instants must be in ascending order: ${instant} follows ${this.#lastUs}`,
+      );
+    }
+    // Instants of one clock are multiples of the same power of two, so their difference is exact.
+    const step = 1 - this.#course.mostTokens(this.#lastUs, instant);
+    this.#lastUs = instant;
+    this.#climb(step);
+    this.#levelFromStart += step;
+    if (this.#levelFromStart < -tolerance) {
+      this.#levelFromStart = 0;
+      this.#start = { us: instant, index: this.#count };
+    }
+    if (this.#level >= this.#highestLevel - tolerance) {
+      this.#tightStart = this.#start;
+      this.#tightEndUs = instant;
+      this.#tightEndIndex = this.#count;
+    }
+    if (this.#level > this.#highestLevel) this.#highestLevel = this.#level;
+    this.#count += 1;
+  }
+
+  #climb(step: number): void {
+    const corrected = step + this.#lost;
+    const level = this.#level + corrected;
+    if (level > 0) {
+      this.#lost = corrected - (level - this.#level);
+      this.#level = level;
+    } else {
+      this.#lost = 0;
+      this.#level = 0;
+    }
+  }
+
+  /** The verdict on the admissions so far. */
+  get verdict(): GuaranteeVerdict {
+    if (this.#count === 0) return { held: true, intervals: 0, tightest: undefined, tolerance: 0 };
+    const { us: fromUs, index } = this.#tightStart;
+    const tolerance = this.#tolerance(this.#lastUs, this.#count);
+    return {
+      held: this.#highestLevel + 1 - this.#burst <= tolerance,
+      intervals: (this.#count * (this.#count + 1)) / 2,
+      tightest: {
+        lengthUs: this.#tightEndUs - fromUs,
+        startsAfterUs: fromUs - this.#firstUs,
+        admitted: this.#tightEndIndex - index + 1,
+        allowed: this.#burst + this.#course.mostTokens(fromUs, this.#tightEndUs),
+      },
+      tolerance,
+    };
+  }
+
+  #tolerance(latestUs: number, count: number): number {
+    const { highest, blur, changes } = this.#course;
+    return toleranceInTokens(latestUs, count + changes, highest / 1e6, this.#burst) + blur;
+  }
+}
+
+/**
+ * Checks a whole log.
  *
  * @param instants microseconds in ascending order
  *
@@ -66,58 +176,11 @@ export function toleranceInTokens(
  */
 export function checkGuarantee(
   instants: Float64Array,
-  rate: number | Flow,
+  rate: number | RateCourse,
   burst: number,
 ): GuaranteeVerdict {
-  const flow = typeof rate === 'number' ? steadyFlow(rate) : rate;
-  const count = instants.length;
-  const first = instants[0];
-  const last = instants[count - 1];
-  if (first === undefined || last === undefined) {
-    return { held: true, intervals: 0, tightest: undefined, tolerance: 0 };
-  }
-  const tolerance = toleranceInTokens(last, count, flow.highest / 1e6, burst) + flow.blur;
-
-  let previous = first;
-  let least = Number.POSITIVE_INFINITY;
-  let worst = Number.NEGATIVE_INFINITY;
-  // Of equally tight intervals, as in a perfect schedule, report the longest: the start moves only
-  // for a difference above the tolerance, the end for any difference down to minus the tolerance.
-  let startLead = Number.POSITIVE_INFINITY;
-  let startIndex = 0;
-  let tightStart = 0;
-  let tightEnd = 0;
-  instants.forEach((instant, index) => {
-    if (!(instant >= previous)) {
-      throw new RangeError(`instants must be in ascending order: ${instant} follows ${previous}`);
-    }
-    previous = instant;
-    // Instants of one clock are multiples of the same power of two, so this subtraction is exact.
-    const lead = index - flow.tokens(first, instant);
-    least = Math.min(least, lead);
-    if (lead < startLead - tolerance) {
-      startLead = lead;
-      startIndex = index;
-    }
-    const excess = lead + 1 - least - burst;
-    if (excess >= worst - tolerance) {
-      tightStart = startIndex;
-      tightEnd = index;
-    }
-    worst = Math.max(worst, excess);
-  });
-
-  const from = instants[tightStart] ?? first;
-  const lengthUs = (instants[tightEnd] ?? last) - from;
-  return {
-    held: worst <= tolerance,
-    intervals: (count * (count + 1)) / 2,
-    tightest: {
-      lengthUs,
-      startsAfterUs: from - first,
-      admitted: tightEnd - tightStart + 1,
-      allowed: burst + flow.tokens(from, from + lengthUs),
-    },
-    tolerance,
-  };
+  const course = typeof rate === 'number' ? new RateCourse(instants[0] ?? 0, rate) : rate;
+  const check = new GuaranteeCheck(course, burst);
+  check.add(instants);
+  return check.verdict;
 }

@@ -130,7 +130,9 @@ function startLoad(
   const reports = setInterval(() => {
     const admissions = log.take();
     const waiting = sender.inFlight + sender.queued;
-    post({ type: 'report', admissions, counters: tally.counters, waiting }, [admissions.buffer]);
+    const { counters } = tally;
+    const throughUs = pacer.earliestUs;
+    post({ type: 'report', admissions, throughUs, counters, waiting }, [admissions.buffer]);
   }, REPORT_MS);
 
   let finished = false;

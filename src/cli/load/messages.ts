@@ -53,6 +53,8 @@ export type LoadEvent =
       readonly type: 'report';
       /** Instants admitted since the last report. */
       readonly admissions: Float64Array;
+      /** Instants of later reports are at or after this one. */
+      readonly throughUs: number;
       readonly counters: RequestCounts;
       readonly waiting: number;
     }

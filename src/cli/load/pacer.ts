@@ -60,6 +60,8 @@ export class Pacer {
   #outstanding: number;
   #endUs: number;
   #ended = false;
+  /** The instant of the last request issued. */
+  #issuedUs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
@@ -84,6 +86,14 @@ export class Pacer {
   stop(endUs: number): void {
     this.#endUs = Math.min(this.#endUs, endUs);
     this.wake();
+  }
+
+  /** No request still to come is due before this instant. */
+  get earliestUs(): number {
+    const nextUs = this.#pending.peek()?.dueUs ?? this.#issuedUs;
+    // A rate that rises moves a later request to an earlier instant, but not into the past: the
+    // microsecond is for rounding.
+    return Math.min(nextUs, this.#options.bucket.clock.now() - 1);
   }
 
   /** Call this after a rate change, with the new number of reservations to hold ahead. */
@@ -121,6 +131,7 @@ export class Pacer {
       const dueUs = this.#pending.peek()?.dueUs;
       if (dueUs === undefined || dueUs > nowUs || dueUs >= this.#endUs) break;
       this.#pending.shift();
+      this.#issuedUs = dueUs;
       onDue(dueUs, nowUs);
     }
     while (this.#pending.length < this.#outstanding) {

@@ -1,39 +1,26 @@
-/** The number of tokens that flow in, as used by the guarantee. */
-export interface Flow {
-  /** Tokens between two instants in microseconds. */
-  tokens(fromUs: number, toUs: number): number;
-  /** The highest rate, in tokens per second. */
-  readonly highest: number;
-  /**
-   * Extra tokens allowed in an interval, because the instants of rate changes are not known
-   * exactly.
-   */
-  readonly blur: number;
-}
+/** The limiter's tick is 1/S us; S differs from 4096 by too little to matter here. */
+export const TICK_US = 1 / 4096;
 
-/** A constant rate. */
-export function steadyFlow(rate: number): Flow {
-  const ratePerUs = rate / 1e6;
-  return { tokens: (fromUs, toUs) => ratePerUs * (toUs - fromUs), highest: rate, blur: 0 };
-}
-
+/** The rate from an instant on. */
 interface Stretch {
   readonly sinceUs: number;
   readonly rate: number;
-  /** Tokens since the start of the first stretch. */
-  readonly flowed: number;
 }
 
 /** The rates of a run and the times at which they applied. */
-export class RateCourse implements Flow {
+export class RateCourse {
   readonly #stretches: [Stretch, ...Stretch[]];
   #latest: Stretch;
+  #lowest: number;
   #highest: number;
   #blur = 0;
+  /** The stretch of the last query: the next one is usually about the same or the following one. */
+  #at = 0;
 
   constructor(startUs: number, rate: number) {
-    this.#latest = { sinceUs: startUs, rate, flowed: 0 };
+    this.#latest = { sinceUs: startUs, rate };
     this.#stretches = [this.#latest];
+    this.#lowest = rate;
     this.#highest = rate;
   }
 
@@ -42,41 +29,81 @@ export class RateCourse implements Flow {
     return this.#latest.rate;
   }
 
+  /** The highest rate so far, in tokens per second. */
   get highest(): number {
     return this.#highest;
   }
 
-  /** An interval can start within at most one change, so the largest uncertainty is enough. */
+  /**
+   * Extra tokens allowed in an interval, because the instants of rate changes are not known
+   * exactly. An interval can start within at most one change, so the largest uncertainty is enough.
+   */
   get blur(): number {
     return this.#blur;
   }
 
-  /** Whether the rate was ever changed. */
+  /** The number of rate changes. */
+  get changes(): number {
+    return this.#stretches.length - 1;
+  }
+
+  /** Whether the rate was never changed. */
   get isSteady(): boolean {
-    return this.#stretches.length === 1;
+    return this.changes === 0;
   }
 
   /** The lowest and the highest rate so far. */
   get range(): readonly [number, number] {
-    return [Math.min(...this.#stretches.map(({ rate }) => rate)), this.#highest];
+    return [this.#lowest, this.#highest];
   }
 
   /** Records a change between two clock readings. In between, the higher rate is assumed. */
   change(rate: number, beforeUs: number, afterUs: number): void {
     const changeUs = Math.max(rate > this.rate ? beforeUs : afterUs, this.#latest.sinceUs);
     this.#blur = Math.max(this.#blur, (Math.abs(rate - this.rate) * (afterUs - beforeUs)) / 1e6);
-    this.#latest = { sinceUs: changeUs, rate, flowed: this.#flowed(changeUs) };
+    this.#latest = { sinceUs: changeUs, rate };
     this.#stretches.push(this.#latest);
+    this.#lowest = Math.min(this.#lowest, rate);
     this.#highest = Math.max(this.#highest, rate);
   }
 
+  /**
+   * Tokens that flow in between two instants in microseconds. Queries in the order of time take
+   * constant time each, plus the changes that they pass.
+   */
   tokens(fromUs: number, toUs: number): number {
-    return this.#flowed(toUs) - this.#flowed(fromUs);
+    return this.#tokens(fromUs, toUs, 0);
   }
 
-  #flowed(us: number): number {
-    // Most queries are about the latest stretches.
-    const stretch = this.#stretches.findLast(({ sinceUs }) => sinceUs <= us) ?? this.#stretches[0];
-    return stretch.flowed + (stretch.rate / 1e6) * (us - stretch.sinceUs);
+  /**
+   * The most tokens that a limiter may have let flow in between two instants: at each change it
+   * rounds the instants to come to one of its ticks.
+   */
+  mostTokens(fromUs: number, toUs: number): number {
+    return this.#tokens(fromUs, toUs, TICK_US);
+  }
+
+  #tokens(fromUs: number, toUs: number, extraUs: number): number {
+    const stretches = this.#stretches;
+    let at = this.#at;
+    // The first rate also applies before the first stretch.
+    while (at > 0 && fromUs < (stretches[at] as Stretch).sinceUs) at -= 1; // in bounds
+    // A difference of running totals would lose the precision that the guarantee is checked with.
+    let sum = 0;
+    let us = fromUs;
+    let { rate } = stretches[at] ?? this.#latest;
+    for (;;) {
+      const next = stretches[at + 1];
+      if (next === undefined || next.sinceUs > toUs) break;
+      if (next.sinceUs > us) {
+        sum += (rate / 1e6) * (next.sinceUs - us);
+        us = next.sinceUs;
+      }
+      if (next.sinceUs > fromUs) sum += (Math.max(rate, next.rate) / 1e6) * extraUs;
+      rate = next.rate;
+      at += 1;
+    }
+    this.#at = at;
+    return sum + (rate / 1e6) * (toUs - us);
   }
 }

@@ -27,6 +27,12 @@ export class RateMeter {
     this.#admitted += admissions.length;
   }
 
+  /** The counts of all slots of 100 ms that begin before `endUs`. */
+  countsUntil(endUs: number): number[] {
+    const slots = Math.max(0, Math.ceil((endUs - this.#startUs) / SLOT_US));
+    return Array.from({ length: slots }, (_, slot) => this.#counts[slot] ?? 0);
+  }
+
   /**
    * Admissions per second over the latest second for which all threads have reported by `nowUs`;
    * over less at the start, and undefined without any report.

@@ -1,16 +1,14 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { beside } from '../beside.ts';
-import { countPerSlot, mergeAdmissions } from './admission-log.ts';
+import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
 import type { ServerListening } from './echo-server.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
-import { checkGuarantee } from './guarantee.ts';
 import type { Rehearsal } from './messages.ts';
 import type { LoadOptions } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
-import { RateMeter } from './rate-meter.ts';
 import type { LoadResult } from './result.ts';
 import { Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
@@ -42,7 +40,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
   const fleet = options.fleet && (await joinFleet(options.fleet));
   const server = new Worker(ECHO_SERVER);
   let threads: ThreadHandle[] = [];
-  let meter: RateMeter | undefined;
+  let watch: AdmissionWatch | undefined;
   try {
     const ownUrl = await embeddedUrl(server);
     // If it crashes later, its requests fail and the result shows that.
@@ -50,18 +48,20 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
     const rehearsal = { url: ownUrl, requests: rehearsalRequests(options.threads) };
-    threads = startThreads(options, url, rehearsal, code, (log) => meter?.add(log));
+    threads = startThreads(options, url, rehearsal, code, (...report) => watch?.add(...report));
     await readiness(threads, hooks.stop);
     if (url !== ownUrl) await server.terminate();
 
     hooks.onStart?.(url);
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
     const plan = planArrivals(options.ramp?.from ?? options.rate, options.burst, leadMs);
-    meter = new RateMeter(plan.startUs - HALF_SLOT_US);
+    const { rate } = plan.bucket;
+    const startUs = plan.startUs - HALF_SLOT_US;
+    watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
-    const window = await drive(options, threads, plan, aheadUs, meter, hooks);
-    return collect({ options, url, startedAt, threads, ...window });
+    const window = await drive(options, threads, plan, aheadUs, watch, hooks);
+    return collect({ options, url, startedAt, threads, watch, ...window });
   } finally {
     fleet?.close();
     await Promise.all([server.terminate(), ...threads.map((thread) => thread.giveUp())]);
@@ -94,7 +94,7 @@ function startThreads(
   url: string,
   rehearsal: Rehearsal,
   code: URL,
-  onAdmissions: (admissions: Float64Array) => void,
+  onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => void,
 ): ThreadHandle[] {
   const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
   const request = { method, headers, body };
@@ -111,7 +111,7 @@ function startThreads(
       latencyByTime,
       fleet,
     };
-    return new ThreadHandle(code, data, onAdmissions);
+    return new ThreadHandle(code, data, (...report) => onAdmissions(index, ...report));
   });
 }
 
@@ -128,6 +128,7 @@ interface Collected extends RunWindow {
   readonly url: string;
   readonly startedAt: Date;
   readonly threads: readonly ThreadHandle[];
+  readonly watch: AdmissionWatch;
 }
 
 function collect({
@@ -138,16 +139,15 @@ function collect({
   startUs,
   endUs: plannedEndUs,
   interrupted,
-  course,
+  watch,
 }: Collected): LoadResult {
   const tally = new Tally();
   for (const thread of threads) {
     if (thread.tally !== undefined) tally.add(thread.tally);
   }
-  const admissions = mergeAdmissions(threads.flatMap((thread) => thread.logs));
+  const { course } = watch;
   // A thread that received an early stop late ran past it, which extends the run.
-  const lastUs = admissions.at(-1) ?? startUs;
-  const endUs = Math.max(plannedEndUs, lastUs + HALF_SLOT_US);
+  const endUs = Math.max(plannedEndUs, (watch.lastUs ?? startUs) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const sent = threads.reduce((sum, { counters }) => sum + counters.sent, 0);
   return {
@@ -156,18 +156,14 @@ function collect({
     startedAt,
     interrupted,
     elapsedMs,
-    admitted: admissions.length,
+    admitted: watch.admitted,
     sent,
     wantedRate: elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
     rateRange: course.isSteady ? undefined : course.range,
     achievedRate: elapsedMs === 0 ? 0 : sent / (elapsedMs / 1_000),
-    admittedPer100Ms: countPerSlot(admissions, { startUs, endUs, slotUs: 100_000 }),
-    threads: threads.map(({ logs, counters, crash }) => ({
-      admitted: logs.reduce((sum, log) => sum + log.length, 0),
-      counters,
-      crash,
-    })),
+    admittedPer100Ms: watch.per100Ms(endUs),
+    threads: threads.map(({ admitted, counters, crash }) => ({ admitted, counters, crash })),
     tally,
-    guarantee: checkGuarantee(admissions, course.isSteady ? course.rate : course, options.burst),
+    guarantee: watch.guarantee,
   };
 }

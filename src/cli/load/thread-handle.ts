@@ -5,7 +5,6 @@ import type { RequestCounts, TallyRecord } from './tally.ts';
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
 export class ThreadHandle {
   readonly #worker: Worker;
-  readonly #logs: Float64Array[] = [];
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
   /** As of the last report. */
@@ -17,11 +16,17 @@ export class ThreadHandle {
   /** Resolves when the thread has sent its last report or has crashed; never rejects. */
   readonly done: Promise<void>;
 
-  /** @param onAdmissions receives each piece of the log as it arrives */
+  /** Admissions reported so far. */
+  admitted = 0;
+
+  /**
+   * @param onAdmissions receives each piece of the log as it arrives; all further instants are at
+   *   or after `throughUs`, which is infinite once the thread has ended
+   */
   constructor(
     code: URL,
     workerData: LoadThreadData,
-    onAdmissions: (admissions: Float64Array) => void,
+    onAdmissions: (admissions: Float64Array, throughUs: number) => void,
   ) {
     this.#worker = new Worker(code, { workerData });
     let settleReady: () => void;
@@ -37,8 +42,9 @@ export class ThreadHandle {
         settleReady();
         return;
       }
-      this.#logs.push(event.admissions);
-      onAdmissions(event.admissions);
+      this.admitted += event.admissions.length;
+      const throughUs = event.type === 'report' ? event.throughUs : Number.POSITIVE_INFINITY;
+      onAdmissions(event.admissions, throughUs);
       if (event.type === 'report') {
         this.counters = event.counters;
         this.waiting = event.waiting;
@@ -56,13 +62,10 @@ export class ThreadHandle {
     // Unlike 'error', 'exit' comes after all messages that the thread posted.
     this.#worker.on('exit', (code) => {
       this.#fail(`exited with code ${code}`);
+      onAdmissions(new Float64Array(), Number.POSITIVE_INFINITY);
       settleReady();
       settleDone();
     });
-  }
-
-  get logs(): readonly Float64Array[] {
-    return this.#logs;
   }
 
   /** The outcomes of its requests; undefined while the thread runs and after a crash. */

@@ -132,6 +132,20 @@ describe('Pacer', () => {
     expect(Math.max(...earliness)).toBeLessThanOrEqual(0);
   });
 
+  it('bounds the instants still to come: by its next request, and by the time', async () => {
+    const paced = new Paced({ slots: 3 });
+    const earliestMs = () => paced.pacer.earliestUs / 1_000 - 1_000;
+    expect(await paced.at(0)).toEqual([0]);
+    // A rise of the rate may move the next request to any instant from now on.
+    expect(earliestMs()).toBeCloseTo(-0.001, 9);
+    paced.clock.set(1_000 + 3);
+    expect(earliestMs(), 'a request is overdue').toBe(2);
+    expect(await paced.at(3)).toEqual([2]);
+    expect(earliestMs()).toBeCloseTo(2.999, 9);
+    expect(await paced.at(10)).toEqual([4]);
+    expect(earliestMs()).toBeLessThanOrEqual(10);
+  });
+
   it('holds the same number of reservations in each thread, at least one', () => {
     expect(reservationsAhead(2_000, 4)).toBe(125);
     expect(reservationsAhead(1, 8)).toBe(1);

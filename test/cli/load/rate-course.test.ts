@@ -33,6 +33,18 @@ describe('RateCourse', () => {
     expect(rates.blur).toBeCloseTo(1, 9);
   });
 
+  it('answers in any order, and allows a tick of the higher rate for each change', () => {
+    const rates = course();
+    expect(rates.tokens(3.5e6, 4e6)).toBe(250);
+    expect(rates.tokens(0.5e6, 1.5e6)).toBe(1000);
+    expect(rates.tokens(2e6, 2.5e6)).toBe(1000);
+    const tick = 1 / 4096 / 1e6;
+    const extra = (from: number, to: number) => rates.mostTokens(from, to) - rates.tokens(from, to);
+    expect(extra(1.5e6, 3.5e6)).toBeCloseTo(4000 * tick, 12);
+    expect(extra(2e6, 2.5e6)).toBe(0);
+    expect(extra(1.5e6, 2e6)).toBeCloseTo(2000 * tick, 12);
+  });
+
   it.each([
     ['what flowed', [1999, 2000, 2000.5, 2001], true],
     ['one request too many after the rate went up', [1999, 2000, 2000.5, 2000.9], false],

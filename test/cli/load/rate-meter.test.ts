@@ -20,4 +20,16 @@ describe('RateMeter', () => {
     expect(meter.rateAt(START + 3 * SECOND)).toBeCloseTo(200, 5);
     expect(meter.rateAt(START + 3.5 * SECOND)).toBeCloseTo(300, 5);
   });
+
+  it.each([
+    [[], 300, [0, 0, 0]],
+    [[0, 99, 100, 290], 300, [2, 1, 1]],
+    [[0, 290], 250, [1, 0, 1]],
+    [[], 0, []],
+    [[], -1, []],
+  ])('counts %j ms until %d ms per 100 ms: %j', (instantsMs, endMs, counts) => {
+    const meter = new RateMeter(START);
+    meter.add(Float64Array.from(instantsMs, (ms) => START + ms * 1_000));
+    expect(meter.countsUntil(START + endMs * 1_000)).toEqual(counts);
+  });
 });

@@ -34,7 +34,7 @@ describe.concurrent('runLoad', () => {
       parentPort.once('message', ({ endUs }) => {
         const admissions = Float64Array.of(endUs - 2e4 * threadId);
         const counters = { sent: 1, succeeded: 1, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, counters, waiting: 0 });
+        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
         setImmediate(() => { throw new Error('out of luck'); });
       });
       parentPort.postMessage({ type: 'ready' });
@@ -80,7 +80,7 @@ describe.concurrent('runLoad', () => {
         if (type !== 'stop') return;
         const admissions = Float64Array.of(endUs + 1e4, endUs + 3e4);
         const counters = { sent: 2, succeeded: 2, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, counters, waiting: 0 });
+        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
         process.exit();
       });
       parentPort.postMessage({ type: 'ready' });
@@ -99,7 +99,7 @@ describe.concurrent('runLoad', () => {
       parentPort.on('message', ({ endUs }) => {
         const admissions = Float64Array.from({ length: 10 }, (_, slot) => endUs - 1e5 + slot * 1e4);
         const counters = { sent: 10, succeeded: 10, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, counters, waiting: 0 });
+        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
         process.exit();
       });
       parentPort.postMessage({ type: 'ready' });
