@@ -39,7 +39,20 @@ const OPTIONS: Known<HostRegionOptions> = {
 const BINDINGS: readonly unknown[] = [undefined, 'node:ffi', 'koffi'];
 export const DEFAULT_BYTES = 1_048_576;
 export const DEFAULT_MODE = 0o600;
-const MODE = { min: 0o600, max: 0o777, integer: true } as const;
+const MODES = { least: 0o600, most: 0o777 } as const;
+
+/** Messages give modes as chmod takes them. */
+function octal(mode: number): string {
+  return Number.isInteger(mode) && mode >= 0 ? `0o${mode.toString(8)}` : `${mode}`;
+}
+
+function checkMode(mode: unknown): void {
+  const { least, most } = MODES;
+  const message = `mode must be an integer from ${octal(least)} to ${octal(most)}`;
+  if (typeof mode !== 'number') throw new TypeError(`${message}, got ${shown(mode)}`);
+  if (Number.isInteger(mode) && mode >= least && mode <= most) return;
+  throw new RangeError(`${message}, got ${octal(mode)}`);
+}
 
 /**
  * Checks the options of a region in a file, and fills in the default of its mode.
@@ -52,7 +65,7 @@ export function checkHostOptions(options: HostRegionOptions) {
     throw new TypeError(`path must be a string, not empty, got ${shown(path)}`);
   }
   if (bytes !== undefined) checkNumber('bytes', bytes, { min: 1, max: MAX_BYTES, integer: true });
-  checkNumber('mode', mode, MODE);
+  checkMode(mode);
   if (owner !== undefined) checkNumber('owner', owner, { min: 0, integer: true });
   if (!BINDINGS.includes(binding)) {
     throw new RangeError(`binding must be "node:ffi" or "koffi", got ${shown(binding)}`);

@@ -7,7 +7,14 @@ test('options are checked', () => {
   expect(open({ path: '' })).toThrow(new TypeError('path must be a string, not empty, got ""'));
   expect(open({ byte: 1 })).toThrow('options has no option "byte"; did you mean bytes?');
   expect(open({ bytes: 0 })).toThrow('bytes must be an integer at least 1');
-  expect(open({ mode: 0o400 })).toThrow('mode must be an integer at least 384');
+  expect(open({ mode: 0o400 })).toThrow(
+    new RangeError('mode must be an integer from 0o600 to 0o777, got 0o400'),
+  );
+  expect(open({ mode: 0o1777 })).toThrow('0o777, got 0o1777');
+  expect(open({ mode: -1.5 })).toThrow('got -1.5');
+  expect(open({ mode: '600' })).toThrow(
+    new TypeError('mode must be an integer from 0o600 to 0o777, got "600"'),
+  );
   expect(open({ owner: -1 })).toThrow('owner must be an integer at least 0, got -1');
   expect(open({ binding: 'ffi' })).toThrow('binding must be "node:ffi" or "koffi", got "ffi"');
 });
