@@ -100,20 +100,15 @@ export function buckets(): Shared[] {
       name: 'charge, borrow and cancel, beside refund',
       threads: [[charge, borrow, cancel], [refund]],
     },
-    // A process that has ended holds six of seven records.
-    ...(
-      [
-        ['another', [less]],
-        ['two others', [reconfigure, less]],
-      ] satisfies [string, Operation[]][]
-    ).map(([name, others]) => ({
+    {
       ...bucket,
+      // A process that has ended holds six of seven records. Beside two changes there are too many states.
       setup: `${BUCKET.setup} 1`,
-      name: `recover and reconfigure, beside ${name}`,
+      name: 'recover and reconfigure, beside another',
       // A thread that is stopped may keep the last record.
       stops: false,
-      threads: [[['recover'], reconfigure], others] satisfies Operation[][],
-    })),
+      threads: [[['recover'], reconfigure], [less]],
+    },
     {
       ...bucket,
       name: 'renewing acquire, twice, and acquire',
