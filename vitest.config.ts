@@ -84,6 +84,7 @@ export default defineConfig({
     // themselves, and threads or clocks left running cannot reach the next file.
     pool: 'forks',
     maxConcurrency: 4,
+    setupFiles: ['test/support/few-regions.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     reporters: ['default'],

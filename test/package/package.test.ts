@@ -13,9 +13,9 @@ import { archivedBytes, type Installed, install, link } from './installed.ts';
 
 const KIB = 1024;
 /** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
-const MOST_OF_ONE_LIMITER = 39_600;
+const MOST_OF_ONE_LIMITER = 40_500;
 /** The same without the JavaScript target. */
-const MOST_WITH_WASM_ONLY = 28_800;
+const MOST_WITH_WASM_ONLY = 29_700;
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */
@@ -191,7 +191,7 @@ describe('the packed file', () => {
     expect(bytes).toBeLessThan(96 * KIB);
     // Each thread that imports it keeps its text.
     const text = core.map((path) => statSync(join(installed.zerotime, path)).size);
-    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(260 * KIB);
+    expect(text.reduce((sum, size) => sum + size)).toBeLessThan(270 * KIB);
   });
 
   test('depends on no package, and ships the licence of each package in the command', () => {

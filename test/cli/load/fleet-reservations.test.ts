@@ -15,8 +15,8 @@ type Answer = { readonly waitUs: number; readonly nowUs: number };
 class Server {
   readonly waits: number[] = [];
   readonly #answers: ((answer: Answer | Error) => void)[] = [];
-  readonly link = { isUp: true, retryAtUs: 0, onceUp: () => () => undefined };
   readonly bucket = {
+    node: { retryAtUs: 0, onceUp: () => () => undefined },
     acquire: (_n: number, maxWaitUs: number) => {
       this.waits.push(maxWaitUs);
       return new Promise<Answer>((resolve, reject) =>
@@ -106,7 +106,7 @@ test('waits while the server is unreachable, and asks again', async () => {
   const { reservations, bought } = start(server, { stock: 1 });
   await until(() => server.asked === 1);
   const retryAtUs = systemClock.now() + OUTAGE_US;
-  Object.assign(server.link, { isUp: false, retryAtUs });
+  server.bucket.node.retryAtUs = retryAtUs;
   server.answer(new RateLimitError('ERR_UNREACHABLE', 'the server does not answer'));
   await turn();
   expect(reservations.reserve()).toBeUndefined();
