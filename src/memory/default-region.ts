@@ -13,6 +13,7 @@ export function allocateByDefault(bytes: number): { region: Region; offset: numb
   if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };
   const last = defaultRegion?.buffer.byteLength ?? FIRST_DEFAULT_BYTES / 2;
   const size = Math.max(Math.min(last * 2, MAX_DEFAULT_BYTES), bytes + REGION_HEADER_BYTES);
-  defaultRegion = Region.create({ bytes: size });
+  // There are few of these, and they may come after many others.
+  defaultRegion = Region.create({ bytes: size, plain: false });
   return { region: defaultRegion, offset: defaultRegion.allocate(bytes) };
 }

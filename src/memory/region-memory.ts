@@ -24,8 +24,9 @@ export interface RegionOptions {
   /**
    * Whether the memory is a plain SharedArrayBuffer, on which limiters run as JavaScript. Set it for
    * tens of thousands of regions: a `WebAssembly.Memory` reserves 10 GiB of addresses, of which a
-   * process has 128 TiB. Default: false for the first 1,000 regions that a thread has, created or
-   * attached to; true for those that it creates beyond, and after it failed to get such a memory.
+   * process has 128 TiB. False asks for such a memory as long as there are addresses. Default: false
+   * for the first 1,000 regions that a thread has, created or attached to; true for those that it
+   * creates beyond, and after it failed to get such a memory.
    */
   readonly plain?: boolean;
 }
@@ -44,7 +45,7 @@ export function memoryOf(options: RegionOptions): SharedMemory {
   if (buffer === undefined) {
     const size = bytes ?? PAGE_BYTES;
     checkNumber('bytes', size, { min: 1, max: MAX_BYTES, integer: true });
-    return checkFlag('plain', plain, false) ? allocatePlain(size) : allocateMemory(size);
+    return checkFlag('plain', plain, false) ? allocatePlain(size) : allocateMemory(size, plain);
   }
   if (bytes !== undefined) throw new TypeError('give bytes or buffer, not both');
   if (plain !== undefined) throw new TypeError('give plain or buffer, not both');

@@ -43,8 +43,8 @@ export function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
 declare const ZEROTIME_WASM_ONLY: unknown;
 
 /** Whole pages: for WebAssembly as long as this thread may have one more such memory, or plain. */
-export function allocateMemory(bytes: number): SharedMemory {
-  const isNeeded = typeof ZEROTIME_WASM_ONLY !== 'undefined';
+export function allocateMemory(bytes: number, plain: boolean | undefined): SharedMemory {
+  const isNeeded = plain === false || typeof ZEROTIME_WASM_ONLY !== 'undefined';
   return allocatePages(bytes, isNeeded) ?? sharedBytes(Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES);
 }
 

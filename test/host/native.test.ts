@@ -231,7 +231,7 @@ test('node:ffi is taken where Node.js has it, and maps, allocates and locks file
 test.each(['koffi', 'node:ffi'] as const)('%s reports what fails', async (binding) => {
   plantFfi({ DynamicLibrary, getRawPointer });
   const libc = await load(binding);
-  const memory = allocateMemory(65_536) as WasmMemory;
+  const memory = allocateMemory(65_536, false) as WasmMemory;
   const [closed, command] = [-1, 36];
   expect(libc.map(memory.buffer as SharedArrayBuffer, closed, 65_536)).toBe(false);
   expect(libc.allocate(closed, 0, 4096)).toBe(constants.errno.EBADF);

@@ -20,7 +20,8 @@ function randomCell(random: Random): void {
   const time = new RandomTime(random, RARITY);
   const originUs = time.us;
   const reference = new ReferenceArrivals(originUs, smoothingMs);
-  const cell = () => createArrivalsCell({ originUs, smoothingMs }, Region.create());
+  const cell = (plain: boolean) =>
+    createArrivalsCell({ originUs, smoothingMs }, Region.create({ plain }));
   const twins = new Twins<HostedArrivals>(cell, openArrivals);
   for (let call = 0; call < CALLS_OF_A_CELL; call++) {
     time.pass(smoothingMs);

@@ -7,6 +7,7 @@ import {
   isSound,
   perInterval,
   type Schedule,
+  scheduleFrom,
   ticksOf,
 } from '../../src/kernel/bucket/schedule.ts';
 import { MAX_SPAN_TICKS } from '../../src/kernel/constants.ts';
@@ -90,6 +91,14 @@ describe('a schedule', () => {
       }
     }
   });
+
+  test.each([1788992231813911.2, 0.5, 2 ** 53 + 2])(
+    'read while another thread overwrites it, with %d ticks to a token, is not sound',
+    (ticksPerToken) => {
+      expect(isSound(scheduleFrom(1, 5.5, ticksPerToken, 0))).toBe(false);
+      expect(isSound(scheduleFrom(1, 100, ticksPerToken, 0))).toBe(false);
+    },
+  );
 
   test('that is valid is sound, at all bounds', () => {
     for (const rate of [1e-6, 1e-3, 1, 2.7e9, 2.8e9, 4e9]) {

@@ -46,6 +46,7 @@ describe('a region', () => {
     const region = Region.create({ bytes: 1 });
     expect(isShared(region.handle.memory)).toBe(true);
     expect(region.buffer.byteLength).toBe(65_536);
+    expect(isShared(Region.create({ plain: false }).handle.memory)).toBe(false);
   });
 
   test('is for WebAssembly however many there are, in a bundle without the JavaScript target', () => {

@@ -149,7 +149,8 @@ export function scheduleFrom(
   fillTicks: number,
 ): Schedule {
   const cap = burst * ticksPerToken;
-  const fits = ticksPerToken === 0 || (burst > 0 && cap > 0 && cap <= MAX_SPAN_TICKS);
+  const isWhole = Number.isSafeInteger(ticksPerToken); // another thread may be writing it
+  const fits = ticksPerToken === 0 || (isWhole && burst > 0 && cap > 0 && cap <= MAX_SPAN_TICKS);
   return {
     rate: fillTicks === 0 ? pace : (fillTicks / ticksPerToken / pace) * MICROS_PER_SECOND,
     burst,
