@@ -18,10 +18,12 @@ const builtCode: Plugin = {
 };
 
 /**
- * Tests that measure intervals, count what a process holds, or whose threads need the processors for
- * themselves to get into each other's way.
+ * Tests that measure intervals, count what a process holds, plant modules, or whose threads need the
+ * processors for themselves to get into each other's way.
  */
 const ONE_BY_ONE = [
+  'test/cli/simulate/command.test.ts',
+  'test/host/{attached,opening}.test.ts',
   'test/cli/load/{command,fleet.e2e,load-thread,load.e2e}.test.ts',
   'test/integrations/{piscina,pools,prometheus}.test.ts',
   'test/integrations/opentelemetry/{counted,rate-limiting-sampler}.test.ts',
