@@ -91,7 +91,7 @@ export async function benchKeys(settings: Settings): Promise<Section> {
     );
   return {
     title: 'Keys as they come',
-    text: `Keys of 20 characters, concatenated as programs do, in random order. \`hits\`: each of so many keys
+    text: `Keys of 20 characters, concatenated as programs do, in random order. \`hits\`: each of that number of keys
 again and again, the strings kept, or made anew for each call. \`new keys\`: each key once, and its bucket is
 full again after 10 ms. \`churn\`: both by turns. \`flood\`: each key once, in a table that is full.
 The ratio is that of the times of a call, round by round: above 1, zerotime is faster. \`Map.get\` only finds

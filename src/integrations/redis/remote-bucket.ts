@@ -137,7 +137,7 @@ export class RemoteBucket {
     maxWaitUs: number,
     read: (result: Result, standing: Standing) => T,
   ): Promise<T> {
-    // A take that wants the state is told it.
+    // A take that asks for the state gets it.
     return this.#take(tokens, maxWaitUs, true, (result, standing) =>
       read(result, standing as Standing),
     );

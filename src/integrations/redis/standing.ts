@@ -30,7 +30,7 @@ export function readStanding(schedule: Schedule, answer: readonly unknown[]): St
   };
 }
 
-/** The state after a take of so many ticks. */
+/** The state after a take of this number of ticks. */
 export function afterTake(standing: Standing, cost: Ticks): Standing {
   if (cost === 0) return standing;
   const { schedule, originUs, nowUs, zeroTime } = standing;

@@ -51,7 +51,7 @@ export class HostedArrivals {
     this.#engine.refusalsAdd(this.#cell);
   }
 
-  /** Whether spans were refused since the last one that was kept; each refusal is told once. */
+  /** Whether spans were refused since the last one that was kept; each refusal is reported once. */
   answer(): boolean {
     return this.#engine.refusalsAnswer(this.#cell) !== 0;
   }

@@ -110,7 +110,7 @@ test('never keeps more than burst + rate x t', () => {
   expect(scene.sampler.stats().refused).toBeGreaterThan(0);
 });
 
-test('shares one limit and one rate of arrivals with whoever attaches', () => {
+test('shares one limit and one rate of arrivals with each thread that attaches', () => {
   const { clock, sampler } = samplerAt(2, { burst: 4 });
   const other = ConsistentRateLimitingSampler.attach(structuredClone(sampler.handle));
   for (let i = 0; i < 4; i++) expect(isKept(decide(i % 2 ? sampler : other, HIGH))).toBe(true);
