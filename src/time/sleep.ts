@@ -40,15 +40,17 @@ function alarmsFor(
 ): Alarms | undefined {
   if (precise !== undefined) return precise ? Alarms.ofThread() : undefined;
   if (!strict && untilUs - nowUs >= SHORT_US) return undefined;
-  const isOften = nowUs - lastExactUs <= OFTEN_US;
+  const agoUs = nowUs - lastExactUs;
+  // Another clock may have read a later time.
+  const isOften = agoUs >= 0 && agoUs <= OFTEN_US;
   lastExactUs = nowUs;
   return isOften ? Alarms.ofThread() : undefined;
 }
 
 /**
  * Sleeps until `now()` reaches `untilUs`: a precise sleep on alarms, where there is an alarm thread,
- * any other on timers. By default, short and strict ones are precise. Timers count whole milliseconds and may fire up to one early
- * (libuv/libuv#4773), so the clock is checked each time.
+ * any other on timers. By default, short and strict ones are precise. Timers count whole
+ * milliseconds and may fire up to one early (libuv/libuv#4773), so the clock is checked each time.
  *
  * A strict sleep polls the clock once per turn of the event loop at the end, so other work goes on.
  */

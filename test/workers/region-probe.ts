@@ -31,7 +31,7 @@ const MAKE = {
     return { memory: bucket.handle.memory, bucket };
   },
   tables: () => {
-    const table = KeyedTokenBucket.create({ ...LIMIT, capacity: 500 });
+    const table = KeyedTokenBucket.create({ ...LIMIT, capacity: 500, region: Region.create() });
     return { memory: table.handle.memory, bucket: table.for('ann') };
   },
 } as const;
