@@ -68,9 +68,15 @@ export async function drive(
   let interrupted = false;
 
   const { course } = watch;
-  const setRate = (wanted: number) => {
-    const rate = Math.min(Math.max(wanted, MIN_RATE), MAX_RATE);
-    if (rate === course.rate) return;
+  let wantedRate = course.rate;
+  const setRate = (rate: number) => {
+    wantedRate = Math.min(Math.max(rate, MIN_RATE), MAX_RATE);
+    change();
+  };
+  // One change at a time: a thread that is held up learns when its requests were due under each.
+  const change = () => {
+    const rate = wantedRate;
+    if (rate === course.rate || !threads.every((thread) => thread.follows)) return;
     const beforeUs = now();
     bucket.reconfigure({ rate });
     watch.change(rate, beforeUs, now());
@@ -81,7 +87,7 @@ export async function drive(
   // ours to change.
   const steerable = setTimeout(
     () => {
-      if (aheadUs === undefined) onSteerable?.((factor) => setRate(course.rate * factor));
+      if (aheadUs === undefined) onSteerable?.((factor) => setRate(wantedRate * factor));
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
@@ -117,6 +123,7 @@ export async function drive(
   };
 
   for (const thread of threads) {
+    thread.onFollowed = change;
     thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs });
   }
   const progress = setInterval(report, PROGRESS_MS);

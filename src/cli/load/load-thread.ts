@@ -29,8 +29,10 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   let fleet: Fleet | undefined;
   port.on('message', (command: LoadCommand) => {
     if (command.type === 'stop') pacer?.stop(command.endUs);
-    else if (command.type === 'rate') pacer?.follow(command.outstanding);
-    else pacer = startLoad(data, command, fleet, post, () => port.close());
+    else if (command.type === 'rate') {
+      pacer?.follow(command.outstanding);
+      post({ type: 'followed' });
+    } else pacer = startLoad(data, command, fleet, post, () => port.close());
   });
   rehearse(data.rehearsal, async () => {
     // A failure here crashes the thread, which the main thread reports.

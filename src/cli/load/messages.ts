@@ -49,6 +49,8 @@ export type LoadCommand =
 export type LoadEvent =
   /** All code is loaded; the thread waits for `go`. */
   | { readonly type: 'ready' }
+  /** The answer to `rate`: all reservations follow the change. */
+  | { readonly type: 'followed' }
   | {
       readonly type: 'report';
       /** Instants admitted since the last report. */

@@ -90,17 +90,16 @@ export class Pacer {
 
   /** No request still to come is due before this instant. */
   get earliestUs(): number {
-    const nextUs = this.#pending.peek()?.dueUs ?? this.#issuedUs;
-    // A rate that rises moves a later request to an earlier instant, but not into the past: the
-    // microsecond is for rounding.
-    return Math.min(nextUs, this.#options.bucket.clock.now() - 1);
+    // A rate that rises moves a later request to an earlier instant, but not into the past. The
+    // clock goes first, as the thread may be held up here; the microsecond is for rounding.
+    const nowUs = this.#options.bucket.clock.now();
+    return Math.min(this.#pending.peek()?.dueUs ?? this.#issuedUs, nowUs - 1);
   }
 
   /** Call this after a rate change, with the new number of reservations to hold ahead. */
   follow(outstanding: number): void {
     this.#outstanding = outstanding;
-    // A reservation can follow a limited number of rate changes, so reading each instant keeps it
-    // current.
+    // A request that was due under a rate which nobody read seems due at the next change.
     this.#pending.forEach((due) => void due.dueUs);
     this.wake();
   }

@@ -19,6 +19,11 @@ export class ThreadHandle {
   /** Admissions reported so far. */
   admitted = 0;
 
+  /** Rate changes that it has not answered. */
+  #unanswered = 0;
+  /** Called when it has answered all of them. */
+  onFollowed: () => void = () => undefined;
+
   /**
    * @param onAdmissions receives each piece of the log as it arrives; all further instants are at
    *   or after `throughUs`, which is infinite once the thread has ended
@@ -40,6 +45,11 @@ export class ThreadHandle {
     this.#worker.on('message', (event: LoadEvent) => {
       if (event.type === 'ready') {
         settleReady();
+        return;
+      }
+      if (event.type === 'followed') {
+        this.#unanswered -= 1;
+        if (this.follows) this.onFollowed();
         return;
       }
       this.admitted += event.admissions.length;
@@ -78,7 +88,13 @@ export class ThreadHandle {
     return this.#crash;
   }
 
+  /** Whether its reservations follow all changes of the rate. One that has ended holds none. */
+  get follows(): boolean {
+    return this.#unanswered === 0 || this.#tally !== undefined || this.#crash !== undefined;
+  }
+
   post(command: LoadCommand): void {
+    if (command.type === 'rate') this.#unanswered += 1;
     this.#worker.postMessage(command);
   }
 

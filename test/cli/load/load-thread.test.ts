@@ -65,7 +65,7 @@ async function load(
   const endUs = startUs - 0.5 + durationMs * 1000;
   const told = new Promise<TallyRecord>((resolve) => {
     port2.on('message', (event: LoadEvent) => {
-      if (event.type === 'ready') return;
+      if (!('admissions' in event)) return;
       admissions.push(...event.admissions);
       if (event.type === 'done') resolve(event.tally);
     });
