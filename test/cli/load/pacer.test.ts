@@ -146,6 +146,22 @@ describe('Pacer', () => {
     expect(earliestMs()).toBeLessThanOrEqual(10);
   });
 
+  it('bounds them by the time at which it was asked, however long the answer takes', () => {
+    const clock = ManualClock.create();
+    const slow = {
+      get dueUs() {
+        clock.advance(100);
+        return 1e9;
+      },
+    };
+    const bucket = { clock, reserve: () => slow };
+    const told = { isIdle: () => false, onDue: () => undefined, onEnd: () => undefined };
+    const pacer = new Pacer({ bucket, outstanding: 1, endUs: 1e9, ...told });
+    pacer.start();
+    const askedUs = clock.now();
+    expect(pacer.earliestUs).toBe(askedUs - 1);
+  });
+
   it('holds the same number of reservations in each thread, at least one', () => {
     expect(reservationsAhead(2_000, 4)).toBe(125);
     expect(reservationsAhead(1, 8)).toBe(1);
