@@ -22,8 +22,6 @@ const builtCode: Plugin = {
  * processors for themselves to get into each other's way.
  */
 const ONE_BY_ONE = [
-  'test/cli/simulate/command.test.ts',
-  'test/host/{attached,opening}.test.ts',
   'test/cli/load/{command,fleet.e2e,load-thread,load.e2e}.test.ts',
   'test/integrations/{piscina,pools,prometheus}.test.ts',
   'test/integrations/opentelemetry/{counted,rate-limiting-sampler}.test.ts',
@@ -86,7 +84,7 @@ export default defineConfig({
     // themselves, and threads or clocks left running cannot reach the next file.
     pool: 'forks',
     maxConcurrency: 4,
-    setupFiles: ['test/support/few-regions.ts'],
+    setupFiles: ['test/support/few-regions.ts', 'test/support/no-trace.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     reporters: ['default'],

@@ -12,6 +12,7 @@ import {
 } from '../../src/index.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
+import { plant } from '../support/plant.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
 function host(...args: string[]) {
@@ -91,9 +92,7 @@ test('show says what is wrong, and exits with 1', async () => {
 
 test('show --watch goes on until it fails, from the top left corner of a terminal', async () => {
   const region = hostRegion();
-  const tty = Object.getOwnPropertyDescriptor(process.stdout, 'isTTY') ?? { configurable: true };
-  Object.defineProperty(process.stdout, 'isTTY', { configurable: true, value: true });
-  onTestFinished(() => void Object.defineProperty(process.stdout, 'isTTY', tty));
+  plant(process.stdout, 'isTTY', true);
   let shown = 0;
   vi.spyOn(HostRegion.prototype, 'limiters').mockImplementation(() => {
     if (++shown > 2) throw 'the end';

@@ -7,6 +7,7 @@ import { errorName } from '../../src/host/native.ts';
 import { allocateMemory } from '../../src/memory/shared-memory.ts';
 import type { WasmMemory } from '../../src/memory/web-assembly.ts';
 import { hostPath } from '../support/host.ts';
+import { plant } from '../support/plant.ts';
 
 type Binding = 'node:ffi' | 'koffi' | undefined;
 type Loader = (name: string, ...rest: unknown[]) => unknown;
@@ -25,12 +26,6 @@ async function load(binding?: Binding) {
 
 function unsupported(message: string) {
   return expect.objectContaining({ name: 'HandleError', code: 'ERR_HOST_UNSUPPORTED', message });
-}
-
-function plant(property: 'platform' | 'arch', value: string): void {
-  const real = Object.getOwnPropertyDescriptor(process, property) ?? {};
-  Object.defineProperty(process, property, { ...real, value });
-  onTestFinished(() => void Object.defineProperty(process, property, real));
 }
 
 /** Node.js without `node:ffi`, or with the one given. */
@@ -55,8 +50,8 @@ describe('HostRegion.open says what to do', () => {
     ['platform', 'darwin', 'darwin on x64'],
     ['arch', 'ia32', 'linux on ia32'],
   ] as const)('on a %s that is %s', async (property, value, machine) => {
-    plant('arch', 'x64');
-    plant(property, value);
+    plant(process, 'arch', 'x64');
+    plant(process, property, value);
     await expect(load()).rejects.toEqual(
       unsupported(
         `zerotime/host needs 64-bit Linux, this is ${machine}: share a limiter with threads by ` +
@@ -77,7 +72,7 @@ describe('HostRegion.open says what to do', () => {
   });
 
   test('if koffi was installed on another machine', async () => {
-    plant('arch', 'arm64');
+    plant(process, 'arch', 'arm64');
     plantFfi(undefined);
     plantKoffi(new Error('Cannot find the native Koffi module; did you bundle it correctly?'));
     await expect(load()).rejects.toEqual(
