@@ -1,5 +1,5 @@
 import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { planArrivals } from '../../../src/cli/load/arrival-plan.ts';
 import { Pacer, reservationsAhead } from '../../../src/cli/load/pacer.ts';
 import { TokenBucket } from '../../../src/limiters/token-bucket.ts';
@@ -30,6 +30,8 @@ class Paced {
       },
     });
     this.pacer.start();
+    // Or its timers run on, in other test files too.
+    onTestFinished(() => this.pacer.stop(0));
   }
 
   /** Moves the clock to `ms` from the start and returns what comes due. */
