@@ -17,21 +17,24 @@ const builtCode: Plugin = {
   },
 };
 
-/**
- * Tests that measure intervals, count what a process holds, plant modules, or whose threads need the
- * processors for themselves to get into each other's way.
- */
+/** Tests whose threads need the processors for themselves, to get into each other's way. */
 const ONE_BY_ONE = [
+  'test/integrations/opentelemetry/counted.test.ts',
+  'test/integrations/redis/fleet-threads.test.ts',
+  'test/kernel/window-threads.test.ts',
+  'test/limiters/{keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
+  'test/limiters/{reconfigure-waits,several-limits-threads,threads,wait-threads}.test.ts',
+  'test/time/{alarm-thread,ticker-thread}.test.ts',
+];
+/** Tests that measure intervals, or count what a process holds. They leave processors idle. */
+const APART = [
   'test/cli/load/{command,fleet.e2e,load-thread,load.e2e}.test.ts',
   'test/integrations/{piscina,pools,prometheus}.test.ts',
-  'test/integrations/opentelemetry/{counted,rate-limiting-sampler}.test.ts',
-  'test/integrations/redis/{clock-steps,failures,fleet-servers,fleet-threads}.test.ts',
-  'test/integrations/redis/redis-token-bucket.test.ts',
-  'test/kernel/window-threads.test.ts',
-  'test/limiters/{allocation,keyed-threads,lease-threads,linearizability,reconfigure-threads}.test.ts',
-  'test/limiters/{reconfigure-waits,several-limits-threads,threads,wait-threads}.test.ts',
+  'test/integrations/opentelemetry/rate-limiting-sampler.test.ts',
+  'test/integrations/redis/{clock-steps,failures,fleet-servers,redis-token-bucket}.test.ts',
+  'test/limiters/allocation.test.ts',
   'test/memory/{handle,handle-travel,region,wasm-memories}.test.ts',
-  'test/time/{alarm-thread,manual-clock,ticker-thread}.test.ts',
+  'test/time/manual-clock.test.ts',
 ];
 const ALL = ['test/**/*.test.ts'];
 /** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */
@@ -60,7 +63,7 @@ export default defineConfig({
         test: {
           name: 'side by side',
           include: ALL,
-          exclude: [...ONE_BY_ONE, ...LEFT_OUT],
+          exclude: [...APART, ...ONE_BY_ONE, ...LEFT_OUT],
           // Most of these files are done sooner than a process has started.
           isolate: false,
           restoreMocks: true,
@@ -72,11 +75,21 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'apart',
+          include: APART,
+          exclude: LEFT_OUT,
+          maxWorkers: '100%',
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'one by one',
           include: ONE_BY_ONE,
           exclude: LEFT_OUT,
           maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -28,7 +28,13 @@ export class Project {
   static async with(...packages: readonly string[]): Promise<Project> {
     const project = new Project();
     project.write('package.json', JSON.stringify({ private: true, type: 'module' }));
-    const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
+    const flags = [
+      '--no-audit',
+      '--no-fund',
+      '--ignore-scripts',
+      '--loglevel=error',
+      '--prefer-offline',
+    ];
     await runIn(project.folder, 'npm', ['install', ...flags, ...packages]);
     return project;
   }
