@@ -3,10 +3,9 @@ import { openFixedWindow } from '../kernel/window/fixed-window.ts';
 import { checkWindowLimit, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
 import { checkFlag } from '../options.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -15,7 +14,9 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import { RefundableWindowLimiter } from './refundable-window.ts';
+import type { Region } from './region.ts';
 import { fixedWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange } from './window.ts';
 
@@ -109,7 +110,7 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<FixedWindowOptions>): FixedWindow {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

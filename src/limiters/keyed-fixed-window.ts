@@ -2,7 +2,6 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Decision } from './decision.ts';
 import { Described, type Description } from './described.ts';
@@ -18,8 +17,10 @@ import {
   type WindowLimit,
 } from './keyed-window-limits.ts';
 import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
 import { keyedWindowCell } from './terms.ts';
@@ -106,7 +107,7 @@ export class KeyedFixedWindow extends Described {
     name: string,
     options: OpenOptions<KeyedFixedWindowOptions>,
   ): KeyedFixedWindow {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

@@ -2,7 +2,6 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openAnyTable } from '../kernel/keyed/composite.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Description } from './described.ts';
 import { KeyBucket } from './key-bucket.ts';
@@ -18,8 +17,10 @@ import {
 import { KeyedTable } from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
 import type { BlockingWaitOptions } from './limiter.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import type { Reservation } from './reservation.ts';
 import { type LimitsChange, named } from './several-limits.ts';
 import type { KeyedStats } from './stats.ts';
@@ -130,7 +131,7 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     name: string,
     options: OpenOptions<KeyedTokenBucketOptions>,
   ): KeyedTokenBucket {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

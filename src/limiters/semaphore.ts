@@ -3,17 +3,18 @@ import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semap
 import { type HostedSemaphore, openSemaphore } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
 import { checkNumber, shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import type { Permit } from './permit.ts';
 import { PermitKeeper } from './permit-keeper.ts';
 import { PermitQueue } from './permit-queue.ts';
 import { runWithPermit } from './permit-run.ts';
+import type { Region } from './region.ts';
 import {
   ACQUIRE,
   type AcquireOptions,
@@ -89,7 +90,7 @@ export class Semaphore extends Described {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

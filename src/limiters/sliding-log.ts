@@ -3,9 +3,8 @@ import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
 import { openSlidingLog } from '../kernel/window/sliding-log.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -14,7 +13,9 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import type { Takeback } from './part.ts';
+import type { Region } from './region.ts';
 import { slidingLogCell } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
@@ -106,7 +107,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SlidingLogOptions>): SlidingLog {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

@@ -3,9 +3,8 @@ import { checkLimit, checkWindowLimit, firstSlotWord } from '../kernel/window/li
 import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -14,7 +13,9 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import { RefundableWindowLimiter } from './refundable-window.ts';
+import type { Region } from './region.ts';
 import { slidingWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange } from './window.ts';
 
@@ -122,7 +123,7 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
     name: string,
     options: OpenOptions<SlidingWindowOptions>,
   ): SlidingWindow {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

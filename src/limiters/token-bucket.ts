@@ -4,7 +4,6 @@ import { createCompositeCell, openTokenBucketCell } from '../kernel/bucket/compo
 import { Tenure } from '../kernel/bucket/record.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
 import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
@@ -17,7 +16,7 @@ import {
   limitOf,
   startUs,
 } from './limit.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -25,6 +24,8 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import {
   changeOf,
   initialOf,
@@ -121,7 +122,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<TokenBucketOptions>): TokenBucket {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**
