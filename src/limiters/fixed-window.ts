@@ -2,7 +2,7 @@ import { createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
 import { openFixedWindow } from '../kernel/window/fixed-window.ts';
 import { checkWindowLimit, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkFlag } from '../options.ts';
 import type { Description } from './described.ts';
 import type { OpenOptions } from './named-limiter.ts';
@@ -36,13 +36,12 @@ export interface FixedWindowOptions extends SharedOptions {
   readonly allowDoubleBurst?: boolean;
 }
 
-const OPTIONS: Known<FixedWindowOptions> = {
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<FixedWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   limit: true,
   intervalMs: true,
   initial: true,
   allowDoubleBurst: true,
-};
+});
 
 /**
  * Admits at most `limit` tokens per window of `intervalMs`. The first window opens when the limiter

@@ -1,6 +1,6 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
@@ -28,7 +28,7 @@ export interface LeakyLimit {
 export interface LeakyBucketOptions extends LeakyLimit, SharedOptions {}
 
 const LIMIT: Known<LeakyLimit> = { rate: true, slack: true };
-const OPTIONS: Known<LeakyBucketOptions> = { ...LIMIT, ...SHARED_OPTIONS };
+const OPTIONS: Known<LeakyBucketOptions> = /* @__PURE__ */ joined(LIMIT, SHARED_OPTIONS, {});
 
 function scheduleOf({ rate, slack = 0 }: LeakyLimit, ticksPerToken?: number): Schedule {
   checkNumber('slack', slack, { min: 0 });

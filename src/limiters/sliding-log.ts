@@ -2,7 +2,7 @@ import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cel
 import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
 import { openSlidingLog } from '../kernel/window/sliding-log.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Description } from './described.ts';
 import type { OpenOptions } from './named-limiter.ts';
 import {
@@ -34,13 +34,12 @@ export interface SlidingLogOptions extends SharedOptions {
   readonly maxLimit?: number;
 }
 
-const OPTIONS: Known<SlidingLogOptions> = {
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<SlidingLogOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   limit: true,
   intervalMs: true,
   initial: true,
   maxLimit: true,
-};
+});
 
 /**
  * Admits at most `limit` tokens in any half-open interval of `intervalMs`, wherever it starts: the

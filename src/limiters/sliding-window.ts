@@ -2,7 +2,7 @@ import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cel
 import { checkLimit, checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
 import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Description } from './described.ts';
 import type { OpenOptions } from './named-limiter.ts';
 import {
@@ -42,14 +42,13 @@ export interface SlidingWindowOptions extends SharedOptions {
   readonly maxLimit?: number;
 }
 
-const OPTIONS: Known<SlidingWindowOptions> = {
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<SlidingWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   limit: true,
   intervalMs: true,
   slots: true,
   initial: true,
   maxLimit: true,
-};
+});
 
 /**
  * Admits at most `limit` tokens in any `slots` consecutive slots. Slots are counted from the

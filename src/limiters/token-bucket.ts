@@ -3,7 +3,7 @@ import { HostedComposite } from '../kernel/bucket/composite.ts';
 import { createCompositeCell, openTokenBucketCell } from '../kernel/bucket/composite-cell.ts';
 import { Tenure } from '../kernel/bucket/record.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
@@ -52,14 +52,12 @@ export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
     readonly alignToMs?: number;
   };
 
-const OPTIONS: Known<TokenBucketOptions> = {
-  ...LIMIT_OPTIONS,
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<TokenBucketOptions> = /* @__PURE__ */ joined(LIMIT_OPTIONS, SHARED_OPTIONS, {
   limits: true,
   initial: true,
   alignToMs: true,
-};
-const CHANGE_OPTIONS = { ...LIMIT_OPTIONS, limits: true } as const;
+});
+const CHANGE_OPTIONS = /* @__PURE__ */ joined(LIMIT_OPTIONS, { limits: true });
 
 /**
  * A token bucket shared by any number of threads. `rate` tokens flow in per second, the bucket
