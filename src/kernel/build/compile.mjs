@@ -132,5 +132,5 @@ export async function compile(entry, memory, rewrite = (source) => source, modul
   if (memory.features === undefined) return binary;
   // Inlines less than asc would with -O3: a smaller binary that is as fast.
   const features = memory.features.map((name) => `--enable-${name}`);
-  return binaryen('wasm-opt', binary, '-O2', '--mvp-features', ...features);
+  return binaryen('wasm-opt', binary, '-O3', '--mvp-features', ...features);
 }
