@@ -5,7 +5,7 @@ import type { Maker, OpenOptions, openNamed } from './named-limiter.ts';
 import type { LimiterHandle, SharedOptions } from './opening.ts';
 
 /** The names of a region that a user holds. */
-export interface LimiterNames extends Names {
+export interface LimiterNames extends Names<Region> {
   readonly openNamed: typeof openNamed;
 }
 

@@ -1,5 +1,3 @@
-import type { Region } from './region.ts';
-
 /** What a name in a region stands for. */
 export interface Named {
   readonly name: string;
@@ -10,20 +8,27 @@ export interface Named {
 }
 
 /** What opens clocks and limiters by name. */
-export interface Names {
+export interface Names<Place> {
   /**
    * Returns what a name stands for, after it was given to the cell that `create` makes if nobody had
    * it. Of threads that do so at once, one creates and the others find what it made.
    */
   readonly named: (
-    region: Region,
+    region: Place,
     name: string,
     create: () => Omit<Named, 'name'>,
   ) => Named & { readonly isNew: boolean };
 }
 
 /** The names of a region that a user holds. The default region has none, and nobody holds that. */
-export function namesOf({ names }: Region): Names {
-  if (names === undefined) throw new TypeError('region must be one that Region.create made');
+export function namesOf<Place>({
+  names,
+}: {
+  readonly names: Names<Place> | undefined;
+}): Names<Place> {
+  if (names === undefined)
+    throw new TypeError(
+      'region must be a Region that Region.create, Region.attach or HostRegion made',
+    );
   return names;
 }

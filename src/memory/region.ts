@@ -132,7 +132,7 @@ class RegionBase {
   }
 
   /** What opens limiters and clocks by name; undefined in the default region. @internal */
-  get names(): Names | undefined {
+  get names(): Names<RegionBase> | undefined {
     return undefined;
   }
 
