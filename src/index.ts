@@ -46,6 +46,7 @@ export type { LimiterHandle, SharedOptions } from './limiters/opening.ts';
 export { per, type RateUnit } from './limiters/per.ts';
 export type { Permit } from './limiters/permit.ts';
 export { RefundableWindowLimiter } from './limiters/refundable-window.ts';
+export { Region } from './limiters/region.ts';
 export type { Reservation } from './limiters/reservation.ts';
 export { Semaphore } from './limiters/semaphore.ts';
 export type {
@@ -64,7 +65,7 @@ export type { TierOptions } from './limiters/tiers.ts';
 export { TokenBucket, type TokenBucketOptions } from './limiters/token-bucket.ts';
 export { type WindowChange, WindowLimiter } from './limiters/window.ts';
 export type { KernelName } from './memory/handle.ts';
-export { Region, type RegionHandle } from './memory/region.ts';
+export type { RegionHandle } from './memory/region.ts';
 export type { RegionOptions } from './memory/region-memory.ts';
 export type { SharedMemory } from './memory/shared-memory.ts';
 export type { Clock, ClockHandle, SleepOptions } from './time/clock.ts';

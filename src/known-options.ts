@@ -3,8 +3,23 @@ import { checkObject } from './options.ts';
 /** The keys of every member of a union. */
 type KeysOf<T> = T extends unknown ? keyof T : never;
 
+/** What is of every member of a union. */
+type Every<T> = (T extends unknown ? (member: T) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
 /** Names every option of `T`: the compiler reports a missing one. */
 export type Known<T> = Readonly<Record<KeysOf<T>, true>>;
+
+/**
+ * A table of all options in several. Called as a pure function, because bundlers keep spreads: they
+ * would leave the tables of every limiter in a bundle of one.
+ */
+export function joined<const Tables extends readonly Readonly<Record<string, true>>[]>(
+  ...tables: Tables
+): Every<Tables[number]> {
+  return Object.assign({}, ...tables);
+}
 
 /** More changes than this do not look like a slip. */
 const MOST_CHANGES = 3;

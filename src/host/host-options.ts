@@ -1,5 +1,5 @@
 import { checkOptions, type Known } from '../known-options.ts';
-import { MAX_BYTES } from '../memory/region-memory.ts';
+import { MAX_BYTES } from '../memory/shared-memory.ts';
 import { checkNumber, shown } from '../options.ts';
 import type { BindingName } from './libc.ts';
 

@@ -1,7 +1,8 @@
 import { closeSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
+import { Region } from '../limiters/region.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
-import { Region } from '../memory/region.ts';
+
 import { allocatePages, PAGE_BYTES } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';

@@ -4,9 +4,9 @@ import type { Region } from '../memory/region.ts';
 import { isShared } from '../memory/shared-memory.ts';
 import { webAssembly } from '../memory/web-assembly.ts';
 import { shown } from '../options.ts';
-import { accessesTo } from './accesses.ts';
 import { bytesOf } from './binary-text.ts';
-import { CommonInstance } from './common-instance.ts';
+import type { CommonInstance } from './common-instance.ts';
+import { javascript } from './javascript.ts';
 
 /** A module of the engine as written by build.mjs. */
 interface Build {
@@ -57,7 +57,7 @@ export class EngineModule<Engine> {
   #compiled: object | null | undefined;
 
   /** The instance of all regions in plain memory. */
-  readonly #common: CommonInstance<Engine>;
+  #common: CommonInstance<Engine> | undefined;
 
   /** By memory and target. */
   readonly #instances = new WeakMap<object, Map<KernelName, SharedInstance<Engine>>>();
@@ -66,13 +66,12 @@ export class EngineModule<Engine> {
   constructor(build: Build, imports: Imports = {}) {
     this.#build = build;
     this.#imports = imports;
-    this.#common = new CommonInstance((accesses) => this.#javascript({ ...accesses, ...imports }));
   }
 
   /** The instance shared by a region's limiters: it holds the results of one call at a time. */
   openShared(region: Region, asked: KernelName | undefined): Opened<Engine> {
     const wanted = wantedKernel(asked);
-    if (isShared(region.memory)) return { engine: this.#common.on(region), name: 'atomics' };
+    if (isShared(region.memory)) return { engine: this.#inCommon(region), name: 'atomics' };
     const known =
       this.#instances.get(region.memory) ?? new Map<KernelName, SharedInstance<Engine>>();
     this.#instances.set(region.memory, known);
@@ -100,13 +99,23 @@ export class EngineModule<Engine> {
       const engine = isShared(memory) ? undefined : this.#instance({ env: { memory }, ...imports });
       if (engine !== undefined) return { engine, name: 'wasm' };
     }
-    return { engine: this.#javascript({ ...accessesTo(region), ...imports }), name: 'atomics' };
+    const accesses = javascript?.accessesTo(region);
+    return { engine: this.#javascript({ ...accesses, ...imports }), name: 'atomics' };
   }
 
   /** Opens an instance of a module with its own memory. */
   openAlone(wanted: KernelName): Engine {
     const engine = wanted === 'wasm' ? this.#instance({}) : undefined;
     return engine ?? this.#javascript({});
+  }
+
+  /** The engine for a region in plain memory. */
+  #inCommon(region: Region): Engine {
+    if (javascript === undefined) return this.#javascript({});
+    this.#common ??= new javascript.CommonInstance((accesses) =>
+      this.#javascript({ ...accesses, ...this.#imports }),
+    );
+    return this.#common.on(region);
   }
 
   #javascript(imports: object): Engine {

@@ -2,11 +2,10 @@ import { createWindowCell, openWindowCell } from '../kernel/window/cell.ts';
 import { openFixedWindow } from '../kernel/window/fixed-window.ts';
 import { checkWindowLimit, MAX_WINDOW_LIMIT } from '../kernel/window/limit.ts';
 import { clockTicks } from '../kernel/window/time.ts';
-import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkFlag } from '../options.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -15,7 +14,9 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import { RefundableWindowLimiter } from './refundable-window.ts';
+import type { Region } from './region.ts';
 import { fixedWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange } from './window.ts';
 
@@ -35,13 +36,12 @@ export interface FixedWindowOptions extends SharedOptions {
   readonly allowDoubleBurst?: boolean;
 }
 
-const OPTIONS: Known<FixedWindowOptions> = {
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<FixedWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   limit: true,
   intervalMs: true,
   initial: true,
   allowDoubleBurst: true,
-};
+});
 
 /**
  * Admits at most `limit` tokens per window of `intervalMs`. The first window opens when the limiter
@@ -109,7 +109,7 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<FixedWindowOptions>): FixedWindow {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

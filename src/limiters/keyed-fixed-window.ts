@@ -2,13 +2,12 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openKeyed } from '../kernel/keyed/host.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import type { Clock } from '../time/clock.ts';
-import type { Decision } from './decision.ts';
-import { Described, type Description } from './described.ts';
+import type { Description } from './described.ts';
 import { KeyLines } from './key-lines.ts';
 import { KeyWindow } from './key-window.ts';
 import { KeyedTable } from './keyed-table.ts';
+import { KeyedWindowCalls } from './keyed-window-calls.ts';
 import {
   changeOf,
   KEYED_WINDOW_OPTIONS,
@@ -17,13 +16,14 @@ import {
   newLimits,
   type WindowLimit,
 } from './keyed-window-limits.ts';
-import type { BlockingWaitOptions, Waited, WaitOptions } from './limiter.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
 import { keyedWindowCell } from './terms.ts';
-import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
+import type { TierOptions } from './tiers.ts';
 
 const KIND = 'keyed-fixed-window';
 
@@ -56,7 +56,7 @@ const KIND = 'keyed-fixed-window';
  * perUser.tryConsume('ann', 1, { tier: 'pro' });
  * ```
  */
-export class KeyedFixedWindow extends Described {
+export class KeyedFixedWindow extends KeyedWindowCalls {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
@@ -106,7 +106,7 @@ export class KeyedFixedWindow extends Described {
     name: string,
     options: OpenOptions<KeyedFixedWindowOptions>,
   ): KeyedFixedWindow {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**
@@ -181,62 +181,9 @@ export class KeyedFixedWindow extends Described {
     return this.#table.turn(new KeyWindow(this.#table, this.#lines), key, options);
   }
 
-  #of(key: Key, options?: TierOptions): KeyWindow {
+  /** @internal */
+  protected of(key: Key, options?: TierOptions): KeyWindow {
     return this.#table.turn(this.#turned, key, options);
-  }
-
-  /** Takes `n` tokens now, or none. */
-  tryConsume(key: Key, n?: number, options?: TierOptions): boolean {
-    return this.#of(key, options).tryConsume(n);
-  }
-
-  /** Takes as many tokens as are available, up to `n`, and returns their number. */
-  consumeOrDrain(key: Key, n: number, options?: TierOptions): number {
-    return this.#of(key, options).consumeOrDrain(n);
-  }
-
-  /** Takes `n` tokens now or none, and reports the state of the key's window. */
-  decide(key: Key, n?: number, options?: TierOptions): Decision {
-    return this.#of(key, options).decide(n);
-  }
-
-  /** Returns the tokens that can be taken now. */
-  available(key: Key, options?: TierOptions): number {
-    return this.#of(key, options).available();
-  }
-
-  /**
-   * Returns the milliseconds until `tokens` can be taken if no one else takes any: 0 if they can
-   * now, Infinity if they never can.
-   */
-  timeUntil(key: Key, tokens: number, options?: TierOptions): number {
-    return this.#of(key, options).timeUntil(tokens);
-  }
-
-  /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
-  async wait(key: Key, n?: number, options?: WaitOptions & TierOptions): Promise<Waited> {
-    // The line tries again later, when the shared object may be at another key.
-    return this.for(key, tierOf(options)).wait(n, withoutTier<WaitOptions>(options));
-  }
-
-  /** Blocks until `n` tokens are available, and takes them: see {@link KeyWindow.waitSync}. */
-  waitSync(key: Key, n?: number, options?: BlockingWaitOptions & TierOptions): boolean {
-    return this.#of(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
-  }
-
-  /** Takes any number of tokens, and leaves debt: see {@link KeyWindow.charge}. */
-  charge(key: Key, n: number, options?: TierOptions): number {
-    return this.#of(key, options).charge(n);
-  }
-
-  /** Refuses a key for `ms` milliseconds: see {@link KeyWindow.block}. */
-  block(key: Key, ms: number): boolean {
-    return this.#of(key).block(ms);
-  }
-
-  /** Empties the count of a key, which ends a block or a debt: see {@link KeyWindow.reset}. */
-  reset(key: Key): void {
-    this.#of(key).reset();
   }
 
   /** The callers of all keys now waiting in `wait` on this object. */

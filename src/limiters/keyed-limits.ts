@@ -1,7 +1,7 @@
 import { continuous, type Schedule } from '../kernel/bucket/schedule.ts';
 import { type Limits, type TableLimits, tableLimits } from '../kernel/keyed/limits.ts';
 import type { Change } from '../kernel/keyed/table-change.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { MAX_LIMITS } from '../memory/layout.ts';
 import { checkNumber } from '../options.ts';
 import type { ContinuousLimit } from './limit.ts';
@@ -35,16 +35,21 @@ export interface KeyedLimitChange extends Partial<ContinuousLimit> {
   readonly tiers?: Readonly<Record<string, Partial<ContinuousLimit>>>;
 }
 
-export const KEYED_OPTIONS: Known<KeyedTokenBucketOptions> = {
-  ...SHARED_OPTIONS,
-  ...TABLE_OPTIONS,
-  rate: true,
-  burst: true,
+export const KEYED_OPTIONS: Known<KeyedTokenBucketOptions> = /* @__PURE__ */ joined(
+  SHARED_OPTIONS,
+  TABLE_OPTIONS,
+  {
+    rate: true,
+    burst: true,
+    tiers: true,
+    limits: true,
+  },
+);
+const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
+const CHANGE: Known<KeyedLimitChange & LimitsChange> = /* @__PURE__ */ joined(LIMIT, {
   tiers: true,
   limits: true,
-};
-const LIMIT: Known<ContinuousLimit> = { rate: true, burst: true };
-const CHANGE: Known<KeyedLimitChange & LimitsChange> = { ...LIMIT, tiers: true, limits: true };
+});
 
 /** `before` is the limit in force, if any. */
 function scheduleOf({ rate, burst }: Partial<ContinuousLimit>, before?: Schedule): Schedule {

@@ -2,12 +2,11 @@ import { createKeyedCell, openKeyedCell } from '../kernel/keyed/cell.ts';
 import { openAnyTable } from '../kernel/keyed/composite.ts';
 import type { Key } from '../kernel/keyed/message.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Description } from './described.ts';
 import { KeyBucket } from './key-bucket.ts';
 import { KeyWaiters } from './key-waiters.ts';
-import { KeyedCalls } from './keyed-calls.ts';
+import { KeyedBucketCalls } from './keyed-bucket-calls.ts';
 import {
   changeOf,
   KEYED_OPTIONS,
@@ -17,15 +16,15 @@ import {
 } from './keyed-limits.ts';
 import { KeyedTable } from './keyed-table.ts';
 import type { ContinuousLimit } from './limit.ts';
-import type { BlockingWaitOptions } from './limiter.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
-import type { Reservation } from './reservation.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import { type LimitsChange, named } from './several-limits.ts';
 import type { KeyedStats } from './stats.ts';
 import { checkTable } from './table-options.ts';
 import { keyedBucketCell } from './terms.ts';
-import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
+import type { TierOptions } from './tiers.ts';
 
 const KIND = 'keyed-token-bucket';
 
@@ -80,7 +79,7 @@ const KIND = 'keyed-token-bucket';
  * }
  * ```
  */
-export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOptions> {
+export class KeyedTokenBucket extends KeyedBucketCalls {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
   readonly #opened: OpenLimiter<typeof KIND>;
@@ -130,7 +129,7 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
     name: string,
     options: OpenOptions<KeyedTokenBucketOptions>,
   ): KeyedTokenBucket {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**
@@ -150,16 +149,6 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
   /** The kernel that this thread uses. */
   get kernelName(): KernelName {
     return this.#table.kernel.name;
-  }
-
-  /** The rate per key, in tokens per second; with several limits, the lowest. */
-  get rate(): number {
-    return Math.min(...this.limits.map(({ rate }) => rate));
-  }
-
-  /** The largest number of tokens in a key's bucket; with several limits, the smallest burst. */
-  get burst(): number {
-    return Math.min(...this.limits.map(({ burst }) => burst));
   }
 
   /** The limits of each key in force, in the order in which they were given; without those of tiers. */
@@ -224,34 +213,6 @@ export class KeyedTokenBucket extends KeyedCalls<'sync', Reservation, TierOption
   /** @internal */
   protected of(key: Key, options?: TierOptions): KeyBucket {
     return this.#table.turn(this.#turned, key, options);
-  }
-
-  /**
-   * Takes `n` tokens of the key whatever its bucket holds, even more than the burst, and returns
-   * the milliseconds until it is out of debt: see {@link KeyBucket.charge}.
-   */
-  charge(key: Key, n: number, options?: TierOptions): number {
-    return this.of(key, options).charge(n);
-  }
-
-  /** Refuses a key for `ms` milliseconds: see {@link KeyBucket.block}. */
-  block(key: Key, ms: number): boolean {
-    return this.of(key).block(ms);
-  }
-
-  /** Fills the bucket of a key for every tier, which ends a block or a debt: see {@link KeyBucket.reset}. */
-  reset(key: Key): void {
-    this.of(key).reset();
-  }
-
-  /**
-   * Blocks the thread until `n` tokens are available for this caller, then returns true. Returns
-   * false at once, taking nothing, if the wait would exceed `timeoutMs`.
-   *
-   * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
-   */
-  waitSync(key: Key, n?: number, options?: BlockingWaitOptions & TierOptions): boolean {
-    return this.of(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
   }
 
   /**

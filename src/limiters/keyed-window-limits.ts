@@ -1,7 +1,7 @@
 import { perInterval, type Schedule } from '../kernel/bucket/schedule.ts';
 import { type TableLimits, tableLimits } from '../kernel/keyed/limits.ts';
 import type { Change } from '../kernel/keyed/table-change.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { SHARED_OPTIONS } from './opening.ts';
 import { TABLE_OPTIONS, type TableOptions } from './table-options.ts';
@@ -32,15 +32,17 @@ export interface KeyedWindowChange extends Partial<WindowLimit> {
 
 const MAX_LIMIT = 2 ** 30 - 1;
 
-export const KEYED_WINDOW_OPTIONS: Known<KeyedFixedWindowOptions> = {
-  ...SHARED_OPTIONS,
-  ...TABLE_OPTIONS,
-  limit: true,
-  intervalMs: true,
-  tiers: true,
-};
+export const KEYED_WINDOW_OPTIONS: Known<KeyedFixedWindowOptions> = /* @__PURE__ */ joined(
+  SHARED_OPTIONS,
+  TABLE_OPTIONS,
+  {
+    limit: true,
+    intervalMs: true,
+    tiers: true,
+  },
+);
 const LIMIT: Known<WindowLimit> = { limit: true };
-const CHANGE: Known<KeyedWindowChange> = { ...LIMIT, tiers: true };
+const CHANGE: Known<KeyedWindowChange> = /* @__PURE__ */ joined(LIMIT, { tiers: true });
 
 /** A fixed window is a bucket that is filled to the brim at the start of each window. */
 function scheduleOf(limit: unknown, intervalMs: unknown): Schedule {

@@ -1,11 +1,10 @@
 import { createBucketCell, openBucketCell } from '../kernel/bucket/cell.ts';
 import { continuous, largestBurst, type Schedule } from '../kernel/bucket/schedule.ts';
-import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -13,6 +12,8 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import { leakyCell } from './terms.ts';
 
 /** The limit of a leaky bucket. */
@@ -27,7 +28,7 @@ export interface LeakyLimit {
 export interface LeakyBucketOptions extends LeakyLimit, SharedOptions {}
 
 const LIMIT: Known<LeakyLimit> = { rate: true, slack: true };
-const OPTIONS: Known<LeakyBucketOptions> = { ...LIMIT, ...SHARED_OPTIONS };
+const OPTIONS: Known<LeakyBucketOptions> = /* @__PURE__ */ joined(LIMIT, SHARED_OPTIONS, {});
 
 function scheduleOf({ rate, slack = 0 }: LeakyLimit, ticksPerToken?: number): Schedule {
   checkNumber('slack', slack, { min: 0 });
@@ -83,7 +84,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<LeakyBucketOptions>): LeakyBucket {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

@@ -9,8 +9,9 @@ import {
   LINE_BYTES,
   REGION_VERSION,
 } from '../memory/layout.ts';
-import { type Named, named } from '../memory/names.ts';
-import { Region } from '../memory/region.ts';
+import { named } from '../memory/names.ts';
+import type { Region } from '../memory/region.ts';
+import type { Named } from '../memory/region-names.ts';
 import { shown } from '../options.ts';
 import type { Clock, ClockHandle } from '../time/clock.ts';
 import { ManualClock } from '../time/manual-clock.ts';
@@ -38,7 +39,7 @@ const ON_MISMATCH = ['error', 'keep', 'reconfigure'];
 const NOT_COMPARED = ['clock', 'kernel', 'initial', 'alignToMs'];
 
 /** How `open` makes a limiter of one class, and changes it. */
-interface Maker<Kind extends CellKind, Options, Opened> {
+export interface Maker<Kind extends CellKind, Options, Opened> {
   readonly kind: Kind;
   readonly known: Known<Options>;
   readonly create: (options: Options) => Opened;
@@ -146,9 +147,6 @@ export function openNamed<
   name: string,
   options: OpenOptions<Options>,
 ): Opened {
-  if (!(region instanceof Region)) {
-    throw new TypeError(`region must be a Region, got ${shown(region)}`);
-  }
   const { onMismatch = 'error', ...given } = checkOptions<NameOptions & Omit<Options, 'region'>>(
     options,
     { ...maker.known, onMismatch: true } as never, // every option of either

@@ -1,5 +1,5 @@
 import { HOLD_MS, PERMITS } from '../kernel/semaphore/cell.ts';
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import type { WaitOptions } from './limiter.ts';
 import { SHARED_OPTIONS, type SharedOptions } from './opening.ts';
@@ -37,12 +37,11 @@ export interface WatchedWorker {
   once(event: 'exit', listener: () => void): unknown;
 }
 
-export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = {
-  ...SHARED_OPTIONS,
+export const SEMAPHORE_OPTIONS: Known<SemaphoreOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   permits: true,
   maxPermits: true,
   holdMs: true,
-};
+});
 /** The options of `acquire`. */
 export const ACQUIRE: Known<AcquireOptions> = { timeoutMs: true, signal: true, maxWaiting: true };
 

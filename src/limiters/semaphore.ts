@@ -1,19 +1,16 @@
 import { RateLimitError } from '../errors.ts';
 import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
-import { type HostedSemaphore, openSemaphore } from '../kernel/semaphore/host.ts';
+import { openSemaphore } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
 import { checkNumber, shown } from '../options.ts';
-import type { Clock } from '../time/clock.ts';
-import { Described, type Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import { checkShared, find, handleOf, type LimiterHandle, type OpenLimiter } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import type { Permit } from './permit.ts';
-import { PermitKeeper } from './permit-keeper.ts';
-import { PermitQueue } from './permit-queue.ts';
 import { runWithPermit } from './permit-run.ts';
+import type { Region } from './region.ts';
 import {
   ACQUIRE,
   type AcquireOptions,
@@ -24,7 +21,7 @@ import {
   type SemaphoreOptions,
   type WatchedWorker,
 } from './semaphore-options.ts';
-import { type LimiterStats, statsOf } from './stats.ts';
+import { SemaphoreReadings } from './semaphore-readings.ts';
 import { semaphoreCell } from './terms.ts';
 import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
 
@@ -44,22 +41,16 @@ import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
  * await semaphore.run(() => serve()); // at most 10 at once, over all threads
  * ```
  */
-export class Semaphore extends Described {
-  /** The clock, the same one for all threads. */
-  readonly clock: Clock;
+export class Semaphore extends SemaphoreReadings {
   readonly #opened: OpenLimiter<'semaphore'>;
-  readonly #kernel: HostedSemaphore;
-  readonly #queue: PermitQueue;
-  readonly #keeper: PermitKeeper;
 
   private constructor(opened: OpenLimiter<'semaphore'>) {
-    super();
     const { clock, cell, kernel } = opened;
+    super(
+      openSemaphore(cell, kernel, () => clock.rouse?.()),
+      clock,
+    );
     this.#opened = opened;
-    this.clock = clock;
-    this.#kernel = openSemaphore(cell, kernel, () => clock.rouse?.());
-    this.#queue = new PermitQueue(this.#kernel, clock);
-    this.#keeper = new PermitKeeper(this.#kernel, clock);
   }
 
   /**
@@ -89,7 +80,7 @@ export class Semaphore extends Described {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**
@@ -108,51 +99,7 @@ export class Semaphore extends Described {
 
   /** The kernel that this thread uses. */
   get kernelName(): KernelName {
-    return this.#kernel.name;
-  }
-
-  /** @internal */
-  protected describe(): Description {
-    const { permits, available } = this.#kernel.look();
-    const { holdMs } = this.#kernel;
-    return [
-      'Semaphore',
-      { permits, inUse: permits - available, holdMs: holdMs === 0 ? undefined : holdMs },
-    ];
-  }
-
-  /** The number of permits, in use or not. */
-  get permits(): number {
-    return this.#kernel.look().permits;
-  }
-
-  /** The most permits that {@link reconfigure} can set. */
-  get maxPermits(): number {
-    return this.#kernel.maxPermits;
-  }
-
-  /** The longest time in milliseconds that a permit may be held; Infinity if there is no bound. */
-  get holdMs(): number {
-    const { holdMs } = this.#kernel;
-    return holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
-  }
-
-  /** Returns the permits that nobody holds; 0 while more are out than there are since a change. */
-  available(): number {
-    this.#keeper.expire();
-    return Math.max(0, this.#kernel.look().available);
-  }
-
-  /** Returns the permits that callers of all threads hold. */
-  inUse(): number {
-    this.#keeper.expire();
-    const { permits, available } = this.#kernel.look();
-    return permits - available;
-  }
-
-  /** The callers of all threads that wait now in `acquire` or `acquireSync`. */
-  get waiting(): number {
-    return this.#kernel.waiting + this.#queue.outside;
+    return this.kernel.name;
   }
 
   /**
@@ -160,8 +107,8 @@ export class Semaphore extends Described {
    * for them.
    */
   tryAcquire(n = 1): Permit | undefined {
-    const seat = this.#keeper.take(checkPermits(n));
-    return seat === undefined ? undefined : this.#keeper.permit(n, seat);
+    const seat = this.keeper.take(checkPermits(n));
+    return seat === undefined ? undefined : this.keeper.permit(n, seat);
   }
 
   /**
@@ -178,13 +125,13 @@ export class Semaphore extends Described {
     checkPermits(n);
     const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
     signal?.throwIfAborted();
-    const seat = this.#queue.length === 0 ? this.#keeper.take(n) : undefined;
-    if (seat !== undefined) return this.#keeper.permit(n, seat);
+    const seat = this.queue.length === 0 ? this.keeper.take(n) : undefined;
+    if (seat !== undefined) return this.keeper.permit(n, seat);
     const { permits } = this;
     if (n > permits && permits > 0) throw exceeds(n, permits);
-    if (this.#queue.length >= maxWaiting) throw queueFull(maxWaiting);
+    if (this.queue.length >= maxWaiting) throw queueFull(maxWaiting);
     if (timeoutMs === 0) throw timedOut(n, timeoutMs);
-    return this.#keeper.permit(n, await this.#queue.wait(n, { signal, timeoutMs }));
+    return this.keeper.permit(n, await this.queue.wait(n, { signal, timeoutMs }));
   }
 
   /**
@@ -197,8 +144,8 @@ export class Semaphore extends Described {
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkPermits(n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
-    const seat = this.#keeper.take(n) ?? this.#queue.block(n, timeoutMs);
-    return seat === undefined ? undefined : this.#keeper.permit(n, seat);
+    const seat = this.keeper.take(n) ?? this.queue.block(n, timeoutMs);
+    return seat === undefined ? undefined : this.keeper.permit(n, seat);
   }
 
   /**
@@ -222,7 +169,7 @@ export class Semaphore extends Described {
   reconfigure(change: { readonly permits: number }): void {
     const { permits } = checkOptions(change, { permits: true }, 'change');
     checkNumber('permits', permits, { ...PERMITS, max: this.maxPermits });
-    if (this.#kernel.change(permits)) return;
+    if (this.kernel.change(permits)) return;
     throw new RateLimitError('ERR_RECONFIGURE_BUSY', 'too many callers hold permits or wait');
   }
 
@@ -254,16 +201,7 @@ export class Semaphore extends Described {
       );
     }
     const threadId = checkNumber('worker.threadId', worker.threadId, { min: 1, integer: true });
-    worker.once('exit', () => void this.#kernel.recover(threadId));
-  }
-
-  /**
-   * Returns counts over all threads since the semaphore was created, and those that wait now.
-   *
-   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
-   */
-  stats(): LimiterStats {
-    return statsOf(this.#kernel, this.waiting);
+    worker.once('exit', () => void this.kernel.recover(threadId));
   }
 }
 

@@ -2,10 +2,9 @@ import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cel
 import { checkLimit, checkWindowLimit } from '../kernel/window/limit.ts';
 import { openSlidingLog } from '../kernel/window/sliding-log.ts';
 import { clockTicks, LOG_EPOCH_TICKS } from '../kernel/window/time.ts';
-import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -14,7 +13,9 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import type { Takeback } from './part.ts';
+import type { Region } from './region.ts';
 import { slidingLogCell } from './terms.ts';
 import { takenAtFirst, type WindowChange, WindowLimiter } from './window.ts';
 
@@ -33,13 +34,12 @@ export interface SlidingLogOptions extends SharedOptions {
   readonly maxLimit?: number;
 }
 
-const OPTIONS: Known<SlidingLogOptions> = {
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<SlidingLogOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   limit: true,
   intervalMs: true,
   initial: true,
   maxLimit: true,
-};
+});
 
 /**
  * Admits at most `limit` tokens in any half-open interval of `intervalMs`, wherever it starts: the
@@ -106,7 +106,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SlidingLogOptions>): SlidingLog {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

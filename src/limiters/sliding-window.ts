@@ -2,10 +2,9 @@ import { boundsOf, createWindowCell, openWindowCell } from '../kernel/window/cel
 import { checkLimit, checkWindowLimit, firstSlotWord } from '../kernel/window/limit.ts';
 import { openSlidingWindow } from '../kernel/window/sliding-window.ts';
 import { clockTicks } from '../kernel/window/time.ts';
-import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import type { Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -14,7 +13,9 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import { RefundableWindowLimiter } from './refundable-window.ts';
+import type { Region } from './region.ts';
 import { slidingWindowCell } from './terms.ts';
 import { takenAtFirst, type WindowChange } from './window.ts';
 
@@ -41,14 +42,13 @@ export interface SlidingWindowOptions extends SharedOptions {
   readonly maxLimit?: number;
 }
 
-const OPTIONS: Known<SlidingWindowOptions> = {
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<SlidingWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIONS, {
   limit: true,
   intervalMs: true,
   slots: true,
   initial: true,
   maxLimit: true,
-};
+});
 
 /**
  * Admits at most `limit` tokens in any `slots` consecutive slots. Slots are counted from the
@@ -122,7 +122,7 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
     name: string,
     options: OpenOptions<SlidingWindowOptions>,
   ): SlidingWindow {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

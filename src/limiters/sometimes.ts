@@ -8,11 +8,10 @@ import {
 } from '../kernel/window/sometimes.ts';
 import { checkOptions, type Known } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
-import type { Region } from '../memory/region.ts';
 import { shown } from '../options.ts';
 import type { Clock } from '../time/clock.ts';
 import { Described, type Description } from './described.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -21,7 +20,9 @@ import {
   type OpenLimiter,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
 import { Reading } from './reading.ts';
+import type { Region } from './region.ts';
 import { sometimesCell } from './terms.ts';
 
 /** Options of {@link Sometimes.create}. 0, the default, turns an option off. */
@@ -99,7 +100,7 @@ export class Sometimes extends Described {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SometimesOptions>): Sometimes {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

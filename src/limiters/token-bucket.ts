@@ -3,8 +3,7 @@ import { HostedComposite } from '../kernel/bucket/composite.ts';
 import { createCompositeCell, openTokenBucketCell } from '../kernel/bucket/composite-cell.ts';
 import { Tenure } from '../kernel/bucket/record.ts';
 import type { Schedule } from '../kernel/bucket/schedule.ts';
-import { checkOptions, type Known } from '../known-options.ts';
-import type { Region } from '../memory/region.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { checkNumber } from '../options.ts';
 import { Bucket } from './bucket.ts';
 import type { Description } from './described.ts';
@@ -17,7 +16,7 @@ import {
   limitOf,
   startUs,
 } from './limit.ts';
-import { type OpenOptions, openNamed } from './named-limiter.ts';
+import type { OpenOptions } from './named-limiter.ts';
 import {
   checkShared,
   find,
@@ -25,6 +24,8 @@ import {
   SHARED_OPTIONS,
   type SharedOptions,
 } from './opening.ts';
+import { openByName } from './opening-by-name.ts';
+import type { Region } from './region.ts';
 import {
   changeOf,
   initialOf,
@@ -51,14 +52,12 @@ export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
     readonly alignToMs?: number;
   };
 
-const OPTIONS: Known<TokenBucketOptions> = {
-  ...LIMIT_OPTIONS,
-  ...SHARED_OPTIONS,
+const OPTIONS: Known<TokenBucketOptions> = /* @__PURE__ */ joined(LIMIT_OPTIONS, SHARED_OPTIONS, {
   limits: true,
   initial: true,
   alignToMs: true,
-};
-const CHANGE_OPTIONS = { ...LIMIT_OPTIONS, limits: true } as const;
+});
+const CHANGE_OPTIONS = /* @__PURE__ */ joined(LIMIT_OPTIONS, { limits: true });
 
 /**
  * A token bucket shared by any number of threads. `rate` tokens flow in per second, the bucket
@@ -121,7 +120,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<TokenBucketOptions>): TokenBucket {
-    return openNamed(NAMED, region, name, options);
+    return openByName(NAMED, region, name, options);
   }
 
   /**

@@ -1,5 +1,7 @@
+import { checkNumber } from '../options.ts';
 import { REGION_HEADER_BYTES } from './layout.ts';
 import { Region } from './region.ts';
+import { allocateMemory, MAX_BYTES } from './shared-memory.ts';
 
 /** Room for 1820 buckets. Calls are slower where limiters lie in several regions, and pages that were
  * never written take no memory. */
@@ -13,7 +15,8 @@ export function allocateByDefault(bytes: number): { region: Region; offset: numb
   if (defaultRegion !== undefined && offset !== undefined) return { region: defaultRegion, offset };
   const last = defaultRegion?.buffer.byteLength ?? FIRST_DEFAULT_BYTES / 2;
   const size = Math.max(Math.min(last * 2, MAX_DEFAULT_BYTES), bytes + REGION_HEADER_BYTES);
+  checkNumber('bytes', size, { max: MAX_BYTES });
   // There are few of these, and they may come after many others.
-  defaultRegion = Region.create({ bytes: size, plain: false });
+  defaultRegion = Region.over(allocateMemory(size, false));
   return { region: defaultRegion, offset: defaultRegion.allocate(bytes) };
 }

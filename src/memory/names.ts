@@ -3,15 +3,7 @@ import { shown } from '../options.ts';
 import { MAX_NAME_TEXT, NAME, NAME_BYTES, REGION } from './layout.ts';
 import { Naming } from './naming.ts';
 import type { Region } from './region.ts';
-
-/** What a name stands for. */
-export interface Named {
-  readonly name: string;
-  /** Byte offset of the cell. */
-  readonly cell: number;
-  /** Byte offset of the cell of its clock; 0 if that is the system's. */
-  readonly clock: number;
-}
+import type { Named } from './region-names.ts';
 
 /** Far more than fit into a region of the usual size; a damaged list may be a ring. */
 const MOST_NAMES = 1_000_000;
@@ -68,10 +60,7 @@ function writeEntry(region: Region, text: Uint8Array, cell: number, clock: numbe
   return at;
 }
 
-/**
- * Returns what a name stands for, after it was given to the cell that `create` makes if nobody had
- * it. Of threads that do so at once, one creates and the others find what it made.
- */
+/** Implements the `named` of a region's names. */
 export function named(
   region: Region,
   name: string,

@@ -4,13 +4,11 @@ import {
   allocateMemory,
   allocatePlain,
   isShared,
+  MAX_BYTES,
   MIN_BYTES,
   PAGE_BYTES,
   type SharedMemory,
 } from './shared-memory.ts';
-
-/** Offsets are 32-bit integers. */
-export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 
 /** Options of {@link Region.create}. */
 export interface RegionOptions {

@@ -1,9 +1,8 @@
 import { HandleError, RateLimitError } from '../errors.ts';
 import { shown } from '../options.ts';
 import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
-import { readFields } from './read-fields.ts';
-import { MAX_BYTES, memoryOf, type RegionOptions } from './region-memory.ts';
-import { bufferOf, isShared, MIN_BYTES, type SharedMemory } from './shared-memory.ts';
+import type { Names } from './region-names.ts';
+import { bufferOf, isShared, MAX_BYTES, MIN_BYTES, type SharedMemory } from './shared-memory.ts';
 import { openShared, type Sharing, sharingOf } from './sharing.ts';
 import { wasmMemories } from './wasm-memories.ts';
 
@@ -27,19 +26,10 @@ export interface RegionHandle {
 }
 
 /**
- * A block of shared memory that holds limiters. Limiters created without a region share their
- * thread's default region.
- *
- * A limiter's place in a region is never reused. Give short-lived limiters their own region: it is
- * freed when neither it nor a limiter in it is referenced any longer.
- *
- * @example
- * ```ts
- * const region = Region.create({ bytes: 65_536 });
- * const bucket = TokenBucket.create({ rate: 100, burst: 10, region });
- * ```
+ * The memory that limiters lie in. The regions that users hold extend it by names; the default region
+ * has none, so that bundles without names contain no code for them.
  */
-export class Region {
+class RegionBase {
   /** The shared memory of the region. */
   readonly buffer: SharedArrayBuffer;
   readonly #memory: SharedMemory;
@@ -60,17 +50,9 @@ export class Region {
     this.f64 = new Float64Array(buffer, 0, bytes >>> 3);
   }
 
-  /**
-   * Creates an empty region.
-   *
-   * @throws RangeError if `bytes` is not an integer from 1 to 2^31 - 65,536, or `buffer` is too
-   * small.
-   * @throws TypeError if `buffer` is not a SharedArrayBuffer, `plain` is not a boolean, or `buffer` is
-   * given with another option.
-   */
-  static create(options: RegionOptions = {}): Region {
-    const memory = memoryOf(options);
-    const region = new Region(memory, bufferOf(memory) as SharedArrayBuffer); // always shared
+  /** Makes memory an empty region. @internal */
+  static over(memory: SharedMemory): RegionBase {
+    const region = new RegionBase(memory, bufferOf(memory) as SharedArrayBuffer); // always shared
     region.i32.fill(0, 0, REGION_HEADER_BYTES >> 2);
     region.i32[REGION.version] = REGION_VERSION;
     region.i32[REGION.used] = REGION_HEADER_BYTES;
@@ -80,42 +62,19 @@ export class Region {
   }
 
   /**
-   * Attaches this thread to the region behind a handle, to create more limiters in it.
-   *
-   * @throws HandleError if `handle` is not a region's.
-   */
-  static attach(handle: RegionHandle): Region {
-    const { zerotime, memory, path, process } = readFields(
-      "a region's handle",
-      handle,
-      'zerotime',
-      'memory',
-      'path',
-      'process',
-    );
-    if (zerotime !== 'region') {
-      throw new HandleError(
-        'ERR_HANDLE_INVALID',
-        `not a region's handle: its zerotime is ${shown(zerotime)}`,
-      );
-    }
-    return Region.of(memory, path, process);
-  }
-
-  /**
    * Opens the region of a handle: its memory, or the file if the memory was lost on the way to
    * another process. @internal
    */
-  static of(memory: unknown, path?: unknown, process?: unknown): Region {
+  static of(memory: unknown, path?: unknown, process?: unknown): RegionBase {
     const isFile = typeof path === 'string';
-    if (isFile && bufferOf(memory) === undefined) return Region.open(openShared(path));
-    const region = Region.open(memory);
+    if (isFile && bufferOf(memory) === undefined) return RegionBase.open(openShared(path));
+    const region = RegionBase.open(memory);
     if (isFile) sharingOf.learn(region.#memory, path, process);
     return region;
   }
 
   /** Checks that `memory` holds a region, and opens it. @internal */
-  static open(memory: unknown): Region {
+  static open(memory: unknown): RegionBase {
     const buffer = bufferOf(memory);
     if (buffer === undefined) {
       throw new HandleError(
@@ -126,7 +85,7 @@ export class Region {
     if (buffer.byteLength < MIN_BYTES) {
       throw new HandleError('ERR_REGION_INVALID', `a region has at least ${MIN_BYTES} bytes`);
     }
-    const region = new Region(memory as SharedMemory, buffer);
+    const region = new RegionBase(memory as SharedMemory, buffer);
     if (Atomics.load(region.i32, REGION.magic) !== REGION_MAGIC) {
       throw new HandleError('ERR_REGION_INVALID', 'the memory holds no region of zerotime');
     }
@@ -172,6 +131,11 @@ export class Region {
     return this.#memory;
   }
 
+  /** What opens limiters and clocks by name; undefined in the default region. @internal */
+  get names(): Names<RegionBase> | undefined {
+    return undefined;
+  }
+
   /** Bytes not yet allocated. */
   get bytesFree(): number {
     const used = Atomics.load(this.i32, REGION.used);
@@ -215,3 +179,5 @@ export class Region {
     return offset;
   }
 }
+
+export { RegionBase as Region };

@@ -8,6 +8,9 @@ export const PAGE_BYTES = 65_536;
 /** A region has at least its header and one line more. */
 export const MIN_BYTES = 2 * LINE_BYTES;
 
+/** The most of a region that is used: offsets are 32-bit integers. */
+export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
+
 /** Shared memory that can be sent to another thread. */
 export type SharedMemory = WasmMemory | SharedArrayBuffer;
 

@@ -1,4 +1,4 @@
-import { checkOptions, type Known } from '../known-options.ts';
+import { checkOptions, joined, type Known } from '../known-options.ts';
 import { shown } from '../options.ts';
 import type { Work } from './call.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -59,7 +59,7 @@ export interface Throttled<This, Args extends readonly unknown[], Result> {
   close(options?: CloseOptions): Promise<void>;
 }
 
-const OPTIONS: Known<ThrottledOptions> = { ...QUEUE_OPTIONS, signal: true };
+const OPTIONS: Known<ThrottledOptions> = /* @__PURE__ */ joined(QUEUE_OPTIONS, { signal: true });
 const CLOSE: Known<CloseOptions> = { waiting: true };
 
 /** A call of a throttled function. */

@@ -1,8 +1,8 @@
 import { HandleError } from '../errors.ts';
 import { allocateCell, isKind, publishCell } from '../memory/cell.ts';
 import { CLOCK_KIND, REGION_CLOCK, REGION_CLOCK_BYTES } from '../memory/layout.ts';
-import { named } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
+import { namesOf } from '../memory/region-names.ts';
 import { shown } from '../options.ts';
 
 /** Where a manual clock lies: byte offsets in a buffer. */
@@ -28,7 +28,7 @@ export function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
 
 /** The cell of the clock of a name, which `start` has set if nobody had. */
 export function openClockCell(region: Region, name: string, start: (cell: number) => void): number {
-  const { cell } = named(region, name, () => {
+  const { cell } = namesOf(region).named(region, name, () => {
     const place = allocateCell(region, REGION_CLOCK_BYTES, false);
     publishCell(place, 'manual-clock');
     start(place.offset);

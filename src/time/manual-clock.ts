@@ -12,18 +12,10 @@ import { checkNumber } from '../options.ts';
 import { block } from './block.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { type ClockPlace, clockPlaceAt, openClockCell } from './clock-cell.ts';
-import { onAbort } from './on-abort.ts';
-
-/** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
-const KEEP_ALIVE_MS = 2 ** 30;
+import { ManualSleepers } from './manual-sleepers.ts';
 
 /** The range in which a double counts quarters of a microsecond: about 71 years. */
 const MAX_MS = 2 ** 51 / 1000;
-
-interface Sleeper {
-  readonly untilUs: number;
-  readonly wake: () => void;
-}
 
 /**
  * A clock for tests that you move by hand. It is in shared memory, so time passes for all threads
@@ -50,9 +42,7 @@ export class ManualClock implements Clock {
   #loadedUs = Number.NaN;
   /** Rings whenever the time changes. */
   readonly #moves: Bell;
-  readonly #sleepers = new Set<Sleeper>();
-  #cancelLook: (() => void) | undefined;
-  #keepAlive: ReturnType<typeof setInterval> | undefined;
+  readonly #sleepers: ManualSleepers;
 
   private constructor(place: ClockPlace) {
     const { buffer, now, moves, lookMs } = place;
@@ -60,6 +50,7 @@ export class ManualClock implements Clock {
     this.#now = new BigInt64Array(buffer, now, 1);
     this.#float = new Float64Array(buffer, now, 1);
     this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, lookMs);
+    this.#sleepers = new ManualSleepers(this.#moves, () => this.now());
   }
 
   /**
@@ -163,13 +154,7 @@ export class ManualClock implements Clock {
    * Infinity if none sleeps, or if they all wait for something else than time.
    */
   nextMs(): number {
-    return this.#nextUs() / 1000;
-  }
-
-  #nextUs(): number {
-    let nextUs = Number.POSITIVE_INFINITY;
-    for (const { untilUs } of this.#sleepers) nextUs = Math.min(nextUs, untilUs);
-    return nextUs;
+    return this.#sleepers.nextUs() / 1000;
   }
 
   /**
@@ -186,7 +171,7 @@ export class ManualClock implements Clock {
    * ```
    */
   advanceToNext(): boolean {
-    const nextUs = this.#nextUs();
+    const nextUs = this.#sleepers.nextUs();
     if (nextUs === Number.POSITIVE_INFINITY) return false;
     storeDouble(this.#now, 0, nextUs);
     this.#moves.ring();
@@ -201,47 +186,7 @@ export class ManualClock implements Clock {
   async sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     // Check now: the next scheduled look comes only when the clock moves.
-    if (this.now() < untilUs) await this.#reached(untilUs, signal);
-  }
-
-  #reached(untilUs: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const unlink = onAbort(signal, (reason) => {
-        this.#sleepers.delete(sleeper);
-        this.#restIfAlone();
-        reject(reason);
-      });
-      const wake = () => {
-        unlink();
-        resolve();
-      };
-      const sleeper: Sleeper = { untilUs, wake };
-      this.#sleepers.add(sleeper);
-      this.#keepAlive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
-      if (this.#cancelLook === undefined) this.#look();
-    });
-  }
-
-  /** Wakes the sleepers that are due, and looks again when the clock moves. */
-  #look(): void {
-    // Before reading the time, so that no move in between is missed.
-    const alarm = this.#moves.alarm();
-    const nowUs = this.now();
-    for (const sleeper of this.#sleepers) {
-      if (nowUs < sleeper.untilUs) continue;
-      this.#sleepers.delete(sleeper);
-      sleeper.wake();
-    }
-    this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
-    this.#restIfAlone();
-  }
-
-  #restIfAlone(): void {
-    if (this.#sleepers.size > 0) return;
-    this.#cancelLook?.();
-    this.#cancelLook = undefined;
-    clearInterval(this.#keepAlive);
-    this.#keepAlive = undefined;
+    if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, signal);
   }
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {

@@ -1,9 +1,9 @@
 import { createArrivalsCell, openArrivalsCell } from '../../src/kernel/arrivals/cell.ts';
 import type { ArrivalsEngine } from '../../src/kernel/arrivals/engine.ts';
 import { HostedArrivals } from '../../src/kernel/arrivals/host.ts';
+import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { Region } from '../../src/memory/region.ts';
 import { inMillionths, OBSERVED_MS } from './arrivals-reference.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { operations, type Subject } from './subject.ts';

@@ -5,9 +5,9 @@ import {
 } from '../../src/kernel/bucket/composite-cell.ts';
 import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
+import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { compositeBytes, REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { Region } from '../../src/memory/region.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { operations, type Subject, verdict } from './subject.ts';
 

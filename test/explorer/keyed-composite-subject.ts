@@ -6,6 +6,7 @@ import { compositeImports, HostedKeyedComposite } from '../../src/kernel/keyed/c
 import type { KeyedCompositeEngine } from '../../src/kernel/keyed/composite-engine.ts';
 import { freeKeyedSlots } from '../../src/kernel/keyed/composite-slots.ts';
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
+import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import {
   keyedCompositeBytes,
@@ -13,7 +14,6 @@ import {
   RACK_PLACES,
   REGION_HEADER_BYTES,
 } from '../../src/memory/layout.ts';
-import { Region } from '../../src/memory/region.ts';
 import type { TierLimit } from '../support/key-tiers.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { CHANGES, LIMITS } from './keyed-composite-reference.ts';

@@ -2,9 +2,9 @@ import { createSemaphoreCell, openSemaphoreCell } from '../../src/kernel/semapho
 import type { SemaphoreEngine } from '../../src/kernel/semaphore/engine.ts';
 import { HostedSemaphore, type Ownership, type Seat } from '../../src/kernel/semaphore/host.ts';
 import { Owners } from '../../src/kernel/semaphore/owners.ts';
+import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { Region } from '../../src/memory/region.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { ALIVE, DEAD, parseSetup } from './semaphore-reference.ts';
 import { operations, type Subject } from './subject.ts';

@@ -3,6 +3,7 @@ import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket } from '../../src/index.ts';
 import { openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { freeKeyedSlots } from '../../src/kernel/keyed/composite-slots.ts';
+import type { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import {
   ENTRY,
@@ -13,7 +14,6 @@ import {
   keyedSlotsAt,
   RACK_PLACES,
 } from '../../src/memory/layout.ts';
-import type { Region } from '../../src/memory/region.ts';
 import { keyedSlotsOf } from '../support/cell.ts';
 import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
 

@@ -8,9 +8,9 @@ import {
   openSometimesCell,
   readOccasions,
 } from '../../src/kernel/window/sometimes.ts';
+import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { WINDOW } from '../../src/memory/layout.ts';
-import { Region } from '../../src/memory/region.ts';
 
 // Found by a thread that overwrote a limiter while another attached to it: a checked configuration
 // was read a second time, and had changed.

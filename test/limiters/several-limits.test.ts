@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { attach, ManualClock, TokenBucket } from '../../src/index.ts';
 import { NO_HOLDER, SOLE_HOLDER } from '../../src/kernel/constants.ts';
+import { Region } from '../../src/limiters/region.ts';
 import {
   BUCKET,
   BUCKET_BYTES,
@@ -10,7 +11,6 @@ import {
   SLOT_COUNT,
   slotBytes,
 } from '../../src/memory/layout.ts';
-import { Region } from '../../src/memory/region.ts';
 import { claimRecords } from '../support/cell.ts';
 
 describe('the slots', () => {

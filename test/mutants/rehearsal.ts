@@ -1,5 +1,5 @@
 import { HandleError, RateLimitError } from '../../src/errors.ts';
-import { Region } from '../../src/memory/region.ts';
+import { Region } from '../../src/limiters/region.ts';
 import type { Random } from '../support/random.ts';
 import { Death, type Recorder } from './recorder.ts';
 

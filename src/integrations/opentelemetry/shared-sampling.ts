@@ -12,6 +12,7 @@ import { nonceOf } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { readFields } from '../../memory/read-fields.ts';
 import { Region } from '../../memory/region.ts';
+import { memoryOf } from '../../memory/region-memory.ts';
 import { checkNumber } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 import { probabilityOf } from './probability.ts';
@@ -114,7 +115,7 @@ export class SharedSampling {
   }
 
   static create(options: SamplerOptions): SharedSampling {
-    const { rate, region = Region.create(), clock, kernel } = options;
+    const { rate, region = Region.over(memoryOf({})), clock, kernel } = options;
     const smoothingMs = checkSmoothing(options.smoothingMs ?? 1000);
     const burst = checkNumber('burst', options.burst ?? Math.max(rate, LEAST_BURST), BURST);
     const shared = clock === undefined ? { region } : { region, clock };

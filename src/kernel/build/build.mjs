@@ -17,14 +17,8 @@ import {
 } from 'node:fs/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { textOf } from './binary-text.mjs';
-import {
-  compile,
-  constantsSource,
-  javascriptOf,
-  NO_MEMORY,
-  OWN_MEMORY,
-  SHARED_MEMORY,
-} from './compile.mjs';
+import { compile, constantsSource, NO_MEMORY, OWN_MEMORY, SHARED_MEMORY } from './compile.mjs';
+import { javascriptOf } from './javascript.mjs';
 
 const ROOT = new URL('../../../', import.meta.url);
 const ENGINE = new URL('../engine/', import.meta.url);
@@ -49,9 +43,13 @@ const MODULES = [
 async function fingerprint() {
   const hash = createHash('sha256').update(await constantsSource());
   const sources = (await readdir(ENGINE)).sort().map((name) => new URL(name, ENGINE));
-  const builders = ['build.mjs', 'binary-text.mjs', 'compile.mjs'].map(
-    (name) => new URL(name, import.meta.url),
-  );
+  const builders = [
+    'build.mjs',
+    'binary-text.mjs',
+    'binaryen.mjs',
+    'compile.mjs',
+    'javascript.mjs',
+  ].map((name) => new URL(name, import.meta.url));
   const compilers = COMPILERS.map((name) => new URL(`node_modules/${name}/package.json`, ROOT));
   for (const file of [...sources, ...builders, ...compilers]) {
     hash.update(`${file.href.slice(ROOT.href.length)}\n`).update(await readFile(file));

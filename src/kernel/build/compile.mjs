@@ -1,14 +1,11 @@
-// Compiles the AssemblyScript in engine/ to WebAssembly, and that to JavaScript. AssemblyScript
-// cannot import TypeScript objects, so numbers shared with the hosts become constants.
+// Compiles the AssemblyScript in engine/ to WebAssembly. AssemblyScript cannot import TypeScript
+// objects, so numbers shared with the hosts become constants.
 
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import asc from 'assemblyscript/asc';
-import { build, transform } from 'esbuild';
+import { build } from 'esbuild';
+import { binaryen } from './binaryen.mjs';
 
 const CONSTANTS = 'engine/constants.ts';
 /** Declares all functions that access shared memory. */
@@ -136,45 +133,4 @@ export async function compile(entry, memory, rewrite = (source) => source, modul
   // Inlines less than asc would with -O3: a smaller binary that is as fast.
   const features = memory.features.map((name) => `--enable-${name}`);
   return binaryen('wasm-opt', binary, '-O3', '--mvp-features', ...features);
-}
-
-/** Runs a tool of binaryen on a binary. */
-async function binaryen(name, binary, ...options) {
-  const tool = fileURLToPath(new URL(`bin/${name}`, import.meta.resolve('binaryen')));
-  const folder = await mkdtemp(join(tmpdir(), 'zerotime-'));
-  try {
-    const [from, to] = [join(folder, 'from.wasm'), join(folder, 'to')];
-    await writeFile(from, binary);
-    await promisify(execFile)(process.execPath, [tool, from, ...options, '-o', to]);
-    return await readFile(to);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-/** The high half of a double as an integer, which wasm2js writes out at each conversion. */
-const HIGH_HALF =
-  /Math_abs\((\$\w+)\) >= 1\.0 \? ~~\(\1 > 0\.0 \? Math_min\(Math_floor\(\1 \* (\S+)\), 4294967295\.0\) : Math_ceil\(\(\1 - \+\(~~\1 >>> 0 >>> 0\)\) \* \2\)\) >>> 0 : 0/g;
-
-/** Moves that into one function: a tenth of the whole text. JavaScript engines inline it again. */
-function withHighHalf(body) {
-  const [first] = body.match(HIGH_HALF) ?? [];
-  if (first === undefined) return body;
-  const [, name] = /^Math_abs\((\$\w+)\)/.exec(first);
-  const highHalf = ` function highHalf(${name}) {\n  return ${first};\n }\n`;
-  return body.replaceAll(HIGH_HALF, 'highHalf($1)').replace(/^}$/m, `${highHalf}}`);
-}
-
-/**
- * Translates a binary to a JavaScript function expression from imports to exports. An i64 becomes
- * two numbers; the high half of a result is passed through `env.getTempRet0`.
- */
-export async function javascriptOf(binary) {
-  const module = (await binaryen('wasm2js', binary, '-Oz')).toString();
-  const [body] = /^function asmFunc[\s\S]*?^}$/m.exec(module) ?? [];
-  if (body === undefined) throw new Error('wasm2js has changed the form of its output');
-  const hasMemory = /HEAP\w+\[/.test(body);
-  const lean = hasMemory ? body : body.replace(/^ var (buffer|HEAP\w+) = .*\n/gm, '');
-  const { code } = await transform(`export const engine = ${withHighHalf(lean)}`, { minify: true });
-  return code.replace(/^export const engine=/, '').replace(/;\s*$/, '');
 }

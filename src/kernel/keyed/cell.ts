@@ -23,6 +23,7 @@ import {
   STRIPE_COUNT,
 } from '../../memory/layout.ts';
 import { Region } from '../../memory/region.ts';
+import { memoryOf } from '../../memory/region-memory.ts';
 import { layBucket } from '../bucket/cell.ts';
 import { liveRecord } from '../bucket/record.ts';
 import type { Schedule } from '../bucket/schedule.ts';
@@ -106,10 +107,12 @@ export function createKeyedCell(table: NewTable): CellPlace {
   const entries = capacity * ENTRIES_PER_KEY;
   const { bytes, recordsAt } = placesOf(entries, limitCount, limitsPerKey, names.length);
   const own = () =>
-    Region.create({
-      bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES,
-      plain: kernel === 'atomics',
-    });
+    Region.over(
+      memoryOf({
+        bytes: REGION_HEADER_BYTES + bytes + STRIPE_COUNT * STRIPE_BYTES,
+        plain: kernel === 'atomics',
+      }),
+    );
   const region = table.region ?? (bytes > MAX_DEFAULT_BYTES ? own() : undefined);
   const place = allocateCell(region, bytes, stats);
   layBucket(place, { schedule, nowUs, initial: schedule.burst, kernel });

@@ -1,0 +1,80 @@
+import type { HostedSemaphore } from '../kernel/semaphore/host.ts';
+import type { Clock } from '../time/clock.ts';
+import { Described, type Description } from './described.ts';
+import { PermitKeeper } from './permit-keeper.ts';
+import { PermitQueue } from './permit-queue.ts';
+import { type LimiterStats, statsOf } from './stats.ts';
+
+/** What a semaphore says of its permits, and of those who hold or want them. */
+export abstract class SemaphoreReadings extends Described {
+  /** The clock, the same one for all threads. */
+  readonly clock: Clock;
+  /** @internal */
+  protected readonly kernel: HostedSemaphore;
+  /** @internal */
+  protected readonly queue: PermitQueue;
+  /** @internal */
+  protected readonly keeper: PermitKeeper;
+
+  /** @internal */
+  protected constructor(kernel: HostedSemaphore, clock: Clock) {
+    super();
+    this.clock = clock;
+    this.kernel = kernel;
+    this.queue = new PermitQueue(kernel, clock);
+    this.keeper = new PermitKeeper(kernel, clock);
+  }
+
+  /** @internal */
+  protected describe(): Description {
+    const { permits, available } = this.kernel.look();
+    const { holdMs } = this.kernel;
+    return [
+      'Semaphore',
+      { permits, inUse: permits - available, holdMs: holdMs === 0 ? undefined : holdMs },
+    ];
+  }
+
+  /** The number of permits, in use or not. */
+  get permits(): number {
+    return this.kernel.look().permits;
+  }
+
+  /** The most permits that {@link reconfigure} can set. */
+  get maxPermits(): number {
+    return this.kernel.maxPermits;
+  }
+
+  /** The longest time in milliseconds that a permit may be held; Infinity if there is no bound. */
+  get holdMs(): number {
+    const { holdMs } = this.kernel;
+    return holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
+  }
+
+  /** Returns the permits that nobody holds; 0 while more are out than there are since a change. */
+  available(): number {
+    this.keeper.expire();
+    return Math.max(0, this.kernel.look().available);
+  }
+
+  /** Returns the permits that callers of all threads hold. */
+  inUse(): number {
+    this.keeper.expire();
+    const { permits, available } = this.kernel.look();
+    return permits - available;
+  }
+
+  /** The callers of all threads that wait now in `acquire` or `acquireSync`. */
+  get waiting(): number {
+    return this.kernel.waiting + this.queue.outside;
+  }
+
+  /**
+   * Returns counts over all threads since the semaphore was created, and those that wait now.
+   *
+   * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
+   */
+  stats(): LimiterStats {
+    return statsOf(this.kernel, this.waiting);
+  }
+}
