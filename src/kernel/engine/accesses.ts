@@ -39,8 +39,8 @@ export function add32(at: usize, amount: i32): i32 {
   return atomic.add<i32>(at, amount);
 }
 
-// Atomic in order, but the halves may come from different writes: for what is compared with a word
-// that is loaded before and after.
+// In order with the atomic ones, but not relied on to be whole: for what counts only if a word is
+// the same before and after.
 
 export function peek64(at: usize): i64 {
   return atomic.load<i64>(at);
