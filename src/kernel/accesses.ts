@@ -61,15 +61,12 @@ export function accessesTo(views: Views): JavaScriptImports {
       exchange32: (at, expected, next) =>
         Atomics.compareExchange(views.i32, at >> 2, expected, next),
       add32: (at, amount) => Atomics.add(views.i32, at >> 2, amount),
-      peek64(at) {
-        lastHigh = Atomics.load(views.i32, (at >> 2) + high);
-        return Atomics.load(views.i32, (at >> 2) + low);
-      },
+      peek64: (at) => seen(Atomics.load(views.i64, at >> 3)),
       peekF64(at) {
-        halves[high] = Atomics.load(views.i32, (at >> 2) + high);
-        halves[low] = Atomics.load(views.i32, (at >> 2) + low);
+        words[0] = Atomics.load(views.i64, at >> 3);
         return doubles[0] as number;
       },
+      readI32: (at) => views.i32[at >> 2] as number,
       readF64: (at) => views.f64[at >> 3] as number,
       writeF64(at, value) {
         views.f64[at >> 3] = value;

@@ -64,6 +64,7 @@ function wasmAccesses(region: Region, fault: Fault | undefined): Accesses {
       scratch[0] = Atomics.load(i64, at >> 3);
       return scratchDouble[0];
     },
+    readI32: (at: number) => i32[at >> 2],
     readF64: (at: number) => f64[at >> 3],
     writeF64(at: number, value: number) {
       f64[at >> 3] = value;

@@ -89,7 +89,7 @@ function declared(source) {
 
 /** Run for every decision, or for a bucket other than the last: engines inline no calls, wasm-opt few. */
 const INLINED =
-  /^(?=(?:export )?function (decision|ticksOfWait|nearestTick|costOf|learn|fetchLimit|isInForce|isDue|counted)\()/gm;
+  /^(?=(?:export )?function (decision|ticksOfWait|nearestTick|costOf|learn|fetchLimit|isInForce|isDue|counted|ticksAt|until|settle|advanced|afterTaking)\()/gm;
 
 /** Files that others replace in some modules: the two forms of a table's state words. */
 const REPLACED = {

@@ -13,7 +13,7 @@ import {
   WINDOW_OUTCOME_changed,
 } from './constants';
 import { beginRaces, leaveWord, loseRace } from './results';
-import { leaveSeen, leaveSurvey, leaveWait, ticksAt, until } from './window';
+import { leaveSurvey, leaveWait, ticksAt, until } from './window';
 import {
   claimWindowRecord,
   isInForce,
@@ -63,7 +63,7 @@ function inWord(tokens: i32): i64 {
   return (tokens as i64) << INDEX_BITS;
 }
 
-/** Takes `tokens` without the clock if they fit and the mark is clear; else leaves the word. */
+/** Takes `tokens` without the clock if they fit and the mark is clear. */
 export function fixedTake(cell: usize, generation: i32, limit: i32, bits: i32, tokens: i32): i32 {
   beginRaces();
   let word = load64(cell + CELL_word);
@@ -78,7 +78,6 @@ export function fixedTake(cell: usize, generation: i32, limit: i32, bits: i32, t
     loseRace();
     word = seen;
   }
-  leaveSeen(word);
   return AGAIN;
 }
 
@@ -109,10 +108,11 @@ export function fixedTakeAt(
   let start = startOf(word, bits);
   const isOver = floor(units) - start >= intervalUnits;
   const opens = isOver && (!opensFull || countAndMark(word, bits) > limit - most);
-  const room = max(0, limit - (opens ? 0 : countOf(word, bits)));
+  const count = opens ? 0 : countOf(word, bits);
+  const room = max(0, limit - count);
   const taken = room >= least ? min(room, most) : 0;
-  let next = word + inWord(taken);
   if (taken != 0) {
+    let next = word + inWord(taken);
     if (opens) {
       // Rounded up here and down above, so that a window in whole units is never too short.
       start = ceil(units);
@@ -122,15 +122,17 @@ export function fixedTakeAt(
       loseRace();
       return AGAIN;
     }
+    leaveWord(next);
   } else if (survey && load64(cell + CELL_word) != word) {
     return AGAIN;
   }
-  leaveWord(next);
   if (survey || taken < least) {
     const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
     leaveWait(least > limit ? Infinity : untilEnd);
-    const counted = isOver && (!opens || taken == 0) ? 0 : countOf(next, bits);
-    leaveSurvey(max(0, limit - counted), counted == 0 ? 0 : untilEnd);
+    if (survey) {
+      const counted = isOver && (!opens || taken == 0) ? 0 : count + taken;
+      leaveSurvey(max(0, limit - counted), counted == 0 ? 0 : untilEnd);
+    }
   }
   return taken != 0 && opens ? taken | (OPENED as i32) : taken;
 }

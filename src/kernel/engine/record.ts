@@ -1,4 +1,4 @@
-import { load32, load64 } from './accesses';
+import { load32, load64, readI32 } from './accesses';
 import {
   BUCKET_limits,
   CELL_word,
@@ -77,7 +77,10 @@ export function isLearnt(cell: usize): bool {
  * written before the word that publishes it, so a new generation means that the word has changed.
  */
 export function isKnown(cell: usize, word: i64): bool {
-  return (word & INDEX_MASK) == knownIndex && generationOf(cell, word) == knownGeneration;
+  return (
+    (word & INDEX_MASK) == knownIndex &&
+    readI32(recordOf(cell, word) + RECORD_generation) == knownGeneration
+  );
 }
 
 export function generationOf(cell: usize, word: i64): i32 {

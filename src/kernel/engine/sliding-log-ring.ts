@@ -10,25 +10,25 @@ import { CELL_word, WINDOW_ring } from './constants';
 // The entries of one operation are written in order, by any thread, so if the last one is written,
 // all are.
 
+function placeAt(cell: usize, index: i32): usize {
+  return cell + WINDOW_ring + (index as usize) * 8;
+}
+
 /** The entry `offset` places after `index`; `offset` is 0 to `places - 1`. */
-function entryAt(cell: usize, places: i32, index: i32, offset: i32): i64 {
+export function entryAt(cell: usize, places: i32, index: i32, offset: i32): i64 {
   const at = index + offset;
-  return load64(cell + WINDOW_ring + ((at < places ? at : at - places) as usize) * 8);
+  return load64(placeAt(cell, at < places ? at : at - places));
 }
 
-export function timeAt(cell: usize, places: i32, index: i32, offset: i32): i64 {
-  return timeOf(entryAt(cell, places, index, offset));
-}
-
-function timeOf(entry: i64): i64 {
-  return ((entry as u64) >> 1) as i64;
+export function timeOf(entry: i64): f64 {
+  return ((entry as u64) >> 1) as i64 as f64;
 }
 
 /** The number of entries no later than `tick` among the `most` from `offset` on. */
 export function countUntil(
   cell: usize,
   places: i32,
-  tick: i64,
+  tick: f64,
   oldest: i32,
   offset: i32,
   most: i32,
@@ -37,56 +37,52 @@ export function countUntil(
   let high = most;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (timeAt(cell, places, oldest, offset + middle) <= tick) low = middle + 1;
+    if (timeOf(entryAt(cell, places, oldest, offset + middle)) <= tick) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
+/** Replaces an entry of the previous lap; returns the time that its successor has. */
+export function writeEntry(cell: usize, index: i32, old: i64, mark: i32, time: f64): f64 {
+  const entry = ((time as i64) << 1) | (mark as i64);
+  const seen = exchange64(placeAt(cell, index), old, entry);
+  // If the exchange failed, another thread has written this entry with its own time.
+  return ((seen as i32) & 1) == mark ? timeOf(seen) : time;
+}
+
 /**
- * Writes the unwritten entries among the `count` from `start` on, and returns the time of the last;
- * `newest` is the time of the entry before them.
+ * Writes the unwritten entries among the `count` from `start` on, and returns the time of the last.
+ * All entries of an operation have the time of the first: `first` if that is unwritten.
  */
 export function write(
   cell: usize,
-  limit: i32,
   places: i32,
-  interval: i64,
   head: i64,
   start: i32,
   mark: i32,
   count: i32,
-  ticks: i64,
-  newest: i64,
-): i64 {
-  let last = newest;
+  first: f64,
+): f64 {
+  let time = first;
   let at = start;
-  let atMark: i64 = mark;
+  let atMark = mark;
   for (let left = count; left > 0; left--) {
-    const place = cell + WINDOW_ring + (at as usize) * 8;
-    const old = load64(place);
-    let time = timeOf(old);
-    if ((old & 1) != atMark) {
-      // All entries of an operation have the time of the first.
-      time = last;
-      if (left == count) {
-        const decisive = timeAt(cell, places, start, places - limit + count - 1);
-        time = max(max(ticks, newest), decisive + interval);
-      }
+    const old = load64(placeAt(cell, at));
+    if (((old as i32) & 1) == atMark) {
+      time = timeOf(old);
+    } else {
       // If this thread stalled before it loaded the entry, the entry may belong to a later lap.
-      if (load64(cell + CELL_word) != head) return last;
-      const seen = exchange64(place, old, (time << 1) | atMark);
-      // If the exchange failed, another thread has written this entry with its own time.
-      if ((seen & 1) == atMark) time = timeOf(seen);
+      if (load64(cell + CELL_word) != head) return time;
+      time = writeEntry(cell, at, old, atMark, time);
     }
-    last = time;
     at++;
     if (at == places) {
       at = 0;
       atMark = 1 - atMark;
     }
   }
-  return last;
+  return time;
 }
 
 /** Writes any unwritten entries of the `pending` before `index`; returns the time of the last. */
@@ -94,20 +90,21 @@ export function settle(
   cell: usize,
   limit: i32,
   places: i32,
-  interval: i64,
+  interval: f64,
   head: i64,
   index: i32,
   mark: i32,
   pending: i32,
-  ticks: i64,
-): i64 {
+  ticks: f64,
+): f64 {
   const newest = entryAt(cell, places, index, places - 1);
-  const lastMark: i64 = index == 0 ? 1 - mark : mark;
+  const lastMark = index == 0 ? 1 - mark : mark;
   // A new log has no entries and nothing pending.
-  if (pending == 0 || (newest & 1) == lastMark) return timeOf(newest);
+  if (pending == 0 || ((newest as i32) & 1) == lastMark) return timeOf(newest);
   const wraps = index < pending;
   const start = wraps ? index - pending + places : index - pending;
-  const before = timeAt(cell, places, start, places - 1);
-  const startMark = wraps ? 1 - mark : mark;
-  return write(cell, limit, places, interval, head, start, startMark, pending, ticks, before);
+  const before = timeOf(entryAt(cell, places, start, places - 1));
+  const decisive = timeOf(entryAt(cell, places, start, places - limit + pending - 1));
+  const first = max(max(ticks, before), decisive + interval);
+  return write(cell, places, head, start, wraps ? 1 - mark : mark, pending, first);
 }

@@ -9,7 +9,7 @@ import {
   WINDOW_OUTCOME_changed,
   WINDOW_OUTCOME_damaged,
 } from './constants';
-import { countUntil, settle, timeAt, write } from './sliding-log-ring';
+import { countUntil, entryAt, settle, timeOf, write, writeEntry } from './sliding-log-ring';
 import { beginRaces, loseRace } from './results';
 import { leaveSurvey, leaveWait, ticksAt, until } from './window';
 import { joined } from './arithmetic';
@@ -52,21 +52,19 @@ const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
 const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 
-/** The head `high` more in its upper half, with the carry, and with `low` as its lowest bits. */
-function advanced(head: i64, bits: i32, high: i64, low: i32): i64 {
-  const sum = (((head as u64) >> 32) as i64) + high;
+/** The head with `more` added to its upper half, with the carry, and with `lowest` as its low bits. */
+function advanced(low: i32, high: i32, bits: i32, more: u32, lowest: i32): i64 {
+  const sum = (high as u32) + more;
   const at = bits + (INDEX_BITS as i32);
-  const lapHigh = ((head as u32) >> at) + ((sum >> 32) as u32);
-  return (sum << 32) | (((lapHigh << at) | low) as u32 as i64);
+  const lapHigh = (low >>> at) + i32(sum < more);
+  return joined((lapHigh << at) | lowest, sum as i32);
 }
 
 /** The head after `taken` more admissions. */
-function afterTaking(head: i64, places: i32, bits: i32, taken: i32): i64 {
-  const mask = (1 << bits) - 1;
-  const isLapOver = (((head >> 32) as i32) & mask) + taken >= places;
-  const high = isLapOver ? taken + mask + 1 - places : taken;
-  const low = (taken << INDEX_BITS) | ((head & INDEX_MASK) as i32);
-  return advanced(head, bits, high, low);
+function afterTaking(low: i32, high: i32, places: i32, bits: i32, taken: i32): i64 {
+  const isLapOver = indexOf(high, bits) + taken >= places;
+  const more = isLapOver ? taken + (1 << bits) - places : taken;
+  return advanced(low, high, bits, more, (taken << INDEX_BITS) | (low & (INDEX_MASK as i32)));
 }
 
 function indexOf(high: i32, bits: i32): i32 {
@@ -106,47 +104,58 @@ export function logTakeAt(
   // An index past the ring would read memory outside the log.
   if (index >= places || pending > limit) return DAMAGED;
   const mark = markOf(high, bits);
-  const interval = intervalTicks as i64;
-  const ticks = ticksAt(nowUs, originTicks) as i64;
-  const newest = settle(cell, limit, places, interval, head, index, mark, pending, ticks);
-  const due = ticks - interval;
+  const ticks = ticksAt(nowUs, originTicks);
+  let last = settle(cell, limit, places, intervalTicks, head, index, mark, pending, ticks);
+  const due = ticks - intervalTicks;
   // The oldest of the last `limit` entries.
   const oldest = places - limit;
-  const wanted = min(most, limit);
+  // One entry decides: the newest of the `least` oldest.
+  let entry: i64 = 0;
+  let decisive: f64 = Infinity;
+  if (least > 0 && least <= limit) {
+    entry = entryAt(cell, places, index, oldest + least - 1);
+    decisive = timeOf(entry);
+  }
   let room = 0;
   if (survey) room = countUntil(cell, places, due, index, oldest, limit);
-  else if (least < most) room = countUntil(cell, places, due, index, oldest, wanted);
-  // One entry decides: the newest of the n oldest.
-  else if (wanted == most && timeAt(cell, places, index, oldest + most - 1) <= due) room = most;
-  const taken = room >= most ? most : room >= least ? room : 0;
-  if (least > limit) {
-    leaveWait(Infinity);
-  } else if (taken < least) {
-    const decisive = timeAt(cell, places, index, oldest + least - 1);
-    leaveWait(untilOver(decisive, intervalTicks, originTicks, nowUs));
+  else if (decisive <= due) {
+    room = least == most ? most : countUntil(cell, places, due, index, oldest, min(most, limit));
   }
-  let last = newest;
+  const taken = room >= most ? most : room >= least ? room : 0;
+  if (taken < least) leaveWait(until(decisive + intervalTicks, nowUs, originTicks));
   if (taken == 0) {
     // The entries belong to this head only if it is unchanged.
     if (load64(cell + CELL_word) != head) return AGAIN;
   } else {
-    const next = afterTaking(head, places, bits, taken);
+    // Read before the exchange, so it is of the previous lap. It may be the decisive one.
+    const first = oldest + least == 1 ? entry : entryAt(cell, places, index, 0);
+    const next = afterTaking(low, high, places, bits, taken);
     if (exchange64(cell + CELL_word, head, next) != head) {
       loseRace();
       return AGAIN;
     }
-    const written = write(cell, limit, places, interval, next, index, mark, taken, ticks, newest);
-    last = max(ticks, written);
+    // That is an interval after the decisive entry, as `settle` would make it.
+    last = writeEntry(cell, index, first, mark, max(ticks, last));
+    if (taken > 1) last = writeRest(cell, places, next, index, mark, taken, last);
   }
   if (survey) {
-    leaveSurvey(room - taken, max<f64>(0, untilOver(last, intervalTicks, originTicks, nowUs)));
+    leaveSurvey(room - taken, max<f64>(0, until(last + intervalTicks, nowUs, originTicks)));
   }
   return taken;
 }
 
-/** Microseconds until an entry no longer counts. */
-function untilOver(time: i64, intervalTicks: f64, originTicks: f64, nowUs: f64): f64 {
-  return until((time as f64) + intervalTicks, nowUs, originTicks);
+/** Writes the entries of an admission after its first, which has been written. */
+function writeRest(
+  cell: usize,
+  places: i32,
+  head: i64,
+  index: i32,
+  mark: i32,
+  taken: i32,
+  time: f64,
+): f64 {
+  const wraps = index + 1 == places;
+  return write(cell, places, head, wraps ? 0 : index + 1, wraps ? 1 - mark : mark, taken - 1, time);
 }
 
 /** One attempt to put a new limit in force, on a head that was loaded before the clock was read. */
@@ -171,12 +180,12 @@ export function logReconfigureAt(
   // An index past the ring would read memory outside the log.
   if (index >= places || pending > limit) return DAMAGED;
   const mark = markOf(high, bits);
-  const ticks = ticksAt(nowUs, originTicks) as i64;
-  settle(cell, limit, places, intervalTicks as i64, head, index, mark, pending, ticks);
+  const ticks = ticksAt(nowUs, originTicks);
+  settle(cell, limit, places, intervalTicks, head, index, mark, pending, ticks);
   const record = claimWindowRecord(cell);
   if (record == NONE) return BUSY;
   const newGeneration = nextWindowGeneration(cell);
   writeWindowRecord(cell, record, newGeneration, bits, newLimit, newIntervalMs, originTicks, 0, 0);
-  const next = advanced(head, bits, (2 as i64) << bits, record);
+  const next = advanced(low, high, bits, 2 << bits, record);
   return publishWindowRecord(cell, head, next, record);
 }

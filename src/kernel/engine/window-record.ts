@@ -1,4 +1,4 @@
-import { add32, exchange64, load32, store32, writeF64 } from './accesses';
+import { add32, exchange64, readI32, store32, writeF64 } from './accesses';
 import { claimRecord, release } from './claim';
 import {
   CELL_word,
@@ -37,7 +37,7 @@ function recordAt(cell: usize, index: i32): usize {
 /** Whether the record that a word names is of this generation. */
 export function isInForce(cell: usize, word: i64, generation: i32): bool {
   const at = recordAt(cell, (word & INDEX_MASK) as i32);
-  return load32(at + WINDOW_RECORD_generation) == generation;
+  return readI32(at + WINDOW_RECORD_generation) == generation;
 }
 
 /** Claims the next free record after the live one. */

@@ -45,24 +45,17 @@ export function leaveSurvey(count: i32, us: f64): void {
   full = us;
 }
 
-/** The word that was loaded before the clock is read. */
-let seen: i64 = 0;
-
-export function leaveSeen(word: i64): void {
-  seen = word;
-}
+/** The high half of the word that was loaded before the clock is read. */
+let seenHigh: i32 = 0;
 
 export function windowLook(cell: usize): i32 {
-  seen = load64(cell + CELL_word);
-  return seen as i32;
-}
-
-export function windowSeenLow(): i32 {
-  return seen as i32;
+  const word = load64(cell + CELL_word);
+  seenHigh = highOf(word);
+  return word as i32;
 }
 
 export function windowSeenHigh(): i32 {
-  return highOf(seen);
+  return seenHigh;
 }
 
 /**

@@ -61,8 +61,7 @@ export interface WindowEngine
 
   /** Loads the word before the clock is read, and returns its low half. */
   windowLook(cell: number): number;
-  /** The halves of that word, or of the word that {@link fixedTake} loaded. */
-  windowSeenLow(): number;
+  /** The high half of that word. */
   windowSeenHigh(): number;
 
   windowCancel(cell: number, low: number, high: number, cost: number, mark: number): number;

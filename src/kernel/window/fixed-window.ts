@@ -39,32 +39,30 @@ export class HostedFixedWindow extends HostedRefundableWindow {
     clock: ClockReader,
     survey: boolean,
   ): number {
-    for (;;) {
-      const taken = this.#attempt(least, most, clock, survey);
+    if (this.#opensFull && !survey) {
+      const { generation, limit, bits } = this.#live;
+      const taken = this.engine.fixedTake(this.cell, generation, limit, bits, most);
       this.countRaces();
-      if (taken >= 0) return this.conclude(taken, least, survey);
+      if (taken >= 0) return this.conclude(taken, survey);
+    }
+    for (;;) {
+      const taken = this.#attemptAt(least, most, clock, survey);
+      this.countRaces();
+      if (taken >= 0) return this.conclude(taken, survey);
       if (taken === WINDOW_OUTCOME.changed) this.refresh();
     }
   }
 
-  #attempt(least: number, most: number, clock: ClockReader, survey: boolean): number {
-    const { engine, cell, seen } = this;
+  #attemptAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
+    const { engine, seen } = this;
     // Before the word is loaded: the clock may call this limiter, which may adopt another record.
     const live = this.#live;
-    const { generation, limit, bits } = live;
-    if (survey || !this.#opensFull) {
-      seen.lookThenRead(clock);
-    } else {
-      const taken = engine.fixedTake(cell, generation, limit, bits, most);
-      if (taken !== WINDOW_OUTCOME.again) return taken;
-      this.countRaces();
-      seen.thenRead(clock);
-    }
+    seen.lookThenRead(clock);
     const taken = engine.fixedTakeAt(
-      cell,
-      generation,
-      limit,
-      bits,
+      this.cell,
+      live.generation,
+      live.limit,
+      live.bits,
       live.unitTicks,
       live.intervalUnits,
       live.originTicks,

@@ -27,8 +27,9 @@ export interface WindowKernel {
   /** Takes `tokens` now, or none. */
   take(tokens: number, clock: ClockReader): boolean;
   /**
-   * After this thread's {@link take} was refused: microseconds from the last clock reading until
-   * the earliest retry that can succeed, Infinity for more than the limit.
+   * After this thread's {@link take} was refused, before its next call on any limiter: microseconds
+   * from the last clock reading until the earliest retry that can succeed, Infinity for more than
+   * the limit.
    */
   readonly waitUs: number;
   /** Identifies this thread's last admitted `take`, for {@link cancel}. */

@@ -15,15 +15,7 @@ export class SeenWord {
 
   /** Loads the word, then reads the clock. */
   lookThenRead(clock: ClockReader): void {
-    this.#read(clock, this.#engine.windowLook(this.#cell));
-  }
-
-  /** Reads the clock after the engine has loaded the word. */
-  thenRead(clock: ClockReader): void {
-    this.#read(clock, this.#engine.windowSeenLow());
-  }
-
-  #read(clock: ClockReader, low: number): void {
+    const low = this.#engine.windowLook(this.#cell);
     const high = this.#engine.windowSeenHigh();
     clock.read();
     // Stored only now, because the clock may have called this limiter.

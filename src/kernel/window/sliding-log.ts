@@ -54,7 +54,7 @@ export class HostedSlidingLog extends HostedWindow {
         survey,
       );
       this.countRaces();
-      if (taken >= 0) return this.conclude(taken, least, survey);
+      if (taken >= 0) return this.conclude(taken, survey);
       if (taken === WINDOW_OUTCOME.changed) this.refresh();
       if (taken === WINDOW_OUTCOME.damaged) throw damagedWord();
     }

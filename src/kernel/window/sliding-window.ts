@@ -71,7 +71,7 @@ export class HostedSlidingWindow extends HostedRefundableWindow {
       this.countRaces();
       if (taken >= 0) {
         if (taken > 0) this.remember(taken, seen.low, seen.high);
-        return this.conclude(taken, least, survey);
+        return this.conclude(taken, survey);
       }
       if (taken === WINDOW_OUTCOME.newSlot) {
         this.#addUp(live);
