@@ -12,16 +12,15 @@ import { checkNumber } from '../options.ts';
 import { block } from './block.ts';
 import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './clock.ts';
 import { type ClockPlace, clockPlaceAt, openClockCell } from './clock-cell.ts';
+import { LoopHold } from './loop-hold.ts';
 import { onAbort } from './on-abort.ts';
-
-/** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
-const KEEP_ALIVE_MS = 2 ** 30;
 
 /** The range in which a double counts quarters of a microsecond: about 71 years. */
 const MAX_MS = 2 ** 51 / 1000;
 
 interface Sleeper {
   readonly untilUs: number;
+  readonly ref: boolean;
   readonly wake: () => void;
 }
 
@@ -52,7 +51,7 @@ export class ManualClock implements Clock {
   readonly #moves: Bell;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
-  #keepAlive: ReturnType<typeof setInterval> | undefined;
+  readonly #loop = new LoopHold();
 
   private constructor(place: ClockPlace) {
     const { buffer, now, moves, lookMs } = place;
@@ -198,16 +197,16 @@ export class ManualClock implements Clock {
     this.#moves.ring();
   }
 
-  async sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+  async sleep(untilUs: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     // Check now: the next scheduled look comes only when the clock moves.
-    if (this.now() < untilUs) await this.#reached(untilUs, signal);
+    if (this.now() < untilUs) await this.#reached(untilUs, ref, signal);
   }
 
-  #reached(untilUs: number, signal: AbortSignal | undefined): Promise<void> {
+  #reached(untilUs: number, ref: boolean, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const unlink = onAbort(signal, (reason) => {
-        this.#sleepers.delete(sleeper);
+        this.#remove(sleeper);
         this.#restIfAlone();
         reject(reason);
       });
@@ -215,9 +214,9 @@ export class ManualClock implements Clock {
         unlink();
         resolve();
       };
-      const sleeper: Sleeper = { untilUs, wake };
+      const sleeper: Sleeper = { untilUs, ref, wake };
       this.#sleepers.add(sleeper);
-      this.#keepAlive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
+      if (ref) this.#loop.take();
       if (this.#cancelLook === undefined) this.#look();
     });
   }
@@ -229,19 +228,21 @@ export class ManualClock implements Clock {
     const nowUs = this.now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
-      this.#sleepers.delete(sleeper);
+      this.#remove(sleeper);
       sleeper.wake();
     }
     this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
     this.#restIfAlone();
   }
 
+  #remove(sleeper: Sleeper): void {
+    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#loop.release();
+  }
+
   #restIfAlone(): void {
     if (this.#sleepers.size > 0) return;
     this.#cancelLook?.();
     this.#cancelLook = undefined;
-    clearInterval(this.#keepAlive);
-    this.#keepAlive = undefined;
   }
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {
