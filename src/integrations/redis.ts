@@ -21,4 +21,4 @@ export type {
 export { RedisReservation } from './redis/redis-reservation.ts';
 export type { RedisStats } from './redis/redis-stats.ts';
 export { RedisTokenBucket } from './redis/redis-token-bucket.ts';
-export type { TokenSource } from './redis/token-source.ts';
+export type { TokenSource, TokenWait } from './redis/token-source.ts';

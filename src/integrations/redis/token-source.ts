@@ -9,6 +9,20 @@ export interface TokenSource {
   consumeOrDrain(n: number): Promise<number>;
   /** Returns tokens that were taken and not used. */
   returnTokens(n: number): Promise<void>;
+  /**
+   * Resolves when `n` tokens are available to this caller, in the order of the calls; rejects with a
+   * RateLimitError `ERR_RATE_LIMIT_TIMEOUT` or `ERR_EXCEEDS_BURST` if it took nothing because that
+   * is later than the timeout, or never. With it, a fleet shares a source evenly.
+   */
+  wait?(n: number, options: TokenWait): Promise<unknown>;
+}
+
+/** Options of {@link TokenSource.wait}. */
+export interface TokenWait {
+  /** The longest wait, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends the wait; the tokens go back if nobody depends on them. */
+  readonly signal: AbortSignal;
 }
 
 /**

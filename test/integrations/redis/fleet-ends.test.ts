@@ -96,8 +96,13 @@ describe('a fleet bucket whose thread ends', () => {
     ['serves its waiters by another thread with a source', true],
     ['tells its waiters, if no thread has a source', false],
   ])('%s', async (_, isSucceeded) => {
-    const worst = await Promise.all(ENDS.map((end) => worstOf(end, isSucceeded)));
-    if (process.env['ZEROTIME_ENDS'] === undefined) return;
+    if (process.env['ZEROTIME_ENDS'] === undefined) {
+      await Promise.all(ENDS.map((end) => worstOf(end, isSucceeded)));
+      return;
+    }
+    // One after the other, as they are timed.
+    const worst: number[] = [];
+    for (const end of ENDS) worst.push(await worstOf(end, isSucceeded));
     const lines = ENDS.map((end, i) => `${end}: ${worst[i]?.toFixed(0)} ms`);
     console.log(`${isSucceeded ? 'served' : 'told'} after at most\n  ${lines.join('\n  ')}`);
     expect(Math.max(...worst)).toBeLessThan(WORST_MS);

@@ -5,6 +5,7 @@ import {
   FleetBucket,
   type FleetSpender,
   type TokenSource,
+  type TokenWait,
 } from '../../../src/integrations/redis.ts';
 import type { Random } from '../../support/random.ts';
 
@@ -30,6 +31,8 @@ export interface Simulation {
   readonly levels: readonly Level[];
   /** The demand of all machines together, in tokens per second. */
   readonly demand: number;
+  /** How much more than the average, or less, a machine may ask for, as a fraction of that. */
+  readonly spread: number;
   /** Duration of the measurement. */
   readonly lengthMs: number;
 }
@@ -48,17 +51,21 @@ export interface Simulated {
   readonly beyondRate: number;
   /** The smallest and largest fraction of its requests that a machine got. */
   readonly fairness: readonly [number, number];
+  /** The smallest and largest fraction that a machine got of its even share. */
+  readonly evenness: readonly [number, number];
 }
 
 /** A source across a network, which counts its commands. */
+type Near = Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens' | 'wait'>;
+
 class Remote implements TokenSource {
   commands = 0;
   /** Tokens handed out and not returned. */
   out = 0;
-  readonly #near: Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens'>;
+  readonly #near: Near;
   readonly #clock: ManualClock;
 
-  constructor(near: Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens'>, clock: ManualClock) {
+  constructor(near: Near, clock: ManualClock) {
     this.#near = near;
     this.#clock = clock;
   }
@@ -69,6 +76,13 @@ class Remote implements TokenSource {
     this.out += taken;
     await this.#clock.sleep(this.#clock.now() + TRIP_MS * 1000);
     return taken;
+  }
+
+  async wait(n: number, options: TokenWait): Promise<void> {
+    this.commands++;
+    await this.#near.wait(n, options);
+    this.out += n;
+    await this.#clock.sleep(this.#clock.now() + TRIP_MS * 1000);
   }
 
   async returnTokens(n: number): Promise<void> {
@@ -107,9 +121,21 @@ class Machine {
   }
 }
 
+/** What each of them may get at most, if those who ask for less get that and the others get the same. */
+export function evenShare(asked: readonly number[], tokens: number): number {
+  let left = tokens;
+  const ascending = [...asked].sort((a, b) => a - b);
+  for (const [i, wanted] of ascending.entries()) {
+    const share = left / (ascending.length - i);
+    if (wanted > share) return share;
+    left -= wanted;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
 /** Real fleet buckets, one per machine, on one manual clock. */
 export async function simulate(simulation: Simulation, random: Random): Promise<Simulated> {
-  const { rate, burst, levels, demand, lengthMs } = simulation;
+  const { rate, burst, levels, demand, spread, lengthMs } = simulation;
   const clock = ManualClock.create();
   const source = TokenBucket.create({ rate, burst, clock });
   const server = new Remote(source, clock);
@@ -132,8 +158,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
     all.push(...last);
     above = last.map((bucket) => new Remote(bucket, clock));
   }
-  // Some request up to three times as much as others.
-  const weights = last.map(() => 0.5 + random.bits() / 2 ** 32);
+  const weights = last.map(() => 1 + spread * (random.bits() / 2 ** 31 - 1));
   const sum = weights.reduce((total, weight) => total + weight, 0);
   const machines = last.map(
     (bucket, i) => new Machine(bucket, (demand / 1000) * ((weights[i] ?? 0) / sum)),
@@ -160,6 +185,11 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   const asked = machines.reduce((total, machine) => total + machine.asked, 0);
   const got = machines.reduce((total, machine) => total + machine.spent, 0);
   const parts = machines.map((machine) => machine.spent / machine.asked);
+  const most = evenShare(
+    machines.map((machine) => machine.asked),
+    got,
+  );
+  const evenParts = machines.map((machine) => machine.spent / Math.min(most, machine.asked));
   const commandsPerSecond = ((server.commands - commands) * 1000) / lengthMs;
   // Purchases may be in transit.
   const closed = Promise.all(all.map((bucket) => bucket.close()));
@@ -173,5 +203,6 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
     outstanding,
     beyondRate: mostBeyondRate(spends, rate),
     fairness: [Math.min(...parts), Math.max(...parts)],
+    evenness: [Math.min(...evenParts), Math.max(...evenParts)],
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isKnownToRun, ownOsThread } from '../../../src/integrations/redis/fleet/os-thread.ts';
+import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/os-thread.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { Owner } from './fleet-owner.ts';
 import { Fleet, settle } from './fleet-source.ts';
@@ -52,13 +52,13 @@ describe('a random that throws', () => {
 describe('a thread as the system knows it', () => {
   test.skipIf(!isLinux)('runs while it has its id and the time of its start', () => {
     const own = ownOsThread();
-    expect(isKnownToRun(own)).toBe(true);
-    expect(isKnownToRun({ ...own, started: own.started - 1 })).toBe(false);
+    expect(doesRun(own)).toBe(true);
+    expect(doesRun({ ...own, started: own.started - 1 })).toBe(false);
   });
 
-  test('is not known to run if the system does not tell', () => {
-    expect(isKnownToRun({ id: 0, started: 0 })).toBe(false);
-    expect(isKnownToRun({ id: 2 ** 30, started: 0 })).toBe(false);
+  test('has ended if there is none with its id, and may run if the system does not tell', () => {
+    expect(doesRun({ id: 2 ** 30, started: 0 })).toBe(false);
+    expect(doesRun({ id: 0, started: 0 })).toBeUndefined();
   });
 });
 

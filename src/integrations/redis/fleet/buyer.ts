@@ -37,7 +37,7 @@ export class Buyer {
   returned = 0;
 
   constructor({ stock, source, terms, clock, random }: BuyerParts) {
-    this.supply = new Supply(source, clock, terms.share);
+    this.supply = new Supply(source, clock, terms);
     this.#stock = stock;
     this.#terms = terms;
     this.#clock = clock;
@@ -109,9 +109,11 @@ export class Buyer {
   }
 
   #command(): number {
-    const jitter = checkNumber('random()', this.#random(), { min: 0, max: 1 });
+    const drawn = checkNumber('random()', this.#random(), { min: 0, max: 1 });
+    // Those who queue come one after the other anyway.
+    const jitter = this.supply.isQueueing ? 0 : SPREAD * drawn;
     const nowUs = this.#clock.now();
-    this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + SPREAD * jitter);
+    this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + jitter);
     return nowUs;
   }
 
@@ -155,6 +157,7 @@ export class Buyer {
 
   async #close(): Promise<void> {
     const left = this.#stock.close() + this.supply.takeProbed();
+    this.supply.close();
     await this.#ended;
     if (left > 0) this.returned += await this.supply.returnTokens(left);
     if (this.failure !== undefined) throw this.failure.reason;

@@ -1,6 +1,6 @@
 import { FLEET_STOCK } from '../../../memory/layout.ts';
 import { BuyerBell } from './buyer-bell.ts';
-import { isKnownToRun, ownOsThread } from './os-thread.ts';
+import { doesRun, ownOsThread } from './os-thread.ts';
 
 /** Int32 indices of the signals. */
 const BUYER_AT = FLEET_STOCK.buyer >> 2;
@@ -96,10 +96,10 @@ export class Office {
     return Atomics.load(this.#signals, BEATS_AT);
   }
 
-  /** Whether the system knows that the thread of the latest buyer still runs: it may be blocked. */
-  get isBuyerKnownToRun(): boolean {
+  /** Whether the thread of the latest buyer still runs; undefined if the system does not tell. */
+  get doesBuyerRun(): boolean | undefined {
     const id = Atomics.load(this.#signals, THREAD_AT);
-    return isKnownToRun({ id, started: Atomics.load(this.#signals, STARTED_AT) });
+    return doesRun({ id, started: Atomics.load(this.#signals, STARTED_AT) });
   }
 
   /** Ends a tenure whose buyer gives no sign of life. */

@@ -28,9 +28,9 @@ export function ownOsThread(): OsThread {
   }
 }
 
-/** Whether a thread of this process still runs, as far as the system tells. */
-export function isKnownToRun({ id, started }: OsThread): boolean {
-  if (id === 0) return false;
+/** Whether a thread of this process still runs; undefined if the system does not tell. */
+export function doesRun({ id, started }: OsThread): boolean | undefined {
+  if (id === 0) return undefined;
   try {
     return startOf(id) === started;
   } catch {

@@ -2,10 +2,10 @@ import type { Stock } from './stock.ts';
 
 /** Time between two looks. Each asks the buyer for a sign of life. */
 const LOOK_MS = 200;
-/** After so many looks in a row without one, the buyer's office is vacant. */
+/** After so many looks in a row without one, the buyer's office is vacant: it may be blocked. */
 const SILENT_LOOKS = 4;
 /** After so many more looks without a successor, the stock is closed. */
-const VACANT_LOOKS = 4;
+const VACANT_LOOKS = 3;
 /** A call that found too few tokens is followed by so many looks. */
 const SHORT_LOOKS = 10;
 
@@ -57,10 +57,11 @@ export class Watch {
       this.#vacantLooks = 0;
     } else if (!office.isVacant) {
       this.#silentLooks++;
-      if (this.#silentLooks >= SILENT_LOOKS) office.vacate();
+      const isGone = this.#silentLooks >= SILENT_LOOKS || office.doesBuyerRun === false;
+      if (isGone) office.vacate();
     } else {
       this.#vacantLooks++;
-      if (this.#vacantLooks >= VACANT_LOOKS && !office.isBuyerKnownToRun) this.#stock.close();
+      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) this.#stock.close();
     }
     this.#ask();
   }
