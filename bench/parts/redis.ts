@@ -73,12 +73,17 @@ async function commandCounts(admin: Redis): Promise<{ sent: number; executed: nu
   return { sent, executed };
 }
 
+/** Of one number of callers, a figure per round. */
+interface Rounds {
+  readonly callsPerSecond: number[];
+  /** Commands per token. */
+  readonly sent: number[];
+  readonly executed: number[];
+}
+
 interface Figures {
-  /** By number of callers, one figure per round. */
-  readonly callsPerSecond: ReadonlyMap<number, number[]>;
-  /** Per token. */
-  sent: number;
-  executed: number;
+  /** By number of callers. */
+  readonly rounds: ReadonlyMap<number, Rounds>;
   /** Deviation of the admitted tokens from burst + rate x t, in percent of rate x t. */
   errorPercent: number;
 }
@@ -90,8 +95,9 @@ async function measure(
 ): Promise<ReadonlyMap<RedisPeer, Figures>> {
   const figures = new Map<RedisPeer, Figures>();
   for (const peer of peers) {
-    const callsPerSecond = new Map(CALLERS.map((callers) => [callers as number, [] as number[]]));
-    figures.set(peer, { callsPerSecond, sent: 0, executed: 0, errorPercent: 0 });
+    const none = (): Rounds => ({ callsPerSecond: [], sent: [], executed: [] });
+    const rounds = new Map(CALLERS.map((callers) => [callers as number, none()]));
+    figures.set(peer, { rounds, errorPercent: 0 });
   }
   for (let round = 0; round < rounds; round++) {
     for (const callers of CALLERS) {
@@ -102,9 +108,10 @@ async function measure(
         const { calls, admitted, seconds } = await ask(take, callers, taskMs);
         if (calls !== admitted) throw new Error(`${peer.name}: admitted ${admitted} of ${calls}`);
         const { sent, executed } = await commandCounts(admin);
-        own.callsPerSecond.get(callers)?.push(calls / seconds);
-        own.sent = sent / admitted;
-        own.executed = executed / admitted;
+        const its = own.rounds.get(callers);
+        its?.callsPerSecond.push(calls / seconds);
+        its?.sent.push(sent / admitted);
+        its?.executed.push(executed / admitted);
       }
     }
   }
@@ -154,15 +161,19 @@ such an error; nor does it hold the limit in every interval. Median (min..max) o
     head: ['callers', 'peer', 'peer / zerotime', 'calls/s', 'sent', 'carried out', 'error, %'],
     rows: CALLERS.flatMap((callers) =>
       [...figures].map(([peer, own]) => {
-        const rates = own.callsPerSecond.get(callers) ?? [];
-        const best = first?.callsPerSecond.get(callers) ?? [];
+        const {
+          callsPerSecond: rates = [],
+          sent = [],
+          executed = [],
+        } = own.rounds.get(callers) ?? {};
+        const best = first?.rounds.get(callers)?.callsPerSecond ?? [];
         return [
           `${callers}`,
           peer.name,
           peer === zerotime ? '' : shownSpread(ratios(best, rates)),
           median(rates).toFixed(0),
-          own.sent.toFixed(2),
-          own.executed.toFixed(2),
+          median(sent).toFixed(2),
+          median(executed).toFixed(2),
           own.errorPercent.toFixed(2),
         ];
       }),
