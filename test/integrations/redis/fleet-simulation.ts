@@ -13,8 +13,6 @@ import type { Random } from '../../support/random.ts';
 const STEP_MS = 5;
 /** Round trip between two machines. */
 const TRIP_MS = 5;
-/** Time for the stocks to adapt to the demand. */
-const WARM_UP_MS = 3000;
 
 /** The processes of one level, each of which buys from a process of the level above. */
 export interface Level {
@@ -33,7 +31,7 @@ export interface Simulation {
   readonly demand: number;
   /** How much more than the average, or less, a machine may ask for, as a fraction of that. */
   readonly spread: number;
-  /** Duration of the measurement. */
+  /** Duration of the measurement, and of the time before it in which the stocks adapt. */
   readonly lengthMs: number;
 }
 
@@ -51,7 +49,7 @@ export interface Simulated {
   readonly beyondRate: number;
   /** The smallest and largest fraction of its requests that a machine got. */
   readonly fairness: readonly [number, number];
-  /** The smallest and largest fraction that a machine got of its even share. */
+  /** The smallest and largest fraction of an even share: of machines in a rack, and of racks. */
   readonly evenness: readonly [number, number];
 }
 
@@ -121,8 +119,28 @@ class Machine {
   }
 }
 
-/** What each of them may get at most, if those who ask for less get that and the others get the same. */
-export function evenShare(asked: readonly number[], tokens: number): number {
+/** What was asked for, and spent. */
+type Spender = Pick<Machine, 'asked' | 'spent'>;
+
+function sumOf(machines: readonly Machine[]): Spender {
+  return {
+    asked: machines.reduce((total, { asked }) => total + asked, 0),
+    spent: machines.reduce((total, { spent }) => total + spent, 0),
+  };
+}
+
+/** What each spent of its even share of what they spent together. */
+function partsOfEven(spenders: readonly Spender[]): number[] {
+  const spent = spenders.reduce((total, spender) => total + spender.spent, 0);
+  const most = evenShare(
+    spenders.map(({ asked }) => asked),
+    spent,
+  );
+  return spenders.map((spender) => spender.spent / Math.min(most, spender.asked));
+}
+
+/** What each of them gets at most, if those who ask for less get that and the others get the same. */
+function evenShare(asked: readonly number[], tokens: number): number {
   let left = tokens;
   const ascending = [...asked].sort((a, b) => a - b);
   for (const [i, wanted] of ascending.entries()) {
@@ -168,8 +186,8 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   let outstanding = 0;
   let commands = 0;
   let spent = 0;
-  for (let ms = 0; ms < WARM_UP_MS + lengthMs; ms += STEP_MS) {
-    if (ms === WARM_UP_MS) {
+  for (let ms = 0; ms < 2 * lengthMs; ms += STEP_MS) {
+    if (ms === lengthMs) {
       commands = server.commands;
       for (const machine of machines) machine.asked = machine.spent = 0;
     }
@@ -185,11 +203,11 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   const asked = machines.reduce((total, machine) => total + machine.asked, 0);
   const got = machines.reduce((total, machine) => total + machine.spent, 0);
   const parts = machines.map((machine) => machine.spent / machine.asked);
-  const most = evenShare(
-    machines.map((machine) => machine.asked),
-    got,
+  const sellers = levels.at(-2)?.processes ?? 1;
+  const racks = Array.from({ length: sellers }, (_, seller) =>
+    machines.filter((_machine, i) => i % sellers === seller),
   );
-  const evenParts = machines.map((machine) => machine.spent / Math.min(most, machine.asked));
+  const evenParts = [...partsOfEven(racks.map(sumOf)), ...racks.flatMap(partsOfEven)];
   const commandsPerSecond = ((server.commands - commands) * 1000) / lengthMs;
   // Purchases may be in transit.
   const closed = Promise.all(all.map((bucket) => bucket.close()));
