@@ -45,7 +45,7 @@ const LONG = [
   'test/docs/fleet-example.test.ts',
   'test/explorer/nested.test.ts',
   'test/host/storm.test.ts',
-  'test/integrations/redis/{cluster,failures,fleet-servers,fleet-simulation,fleet-threads}.test.ts',
+  'test/integrations/redis/{cluster,failures,fleet-ends,fleet-servers,fleet-simulation,fleet-threads}.test.ts',
   'test/kernel/{keyed-composite-kernels,keyed-interleavings,position,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',
   'test/memory/many-regions.test.ts',

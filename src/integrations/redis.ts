@@ -1,7 +1,8 @@
 // Entry point `zerotime/redis`.
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
-export { FleetSpender } from './redis/fleet/spender.ts';
+export { FleetSpender, type FleetSpenderOptions } from './redis/fleet/spender.ts';
 export type { FleetHandle } from './redis/fleet/stock.ts';
+export type { FleetTermsOptions } from './redis/fleet/terms.ts';
 export {
   FleetBucket,
   type FleetBucketOptions,
@@ -20,4 +21,4 @@ export type {
 export { RedisReservation } from './redis/redis-reservation.ts';
 export type { RedisStats } from './redis/redis-stats.ts';
 export { RedisTokenBucket } from './redis/redis-token-bucket.ts';
-export type { TokenSource } from './redis/token-source.ts';
+export type { TokenSource, TokenWait } from './redis/token-source.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Precision } from './clock.ts';
+import type { Clock, SleepKind } from './clock.ts';
 import { Heap, type Timed } from './heap.ts';
 import { nextTurn } from './next-turn.ts';
 import { preciseByDefault } from './precise.ts';
@@ -17,25 +17,30 @@ const WORK_PER_TURN = 256;
 
 /**
  * All that this thread awaits on one clock: whatever its length, the clock has one sleeper. What
- * falls due at once is spread over turns of the event loop. It keeps the loop alive until empty.
+ * falls due at once is spread over turns of the event loop. It keeps the loop alive until empty,
+ * unless its sleeps have `ref: false`.
  */
 export class Agenda {
   static readonly #all = new WeakMap<Clock, Agenda[]>();
 
-  /** The agenda of this thread for sleeps of one precision. */
-  static of(clock: Clock, { strict = false, precise = preciseByDefault() }: Precision): Agenda {
+  /** The agenda of this thread for sleeps of one kind. */
+  static of(
+    clock: Clock,
+    { strict = false, precise = preciseByDefault(), ref = true }: SleepKind,
+  ): Agenda {
     let agendas = Agenda.#all.get(clock);
     if (agendas === undefined) {
       agendas = [];
       Agenda.#all.set(clock, agendas);
     }
-    const kind = (strict ? 3 : 0) + (precise === undefined ? 0 : precise ? 1 : 2);
-    agendas[kind] ??= new Agenda(clock, { strict, precise });
+    const exactness = (strict ? 3 : 0) + (precise === undefined ? 0 : precise ? 1 : 2);
+    const kind = ref ? exactness : exactness + 6;
+    agendas[kind] ??= new Agenda(clock, { strict, precise, ref });
     return agendas[kind];
   }
 
   readonly #clock: Clock;
-  readonly #precision: Precision;
+  readonly #kind: SleepKind;
   readonly #heap = new Heap<Appointment>();
   /** The clock's sleep. */
   #sleep: { readonly untilUs: number } | undefined;
@@ -44,9 +49,9 @@ export class Agenda {
   /** Whether appointments are being kept, in this turn and the following ones. */
   #isBusy = false;
 
-  private constructor(clock: Clock, precision: Precision) {
+  private constructor(clock: Clock, kind: SleepKind) {
     this.#clock = clock;
-    this.#precision = precision;
+    this.#kind = kind;
   }
 
   /** Enters an appointment, or moves it. It is never kept within this call. */
@@ -81,7 +86,7 @@ export class Agenda {
     if (this.#clock !== systemClock) this.#end = new AbortController();
     const { signal } = this.#end;
     try {
-      await this.#clock.sleep(untilUs, { ...this.#precision, signal });
+      await this.#clock.sleep(untilUs, { ...this.#kind, signal });
       if (this.#sleep !== sleep) return;
       this.#sleep = undefined;
       // Even if the clock's reading disagrees: sleeping again could end at once again.

@@ -11,12 +11,20 @@ export interface SleepOptions {
    * false.
    */
   readonly precise?: boolean | undefined;
+  /**
+   * Whether the sleep keeps the event loop alive. Default true. A clock that ignores false keeps a
+   * process open for longer, and is otherwise right.
+   */
+  readonly ref?: boolean | undefined;
   /** Aborts the sleep; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** How exactly a sleep ends. */
 export type Precision = Pick<SleepOptions, 'strict' | 'precise'>;
+
+/** What sleeps have in common that one timer serves. */
+export type SleepKind = Pick<SleepOptions, 'strict' | 'precise' | 'ref'>;
 
 /** Options of {@link Clock.sleepSync}. */
 export interface BlockingSleepOptions extends Precision {
@@ -33,7 +41,7 @@ export interface Clock {
   readonly name: string;
   /** Returns the time in microseconds, fractions included. */
   now(): number;
-  /** Waits until the clock has reached `untilUs`, never less. Keeps the event loop alive. */
+  /** Waits until the clock has reached `untilUs`, never less. */
   sleep(untilUs: number, options?: SleepOptions): Promise<void>;
   /** Blocks the thread until the clock has reached `untilUs`, or the alarm goes off. */
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void;

@@ -183,10 +183,10 @@ export class ManualClock implements Clock {
     this.#moves.ring();
   }
 
-  async sleep(untilUs: number, { signal }: SleepOptions = {}): Promise<void> {
+  async sleep(untilUs: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     // Check now: the next scheduled look comes only when the clock moves.
-    if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, signal);
+    if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, { ref, signal });
   }
 
   sleepSync(untilUs: number, { alarm }: BlockingSleepOptions = {}): void {

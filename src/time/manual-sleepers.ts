@@ -1,11 +1,10 @@
 import type { Bell } from '../memory/bell.ts';
+import { LoopHold } from './loop-hold.ts';
 import { onAbort } from './on-abort.ts';
-
-/** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
-const KEEP_ALIVE_MS = 2 ** 30;
 
 interface Sleeper {
   readonly untilUs: number;
+  readonly ref: boolean;
   readonly wake: () => void;
 }
 
@@ -16,7 +15,7 @@ export class ManualSleepers {
   readonly #now: () => number;
   readonly #sleepers = new Set<Sleeper>();
   #cancelLook: (() => void) | undefined;
-  #keepAlive: ReturnType<typeof setInterval> | undefined;
+  readonly #loop = new LoopHold();
 
   constructor(moves: Bell, now: () => number) {
     this.#moves = moves;
@@ -31,10 +30,13 @@ export class ManualSleepers {
   }
 
   /** Resolves when the clock reaches an instant that is not yet reached. */
-  sleep(untilUs: number, signal: AbortSignal | undefined): Promise<void> {
+  sleep(
+    untilUs: number,
+    { ref, signal }: { readonly ref: boolean; readonly signal: AbortSignal | undefined },
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
       const unlink = onAbort(signal, (reason) => {
-        this.#sleepers.delete(sleeper);
+        this.#remove(sleeper);
         this.#restIfAlone();
         reject(reason);
       });
@@ -42,9 +44,9 @@ export class ManualSleepers {
         unlink();
         resolve();
       };
-      const sleeper: Sleeper = { untilUs, wake };
+      const sleeper: Sleeper = { untilUs, ref, wake };
       this.#sleepers.add(sleeper);
-      this.#keepAlive ??= setInterval(() => undefined, KEEP_ALIVE_MS);
+      if (ref) this.#loop.take();
       if (this.#cancelLook === undefined) this.#look();
     });
   }
@@ -56,18 +58,20 @@ export class ManualSleepers {
     const nowUs = this.#now();
     for (const sleeper of this.#sleepers) {
       if (nowUs < sleeper.untilUs) continue;
-      this.#sleepers.delete(sleeper);
+      this.#remove(sleeper);
       sleeper.wake();
     }
     this.#cancelLook = this.#moves.onRing(alarm, () => this.#look());
     this.#restIfAlone();
   }
 
+  #remove(sleeper: Sleeper): void {
+    if (this.#sleepers.delete(sleeper) && sleeper.ref) this.#loop.release();
+  }
+
   #restIfAlone(): void {
     if (this.#sleepers.size > 0) return;
     this.#cancelLook?.();
     this.#cancelLook = undefined;
-    clearInterval(this.#keepAlive);
-    this.#keepAlive = undefined;
   }
 }

@@ -12,7 +12,7 @@ const nothing = () => undefined;
 export function sleepOrWake(
   clock: Clock,
   untilUs: number,
-  { strict, precise, signal }: SleepOptions,
+  { strict, precise, ref, signal }: SleepOptions,
   subscribe: (wake: () => void) => () => void = () => nothing,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -20,7 +20,7 @@ export function sleepOrWake(
       reject(signal.reason);
       return;
     }
-    const agenda = Agenda.of(clock, { strict, precise });
+    const agenda = Agenda.of(clock, { strict, precise, ref });
     const end = () => {
       agenda.drop(sleeper);
       unlink();

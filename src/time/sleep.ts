@@ -57,10 +57,11 @@ function alarmsFor(
 export function sleep(
   now: () => number,
   untilUs: number,
-  { strict = false, precise, signal }: SleepOptions = {},
+  { strict = false, precise, ref = true, signal }: SleepOptions = {},
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let alarms = alarmsFor(now(), untilUs, { strict, precise });
+    // Alarms keep the event loop alive.
+    let alarms = ref ? alarmsFor(now(), untilUs, { strict, precise }) : undefined;
     /** The instant of the alarm that was set last. */
     let alarmUs = Number.NEGATIVE_INFINITY;
     let stop: () => void = () => undefined;
@@ -79,21 +80,23 @@ export function sleep(
       }
       if (nowUs < alarmUs - EARLY_US) alarms = undefined;
       if (alarms !== undefined && leftUs > NEAR_US) {
-        stop = onTimer(look, Math.floor(leftUs / 1000) - NEAR_MS);
+        stop = onTimer(look, Math.floor(leftUs / 1000) - NEAR_MS, ref);
         return;
       }
       const atUs = strict ? untilUs - ALARM_LATE_US : untilUs;
       const ring = atUs > nowUs ? alarms?.set({ atUs, nowUs, strict }, look) : undefined;
       if (ring !== undefined) alarmUs = atUs;
       const ms = Math.floor((strict ? leftUs - TIMER_LATE_US : leftUs) / 1000);
-      stop = ring ?? (strict && ms < 1 ? nextTurn(look) : onTimer(look, ms));
+      stop = ring ?? (strict && ms < 1 ? nextTurn(look) : onTimer(look, ms, ref));
     };
     look();
   });
 }
 
-function onTimer(look: () => void, ms: number): () => void {
+function onTimer(look: () => void, ms: number, ref: boolean): () => void {
   const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
+  // In browsers it is a number.
+  if (!ref) (timer as { unref?(): void }).unref?.();
   return () => clearTimeout(timer);
 }
 

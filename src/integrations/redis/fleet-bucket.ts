@@ -1,22 +1,14 @@
-import type { ContinuousLimit } from '../../limiters/limit.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { LimiterStats } from '../../limiters/stats.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
-import { checkNumber, checkObject, shown } from '../../options.ts';
+import { checkObject } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Buyer } from './fleet/buyer.ts';
-import type { BuyingTerms } from './fleet/buying-rule.ts';
 import { FleetSpender } from './fleet/spender.ts';
 import { Stock } from './fleet/stock.ts';
-import { Supply } from './fleet/supply.ts';
-import { RedisTokenBucket } from './redis-token-bucket.ts';
-import type { TokenSource } from './token-source.ts';
-
-/** The largest stock whose balance is still exact. */
-const MAX_STOCK = 1e9;
-/** Lower bound of `maxAgeMs`: the stock covers several intervals ahead and must outlive them. */
-const LEAST_AGE_INTERVALS = 10;
+import { type FleetTermsOptions, termsOf, termsOptionsOf } from './fleet/terms.ts';
+import { checkSource, type TokenSource } from './token-source.ts';
 
 /** What a process does while the token source is unreachable. */
 export type FleetWhenUnreachable =
@@ -85,29 +77,6 @@ export interface FleetStats {
   readonly threads: Omit<LimiterStats, 'waiting'> | undefined;
 }
 
-function termsOf(options: FleetBucketOptions): BuyingTerms {
-  const { stock, minStock = 1, intervalMs = 20 } = options;
-  checkNumber('stock', stock, { min: 1, max: MAX_STOCK, integer: true });
-  checkNumber('minStock', minStock, { min: 1, max: stock, integer: true });
-  checkNumber('intervalMs', intervalMs, { min: 1, max: 60_000 });
-  const { maxAgeMs = 50 * intervalMs } = options;
-  checkNumber('maxAgeMs', maxAgeMs, { min: LEAST_AGE_INTERVALS * intervalMs, orInfinity: true });
-  return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000 };
-}
-
-function shareOf(options: FleetBucketOptions): ContinuousLimit | undefined {
-  const { whenUnreachable = 'refuse', stock } = options;
-  if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
-    throw new RangeError(
-      `whenUnreachable must be "refuse" or "local", got ${shown(whenUnreachable)}`,
-    );
-  }
-  if (options.whenUnreachable !== 'local') return undefined;
-  checkNumber('rate', options.rate, { min: 1e-6, max: 4e9 });
-  checkNumber('processes', options.processes, { min: 1, integer: true });
-  return { rate: options.rate / options.processes, burst: stock };
-}
-
 /**
  * One process's share of a limit for a whole fleet, for rates at which one command per token is too
  * slow. The stock lies in shared memory, and all threads of the process spend it without network
@@ -119,7 +88,8 @@ function shareOf(options: FleetBucketOptions): ContinuousLimit | undefined {
  *
  * Create one in each process, in its longest-lived thread, and attach the other threads to its
  * handle. Each fleet bucket has its own stock and buyer, and counts as one process. The buyer runs
- * on the event loop of the thread that created it; don't block that thread for long.
+ * on the event loop of the thread that created it. If that thread ends or is blocked for a second
+ * while others need tokens, a thread that was attached with a `source` takes over.
  *
  * @example
  * ```ts
@@ -136,19 +106,17 @@ function shareOf(options: FleetBucketOptions): ContinuousLimit | undefined {
  */
 export class FleetBucket extends FleetSpender {
   readonly #buyer: Buyer;
-  readonly #supply: Supply;
   readonly #isCounted: boolean;
 
   private constructor(
     stock: Stock,
     clock: Clock,
-    supply: Supply,
+    terms: FleetTermsOptions,
     buyer: Buyer,
     isCounted: boolean,
   ) {
-    super(stock, clock);
+    super(stock, clock, terms, buyer);
     this.#isCounted = isCounted;
-    this.#supply = supply;
     this.#buyer = buyer;
   }
 
@@ -158,33 +126,23 @@ export class FleetBucket extends FleetSpender {
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
+   * @throws what `random` throws.
    */
   static async create(options: FleetBucketOptions): Promise<FleetBucket> {
     const terms = termsOf(checkObject('options', options));
-    const share = shareOf(options);
-    const { source, random = Math.random } = options;
+    const { random = Math.random } = options;
     const { clock, stats } = checkShared(options);
-    if (typeof source?.consumeOrDrain !== 'function') {
-      throw new TypeError(`source must be a TokenSource, got ${shown(source)}`);
-    }
-    if (source instanceof RedisTokenBucket && source.whenUnreachable !== 'throw') {
-      // Any other setting answers in the server's place, and the buyer could not tell.
-      throw new RangeError(
-        `source must have whenUnreachable "throw", got ${shown(source.whenUnreachable)}`,
-      );
-    }
+    const source = checkSource(options.source);
     const stock = Stock.create(terms.stock, options);
-    const supply = new Supply(source, clock, share);
-    const buyer = new Buyer(stock, supply, terms, clock, random);
-    buyer.start();
-    await buyer.opened;
-    return new FleetBucket(stock, clock, supply, buyer, stats);
+    const buyer = new Buyer({ stock, source, terms, clock, random });
+    await buyer.open();
+    return new FleetBucket(stock, clock, termsOptionsOf(options), buyer, stats);
   }
 
-  /** The buyer's counts so far. */
+  /** The counts of the buying in this thread so far. */
   stats(): FleetStats {
     const { purchases, bought, returned } = this.#buyer;
-    const { failures, isReachable } = this.#supply;
+    const { failures, isReachable } = this.#buyer.supply;
     const { waiting } = this;
     return { purchases, bought, returned, failures, isReachable, waiting, threads: this.#threads };
   }
@@ -199,7 +157,7 @@ export class FleetBucket extends FleetSpender {
   /**
    * Stops the buyer and returns the unspent tokens to the source; resolves when that has succeeded
    * or failed. From the call on, no thread gets tokens from the stock, and all waits reject with
-   * `ERR_FLEET_CLOSED`.
+   * `ERR_FLEET_CLOSED`. Rejects with what `random` threw, which closes the fleet bucket too.
    */
   close(): Promise<void> {
     return this.#buyer.close();

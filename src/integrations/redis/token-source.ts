@@ -1,3 +1,5 @@
+import { shown } from '../../options.ts';
+
 /** A remote source of tokens, for buying them in bulk and returning unused ones. */
 export interface TokenSource {
   /**
@@ -7,4 +9,33 @@ export interface TokenSource {
   consumeOrDrain(n: number): Promise<number>;
   /** Returns tokens that were taken and not used. */
   returnTokens(n: number): Promise<void>;
+  /**
+   * Resolves when `n` tokens are available to this caller, in the order of the calls; rejects with a
+   * RateLimitError `ERR_RATE_LIMIT_TIMEOUT` or `ERR_EXCEEDS_BURST` if it took nothing because that
+   * is later than the timeout, or never. With it, a fleet shares a source evenly.
+   */
+  wait?(n: number, options: TokenWait): Promise<unknown>;
+}
+
+/** Options of {@link TokenSource.wait}. */
+export interface TokenWait {
+  /** The longest wait, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends the wait; the tokens go back if nobody depends on them. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @throws TypeError if it is not a source.
+ * @throws RangeError if it answers in the place of an unreachable server: the buyer could not tell.
+ */
+export function checkSource(source: TokenSource): TokenSource {
+  if (typeof source?.consumeOrDrain !== 'function') {
+    throw new TypeError(`source must be a TokenSource, got ${shown(source)}`);
+  }
+  const { whenUnreachable = 'throw' } = source as { whenUnreachable?: unknown };
+  if (whenUnreachable !== 'throw') {
+    throw new RangeError(`source must have whenUnreachable "throw", got ${shown(whenUnreachable)}`);
+  }
+  return source;
 }

@@ -4,7 +4,7 @@
  *
  *     manual clock         0 │ now f64 │ moves i32 │ - │
  *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │
- *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ - │
+ *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
  *
  * A manual clock in a region:
  *
@@ -32,5 +32,8 @@ export const FLEET_STOCK = {
   buyer: LINE_BYTES,
   short: LINE_BYTES + 4,
   rings: LINE_BYTES + 8,
+  beats: LINE_BYTES + 12,
+  thread: LINE_BYTES + 16,
+  started: LINE_BYTES + 20,
 } as const;
 export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;

@@ -61,18 +61,21 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('on a cluster of three, with %s', (n
 
     if (how === 'killed') await lost.kill();
     else lost.pause();
-    // Right after a failure, when its node is given a rest, and beside calls that fail.
-    for (const key of theirs.slice(0, 3)) {
-      expect(await perKey.tryConsume(key)).toBe(false);
-      const failing = admitted(theirs);
-      expect(await admitted(others)).toBe(others.length);
-      expect(await failing).toBe(0);
-      expect(await admitted(others)).toBe(others.length);
+    try {
+      // Right after a failure, when its node is given a rest, and beside calls that fail.
+      for (const key of theirs.slice(0, 3)) {
+        expect(await perKey.tryConsume(key)).toBe(false);
+        const failing = admitted(theirs);
+        expect(await admitted(others)).toBe(others.length);
+        expect(await failing).toBe(0);
+        expect(await admitted(others)).toBe(others.length);
+      }
+      expect(perKey.stats().unreachable).toBeGreaterThanOrEqual(theirs.length);
+    } finally {
+      // The other tests need it too.
+      if (how === 'killed') await lost.start();
+      else lost.resume();
+      while ((await admitted(theirs)) < theirs.length) await delay(10);
     }
-    expect(perKey.stats().unreachable).toBeGreaterThanOrEqual(theirs.length);
-
-    if (how === 'killed') await lost.start();
-    else lost.resume();
-    while ((await admitted(theirs)) < theirs.length) await delay(10);
   });
 });

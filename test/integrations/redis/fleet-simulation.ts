@@ -5,6 +5,7 @@ import {
   FleetBucket,
   type FleetSpender,
   type TokenSource,
+  type TokenWait,
 } from '../../../src/integrations/redis.ts';
 import type { Random } from '../../support/random.ts';
 
@@ -12,8 +13,6 @@ import type { Random } from '../../support/random.ts';
 const STEP_MS = 5;
 /** Round trip between two machines. */
 const TRIP_MS = 5;
-/** Time for the stocks to adapt to the demand. */
-const WARM_UP_MS = 3000;
 
 /** The processes of one level, each of which buys from a process of the level above. */
 export interface Level {
@@ -30,7 +29,9 @@ export interface Simulation {
   readonly levels: readonly Level[];
   /** The demand of all machines together, in tokens per second. */
   readonly demand: number;
-  /** Duration of the measurement. */
+  /** How much more than the average, or less, a machine may ask for, as a fraction of that. */
+  readonly spread: number;
+  /** Duration of the measurement, and of the time before it in which the stocks adapt. */
   readonly lengthMs: number;
 }
 
@@ -48,17 +49,21 @@ export interface Simulated {
   readonly beyondRate: number;
   /** The smallest and largest fraction of its requests that a machine got. */
   readonly fairness: readonly [number, number];
+  /** The smallest and largest fraction of an even share: of machines in a rack, and of racks. */
+  readonly evenness: readonly [number, number];
 }
 
 /** A source across a network, which counts its commands. */
+type Near = Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens' | 'wait'>;
+
 class Remote implements TokenSource {
   commands = 0;
   /** Tokens handed out and not returned. */
   out = 0;
-  readonly #near: Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens'>;
+  readonly #near: Near;
   readonly #clock: ManualClock;
 
-  constructor(near: Pick<FleetSpender, 'consumeOrDrain' | 'returnTokens'>, clock: ManualClock) {
+  constructor(near: Near, clock: ManualClock) {
     this.#near = near;
     this.#clock = clock;
   }
@@ -69,6 +74,13 @@ class Remote implements TokenSource {
     this.out += taken;
     await this.#clock.sleep(this.#clock.now() + TRIP_MS * 1000);
     return taken;
+  }
+
+  async wait(n: number, options: TokenWait): Promise<void> {
+    this.commands++;
+    await this.#near.wait(n, options);
+    this.out += n;
+    await this.#clock.sleep(this.#clock.now() + TRIP_MS * 1000);
   }
 
   async returnTokens(n: number): Promise<void> {
@@ -107,9 +119,41 @@ class Machine {
   }
 }
 
+/** What was asked for, and spent. */
+type Spender = Pick<Machine, 'asked' | 'spent'>;
+
+function sumOf(machines: readonly Machine[]): Spender {
+  return {
+    asked: machines.reduce((total, { asked }) => total + asked, 0),
+    spent: machines.reduce((total, { spent }) => total + spent, 0),
+  };
+}
+
+/** What each spent of its even share of what they spent together. */
+function partsOfEven(spenders: readonly Spender[]): number[] {
+  const spent = spenders.reduce((total, spender) => total + spender.spent, 0);
+  const most = evenShare(
+    spenders.map(({ asked }) => asked),
+    spent,
+  );
+  return spenders.map((spender) => spender.spent / Math.min(most, spender.asked));
+}
+
+/** What each of them gets at most, if those who ask for less get that and the others get the same. */
+function evenShare(asked: readonly number[], tokens: number): number {
+  let left = tokens;
+  const ascending = [...asked].sort((a, b) => a - b);
+  for (const [i, wanted] of ascending.entries()) {
+    const share = left / (ascending.length - i);
+    if (wanted > share) return share;
+    left -= wanted;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
 /** Real fleet buckets, one per machine, on one manual clock. */
 export async function simulate(simulation: Simulation, random: Random): Promise<Simulated> {
-  const { rate, burst, levels, demand, lengthMs } = simulation;
+  const { rate, burst, levels, demand, spread, lengthMs } = simulation;
   const clock = ManualClock.create();
   const source = TokenBucket.create({ rate, burst, clock });
   const server = new Remote(source, clock);
@@ -132,8 +176,7 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
     all.push(...last);
     above = last.map((bucket) => new Remote(bucket, clock));
   }
-  // Some request up to three times as much as others.
-  const weights = last.map(() => 0.5 + random.bits() / 2 ** 32);
+  const weights = last.map(() => 1 + spread * (random.bits() / 2 ** 31 - 1));
   const sum = weights.reduce((total, weight) => total + weight, 0);
   const machines = last.map(
     (bucket, i) => new Machine(bucket, (demand / 1000) * ((weights[i] ?? 0) / sum)),
@@ -143,8 +186,8 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   let outstanding = 0;
   let commands = 0;
   let spent = 0;
-  for (let ms = 0; ms < WARM_UP_MS + lengthMs; ms += STEP_MS) {
-    if (ms === WARM_UP_MS) {
+  for (let ms = 0; ms < 2 * lengthMs; ms += STEP_MS) {
+    if (ms === lengthMs) {
       commands = server.commands;
       for (const machine of machines) machine.asked = machine.spent = 0;
     }
@@ -160,6 +203,11 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
   const asked = machines.reduce((total, machine) => total + machine.asked, 0);
   const got = machines.reduce((total, machine) => total + machine.spent, 0);
   const parts = machines.map((machine) => machine.spent / machine.asked);
+  const sellers = levels.at(-2)?.processes ?? 1;
+  const racks = Array.from({ length: sellers }, (_, seller) =>
+    machines.filter((_machine, i) => i % sellers === seller),
+  );
+  const evenParts = [...partsOfEven(racks.map(sumOf)), ...racks.flatMap(partsOfEven)];
   const commandsPerSecond = ((server.commands - commands) * 1000) / lengthMs;
   // Purchases may be in transit.
   const closed = Promise.all(all.map((bucket) => bucket.close()));
@@ -173,5 +221,6 @@ export async function simulate(simulation: Simulation, random: Random): Promise<
     outstanding,
     beyondRate: mostBeyondRate(spends, rate),
     fairness: [Math.min(...parts), Math.max(...parts)],
+    evenness: [Math.min(...evenParts), Math.max(...evenParts)],
   };
 }

@@ -90,6 +90,11 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     ['format', 1],
     ['lag', Number.NaN],
     ['origin', Number.NaN],
+    ['cap', 2 ** 40],
+    ['cap', Number.NaN],
+    ['perToken', 1],
+    ['perMicro', 8192],
+    ['check', 0],
   ] as const)('whose %s is %s is rejected', async (field, value) => {
     const bucket = create();
     await bucket.tryConsume();

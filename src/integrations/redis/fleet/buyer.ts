@@ -1,110 +1,152 @@
+import { checkNumber } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
-import { BuyingRule, type BuyingTerms } from './buying-rule.ts';
+import type { TokenSource } from '../token-source.ts';
+import { BuyingRule } from './buying-rule.ts';
 import type { Stock } from './stock.ts';
-import type { Supply } from './supply.ts';
+import { Supply } from './supply.ts';
+import type { FleetTerms } from './terms.ts';
 
 /** Jitter as a fraction of the interval, so that the processes' commands don't stay aligned. */
 const SPREAD = 0.5;
 
-/** Refills a process's stock, in the thread that created it. */
+/** What a buyer works with. */
+export interface BuyerParts {
+  readonly stock: Stock;
+  readonly source: TokenSource;
+  readonly terms: FleetTerms;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/** Refills a process's stock from this thread, while it holds the office of the buyer. */
 export class Buyer {
+  readonly supply: Supply;
   readonly #stock: Stock;
-  readonly #supply: Supply;
-  readonly #terms: BuyingTerms;
+  readonly #terms: FleetTerms;
   readonly #clock: Clock;
   readonly #random: () => number;
-  readonly #rule: BuyingRule;
-  #nextCommandUs: number;
-  #open: () => void = () => undefined;
-  /** Resolves after the first purchase. */
-  readonly opened = new Promise<void>((resolve) => {
-    this.#open = resolve;
-  });
-  #ended: Promise<void> | undefined;
+  /** The latest tenure of this thread. */
+  #tenure = -1;
+  #nextCommandUs = 0;
+  #ended: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
+  /** What ended the buying, if it was an error. */
+  failure: { readonly reason: unknown } | undefined;
   purchases = 0;
   bought = 0;
   returned = 0;
 
-  constructor(
-    stock: Stock,
-    supply: Supply,
-    terms: BuyingTerms,
-    clock: Clock,
-    random: () => number,
-  ) {
+  constructor({ stock, source, terms, clock, random }: BuyerParts) {
+    this.supply = new Supply(source, clock, terms);
     this.#stock = stock;
-    this.#supply = supply;
     this.#terms = terms;
     this.#clock = clock;
     this.#random = random;
-    this.#nextCommandUs = clock.now();
-    this.#rule = new BuyingRule(terms, this.#nextCommandUs);
   }
 
-  /** Buys until the stock is closed. */
-  start(): void {
-    this.#ended = this.#run();
+  /** Buys from now on, as the first one. Resolves after the first purchase; rejects if that throws. */
+  async open(): Promise<void> {
+    const opened = new Promise<void>((resolve) => this.#serve(this.#stock.office.open(), resolve));
+    this.stand();
+    await opened;
+    if (this.failure !== undefined) throw this.failure.reason;
   }
 
-  async #run(): Promise<void> {
+  /** Whether this thread buys. */
+  get isInOffice(): boolean {
+    return this.#stock.office.isHeldBy(this.#tenure);
+  }
+
+  /** From now on it gives signs of life, and takes the office whenever that is vacant. */
+  stand(): void {
+    const { office } = this.#stock;
+    // Before the state is read, so that no ring in between is missed.
+    const alarm = office.bell.alarm();
+    if (office.isClosed) return;
+    if (office.isHeldBy(this.#tenure)) office.beat();
+    else {
+      const tenure = office.assume();
+      if (tenure !== undefined) this.#serve(tenure, () => undefined);
+    }
+    office.bell.onRing(alarm, () => this.stand());
+  }
+
+  #serve(tenure: number, onPurchase: () => void): void {
+    this.#tenure = tenure;
+    this.#nextCommandUs = this.#clock.now();
+    const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
+    const served = this.#run(tenure, rule, onPurchase).catch((reason: unknown) => {
+      this.failure ??= { reason };
+      void this.close().catch(() => undefined);
+      onPurchase();
+    });
+    this.#ended = Promise.all([this.#ended, served]);
+  }
+
+  async #run(tenure: number, rule: BuyingRule, onPurchase: () => void): Promise<void> {
     const stock = this.#stock;
-    while (!stock.isClosed) {
-      await this.#restUntil(this.#nextCommandUs);
-      if (stock.isClosed) return;
+    const { office } = stock;
+    while (office.isHeldBy(tenure)) {
+      await this.#restUntil(this.#nextCommandUs, tenure);
+      if (!office.isHeldBy(tenure)) return;
       const isShort = stock.hearShort();
       const held = stock.balance;
-      const plan = this.#rule.look(this.#clock.now(), held, isShort);
-      if (plan.buy > 0) await this.#buy(plan.buy);
-      else if (plan.lapse > 0) await this.#returnOld(plan.lapse);
-      else if (plan.isQuiet) await this.#sleep(held, plan.lapseAtUs);
-      else await stock.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
-      this.#open();
+      const plan = rule.look(this.#clock.now(), held, isShort);
+      if (plan.buy > 0) await this.#buy(plan.buy, tenure, rule);
+      else if (plan.lapse > 0) await this.#returnOld(plan.lapse, rule);
+      else if (plan.isQuiet) await this.#sleep(held, plan.lapseAtUs, tenure);
+      else await office.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
+      onPurchase();
     }
   }
 
   /** A ring ends a rest early, so this rests again until the clock reaches `untilUs`. */
-  async #restUntil(untilUs: number): Promise<void> {
-    while (this.#clock.now() < untilUs && !this.#stock.isClosed) {
-      await this.#stock.bell.rest(this.#clock, untilUs);
+  async #restUntil(untilUs: number, tenure: number): Promise<void> {
+    const { office } = this.#stock;
+    while (this.#clock.now() < untilUs && office.isHeldBy(tenure)) {
+      await office.bell.rest(this.#clock, untilUs);
     }
   }
 
   #command(): number {
+    const drawn = checkNumber('random()', this.#random(), { min: 0, max: 1 });
+    // Those who queue come one after the other anyway.
+    const jitter = this.supply.isQueueing ? 0 : SPREAD * drawn;
     const nowUs = this.#clock.now();
-    this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + SPREAD * this.#random());
+    this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + jitter);
     return nowUs;
   }
 
-  async #buy(wanted: number): Promise<void> {
+  async #buy(wanted: number, tenure: number, rule: BuyingRule): Promise<void> {
     const askedUs = this.#command();
-    const got = await this.#supply.take(wanted);
+    const got = await this.supply.take(wanted);
     this.purchases++;
     this.bought += got;
     // Tokens may have been returned to the stock during the purchase.
     const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
-    const delivered = this.#stock.isClosed ? 0 : Math.min(got, room);
+    // A successor buys for the whole stock, so a late delivery would exceed it.
+    const delivered = this.#stock.office.isHeldBy(tenure) ? Math.min(got, room) : 0;
     if (delivered > 0) this.#stock.deliver(delivered);
     const nowUs = this.#clock.now();
-    this.#rule.deliver(nowUs, delivered, nowUs - askedUs);
-    if (delivered < got) this.returned += await this.#supply.returnTokens(got - delivered);
+    rule.deliver(nowUs, delivered, nowUs - askedUs);
+    if (delivered < got) this.returned += await this.supply.returnTokens(got - delivered);
   }
 
-  async #returnOld(tooOld: number): Promise<void> {
+  async #returnOld(tooOld: number, rule: BuyingRule): Promise<void> {
     this.#command();
     const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
     if (tokens === 0) return; // spent in the meantime
-    this.#rule.returnTokens(tokens);
-    this.returned += await this.#supply.returnTokens(tokens);
+    rule.returnTokens(tokens);
+    this.returned += await this.supply.returnTokens(tokens);
   }
 
   /** Sleeps until a spend; `held` is the balance that the decision to sleep was based on. */
-  async #sleep(held: number, lapseAtUs: number): Promise<void> {
-    const { bell } = this.#stock;
-    this.#stock.lieDown();
+  async #sleep(held: number, lapseAtUs: number, tenure: number): Promise<void> {
+    const { office } = this.#stock;
+    office.lieDown(tenure);
     // A spend after lieDown() rings the bell; one before it has changed the balance.
-    if (this.#stock.balance === held) await bell.rest(this.#clock, lapseAtUs);
-    this.#stock.getUp();
+    if (this.#stock.balance === held) await office.bell.rest(this.#clock, lapseAtUs);
+    office.getUp(tenure);
   }
 
   /** Closes the stock at once, then returns the unspent tokens to the source. */
@@ -114,8 +156,10 @@ export class Buyer {
   }
 
   async #close(): Promise<void> {
-    const left = this.#stock.close() + this.#supply.takeProbed();
+    const left = this.#stock.close() + this.supply.takeProbed();
+    this.supply.close();
     await this.#ended;
-    if (left > 0) this.returned += await this.#supply.returnTokens(left);
+    if (left > 0) this.returned += await this.supply.returnTokens(left);
+    if (this.failure !== undefined) throw this.failure.reason;
   }
 }

@@ -1,4 +1,5 @@
 import { RateLimitError } from '../../../errors.ts';
+import { checkOptions } from '../../../known-options.ts';
 import type { Waited, WaitOptions } from '../../../limiters/limiter.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
 import {
@@ -15,10 +16,21 @@ import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';
 import { onAbort } from '../../../time/on-abort.ts';
 import { onInstant } from '../../../time/on-instant.ts';
+import { checkSource, type TokenSource } from '../token-source.ts';
+import { Buyer } from './buyer.ts';
 import { type FleetHandle, Stock } from './stock.ts';
+import { type FleetTermsOptions, readTerms } from './terms.ts';
+import { Watch } from './watch.ts';
 
-function closed(): RateLimitError {
-  return new RateLimitError('ERR_FLEET_CLOSED', 'the fleet bucket is closed');
+/** Options of {@link FleetSpender.attach}. */
+export interface FleetSpenderOptions {
+  /**
+   * The source of the tokens, as in {@link FleetBucketOptions}, made in this thread. With it, this
+   * thread takes over the buying if the thread that buys ends or is blocked.
+   */
+  readonly source?: TokenSource;
+  /** Returns numbers from 0 to 1 that add jitter to the commands. Default `Math.random`. */
+  readonly random?: () => number;
 }
 
 /**
@@ -40,28 +52,49 @@ export class FleetSpender {
   readonly clock: Clock;
   /** @internal */
   protected readonly stock: Stock;
+  /** Buys, if this thread has a source. */
+  readonly #buyer: Buyer | undefined;
   readonly #waiters = new Waiters();
+  readonly #watch: Watch;
+  readonly #terms: FleetTermsOptions;
 
   /** @internal */
-  protected constructor(stock: Stock, clock: Clock) {
+  protected constructor(
+    stock: Stock,
+    clock: Clock,
+    terms: FleetTermsOptions,
+    buyer: Buyer | undefined,
+  ) {
     this.stock = stock;
     this.clock = clock;
+    this.#terms = terms;
+    this.#buyer = buyer;
+    this.#watch = new Watch(stock, () => this.#waiters.count);
   }
 
   /**
    * Attaches this thread to the stock of its process.
    *
    * @throws HandleError if it is not a fleet bucket's handle, or its memory is damaged.
+   * @throws RangeError, TypeError for an invalid option, naming it.
    */
-  static attach(handle: FleetHandle): FleetSpender {
-    const { clock } = readFields("a fleet bucket's handle", handle, 'clock');
+  static attach(handle: FleetHandle, options: FleetSpenderOptions = {}): FleetSpender {
+    const { source, random = Math.random } = checkOptions(options, { source: true, random: true });
+    const read = readFields("a fleet bucket's handle", handle, 'clock', 'terms');
+    const terms = readTerms(read.terms);
+    const given = read.terms as FleetTermsOptions; // as readTerms has checked
+    const stock = Stock.open(handle);
     // attachClock validates the handle.
-    return new FleetSpender(Stock.open(handle), attachClock(clock as ClockHandle));
+    const clock = attachClock(read.clock as ClockHandle);
+    if (source === undefined) return new FleetSpender(stock, clock, given, undefined);
+    const buyer = new Buyer({ stock, source: checkSource(source), terms, clock, random });
+    buyer.stand();
+    return new FleetSpender(stock, clock, given, buyer);
   }
 
   /** Send it to another thread of this process and pass it to `FleetSpender.attach` there. */
   get handle(): FleetHandle {
-    return { ...this.stock.handle, clock: this.clock.handle };
+    return { ...this.stock.handle, clock: this.clock.handle, terms: this.#terms };
   }
 
   /** The size of the stock: the largest number of tokens that one call can take. */
@@ -71,12 +104,26 @@ export class FleetSpender {
 
   /** Takes `n` tokens from the stock and returns true, or takes nothing and returns false. */
   tryConsume(n = 1): boolean {
-    return this.stock.take(n);
+    if (this.stock.take(n)) return true;
+    this.#lookAfterBuyer();
+    return false;
   }
 
   /** Takes as many whole tokens as the stock holds, at most `n`, and returns how many. */
   consumeOrDrain(n: number): number {
-    return this.stock.drain(n);
+    const taken = this.stock.drain(n);
+    if (taken === 0) this.#lookAfterBuyer();
+    return taken;
+  }
+
+  /** A caller has too few tokens: if the buyer is in another thread, that may have ended. */
+  #lookAfterBuyer(): void {
+    if (this.#buyer === undefined || !this.#buyer.isInOffice) this.#watch.start();
+  }
+
+  #closed(): RateLimitError {
+    const options = this.#buyer?.failure && { cause: this.#buyer.failure.reason };
+    return new RateLimitError('ERR_FLEET_CLOSED', 'the fleet bucket is closed', options);
   }
 
   /**
@@ -87,17 +134,19 @@ export class FleetSpender {
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, never earlier, because the
    * time of the next purchase is unknown; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
    * `ERR_QUEUE_FULL` if the stock has too few tokens and `maxWaiting` callers of this object wait
-   * already; `ERR_FLEET_CLOSED` when the fleet bucket is closed.
+   * already; `ERR_FLEET_CLOSED` when the fleet bucket is closed, or its buyer has ended and no thread
+   * with a source takes over, within 2 s.
    */
   async wait(n = 1, options: Omit<WaitOptions, 'strict'> = {}): Promise<Waited> {
     checkTokens('n', n);
     const { timeoutMs, maxWaiting, signal } = checkWait(options);
     signal?.throwIfAborted();
-    if (this.stock.isClosed) throw closed();
+    if (this.stock.isClosed) throw this.#closed();
     if (this.tryConsume(n)) return AT_ONCE;
     if (this.#waiters.count >= maxWaiting) throw queueFull(maxWaiting);
     const sinceUs = this.clock.now();
     this.#waiters.enter();
+    this.#lookAfterBuyer();
     try {
       await this.#delivery(n, timeoutMs, signal);
     } finally {
@@ -120,7 +169,7 @@ export class FleetSpender {
       this.#leaveLine(reservation, n);
       throw reason;
     }
-    if (this.stock.isClosed) throw closed();
+    if (this.stock.isClosed) throw this.#closed();
   }
 
   async #arrival(
@@ -134,7 +183,7 @@ export class FleetSpender {
     const deadlineUs = this.clock.now() + timeoutMs * 1000;
     const cancel = onInstant(this.clock, deadlineUs, () => end.abort(timedOut(n, timeoutMs)));
     try {
-      await this.stock.arrival(reservation, end.signal);
+      await this.stock.arrival(reservation, { signal: end.signal });
     } finally {
       unlink();
       cancel();
@@ -143,9 +192,10 @@ export class FleetSpender {
 
   #leaveLine(reservation: Reservation, n: number): void {
     if (reservation.cancel()) return;
-    // Later callers queue behind this reservation: pass its tokens on, but only once they arrive.
+    // Later callers queue behind this reservation: pass its tokens on, but only once they arrive. If
+    // nothing else keeps the thread alive until then, they are lost with it.
     const { stock } = this;
-    stock.arrival(reservation).then(() => stock.deliver(n));
+    stock.arrival(reservation, { ref: false }).then(() => stock.deliver(n));
   }
 
   /**

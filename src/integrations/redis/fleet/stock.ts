@@ -7,24 +7,13 @@ import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout.ts';
 import { readFields } from '../../../memory/read-fields.ts';
 import type { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
-import type { ClockHandle } from '../../../time/clock.ts';
+import type { ClockHandle, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
-import { BuyerBell } from './buyer-bell.ts';
+import { Office } from './office.ts';
+import type { FleetTermsOptions } from './terms.ts';
 
-/** Int32 indices of the signals. */
-const BUYER_AT = FLEET_STOCK.buyer >> 2;
+/** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
-const RINGS_AT = FLEET_STOCK.rings >> 2;
-
-/** What the buyer is at. */
-const BUYER = {
-  /** It looks at the stock every few milliseconds. */
-  awake: 0,
-  /** Nobody spends: the first who does wakes it. */
-  asleep: 1,
-  /** There are no more tokens to be had. */
-  gone: 2,
-} as const;
 
 /** One token flows in with each microsecond of the stock's clock. */
 const RATE = 1e6;
@@ -41,6 +30,8 @@ export interface FleetHandle {
   readonly signals: SharedArrayBuffer;
   /** What timeouts are measured by. */
   readonly clock: ClockHandle;
+  /** How a thread that takes over the buying does it. */
+  readonly terms: FleetTermsOptions;
 }
 
 /** Where a stock lies, and what works on it. */
@@ -58,8 +49,8 @@ export interface StockOptions {
  */
 export class Stock {
   readonly bucket: TokenBucket;
-  /** Wakes the buyer. */
-  readonly bell: BuyerBell;
+  /** Who buys. */
+  readonly office: Office;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
 
@@ -70,7 +61,7 @@ export class Stock {
   ) {
     this.bucket = bucket;
     this.#clock = clock;
-    this.bell = new BuyerBell(signals, RINGS_AT);
+    this.office = new Office(signals);
     this.#signals = signals;
   }
 
@@ -109,7 +100,7 @@ export class Stock {
     return new Stock(bucket, clock, new Int32Array(signals));
   }
 
-  get handle(): Omit<FleetHandle, 'clock'> {
+  get handle(): Omit<FleetHandle, 'clock' | 'terms'> {
     return {
       zerotime: 'fleet-bucket',
       bucket: this.bucket.handle,
@@ -149,32 +140,21 @@ export class Stock {
   }
 
   /** Resolves when the tokens of a reservation have come. */
-  arrival({ atUs }: Reservation, signal?: AbortSignal): Promise<void> {
-    return this.#clock.sleep(atUs - HALF_TICK_US, { signal });
+  arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal' | 'ref'>): Promise<void> {
+    return this.#clock.sleep(atUs - HALF_TICK_US, options);
   }
 
   /** To be looked at after tokens were taken: the buyer looks at the tokens after it has lain down. */
   #isServed(): boolean {
-    const buyer = Atomics.load(this.#signals, BUYER_AT);
-    if (buyer === BUYER.awake) return true;
-    this.#wake();
     // What is in the bucket of a closed stock are no tokens, but what woke its waiters.
-    return buyer !== BUYER.gone;
+    return this.office.rouse();
   }
 
   /** Lets the buyer know of a call that found too few tokens, if more of them are any use to it. */
   #runShort(n: number): void {
     if (Atomics.load(this.#signals, SHORT_AT) !== 0 || n > this.bucket.limit) return;
     if (Atomics.exchange(this.#signals, SHORT_AT, 1) !== 0) return;
-    this.#wake();
-    this.bell.ring();
-  }
-
-  #wake(): void {
-    const { asleep, awake } = BUYER;
-    if (Atomics.compareExchange(this.#signals, BUYER_AT, asleep, awake) === asleep) {
-      this.bell.ring();
-    }
+    if (this.office.rouse()) this.office.bell.ring();
   }
 
   /** Puts tokens in. Those that stand in line come first; what is beyond the size lapses. */
@@ -183,7 +163,7 @@ export class Stock {
   }
 
   get isClosed(): boolean {
-    return Atomics.load(this.#signals, BUYER_AT) === BUYER.gone;
+    return this.office.isClosed;
   }
 
   /** For the buyer: whether a call has found too few tokens since it last asked. */
@@ -191,22 +171,12 @@ export class Stock {
     return Atomics.exchange(this.#signals, SHORT_AT, 0) !== 0;
   }
 
-  /** For the buyer: from now on a spend wakes it. */
-  lieDown(): void {
-    Atomics.compareExchange(this.#signals, BUYER_AT, BUYER.awake, BUYER.asleep);
-  }
-
-  /** For the buyer: a spend need not wake it. */
-  getUp(): void {
-    Atomics.compareExchange(this.#signals, BUYER_AT, BUYER.asleep, BUYER.awake);
-  }
-
-  /** For the buyer: nothing can be taken any more, and all waiters wake. Returns the tokens left over. */
+  /** Nothing can be taken any more, and all waiters wake. Returns the tokens left over. */
   close(): number {
-    Atomics.store(this.#signals, BUYER_AT, BUYER.gone);
+    if (!this.office.close()) return 0;
     const left = this.bucket.consumeOrDrain(this.bucket.limit);
     this.deliver(Math.max(0, -this.balance) + 1);
-    this.bell.ring();
+    this.office.bell.ring();
     return left;
   }
 }

@@ -1,7 +1,8 @@
-import type { ContinuousLimit } from '../../../limiters/limit.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
+import { Orders } from './orders.ts';
+import type { FleetTerms } from './terms.ts';
 
 /** The source is asked again this long after a failure; the delay doubles with each further one. */
 const RETRY_US = 50_000;
@@ -14,6 +15,7 @@ const MOST_RETRY_US = 1_000_000;
  */
 export class Supply {
   readonly #source: TokenSource;
+  readonly #orders: Orders;
   readonly #clock: Clock;
   readonly #local: TokenBucket | undefined;
   #isReachable = true;
@@ -25,17 +27,26 @@ export class Supply {
   /** Commands that the source did not answer in time. */
   failures = 0;
 
-  constructor(source: TokenSource, clock: Clock, share: ContinuousLimit | undefined) {
+  constructor(source: TokenSource, clock: Clock, terms: FleetTerms) {
     this.#source = source;
+    this.#orders = new Orders(source, clock, terms);
     this.#clock = clock;
-    this.#local = share && TokenBucket.create({ ...share, initial: 0, clock });
+    this.#local = terms.share && TokenBucket.create({ ...terms.share, initial: 0, clock });
   }
 
   get isReachable(): boolean {
     return this.#isReachable;
   }
 
-  /** Takes as many whole tokens as are available, up to `n`. Never rejects. */
+  /** Whether the next tokens come in turn, so that the source paces the purchases. */
+  get isQueueing(): boolean {
+    return this.#isReachable && this.#orders.areDue;
+  }
+
+  /**
+   * Takes as many whole tokens as are available, up to `n`; while others compete for them, waits for
+   * its turn. Never rejects.
+   */
   async take(n: number): Promise<number> {
     const probed = this.takeProbed();
     return probed < n ? probed + (await this.#takeAnew(n - probed)) : probed;
@@ -47,11 +58,16 @@ export class Supply {
       return this.#local?.consumeOrDrain(n) ?? 0;
     }
     try {
-      return await this.#source.consumeOrDrain(n);
+      return await this.#orders.take(n);
     } catch {
       this.#fail();
       return 0;
     }
+  }
+
+  /** Gives up an order that is under way. */
+  close(): void {
+    this.#orders.close();
   }
 
   /**

@@ -46,10 +46,11 @@ if stored then
     seen, lag, generation, kept = tonumber(a), tonumber(b), tonumber(c), tonumber(g)
     origin, high, low, theirs = tonumber(d), tonumber(e), tonumber(f), text
   elseif #stored >= ${TEXT_AT} then
-    local format, _
-    seen, low, format, _, lag, generation, origin, _, _, _, high, kept =
+    local format, perToken, perMicro, cap, check, _
+    seen, low, format, _, lag, generation, origin, perToken, perMicro, cap, check, high, kept =
       struct.unpack('${PACKED}', stored)
     theirs = (format == ${FORMATS.short} or format == ${FORMATS.long})
+      and perToken + perMicro + cap == check
       and string.sub(stored, ${TEXT_AT})
   end
   -- NaN is no number that equals itself; infinities cancel to it.
@@ -136,7 +137,8 @@ local function store()
     format, storedHigh, storedLow = ${FORMATS.long}, high, low
   end
   local line = struct.pack('${PACKED}', now, storedLow, format, expires, lag, generation, origin,
-    bucket.perToken, bucket.perMicro, cap, storedHigh, kept) .. limit
+    bucket.perToken, bucket.perMicro, cap, bucket.perToken + bucket.perMicro + cap,
+    storedHigh, kept) .. limit
   if isForGood then
     redis.call('SET', KEYS[1], line)
   else

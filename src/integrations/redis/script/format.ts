@@ -1,6 +1,6 @@
 /**
  * A bucket is a string on the server: these numbers as doubles, then the text of its limit. A take
- * on the short way reads those up to `cap`, and overwrites the first two only.
+ * on the short way reads those up to `check`, and overwrites the first two only.
  *
  * | | |
  * |---|---|
@@ -12,6 +12,7 @@
  * | generation | how often the limit or the origin has changed |
  * | origin | the instant from which ticks count |
  * | perToken, perMicro, cap | the limit in ticks; cap is rounded if it is large |
+ * | check | the sum of those three, by which damage shows |
  * | high | the high half of the zero-time; 0 on the short way |
  * | kept | whether the key stays for good |
  */
@@ -26,6 +27,7 @@ export const FIELDS = [
   'perToken',
   'perMicro',
   'cap',
+  'check',
   'high',
   'kept',
 ] as const;
@@ -34,8 +36,8 @@ export const FIELDS = [
 export const PACKED = `<${'d'.repeat(FIELDS.length)}`;
 /** Where the text of the limit begins, counted from 1. */
 export const TEXT_AT = 8 * FIELDS.length + 1;
-/** The fields up to `cap`. */
-export const PACKED_SHORT = `<${'d'.repeat(FIELDS.indexOf('cap') + 1)}`;
+/** The fields up to `check`. */
+export const PACKED_SHORT = `<${'d'.repeat(FIELDS.indexOf('check') + 1)}`;
 
 /** Eight letters as a double, in digits that Lua reads as the same double. */
 function named(name: string): string {

@@ -32,14 +32,15 @@ if isTake or isOwn or operation == 'try' then
     local cap = high * ${HALF} + low
     local format = fill == '0' and cap <= ${SHORT_TICKS} and ${FORMATS.short} or ${FORMATS.long}
     value = struct.pack('${PACKED}', server, -cap, format, isTimed and ${NEVER_EXPIRES} or 0,
-      0, 0, server, perToken, perMicro, cap, 0, 0) .. mine
+      0, 0, server, perToken, perMicro, cap, perToken + perMicro + cap, 0, 0) .. mine
     factor = 1
   end
   local isShort = value and #value >= ${TEXT_AT} and string.sub(value, ${TEXT_AT}) == mine
-  local seen, z, format, expires, lag, generation, origin, perToken, perMicro, cap
+  local seen, z, format, expires, lag, generation, origin, perToken, perMicro, cap, check
   if isShort then
-    seen, z, format, expires, lag, generation, origin, perToken, perMicro, cap =
+    seen, z, format, expires, lag, generation, origin, perToken, perMicro, cap, check =
       struct.unpack('${PACKED_SHORT}', value)
+    isShort = perToken + perMicro + cap == check
   end
   local now = isShort and server + lag
   if isShort and format == ${FORMATS.short} and now >= seen then

@@ -1,0 +1,78 @@
+import { HandleError } from '../../../errors.ts';
+import type { ContinuousLimit } from '../../../limiters/limit.ts';
+import { readFields } from '../../../memory/read-fields.ts';
+import { checkNumber, shown } from '../../../options.ts';
+import type { BuyingTerms } from './buying-rule.ts';
+
+/** The largest stock whose balance is still exact. */
+const MAX_STOCK = 1e9;
+/** Lower bound of `maxAgeMs`: the stock covers several intervals ahead and must outlive them. */
+const LEAST_AGE_INTERVALS = 10;
+
+/** How a stock is filled. */
+export interface FleetTerms extends BuyingTerms {
+  /** This process's part of the rate while the source is unreachable, if it may use that. */
+  readonly share: ContinuousLimit | undefined;
+}
+
+/** The options of a fleet bucket by which a thread that takes over the buying goes. */
+export interface FleetTermsOptions {
+  /** The largest number of tokens in stock. */
+  readonly stock: number;
+  /** Tokens kept regardless of age. */
+  readonly minStock?: number | undefined;
+  /** Minimum milliseconds between commands to the source. */
+  readonly intervalMs?: number | undefined;
+  /** Milliseconds after which unspent tokens are returned. */
+  readonly maxAgeMs?: number | undefined;
+  /** What to do while the source is unreachable. */
+  readonly whenUnreachable?: 'refuse' | 'local' | undefined;
+  /** The rate of the whole fleet, for `'local'`. */
+  readonly rate?: number | undefined;
+  /** The number of processes that share it. */
+  readonly processes?: number | undefined;
+}
+
+/** The options of the terms, without any others. */
+export function termsOptionsOf(options: FleetTermsOptions): FleetTermsOptions {
+  const { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes } = options;
+  return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
+}
+
+function shareOf(options: FleetTermsOptions): ContinuousLimit | undefined {
+  const { whenUnreachable = 'refuse', stock } = options;
+  if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
+    throw new RangeError(
+      `whenUnreachable must be "refuse" or "local", got ${shown(whenUnreachable)}`,
+    );
+  }
+  if (whenUnreachable === 'refuse') return undefined;
+  const rate = checkNumber('rate', options.rate, { min: 1e-6, max: 4e9 });
+  const processes = checkNumber('processes', options.processes, { min: 1, integer: true });
+  return { rate: rate / processes, burst: stock };
+}
+
+/** @throws RangeError, TypeError for an invalid option, naming it. */
+export function termsOf(options: FleetTermsOptions): FleetTerms {
+  const { stock, minStock = 1, intervalMs = 20 } = options;
+  checkNumber('stock', stock, { min: 1, max: MAX_STOCK, integer: true });
+  checkNumber('minStock', minStock, { min: 1, max: stock, integer: true });
+  checkNumber('intervalMs', intervalMs, { min: 1, max: 60_000 });
+  const { maxAgeMs = 50 * intervalMs } = options;
+  checkNumber('maxAgeMs', maxAgeMs, { min: LEAST_AGE_INTERVALS * intervalMs, orInfinity: true });
+  const share = shareOf(options);
+  return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000, share };
+}
+
+/** @throws HandleError if a handle's terms are not those of a fleet bucket. */
+export function readTerms(terms: unknown): FleetTerms {
+  const fields = ['stock', 'minStock', 'intervalMs', 'maxAgeMs'] as const;
+  const unreachable = ['whenUnreachable', 'rate', 'processes'] as const;
+  const what = "the terms in a fleet bucket's handle";
+  const read = readFields(what, terms, ...fields, ...unreachable);
+  try {
+    return termsOf(read as unknown as FleetTermsOptions); // which checks each of them
+  } catch (cause) {
+    throw new HandleError('ERR_HANDLE_INVALID', `${what} are invalid`, { cause });
+  }
+}

@@ -1,0 +1,68 @@
+import type { Stock } from './stock.ts';
+
+/** Time between two looks. Each asks the buyer for a sign of life. */
+const LOOK_MS = 200;
+/** After so many looks in a row without one, the buyer's office is vacant: it may be blocked. */
+const SILENT_LOOKS = 4;
+/** After so many more looks without a successor, the stock is closed. */
+const VACANT_LOOKS = 3;
+/** A call that found too few tokens is followed by so many looks. */
+const SHORT_LOOKS = 10;
+
+/**
+ * Makes sure that a stock on which this thread waits has a buyer. Looks are counted, not timed, so a
+ * thread that was stopped itself gives the buyer time to answer. It does not keep the event loop
+ * alive.
+ */
+export class Watch {
+  readonly #stock: Stock;
+  readonly #waiting: () => number;
+  #looksLeft = 0;
+  #isRunning = false;
+  #beats = 0;
+  #silentLooks = 0;
+  #vacantLooks = 0;
+
+  /** `waiting`: the callers of this thread for whom it watches. */
+  constructor(stock: Stock, waiting: () => number) {
+    this.#stock = stock;
+    this.#waiting = waiting;
+  }
+
+  /** Called when a caller of this thread has too few tokens. */
+  start(): void {
+    this.#looksLeft = SHORT_LOOKS;
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#silentLooks = 0;
+    this.#vacantLooks = 0;
+    this.#beats = this.#stock.office.beats;
+    this.#ask();
+  }
+
+  #ask(): void {
+    this.#stock.office.bell.ring();
+    setTimeout(() => this.#look(), LOOK_MS).unref();
+  }
+
+  #look(): void {
+    const { office } = this.#stock;
+    this.#looksLeft--;
+    this.#isRunning = !office.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
+    if (!this.#isRunning) return;
+    const { beats } = office;
+    if (beats !== this.#beats) {
+      this.#beats = beats;
+      this.#silentLooks = 0;
+      this.#vacantLooks = 0;
+    } else if (!office.isVacant) {
+      this.#silentLooks++;
+      const isGone = this.#silentLooks >= SILENT_LOOKS || office.doesBuyerRun === false;
+      if (isGone) office.vacate();
+    } else {
+      this.#vacantLooks++;
+      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) this.#stock.close();
+    }
+    this.#ask();
+  }
+}

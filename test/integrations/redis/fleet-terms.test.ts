@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/os-thread.ts';
+import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
+import { Owner } from './fleet-owner.ts';
+import { Fleet, settle } from './fleet-source.ts';
+
+const isLinux = process.platform === 'linux';
+
+describe('a wait that timed out', () => {
+  test('does not keep its thread alive', async () => {
+    const owner = new Owner('after a timeout');
+    await owner.ended;
+  });
+});
+
+describe('a random that throws', () => {
+  const reason = new Error('on purpose');
+
+  test('fails the creation', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10 });
+    const random = () => {
+      throw reason;
+    };
+    await expect(fleet.join({ stock: 10, random })).rejects.toBe(reason);
+    await expect(fleet.join({ stock: 10, random: () => 2 })).rejects.toThrow(
+      /^random\(\) must be a number at least 0 and at most 1, got 2$/,
+    );
+    expect(fleet.source.asked).toEqual([]);
+  });
+
+  test('closes a fleet bucket that goes on, and fails its close', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10 });
+    let isWrong = false;
+    const random = () => {
+      if (isWrong) throw reason;
+      return 0;
+    };
+    const bucket = await fleet.join({ stock: 10, random });
+    isWrong = true;
+    const told = expect(bucket.wait(10)).rejects.toMatchObject({
+      code: 'ERR_FLEET_CLOSED',
+      cause: reason,
+    });
+    for (let i = 0; i < 5; i++) await fleet.pass(20);
+    await told;
+    await expect(bucket.close()).rejects.toBe(reason);
+    await settle();
+    expect(fleet.source.returned.length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a thread as the system knows it', () => {
+  test.skipIf(!isLinux)('runs while it has its id and the time of its start', () => {
+    const own = ownOsThread();
+    expect(doesRun(own)).toBe(true);
+    expect(doesRun({ ...own, started: own.started - 1 })).toBe(false);
+  });
+
+  test('has ended if there is none with its id, and may run if the system does not tell', () => {
+    expect(doesRun({ id: 2 ** 30, started: 0 })).toBe(false);
+    expect(doesRun({ id: 0, started: 0 })).toBeUndefined();
+  });
+});
+
+describe("a fleet bucket's handle", () => {
+  test('has the terms of whoever takes over, which are checked', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10 });
+    const local = { whenUnreachable: 'local', rate: 3, processes: 3 } as const;
+    const bucket = await fleet.join({ stock: 10, minStock: 2, ...local });
+    const { handle } = bucket;
+    expect(structuredClone(handle.terms)).toEqual({ stock: 10, minStock: 2, ...local });
+    const wrong = [
+      undefined,
+      {},
+      { ...handle.terms, stock: 0 },
+      { ...handle.terms, intervalMs: 'often' },
+      { ...handle.terms, rate: undefined },
+    ];
+    for (const terms of wrong) {
+      expect(() => FleetSpender.attach({ ...handle, terms } as FleetHandle)).toThrow(/terms/);
+    }
+    const attach = (options: object) => () => FleetSpender.attach(handle, options);
+    expect(attach({ source: {} })).toThrow(/^source must be a TokenSource/);
+    expect(attach({ sauce: {} })).toThrow(/^options has no option "sauce"; did you mean source\?$/);
+    await bucket.close();
+  });
+});
