@@ -42,7 +42,7 @@ const LONG = [
   'test/cli/host.e2e.test.ts',
   'test/cli/load/{command,fleet.e2e,load-thread,load.e2e,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
-  'test/docs/fleet-example.test.ts',
+  'test/docs/{cluster-load,fleet-example}.test.ts',
   'test/explorer/nested.test.ts',
   'test/host/storm.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-ends,fleet-servers,fleet-simulation,fleet-threads}.test.ts',

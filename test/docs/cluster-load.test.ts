@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+import { type JsonResult, readJsonResult } from '../cli/support/json-result.ts';
+import { runCli } from '../cli/support/run-cli.ts';
+import { hostPath } from '../support/host.ts';
+
+const CLUSTER = new URL('../../dist/docs/examples/cluster.js', import.meta.url).pathname;
+const WORKERS = 4;
+const LIMIT = { rate: 200, burst: 100 } as const;
+/** Five times the limit, over four connections for each worker. */
+const LOAD = ['--rate', '1000', '--duration', '2s', '--threads', '2', '--connections', '16'];
+/** A worker that was busy when connections came in gets some of another run. */
+const MOST_RUNS = 20;
+
+/** Loaded by each worker of the cluster: prints its pid at its first request. */
+const TELL_FIRST = `
+  import { subscribe } from 'node:diagnostics_channel';
+  let isFirst = true;
+  subscribe('http.server.request.start', () => {
+    if (isFirst) console.log('served', process.pid);
+    isFirst = false;
+  });
+`;
+
+/** Starts the example. `served` grows with the workers that have served a request. */
+async function startCluster(): Promise<{ url: string; served: ReadonlySet<string> }> {
+  const settings = {
+    REGION: hostPath(),
+    RATE: `${LIMIT.rate}`,
+    BURST: `${LIMIT.burst}`,
+    PROCESSES: `${WORKERS}`,
+    PORT: '0',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL_FIRST)}`,
+  };
+  const child = spawn(process.execPath, [CLUSTER], {
+    env: { ...process.env, ...settings },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill());
+  const served = new Set<string>();
+  const port = await new Promise<string>((resolve, reject) => {
+    let listening = 0;
+    child.once('exit', () => reject(new Error('the cluster has ended')));
+    createInterface(child.stdout).on('line', (line) => {
+      const [event, value = ''] = line.split(' ');
+      if (event === 'served') served.add(value);
+      if (event === 'listening' && ++listening === WORKERS) resolve(value);
+    });
+  });
+  return { url: `http://127.0.0.1:${port}/`, served };
+}
+
+function count({ statusCodes }: JsonResult, status: number): number {
+  return statusCodes[status] ?? 0;
+}
+
+/** The most requests that the limit admits while the client sends, and until its last response. */
+function allowed({ elapsedMs, times }: JsonResult): number {
+  const seconds = (elapsedMs + (times.response.ms?.['max'] ?? 0)) / 1000;
+  return LIMIT.burst + LIMIT.rate * seconds;
+}
+
+test('a cluster of four with express keeps its limit under zerotime load, by what the client saw', async () => {
+  const { url, served } = await startCluster();
+  const folder = mkdtempSync(join(tmpdir(), 'zerotime-cluster-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const json = join(folder, 'load.json');
+  for (let run = 0; run < MOST_RUNS && (run === 0 || served.size < WORKERS); run++) {
+    const { code, stderr } = await runCli(['load', url, ...LOAD, '--json', json]);
+    expect(code, stderr).toBe(0);
+    const result = readJsonResult(json);
+    // More was asked for than is admitted, so the limit decided.
+    expect(count(result, 429)).toBeGreaterThan(0);
+    expect(count(result, 200)).toBeGreaterThanOrEqual(LIMIT.burst);
+    expect(count(result, 200)).toBeLessThanOrEqual(allowed(result));
+    expect(result.guarantee.held).toBe(true);
+  }
+  expect(served.size).toBe(WORKERS);
+});
