@@ -16,6 +16,7 @@ import { benchRedis } from './parts/redis.ts';
 import { benchSampler } from './parts/sampler.ts';
 import { benchServer } from './parts/server.ts';
 import { benchSingleThread } from './parts/single-thread.ts';
+import { benchSleepers } from './parts/sleepers.ts';
 import { benchSpans } from './parts/spans.ts';
 import { benchSplitting } from './parts/splitting.ts';
 import { benchStreams } from './parts/streams.ts';
@@ -43,6 +44,7 @@ const PARTS = {
   pool: benchPoolRate,
   server: benchServer,
   host: benchHost,
+  sleepers: benchSleepers,
   redis: benchRedis,
   sampler: benchSampler,
   spans: benchSpans,
@@ -70,6 +72,7 @@ Parts:
   pool      whether a throttled pool reaches a high rate
   server    whether a pool keeps the limits of a server that checks them
   host      one limit over processes, compared with threads, a cluster and Redis
+  sleepers  callers that wait for what other processes do: processor time and delay
   redis     one limit on a Redis server, compared with rate-limiter-flexible
   sampler   the cost of deciding whether to keep a span
   spans     how many of very many spans pass a limit

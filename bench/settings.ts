@@ -18,6 +18,8 @@ export interface Settings {
   readonly waitsMs: number;
   /** Duration per row of the pacing table. */
   readonly pacingMs: number;
+  /** How long the processor time of sleeping callers is measured. */
+  readonly sleepMs: number;
   /** Duration of each load generator run, in whole seconds. */
   readonly loadMs: number;
   /** Numbers of keys; the first is the baseline. */
@@ -37,6 +39,7 @@ export const FULL: Settings = {
   taskMs: 500,
   waitsMs: 1500,
   pacingMs: 5000,
+  sleepMs: 20_000,
   loadMs: 10_000,
   keyCounts: [1_000, 100_000, 1_000_000],
   randomKeyCounts: [131_072, 1_048_576],
@@ -53,6 +56,7 @@ export const SHORT: Settings = {
   taskMs: 20,
   waitsMs: 50,
   pacingMs: 250,
+  sleepMs: 500,
   loadMs: 1_000,
   keyCounts: [1_000, 10_000],
   randomKeyCounts: [1_024, 4_096],

@@ -22,6 +22,7 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
   const bucket = attach(job.handle as LimiterHandle<'token-bucket'>);
   const lease = bucket.lease({ size: LEASE });
   const me = job.line;
+  const { changes } = job;
   const waits = new Set<Promise<void>>();
   const aborts: AbortController[] = [];
   let held = 0;
@@ -46,7 +47,6 @@ export function bucketWork(job: SoakJob, ledger: Ledger, random: Random): Work {
     // Tokens in the lease's stock have left the bucket too.
     ledger.end(me, 0, spent + lease.stock - before, taking, before);
   };
-  const changes = new Int32Array(job.changes);
   /** Accounts for a failed wait: its tokens may be lost if the limit was changed meanwhile. */
   const failed = (n: number, before: number) => {
     const isSteady = before % 2 === 0 && Atomics.load(changes, 0) === before;

@@ -6,21 +6,27 @@ type Work = 'account' | 'promise' | 'window' | 'key' | 'crowd' | 'permit';
 export interface SoakJob {
   readonly work: Work;
   readonly handle: LimiterHandle;
-  readonly ledger: SharedArrayBuffer;
+  readonly ledger: Float64Array;
   readonly accounts: number;
   /** The rooms of those who hold permits. */
   readonly rooms: SharedArrayBuffer;
   /** This thread's line of the ledger. */
   readonly line: number;
-  /** Int32: 1 once the round is over. */
-  readonly stop: SharedArrayBuffer;
-  /** Int32: raised before and after each change of the limit, so odd during one. */
-  readonly changes: SharedArrayBuffer;
+  /** 1 once the round is over. */
+  readonly stop: Int32Array;
+  /** Raised before and after each change of the limit, so odd during one. */
+  readonly changes: Int32Array;
   /** Whether the clock stands still; if so, no call waits for it, and the threads reconfigure. */
   readonly stands: boolean;
   /** Whether waits are aborted, which makes the number of returned tokens uncertain. */
   readonly aborts: boolean;
   readonly seed: number;
+}
+
+/** The job of a process: what it shares lies in regions in files. */
+export interface HostJob extends Omit<SoakJob, 'ledger' | 'rooms' | 'stop' | 'changes'> {
+  /** The region's file in which the tally lies. */
+  readonly tallyPath: string;
 }
 
 /** Admitted tokens, and the instant for which they were admitted. */

@@ -1,7 +1,6 @@
-import { type KernelName, Region } from '../../src/index.ts';
-import { KeyedTokenBucket } from '../../src/keyed.ts';
 import { BURST, keyOf } from './job.ts';
-import { newClock, type Scene } from './scene.ts';
+import type { Place } from './place.ts';
+import type { Scene } from './scene.ts';
 
 /** A limit of every key, alone or beside one that allows more. */
 function limitOf(rate: number, burst: number, isAlone: boolean) {
@@ -10,13 +9,12 @@ function limitOf(rate: number, burst: number, isAlone: boolean) {
 }
 
 /** A table with room for every key: each key's total is exact. */
-export function keyScene(kernel: KernelName, isAlone = true): Scene {
-  const clock = newClock();
+export function keyScene(place: Place, isAlone = true): Scene {
+  const { clock } = place;
   const accounts = 24;
   const rate = 1000;
   const limit = limitOf(rate, BURST, isAlone);
-  const options = { ...limit, capacity: 64, whenFull: 'refuse', clock, kernel } as const;
-  const table = KeyedTokenBucket.create({ ...options, region: Region.create() });
+  const table = place.table({ ...limit, capacity: 64, whenFull: 'refuse' });
   const keys = Array.from({ length: accounts }, (_, account) => keyOf(account));
   // Half full: none gets full, so all keep their entries.
   for (const key of keys) table.consumeOrDrain(key, BURST / 2);
@@ -52,13 +50,12 @@ export function keyScene(kernel: KernelName, isAlone = true): Scene {
 }
 
 /** Ten times as many keys as the table has room for: no key gets more than burst + rate x t. */
-export function crowdScene(kernel: KernelName, isAlone = true): Scene {
-  const clock = newClock();
+export function crowdScene(place: Place, isAlone = true): Scene {
+  const { clock } = place;
   const accounts = 160;
   const [rate, burst] = [100, 5];
   const limit = limitOf(rate, burst, isAlone);
-  const options = { ...limit, capacity: 16, whenFull: 'refuse', clock, kernel } as const;
-  const table = KeyedTokenBucket.create(options);
+  const table = place.table({ ...limit, capacity: 16, whenFull: 'refuse' });
   let startMs = clock.nowMs;
   return {
     name: isAlone ? 'keys in a crowded table' : 'keys with two limits in a crowded table',

@@ -22,35 +22,33 @@ export interface Bounds {
  * makes it, so a killed thread leaves only one call uncertain.
  */
 export class Ledger {
-  readonly buffer: SharedArrayBuffer;
   readonly accounts: number;
-  readonly #cells: Float64Array;
+  readonly cells: Float64Array;
   readonly #stride: number;
 
-  constructor(accounts: number, buffer: SharedArrayBuffer) {
+  constructor(accounts: number, cells: Float64Array) {
     this.accounts = accounts;
-    this.buffer = buffer;
-    this.#cells = new Float64Array(buffer);
+    this.cells = cells;
     this.#stride = HEAD + accounts * FIELDS;
   }
 
-  static for(accounts: number, threads: number): Ledger {
-    const bytes = threads * (HEAD + accounts * FIELDS) * 8;
-    return new Ledger(accounts, new SharedArrayBuffer(bytes));
+  /** The number of cells that it takes. */
+  static size(accounts: number, threads: number): number {
+    return threads * (HEAD + accounts * FIELDS);
   }
 
   #add(thread: number, field: number, amount: number): void {
     const at = thread * this.#stride + field;
-    this.#cells[at] = this.#of(at) + amount; // each field has only one writer
+    this.cells[at] = this.#of(at) + amount; // each field has only one writer
   }
 
   #of(at: number): number {
-    return this.#cells[at] ?? Number.NaN;
+    return this.cells[at] ?? Number.NaN;
   }
 
   /** Before a call that may take up to `taking` and return up to `returning` tokens. */
   begin(thread: number, account: number, taking: number, returning = 0): void {
-    this.#cells[thread * this.#stride + AT] = account;
+    this.cells[thread * this.#stride + AT] = account;
     this.#add(thread, TAKING, taking);
     this.#add(thread, RETURNING, returning);
   }
@@ -73,7 +71,7 @@ export class Ledger {
   bounds(account: number): Bounds {
     let least = 0;
     let most = 0;
-    for (let from = 0; from < this.#cells.length; from += this.#stride) {
+    for (let from = 0; from < this.cells.length; from += this.#stride) {
       const took = this.#of(from + HEAD + account * FIELDS + TOOK);
       const isAt = this.#of(from + AT) === account;
       least += took - this.#of(from + HEAD + account * FIELDS + UNSURE);
@@ -86,7 +84,7 @@ export class Ledger {
 
   #sum(field: number): number {
     let sum = 0;
-    for (let from = 0; from < this.#cells.length; from += this.#stride)
+    for (let from = 0; from < this.cells.length; from += this.#stride)
       sum += this.#of(from + field);
     return sum;
   }
@@ -101,6 +99,6 @@ export class Ledger {
 
   /** Resets it for the next round. */
   clear(): void {
-    this.#cells.fill(0);
+    this.cells.fill(0);
   }
 }

@@ -1,17 +1,22 @@
 import { randomInt } from 'node:crypto';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { KernelName } from '../../src/index.ts';
 import { Random } from '../support/random.ts';
+import { type HostScenes, hostScenes } from './host-scenes.ts';
 import { playRound } from './round.ts';
+import type { Scene } from './scene.ts';
 import { allScenes } from './scenes.ts';
 
-// `npm run soak`: threads call limiters in every way for minutes, and the totals are audited.
+// `npm run soak`: threads and processes call limiters in every way for minutes, and the totals are
+// audited.
 
 const MIXES: readonly (readonly [KernelName, ...KernelName[]])[] = [
   ['wasm'],
   ['atomics'],
   ['wasm', 'atomics'],
 ];
+/** Processes choose their kernels in turn: each round has both. */
+const OF_PROCESSES = ['wasm', 'atomics'] as const;
 const LONGEST_ROUND_MS = 5000;
 const SHORTEST_ROUND_MS = 100;
 
@@ -30,17 +35,39 @@ function whole(text: string): number {
 }
 
 const command = new Command('soak')
-  .description('Hammers all limiters from threads that are killed, and audits the totals.')
+  .description(
+    'Hammers all limiters from threads and processes that are killed, and audits the totals.',
+  )
   .option('--minutes <n>', 'how long; fractions allowed', positive, 10)
   .option('--mixed', 'only with threads of both kernels, not with each kernel alone')
+  .addOption(new Option('--only <part>', 'one of two parts').choices(['threads', 'processes']))
   .option('--seed <n>', 'of all random choices', whole, randomInt(2 ** 31))
   .parse();
-const { minutes, seed, mixed } = command.opts<{ minutes: number; seed: number; mixed?: true }>();
+const { minutes, seed, mixed, only } = command.opts<{
+  readonly minutes: number;
+  readonly seed: number;
+  readonly mixed?: true;
+  readonly only?: 'threads' | 'processes';
+}>();
 
 const random = new Random(seed);
 const endMs = performance.now() + minutes * 60_000;
-const mixes = mixed ? MIXES.slice(-1) : MIXES;
-const plan = mixes.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
+
+interface Part {
+  readonly kernels: readonly [KernelName, ...KernelName[]];
+  readonly scene: Scene;
+}
+
+function threadParts(): Part[] {
+  const mixes = mixed ? MIXES.slice(-1) : MIXES;
+  return mixes.flatMap((kernels) => allScenes(kernels[0]).map((scene) => ({ kernels, scene })));
+}
+
+const host: HostScenes | undefined = only === 'threads' ? undefined : hostScenes();
+const plan: readonly Part[] = [
+  ...(only === 'processes' ? [] : threadParts()),
+  ...(host?.scenes ?? []).map((scene) => ({ kernels: OF_PROCESSES, scene })),
+];
 const roundMs = (minutes * 60_000) / plan.length;
 const lengthMs = Math.min(LONGEST_ROUND_MS, Math.max(SHORTEST_ROUND_MS, roundMs * 0.7));
 const total = { rounds: 0, exact: 0, calls: 0, aborts: 0, kills: 0, backSteps: 0 };
@@ -74,6 +101,7 @@ for (let i = 0; i < plan.length || performance.now() < endMs; i++) {
     console.log(`${what}: ${error instanceof Error ? error.stack : String(error)}`);
   }
 }
+host?.close();
 const counts = Object.entries(total).map(([name, count]) => `${name} ${count}`);
 console.log(`${violations} violations; ${counts.join(', ')} (--seed ${seed})`);
 process.exitCode = violations === 0 ? 0 : 1;

@@ -1,16 +1,12 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import type { KernelName } from '../../src/index.ts';
 import type { Random } from '../support/random.ts';
 import { Rooms } from '../support/rooms.ts';
-import type { SoakJob, SoakReport } from './job.ts';
-import { Ledger } from './ledger.ts';
+import { type Hand, startProcess, startThread } from './hands.ts';
 import type { Audit, Scene } from './scene.ts';
+import { IN_REGION, LINES, newTally, tallyAt } from './tally.ts';
 
 const THREADS = 4;
-/** A killed thread's line of the ledger stays; its replacement gets a new line. */
-const LINES = 64;
 const TICK_MS = 4;
 /** Long enough for a busy machine; only a run that hangs gets here. */
 const PATIENCE_MS = 60_000;
@@ -33,48 +29,40 @@ export interface Outcome extends Audit {
   readonly backSteps: number;
 }
 
-/** A running thread and its future report. */
-interface Hand {
-  readonly worker: Worker;
-  readonly report: Promise<SoakReport>;
-}
-
-/** Runs threads on the limiter of a scene for a while, and audits the result. */
+/** Runs threads or processes on the limiter of a scene for a while, and audits the result. */
 export async function playRound(
   scene: Scene,
   random: Random,
   options: RoundOptions,
 ): Promise<Outcome> {
   const { kernels, lengthMs, stands } = options;
-  const ledger = Ledger.for(scene.accounts, LINES);
-  const stop = new Int32Array(new SharedArrayBuffer(4));
-  const changes = new Int32Array(new SharedArrayBuffer(4));
+  const { accounts, tally } = scene;
+  const { stop, changes, ledger } =
+    tally === undefined ? newTally(accounts) : tallyAt(tally.buffer, IN_REGION, accounts);
+  ledger.clear();
+  Atomics.store(stop, 0, 0);
   let lines = 0;
 
   async function enlist(): Promise<Hand> {
     const line = lines++;
     const kernel = kernels[line % kernels.length];
-    const job: SoakJob = {
+    const job = {
       work: scene.work,
       handle: { ...scene.handle, kernel },
-      ledger: ledger.buffer,
-      accounts: scene.accounts,
-      rooms: (scene.rooms ?? Rooms.for(0)).buffer,
+      accounts,
       line,
-      stop: stop.buffer,
-      changes: changes.buffer,
       stands,
       aborts: options.kills,
       seed: random.bits(),
     };
-    const worker = new Worker(new URL('soaker.js', import.meta.url));
-    scene.hired?.(worker, line);
-    await once(worker, 'message');
-    const report = once(worker, 'message').then(([answer]) => answer as SoakReport);
-    // A killed thread never answers. A failure is reported when the report is awaited.
-    report.catch(() => undefined);
-    worker.postMessage(job);
-    return { worker, report };
+    const rooms = (scene.rooms ?? Rooms.for(0)).buffer;
+    const hand =
+      tally === undefined
+        ? await startThread({ ...job, ledger: ledger.cells, rooms, stop, changes }, scene.hired)
+        : await startProcess({ ...job, tallyPath: tally.path });
+    // A killed one never answers. A failure is reported when the report is awaited.
+    hand.report.catch(() => undefined);
+    return hand;
   }
 
   const hands = await Promise.all(Array.from({ length: THREADS }, enlist));
@@ -103,7 +91,7 @@ export async function playRound(
       if (!stands && random.below(4) === 0) disturb();
       if (options.kills && lines < LINES && random.below(12) === 0) {
         const which = random.below(hands.length);
-        await hands[which]?.worker.terminate();
+        await hands[which]?.kill();
         kills++;
         hands[which] = await enlist();
       }
@@ -127,6 +115,6 @@ export async function playRound(
     const { calls, aborts } = ledger;
     return { ...scene.audit({ ledger, admitted }), calls, aborts, kills, backSteps };
   } finally {
-    await Promise.all(hands.map(({ worker }) => worker.terminate()));
+    await Promise.all(hands.map((hand) => hand.kill()));
   }
 }

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads';
+import type { HostRegion } from '../../src/host.ts';
 import { type LimiterHandle, ManualClock } from '../../src/index.ts';
 import type { Rooms } from '../support/rooms.ts';
 import type { Admitted, SoakJob } from './job.ts';
@@ -29,6 +30,8 @@ export interface Scene {
   readonly back: boolean;
   /** The rooms of those who hold permits. */
   readonly rooms?: Rooms;
+  /** The region that has no limiters, for the tally, if processes call the limiter. */
+  readonly tally?: HostRegion;
   /** Called for each thread of a round, before it starts. */
   readonly hired?: (worker: Worker, line: number) => void;
   /** Called during a round: the clock has moved by `ms`. */

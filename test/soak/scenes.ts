@@ -1,17 +1,17 @@
-import { type KernelName, type ManualClock, TokenBucket } from '../../src/index.ts';
+import type { KernelName, ManualClock, TokenBucket } from '../../src/index.ts';
 import { type KindUnderTest, WINDOW_KINDS, type WindowKind } from '../support/window-kinds.ts';
 import { brokenLog, brokenSlots } from '../support/window-promises.ts';
 import { BURST, changeOf, RATES } from './job.ts';
 import { crowdScene, keyScene } from './key-scenes.ts';
 import { overdrawn } from './overdrawn.ts';
 import { permitScene } from './permit-scene.ts';
+import { ownPlace, type Place } from './place.ts';
 import { newClock, type Round, type Scene } from './scene.ts';
 
 /** A bucket that never gets full, so initial tokens, inflow and tokens taken must add up. */
-function accountScene(kernel: KernelName): Scene {
-  const clock = newClock();
-  const bucket = TokenBucket.create({ rate: RATES[0], burst: BURST, initial: 0, clock, kernel });
-  return { ...accounts(bucket, clock), name: 'bucket, to the token' };
+function accountScene({ clock, bucket }: Place): Scene {
+  const limited = bucket({ rate: RATES[0], burst: BURST, initial: 0 });
+  return { ...accounts(limited, clock), name: 'bucket, to the token' };
 }
 
 function accounts(bucket: TokenBucket, clock: ManualClock): Omit<Scene, 'name'> {
@@ -45,16 +45,14 @@ function accounts(bucket: TokenBucket, clock: ManualClock): Omit<Scene, 'name'> 
 }
 
 /** A small bucket: at most burst + rate x t in any interval. */
-function promiseScene(kernel: KernelName): Scene {
-  const clock = newClock();
+function promiseScene({ clock, bucket }: Pick<Place, 'clock' | 'bucket'>): Scene {
   const limit = { rate: 1000, burst: 20 };
-  const bucket = TokenBucket.create({ ...limit, clock, kernel });
   return {
     name: 'bucket, in every interval',
     work: 'promise',
     accounts: 1,
     clock,
-    handle: bucket.handle,
+    handle: bucket(limit).handle,
     back: true,
     moved: () => undefined,
     disturb: () => undefined,
@@ -63,18 +61,14 @@ function promiseScene(kernel: KernelName): Scene {
 }
 
 /** Several limits, each of which holds in every interval. */
-function severalPromiseScene(kernel: KernelName): Scene {
-  const clock = newClock();
+function severalPromiseScene({ clock, bucket }: Place): Scene {
   const limits = [
     { rate: 1000, burst: 20 },
     { rate: 800, burst: 60 },
   ];
-  const bucket = TokenBucket.create({ limits, clock, kernel });
   return {
-    ...promiseScene(kernel),
+    ...promiseScene({ clock, bucket: () => bucket({ limits }) }),
     name: 'bucket with several limits, in every interval',
-    clock,
-    handle: bucket.handle,
     audit: ({ admitted }) => ({
       exact: true,
       violation: limits.map((limit) => overdrawn(admitted, limit)).join(''),
@@ -83,12 +77,11 @@ function severalPromiseScene(kernel: KernelName): Scene {
 }
 
 /** {@link accountScene} under three limits, which are the same at any time. */
-function severalScene(kernel: KernelName): Scene {
-  const clock = newClock();
+function severalScene({ clock, bucket }: Place): Scene {
   const limit = { rate: RATES[0], burst: BURST };
   const limits = [limit, limit, limit];
-  const bucket = TokenBucket.create({ limits, initial: 0, clock, kernel });
-  return { ...accounts(bucket, clock), name: 'bucket with several limits, to the token' };
+  const limited = bucket({ limits, initial: 0 });
+  return { ...accounts(limited, clock), name: 'bucket with several limits, to the token' };
 }
 
 const WINDOW = { limit: 100, intervalMs: 10, slots: 5 };
@@ -136,17 +129,22 @@ function windowScene(kind: WindowKind, kernel: KernelName): Scene {
   };
 }
 
+/** The scenes that threads and processes play. */
+export const LIMITED: readonly ((place: Place) => Scene)[] = [
+  accountScene,
+  severalScene,
+  promiseScene,
+  severalPromiseScene,
+  (place) => keyScene(place),
+  (place) => crowdScene(place),
+  (place) => keyScene(place, false),
+  (place) => crowdScene(place, false),
+];
+
 /** One scene of each kind, each with its own memory and clock. */
 export function allScenes(kernel: KernelName): Scene[] {
   return [
-    accountScene(kernel),
-    severalScene(kernel),
-    promiseScene(kernel),
-    severalPromiseScene(kernel),
-    keyScene(kernel),
-    crowdScene(kernel),
-    keyScene(kernel, false),
-    crowdScene(kernel, false),
+    ...LIMITED.map((scene) => scene(ownPlace(kernel))),
     permitScene(kernel),
     ...WINDOW_KINDS.map(({ kind }) => windowScene(kind, kernel)),
   ];

@@ -1,40 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
-import { Random } from '../support/random.ts';
-import { bucketWork } from './bucket-work.ts';
-import type { SoakJob, SoakReport } from './job.ts';
-import { keyWork } from './key-work.ts';
-import { Ledger } from './ledger.ts';
-import { permitWork } from './permit-work.ts';
-import { promiseWork, windowWork } from './promise-work.ts';
-import type { Work } from './work.ts';
+import type { SoakJob } from './job.ts';
+import { soak } from './soak.ts';
 
-// One thread of the soak: calls a limiter and records each call until the round is over.
-
-/** Calls between two turns of the event loop. */
-const CHUNK = 500;
-
-const WORK = {
-  account: bucketWork,
-  promise: promiseWork,
-  window: windowWork,
-  key: keyWork,
-  crowd: keyWork,
-  permit: permitWork,
-} as const;
-
-async function soak(job: SoakJob): Promise<SoakReport> {
-  const stop = new Int32Array(job.stop);
-  const random = new Random(job.seed);
-  const work: Work = WORK[job.work](job, new Ledger(job.accounts, job.ledger), random);
-  while (Atomics.load(stop, 0) === 0) {
-    for (let call = 0; call < CHUNK && Atomics.load(stop, 0) === 0; call++) work.step();
-    await setImmediate();
-    work.abort?.();
-  }
-  await work.rest?.();
-  return { admitted: work.admitted ?? [] };
-}
+// One thread of the soak.
 
 parentPort?.on('message', async (job: SoakJob) => parentPort?.postMessage(await soak(job)));
 parentPort?.postMessage('ready');

@@ -1,0 +1,47 @@
+import { rmSync } from 'node:fs';
+import { HostRegion } from '../../src/host.ts';
+import { claimsOf } from '../support/cell.ts';
+import { hostPlace } from './place.ts';
+import type { Scene } from './scene.ts';
+import { LIMITED } from './scenes.ts';
+
+const REGION_BYTES = 2 * 1_048_576;
+const TALLY_BYTES = 524_288;
+
+/** The scenes that processes play, and the end of their region. */
+export interface HostScenes {
+  readonly scenes: readonly Scene[];
+  close(): void;
+}
+
+/** Limiters in one region in a file, which processes map. */
+export function hostScenes(): HostScenes {
+  const path = `zerotime-soak-${process.pid}`;
+  const region = HostRegion.open({ path, bytes: REGION_BYTES });
+  const tally = HostRegion.open({ path: `${path}-tally`, bytes: TALLY_BYTES });
+  const scenes = LIMITED.map((make, i): Scene => {
+    const scene = make(hostPlace(region, `limiter ${i}`));
+    return {
+      ...scene,
+      name: `${scene.name}, in processes`,
+      tally,
+      audit: (round) => {
+        const { exact, violation } = scene.audit(round);
+        return { exact, violation: violation || claimed(region, scene) };
+      },
+    };
+  });
+  const close = () => {
+    for (const each of [region, tally]) {
+      each.close();
+      rmSync(each.path);
+    }
+  };
+  return { scenes, close };
+}
+
+/** What ended processes have claimed must be free again. */
+function claimed(region: HostRegion, { handle, name }: Scene): string {
+  const claims = claimsOf(region, { handle });
+  return claims.length === 0 ? '' : `${claims} of ${name} stay claimed, and nobody is there`;
+}

@@ -1,0 +1,35 @@
+import type { HostRegion } from '../../src/host.ts';
+import { type KernelName, ManualClock, Region, TokenBucket } from '../../src/index.ts';
+import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { newClock } from './scene.ts';
+
+type BucketOptions = Parameters<typeof TokenBucket.create>[0];
+type TableOptions = Parameters<typeof KeyedTokenBucket.create>[0];
+
+/** Where a scene makes its limiter: in memory of this process, or by name in one of all. */
+export interface Place {
+  readonly clock: ManualClock;
+  bucket(options: BucketOptions): TokenBucket;
+  table(options: TableOptions): KeyedTokenBucket;
+}
+
+/** A place for threads. */
+export function ownPlace(kernel: KernelName): Place {
+  const clock = newClock();
+  return {
+    clock,
+    bucket: (options) => TokenBucket.create({ ...options, clock, kernel }),
+    table: (options) =>
+      KeyedTokenBucket.create({ ...options, clock, kernel, region: Region.create() }),
+  };
+}
+
+/** A place for processes, each of which chooses its kernel. */
+export function hostPlace(region: HostRegion, name: string): Place {
+  const clock = ManualClock.open(region, `clock of ${name}`, { nowMs: newClock().nowMs });
+  return {
+    clock,
+    bucket: (options) => TokenBucket.open(region, name, { ...options, clock }),
+    table: (options) => KeyedTokenBucket.open(region, name, { ...options, clock }),
+  };
+}
