@@ -63,7 +63,7 @@ async function measure(waiting: Waiting, settings: Settings): Promise<string[]> 
   const child = fork(SCRIPT, [JSON.stringify(data)], { execArgv: [] });
   try {
     await once(child, 'message');
-    await after(settings.pacingMs / 5); // until the code is compiled
+    await after(settings.pacingMs); // until the code is compiled, and a thread watches
     const share = await cpuOf(child, settings.sleepMs);
     const delays = durations();
     for (let i = 0; wakeOne !== undefined && i < settings.sleepMs / 50; i++) {

@@ -25,14 +25,13 @@ async function sleepOn(wait: () => Promise<unknown>): Promise<void> {
 
 function start({ path, waiting, callers }: SleeperData): void {
   const region = HostRegion.open({ path });
-  for (let caller = 0; caller < callers && waiting !== 'nothing'; caller++) {
-    if (waiting === 'permits') {
-      const semaphore = semaphoreOf(region);
-      void sleepOn(() => semaphore.acquire()); // and keeps it
-    } else {
-      const bucket = bucketOf(region, waiting === 'bucket' ? 0 : caller);
-      void sleepOn(() => bucket.wait());
-    }
+  if (waiting === 'nothing') return;
+  const semaphore = semaphoreOf(region);
+  const shared = bucketOf(region, 0);
+  for (let caller = 0; caller < callers; caller++) {
+    const bucket = waiting === 'bucket' ? shared : bucketOf(region, caller);
+    // A permit is kept.
+    void sleepOn(() => (waiting === 'permits' ? semaphore.acquire() : bucket.wait()));
   }
 }
 

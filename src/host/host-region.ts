@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
-
+import { lookOutWith } from '../memory/round.ts';
 import { allocatePages, PAGE_BYTES } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';
@@ -16,6 +16,7 @@ import {
 } from './host-options.ts';
 import type { BindingName } from './libc.ts';
 import { type HostLimiter, HostLimiters } from './limiters.ts';
+import { LookoutThread } from './lookout.ts';
 import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
 import type { HostProcess } from './processes.ts';
@@ -187,3 +188,5 @@ openSharedWith(
   },
   (memory, path, opener) => join(memory, path, opener, (identity) => open.get(identity)?.memory),
 );
+
+lookOutWith((buffer) => new LookoutThread(buffer));

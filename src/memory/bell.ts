@@ -1,4 +1,5 @@
 import type { Alarm } from './alarm.ts';
+import { type Round, roundOf } from './round.ts';
 
 /** Polling interval where `Atomics.waitAsync` is missing. */
 const POLL_MS = 10;
@@ -7,49 +8,6 @@ interface Sleeper {
   /** The word's value when the sleeper asked for its alarm. */
   readonly value: number;
   readonly wake: () => void;
-}
-
-/** As many waits are ended in one turn of the event loop. */
-const ENDS_PER_TURN = 256;
-
-/** The bells of this thread that end waits after the same time, while they wait. */
-class Round {
-  readonly #bells = new Set<Bell>();
-  readonly #everyMs: number;
-  #isPlanned = false;
-
-  constructor(everyMs: number) {
-    this.#everyMs = everyMs;
-  }
-
-  add(bell: Bell): void {
-    this.#bells.add(bell);
-    if (!this.#isPlanned) this.#lookAfter(this.#everyMs);
-  }
-
-  remove(bell: Bell): void {
-    this.#bells.delete(bell);
-  }
-
-  /** Looks at all of them after a while, and then regularly. */
-  #lookAfter(ms: number): void {
-    this.#isPlanned = true;
-    const timer: { unref?(): void } | number = setTimeout(() => {
-      this.#isPlanned = false;
-      let left = ENDS_PER_TURN;
-      for (const bell of this.#bells) if (left > 0 && bell.endStaleWait()) left--;
-      if (this.#bells.size > 0) this.#lookAfter(left > 0 ? this.#everyMs : 0);
-    }, ms);
-    if (typeof timer === 'object') timer.unref?.();
-  }
-}
-
-const rounds = new Map<number, Round>();
-
-function roundOf(everyMs: number): Round {
-  const round = rounds.get(everyMs) ?? new Round(everyMs);
-  rounds.set(everyMs, round);
-  return round;
 }
 
 /**
@@ -81,6 +39,20 @@ export class Bell {
     this.#longestWaitMs = longestWaitMs;
   }
 
+  get buffer(): SharedArrayBuffer {
+    return this.#words.buffer;
+  }
+
+  /** Index of its word in all of the buffer. */
+  get place(): number {
+    return this.#words.byteOffset / Int32Array.BYTES_PER_ELEMENT + this.#at;
+  }
+
+  /** The word's value for which it waits. */
+  get value(): number {
+    return this.#value;
+  }
+
   ring(): void {
     Atomics.add(this.#words, this.#at, 1);
     Atomics.notify(this.#words, this.#at);
@@ -110,11 +82,11 @@ export class Bell {
       setTimeout(this.#look, POLL_MS);
       return;
     }
+    this.#value = value;
     if (this.#longestWaitMs < Number.POSITIVE_INFINITY) {
       this.#round = roundOf(this.#longestWaitMs);
       this.#round.add(this);
     }
-    this.#value = value;
     const ring = Atomics.waitAsync(this.#words, this.#at, value);
     if (ring.async) ring.value.then(this.#look);
     else queueMicrotask(this.#look);

@@ -56,30 +56,33 @@ class Slots {
   }
 
   /** The slots that a process holds or was the last to hold, with their holdings. */
-  heldBy(process: number): Map<number, bigint> {
-    const held = new Map<number, bigint>();
+  heldBy(process: number): { readonly slot: number; readonly holding: bigint }[] {
+    const held: { slot: number; holding: bigint }[] = [];
     for (let slot = 0; slot < this.#count; slot++) {
       const at = this.#holdingAt(slot);
       // Most are not: a BigInt for each would take long.
       if ((Atomics.load(this.#i32, 2 * at + HIGH_HALF) & HOLDER_MASK) !== process) continue;
       const holding = Atomics.load(this.#i64, at);
-      if (holderOf(holding) === process) held.set(slot, holding);
+      if (holderOf(holding) === process) held.push({ slot, holding });
     }
     return held;
   }
 
-  /** The slots that entries name, and those that lie in the rack. */
-  *named(): Generator<number> {
+  /** 1 for each slot that an entry names, or that lies in the rack. */
+  named(): Uint8Array {
+    const named = new Uint8Array(this.#count);
     const mask = 2 ** (32 - Math.clz32(this.#count - 1)) - 1;
     for (let entry = 0; entry < this.#entries; entry++) {
       const at = this.#entriesAt + entry * ENTRY.step + ENTRY.state;
       const state = Atomics.load(this.#i32, 2 * at + LOW_HALF);
       // An entry that was never used has no tag, and the slot of its own number.
-      yield state === 0 ? entry : (state >>> TAG_BITS) & mask;
+      named[state === 0 ? entry : (state >>> TAG_BITS) & mask] = 1;
     }
     for (let place = 0; place < RACK_PLACES; place++) {
-      yield Atomics.load(this.#i32, 2 * (this.#rackAt + place) + LOW_HALF) - 1;
+      const slot = Atomics.load(this.#i32, 2 * (this.#rackAt + place) + LOW_HALF) - 1;
+      if (slot >= 0) named[slot] = 1;
     }
+    return named;
   }
 
   /** Takes a slot from a holder that has ended; false if a thread was faster. */
@@ -115,7 +118,10 @@ export function freeKeyedSlots(place: CellPlace, process: number, own: number): 
   if (readTable(place).limitsPerKey === 0) return;
   const slots = new Slots(place);
   // First: nobody else can name one of these before it has changed the holding.
-  const lost = slots.heldBy(process);
-  for (const slot of slots.named()) lost.delete(slot);
-  for (const [slot, holding] of lost) if (slots.take(slot, holding, own)) slots.put(slot);
+  const held = slots.heldBy(process);
+  if (held.length === 0) return;
+  const named = slots.named();
+  for (const { slot, holding } of held) {
+    if (named[slot] === 0 && slots.take(slot, holding, own)) slots.put(slot);
+  }
 }
