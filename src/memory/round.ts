@@ -1,11 +1,20 @@
-import type { Bell } from './bell.ts';
-
 /** As many waits are ended in one turn of the event loop. */
 const ENDS_PER_TURN = 256;
 /** Waits that last longer are worth a lookout. */
 const LONG_MS = 1000;
 /** A lookout ends after it had nothing to watch for this time. */
 const IDLE_MS = 10_000;
+
+/** A bell that waits for its word to change. */
+interface Waiting {
+  readonly buffer: SharedArrayBuffer;
+  /** Index of its word in all of the buffer. */
+  readonly place: number;
+  /** The word's value when it began to wait. */
+  readonly value: number;
+  /** Ends a wait that serves nobody or has missed a ring; returns whether it did. */
+  endStaleWait(): boolean;
+}
 
 /** Watches words for a thread, and notifies those that change, so that the thread itself can rest. */
 export interface Lookout {
@@ -38,7 +47,7 @@ function onTimer(ms: number, action: () => void): void {
  */
 export class Round {
   /** With the end of their watches, if a lookout watches them. */
-  readonly #bells = new Map<Bell, (() => void) | undefined>();
+  readonly #bells = new Map<Waiting, (() => void) | undefined>();
   readonly #everyMs: number;
   readonly #lookouts = new Map<ArrayBufferLike, Lookout>();
   /** Whether all lookouts have looked since they were last asked. */
@@ -55,13 +64,13 @@ export class Round {
     this.#everyMs = everyMs;
   }
 
-  add(bell: Bell): void {
+  add(bell: Waiting): void {
     if (this.#bells.size === 0) this.#sinceMs = performance.now();
     this.#enter(bell);
     this.#planLook();
   }
 
-  remove(bell: Bell): void {
+  remove(bell: Waiting): void {
     if (!this.#bells.has(bell)) return;
     const end = this.#bells.get(bell);
     if (end === undefined) this.#unwatched--;
@@ -69,7 +78,7 @@ export class Round {
     this.#bells.delete(bell);
   }
 
-  #enter(bell: Bell): void {
+  #enter(bell: Waiting): void {
     const end = this.#lookouts.get(bell.buffer)?.watch(bell.place, bell.value);
     if (end === undefined) this.#unwatched++;
     this.#bells.set(bell, end);

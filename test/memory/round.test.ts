@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type * as Bells from '../../src/memory/bell.ts';
+import type * as Rounds from '../../src/memory/round.ts';
+
+const PERIOD_MS = 15;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.resetModules();
+});
+
+/** A lookout that looks while `isAwake`, and has room for some bells. */
+class FakeLookout implements Rounds.Lookout {
+  isAwake = true;
+  hasEnded = false;
+  room: number;
+  readonly watched: number[] = [];
+
+  constructor(room: number) {
+    this.room = room;
+  }
+
+  watch(place: number) {
+    if (this.watched.length === this.room) return undefined;
+    this.watched.push(place);
+    return () => void this.watched.splice(this.watched.indexOf(place), 1);
+  }
+
+  end() {
+    this.hasEnded = true;
+  }
+}
+
+/** Modules of its own, since rounds are those of a thread. */
+async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
+  vi.resetModules();
+  const { lookOutWith } = (await import('../../src/memory/round.ts')) as typeof Rounds;
+  const { Bell } = (await import('../../src/memory/bell.ts')) as typeof Bells;
+  const lookouts: FakeLookout[] = [];
+  lookOutWith(() => {
+    const lookout = new FakeLookout(room);
+    lookout.isAwake = isAwake;
+    lookouts.push(lookout);
+    return lookout;
+  });
+  const words = new Int32Array(new SharedArrayBuffer(64));
+  const wait = (at: number, wake = () => {}) => {
+    const bell = new Bell(words, at, periodMs);
+    return bell.onRing(bell.alarm(), wake);
+  };
+  /** How many timers are set in a time. Not by a spy, whose end would leave the fake one behind. */
+  const timersIn = (ms: number) => {
+    const { setTimeout } = globalThis;
+    let count = 0;
+    globalThis.setTimeout = ((...args: Parameters<typeof setTimeout>) => {
+      count++;
+      return setTimeout(...args);
+    }) as typeof setTimeout;
+    vi.advanceTimersByTime(ms);
+    globalThis.setTimeout = setTimeout;
+    return count;
+  };
+  return { wait, lookouts, timersIn };
+}
+
+test('bells that wait for long get a lookout, and the timers slow down once it is awake', async () => {
+  const { wait, lookouts, timersIn } = await setUp();
+  wait(1);
+  vi.advanceTimersByTime(900);
+  expect(lookouts).toHaveLength(0);
+  wait(2);
+  vi.advanceTimersByTime(200);
+  expect(lookouts.map(({ watched }) => watched)).toEqual([[1, 2]]);
+  vi.advanceTimersByTime(1000);
+  expect(timersIn(10_000)).toBe(10);
+  wait(3);
+  expect(lookouts.map(({ watched }) => watched)).toEqual([[1, 2, 3]]);
+  expect(timersIn(10_000)).toBe(10);
+});
+
+test('until it is awake, and without room, timers look', async () => {
+  const { wait, lookouts, timersIn } = await setUp({ room: 2, isAwake: false });
+  wait(1);
+  wait(2);
+  vi.advanceTimersByTime(1100);
+  const [lookout] = lookouts;
+  if (lookout === undefined) throw new Error('there is no lookout');
+  expect(timersIn(1500)).toBeGreaterThan(50);
+  expect(lookout.hasEnded).toBe(false);
+  wait(3);
+  lookout.isAwake = true;
+  vi.advanceTimersByTime(100);
+  expect(timersIn(1500)).toBe(100);
+});
+
+test('a bell without room is looked at soon, also while the next look is far off', async () => {
+  const { wait, timersIn } = await setUp({ room: 1 });
+  wait(1);
+  vi.advanceTimersByTime(2500);
+  wait(2);
+  expect(timersIn(1500)).toBe(100);
+});
+
+test('a lookout that has stopped looking is replaced', async () => {
+  const { wait, lookouts } = await setUp();
+  wait(1);
+  vi.advanceTimersByTime(2500);
+  const [lookout] = lookouts;
+  if (lookout === undefined) throw new Error('there is no lookout');
+  lookout.isAwake = false;
+  vi.advanceTimersByTime(3500);
+  expect(lookout.hasEnded).toBe(true);
+  expect(lookouts).toHaveLength(2);
+  expect(lookouts[1]?.watched).toEqual([1]);
+});
+
+test('it ends some time after the last bell', async () => {
+  const { wait, lookouts } = await setUp();
+  const leave = wait(1);
+  vi.advanceTimersByTime(2500);
+  leave();
+  vi.advanceTimersByTime(9000);
+  expect(lookouts.map(({ watched, hasEnded }) => [watched, hasEnded])).toEqual([[[], false]]);
+  const leaveAgain = wait(2);
+  vi.advanceTimersByTime(5000);
+  expect(lookouts.map(({ watched, hasEnded }) => [watched, hasEnded])).toEqual([[[2], false]]);
+  leaveAgain();
+  vi.advanceTimersByTime(11_500);
+  expect(lookouts.map(({ watched, hasEnded }) => [watched, hasEnded])).toEqual([[[], true]]);
+});
+
+test('bells that wait for a second anyway get none', async () => {
+  const { wait, lookouts } = await setUp({ periodMs: 1000 });
+  wait(1);
+  vi.advanceTimersByTime(60_000);
+  expect(lookouts).toHaveLength(0);
+});
