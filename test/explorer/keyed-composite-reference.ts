@@ -131,5 +131,5 @@ export function reference(setup: string): Reference {
     });
   };
 
-  return { attach, observe: () => [1, 2, 3].map(balancesOf) };
+  return { attach, observe: () => ({ tokens: [1, 2, 3].map(balancesOf), doubled: [] }) };
 }

@@ -14,12 +14,15 @@ import {
   RACK_PLACES,
   REGION_HEADER_BYTES,
 } from '../../src/memory/layout.ts';
+import { keyedSlotsOf } from '../support/cell.ts';
 import type { TierLimit } from '../support/key-tiers.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
 import { CHANGES, LIMITS } from './keyed-composite-reference.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 export { reference } from './keyed-composite-reference.ts';
+
+type Limiter = Parameters<typeof keyedSlotsOf>[1];
 
 /** Long after the table's creation. */
 const NOW_US = 10_000_000;
@@ -146,11 +149,16 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
   };
 }
 
-/** The tokens of every key under each limit. */
+/** The tokens of every key under each limit, and the slots that belong to two at once. */
 export function observe(buffer: SharedArrayBuffer): unknown {
+  const handle = { zerotime: 'keyed-token-bucket', offset: REGION_HEADER_BYTES };
+  // First: a look at a key takes a slot from the rack.
+  const { free, named } = keyedSlotsOf(Region.open(buffer), { handle } as Limiter);
+  const slots = [...free, ...named];
   const buckets = open(buffer);
-  return KEYS.map((key) => {
+  const tokens = KEYS.map((key) => {
     seek(buckets, key);
     return buckets.decide(NOW_US, 0).limits?.map(({ balance }) => balance);
   });
+  return { tokens, doubled: slots.filter((slot, i) => slots.indexOf(slot) !== i) };
 }
