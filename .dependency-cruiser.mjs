@@ -83,7 +83,12 @@ export default {
     },
     importsOnly('throttled-pool', THROTTLED_POOL, [...CORE, THROTTLE, '^(node:)?events$']),
     importsOnly('throttle-entry', THROTTLE_ENTRY, [THROTTLE]),
-    importsOnly('host', HOST, [...CORE, HOST, '^(node:)?(fs|module|os|path|worker_threads)$', KOFFI]),
+    importsOnly('host', HOST, [
+      ...CORE,
+      HOST,
+      '^(node:)?(fs|module|os|path|worker_threads)$',
+      KOFFI,
+    ]),
     importsOnly('host-entry', HOST_ENTRY, [HOST]),
     {
       name: 'index-never-reaches-a-package',
