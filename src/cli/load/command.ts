@@ -1,13 +1,14 @@
 import { Command, Option } from 'commander';
+import type { FleetOptions } from '../../load/fleet.ts';
+import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
+import { InterruptedError, runLoad } from '../../load/run.ts';
+import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { parseOutputPath } from '../output-path.ts';
-import type { FleetOptions } from './fleet.ts';
-import { formatNumber, formatSpan, paintFor } from './format.ts';
+import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import {
-  type Header,
-  type LoadOptions,
   parseBody,
   parseBurst,
   parseConnections,
@@ -20,12 +21,9 @@ import {
   parseRedisUrl,
   parseThreads,
   parseUrl,
-  type Ramp,
 } from './options.ts';
 import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
-import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './result.ts';
-import { InterruptedError, runLoad } from './run.ts';
 import { renderSummary } from './summary.ts';
 
 const DEFAULT_CONNECTIONS = 64;

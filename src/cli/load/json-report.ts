@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
-import { exitCode, type LoadResult } from './result.ts';
-import { SPANS } from './tally.ts';
+import type { LoadResult } from '../../load/result.ts';
+import { SPANS } from '../../load/tally.ts';
+import { exitCode } from './exit-code.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 

@@ -1,4 +1,6 @@
 import { STATUS_CODES } from 'node:http';
+import type { LoadResult } from '../../load/result.ts';
+import type { Span, Tally } from '../../load/tally.ts';
 import {
   formatCount,
   formatLatency,
@@ -8,9 +10,7 @@ import {
   formatSpan,
   type Paint,
   sparkline,
-} from './format.ts';
-import type { LoadResult } from './result.ts';
-import type { Span, Tally } from './tally.ts';
+} from '../format.ts';
 
 const LABEL = 12;
 const COLUMN = 10;

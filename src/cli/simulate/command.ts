@@ -1,15 +1,16 @@
 import { Command, Option } from 'commander';
-import { formatNumber, formatSpan, paintFor } from '../load/format.ts';
+import type { LimiterSpec } from '../../simulate/limiter-specs.ts';
+import { parsePattern } from '../../simulate/patterns.ts';
+import { runSimulation, type SimulateOptions } from '../../simulate/run.ts';
+import { parseServer } from '../../simulate/server.ts';
+import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { parseDuration } from '../load/options.ts';
 import { parseOutputPath } from '../output-path.ts';
+import { parsed } from '../parsed.ts';
+import { EXIT_FAILED, exitCode } from './exit-code.ts';
 import { writeJsonReport } from './json-report.ts';
-import type { LimiterSpec } from './limiter-specs.ts';
 import { addLimiter, parseInputPath, parseSeed } from './options.ts';
-import { parsePattern } from './patterns.ts';
 import { writeReport } from './report.ts';
-import { EXIT_FAILED, exitCode } from './result.ts';
-import { runSimulation, type SimulateOptions } from './run.ts';
-import { parseServer } from './server.ts';
 import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
 
@@ -65,11 +66,11 @@ export function simulateCommand(version: string): Command {
     )
     .addOption(
       new Option('-l, --limiter <limiter>', 'limiter to try; repeatable')
-        .argParser(addLimiter)
+        .argParser(parsed(addLimiter))
         .makeOptionMandatory(),
     )
-    .option('-a, --arrivals <pattern>', 'arrival pattern', parsePattern)
-    .option('--server <server>', 'how long calls take (default: no time)', parseServer)
+    .option('-a, --arrivals <pattern>', 'arrival pattern', parsed(parsePattern))
+    .option('--server <server>', 'how long calls take (default: no time)', parsed(parseServer))
     .addOption(
       new Option(
         '-f, --file <path>',

@@ -1,4 +1,7 @@
 import type { Int32Histogram } from 'hdr-histogram-js';
+import type { Bound } from '../../simulate/bounds.ts';
+import type { SimulateResult } from '../../simulate/result.ts';
+import type { LimiterResult } from '../../simulate/simulation.ts';
 import {
   formatCount,
   formatLatency,
@@ -7,10 +10,7 @@ import {
   formatShare,
   formatSpan,
   type Paint,
-} from '../load/format.ts';
-import type { Bound } from './bounds.ts';
-import type { SimulateResult } from './result.ts';
-import type { LimiterResult } from './simulation.ts';
+} from '../format.ts';
 
 const LABEL = 12;
 const GAP = '   ';

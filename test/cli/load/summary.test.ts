@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { COLOURS, PLAIN } from '../../../src/cli/load/format.ts';
-import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
-import { exitCode, type LoadResult } from '../../../src/cli/load/result.ts';
+import { COLOURS, PLAIN } from '../../../src/cli/format.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
-import { Tally } from '../../../src/cli/load/tally.ts';
+import { checkGuarantee } from '../../../src/load/guarantee.ts';
+import { exitCode, type LoadResult } from '../../../src/cli/load/exit-code.ts';
+import { Tally } from '../../../src/load/tally.ts';
 import { RATE, resultOf } from '../support/load-result.ts';
 
 function summaryOf(change: Partial<LoadResult> = {}): string {

@@ -1,6 +1,6 @@
-import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
-import type { LoadResult } from '../../../src/cli/load/result.ts';
-import { Tally } from '../../../src/cli/load/tally.ts';
+import { checkGuarantee } from '../../../src/load/guarantee.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
+import { Tally } from '../../../src/load/tally.ts';
 
 /** Requests per second of {@link resultOf}. */
 export const RATE = 2_000;

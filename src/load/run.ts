@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { AdmissionWatch } from './admission-watch.ts';
+import { planArrivals } from './arrival-plan.ts';
+import { beside } from './beside.ts';
+import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
+import type { ServerListening } from './echo-server.ts';
+import { joinFleet, measureAhead } from './fleet.ts';
+import type { Rehearsal } from './messages.ts';
+import type { LoadOptions } from './options.ts';
+import { reservationsAhead } from './pacer.ts';
+import type { LoadResult } from './result.ts';
+import { Tally } from './tally.ts';
+import { ThreadHandle } from './thread-handle.ts';
+
+const LOAD_WORKER = beside('load-worker.js');
+const ECHO_SERVER = beside('echo-server.js');
+
+/** Time for the threads to attach to the bucket before the first request is due. */
+const LEAD_MS = 100;
+const LEAD_MS_PER_THREAD = 2;
+/**
+ * How far ahead each process of a fleet reserves, at its full rate. A process that joins waits for
+ * everything that the others have reserved.
+ */
+const FLEET_AHEAD_MS = 50;
+/** Thrown if the run was stopped before its first request. */
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError';
+}
+
+/**
+ * Runs the load described by `options`. Failed requests are part of the result; it throws only if
+ * no load could be generated at all.
+ *
+ * @throws InterruptedError if it was stopped before its first request
+ */
+export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
+  // Before the server starts: its message would be lost while we wait for the fleet.
+  const fleet = options.fleet && (await joinFleet(options.fleet));
+  const server = new Worker(ECHO_SERVER);
+  let threads: ThreadHandle[] = [];
+  let watch: AdmissionWatch | undefined;
+  try {
+    const ownUrl = await embeddedUrl(server);
+    // If it crashes later, its requests fail and the result shows that.
+    server.on('error', () => undefined);
+    const url = options.url ?? ownUrl;
+    const code = hooks.loadWorker ?? LOAD_WORKER;
+    const rehearsal = { url: ownUrl, requests: rehearsalRequests(options.threads) };
+    threads = startThreads(options, url, rehearsal, code, (...report) => watch?.add(...report));
+    await readiness(threads, hooks.stop);
+    if (url !== ownUrl) await server.terminate();
+
+    hooks.onStart?.(url);
+    const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
+    const plan = planArrivals(options.ramp?.from ?? options.rate, options.burst, leadMs);
+    const { rate } = plan.bucket;
+    const startUs = plan.startUs - HALF_SLOT_US;
+    watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
+    const startedAt = new Date();
+    const aheadUs = fleet && (await measureAhead(fleet));
+    const window = await drive(options, threads, plan, aheadUs, watch, hooks);
+    return collect({ options, url, startedAt, threads, watch, ...window });
+  } finally {
+    fleet?.close();
+    await Promise.all([server.terminate(), ...threads.map((thread) => thread.giveUp())]);
+  }
+}
+
+/** Enough to get a thread's code compiled; fewer if many threads share the processor. */
+function rehearsalRequests(threads: number): number {
+  return Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
+}
+
+async function embeddedUrl(server: Worker): Promise<string> {
+  // Rejects on the worker's 'error' event.
+  const [{ url }] = (await once(server, 'message')) as [ServerListening];
+  return url;
+}
+
+function startThreads(
+  {
+    rate,
+    threads,
+    connections,
+    timeoutMs,
+    method,
+    headers,
+    body,
+    latencyByTime,
+    fleet,
+  }: LoadOptions,
+  url: string,
+  rehearsal: Rehearsal,
+  code: URL,
+  onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => void,
+): ThreadHandle[] {
+  const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
+  const request = { method, headers, body };
+  return Array.from({ length: threads }, (_, index) => {
+    const share = Math.floor(((index + 1) * connections) / threads);
+    const before = Math.floor((index * connections) / threads);
+    const data = {
+      url,
+      rehearsal,
+      connections: share - before,
+      request,
+      timeoutMs,
+      outstanding,
+      latencyByTime,
+      fleet,
+    };
+    return new ThreadHandle(code, data, (...report) => onAdmissions(index, ...report));
+  });
+}
+
+async function readiness(threads: readonly ThreadHandle[], stop: AbortSignal): Promise<void> {
+  const ready = Promise.all(threads.map((thread) => thread.ready));
+  if (!stop.aborted) await Promise.race([ready, once(stop, 'abort')]);
+  if (stop.aborted) throw new InterruptedError('stopped before the first request');
+  const crashed = threads.find((thread) => thread.crash !== undefined);
+  if (crashed !== undefined) throw new Error(`a load thread cannot start: ${crashed.crash}`);
+}
+
+interface Collected extends RunWindow {
+  readonly options: LoadOptions;
+  readonly url: string;
+  readonly startedAt: Date;
+  readonly threads: readonly ThreadHandle[];
+  readonly watch: AdmissionWatch;
+}
+
+function collect({
+  options,
+  url,
+  startedAt,
+  threads,
+  startUs,
+  endUs: plannedEndUs,
+  interrupted,
+  watch,
+}: Collected): LoadResult {
+  const tally = new Tally();
+  for (const thread of threads) {
+    if (thread.tally !== undefined) tally.add(thread.tally);
+  }
+  const { course } = watch;
+  // A thread that received an early stop late ran past it, which extends the run.
+  const endUs = Math.max(plannedEndUs, (watch.lastUs ?? startUs) + HALF_SLOT_US);
+  const elapsedMs = (endUs - startUs) / 1_000;
+  const sent = threads.reduce((sum, { counters }) => sum + counters.sent, 0);
+  return {
+    options,
+    url,
+    startedAt,
+    interrupted,
+    elapsedMs,
+    admitted: watch.admitted,
+    sent,
+    wantedRate: elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+    rateRange: course.isSteady ? undefined : course.range,
+    achievedRate: elapsedMs === 0 ? 0 : sent / (elapsedMs / 1_000),
+    admittedPer100Ms: watch.per100Ms(endUs),
+    threads: threads.map(({ admitted, counters, crash }) => ({ admitted, counters, crash })),
+    tally,
+    guarantee: watch.guarantee,
+  };
+}
