@@ -1,4 +1,5 @@
 import type { FleetOptions } from './fleet.ts';
+import type { Gate } from './gates.ts';
 
 /** The options of a run. Plain data, because they are sent to the threads. */
 export interface LoadOptions {
@@ -17,6 +18,8 @@ export interface LoadOptions {
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: Uint8Array | undefined;
+  /** Bounds that the result has to meet, beside those that hold by default. */
+  readonly gates: readonly Gate[];
   /** Whether to record latencies by time, for a report. */
   readonly latencyByTime: boolean;
   /** A limit shared with other processes; `rate` and `burst` then apply to all of them together. */

@@ -1,3 +1,4 @@
+import type { GateVerdict } from './gates.ts';
 import type { GuaranteeVerdict } from './guarantee.ts';
 import type { LoadOptions } from './options.ts';
 import type { RequestCounts, Tally } from './tally.ts';
@@ -33,4 +34,6 @@ export interface LoadResult {
   readonly threads: readonly ThreadResult[];
   readonly tally: Tally;
   readonly guarantee: GuaranteeVerdict;
+  /** How it did at each gate, those that hold by default included. */
+  readonly gates: readonly GateVerdict[];
 }

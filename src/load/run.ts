@@ -6,6 +6,7 @@ import { beside } from './beside.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
 import type { ServerListening } from './echo-server.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
+import { checkGates, gatesInForce } from './gates.ts';
 import type { Rehearsal } from './messages.ts';
 import type { LoadOptions } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
@@ -150,6 +151,9 @@ function collect({
   const endUs = Math.max(plannedEndUs, (watch.lastUs ?? startUs) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const sent = threads.reduce((sum, { counters }) => sum + counters.sent, 0);
+  const wantedRate =
+    elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000);
+  const gates = gatesInForce(options.gates, options.fleet !== undefined);
   return {
     options,
     url,
@@ -158,12 +162,13 @@ function collect({
     elapsedMs,
     admitted: watch.admitted,
     sent,
-    wantedRate: elapsedMs === 0 ? course.rate : course.tokens(startUs, endUs) / (elapsedMs / 1_000),
+    wantedRate,
     rateRange: course.isSteady ? undefined : course.range,
     achievedRate: elapsedMs === 0 ? 0 : sent / (elapsedMs / 1_000),
     admittedPer100Ms: watch.per100Ms(endUs),
     threads: threads.map(({ admitted, counters, crash }) => ({ admitted, counters, crash })),
     tally,
     guarantee: watch.guarantee,
+    gates: checkGates({ tally, sent, elapsedMs, wantedRate }, gates),
   };
 }

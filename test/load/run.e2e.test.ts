@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { PLAIN } from '../../src/cli/format.ts';
+import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { type LoadOptions, MIN_RATE } from '../../src/load/options.ts';
-import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { runLoad } from '../../src/load/run.ts';
 
 const OPTIONS: LoadOptions = {
@@ -17,6 +17,7 @@ const OPTIONS: LoadOptions = {
   method: 'GET',
   headers: [],
   body: undefined,
+  gates: [],
   latencyByTime: false,
 };
 

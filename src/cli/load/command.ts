@@ -1,10 +1,11 @@
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { FleetOptions } from '../../load/fleet.ts';
 import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
 import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { parseOutputPath } from '../output-path.ts';
-import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
+import { EXIT_CODES, EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
+import { gatedCommand, gatesOf } from './gate-options.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
@@ -44,14 +45,16 @@ When a process ends, the requests that it has reserved ahead, up to 100 ms of th
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.
 
-Exit code: 0 if all is well; 1 if no request succeeded, a thread crashed or the command line is
-invalid; 2 if the limiter admitted more requests than it guarantees; 130 if it was interrupted
-before the first request, or twice.
+For continuous integration, gates bound the result: --max-p99 20ms, --max-errors 1%, --min-rate 99%.
+The summary has a line for each gate that failed. Unless you say otherwise, a run fails if more than
+half of its requests failed, or less than half of the rate was sent.
 
+${EXIT_CODES}
 Examples:
   zerotime load                                      2,000/s for 10 s against an embedded server
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
   zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
+  zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;
 
@@ -79,7 +82,7 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
-  return new Command('load')
+  return gatedCommand('load')
     .description('Drive an HTTP server at one exact rate from many threads.')
     .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
     .addOption(
@@ -180,6 +183,7 @@ function loadOptions(
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: header ?? [],
     body,
+    gates: gatesOf({ ...given }),
     latencyByTime: given.report !== undefined,
   };
 }

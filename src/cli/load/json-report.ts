@@ -52,6 +52,11 @@ function jsonReport(result: LoadResult, version: string): object {
         allowed: tightest.allowed,
       },
     },
+    gates: result.gates.map(({ gate, passed, actual }) => ({
+      ...gate,
+      passed,
+      actual: actual ?? null,
+    })),
     requests: tally.counters,
     statusCodes: Object.fromEntries(tally.statusCodes),
     errors: [...tally.errors.values()],

@@ -11,6 +11,7 @@ import {
   type Paint,
   sparkline,
 } from '../format.ts';
+import { gateText } from './gate-text.ts';
 
 const LABEL = 12;
 const COLUMN = 10;
@@ -48,8 +49,18 @@ export function renderSummary(result: LoadResult, paint: Paint): string[] {
     ...responseLines(result.tally, paint),
     '',
     ...threadLines(result, paint),
+    ...gateLines(result, paint),
     '',
   ];
+}
+
+/** A line for each gate that failed. */
+function gateLines({ gates }: LoadResult, paint: Paint): string[] {
+  const failed = gates.filter(({ passed }) => !passed);
+  const lines = failed.map((verdict, index) =>
+    field(index === 0 ? 'Gates' : '', paint.bad(`✘ failed: ${gateText(verdict)}`)),
+  );
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function rateLines(result: LoadResult, paint: Paint): string[] {

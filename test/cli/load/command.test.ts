@@ -41,6 +41,14 @@ it('a load without a successful request exits with 1', async () => {
   expect(stdout).toContain('connection refused');
 });
 
+it('a load that fails a gate says so and exits with 3', async () => {
+  const gates = ['--max-p50', '1us', '--max-errors', '1%', '--min-rate', '1%'];
+  const { stdout, code } = await runInProcess(['load', ...BRIEF, ...gates]);
+  expect(code).toBe(3);
+  expect(stdout.match(/✘ failed/g)).toHaveLength(1);
+  expect(stdout).toMatch(/✘ failed: p50 was .* ms, wanted at most 0.001 ms/);
+});
+
 it('an interrupt ends a load early, with a summary', async () => {
   const { stdout, code } = await runInProcess(['load', '--rate', '100', '-d', '1h'], (text) => {
     if (/1 s /.test(text)) process.emit('SIGINT');

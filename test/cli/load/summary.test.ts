@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { COLOURS, PLAIN } from '../../../src/cli/format.ts';
+import { exitCode } from '../../../src/cli/load/exit-code.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
+import type { GateVerdict } from '../../../src/load/gates.ts';
 import { checkGuarantee } from '../../../src/load/guarantee.ts';
-import { exitCode, type LoadResult } from '../../../src/cli/load/exit-code.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
 import { Tally } from '../../../src/load/tally.ts';
 import { RATE, resultOf } from '../support/load-result.ts';
 
@@ -79,6 +81,19 @@ describe('renderSummary', () => {
   });
 });
 
+const FAILED: GateVerdict = {
+  gate: { kind: 'rate', minShare: 0.99 },
+  passed: false,
+  actual: 0.16,
+};
+
+it('has a line for each gate that failed', () => {
+  const gate = { kind: 'errors', maxShare: 0.01 } as const;
+  const text = summaryOf({ gates: [FAILED, { gate, passed: true, actual: 0 }] });
+  expect(text).toMatch(/ {2}Gates +✘ failed: 16 % of the rate was sent, wanted at least 99 %\n$/);
+  expect(text).not.toContain('requests failed');
+});
+
 describe('exitCode', () => {
   const crashed = {
     admitted: 0,
@@ -90,6 +105,8 @@ describe('exitCode', () => {
     ['it was ended early', { interrupted: true }, 0],
     ['no request succeeded', { tally: new Tally() }, 1],
     ['a thread crashed', { threads: [crashed] }, 1],
+    ['a gate failed', { gates: [FAILED] }, 3],
+    ['a gate failed that no request came to', { gates: [FAILED], tally: new Tally() }, 1],
     ['the guarantee is broken', { guarantee: checkGuarantee(Float64Array.of(0, 0), 1, 1) }, 2],
   ])('when %s', (_when, change, code) => {
     expect(exitCode(resultOf(change))).toBe(code);

@@ -30,6 +30,7 @@ export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
       method: 'GET',
       headers: [],
       body: undefined,
+      gates: [],
       latencyByTime: false,
     },
     url: 'http://example.com/',
@@ -49,6 +50,7 @@ export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
     })),
     tally,
     guarantee: checkGuarantee(admissions, RATE, 1),
+    gates: [],
     ...change,
   };
 }
