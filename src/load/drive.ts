@@ -1,5 +1,7 @@
 import type { AdmissionWatch } from './admission-watch.ts';
 import type { ArrivalPlan } from './arrival-plan.ts';
+import type { CpuGauge } from './cpu-gauge.ts';
+import { MOST_BUSY } from './fitness.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
 import type { ThreadHandle } from './thread-handle.ts';
@@ -60,6 +62,7 @@ export async function drive(
   { bucket, startUs: firstUs }: ArrivalPlan,
   aheadUs: number | undefined,
   watch: AdmissionWatch,
+  cpu: CpuGauge,
   { stop, onProgress, onSteerable }: RunHooks,
 ): Promise<RunWindow> {
   const now = () => bucket.clock.now();
@@ -106,8 +109,16 @@ export async function drive(
     interrupted = true;
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
+  let processorsAreFull = false;
+  const watchProcessors = () => {
+    const areFull = cpu.recent.machine > MOST_BUSY;
+    if (areFull === processorsAreFull) return;
+    processorsAreFull = areFull;
+    for (const thread of threads) thread.post({ type: 'processors', areFull });
+  };
   const report = () => {
     const nowUs = now();
+    watchProcessors();
     onProgress?.({
       elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
       rateNow: watch.rateAt(nowUs),
@@ -126,6 +137,7 @@ export async function drive(
     thread.onFollowed = change;
     thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs });
   }
+  cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);
   stop.addEventListener('abort', endEarly, { once: true });
   await Promise.all(

@@ -1,9 +1,11 @@
 import type { MessagePort } from 'node:worker_threads';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import { AdmissionLog } from './admission-log.ts';
+import { Backlog } from './backlog.ts';
 import { requestTemplate } from './connection.ts';
 import { type Fleet, joinFleet } from './fleet.ts';
 import { FleetReservations } from './fleet-reservations.ts';
+import { LoopGauge } from './loop-gauge.ts';
 import type { LoadCommand, LoadEvent, LoadThreadData, Rehearsal } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import { Sender } from './sender.ts';
@@ -27,12 +29,14 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
     port.postMessage(event, transfer);
   let pacer: Pacer | undefined;
   let fleet: Fleet | undefined;
+  const backlog = new Backlog(data.connections);
   port.on('message', (command: LoadCommand) => {
     if (command.type === 'stop') pacer?.stop(command.endUs);
+    else if (command.type === 'processors') backlog.processorsAreFull = command.areFull;
     else if (command.type === 'rate') {
       pacer?.follow(command.outstanding);
       post({ type: 'followed' });
-    } else pacer = startLoad(data, command, fleet, post, () => port.close());
+    } else pacer = startLoad(data, command, fleet, backlog, post, () => port.close());
   });
   rehearse(data.rehearsal, async () => {
     // A failure here crashes the thread, which the main thread reports.
@@ -76,6 +80,7 @@ function startLoad(
   { url, connections, request, timeoutMs, outstanding, latencyByTime }: LoadThreadData,
   { bucket: handle, aheadUs = 0, startUs, endUs }: LoadCommand & { type: 'go' },
   fleet: Fleet | undefined,
+  backlog: Backlog,
   post: (event: LoadEvent, transfer?: ArrayBuffer[]) => void,
   onDone: () => void,
 ): Pacer {
@@ -110,6 +115,7 @@ function startLoad(
     bucket,
     outstanding,
     endUs,
+    isFull: () => backlog.isFull(sender.queued, loop),
     isIdle: () => sender.isIdle,
     onDue: (dueUs, nowUs) => {
       log.append(dueUs);
@@ -118,11 +124,13 @@ function startLoad(
     },
     onEnd: () => {
       issuing = false;
+      busy = loop.busy;
       if (sender.isIdle) finish();
       else drain = setTimeout(giveUpQueue, QUEUE_DRAIN_MS);
     },
   });
 
+  let busy = 0;
   let drain: NodeJS.Timeout | undefined;
   const giveUpQueue = () => {
     sender.dropQueue();
@@ -147,10 +155,11 @@ function startLoad(
     fleet?.close();
     sender.close();
     const admissions = log.take();
-    post({ type: 'done', admissions, tally: tally.toRecord() }, [admissions.buffer]);
+    post({ type: 'done', admissions, tally: tally.toRecord(), busy }, [admissions.buffer]);
     onDone();
   };
 
+  const loop = LoopGauge.ofThisThread(() => pacer.sleptMs);
   pacer.start();
   return pacer;
 }

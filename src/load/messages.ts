@@ -43,7 +43,9 @@ export type LoadCommand =
       readonly outstanding: number;
     }
   /** Ends the run early. Requests due before `endUs` are still sent. */
-  | { readonly type: 'stop'; readonly endUs: number };
+  | { readonly type: 'stop'; readonly endUs: number }
+  /** Whether the processors of this machine have no time left. */
+  | { readonly type: 'processors'; readonly areFull: boolean };
 
 /** A message from a load thread to the main thread. */
 export type LoadEvent =
@@ -65,4 +67,6 @@ export type LoadEvent =
       readonly type: 'done';
       readonly admissions: Float64Array;
       readonly tally: TallyRecord;
+      /** The share of the time in which the event loop was busy. */
+      readonly busy: number;
     };

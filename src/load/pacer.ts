@@ -15,6 +15,8 @@ export interface PacerOptions {
   readonly outstanding: number;
   /** No request is due at or after this instant. */
   readonly endUs: number;
+  /** Whether this client can't send more than it has taken: it then leaves slots to others. */
+  readonly isFull?: () => boolean;
   /** Whether no events are pending on this thread, so that it may block. */
   readonly isIdle: () => boolean;
   /**
@@ -33,6 +35,12 @@ export interface PacerOptions {
  */
 const LOOKAHEAD_MS = 250;
 
+/** More ahead than this is more than one thread can send in that time. */
+const MOST_AHEAD = 4_096;
+
+/** The requests of one turn, after which events have theirs: those that are late must not starve. */
+const MOST_A_TURN = 128;
+
 /** Timers have a resolution of 1 ms and fire up to 1 ms early or late. */
 const TIMER_SLACK_US = 1_000;
 
@@ -42,7 +50,7 @@ export function reservationsAhead(
   threads: number,
   aheadMs: number = LOOKAHEAD_MS,
 ): number {
-  return Math.max(1, Math.ceil((rate * aheadMs) / 1_000 / threads));
+  return Math.min(MOST_AHEAD, Math.max(1, Math.ceil((rate * aheadMs) / 1_000 / threads)));
 }
 
 /**
@@ -62,6 +70,9 @@ export class Pacer {
   #ended = false;
   /** The instant of the last request issued. */
   #issuedUs = Number.NEGATIVE_INFINITY;
+  #sleptUs = 0;
+  /** Whether the last turn took no reservations. */
+  #isPaused = false;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
@@ -86,6 +97,11 @@ export class Pacer {
   stop(endUs: number): void {
     this.#endUs = Math.min(this.#endUs, endUs);
     this.wake();
+  }
+
+  /** How long this thread has slept, blocked, for instants that were close. */
+  get sleptMs(): number {
+    return this.#sleptUs / 1_000;
   }
 
   /** No request still to come is due before this instant. */
@@ -126,13 +142,15 @@ export class Pacer {
     // Read the time once. If requests come due as fast as this thread can issue them, a fresh
     // reading would keep it from returning to the event loop.
     const nowUs = bucket.clock.now();
-    for (;;) {
+    for (let issued = 0; issued < MOST_A_TURN; issued++) {
       const dueUs = this.#pending.peek()?.dueUs;
       if (dueUs === undefined || dueUs > nowUs || dueUs >= this.#endUs) break;
       this.#pending.shift();
       this.#issuedUs = dueUs;
       onDue(dueUs, nowUs);
     }
+    this.#isPaused = this.#options.isFull?.() === true;
+    if (this.#isPaused) return;
     while (this.#pending.length < this.#outstanding) {
       if (this.#latest !== undefined && this.#latest.dueUs >= this.#endUs) break;
       this.#latest = bucket.reserve();
@@ -150,7 +168,9 @@ export class Pacer {
   #sleepUntil(instantUs: number): boolean {
     const { clock } = this.#options.bucket;
     if (instantUs - clock.now() > 2 * TIMER_SLACK_US) return false;
+    const fromUs = clock.now();
     clock.sleepSync(instantUs);
+    this.#sleptUs += clock.now() - fromUs;
     return true;
   }
 
@@ -169,6 +189,6 @@ export class Pacer {
     }
     // Wake early and block for the rest: `#turn` checks the clock again.
     const delayMs = Math.max(1, Math.floor((leftUs - TIMER_SLACK_US) / 1_000));
-    this.#timer = setTimeout(this.#turn, Math.min(delayMs, 60_000));
+    this.#timer = setTimeout(this.#turn, this.#isPaused ? 1 : Math.min(delayMs, 60_000));
   }
 }

@@ -1,3 +1,4 @@
+import type { Fitness } from './fitness.ts';
 import type { GateVerdict } from './gates.ts';
 import type { GuaranteeVerdict } from './guarantee.ts';
 import type { LoadOptions } from './options.ts';
@@ -36,4 +37,6 @@ export interface LoadResult {
   readonly guarantee: GuaranteeVerdict;
   /** How it did at each gate, those that hold by default included. */
   readonly gates: readonly GateVerdict[];
+  /** Whether this client was fit to measure. */
+  readonly fitness: Fitness;
 }

@@ -3,8 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
 import { beside } from './beside.ts';
+import { CpuGauge, type CpuUse } from './cpu-gauge.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
 import type { ServerListening } from './echo-server.ts';
+import { fitnessOf } from './fitness.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGates, gatesInForce } from './gates.ts';
 import type { Rehearsal } from './messages.ts';
@@ -61,8 +63,10 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
-    const window = await drive(options, threads, plan, aheadUs, watch, hooks);
-    return collect({ options, url, startedAt, threads, watch, ...window });
+    const cpu = new CpuGauge();
+    const window = await drive(options, threads, plan, aheadUs, watch, cpu, hooks);
+    const processors = cpu.use;
+    return collect({ options, url, startedAt, threads, watch, processors, ...window });
   } finally {
     fleet?.close();
     await Promise.all([server.terminate(), ...threads.map((thread) => thread.giveUp())]);
@@ -130,6 +134,7 @@ interface Collected extends RunWindow {
   readonly startedAt: Date;
   readonly threads: readonly ThreadHandle[];
   readonly watch: AdmissionWatch;
+  readonly processors: CpuUse;
 }
 
 function collect({
@@ -141,6 +146,7 @@ function collect({
   endUs: plannedEndUs,
   interrupted,
   watch,
+  processors,
 }: Collected): LoadResult {
   const tally = new Tally();
   for (const thread of threads) {
@@ -169,6 +175,12 @@ function collect({
     threads: threads.map(({ admitted, counters, crash }) => ({ admitted, counters, crash })),
     tally,
     guarantee: watch.guarantee,
+    fitness: fitnessOf({
+      tally,
+      connections: options.connections,
+      loops: threads.map(({ busy }) => busy),
+      processors,
+    }),
     gates: checkGates({ tally, sent, elapsedMs, wantedRate }, gates),
   };
 }

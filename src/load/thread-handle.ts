@@ -11,6 +11,8 @@ export class ThreadHandle {
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
+  /** The share of the time in which its event loop was busy; 0 until it has ended. */
+  busy = 0;
   /** Resolves when the thread has loaded its code or has crashed; never rejects. */
   readonly ready: Promise<void>;
   /** Resolves when the thread has sent its last report or has crashed; never rejects. */
@@ -62,6 +64,7 @@ export class ThreadHandle {
         this.#tally = event.tally;
         this.counters = event.tally.counters;
         this.waiting = 0;
+        this.busy = event.busy;
         settleDone();
       }
     });

@@ -8,6 +8,11 @@ import { ManualClock } from '../../src/time/manual-clock.ts';
 const RATE = 500;
 const SLOT_MS = 1_000 / RATE;
 
+interface PacedOptions {
+  readonly slots: number;
+  readonly outstanding?: number;
+}
+
 /** A pacer on a manual clock, alone on a bucket with a token every 2 ms. */
 class Paced {
   readonly clock = ManualClock.create({ nowMs: 1_000 });
@@ -17,13 +22,17 @@ class Paced {
   #due: number[] = [];
   ended = false;
 
-  constructor({ slots }: { slots: number }) {
+  /** Whether this client can't send what it has taken. */
+  isFull = false;
+
+  constructor({ slots, outstanding = reservationsAhead(RATE, 1) }: PacedOptions) {
     this.pacer = new Pacer({
       bucket: this.bucket,
-      outstanding: reservationsAhead(RATE, 1),
+      outstanding,
       endUs: (1_000 + (slots - 0.5) * SLOT_MS) * 1_000,
       // If the thread slept, it would wait for a clock that only this thread can move.
       isIdle: () => false,
+      isFull: () => this.isFull,
       onDue: (dueUs) => this.#due.push(dueUs / 1_000 - 1_000),
       onEnd: () => {
         this.ended = true;
@@ -34,11 +43,15 @@ class Paced {
     onTestFinished(() => this.pacer.stop(0));
   }
 
+  /** How many came due in all. */
+  issued = 0;
+
   /** Moves the clock to `ms` from the start and returns what comes due. */
   async at(ms: number): Promise<number[]> {
     this.clock.set(1_000 + ms);
     this.pacer.wake();
     await turnOfEventLoop();
+    this.issued += this.#due.length;
     return this.#due.splice(0);
   }
 }
@@ -56,6 +69,27 @@ describe('Pacer', () => {
     expect(await paced.at(7)).toEqual([]);
     expect(paced.ended).toBe(true);
     expect(await paced.at(100)).toEqual([]);
+  });
+
+  it('leaves slots to others while it is full, and takes the next ones after that', async () => {
+    const paced = new Paced({ slots: 1_000 });
+    paced.isFull = true;
+    const taken = reservationsAhead(RATE, 1);
+    expect((await paced.at(0)).length).toBe(1);
+    for (let ms = 2; ms <= 1_000; ms += 2) await paced.at(ms);
+    const before = paced.issued;
+    expect(before).toBe(taken);
+    paced.isFull = false;
+    expect(await paced.at(1_100)).toEqual([]);
+    expect(await paced.at(1_100)).toEqual([1_100]);
+    expect(await paced.at(1_102)).toEqual([1_102]);
+  });
+
+  it('lets events have their turn after a number of late requests', async () => {
+    const paced = new Paced({ slots: 1_000, outstanding: 300 });
+    expect((await paced.at(598)).length).toBe(128);
+    expect((await paced.at(598)).length).toBe(128);
+    expect((await paced.at(598)).at(-1)).toBe(598);
   });
 
   it("issues late, but with the schedule's instants, after a stall within the lookahead", async () => {

@@ -3,6 +3,7 @@ import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
 import { exitCode } from './exit-code.ts';
+import { limitText } from './verdict.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
@@ -57,6 +58,11 @@ function jsonReport(result: LoadResult, version: string): object {
       passed,
       actual: actual ?? null,
     })),
+    fitness: {
+      ...result.fitness,
+      limits: result.fitness.limits.map((limit) => ({ ...limit, text: limitText(limit) })),
+      p99Ms: result.fitness.p99Ms ?? null,
+    },
     requests: tally.counters,
     statusCodes: Object.fromEntries(tally.statusCodes),
     errors: [...tally.errors.values()],

@@ -7,6 +7,7 @@ import { latencyLines } from '../report/latency-lines.ts';
 import type { LineChart, Page, Section } from '../report/page.ts';
 import { renderPage } from '../report/render.ts';
 import { SPAN_ROWS, wantedText } from './summary.ts';
+import { verdictLines } from './verdict.ts';
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 const MOST_POINTS = 300;
@@ -31,6 +32,7 @@ function reportPage(result: LoadResult, version: string): Page {
       ['Connections', String(options.connections)],
     ],
     sections: [
+      { heading: 'Verdict', verdicts: verdictLines(result), charts: [] },
       rateSection(result),
       latencySection(result),
       responseSection(result),

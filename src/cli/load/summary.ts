@@ -11,7 +11,7 @@ import {
   type Paint,
   sparkline,
 } from '../format.ts';
-import { gateText } from './gate-text.ts';
+import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 const LABEL = 12;
 const COLUMN = 10;
@@ -29,9 +29,6 @@ export const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string
   ['response', 'response', 'sent → answered'],
 ];
 
-/** The rate counts as met within this fraction of the target. */
-const RATE_TOLERANCE = 0.001;
-
 function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
@@ -39,6 +36,8 @@ function field(label: string, text: string): string {
 /** The lines of a run's summary. */
 export function renderSummary(result: LoadResult, paint: Paint): string[] {
   return [
+    '',
+    ...verdictBlock(result, paint),
     '',
     ...rateLines(result, paint),
     '',
@@ -49,18 +48,16 @@ export function renderSummary(result: LoadResult, paint: Paint): string[] {
     ...responseLines(result.tally, paint),
     '',
     ...threadLines(result, paint),
-    ...gateLines(result, paint),
     '',
   ];
 }
 
-/** A line for each gate that failed. */
-function gateLines({ gates }: LoadResult, paint: Paint): string[] {
-  const failed = gates.filter(({ passed }) => !passed);
-  const lines = failed.map((verdict, index) =>
-    field(index === 0 ? 'Gates' : '', paint.bad(`✘ failed: ${gateText(verdict)}`)),
-  );
-  return lines.length === 0 ? [] : ['', ...lines];
+/** The verdict, before any figure. */
+function verdictBlock(result: LoadResult, paint: Paint): string[] {
+  return verdictLines(result).map(({ isGood, text }, index) => {
+    const line = isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
+    return field(index === 0 ? 'Verdict' : '', line);
+  });
 }
 
 function rateLines(result: LoadResult, paint: Paint): string[] {
@@ -101,7 +98,7 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
   if (unsent > 0) {
     lines.push(
       field('', paint.bad(`${formatCount(unsent)} requests found no free connection in time:`)),
-      field('', 'the target is too slow for this rate, or --connections too few.'),
+      field('', 'the target or this client is too slow for this rate, or --connections too few.'),
     );
   }
   const slots = (wantedRate * elapsedMs) / 1_000;

@@ -45,8 +45,8 @@ it('a load that fails a gate says so and exits with 3', async () => {
   const gates = ['--max-p50', '1us', '--max-errors', '1%', '--min-rate', '1%'];
   const { stdout, code } = await runInProcess(['load', ...BRIEF, ...gates]);
   expect(code).toBe(3);
-  expect(stdout.match(/✘ failed/g)).toHaveLength(1);
-  expect(stdout).toMatch(/✘ failed: p50 was .* ms, wanted at most 0.001 ms/);
+  expect(stdout.match(/✘ gate failed/g)).toHaveLength(1);
+  expect(stdout).toMatch(/✘ gate failed: p50 was .* ms, wanted at most 0.001 ms/);
 });
 
 it('an interrupt ends a load early, with a summary', async () => {

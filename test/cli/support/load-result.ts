@@ -51,6 +51,14 @@ export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
     tally,
     guarantee: checkGuarantee(admissions, RATE, 1),
     gates: [],
+    fitness: {
+      fit: true,
+      limits: [],
+      lateMs: 0.01,
+      busiestLoop: 0.25,
+      processors: { machine: 0.5, own: 0.25 },
+      p99Ms: { low: 0.45, high: 0.45 },
+    },
     ...change,
   };
 }
