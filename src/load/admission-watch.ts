@@ -18,11 +18,13 @@ export class AdmissionWatch {
   readonly #meter: RateMeter;
   readonly #check: GuaranteeCheck;
   readonly #merge: AdmissionMerge;
+  readonly #startUs: number;
   #lastUs: number | undefined;
 
   constructor({ threads, startUs, rate, burst }: AdmissionWatchOptions) {
     this.#course = new RateCourse(startUs, rate);
     this.course = this.#course;
+    this.#startUs = startUs;
     this.#meter = new RateMeter(startUs);
     this.#check = new GuaranteeCheck(this.#course, burst);
     this.#merge = new AdmissionMerge(threads, (instants) => {
@@ -37,10 +39,16 @@ export class AdmissionWatch {
     this.#merge.change(beforeUs, afterUs);
   }
 
-  /** See {@link AdmissionMerge.add}. */
-  add(thread: number, instants: Float64Array, throughUs: number): void {
-    this.#meter.add(instants);
+  /**
+   * See {@link AdmissionMerge.add}. Those of a warm-up are checked, and not counted.
+   *
+   * @returns how many of them count
+   */
+  add(thread: number, instants: Float64Array, throughUs: number): number {
+    const counted = instants.filter((us) => us >= this.#startUs);
+    this.#meter.add(counted);
     this.#merge.add(thread, instants, throughUs);
+    return counted.length;
   }
 
   /** Admissions reported so far. */

@@ -58,6 +58,7 @@ export interface RunWindow {
 /** Starts all threads and waits for them to finish. */
 export async function drive(
   { durationMs, timeoutMs, ramp }: LoadOptions,
+  warmUpUs: number,
   threads: readonly ThreadHandle[],
   { bucket, startUs: firstUs }: ArrivalPlan,
   aheadUs: number | undefined,
@@ -66,7 +67,7 @@ export async function drive(
   { stop, onProgress, onSteerable }: RunHooks,
 ): Promise<RunWindow> {
   const now = () => bucket.clock.now();
-  const startUs = firstUs - HALF_SLOT_US;
+  const startUs = firstUs - HALF_SLOT_US + warmUpUs;
   let endUs = startUs + durationMs * 1_000;
   let interrupted = false;
 
@@ -91,6 +92,8 @@ export async function drive(
   const steerable = setTimeout(
     () => {
       if (aheadUs === undefined) onSteerable?.((factor) => setRate(wantedRate * factor));
+      // What the warm-up used does not count.
+      cpu.begin();
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
@@ -103,7 +106,7 @@ export async function drive(
   const ramping = ramp && setInterval(climb, RAMP_STEP_MS);
 
   const endEarly = () => {
-    const earlyUs = Math.max(startUs, now() + STOP_LEAD_US);
+    const earlyUs = Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US);
     if (earlyUs >= endUs) return;
     endUs = earlyUs;
     interrupted = true;
@@ -135,7 +138,7 @@ export async function drive(
 
   for (const thread of threads) {
     thread.onFollowed = change;
-    thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs });
+    thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs, firstUs });
   }
   cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);
@@ -153,5 +156,6 @@ export async function drive(
   report();
   clearInterval(ramping);
   clearTimeout(steerable);
-  return { startUs, endUs, interrupted };
+  // Stopped within the warm-up, it has no length.
+  return { startUs, endUs: Math.max(startUs, endUs), interrupted };
 }

@@ -2,7 +2,7 @@ import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions } from './options.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
-/** The warm-up of a thread before the run. */
+/** How a thread gets its code compiled before the run. */
 export interface Rehearsal {
   /** The embedded server, so that the target only gets requests that are in the result. */
   readonly url: string;
@@ -33,6 +33,8 @@ export type LoadCommand =
       readonly bucket: unknown;
       /** How far the clock of the fleet's server is ahead of ours. */
       readonly aheadUs?: number | undefined;
+      /** When the warm-up begins, whose requests don't count; by default there is none. */
+      readonly firstUs?: number | undefined;
       readonly startUs: number;
       readonly endUs: number;
     }
@@ -67,6 +69,8 @@ export type LoadEvent =
       readonly type: 'done';
       readonly admissions: Float64Array;
       readonly tally: TallyRecord;
+      /** The requests of the warm-up. */
+      readonly warmUp: RequestCounts;
       /** The share of the time in which the event loop was busy. */
       readonly busy: number;
     };

@@ -15,6 +15,8 @@ export interface LoadOptions {
   readonly connections: number;
   readonly durationMs: number;
   readonly timeoutMs: number;
+  /** How long requests are sent, at the first rate, before any counts. */
+  readonly warmupMs: number;
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: Uint8Array | undefined;

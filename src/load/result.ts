@@ -19,6 +19,8 @@ export interface LoadResult {
   readonly startedAt: Date;
   /** Whether it was stopped early. */
   readonly interrupted: boolean;
+  /** The requests of the warm-up, which count nowhere else. */
+  readonly warmUp: RequestCounts;
   /** From the first slot of the schedule to the end of the last. */
   readonly elapsedMs: number;
   /** Requests that came due within the run. */

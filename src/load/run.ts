@@ -13,7 +13,7 @@ import type { Rehearsal } from './messages.ts';
 import type { LoadOptions } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
 import type { LoadResult } from './result.ts';
-import { Tally } from './tally.ts';
+import { type RequestCounts, Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
 const LOAD_WORKER = beside('load-worker.js');
@@ -22,6 +22,9 @@ const ECHO_SERVER = beside('echo-server.js');
 /** Time for the threads to attach to the bucket before the first request is due. */
 const LEAD_MS = 100;
 const LEAD_MS_PER_THREAD = 2;
+/** Rehearsed requests: those of so many seconds, up to this number over all threads. */
+const REHEARSED_S = 0.75;
+const MOST_REHEARSED = 12_000;
 /**
  * How far ahead each process of a fleet reserves, at its full rate. A process that joins waits for
  * everything that the others have reserved.
@@ -50,8 +53,14 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     server.on('error', () => undefined);
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
-    const rehearsal = { url: ownUrl, requests: rehearsalRequests(options.threads) };
-    threads = startThreads(options, url, rehearsal, code, (...report) => watch?.add(...report));
+    const rehearsal = { url: ownUrl, requests: rehearsalRequests(options) };
+    threads = startThreads(
+      options,
+      url,
+      rehearsal,
+      code,
+      (...report) => watch?.add(...report) ?? 0,
+    );
     await readiness(threads, hooks.stop);
     if (url !== ownUrl) await server.terminate();
 
@@ -59,12 +68,14 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
     const plan = planArrivals(options.ramp?.from ?? options.rate, options.burst, leadMs);
     const { rate } = plan.bucket;
-    const startUs = plan.startUs - HALF_SLOT_US;
+    // A whole number of slots, so that the rest of the schedule begins with one as well.
+    const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
+    const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
     watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge();
-    const window = await drive(options, threads, plan, aheadUs, watch, cpu, hooks);
+    const window = await drive(options, warmUpUs, threads, plan, aheadUs, watch, cpu, hooks);
     const processors = cpu.use;
     return collect({ options, url, startedAt, threads, watch, processors, ...window });
   } finally {
@@ -74,8 +85,11 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
 }
 
 /** Enough to get a thread's code compiled; fewer if many threads share the processor. */
-function rehearsalRequests(threads: number): number {
-  return Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
+function rehearsalRequests({ rate, threads }: LoadOptions): number {
+  const least = Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
+  // At a high rate even little more time for each request makes a backlog.
+  const most = Math.floor(MOST_REHEARSED / threads);
+  return Math.max(least, Math.min(most, Math.ceil((rate * REHEARSED_S) / threads)));
 }
 
 async function embeddedUrl(server: Worker): Promise<string> {
@@ -99,7 +113,7 @@ function startThreads(
   url: string,
   rehearsal: Rehearsal,
   code: URL,
-  onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => void,
+  onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => number,
 ): ThreadHandle[] {
   const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
   const request = { method, headers, body };
@@ -126,6 +140,16 @@ async function readiness(threads: readonly ThreadHandle[], stop: AbortSignal): P
   if (stop.aborted) throw new InterruptedError('stopped before the first request');
   const crashed = threads.find((thread) => thread.crash !== undefined);
   if (crashed !== undefined) throw new Error(`a load thread cannot start: ${crashed.crash}`);
+}
+
+function totalOf(counts: readonly RequestCounts[]): RequestCounts {
+  const total = { sent: 0, succeeded: 0, failed: 0 };
+  for (const { sent, succeeded, failed } of counts) {
+    total.sent += sent;
+    total.succeeded += succeeded;
+    total.failed += failed;
+  }
+  return total;
 }
 
 interface Collected extends RunWindow {
@@ -165,6 +189,7 @@ function collect({
     url,
     startedAt,
     interrupted,
+    warmUp: totalOf(threads.map(({ warmUp }) => warmUp)),
     elapsedMs,
     admitted: watch.admitted,
     sent,

@@ -2,18 +2,13 @@ import { Connection, type RequestTemplate } from './connection.ts';
 import { type ErrorKind, errorKind } from './error-kind.ts';
 import { Fifo } from './fifo.ts';
 import { HttpExchange, type Outcome } from './http-exchange.ts';
-import type { Tally } from './tally.ts';
+import type { Work, WorkHooks } from './work.ts';
 
-export interface SenderOptions {
+export interface SenderOptions extends WorkHooks {
   readonly origin: string;
   readonly request: RequestTemplate;
   readonly connections: number;
   readonly timeoutMs: number;
-  readonly tally: Tally;
-  /** The current time in microseconds, on the clock of the instants. */
-  readonly now: () => number;
-  /** Called when the last exchange has ended and nothing is queued. */
-  readonly onIdle: () => void;
 }
 
 interface QueuedRequest {
@@ -26,7 +21,7 @@ interface QueuedRequest {
  * its due instant and its latency counts from there, so that a stalled server cannot hide behind
  * requests that were never sent.
  */
-export class Sender {
+export class Sender implements Work {
   readonly #options: SenderOptions;
   readonly #free: Connection[];
   /** In order of sending, and so of their deadlines. */
@@ -53,6 +48,11 @@ export class Sender {
     return this.#inFlight.size === 0 && this.#queue.length === 0;
   }
 
+  /** Opens all connections ahead; each that can't be opened in time is left to its first request. */
+  async open(timeoutMs: number): Promise<void> {
+    await Promise.all(this.#free.map((connection) => connection.open(timeoutMs)));
+  }
+
   /** Sends or queues a request that is due. */
   send(dueUs: number, nowUs: number): void {
     this.#queue.push({ dueUs, queuedUs: nowUs });
@@ -61,9 +61,10 @@ export class Sender {
 
   /** Drops the queued requests: each counts as `unsent`, with the time that it has waited. */
   dropQueue(): void {
-    const { tally, now } = this.#options;
+    const { tallyOf, now } = this.#options;
     const nowUs = now();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      const tally = tallyOf(next.dueUs);
       tally.countError('unsent', 'no connection was free until the end of the run');
       tally.record('queued', nowUs - next.queuedUs);
       tally.recordLatency(next.dueUs, nowUs - next.dueUs);
@@ -91,7 +92,8 @@ export class Sender {
   }
 
   #start(connection: Connection, { dueUs, queuedUs }: QueuedRequest): void {
-    const { request, tally, now, timeoutMs } = this.#options;
+    const { request, tallyOf, now, timeoutMs } = this.#options;
+    const tally = tallyOf(dueUs);
     const sentUs = now();
     const exchange = new HttpExchange(dueUs, sentUs, this.#end);
     this.#inFlight.set(exchange, connection);
@@ -102,9 +104,9 @@ export class Sender {
   }
 
   readonly #end = (exchange: HttpExchange, outcome: Outcome): void => {
-    const { tally, onIdle } = this.#options;
+    const { tallyOf, onIdle } = this.#options;
     if (outcome.ended === 'response') {
-      tally.countStatus(outcome.status);
+      tallyOf(exchange.dueUs).countStatus(outcome.status);
       this.#recordTimes(exchange);
     } else {
       this.#countError(exchange, errorKind(outcome.error), outcome.error.message);
@@ -151,15 +153,16 @@ export class Sender {
   };
 
   #countError(exchange: HttpExchange, kind: ErrorKind, message: string): void {
-    this.#options.tally.countError(kind, message);
+    this.#options.tallyOf(exchange.dueUs).countError(kind, message);
     // Without timed-out requests, which are the slowest, the percentiles would look better than
     // they are.
     if (kind === 'timed out') this.#recordTimes(exchange);
   }
 
   #recordTimes({ dueUs, sentUs }: HttpExchange): void {
-    const { tally, now } = this.#options;
+    const { tallyOf, now } = this.#options;
     const nowUs = now();
+    const tally = tallyOf(dueUs);
     tally.recordLatency(dueUs, nowUs - dueUs);
     tally.record('response', nowUs - sentUs);
   }

@@ -9,6 +9,8 @@ export class ThreadHandle {
   #crash: string | undefined;
   /** As of the last report. */
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
+  /** The requests of the warm-up, once it has ended. */
+  warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
   /** The share of the time in which its event loop was busy; 0 until it has ended. */
@@ -27,13 +29,13 @@ export class ThreadHandle {
   onFollowed: () => void = () => undefined;
 
   /**
-   * @param onAdmissions receives each piece of the log as it arrives; all further instants are at
-   *   or after `throughUs`, which is infinite once the thread has ended
+   * @param onAdmissions receives each piece of the log as it arrives, and returns how many of it
+   *   count; all further instants are at or after `throughUs`, infinite once the thread has ended
    */
   constructor(
     code: URL,
     workerData: LoadThreadData,
-    onAdmissions: (admissions: Float64Array, throughUs: number) => void,
+    onAdmissions: (admissions: Float64Array, throughUs: number) => number,
   ) {
     this.#worker = new Worker(code, { workerData });
     let settleReady: () => void;
@@ -54,9 +56,8 @@ export class ThreadHandle {
         if (this.follows) this.onFollowed();
         return;
       }
-      this.admitted += event.admissions.length;
       const throughUs = event.type === 'report' ? event.throughUs : Number.POSITIVE_INFINITY;
-      onAdmissions(event.admissions, throughUs);
+      this.admitted += onAdmissions(event.admissions, throughUs);
       if (event.type === 'report') {
         this.counters = event.counters;
         this.waiting = event.waiting;
@@ -65,6 +66,7 @@ export class ThreadHandle {
         this.counters = event.tally.counters;
         this.waiting = 0;
         this.busy = event.busy;
+        this.warmUp = event.warmUp;
         settleDone();
       }
     });

@@ -22,6 +22,15 @@ describe('AdmissionWatch', () => {
     expect(watch.lastUs).toBe(2e5);
   });
 
+  it('checks the admissions of a warm-up, and does not count them', () => {
+    const watch = new AdmissionWatch({ threads: 1, startUs: SECOND, rate: 10, burst: 1 });
+    expect(watch.add(0, Float64Array.of(8e5, 9e5), 9.1e5)).toBe(0);
+    expect(watch.add(0, Float64Array.of(1e6, 1.1e6), END)).toBe(2);
+    expect(watch.admitted).toBe(2);
+    expect(watch.per100Ms(1.2e6)).toEqual([1, 1]);
+    expect(watch.guarantee).toMatchObject({ held: true, intervals: 10 });
+  });
+
   it("finds one request too many between two threads' reports", () => {
     const watch = new AdmissionWatch({ threads: 2, startUs: 0, rate: 10, burst: 1 });
     watch.add(0, Float64Array.of(1 * SECOND), 2 * SECOND);

@@ -33,6 +33,8 @@ interface Told {
   /** The instants admitted, in the order of the reports. */
   readonly admissions: readonly number[];
   readonly tally: TallyRecord;
+  /** Requests sent in the warm-up. */
+  readonly warmedUp: number;
   readonly startUs: number;
   readonly endUs: number;
 }
@@ -45,6 +47,7 @@ async function load(
   durationMs: number,
   data: Partial<LoadThreadData> = {},
   stopMs?: number,
+  warmUpMs?: number,
 ): Promise<Told> {
   const { port1, port2 } = channel();
   const post = (command: LoadCommand) => port2.postMessage(command);
@@ -61,18 +64,24 @@ async function load(
     ...data,
   });
   expect(await ready).toEqual([{ type: 'ready' }]);
-  const { bucket, startUs } = planArrivals(RATE, 1, 20);
+  const { bucket, startUs: firstUs } = planArrivals(RATE, 1, 20);
+  const startUs = warmUpMs === undefined ? firstUs : firstUs - 0.5 + warmUpMs * 1000;
   const endUs = startUs - 0.5 + durationMs * 1000;
+  let warmedUp = 0;
   const told = new Promise<TallyRecord>((resolve) => {
     port2.on('message', (event: LoadEvent) => {
       if (!('admissions' in event)) return;
       admissions.push(...event.admissions);
-      if (event.type === 'done') resolve(event.tally);
+      if (event.type !== 'done') return;
+      warmedUp = event.warmUp.sent;
+      resolve(event.tally);
     });
   });
-  post({ type: 'go', bucket: bucket.handle, startUs, endUs });
+  const warmUp = warmUpMs === undefined ? {} : { firstUs };
+  post({ type: 'go', bucket: bucket.handle, startUs, endUs, ...warmUp });
   if (stopMs !== undefined) post({ type: 'stop', endUs: startUs - 0.5 + stopMs * 1000 });
-  return { admissions, tally: await told, startUs, endUs };
+  const tally = await told;
+  return { admissions, tally, warmedUp, startUs, endUs };
 }
 
 /** All instants due within `ms`, one slot apart. */
@@ -100,6 +109,23 @@ describe('a load thread', () => {
     // The warm-up is not included.
     expect(counters).toEqual({ sent: told.admissions.length, succeeded: counters.sent, failed: 0 });
     expect(statusCodes).toEqual([[200, counters.sent]]);
+  });
+
+  it('sends a warm-up at the same rate, of which nothing counts', async () => {
+    let answered = 0;
+    const url = await served(
+      httpServer((_request, response) => {
+        answered += 1;
+        response.end();
+      }),
+    );
+    const told = await load(url, 100, {}, undefined, 100);
+    const counted = told.admissions.filter((us) => us >= told.startUs).length;
+    expect(told.warmedUp).toBe(told.admissions.length - counted);
+    expect(told.tally.counters).toMatchObject({ sent: counted, failed: 0 });
+    expect(answered).toBe(told.admissions.length);
+    expect(counted).toBeGreaterThan(0);
+    expect(told.warmedUp).toBeGreaterThan(0);
   });
 
   it('sends the given request, and counts statuses from 400 on as failed', async () => {

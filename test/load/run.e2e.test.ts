@@ -14,6 +14,7 @@ const OPTIONS: LoadOptions = {
   connections: 2,
   durationMs: 200,
   timeoutMs: 100,
+  warmupMs: 0,
   method: 'GET',
   headers: [],
   body: undefined,

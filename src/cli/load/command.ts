@@ -35,6 +35,9 @@ in any interval. Latency is measured from the instant at which a request was due
 server cannot hide its stall by delaying later requests. Requests that time out, or get no
 connection within 250 ms after the end, count with the time that they waited.
 
+The start is warm: connections are open and code is compiled before the first request is due, with
+no request to your server. --warmup also warms up the server, with requests that count nowhere.
+
 On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
 steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
 
@@ -70,6 +73,7 @@ interface CommandOptions {
   readonly header?: Header[];
   readonly body?: Uint8Array;
   readonly timeout: number;
+  readonly warmup: number;
   readonly json?: string;
   readonly report?: string;
   readonly redis?: string;
@@ -133,6 +137,13 @@ export function loadCommand(version: string): Command {
     )
     .addOption(
       option(
+        '--warmup <time>',
+        'send at the first rate for this long before anything counts',
+        parseDuration,
+      ).default(0, 'none'),
+    )
+    .addOption(
+      option(
         '--redis <url>',
         'share the rate with all processes that use this Redis server and key',
         parseRedisUrl,
@@ -180,6 +191,7 @@ function loadOptions(
     connections,
     durationMs: duration,
     timeoutMs: timeout,
+    warmupMs: given.warmup,
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: header ?? [],
     body,

@@ -76,9 +76,17 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
         `${interrupted ? ', ended early' : ''}`,
     ),
   ];
+  lines.push(...warmUpLine(result));
   const bars = rateBars(result);
   if (bars !== '') lines.push(field('', paint.dim(bars)));
   return [...lines, ...shortfallLines(result, paint)];
+}
+
+/** The requests that count nowhere. */
+function warmUpLine({ warmUp: { sent, failed } }: LoadResult): string[] {
+  if (sent === 0) return [];
+  const outcome = failed === 0 ? '' : `, of which ${formatCount(failed)} failed`;
+  return [field('', `after a warm-up of ${formatCount(sent)} requests${outcome}`)];
 }
 
 /** The requested rate, or the range over which it moved. */

@@ -46,6 +46,14 @@ describe('renderSummary', () => {
 `);
   });
 
+  it('says how many requests the warm-up took, and how many of them failed', () => {
+    const warmUp = { sent: 2_000, succeeded: 1_990, failed: 10 };
+    expect(summaryOf({ warmUp })).toContain(
+      'after a warm-up of 2,000 requests, of which 10 failed\n',
+    );
+    expect(summaryOf({ warmUp: { ...warmUp, failed: 0 } })).toContain('of 2,000 requests\n');
+  });
+
   it('shows the same in colours', () => {
     const coloured = renderSummary(resultOf(), COLOURS).join('\n');
     expect(coloured).toContain('\u001b[32m✔ held\u001b[39m');
