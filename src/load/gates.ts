@@ -1,4 +1,4 @@
-import type { LoadResult } from './result.ts';
+import type { Tally } from './tally.ts';
 
 /** A bound on the result of a run, for continuous integration. */
 export type Gate =
@@ -18,7 +18,12 @@ export interface GateVerdict {
 }
 
 /** The parts of a result that gates look at. */
-export type Gated = Pick<LoadResult, 'tally' | 'sent' | 'elapsedMs' | 'wantedRate'>;
+export interface Gated {
+  readonly tally: Tally;
+  readonly sent: number;
+  readonly elapsedMs: number;
+  readonly wantedRate: number;
+}
 
 /** In force where no gate of the kind is given: a run that mostly failed is no success. */
 export const DEFAULT_MAX_ERRORS = 0.5;

@@ -4,6 +4,8 @@ import { formatOf, type Timestamp, type TimestampFormat } from './timestamps.ts'
 
 const BATCH = 4_096;
 const SECOND_US = 1e6;
+/** Nobody waits for a year between two calls: a line further ahead is a mistake. */
+const MOST_AHEAD_US = 366 * 86_400 * SECOND_US;
 
 /** Counts over the lines read so far. */
 export interface TimestampCounts {
@@ -27,6 +29,9 @@ export class TimestampFile {
   readonly #spread: boolean;
   #format: TimestampFormat | undefined;
   #startedUs: number | undefined;
+  #lineNumber = 0;
+  /** The latest instant read. */
+  #latestUs: number | undefined;
   #unreadable = 0;
   #late = 0;
   #lastUs = 0;
@@ -61,6 +66,7 @@ export class TimestampFile {
     let second: number | undefined;
     let inSecond = 0;
     for await (const line of this.#lines) {
+      this.#lineNumber += 1;
       const timestamp = this.#read(line);
       if (timestamp === undefined) continue;
       this.#startedUs ??= timestamp.us;
@@ -86,7 +92,20 @@ export class TimestampFile {
     this.#format ??= formatOf(line);
     const timestamp = this.#format?.read(line);
     if (timestamp === undefined) this.#unreadable += 1;
+    else this.#checkAhead(timestamp.us, line);
     return timestamp;
+  }
+
+  #checkAhead(us: number, line: string): void {
+    const latestUs = this.#latestUs ?? us;
+    if (us - latestUs > MOST_AHEAD_US) {
+      const days = Math.floor((us - latestUs) / (86_400 * SECOND_US));
+      const start = JSON.stringify(line.slice(0, 80));
+      throw new RangeError(
+        `line ${this.#lineNumber} is ${days} days after the line before it: ${start}`,
+      );
+    }
+    this.#latestUs = Math.max(latestUs, us);
   }
 
   *#spreadOver(fromUs: number, count: number, endUs: number): Generator<Float64Array> {

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { PLAIN } from '../../src/cli/format.ts';
+import { exitCode } from '../../src/cli/simulate/exit-code.ts';
 import { renderSummary } from '../../src/cli/simulate/summary.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
-import { exitCode } from '../../src/cli/simulate/exit-code.ts';
 import { runSimulation } from '../../src/simulate/run.ts';
 import { SimulatedClock } from '../../src/simulate/simulated-clock.ts';
 

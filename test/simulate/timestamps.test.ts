@@ -22,6 +22,21 @@ function commonLog(second: string): string {
   return `192.0.2.7 - ann [10/Oct/2000:13:55:${second} -0700] "GET / HTTP/1.0" 200 2326`;
 }
 
+describe('a line far in the future', () => {
+  it('is an error that names the line', async () => {
+    const lines = ['1000', '', 'no time', '1001', '900', '99999999999 \u001b[31m', '1002'];
+    await expect(read(lines)).rejects.toThrow(
+      /^line 6 is 1157407 days after the line before it: "99999999999 \\u001b\[31m"$/,
+    );
+  });
+
+  it('may come up to a year after the line before it', async () => {
+    const year = 366 * 86_400;
+    expect((await read(['0', String(year), '5', String(2 * year)])).counts.late).toBe(1);
+    await expect(read(['0', String(year + 1)])).rejects.toThrow(/^line 2 is 366 days/);
+  });
+});
+
 describe('a timestamp in a line of text', () => {
   const OCTOBER = Date.UTC(2000, 9, 10, 20, 55, 36);
   it.each([

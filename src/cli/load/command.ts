@@ -3,7 +3,9 @@ import type { FleetOptions } from '../../load/fleet.ts';
 import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
 import { formatNumber, formatSpan, paintFor } from '../format.ts';
+import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
+import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
 import { EXIT_CODES, EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
 import { Interrupt } from './interrupt.ts';
@@ -87,6 +89,7 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
   return gatedCommand('load')
+    .configureOutput(SAFE_OUTPUT)
     .description('Drive an HTTP server at one exact rate from many threads.')
     .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
     .addOption(
@@ -221,7 +224,7 @@ async function load(
     const result = await runLoad(options, {
       stop: interrupt.signal,
       onStart: (url) => {
-        stderr.write(`${headline(url, options)}\n`);
+        stderr.write(`${safeText(headline(url, options))}\n`);
         live = liveOn(stderr, options.durationMs);
       },
       onSteerable: (steer) => {
@@ -231,12 +234,14 @@ async function load(
     });
     live?.stop();
     stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
-    if (json !== undefined) writeJsonReport(json, result, version);
-    if (report !== undefined) writeReport(report, result, version);
-    return exitCode(result);
+    const areWritten = writeFiles([
+      { path: json, write: (path) => writeJsonReport(path, result, version) },
+      { path: report, write: (path) => writeReport(path, result, version) },
+    ]);
+    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
   } catch (error) {
     live?.stop();
-    stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    printError(error);
     return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
   } finally {
     keys?.dispose();

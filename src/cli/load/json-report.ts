@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
+import { safeHeaders } from '../safe-text.ts';
 import { exitCode } from './exit-code.ts';
 import { limitText } from './verdict.ts';
 
@@ -26,7 +27,7 @@ function jsonReport(result: LoadResult, version: string): object {
       url: result.url,
       embeddedServer: options.url === undefined,
       method: options.method,
-      headers: options.headers,
+      headers: safeHeaders(options.headers),
       bodyBytes: options.body?.byteLength ?? 0,
     },
     options: {

@@ -11,6 +11,7 @@ import {
   type Paint,
   sparkline,
 } from '../format.ts';
+import { safeText } from '../safe-text.ts';
 import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 const LABEL = 12;
@@ -66,7 +67,10 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
   const met = Math.abs(off) <= RATE_TOLERANCE;
   const offText = `${off < 0 ? '-' : '+'}${(100 * Math.abs(off)).toFixed(2)} %`;
   const lines = [
-    field('Target', `${paint.bold(url)}${options.url === undefined ? ' (embedded server)' : ''}`),
+    field(
+      'Target',
+      `${paint.bold(safeText(url))}${options.url === undefined ? ' (embedded server)' : ''}`,
+    ),
     field('Rate', wantedText(result)),
     field(
       '',
@@ -220,7 +224,7 @@ function countLines(label: string, rows: CountRow[], total: number, paint: Paint
   return rows.map(({ name, count, isGood, example }, index) => {
     const shown = (isGood ? paint.good : paint.bad)(name.padEnd(NAME));
     const share = formatShare(count, total).padStart(COLUMN);
-    const said = example === '' ? '' : `   ${paint.dim(example)}`;
+    const said = example === '' ? '' : `   ${paint.dim(safeText(example))}`;
     const line = `${shown}${formatCount(count).padStart(COLUMN)}${share}${said}`;
     return field(index === 0 ? label : '', line);
   });
@@ -230,7 +234,14 @@ function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] 
   const crashed = threads.flatMap(({ crash }, index) =>
     crash === undefined
       ? []
-      : [field('', paint.bad(`thread ${index + 1} crashed, its results are incomplete: ${crash}`))],
+      : [
+          field(
+            '',
+            paint.bad(
+              `thread ${index + 1} crashed, its results are incomplete: ${safeText(crash)}`,
+            ),
+          ),
+        ],
   );
   const counts = threads.map((thread) => thread.admitted);
   if (threads.length > MOST_THREADS_LISTED) {

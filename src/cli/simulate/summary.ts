@@ -11,6 +11,7 @@ import {
   formatSpan,
   type Paint,
 } from '../format.ts';
+import { printable } from '../safe-text.ts';
 
 const LABEL = 12;
 const GAP = '   ';
@@ -52,7 +53,10 @@ export function describeCallers({ waitMs }: SimulateResult): string {
 function arrivalLines(result: SimulateResult, paint: Paint): string[] {
   const { text, seed, file } = result.source;
   const lines = [
-    field('Arrivals', `${paint.bold(text)}${seed === undefined ? '' : `, seed ${seed}`}`),
+    field(
+      'Arrivals',
+      `${paint.bold(printable(text))}${seed === undefined ? '' : `, seed ${seed}`}`,
+    ),
     field('', describeArrivals(result)),
   ];
   if (file !== undefined) lines.push(...fileLines(file, paint));
