@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { AdmissionWatch } from '../../../src/cli/load/admission-watch.ts';
-import { drive } from '../../../src/cli/load/drive.ts';
-import type { LoadCommand } from '../../../src/cli/load/messages.ts';
-import type { LoadOptions } from '../../../src/cli/load/options.ts';
-import type { ThreadHandle } from '../../../src/cli/load/thread-handle.ts';
-import { ManualClock, TokenBucket } from '../../../src/index.ts';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { AdmissionWatch } from '../../src/load/admission-watch.ts';
+import { CpuGauge } from '../../src/load/cpu-gauge.ts';
+import { drive } from '../../src/load/drive.ts';
+import type { LoadCommand } from '../../src/load/messages.ts';
+import type { LoadOptions } from '../../src/load/options.ts';
+import type { ThreadHandle } from '../../src/load/thread-handle.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -42,7 +43,8 @@ test('the rate changes only while every thread follows the last change', async (
   const options = { durationMs: 5000, timeoutMs: 1000, ramp } as LoadOptions;
   const plan = { bucket, startUs: 0.5 };
   const { signal: stop } = new AbortController();
-  const run = drive(options, threads, plan, undefined, watch, { stop });
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const run = drive(options, 0, threads, plan, undefined, watch, idle, { stop });
   const pass = (ms: number) => {
     clock.advance(ms);
     vi.advanceTimersByTime(ms);
