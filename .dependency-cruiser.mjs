@@ -1,6 +1,6 @@
 // Which folder may import which. Imports point one way:
 //
-//     cli, integrations -> throttle, host -> limiters -> kernel, time -> memory -> errors, options
+//     cli -> load, simulate; these, integrations -> throttle, host -> limiters -> kernel, time -> memory -> errors, options
 //
 // Each folder has a list of what it may import; all else is an error: npm packages and node:
 // builtins too, so that the core runs wherever SharedArrayBuffer does. Imports of types count.
@@ -30,6 +30,8 @@ const KOFFI = 'node_modules/koffi/';
 const THROTTLED_POOL = '^src/throttle/pool\\.ts$';
 const INTEGRATIONS = '^src/integrations/';
 const ENTRY_INTEGRATIONS = '^src/integrations/[a-z]+\\.ts$';
+const LOAD = '^src/load/';
+const SIMULATE = '^src/simulate/';
 const CLI = '^src/cli/';
 const SRC = '^src/';
 const WORKERS = '^workers/';
@@ -110,7 +112,22 @@ export default {
       HOST_ENTRY,
       ENTRY_INTEGRATIONS,
     ]),
-    neverImports('integrations-never-import-cli', INTEGRATIONS, CLI),
+    // Libraries: no terminal, no options of a command.
+    importsOnly('load', LOAD, [
+      ...CORE,
+      LOAD,
+      '^src/integrations/redis/',
+      '^(node:)?(events|http|net|os|worker_threads)$',
+      'node_modules/(hdr-histogram-js|redis|undici)/',
+    ]),
+    importsOnly('simulate', SIMULATE, [
+      ...CORE,
+      LOAD,
+      SIMULATE,
+      '^(node:)?(crypto|fs|readline)$',
+      'node_modules/hdr-histogram-js/',
+    ]),
+    neverImports('integrations-import-no-command', INTEGRATIONS, [CLI, LOAD, SIMULATE]),
     neverImports('workers-never-import-test-or-bench', WORKERS, [TEST, BENCH]),
     neverImports('bench-never-imports-test', BENCH, TEST),
     {
@@ -128,6 +145,8 @@ export default {
           HOST_ENTRY,
           HOST,
           INTEGRATIONS,
+          LOAD,
+          SIMULATE,
           CLI,
         ],
       },
@@ -138,7 +157,7 @@ export default {
       severity: 'error',
       comment:
         'An integration may also import its peer, which its user has; the command is bundled with what it imports.',
-      from: { path: [SRC], pathNot: [CLI] },
+      from: { path: [SRC], pathNot: [CLI, LOAD, SIMULATE] },
       to: { dependencyTypes: NOT_SHIPPED, dependencyTypesNot: ['npm-peer'] },
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { IN_FULL } from './test/support/random.ts';
 
-const BESIDE = fileURLToPath(new URL('src/cli/beside.ts', import.meta.url));
+const BESIDE = fileURLToPath(new URL('src/load/beside.ts', import.meta.url));
 
 /**
  * Threads and pages can't run TypeScript: those that sources under test start or write run what the
@@ -28,7 +28,8 @@ const ONE_BY_ONE = [
 ];
 /** Tests that measure intervals, or count what a process holds. They leave processors idle. */
 const APART = [
-  'test/cli/load/{command,fleet.e2e,load-thread,load.e2e}.test.ts',
+  'test/cli/load/{command,fleet.e2e,load.e2e}.test.ts',
+  'test/load/load-thread.test.ts',
   'test/integrations/{piscina,pools,prometheus}.test.ts',
   'test/integrations/opentelemetry/rate-limiting-sampler.test.ts',
   'test/integrations/redis/{clock-steps,failures,fleet-servers,redis-token-bucket}.test.ts',
@@ -40,7 +41,8 @@ const ALL = ['test/**/*.test.ts'];
 /** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */
 const LONG = [
   'test/cli/host.e2e.test.ts',
-  'test/cli/load/{command,fleet.e2e,load-thread,load.e2e,run.e2e}.test.ts',
+  'test/cli/load/{command,fleet.e2e,load.e2e}.test.ts',
+  'test/load/{load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
   'test/docs/{cluster-load,fleet-example}.test.ts',
   'test/explorer/nested.test.ts',

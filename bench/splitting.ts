@@ -1,6 +1,6 @@
-import { parsePattern } from '../src/cli/simulate/patterns.ts';
-import { randomNumbers } from '../src/cli/simulate/random.ts';
 import { ManualClock, TokenBucket } from '../src/index.ts';
+import { parsePattern } from '../src/simulate/patterns.ts';
+import { randomNumbers } from '../src/simulate/random.ts';
 
 /** What threads ask of a limit, or of equal parts of it. */
 export interface Traffic {

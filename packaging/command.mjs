@@ -28,7 +28,8 @@ const plugins = [
   replacing(
     'client-of-undici',
     /^undici$/,
-    `export { default as Client } from 'undici/lib/dispatcher/client.js';`,
+    `export { default as Client } from 'undici/lib/dispatcher/client.js';
+    export { default as buildConnector } from 'undici/lib/core/connect.js';`,
   ),
   // The second implementation of hdr-histogram-js, which the command does not use.
   replacing(

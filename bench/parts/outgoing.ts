@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { checkGuarantee } from '../../src/cli/load/guarantee.ts';
+import { checkGuarantee } from '../../src/load/guarantee.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 import type { OutgoingRun } from '../workers/outgoing-client.ts';

@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina';
-import { checkGuarantee } from '../../src/cli/load/guarantee.ts';
 import { LeakyBucket, systemClock, TokenBucket } from '../../src/index.ts';
 import { type TaskLimiter, throttle } from '../../src/integrations/piscina.ts';
+import { checkGuarantee } from '../../src/load/guarantee.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 

@@ -1,7 +1,7 @@
-import { parseLimiter } from '../../src/cli/simulate/limiter-specs.ts';
-import { parsePattern } from '../../src/cli/simulate/patterns.ts';
-import { runSimulation } from '../../src/cli/simulate/run.ts';
 import { drawSvg } from '../../src/cli/simulate/svg.ts';
+import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
+import { parsePattern } from '../../src/simulate/patterns.ts';
+import { runSimulation } from '../../src/simulate/run.ts';
 
 export const SIMULATION = 'simulate';
 

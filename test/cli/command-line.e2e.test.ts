@@ -17,7 +17,10 @@ describe('the zerotime command', () => {
   it.each([
     [['--help'], /load \[options\] \[url\]/],
     [['simulate', '--help'], /--limiter <limiter>(.|\n)*fixed-window limit=(.|\n)*Exit code: 0/],
-    [['load', '--help'], /--rate <number>(.|\n)*Exit code: 0 if all is well/],
+    [
+      ['load', '--help'],
+      /--rate <number>(.|\n)*Exit codes:\n +0 +all is well\n +1 (.|\n)* +3 +a gate failed/,
+    ],
   ])('%j shows help', async (args, text) => {
     const { code, stdout } = await runCli(args);
     expect(code).toBe(0);

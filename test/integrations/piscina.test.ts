@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import { checkGuarantee } from '../../src/cli/load/guarantee.ts';
 import { throttle } from '../../src/integrations/piscina.ts';
+import { checkGuarantee } from '../../src/load/guarantee.ts';
 import { Gate } from '../support/gate.ts';
 import { Random, SEED } from '../support/random.ts';
 import { type Scene, throttledScene, until } from '../support/throttled.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { checkGuarantee } from '../../src/cli/load/guarantee.ts';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { checkGuarantee } from '../../src/load/guarantee.ts';
 import { throttled } from '../../src/throttle.ts';
 
 async function settled(): Promise<void> {

@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { removeRegion } from '../../host/removal.ts';
 import { parseDuration } from '../load/options.ts';
+import { printable, printError, SAFE_OUTPUT } from '../safe-text.ts';
 import { listed, shownRegion } from './summary.ts';
 
 const FOLDER = '/dev/shm';
@@ -24,6 +25,7 @@ Examples:
 /** The subcommand `host`. */
 export function hostCommand(): Command {
   return new Command('host')
+    .configureOutput(SAFE_OUTPUT)
     .description('Look at the regions that processes of this machine share, and remove them.')
     .addCommand(
       new Command('ls')
@@ -62,14 +64,14 @@ interface ShowOptions {
 }
 
 function print(lines: readonly string[]): void {
-  process.stdout.write(`${lines.join('\n')}\n`);
+  process.stdout.write(`${printable(lines.join('\n'))}\n`);
 }
 
 async function report(action: () => void | Promise<void>): Promise<void> {
   try {
     await action();
   } catch (error) {
-    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    printError(error);
     process.exitCode = 1;
   }
 }

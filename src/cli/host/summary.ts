@@ -1,7 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import { HostRegion } from '../../host/host-region.ts';
 import type { HostLimiter } from '../../host/limiters.ts';
-import { formatCount, formatSpan } from '../load/format.ts';
+import { formatCount, formatSpan } from '../format.ts';
 
 /** Lays rows out in columns. */
 function columns(rows: readonly (readonly string[])[]): string[] {

@@ -1,13 +1,17 @@
-import { Command, Option } from 'commander';
+import { type Command, Option } from 'commander';
+import type { FleetOptions } from '../../load/fleet.ts';
+import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
+import { InterruptedError, runLoad } from '../../load/run.ts';
+import { formatNumber, formatSpan, paintFor } from '../format.ts';
+import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
-import type { FleetOptions } from './fleet.ts';
-import { formatNumber, formatSpan, paintFor } from './format.ts';
+import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
+import { EXIT_CODES, EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
+import { gatedCommand, gatesOf } from './gate-options.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import {
-  type Header,
-  type LoadOptions,
   parseBody,
   parseBurst,
   parseConnections,
@@ -20,12 +24,9 @@ import {
   parseRedisUrl,
   parseThreads,
   parseUrl,
-  type Ramp,
 } from './options.ts';
 import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
-import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './result.ts';
-import { InterruptedError, runLoad } from './run.ts';
 import { renderSummary } from './summary.ts';
 
 const DEFAULT_CONNECTIONS = 64;
@@ -35,6 +36,9 @@ All threads share one limiter, so --rate is their total rate. It is met exactly 
 in any interval. Latency is measured from the instant at which a request was due, so a stalled
 server cannot hide its stall by delaying later requests. Requests that time out, or get no
 connection within 250 ms after the end, count with the time that they waited.
+
+The start is warm: connections are open and code is compiled before the first request is due, with
+no request to your server. --warmup also warms up the server, with requests that count nowhere.
 
 On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
 steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
@@ -46,14 +50,16 @@ When a process ends, the requests that it has reserved ahead, up to 100 ms of th
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.
 
-Exit code: 0 if all is well; 1 if no request succeeded, a thread crashed or the command line is
-invalid; 2 if the limiter admitted more requests than it guarantees; 130 if it was interrupted
-before the first request, or twice.
+For continuous integration, gates bound the result: --max-p99 20ms, --max-errors 1%, --min-rate 99%.
+The summary has a line for each gate that failed. Unless you say otherwise, a run fails if more than
+half of its requests failed, or less than half of the rate was sent.
 
+${EXIT_CODES}
 Examples:
   zerotime load                                      2,000/s for 10 s against an embedded server
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
   zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
+  zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;
 
@@ -69,6 +75,7 @@ interface CommandOptions {
   readonly header?: Header[];
   readonly body?: Uint8Array;
   readonly timeout: number;
+  readonly warmup: number;
   readonly json?: string;
   readonly report?: string;
   readonly redis?: string;
@@ -81,7 +88,8 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
-  return new Command('load')
+  return gatedCommand('load')
+    .configureOutput(SAFE_OUTPUT)
     .description('Drive an HTTP server at one exact rate from many threads.')
     .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
     .addOption(
@@ -132,6 +140,13 @@ export function loadCommand(version: string): Command {
     )
     .addOption(
       option(
+        '--warmup <time>',
+        'send at the first rate for this long before anything counts',
+        parseDuration,
+      ).default(0, 'none'),
+    )
+    .addOption(
+      option(
         '--redis <url>',
         'share the rate with all processes that use this Redis server and key',
         parseRedisUrl,
@@ -179,9 +194,11 @@ function loadOptions(
     connections,
     durationMs: duration,
     timeoutMs: timeout,
+    warmupMs: given.warmup,
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: header ?? [],
     body,
+    gates: gatesOf({ ...given }),
     latencyByTime: given.report !== undefined,
   };
 }
@@ -207,7 +224,7 @@ async function load(
     const result = await runLoad(options, {
       stop: interrupt.signal,
       onStart: (url) => {
-        stderr.write(`${headline(url, options)}\n`);
+        stderr.write(`${safeText(headline(url, options))}\n`);
         live = liveOn(stderr, options.durationMs);
       },
       onSteerable: (steer) => {
@@ -217,12 +234,14 @@ async function load(
     });
     live?.stop();
     stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
-    if (json !== undefined) writeJsonReport(json, result, version);
-    if (report !== undefined) writeReport(report, result, version);
-    return exitCode(result);
+    const areWritten = writeFiles([
+      { path: json, write: (path) => writeJsonReport(path, result, version) },
+      { path: report, write: (path) => writeReport(path, result, version) },
+    ]);
+    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
   } catch (error) {
     live?.stop();
-    stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    printError(error);
     return error instanceof InterruptedError ? EXIT_INTERRUPTED : EXIT_FAILED;
   } finally {
     keys?.dispose();

@@ -1,4 +1,4 @@
-import { EXIT_INTERRUPTED } from './result.ts';
+import { EXIT_INTERRUPTED } from './exit-code.ts';
 
 /** Under `npm start` one Ctrl-C arrives twice: from the terminal and forwarded by npm. */
 const SAME_KEYPRESS_MS = 500;

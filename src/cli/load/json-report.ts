@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
-import { exitCode, type LoadResult } from './result.ts';
-import { SPANS } from './tally.ts';
+import type { LoadResult } from '../../load/result.ts';
+import { SPANS } from '../../load/tally.ts';
+import { safeHeaders } from '../safe-text.ts';
+import { exitCode } from './exit-code.ts';
+import { limitText } from './verdict.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
@@ -24,7 +27,7 @@ function jsonReport(result: LoadResult, version: string): object {
       url: result.url,
       embeddedServer: options.url === undefined,
       method: options.method,
-      headers: options.headers,
+      headers: safeHeaders(options.headers),
       bodyBytes: options.body?.byteLength ?? 0,
     },
     options: {
@@ -34,8 +37,10 @@ function jsonReport(result: LoadResult, version: string): object {
       connections: options.connections,
       durationMs: options.durationMs,
       timeoutMs: options.timeoutMs,
+      warmupMs: options.warmupMs,
     },
     elapsedMs: result.elapsedMs,
+    warmUp: result.warmUp,
     admitted,
     sent: result.sent,
     achievedRatePerSecond: result.achievedRate,
@@ -50,6 +55,16 @@ function jsonReport(result: LoadResult, version: string): object {
         admitted: tightest.admitted,
         allowed: tightest.allowed,
       },
+    },
+    gates: result.gates.map(({ gate, passed, actual }) => ({
+      ...gate,
+      passed,
+      actual: actual ?? null,
+    })),
+    fitness: {
+      ...result.fitness,
+      limits: result.fitness.limits.map((limit) => ({ ...limit, text: limitText(limit) })),
+      p99Ms: result.fitness.p99Ms ?? null,
     },
     requests: tally.counters,
     statusCodes: Object.fromEntries(tally.statusCodes),

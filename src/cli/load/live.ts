@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress';
-import type { Progress } from './drive.ts';
-import { formatCount, formatRate, formatSpan } from './format.ts';
+import type { Progress } from '../../load/drive.ts';
+import { formatCount, formatRate, formatSpan } from '../format.ts';
 
 /** Shows the progress of a run. */
 export interface Live {

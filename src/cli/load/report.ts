@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
+import type { LoadResult } from '../../load/result.ts';
+import { formatCount, formatLatency, formatNumber, formatRate, formatSpan } from '../format.ts';
 import { latencyBars } from '../report/latency-bars.ts';
 import { latencyLines } from '../report/latency-lines.ts';
 import type { LineChart, Page, Section } from '../report/page.ts';
 import { renderPage } from '../report/render.ts';
-import { formatCount, formatLatency, formatNumber, formatRate, formatSpan } from './format.ts';
-import type { LoadResult } from './result.ts';
 import { SPAN_ROWS, wantedText } from './summary.ts';
+import { verdictLines } from './verdict.ts';
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 const MOST_POINTS = 300;
@@ -31,6 +32,7 @@ function reportPage(result: LoadResult, version: string): Page {
       ['Connections', String(options.connections)],
     ],
     sections: [
+      { heading: 'Verdict', verdicts: verdictLines(result), charts: [] },
       rateSection(result),
       latencySection(result),
       responseSection(result),

@@ -1,4 +1,6 @@
 import { STATUS_CODES } from 'node:http';
+import type { LoadResult } from '../../load/result.ts';
+import type { Span, Tally } from '../../load/tally.ts';
 import {
   formatCount,
   formatLatency,
@@ -8,9 +10,9 @@ import {
   formatSpan,
   type Paint,
   sparkline,
-} from './format.ts';
-import type { LoadResult } from './result.ts';
-import type { Span, Tally } from './tally.ts';
+} from '../format.ts';
+import { safeText } from '../safe-text.ts';
+import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 const LABEL = 12;
 const COLUMN = 10;
@@ -28,9 +30,6 @@ export const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string
   ['response', 'response', 'sent → answered'],
 ];
 
-/** The rate counts as met within this fraction of the target. */
-const RATE_TOLERANCE = 0.001;
-
 function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
@@ -38,6 +37,8 @@ function field(label: string, text: string): string {
 /** The lines of a run's summary. */
 export function renderSummary(result: LoadResult, paint: Paint): string[] {
   return [
+    '',
+    ...verdictBlock(result, paint),
     '',
     ...rateLines(result, paint),
     '',
@@ -52,13 +53,24 @@ export function renderSummary(result: LoadResult, paint: Paint): string[] {
   ];
 }
 
+/** The verdict, before any figure. */
+function verdictBlock(result: LoadResult, paint: Paint): string[] {
+  return verdictLines(result).map(({ isGood, text }, index) => {
+    const line = isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
+    return field(index === 0 ? 'Verdict' : '', line);
+  });
+}
+
 function rateLines(result: LoadResult, paint: Paint): string[] {
   const { options, url, elapsedMs, sent, achievedRate, wantedRate, interrupted } = result;
   const off = achievedRate / wantedRate - 1;
   const met = Math.abs(off) <= RATE_TOLERANCE;
   const offText = `${off < 0 ? '-' : '+'}${(100 * Math.abs(off)).toFixed(2)} %`;
   const lines = [
-    field('Target', `${paint.bold(url)}${options.url === undefined ? ' (embedded server)' : ''}`),
+    field(
+      'Target',
+      `${paint.bold(safeText(url))}${options.url === undefined ? ' (embedded server)' : ''}`,
+    ),
     field('Rate', wantedText(result)),
     field(
       '',
@@ -68,9 +80,17 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
         `${interrupted ? ', ended early' : ''}`,
     ),
   ];
+  lines.push(...warmUpLine(result));
   const bars = rateBars(result);
   if (bars !== '') lines.push(field('', paint.dim(bars)));
   return [...lines, ...shortfallLines(result, paint)];
+}
+
+/** The requests that count nowhere. */
+function warmUpLine({ warmUp: { sent, failed } }: LoadResult): string[] {
+  if (sent === 0) return [];
+  const outcome = failed === 0 ? '' : `, of which ${formatCount(failed)} failed`;
+  return [field('', `after a warm-up of ${formatCount(sent)} requests${outcome}`)];
 }
 
 /** The requested rate, or the range over which it moved. */
@@ -90,7 +110,7 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
   if (unsent > 0) {
     lines.push(
       field('', paint.bad(`${formatCount(unsent)} requests found no free connection in time:`)),
-      field('', 'the target is too slow for this rate, or --connections too few.'),
+      field('', 'the target or this client is too slow for this rate, or --connections too few.'),
     );
   }
   const slots = (wantedRate * elapsedMs) / 1_000;
@@ -204,7 +224,7 @@ function countLines(label: string, rows: CountRow[], total: number, paint: Paint
   return rows.map(({ name, count, isGood, example }, index) => {
     const shown = (isGood ? paint.good : paint.bad)(name.padEnd(NAME));
     const share = formatShare(count, total).padStart(COLUMN);
-    const said = example === '' ? '' : `   ${paint.dim(example)}`;
+    const said = example === '' ? '' : `   ${paint.dim(safeText(example))}`;
     const line = `${shown}${formatCount(count).padStart(COLUMN)}${share}${said}`;
     return field(index === 0 ? label : '', line);
   });
@@ -214,7 +234,14 @@ function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] 
   const crashed = threads.flatMap(({ crash }, index) =>
     crash === undefined
       ? []
-      : [field('', paint.bad(`thread ${index + 1} crashed, its results are incomplete: ${crash}`))],
+      : [
+          field(
+            '',
+            paint.bad(
+              `thread ${index + 1} crashed, its results are incomplete: ${safeText(crash)}`,
+            ),
+          ),
+        ],
   );
   const counts = threads.map((thread) => thread.admitted);
   if (threads.length > MOST_THREADS_LISTED) {

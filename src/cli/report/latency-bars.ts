@@ -1,5 +1,5 @@
 import { type Histogram, JsHistogram } from 'hdr-histogram-js';
-import { formatLatency } from '../load/format.ts';
+import { formatLatency } from '../format.ts';
 import type { BarChart } from './page.ts';
 
 /** Bars end at 1, 2 and 5 times each power of ten, in microseconds. */

@@ -1,4 +1,4 @@
-import type { SlotPercentiles } from './latency-timeline.ts';
+import type { SlotPercentiles } from '../../load/latency-timeline.ts';
 import type { LineChart, Series } from './page.ts';
 
 const LINES = [

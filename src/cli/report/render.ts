@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { beside } from '../beside.ts';
-import { formatCount, formatShare } from '../load/format.ts';
+import { beside } from '../../load/beside.ts';
+import { formatCount, formatShare } from '../format.ts';
 import type { Chart, Page, Section, Table } from './page.ts';
 import { STYLE } from './style.ts';
 

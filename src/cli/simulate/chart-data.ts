@@ -1,5 +1,5 @@
-import type { SimulateResult } from './result.ts';
-import type { LimiterResult } from './simulation.ts';
+import type { SimulateResult } from '../../simulate/result.ts';
+import type { LimiterResult } from '../../simulate/simulation.ts';
 
 const MOST_ABOVE = 2;
 

@@ -1,15 +1,18 @@
 import { Command, Option } from 'commander';
-import { formatNumber, formatSpan, paintFor } from '../load/format.ts';
+import type { LimiterSpec } from '../../simulate/limiter-specs.ts';
+import { parsePattern } from '../../simulate/patterns.ts';
+import { runSimulation, type SimulateOptions } from '../../simulate/run.ts';
+import { parseServer } from '../../simulate/server.ts';
+import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { parseDuration } from '../load/options.ts';
+import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
+import { parsed } from '../parsed.ts';
+import { printError, SAFE_OUTPUT } from '../safe-text.ts';
+import { EXIT_FAILED, exitCode } from './exit-code.ts';
 import { writeJsonReport } from './json-report.ts';
-import type { LimiterSpec } from './limiter-specs.ts';
 import { addLimiter, parseInputPath, parseSeed } from './options.ts';
-import { parsePattern } from './patterns.ts';
 import { writeReport } from './report.ts';
-import { EXIT_FAILED, exitCode } from './result.ts';
-import { runSimulation, type SimulateOptions } from './run.ts';
-import { parseServer } from './server.ts';
 import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
 
@@ -60,16 +63,17 @@ interface CommandOptions extends Omit<SimulateOptions, 'limiters'> {
 /** The subcommand `simulate`. */
 export function simulateCommand(version: string): Command {
   return new Command('simulate')
+    .configureOutput(SAFE_OUTPUT)
     .description(
       'Replay traffic through limiters in simulated time, to compare limiters and their options.',
     )
     .addOption(
       new Option('-l, --limiter <limiter>', 'limiter to try; repeatable')
-        .argParser(addLimiter)
+        .argParser(parsed(addLimiter))
         .makeOptionMandatory(),
     )
-    .option('-a, --arrivals <pattern>', 'arrival pattern', parsePattern)
-    .option('--server <server>', 'how long calls take (default: no time)', parseServer)
+    .option('-a, --arrivals <pattern>', 'arrival pattern', parsed(parsePattern))
+    .option('--server <server>', 'how long calls take (default: no time)', parsed(parseServer))
     .addOption(
       new Option(
         '-f, --file <path>',
@@ -119,12 +123,14 @@ async function run(given: CommandOptions, version: string): Promise<number> {
     const tookMs = performance.now() - startedMs;
     stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
     stderr.write(`${speed(result.durationMs, tookMs)}\n`);
-    if (given.json !== undefined) writeJsonReport(given.json, result, version);
-    if (given.svg !== undefined) writeSvg(given.svg, result);
-    if (given.report !== undefined) writeReport(given.report, result, version);
-    return exitCode(result);
+    const areWritten = writeFiles([
+      { path: given.json, write: (path) => writeJsonReport(path, result, version) },
+      { path: given.svg, write: (path) => writeSvg(path, result) },
+      { path: given.report, write: (path) => writeReport(path, result, version) },
+    ]);
+    return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
   } catch (error) {
-    stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    printError(error);
     return EXIT_FAILED;
   }
 }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Int32Histogram } from 'hdr-histogram-js';
-import { exitCode, type SimulateResult } from './result.ts';
+import type { SimulateResult } from '../../simulate/result.ts';
+import { exitCode } from './exit-code.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 

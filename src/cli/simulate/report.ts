@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import { formatNumber, formatSpan } from '../load/format.ts';
+import type { SimulateResult } from '../../simulate/result.ts';
+import type { LimiterResult } from '../../simulate/simulation.ts';
+import { formatNumber, formatSpan } from '../format.ts';
 import { latencyBars } from '../report/latency-bars.ts';
 import { latencyLines } from '../report/latency-lines.ts';
 import type { Chart, LineChart, Page, Section } from '../report/page.ts';
 import { renderPage } from '../report/render.ts';
 import { ratesByTime } from './chart-data.ts';
-import type { SimulateResult } from './result.ts';
-import type { LimiterResult } from './simulation.ts';
 import { cellsOf, columnsOf, describeArrivals, describeBound, describeCallers } from './summary.ts';
 
 /** Writes an HTML page with charts. */

@@ -1,4 +1,7 @@
 import type { Int32Histogram } from 'hdr-histogram-js';
+import type { Bound } from '../../simulate/bounds.ts';
+import type { SimulateResult } from '../../simulate/result.ts';
+import type { LimiterResult } from '../../simulate/simulation.ts';
 import {
   formatCount,
   formatLatency,
@@ -7,10 +10,8 @@ import {
   formatShare,
   formatSpan,
   type Paint,
-} from '../load/format.ts';
-import type { Bound } from './bounds.ts';
-import type { SimulateResult } from './result.ts';
-import type { LimiterResult } from './simulation.ts';
+} from '../format.ts';
+import { printable } from '../safe-text.ts';
 
 const LABEL = 12;
 const GAP = '   ';
@@ -52,7 +53,10 @@ export function describeCallers({ waitMs }: SimulateResult): string {
 function arrivalLines(result: SimulateResult, paint: Paint): string[] {
   const { text, seed, file } = result.source;
   const lines = [
-    field('Arrivals', `${paint.bold(text)}${seed === undefined ? '' : `, seed ${seed}`}`),
+    field(
+      'Arrivals',
+      `${paint.bold(printable(text))}${seed === undefined ? '' : `, seed ${seed}`}`,
+    ),
     field('', describeArrivals(result)),
   ];
   if (file !== undefined) lines.push(...fileLines(file, paint));

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { formatNumber, formatSpan } from '../load/format.ts';
+import type { SimulateResult } from '../../simulate/result.ts';
+import { formatNumber, formatSpan } from '../format.ts';
 import { type RatesByTime, ratesByTime } from './chart-data.ts';
-import type { SimulateResult } from './result.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
 // Written by hand: three step lines per limiter, and byte-identical output for identical

@@ -41,6 +41,25 @@ it('a load without a successful request exits with 1', async () => {
   expect(stdout).toContain('connection refused');
 });
 
+it('a load that fails a gate says so and exits with 3', async () => {
+  const gates = ['--max-p50', '1us', '--max-errors', '1%', '--min-rate', '1%'];
+  const { stdout, code } = await runInProcess(['load', ...BRIEF, ...gates]);
+  expect(code).toBe(3);
+  expect(stdout.match(/✘ gate failed/g)).toHaveLength(1);
+  expect(stdout).toMatch(/✘ gate failed: p50 was .* ms, wanted at most 0.001 ms/);
+});
+
+it('a warm-up is told, and counts nowhere', async () => {
+  const path = join(folder, 'warm.json');
+  const brief = ['--rate', '100', '-t', '1', '-d', '200ms', '--warmup', '200ms'];
+  const { stdout } = await runInProcess(['load', ...brief, '--json', path]);
+  expect(stdout).toMatch(/after a warm-up of \d+ requests\n/);
+  const { admitted, admittedPer100Ms, requests } = readJsonResult(path);
+  expect(admitted).toBeLessThanOrEqual(20);
+  expect(admittedPer100Ms).toHaveLength(2);
+  expect(requests.sent).toBe(admitted);
+});
+
 it('an interrupt ends a load early, with a summary', async () => {
   const { stdout, code } = await runInProcess(['load', '--rate', '100', '-d', '1h'], (text) => {
     if (/1 s /.test(text)) process.emit('SIGINT');

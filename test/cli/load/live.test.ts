@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 import { expect, it } from 'vitest';
-import type { Progress } from '../../../src/cli/load/drive.ts';
 import { liveOn } from '../../../src/cli/load/live.ts';
+import type { Progress } from '../../../src/load/drive.ts';
 
 const PROGRESS: Progress = {
   elapsedMs: 1_000,

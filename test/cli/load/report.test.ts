@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
 import { writeReport } from '../../../src/cli/load/report.ts';
-import type { LoadResult } from '../../../src/cli/load/result.ts';
-import { Tally } from '../../../src/cli/load/tally.ts';
 import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
+import { checkGuarantee } from '../../../src/load/guarantee.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
+import { Tally } from '../../../src/load/tally.ts';
 import { RATE, resultOf } from '../support/load-result.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-report-'));

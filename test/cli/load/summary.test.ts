@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { COLOURS, PLAIN } from '../../../src/cli/load/format.ts';
-import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
-import { exitCode, type LoadResult } from '../../../src/cli/load/result.ts';
+import { COLOURS, PLAIN } from '../../../src/cli/format.ts';
+import { exitCode } from '../../../src/cli/load/exit-code.ts';
 import { renderSummary } from '../../../src/cli/load/summary.ts';
-import { Tally } from '../../../src/cli/load/tally.ts';
+import type { GateVerdict } from '../../../src/load/gates.ts';
+import { checkGuarantee } from '../../../src/load/guarantee.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
+import { Tally } from '../../../src/load/tally.ts';
 import { RATE, resultOf } from '../support/load-result.ts';
 
 function summaryOf(change: Partial<LoadResult> = {}): string {
@@ -19,6 +21,9 @@ describe('renderSummary', () => {
 
   it('shows a successful run', () => {
     expect(summaryOf()).toBe(`
+  Verdict     ✔ held: 2,000/s of 2,000/s, and the guarantee
+              ✔ fit to measure: this client was 0.01 ms late at p99, and 25.0 % busy
+
   Target      http://example.com/
   Rate        2,000/s wanted
               2,000/s achieved  ✔ +0.00 %  2,000 requests in 1 s
@@ -39,6 +44,14 @@ describe('renderSummary', () => {
   Threads     1        1,200    60.0 %
               2          800    40.0 %
 `);
+  });
+
+  it('says how many requests the warm-up took, and how many of them failed', () => {
+    const warmUp = { sent: 2_000, succeeded: 1_990, failed: 10 };
+    expect(summaryOf({ warmUp })).toContain(
+      'after a warm-up of 2,000 requests, of which 10 failed\n',
+    );
+    expect(summaryOf({ warmUp: { ...warmUp, failed: 0 } })).toContain('of 2,000 requests\n');
   });
 
   it('shows the same in colours', () => {
@@ -79,6 +92,19 @@ describe('renderSummary', () => {
   });
 });
 
+const FAILED: GateVerdict = {
+  gate: { kind: 'rate', minShare: 0.99 },
+  passed: false,
+  actual: 0.16,
+};
+
+it('has a line for each gate that failed', () => {
+  const gate = { kind: 'errors', maxShare: 0.01 } as const;
+  const text = summaryOf({ gates: [FAILED, { gate, passed: true, actual: 0 }] });
+  expect(text).toMatch(/^ +✘ gate failed: 16 % of the rate was sent, wanted at least 99 %$/m);
+  expect(text).not.toContain('requests failed');
+});
+
 describe('exitCode', () => {
   const crashed = {
     admitted: 0,
@@ -90,6 +116,8 @@ describe('exitCode', () => {
     ['it was ended early', { interrupted: true }, 0],
     ['no request succeeded', { tally: new Tally() }, 1],
     ['a thread crashed', { threads: [crashed] }, 1],
+    ['a gate failed', { gates: [FAILED] }, 3],
+    ['a gate failed that no request came to', { gates: [FAILED], tally: new Tally() }, 1],
     ['the guarantee is broken', { guarantee: checkGuarantee(Float64Array.of(0, 0), 1, 1) }, 2],
   ])('when %s', (_when, change, code) => {
     expect(exitCode(resultOf(change))).toBe(code);

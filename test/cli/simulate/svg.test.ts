@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { parseLimiter } from '../../../src/cli/simulate/limiter-specs.ts';
-import { parsePattern } from '../../../src/cli/simulate/patterns.ts';
-import { runSimulation } from '../../../src/cli/simulate/run.ts';
 import { drawSvg } from '../../../src/cli/simulate/svg.ts';
+import { parseLimiter } from '../../../src/simulate/limiter-specs.ts';
+import { parsePattern } from '../../../src/simulate/patterns.ts';
+import { runSimulation } from '../../../src/simulate/run.ts';
 
 async function picture(limiter: string, pattern: string, duration: number): Promise<string> {
   const arrivals = parsePattern(pattern);

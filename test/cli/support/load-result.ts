@@ -1,6 +1,6 @@
-import { checkGuarantee } from '../../../src/cli/load/guarantee.ts';
-import type { LoadResult } from '../../../src/cli/load/result.ts';
-import { Tally } from '../../../src/cli/load/tally.ts';
+import { checkGuarantee } from '../../../src/load/guarantee.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
+import { Tally } from '../../../src/load/tally.ts';
 
 /** Requests per second of {@link resultOf}. */
 export const RATE = 2_000;
@@ -27,14 +27,17 @@ export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
       connections: 64,
       durationMs: 1_000,
       timeoutMs: 5_000,
+      warmupMs: 0,
       method: 'GET',
       headers: [],
       body: undefined,
+      gates: [],
       latencyByTime: false,
     },
     url: 'http://example.com/',
     startedAt: new Date(0),
     interrupted: false,
+    warmUp: { sent: 0, succeeded: 0, failed: 0 },
     elapsedMs: 1_000,
     admitted: RATE,
     sent: RATE,
@@ -49,6 +52,15 @@ export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
     })),
     tally,
     guarantee: checkGuarantee(admissions, RATE, 1),
+    gates: [],
+    fitness: {
+      fit: true,
+      limits: [],
+      lateMs: 0.01,
+      busiestLoop: 0.25,
+      processors: { machine: 0.5, own: 0.25 },
+      p99Ms: { low: 0.45, high: 0.45 },
+    },
     ...change,
   };
 }

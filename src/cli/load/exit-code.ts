@@ -1,0 +1,26 @@
+import type { LoadResult } from '../../load/result.ts';
+
+/** The exit codes as the help shows them. */
+export const EXIT_CODES = `Exit codes:
+  0    all is well
+  1    no request succeeded, a thread crashed, or the command line is invalid
+  2    the limiter admitted more requests than it guarantees
+  3    a gate failed: more than --max-pN or --max-errors, or less than --min-rate
+  130  interrupted before the first request, or twice
+`;
+
+const EXIT_OK = 0;
+/** All requests failed, a thread crashed, or the command line was invalid. */
+export const EXIT_FAILED = 1;
+const EXIT_GUARANTEE_BROKEN = 2;
+const EXIT_GATE_FAILED = 3;
+/** 128 + SIGINT, as in shells. */
+export const EXIT_INTERRUPTED = 130;
+
+/** The exit code for a result. */
+export function exitCode({ guarantee, tally, threads, gates }: LoadResult): number {
+  if (!guarantee.held) return EXIT_GUARANTEE_BROKEN;
+  if (tally.counters.succeeded === 0) return EXIT_FAILED;
+  if (threads.some(({ crash }) => crash !== undefined)) return EXIT_FAILED;
+  return gates.some(({ passed }) => !passed) ? EXIT_GATE_FAILED : EXIT_OK;
+}

@@ -1,0 +1,21 @@
+import type { GateVerdict } from '../../load/gates.ts';
+import { formatLatency, formatNumber } from '../format.ts';
+
+function percent(share: number): string {
+  return `${formatNumber(100 * share)} %`;
+}
+
+/** One line that says what a gate wanted and what came. */
+export function gateText({ gate, actual }: GateVerdict): string {
+  switch (gate.kind) {
+    case 'latency': {
+      const was =
+        actual === undefined ? 'unknown, without a response' : formatLatency(1_000 * actual);
+      return `p${gate.percentile} was ${was}, wanted at most ${formatNumber(gate.maxMs)} ms`;
+    }
+    case 'errors':
+      return `${percent(actual ?? 0)} of the requests failed, wanted at most ${percent(gate.maxShare)}`;
+    case 'rate':
+      return `${percent(actual ?? 0)} of the rate was sent, wanted at least ${percent(gate.minShare)}`;
+  }
+}

@@ -1,0 +1,104 @@
+import { type ClientLimit, MOST_OWN_SHARE } from '../../load/fitness.ts';
+import type { LoadResult } from '../../load/result.ts';
+import { formatCount, formatLatency, formatRate, formatShare } from '../format.ts';
+import { gateText } from './gate-text.ts';
+
+/** The rate counts as met within this fraction of the target. */
+export const RATE_TOLERANCE = 0.001;
+
+/** One line of the verdict on a run. */
+export interface VerdictLine {
+  readonly isGood: boolean;
+  readonly text: string;
+}
+
+/** What to know before reading any figure: did it hold, can the figures be trusted, the gates. */
+export function verdictLines(result: LoadResult): VerdictLine[] {
+  return [
+    rateVerdict(result),
+    ...fitnessVerdict(result),
+    ...result.gates
+      .filter(({ passed }) => !passed)
+      .map((gate) => ({ isGood: false, text: `gate failed: ${gateText(gate)}` })),
+  ];
+}
+
+function rateVerdict(result: LoadResult): VerdictLine {
+  const { guarantee, achievedRate, wantedRate, sent } = result;
+  const share = `${formatRate(achievedRate)} of ${formatRate(wantedRate)}`;
+  if (!guarantee.held) {
+    return { isGood: false, text: `BROKEN: more requests than the guarantee allows, ${share}` };
+  }
+  if (isShort(result)) {
+    return { isGood: false, text: `rate missed: ${share}${shortfallCause(result)}` };
+  }
+  return { isGood: sent > 0, text: `held: ${share}, and the guarantee` };
+}
+
+/** Whether more than a slot of the schedule and more than the tolerance were not sent. */
+function isShort({ sent, wantedRate, elapsedMs, options }: LoadResult): boolean {
+  // The other processes send the rest.
+  if (options.fleet !== undefined) return false;
+  const slots = (wantedRate * elapsedMs) / 1_000;
+  return slots - sent > Math.max(1, slots * RATE_TOLERANCE);
+}
+
+/** Names the client if it was the limit. A target is to blame only if the client had time left. */
+function shortfallCause({ fitness, threads, admitted, sent }: LoadResult): string {
+  if (threads.some(({ crash }) => crash !== undefined)) return ', because a thread crashed';
+  const isAtLimit = (wanted: ClientLimit['kind']) =>
+    fitness.limits.some(({ kind }) => kind === wanted);
+  if (isAtLimit('event loop')) return ', the limit of this client';
+  if (isAtLimit('processors')) return ', the limit of this client beside all else on the machine';
+  return admitted > sent ? ', by the target or --connections' : ', because this client was late';
+}
+
+function fitnessVerdict({ fitness, tally }: LoadResult): VerdictLine[] {
+  if (tally.histograms.latency.totalCount === 0) return [];
+  if (fitness.fit) {
+    const late = formatLatency(1_000 * fitness.lateMs);
+    const loop = formatShare(fitness.busiestLoop, 1);
+    const text = `fit to measure: this client was ${late} late at p99, and ${loop} busy`;
+    return [{ isGood: true, text: text + confidenceText(fitness) }];
+  }
+  return fitness.limits.map((limit) => ({
+    isGood: false,
+    text: `not fit to measure: ${limitText(limit)}`,
+  }));
+}
+
+/** The range in which p99 lies. */
+function confidenceText({ p99Ms }: LoadResult['fitness']): string {
+  if (p99Ms === undefined) return '';
+  const [low, high] = [p99Ms.low, p99Ms.high].map((ms) => formatLatency(1_000 * ms));
+  return low === high ? '' : `; p99 lies between ${low} and ${high} with 95 % confidence`;
+}
+
+/** What was in the way of measuring, and by how much. */
+export function limitText(limit: ClientLimit): string {
+  switch (limit.kind) {
+    case 'lateness':
+      return `this client was late by ${atP99(limit.lateMs, limit.latencyMs)}`;
+    case 'connections':
+      return (
+        `all ${formatCount(limit.connections)} connections were busy, ` +
+        `for ${atP99(limit.queuedMs, limit.latencyMs)}`
+      );
+    case 'event loop':
+      return `the busiest event loop of this client was ${formatShare(limit.busy, 1)} busy`;
+    case 'processors':
+      return (
+        `the processors were ${formatShare(limit.machine, 1)} busy, ` +
+        `${formatShare(limit.own, 1)} with this client`
+      );
+    case 'samples':
+      return `${formatCount(limit.count)} responses are too few for p99`;
+  }
+}
+
+function atP99(partMs: number, latencyMs: number): string {
+  return (
+    `${formatLatency(1_000 * partMs)} at p99, ${formatShare(partMs, latencyMs)} of the latency, ` +
+    `where at most ${100 * MOST_OWN_SHARE} % is fit`
+  );
+}

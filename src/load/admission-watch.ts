@@ -1,0 +1,78 @@
+import { AdmissionMerge } from './admission-merge.ts';
+import { GuaranteeCheck, type GuaranteeVerdict } from './guarantee.ts';
+import { RateCourse } from './rate-course.ts';
+import { RateMeter } from './rate-meter.ts';
+
+export interface AdmissionWatchOptions {
+  readonly threads: number;
+  readonly startUs: number;
+  readonly rate: number;
+  readonly burst: number;
+}
+
+/** Counts and checks the admissions of all threads as they are reported, and keeps none of them. */
+export class AdmissionWatch {
+  /** The rate of the run. */
+  readonly course: Pick<RateCourse, 'rate' | 'isSteady' | 'range' | 'tokens'>;
+  readonly #course: RateCourse;
+  readonly #meter: RateMeter;
+  readonly #check: GuaranteeCheck;
+  readonly #merge: AdmissionMerge;
+  readonly #startUs: number;
+  #lastUs: number | undefined;
+
+  constructor({ threads, startUs, rate, burst }: AdmissionWatchOptions) {
+    this.#course = new RateCourse(startUs, rate);
+    this.course = this.#course;
+    this.#startUs = startUs;
+    this.#meter = new RateMeter(startUs);
+    this.#check = new GuaranteeCheck(this.#course, burst);
+    this.#merge = new AdmissionMerge(threads, (instants) => {
+      this.#check.add(instants);
+      this.#lastUs = instants.at(-1) ?? this.#lastUs;
+    });
+  }
+
+  /** Call this after each change of the rate, with clock readings from before and after it. */
+  change(rate: number, beforeUs: number, afterUs: number): void {
+    this.#course.change(rate, beforeUs, afterUs);
+    this.#merge.change(beforeUs, afterUs);
+  }
+
+  /**
+   * See {@link AdmissionMerge.add}. Those of a warm-up are checked, and not counted.
+   *
+   * @returns how many of them count
+   */
+  add(thread: number, instants: Float64Array, throughUs: number): number {
+    const counted = instants.filter((us) => us >= this.#startUs);
+    this.#meter.add(counted);
+    this.#merge.add(thread, instants, throughUs);
+    return counted.length;
+  }
+
+  /** Admissions reported so far. */
+  get admitted(): number {
+    return this.#meter.admitted;
+  }
+
+  /** See {@link RateMeter.rateAt}. */
+  rateAt(nowUs: number): number | undefined {
+    return this.#meter.rateAt(nowUs);
+  }
+
+  /** Admissions in each 100 ms until `endUs`. */
+  per100Ms(endUs: number): number[] {
+    return this.#meter.countsUntil(endUs);
+  }
+
+  /** The latest admission, once all threads have ended. */
+  get lastUs(): number | undefined {
+    return this.#lastUs;
+  }
+
+  /** The guarantee, checked over all admissions once all threads have ended. */
+  get guarantee(): GuaranteeVerdict {
+    return this.#check.verdict;
+  }
+}

@@ -1,0 +1,102 @@
+import type { Socket } from 'node:net';
+import { buildConnector, Client, type Dispatcher } from 'undici';
+import type { LoadOptions } from './options.ts';
+
+/** The request in undici's form, built once per run. */
+export type RequestTemplate = Dispatcher.DispatchOptions;
+
+/** Converts the options of a run to an undici request. */
+export function requestTemplate(
+  url: URL,
+  { method, headers, body }: Pick<LoadOptions, 'method' | 'headers' | 'body'>,
+): RequestTemplate {
+  const named = headers.some(([name]) => name.toLowerCase() === 'user-agent');
+  const sent = named ? headers : [['user-agent', 'zerotime-load'], ...headers];
+  return {
+    path: url.pathname + url.search,
+    method,
+    headers: sent.flat(),
+    ...(body === undefined ? {} : { body }),
+  };
+}
+
+type Connector = ReturnType<typeof buildConnector>;
+
+/** One TCP or TLS connection. Opened by its first request or before, and reopened after a failure. */
+export class Connection {
+  readonly #origin: string;
+  // Undici's timeouts are only accurate to about a second, so the sender has its own.
+  readonly #connector = buildConnector({ timeout: 0 });
+  #client: Client | undefined;
+  /** Opened ahead, and not used yet. */
+  #ready: Socket | undefined;
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  /**
+   * Opens the connection, without a request. Resolves as well if that fails or takes too long: the
+   * first request then tries again, and counts what happens.
+   */
+  open(timeoutMs: number): Promise<void> {
+    const { protocol, hostname, host, port } = new URL(this.#origin);
+    return new Promise((resolve) => {
+      const settle = (socket?: Socket) => {
+        clearTimeout(timer);
+        if (socket !== undefined) this.#keep(socket);
+        resolve();
+      };
+      const target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), host, port };
+      // The connector returns the socket, which its type does not say.
+      const opening = this.#connector(target, (error, socket) =>
+        settle(error === null ? socket : undefined),
+      ) as unknown as Socket;
+      const timer = setTimeout(() => {
+        opening.destroy();
+        settle();
+      }, timeoutMs);
+    });
+  }
+
+  dispatch(request: RequestTemplate, handler: Dispatcher.DispatchHandler): void {
+    this.#client ??= new Client(this.#origin, {
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: this.#connect,
+    });
+    this.#client.dispatch(request, handler);
+  }
+
+  /** Aborts what is in progress, connecting included. The next request opens a new connection. */
+  reset(): void {
+    // Pending requests fail through their handlers; nothing waits for the socket to close.
+    this.#client?.destroy().catch(() => undefined);
+    this.#client = undefined;
+    this.#ready?.destroy();
+    this.#ready = undefined;
+  }
+
+  #keep(socket: Socket): void {
+    this.#ready = socket;
+    socket.once('close', this.#drop);
+  }
+
+  readonly #drop = (): void => {
+    this.#ready?.destroy();
+    this.#ready = undefined;
+  };
+
+  readonly #connect: Connector = (options, callback) => {
+    const socket = this.#ready;
+    if (socket === undefined) {
+      this.#connector(options, callback);
+      return;
+    }
+    this.#ready = undefined;
+    socket.off('close', this.#drop);
+    // Undici asks while it looks through its queue, and would miss an answer at once.
+    queueMicrotask(() => callback(null, socket));
+  };
+}

@@ -1,0 +1,76 @@
+import { cpus } from 'node:os';
+
+/** Times of all processors since an instant, in milliseconds. */
+interface CpuTimes {
+  readonly idleMs: number;
+  readonly totalMs: number;
+  /** Of this process, with all of its threads. */
+  readonly ownMs: number;
+}
+
+/** How busy the processors were. */
+export interface CpuUse {
+  /** The share of all processors in use by anyone, from 0 to 1. */
+  readonly machine: number;
+  /** The share of all processors that this process used, from 0 to 1. */
+  readonly own: number;
+}
+
+/** The kernel counts in hundredths of a second: over less than this the share is noise. */
+const WINDOW_MS = 200;
+
+/** How busy the processors of this machine are. */
+export class CpuGauge {
+  readonly #read: () => CpuTimes;
+  #begin: CpuTimes;
+  #window: CpuTimes;
+  #latest: CpuUse = { machine: 0, own: 0 };
+
+  constructor(read: () => CpuTimes = readTimes) {
+    this.#read = read;
+    this.#begin = read();
+    this.#window = this.#begin;
+  }
+
+  /** Begins to measure anew. */
+  begin(): void {
+    this.#begin = this.#read();
+    this.#window = this.#begin;
+  }
+
+  /** The use since the beginning. */
+  get use(): CpuUse {
+    return useBetween(this.#begin, this.#read());
+  }
+
+  /** The use since the last call that was long enough ago. */
+  get recent(): CpuUse {
+    const now = this.#read();
+    if (now.totalMs - this.#window.totalMs >= WINDOW_MS) {
+      this.#latest = useBetween(this.#window, now);
+      this.#window = now;
+    }
+    return this.#latest;
+  }
+}
+
+function useBetween(from: CpuTimes, to: CpuTimes): CpuUse {
+  const totalMs = to.totalMs - from.totalMs;
+  if (totalMs <= 0) return { machine: 0, own: 0 };
+  const share = (ms: number) => Math.min(1, Math.max(0, ms / totalMs));
+  return {
+    machine: 1 - share(to.idleMs - from.idleMs),
+    own: share(to.ownMs - from.ownMs),
+  };
+}
+
+function readTimes(): CpuTimes {
+  let idleMs = 0;
+  let totalMs = 0;
+  for (const { times } of cpus()) {
+    idleMs += times.idle;
+    totalMs += times.idle + times.user + times.nice + times.sys + times.irq;
+  }
+  const { user, system } = process.cpuUsage();
+  return { idleMs, totalMs, ownMs: (user + system) / 1_000 };
+}

@@ -1,0 +1,161 @@
+import type { AdmissionWatch } from './admission-watch.ts';
+import type { ArrivalPlan } from './arrival-plan.ts';
+import type { CpuGauge } from './cpu-gauge.ts';
+import { MOST_BUSY } from './fitness.ts';
+import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
+import { reservationsAhead } from './pacer.ts';
+import type { ThreadHandle } from './thread-handle.ts';
+
+/** Time for a stop to reach all threads, so that they end at the same instant. */
+const STOP_LEAD_US = 20_000;
+/** Grace period after the timeout of the last request; a thread that takes longer is stuck. */
+const STUCK_US = 5e6;
+const PROGRESS_MS = 250;
+/** Time between two steps of a ramp. */
+const RAMP_STEP_MS = 100;
+/**
+ * Slots are at least 1 us apart. The run starts and ends half a microsecond before a slot, so that
+ * rounding cannot move a slot across either end.
+ */
+export const HALF_SLOT_US = 0.5;
+
+/** The progress of a run. */
+export interface Progress {
+  readonly elapsedMs: number;
+  /** Requests per second over the last second; undefined at the start. */
+  readonly rateNow: number | undefined;
+  /** The current target rate; undefined until it is first changed. */
+  readonly rateWanted: number | undefined;
+  readonly admitted: number;
+  readonly failed: number;
+  /** Requests in flight or queued. */
+  readonly waiting: number;
+  /** No more requests come due; the run waits for those in flight. */
+  readonly finishing: boolean;
+}
+
+export interface RunHooks {
+  /** Ends the run early when aborted. */
+  readonly stop: AbortSignal;
+  readonly onStart?: (url: string) => void;
+  readonly onProgress?: (progress: Progress) => void;
+  /**
+   * Called once the run has begun, with a function that multiplies the rate by a factor, clamped to
+   * the valid rates.
+   */
+  readonly onSteerable?: (steer: (factor: number) => void) => void;
+  /** For tests: replaces the worker of the load threads. */
+  readonly loadWorker?: URL;
+}
+
+/** The time from the first request to the last, and the rate over that time. */
+export interface RunWindow {
+  readonly startUs: number;
+  readonly endUs: number;
+  readonly interrupted: boolean;
+}
+
+/** Starts all threads and waits for them to finish. */
+export async function drive(
+  { durationMs, timeoutMs, ramp }: LoadOptions,
+  warmUpUs: number,
+  threads: readonly ThreadHandle[],
+  { bucket, startUs: firstUs }: ArrivalPlan,
+  aheadUs: number | undefined,
+  watch: AdmissionWatch,
+  cpu: CpuGauge,
+  { stop, onProgress, onSteerable }: RunHooks,
+): Promise<RunWindow> {
+  const now = () => bucket.clock.now();
+  const startUs = firstUs - HALF_SLOT_US + warmUpUs;
+  let endUs = startUs + durationMs * 1_000;
+  let interrupted = false;
+
+  const { course } = watch;
+  let wantedRate = course.rate;
+  const setRate = (rate: number) => {
+    wantedRate = Math.min(Math.max(rate, MIN_RATE), MAX_RATE);
+    change();
+  };
+  // One change at a time: a thread that is held up learns when its requests were due under each.
+  const change = () => {
+    const rate = wantedRate;
+    if (rate === course.rate || !threads.every((thread) => thread.follows)) return;
+    const beforeUs = now();
+    bucket.reconfigure({ rate });
+    watch.change(rate, beforeUs, now());
+    const outstanding = reservationsAhead(rate, threads.length);
+    for (const thread of threads) thread.post({ type: 'rate', outstanding });
+  };
+  // Before the first request a change would move the start of the run, and a fleet's rate is not
+  // ours to change.
+  const steerable = setTimeout(
+    () => {
+      if (aheadUs === undefined) onSteerable?.((factor) => setRate(wantedRate * factor));
+      // What the warm-up used does not count.
+      cpu.begin();
+    },
+    Math.ceil((startUs - now()) / 1_000) + 1,
+  );
+  const climb = () => {
+    if (ramp === undefined) return;
+    const part = Math.min(1, Math.max(0, (now() - startUs) / (ramp.overMs * 1_000)));
+    setRate(ramp.from + (ramp.to - ramp.from) * part);
+    if (part === 1) clearInterval(ramping);
+  };
+  const ramping = ramp && setInterval(climb, RAMP_STEP_MS);
+
+  const endEarly = () => {
+    const earlyUs = Math.max(firstUs - HALF_SLOT_US, now() + STOP_LEAD_US);
+    if (earlyUs >= endUs) return;
+    endUs = earlyUs;
+    interrupted = true;
+    for (const thread of threads) thread.post({ type: 'stop', endUs });
+  };
+  let processorsAreFull = false;
+  const watchProcessors = () => {
+    const areFull = cpu.recent.machine > MOST_BUSY;
+    if (areFull === processorsAreFull) return;
+    processorsAreFull = areFull;
+    for (const thread of threads) thread.post({ type: 'processors', areFull });
+  };
+  const report = () => {
+    const nowUs = now();
+    watchProcessors();
+    onProgress?.({
+      elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
+      rateNow: watch.rateAt(nowUs),
+      rateWanted: course.isSteady ? undefined : course.rate,
+      admitted: watch.admitted,
+      failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
+      waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
+      finishing: nowUs > endUs,
+    });
+    if (nowUs > endUs + timeoutMs * 1_000 + STUCK_US) {
+      for (const thread of threads) void thread.giveUp();
+    }
+  };
+
+  for (const thread of threads) {
+    thread.onFollowed = change;
+    thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs, firstUs });
+  }
+  cpu.begin();
+  const progress = setInterval(report, PROGRESS_MS);
+  stop.addEventListener('abort', endEarly, { once: true });
+  await Promise.all(
+    threads.map(async (thread) => {
+      await thread.done;
+      // With a thread missing, the load no longer has the requested rate.
+      if (thread.crash !== undefined) endEarly();
+    }),
+  );
+  stop.removeEventListener('abort', endEarly);
+  clearInterval(progress);
+  // On a busy machine no report may have been due since the load began.
+  report();
+  clearInterval(ramping);
+  clearTimeout(steerable);
+  // Stopped within the warm-up, it has no length.
+  return { startUs, endUs: Math.max(startUs, endUs), interrupted };
+}

@@ -1,0 +1,75 @@
+import type { Tally } from './tally.ts';
+
+/** A bound on the result of a run, for continuous integration. */
+export type Gate =
+  /** This percentile of the latency is at most this long. */
+  | { readonly kind: 'latency'; readonly percentile: number; readonly maxMs: number }
+  /** At most this share of the requests that came due fails, from 0 to 1. */
+  | { readonly kind: 'errors'; readonly maxShare: number }
+  /** At least this share of the schedule is sent, from 0 to 1. */
+  | { readonly kind: 'rate'; readonly minShare: number };
+
+/** How a run did at one gate. */
+export interface GateVerdict {
+  readonly gate: Gate;
+  readonly passed: boolean;
+  /** The value compared: milliseconds of a latency, otherwise a share. Undefined without a request. */
+  readonly actual: number | undefined;
+}
+
+/** The parts of a result that gates look at. */
+export interface Gated {
+  readonly tally: Tally;
+  readonly sent: number;
+  readonly elapsedMs: number;
+  readonly wantedRate: number;
+}
+
+/** In force where no gate of the kind is given: a run that mostly failed is no success. */
+export const DEFAULT_MAX_ERRORS = 0.5;
+export const DEFAULT_MIN_RATE = 0.5;
+
+/**
+ * Adds the gates that hold by default.
+ *
+ * @param isShared whether other processes send a part of the rate, which then has no lower bound
+ */
+export function gatesInForce(given: readonly Gate[], isShared: boolean): Gate[] {
+  const has = (kind: Gate['kind']) => given.some((gate) => gate.kind === kind);
+  return [
+    ...given,
+    ...(has('errors') ? [] : [{ kind: 'errors', maxShare: DEFAULT_MAX_ERRORS } as const]),
+    ...(has('rate') || isShared ? [] : [{ kind: 'rate', minShare: DEFAULT_MIN_RATE } as const]),
+  ];
+}
+
+/** Compares a result with each gate. */
+export function checkGates(result: Gated, gates: readonly Gate[]): GateVerdict[] {
+  return gates.map((gate) => {
+    if (gate.kind === 'latency') return latencyVerdict(result, gate);
+    return gate.kind === 'errors' ? errorVerdict(result, gate) : rateVerdict(result, gate);
+  });
+}
+
+function latencyVerdict({ tally }: Gated, gate: Gate & { kind: 'latency' }): GateVerdict {
+  const { latency } = tally.histograms;
+  // No latency at all is no low latency.
+  if (latency.totalCount === 0) return { gate, passed: false, actual: undefined };
+  const actual = latency.getValueAtPercentile(gate.percentile) / 1_000;
+  return { gate, passed: actual <= gate.maxMs, actual };
+}
+
+function errorVerdict({ tally }: Gated, gate: Gate & { kind: 'errors' }): GateVerdict {
+  const { succeeded, failed } = tally.counters;
+  const all = succeeded + failed;
+  if (all === 0) return { gate, passed: true, actual: undefined };
+  return { gate, passed: failed <= gate.maxShare * all, actual: failed / all };
+}
+
+function rateVerdict(result: Gated, gate: Gate & { kind: 'rate' }): GateVerdict {
+  const { sent, elapsedMs, wantedRate } = result;
+  const slots = (wantedRate * elapsedMs) / 1_000;
+  if (slots < 1) return { gate, passed: true, actual: undefined };
+  // A part of a slot is no request.
+  return { gate, passed: sent >= Math.floor(gate.minShare * slots), actual: sent / slots };
+}

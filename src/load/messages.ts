@@ -1,0 +1,76 @@
+import type { FleetOptions } from './fleet.ts';
+import type { LoadOptions } from './options.ts';
+import type { RequestCounts, TallyRecord } from './tally.ts';
+
+/** How a thread gets its code compiled before the run. */
+export interface Rehearsal {
+  /** The embedded server, so that the target only gets requests that are in the result. */
+  readonly url: string;
+  readonly requests: number;
+}
+
+/** The `workerData` of a load thread. */
+export interface LoadThreadData {
+  readonly url: string;
+  readonly rehearsal: Rehearsal;
+  /** Connections of this thread. */
+  readonly connections: number;
+  readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
+  readonly timeoutMs: number;
+  /** Number of reservations that the thread holds ahead. */
+  readonly outstanding: number;
+  /** Whether to also record latencies by time. */
+  readonly latencyByTime: boolean;
+  /** The shared limit, if it is not the bucket of this process. */
+  readonly fleet?: FleetOptions | undefined;
+}
+
+/** A message from the main thread to a load thread. */
+export type LoadCommand =
+  | {
+      readonly type: 'go';
+      /** The handle of the bucket that all threads share. */
+      readonly bucket: unknown;
+      /** How far the clock of the fleet's server is ahead of ours. */
+      readonly aheadUs?: number | undefined;
+      /** When the warm-up begins, whose requests don't count; by default there is none. */
+      readonly firstUs?: number | undefined;
+      readonly startUs: number;
+      readonly endUs: number;
+    }
+  /** The rate has changed. */
+  | {
+      readonly type: 'rate';
+      /** Number of reservations to hold ahead from now on. */
+      readonly outstanding: number;
+    }
+  /** Ends the run early. Requests due before `endUs` are still sent. */
+  | { readonly type: 'stop'; readonly endUs: number }
+  /** Whether the processors of this machine have no time left. */
+  | { readonly type: 'processors'; readonly areFull: boolean };
+
+/** A message from a load thread to the main thread. */
+export type LoadEvent =
+  /** All code is loaded; the thread waits for `go`. */
+  | { readonly type: 'ready' }
+  /** The answer to `rate`: all reservations follow the change. */
+  | { readonly type: 'followed' }
+  | {
+      readonly type: 'report';
+      /** Instants admitted since the last report. */
+      readonly admissions: Float64Array;
+      /** Instants of later reports are at or after this one. */
+      readonly throughUs: number;
+      readonly counters: RequestCounts;
+      readonly waiting: number;
+    }
+  /** The last message, after all requests have ended. */
+  | {
+      readonly type: 'done';
+      readonly admissions: Float64Array;
+      readonly tally: TallyRecord;
+      /** The requests of the warm-up. */
+      readonly warmUp: RequestCounts;
+      /** The share of the time in which the event loop was busy. */
+      readonly busy: number;
+    };

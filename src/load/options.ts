@@ -1,0 +1,41 @@
+import type { FleetOptions } from './fleet.ts';
+import type { Gate } from './gates.ts';
+
+/** The options of a run. Plain data, because they are sent to the threads. */
+export interface LoadOptions {
+  /** Absolute http or https URL; undefined for the embedded server. */
+  readonly url: string | undefined;
+  /** Requests per second over all threads; with a ramp, its final rate. */
+  readonly rate: number;
+  /** Moves from one rate to the other within `overMs`, then stays there. */
+  readonly ramp: Ramp | undefined;
+  readonly burst: number;
+  readonly threads: number;
+  /** Maximum number of connections over all threads. */
+  readonly connections: number;
+  readonly durationMs: number;
+  readonly timeoutMs: number;
+  /** How long requests are sent, at the first rate, before any counts. */
+  readonly warmupMs: number;
+  readonly method: string;
+  readonly headers: readonly Header[];
+  readonly body: Uint8Array | undefined;
+  /** Bounds that the result has to meet, beside those that hold by default. */
+  readonly gates: readonly Gate[];
+  /** Whether to record latencies by time, for a report. */
+  readonly latencyByTime: boolean;
+  /** A limit shared with other processes; `rate` and `burst` then apply to all of them together. */
+  readonly fleet?: FleetOptions | undefined;
+}
+
+export interface Ramp {
+  readonly from: number;
+  readonly to: number;
+  readonly overMs: number;
+}
+
+export type Header = readonly [name: string, value: string];
+
+/** More than one slot per microsecond would exceed the clock's resolution. */
+export const MAX_RATE = 1e6;
+export const MIN_RATE = 1e-3;

@@ -1,0 +1,117 @@
+import { Worker } from 'node:worker_threads';
+import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { RequestCounts, TallyRecord } from './tally.ts';
+
+/** A load thread as seen by the main thread: its reports, and whether it is still alive. */
+export class ThreadHandle {
+  readonly #worker: Worker;
+  #tally: TallyRecord | undefined;
+  #crash: string | undefined;
+  /** As of the last report. */
+  counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
+  /** The requests of the warm-up, once it has ended. */
+  warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
+  /** Requests in flight or queued, as of the last report. */
+  waiting = 0;
+  /** The share of the time in which its event loop was busy; 0 until it has ended. */
+  busy = 0;
+  /** Resolves when the thread has loaded its code or has crashed; never rejects. */
+  readonly ready: Promise<void>;
+  /** Resolves when the thread has sent its last report or has crashed; never rejects. */
+  readonly done: Promise<void>;
+
+  /** Admissions reported so far. */
+  admitted = 0;
+
+  /** Rate changes that it has not answered. */
+  #unanswered = 0;
+  /** Called when it has answered all of them. */
+  onFollowed: () => void = () => undefined;
+
+  /**
+   * @param onAdmissions receives each piece of the log as it arrives, and returns how many of it
+   *   count; all further instants are at or after `throughUs`, infinite once the thread has ended
+   */
+  constructor(
+    code: URL,
+    workerData: LoadThreadData,
+    onAdmissions: (admissions: Float64Array, throughUs: number) => number,
+  ) {
+    this.#worker = new Worker(code, { workerData });
+    let settleReady: () => void;
+    let settleDone: () => void;
+    this.ready = new Promise((resolve) => {
+      settleReady = resolve;
+    });
+    this.done = new Promise((resolve) => {
+      settleDone = resolve;
+    });
+    this.#worker.on('message', (event: LoadEvent) => {
+      if (event.type === 'ready') {
+        settleReady();
+        return;
+      }
+      if (event.type === 'followed') {
+        this.#unanswered -= 1;
+        if (this.follows) this.onFollowed();
+        return;
+      }
+      const throughUs = event.type === 'report' ? event.throughUs : Number.POSITIVE_INFINITY;
+      this.admitted += onAdmissions(event.admissions, throughUs);
+      if (event.type === 'report') {
+        this.counters = event.counters;
+        this.waiting = event.waiting;
+      } else {
+        this.#tally = event.tally;
+        this.counters = event.tally.counters;
+        this.waiting = 0;
+        this.busy = event.busy;
+        this.warmUp = event.warmUp;
+        settleDone();
+      }
+    });
+    this.#worker.on('error', (error) => {
+      // Only the first line: a stack or an assertion's source may follow.
+      this.#fail(String(error).split('\n', 1).join());
+    });
+    // Unlike 'error', 'exit' comes after all messages that the thread posted.
+    this.#worker.on('exit', (code) => {
+      this.#fail(`exited with code ${code}`);
+      onAdmissions(new Float64Array(), Number.POSITIVE_INFINITY);
+      settleReady();
+      settleDone();
+    });
+  }
+
+  /** The outcomes of its requests; undefined while the thread runs and after a crash. */
+  get tally(): TallyRecord | undefined {
+    return this.#tally;
+  }
+
+  /** Why the thread ended without its last report; undefined if it did not. */
+  get crash(): string | undefined {
+    return this.#crash;
+  }
+
+  /** Whether its reservations follow all changes of the rate. One that has ended holds none. */
+  get follows(): boolean {
+    return this.#unanswered === 0 || this.#tally !== undefined || this.#crash !== undefined;
+  }
+
+  post(command: LoadCommand): void {
+    if (command.type === 'rate') this.#unanswered += 1;
+    this.#worker.postMessage(command);
+  }
+
+  /** Terminates a thread that is overdue. */
+  async giveUp(): Promise<void> {
+    this.#fail('did not finish in time');
+    await this.#worker.terminate();
+  }
+
+  #fail(reason: string): void {
+    if (this.#tally !== undefined) return;
+    this.#crash ??= reason;
+    this.waiting = 0;
+  }
+}

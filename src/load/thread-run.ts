@@ -1,0 +1,122 @@
+import { TokenBucket } from '../limiters/token-bucket.ts';
+import { AdmissionLog } from './admission-log.ts';
+import type { Backlog } from './backlog.ts';
+import type { Fleet } from './fleet.ts';
+import { FleetReservations } from './fleet-reservations.ts';
+import { LoopGauge } from './loop-gauge.ts';
+import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import { Pacer } from './pacer.ts';
+import type { ThreadTallies } from './thread-tallies.ts';
+import type { Work } from './work.ts';
+
+/** Short enough for a live rate, and to lose little if the thread crashes. */
+const REPORT_MS = 250;
+
+/**
+ * How long queued requests are still sent after the end. Those that came due in the last moments
+ * and found their connections busy do not yet mean that the server is slow.
+ */
+const QUEUE_DRAIN_MS = 250;
+
+/** Concurrent commands of one thread to the fleet's server. */
+const MOST_ORDERED = 64;
+
+export interface ThreadRunOptions {
+  readonly data: LoadThreadData;
+  readonly command: LoadCommand & { type: 'go' };
+  readonly work: Work;
+  readonly fleet: Fleet | undefined;
+  readonly backlog: Backlog;
+  readonly tallies: ThreadTallies;
+  readonly post: (event: LoadEvent, transfer?: ArrayBuffer[]) => void;
+}
+
+export interface ThreadRun {
+  readonly pacer: Pacer;
+  /** To be called when the work has nothing in flight or queued. */
+  readonly onIdle: () => void;
+}
+
+/** Does the work of one thread at the instants of the shared schedule, and reports. */
+export function startRun(
+  { data, command, work, fleet, backlog, tallies, post }: ThreadRunOptions,
+  onDone: () => void,
+): ThreadRun {
+  const { outstanding, latencyByTime } = data;
+  const { bucket: handle, aheadUs = 0, startUs, endUs, firstUs } = command;
+  const countFromUs = firstUs === undefined ? Number.NEGATIVE_INFINITY : startUs;
+  const reservations =
+    fleet &&
+    new FleetReservations({
+      fleet,
+      aheadUs,
+      stock: Math.min(outstanding, MOST_ORDERED),
+      startUs: firstUs ?? startUs,
+      endUs,
+      onBought: () => pacer.wake(),
+    });
+  const bucket =
+    reservations ?? TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
+  const log = new AdmissionLog();
+  tallies.begin(startUs, countFromUs, latencyByTime);
+  let issuing = true;
+  let isWarmingUp = true;
+
+  const pacer = new Pacer({
+    bucket,
+    outstanding,
+    endUs,
+    isFull: () => backlog.isFull(work.queued, loop),
+    isIdle: () => work.isIdle,
+    onDue: (dueUs, nowUs) => {
+      if (isWarmingUp && dueUs >= countFromUs) {
+        isWarmingUp = false;
+        loop.begin();
+      }
+      log.append(dueUs);
+      tallies.of(dueUs).record('clientLag', nowUs - dueUs);
+      work.send(dueUs, nowUs);
+    },
+    onEnd: () => {
+      issuing = false;
+      busy = loop.busy;
+      if (work.isIdle) finish();
+      else drain = setTimeout(giveUpQueue, QUEUE_DRAIN_MS);
+    },
+  });
+
+  let busy = 0;
+  let drain: NodeJS.Timeout | undefined;
+  const giveUpQueue = () => {
+    work.dropQueue();
+    if (work.isIdle) finish();
+  };
+
+  const reports = setInterval(() => {
+    const admissions = log.take();
+    const waiting = work.inFlight + work.queued;
+    const { counters } = tallies.counted;
+    const throughUs = pacer.earliestUs;
+    post({ type: 'report', admissions, throughUs, counters, waiting }, [admissions.buffer]);
+  }, REPORT_MS);
+
+  let finished = false;
+  const finish = () => {
+    if (finished) return;
+    finished = true;
+    clearInterval(reports);
+    clearTimeout(drain);
+    reservations?.close();
+    fleet?.close();
+    work.close();
+    const admissions = log.take();
+    const tally = tallies.counted.toRecord();
+    const warmUp = tallies.warmUp.counters;
+    post({ type: 'done', admissions, tally, warmUp, busy }, [admissions.buffer]);
+    onDone();
+  };
+
+  const loop = LoopGauge.ofThisThread(() => pacer.sleptMs);
+  pacer.start();
+  return { pacer, onIdle: () => (issuing ? pacer.wake() : finish()) };
+}

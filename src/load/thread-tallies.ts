@@ -1,0 +1,21 @@
+import { Tally } from './tally.ts';
+
+/** The outcomes of one thread: those that count, and those of the warm-up before them. */
+export class ThreadTallies {
+  readonly warmUp = new Tally();
+  counted = new Tally();
+  #countFromUs = 0;
+
+  /**
+   * @param countFromUs what is due before belongs to the warm-up
+   * @param byTime whether to also record latencies by time
+   */
+  begin(startUs: number, countFromUs: number, byTime: boolean): void {
+    this.#countFromUs = countFromUs;
+    this.counted = new Tally(byTime ? startUs : undefined);
+  }
+
+  of(dueUs: number): Tally {
+    return dueUs < this.#countFromUs ? this.warmUp : this.counted;
+  }
+}

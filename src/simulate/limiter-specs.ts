@@ -1,0 +1,147 @@
+import { EXACT_COUNT_BITS } from '../kernel/constants.ts';
+import { countBitsOf } from '../kernel/window/limit.ts';
+import { allOf } from '../limiters/all-of.ts';
+import { FixedWindow } from '../limiters/fixed-window.ts';
+import { LeakyBucket } from '../limiters/leaky-bucket.ts';
+import type { Limiter } from '../limiters/limiter.ts';
+import { Semaphore } from '../limiters/semaphore.ts';
+import { SlidingLog } from '../limiters/sliding-log.ts';
+import { SlidingWindow } from '../limiters/sliding-window.ts';
+import { TokenBucket } from '../limiters/token-bucket.ts';
+import type { Clock } from '../time/clock.ts';
+import { type Bound, InFlightBound, IntervalBound, QuantumBound, RateBound } from './bounds.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+import { parseTerms, type Term, type TermForm } from './terms.ts';
+
+/**
+ * A limiter of the command line: `token-bucket rate=100 burst=20`, or several joined with ` + `.
+ */
+export interface LimiterSpec {
+  readonly text: string;
+  /** Whether a semaphore comes before the limiters. */
+  readonly hasPermits: boolean;
+  /** The semaphore before the limiters, on a clock that reads 0; undefined if there is none. */
+  semaphore(clock: Clock): Semaphore | undefined;
+  /** The limiter, on a clock that reads 0; undefined if there is only a semaphore. */
+  create(clock: Clock): Limiter | undefined;
+  /** New bounds, one per part. */
+  bounds(): readonly Bound[];
+}
+
+/** The tick of windows. */
+const TICK_US = 1 / 16;
+
+// Values are unchecked here: the limiters validate their options.
+type Numbers = Readonly<Record<string, number>>;
+
+interface Kind {
+  readonly forms: readonly TermForm[];
+  create(numbers: Numbers, clock: Clock): Limiter;
+  bound(numbers: Numbers): Bound;
+}
+
+/** For any window of at least this length: a span overlaps one more window than fits in it. */
+function twoWindows(limit: number, intervalMs: number): Bound {
+  // Fixed windows use coarser ticks for high limits.
+  const slackUs = TICK_US * 2 ** (1 + Math.max(0, countBitsOf(limit) - EXACT_COUNT_BITS));
+  const most = (spanUs: number) => limit * (Math.ceil(spanUs / (intervalMs * 1_000)) + 1);
+  return new IntervalBound(2 * limit, intervalMs, slackUs, most);
+}
+
+function slidingWindowBound(limit: number, intervalMs: number, slots: number): Bound {
+  if (slots === 1) return twoWindows(limit, intervalMs);
+  const slotMs = intervalMs / slots;
+  const most = (spanUs: number) => {
+    const bySlots = Math.ceil((Math.ceil(spanUs / (slotMs * 1_000)) + 1) / slots);
+    return limit * Math.min(bySlots, Math.ceil(spanUs / ((intervalMs - slotMs) * 1_000)));
+  };
+  return new IntervalBound(limit, intervalMs - slotMs, 2 * TICK_US, most);
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  'token-bucket': {
+    forms: [
+      { needs: ['rate', 'burst'], takes: ['initial'] },
+      { needs: ['quantum', 'fillIntervalMs', 'burst'], takes: ['initial'] },
+    ],
+    create: (numbers, clock) =>
+      TokenBucket.create({ ...(numbers as { rate: number; burst: number }), clock }),
+    bound: ({ rate, quantum = 0, fillIntervalMs = 0, burst = 0 }) =>
+      rate === undefined
+        ? new QuantumBound(quantum, fillIntervalMs, burst)
+        : new RateBound(rate, burst),
+  },
+  'leaky-bucket': {
+    forms: [{ needs: ['rate'], takes: ['slack'] }],
+    create: (numbers, clock) => LeakyBucket.create({ ...(numbers as { rate: number }), clock }),
+    bound: ({ rate = 0, slack = 0 }) => new RateBound(rate, 1 + slack),
+  },
+  'fixed-window': {
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['initial'] }],
+    create: (numbers, clock) =>
+      FixedWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
+    bound: ({ limit = 0, intervalMs = 0 }) => twoWindows(limit, intervalMs),
+  },
+  'sliding-window': {
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['slots', 'initial'] }],
+    create: (numbers, clock) =>
+      SlidingWindow.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
+    bound: ({ limit = 0, intervalMs = 0, slots = 10 }) =>
+      slidingWindowBound(limit, intervalMs, slots),
+  },
+  'sliding-log': {
+    forms: [{ needs: ['limit', 'intervalMs'], takes: ['initial'] }],
+    create: (numbers, clock) =>
+      SlidingLog.create({ ...(numbers as { limit: number; intervalMs: number }), clock }),
+    bound: ({ limit = 0, intervalMs = 0 }) =>
+      new IntervalBound(
+        limit,
+        intervalMs,
+        2 * TICK_US,
+        (spanUs) => limit * Math.ceil(spanUs / (intervalMs * 1_000)),
+      ),
+  },
+};
+
+const SEMAPHORE = 'semaphore';
+const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
+  ...Object.fromEntries(Object.entries(KINDS).map(([name, { forms }]) => [name, forms])),
+  [SEMAPHORE]: [{ needs: ['permits'] }],
+};
+
+function kindOf({ kind }: Term): Kind {
+  const found = KINDS[kind];
+  if (found === undefined) throw new RangeError(`no limiter is called ${kind}`);
+  return found;
+}
+
+/**
+ * @throws RangeError with the reason, in the limiter's words if it rejects the options.
+ */
+export function parseLimiter(text: string): LimiterSpec {
+  const terms = parseTerms(text, FORMS);
+  const limiters = terms.filter(({ kind }) => kind !== SEMAPHORE);
+  const permits = terms[0].kind === SEMAPHORE ? terms[0].numbers['permits'] : undefined;
+  if (terms.length - limiters.length > (permits === undefined ? 0 : 1)) {
+    throw new RangeError('There is at most one semaphore, before the limiters.');
+  }
+  const create = (clock: Clock) => {
+    const [first, ...others] = limiters.map((term) => kindOf(term).create(term.numbers, clock));
+    // A single limiter keeps the methods that only buckets have.
+    return first === undefined || others.length === 0 ? first : allOf(first, ...others);
+  };
+  const semaphore = (clock: Clock) =>
+    permits === undefined ? undefined : Semaphore.create({ permits, clock });
+  try {
+    const clock = new SimulatedClock();
+    create(clock);
+    semaphore(clock);
+  } catch (error) {
+    throw new RangeError(`${(error as Error).message}.`);
+  }
+  const boundOf = (term: Term) =>
+    term.kind === SEMAPHORE ? new InFlightBound(permits ?? 0) : kindOf(term).bound(term.numbers);
+  const normal = text.trim().replaceAll(/\s+/g, ' ');
+  const hasPermits = permits !== undefined;
+  return { text: normal, hasPermits, semaphore, create, bounds: () => terms.map(boundOf) };
+}

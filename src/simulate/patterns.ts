@@ -1,0 +1,112 @@
+import { checkNumber } from '../options.ts';
+import { parseTerms, type Term, type TermForm } from './terms.ts';
+
+/** An arrival pattern of the command line: `poisson rate=100`, or several joined with ` + `. */
+export interface ArrivalPattern {
+  readonly text: string;
+  /** Whether the arrivals depend on the seed. */
+  readonly isRandom: boolean;
+  /**
+   * The instants from 0 until `endUs`, in microseconds, ascending, in batches. Each batch reuses
+   * the memory of the previous one.
+   */
+  arrivals(endUs: number, random: () => number): Iterable<Float64Array>;
+}
+
+/** Large enough to make the cost per batch negligible. */
+const BATCH = 4_096;
+
+/** Returns the next instant. */
+type Next = () => number;
+
+const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
+  constant: [{ needs: ['rate'] }],
+  poisson: [{ needs: ['rate'] }],
+  bursts: [{ needs: ['size', 'everyMs'], takes: ['overMs'] }],
+};
+
+/** Multiplies instead of adding, so that rounding errors don't accumulate. */
+function constant({ rate = 1 }: Term['numbers']): Next {
+  let index = 0;
+  return () => (index++ * 1e6) / rate;
+}
+
+/** Exponentially distributed gaps: independent calls. */
+function poisson({ rate = 1 }: Term['numbers'], random: () => number): Next {
+  let atUs = 0;
+  return () => {
+    atUs -= (Math.log(random()) * 1e6) / rate;
+    return atUs;
+  };
+}
+
+function bursts({ size = 1, everyMs = 1, overMs = 0 }: Term['numbers']): Next {
+  let burst = 0;
+  let index = 0;
+  return () => {
+    if (index === size) {
+      index = 0;
+      burst += 1;
+    }
+    return burst * everyMs * 1_000 + (index++ * overMs * 1_000) / size;
+  };
+}
+
+function nextOf({ kind, numbers }: Term, random: () => number): Next {
+  if (kind === 'poisson') return poisson(numbers, random);
+  return kind === 'bursts' ? bursts(numbers) : constant(numbers);
+}
+
+/** Merges several patterns: returns the earliest instant each time. */
+function merged(parts: readonly Next[]): Next {
+  const [only, ...others] = parts;
+  if (only !== undefined && others.length === 0) return only;
+  const upcoming = Float64Array.from(parts, (next) => next());
+  return () => {
+    const atUs = Math.min(...upcoming);
+    const from = upcoming.indexOf(atUs);
+    upcoming[from] = parts[from]?.() ?? Number.POSITIVE_INFINITY;
+    return atUs;
+  };
+}
+
+/** Batches the instants from `next` until `endUs`. */
+function* batches(next: Next, endUs: number): Generator<Float64Array> {
+  const batch = new Float64Array(BATCH);
+  let length = 0;
+  for (let atUs = next(); atUs < endUs; atUs = next()) {
+    batch[length] = atUs;
+    length += 1;
+    if (length < BATCH) continue;
+    yield batch;
+    length = 0;
+  }
+  if (length > 0) yield batch.subarray(0, length);
+}
+
+function check({ kind, numbers }: Term): void {
+  if (kind !== 'bursts') {
+    checkNumber('rate', numbers['rate'], { min: 1e-6, max: 1e9 });
+    return;
+  }
+  const { size, everyMs, overMs = 0 } = numbers;
+  checkNumber('size', size, { min: 1, max: 1e9, integer: true });
+  const most = checkNumber('everyMs', everyMs, { min: 0.001, max: 1e9 });
+  // Otherwise a burst would begin before the previous one has ended.
+  checkNumber('overMs', overMs, { min: 0, max: most });
+}
+
+/** @throws RangeError with the reason */
+export function parsePattern(text: string): ArrivalPattern {
+  const terms = parseTerms(text, FORMS);
+  try {
+    terms.forEach(check);
+  } catch (error) {
+    throw new RangeError(`${(error as Error).message}.`);
+  }
+  return {
+    text: text.trim().replaceAll(/\s+/g, ' '),
+    isRandom: terms.some(({ kind }) => kind === 'poisson'),
+    arrivals: (endUs, random) => batches(merged(terms.map((term) => nextOf(term, random))), endUs),
+  };
+}

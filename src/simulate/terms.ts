@@ -1,0 +1,68 @@
+import { per, type RateUnit } from '../limiters/per.ts';
+
+/** A kind and its numbers, as in `token-bucket rate=100 burst=20`. */
+export interface Term {
+  readonly kind: string;
+  readonly numbers: Readonly<Record<string, number>>;
+}
+
+/** The required and optional numbers of a kind. */
+export interface TermForm {
+  readonly needs: readonly string[];
+  readonly takes?: readonly string[];
+}
+
+const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
+const RATE = /^(.+)\/(millisecond|second|minute|hour|day)$/;
+
+function parseValue(name: string, text: string): number {
+  const [, amount = text, unit = 'second'] = name === 'rate' ? (RATE.exec(text) ?? []) : [];
+  if (!NUMBER.test(amount)) {
+    const wanted =
+      name === 'rate' ? 'a number, such as 100 or 6000/minute' : 'a number, such as 100';
+    throw new RangeError(`${name} must be ${wanted}, got ${JSON.stringify(text)}.`);
+  }
+  const value = Number(amount);
+  return unit === 'second' ? value : per(value, unit as RateUnit);
+}
+
+function shape(kind: string, { needs, takes = [] }: TermForm): string {
+  return [kind, ...needs.map((n) => `${n}=...`), ...takes.map((n) => `[${n}=...]`)].join(' ');
+}
+
+function parseTerm(text: string, forms: Readonly<Record<string, readonly TermForm[]>>): Term {
+  const [kind = '', ...words] = text.trim().split(/\s+/);
+  const candidates = Object.hasOwn(forms, kind) ? forms[kind] : undefined;
+  if (candidates === undefined) {
+    const kinds = Object.keys(forms).join(', ');
+    throw new RangeError(`It must begin with one of ${kinds}, got ${JSON.stringify(kind)}.`);
+  }
+  const numbers: Record<string, number> = {};
+  for (const word of words) {
+    const [, name = word, value = ''] = /^([^=]+)=(.*)$/.exec(word) ?? [];
+    if (Object.hasOwn(numbers, name)) throw new RangeError(`${name} is given twice.`);
+    if (!candidates.some(({ needs, takes = [] }) => [...needs, ...takes].includes(name))) {
+      const wanted = candidates.map((form) => shape(kind, form)).join(', or ');
+      throw new RangeError(`It must be ${wanted}; got ${JSON.stringify(word)}.`);
+    }
+    numbers[name] = parseValue(name, value);
+  }
+  const names = Object.keys(numbers);
+  const fits = ({ needs, takes = [] }: TermForm) =>
+    needs.every((name) => names.includes(name)) &&
+    names.every((name) => needs.includes(name) || takes.includes(name));
+  if (!candidates.some(fits)) {
+    const wanted = candidates.map((form) => shape(kind, form)).join(', or ');
+    throw new RangeError(`It must be ${wanted}; got ${JSON.stringify(text.trim())}.`);
+  }
+  return { kind, numbers };
+}
+
+/** Parses terms joined with ` + `. Throws RangeErrors that name the term and the problem. */
+export function parseTerms(
+  text: string,
+  forms: Readonly<Record<string, readonly TermForm[]>>,
+): readonly [Term, ...Term[]] {
+  const [first = '', ...others] = text.split(/\s\+\s/);
+  return [parseTerm(first, forms), ...others.map((other) => parseTerm(other, forms))];
+}

@@ -1,0 +1,127 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { formatOf, type Timestamp, type TimestampFormat } from './timestamps.ts';
+
+const BATCH = 4_096;
+const SECOND_US = 1e6;
+/** Nobody waits for a year between two calls: a line further ahead is a mistake. */
+const MOST_AHEAD_US = 366 * 86_400 * SECOND_US;
+
+/** Counts over the lines read so far. */
+export interface TimestampCounts {
+  readonly format: string | undefined;
+  /** The first arrival, in microseconds. */
+  readonly startedUs: number | undefined;
+  /** Lines without a timestamp in the format of the first one. */
+  readonly unreadable: number;
+  /** Arrivals written after later ones; they count as simultaneous with those. */
+  readonly late: number;
+}
+
+/**
+ * Streams the arrivals of a file with a timestamp on each line. The first arrival is at 0.
+ *
+ * With `spread`, lines that state only the same whole second are spread evenly over it. Otherwise
+ * they would all arrive at the same instant.
+ */
+export class TimestampFile {
+  readonly #lines: AsyncIterable<string>;
+  readonly #spread: boolean;
+  #format: TimestampFormat | undefined;
+  #startedUs: number | undefined;
+  #lineNumber = 0;
+  /** The latest instant read. */
+  #latestUs: number | undefined;
+  #unreadable = 0;
+  #late = 0;
+  #lastUs = 0;
+  readonly #batch = new Float64Array(BATCH);
+  #length = 0;
+
+  constructor(lines: AsyncIterable<string>, { spread }: { readonly spread: boolean }) {
+    this.#lines = lines;
+    this.#spread = spread;
+  }
+
+  /** @param path of a file, or `-` for standard input */
+  static open(path: string, options: { readonly spread: boolean }): TimestampFile {
+    const input = path === '-' ? process.stdin : createReadStream(path);
+    return new TimestampFile(
+      createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
+      options,
+    );
+  }
+
+  get counts(): TimestampCounts {
+    return {
+      format: this.#format?.name,
+      startedUs: this.#startedUs,
+      unreadable: this.#unreadable,
+      late: this.#late,
+    };
+  }
+
+  /** The instants from 0 until `endUs`, in microseconds, ascending; batches reuse their memory. */
+  async *arrivals(endUs: number): AsyncGenerator<Float64Array> {
+    let second: number | undefined;
+    let inSecond = 0;
+    for await (const line of this.#lines) {
+      this.#lineNumber += 1;
+      const timestamp = this.#read(line);
+      if (timestamp === undefined) continue;
+      this.#startedUs ??= timestamp.us;
+      const atUs = timestamp.us - this.#startedUs;
+      const isSpread = this.#spread && timestamp.isWholeSecond;
+      if (second !== undefined && !(isSpread && atUs === second)) {
+        yield* this.#spreadOver(second, inSecond, endUs);
+        second = undefined;
+        inSecond = 0;
+      }
+      if (atUs >= endUs) break;
+      if (isSpread) {
+        second = atUs;
+        inSecond += 1;
+      } else yield* this.#push(atUs);
+    }
+    if (second !== undefined) yield* this.#spreadOver(second, inSecond, endUs);
+    if (this.#length > 0) yield this.#batch.subarray(0, this.#length);
+  }
+
+  #read(line: string): Timestamp | undefined {
+    if (line.trim() === '') return undefined;
+    this.#format ??= formatOf(line);
+    const timestamp = this.#format?.read(line);
+    if (timestamp === undefined) this.#unreadable += 1;
+    else this.#checkAhead(timestamp.us, line);
+    return timestamp;
+  }
+
+  #checkAhead(us: number, line: string): void {
+    const latestUs = this.#latestUs ?? us;
+    if (us - latestUs > MOST_AHEAD_US) {
+      const days = Math.floor((us - latestUs) / (86_400 * SECOND_US));
+      const start = JSON.stringify(line.slice(0, 80));
+      throw new RangeError(
+        `line ${this.#lineNumber} is ${days} days after the line before it: ${start}`,
+      );
+    }
+    this.#latestUs = Math.max(latestUs, us);
+  }
+
+  *#spreadOver(fromUs: number, count: number, endUs: number): Generator<Float64Array> {
+    for (let index = 0; index < count; index += 1) {
+      const atUs = fromUs + (index * SECOND_US) / count;
+      if (atUs < endUs) yield* this.#push(atUs);
+    }
+  }
+
+  *#push(atUs: number): Generator<Float64Array> {
+    if (atUs < this.#lastUs) this.#late += 1;
+    else this.#lastUs = atUs;
+    this.#batch[this.#length] = this.#lastUs;
+    this.#length += 1;
+    if (this.#length < BATCH) return;
+    this.#length = 0;
+    yield this.#batch;
+  }
+}

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { verdictLines } from '../../../src/cli/load/verdict.ts';
+import type { ClientLimit } from '../../../src/load/fitness.ts';
+import { checkGuarantee } from '../../../src/load/guarantee.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
+import { Tally } from '../../../src/load/tally.ts';
+import { resultOf } from '../support/load-result.ts';
+
+const { fitness, options } = resultOf();
+
+function lines(change: Partial<LoadResult>): string[] {
+  return verdictLines(resultOf(change)).map(({ isGood, text }) => `${isGood ? '+' : '-'} ${text}`);
+}
+
+const limited = (...limits: ClientLimit[]) => ({ fitness: { ...fitness, fit: false, limits } });
+const LOOP: ClientLimit = { kind: 'event loop', busy: 0.99 };
+const MISSED = { sent: 500, achievedRate: 500 };
+
+describe('the verdict', () => {
+  it.each<[string, Partial<LoadResult>, string]>([
+    [
+      'a broken guarantee',
+      { guarantee: checkGuarantee(Float64Array.of(0, 0), 1, 1) },
+      '- BROKEN: more requests than the guarantee allows, 2,000/s of 2,000/s',
+    ],
+    [
+      'a client at its limit',
+      { ...MISSED, ...limited(LOOP) },
+      '- rate missed: 500/s of 2,000/s, the limit of this client',
+    ],
+    [
+      'processors at their limit',
+      { ...MISSED, ...limited({ kind: 'processors', machine: 1, own: 0.2 }) },
+      '- rate missed: 500/s of 2,000/s, the limit of this client beside all else on the machine',
+    ],
+    [
+      'requests without a connection, where the client had time left',
+      MISSED,
+      '- rate missed: 500/s of 2,000/s, by the target or --connections',
+    ],
+    [
+      'slots lost by a client that was not busy',
+      { ...MISSED, admitted: 500 },
+      '- rate missed: 500/s of 2,000/s, because this client was late',
+    ],
+    [
+      'a thread that crashed',
+      {
+        ...MISSED,
+        threads: [
+          { admitted: 0, counters: { sent: 0, succeeded: 0, failed: 0 }, crash: 'out of luck' },
+        ],
+      },
+      '- rate missed: 500/s of 2,000/s, because a thread crashed',
+    ],
+    [
+      'one process of several',
+      { ...MISSED, options: { ...options, fleet: { url: '', key: '', rate: 1, burst: 1 } } },
+      '+ held: 500/s of 2,000/s, and the guarantee',
+    ],
+  ])('names %s first', (_name, change, first) => {
+    expect(lines(change)[0]).toBe(first);
+  });
+
+  it('says by how much a client was unfit', () => {
+    const change = limited(
+      { kind: 'lateness', lateMs: 3, latencyMs: 10 },
+      { kind: 'connections', queuedMs: 5, latencyMs: 10, connections: 64 },
+      LOOP,
+      { kind: 'processors', machine: 0.97, own: 0.4 },
+      { kind: 'samples', count: 12 },
+    );
+    expect(lines(change).slice(1)).toEqual([
+      '- not fit to measure: this client was late by 3.00 ms at p99, 30.0 % of the latency, where at most 10 % is fit',
+      '- not fit to measure: all 64 connections were busy, for 5.00 ms at p99, 50.0 % of the latency, where at most 10 % is fit',
+      '- not fit to measure: the busiest event loop of this client was 99.0 % busy',
+      '- not fit to measure: the processors were 97.0 % busy, 40.0 % with this client',
+      '- not fit to measure: 12 responses are too few for p99',
+    ]);
+  });
+
+  it('gives the range of p99 where it has one', () => {
+    const p99Ms = { low: 0.9, high: 1.2 };
+    expect(lines({ fitness: { ...fitness, p99Ms } })[1]).toBe(
+      '+ fit to measure: this client was 0.01 ms late at p99, and 25.0 % busy; p99 lies between 0.90 ms and 1.20 ms with 95 % confidence',
+    );
+    expect(lines({ fitness: { ...fitness, p99Ms: undefined } })[1]).toMatch(/25\.0 % busy$/);
+  });
+
+  it('has nothing to say about measuring where there was no response', () => {
+    expect(lines({ tally: new Tally() })).toHaveLength(1);
+  });
+});

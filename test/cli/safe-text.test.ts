@@ -1,0 +1,108 @@
+import { Writable } from 'node:stream';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { writeFiles } from '../../src/cli/output-files.ts';
+import {
+  endQuietly,
+  printable,
+  printError,
+  SAFE_OUTPUT,
+  safeHeaders,
+  safeText,
+} from '../../src/cli/safe-text.ts';
+import { runInProcess } from './support/run-in-process.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+function onStderr(): string[] {
+  const said: string[] = [];
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  return said;
+}
+
+describe('text from outside', () => {
+  it.each([
+    ["'http://ann:s3cret@host/a'", "'http://***@host/a'"],
+    ['redis://:p@ss@host:6379', 'redis://***@host:6379'],
+    ['http://host/a@b', 'http://host/a@b'],
+    [
+      "argument 'Authorization Basic s3cret' is invalid",
+      "argument 'Authorization: ***' is invalid",
+    ],
+    ["'Proxy-Authorization: Bearer s3cret'", "'Proxy-Authorization: ***'"],
+    ['a\u001b[31mred\u0007\u009b2J', 'a\\x1b[31mred\\x07\\x9b2J'],
+    ['two\nlines\tand a tab', 'two\nlines\tand a tab'],
+  ])('%j is printed as %j', (text, printed) => {
+    expect(safeText(text)).toBe(printed);
+  });
+
+  it('stays as it is where it may hold anything but controls', () => {
+    expect(printable('http://ann:x@host\r')).toBe('http://ann:x@host\\x0d');
+  });
+
+  it('keeps the names of headers, and the values that are no secrets', () => {
+    const headers = [
+      ['Authorization', 'Basic s3cret'],
+      ['cookie', 'id=s3cret'],
+      ['Accept', '*/*'],
+    ] as const;
+    expect(safeHeaders(headers)).toEqual([
+      ['Authorization', '***'],
+      ['cookie', '***'],
+      ['Accept', '*/*'],
+    ]);
+  });
+});
+
+describe('errors', () => {
+  it('are printed without secrets, whoever reports them', () => {
+    const said = onStderr();
+    printError(new Error('no answer from redis://:s3cret@host'));
+    printError('a string\u001b[2J');
+    SAFE_OUTPUT.writeErr('http://ann:s3cret@host is invalid\n');
+    expect(said).toEqual([
+      'error: no answer from redis://***@host\n',
+      'error: a string\\x1b[2J\n',
+      'http://***@host is invalid\n',
+    ]);
+  });
+
+  it.each([
+    ['load', 'http://ann:s3cret@localhost/'],
+    ['load', 'http://localhost/', '-H', 'Authorization s3cret'],
+    ['load', 'http://localhost/', '--rate', '\u001b[2Js3cret'.slice(0, 4)],
+  ])('%s %s does not echo a secret or steer the terminal', async (...args) => {
+    const { stderr, code } = await runInProcess(args);
+    expect(code).toBe(1);
+    expect(stderr).toContain('error:');
+    expect(stderr).not.toContain('s3cret');
+    expect(stderr).not.toContain('\u001b');
+  });
+
+  it('of one file do not keep the others from being written, and name the file', () => {
+    const said = onStderr();
+    const write = vi.fn();
+    const failing = () => {
+      throw new Error('ENOSPC');
+    };
+    expect(
+      writeFiles([
+        { path: 'a.json', write: failing },
+        { path: undefined, write: failing },
+        { path: 'b.html', write },
+      ]),
+    ).toBe(false);
+    expect(write).toHaveBeenCalledExactlyOnceWith('b.html');
+    expect(said).toEqual(['error: a.json was not written: ENOSPC\n']);
+    expect(writeFiles([{ path: 'b.html', write }])).toBe(true);
+  });
+});
+
+it('an output that nobody reads does not end the command', async () => {
+  const closed = new Writable({
+    write: (_chunk, _encoding, callback) => callback(new Error('EPIPE')),
+  });
+  endQuietly([closed]);
+  const failed = new Promise((resolve) => closed.on('error', resolve));
+  closed.write('a line');
+  expect(await failed).toBeInstanceOf(Error);
+});

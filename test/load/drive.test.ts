@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ManualClock, TokenBucket } from '../../src/index.ts';
+import { AdmissionWatch } from '../../src/load/admission-watch.ts';
+import { CpuGauge } from '../../src/load/cpu-gauge.ts';
+import { drive } from '../../src/load/drive.ts';
+import type { LoadCommand } from '../../src/load/messages.ts';
+import type { LoadOptions } from '../../src/load/options.ts';
+import type { ThreadHandle } from '../../src/load/thread-handle.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A load thread that answers changes of the rate when the test says so. */
+class SlowThread {
+  readonly commands: LoadCommand[] = [];
+  follows = true;
+  onFollowed: () => void = () => undefined;
+  counters = { sent: 0, succeeded: 0, failed: 0 };
+  waiting = 0;
+  end: () => void = () => undefined;
+  readonly done = new Promise<void>((resolve) => {
+    this.end = resolve;
+  });
+
+  post(command: LoadCommand): void {
+    this.commands.push(command);
+    if (command.type === 'rate') this.follows = false;
+  }
+
+  answer(): void {
+    this.follows = true;
+    this.onFollowed();
+  }
+}
+
+test('the rate changes only while every thread follows the last change', async () => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock });
+  const [quick, slow] = [new SlowThread(), new SlowThread()] as const;
+  const threads = [quick, slow] as unknown as ThreadHandle[]; // all that a run needs of them
+  const watch = new AdmissionWatch({ threads: 2, startUs: 0, rate: 200, burst: 1 });
+  const ramp = { from: 200, to: 1000, overMs: 1000 };
+  const options = { durationMs: 5000, timeoutMs: 1000, ramp } as LoadOptions;
+  const plan = { bucket, startUs: 0.5 };
+  const { signal: stop } = new AbortController();
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const run = drive(options, 0, threads, plan, undefined, watch, idle, { stop });
+  const pass = (ms: number) => {
+    clock.advance(ms);
+    vi.advanceTimersByTime(ms);
+  };
+  const changes = () => slow.commands.filter(({ type }) => type === 'rate').length;
+  pass(100);
+  expect([Math.round(bucket.rate), changes()]).toEqual([280, 1]);
+  quick.answer();
+  pass(100);
+  pass(100);
+  expect([Math.round(bucket.rate), changes()]).toEqual([280, 1]);
+  slow.answer();
+  expect([Math.round(bucket.rate), changes()]).toEqual([440, 2]);
+  for (const thread of [quick, slow]) thread.answer();
+  expect(changes()).toBe(2);
+  pass(100);
+  expect([Math.round(bucket.rate), changes()]).toEqual([520, 3]);
+  for (const thread of [quick, slow]) thread.end();
+  await run;
+});

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { Tally } from '../../src/load/tally.ts';
+
+describe('Tally', () => {
+  it('adds up the tallies of several threads without loss', () => {
+    const total = new Tally();
+    for (const thread of [1, 2, 3]) {
+      const tally = new Tally();
+      tally.counters.sent += 100;
+      for (let i = 1; i <= 100; i += 1) tally.record('latency', thread * 1_000 + i);
+      tally.countStatus(200);
+      tally.countStatus(thread === 1 ? 404 : 302);
+      tally.countError('timed out', `first of ${thread}`);
+      // As it is sent between threads.
+      total.add(structuredClone(tally.toRecord()));
+    }
+    expect(total.counters).toEqual({ sent: 300, succeeded: 5, failed: 4 });
+    expect([...total.statusCodes]).toEqual([
+      [200, 3],
+      [404, 1],
+      [302, 2],
+    ]);
+    expect([...total.errors.values()]).toEqual([
+      { kind: 'timed out', count: 3, example: 'first of 1' },
+    ]);
+    const { latency, queued } = total.histograms;
+    expect(latency.totalCount).toBe(300);
+    expect(queued.totalCount).toBe(0);
+    // Three significant digits are kept.
+    expect(latency.maxValue).toBeGreaterThanOrEqual(3_100);
+    expect(latency.maxValue).toBeLessThanOrEqual(3_103);
+    expect(latency.getValueAtPercentile(50)).toBeGreaterThanOrEqual(2_050);
+    expect(latency.getValueAtPercentile(50)).toBeLessThanOrEqual(2_052);
+  });
+
+  it("clamps values outside the histogram's range", () => {
+    const tally = new Tally();
+    tally.record('response', -1);
+    tally.record('response', 1e15);
+    expect(tally.histograms.response.totalCount).toBe(2);
+    expect(tally.histograms.response.maxValue).toBeGreaterThan(3.5e9);
+  });
+});

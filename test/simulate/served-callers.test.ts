@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
+import { parsePattern } from '../../src/simulate/patterns.ts';
+import { randomNumbers } from '../../src/simulate/random.ts';
+import { parseServer } from '../../src/simulate/server.ts';
+import { simulate } from '../../src/simulate/simulation.ts';
+
+const SEED = 3;
+
+/** The outcomes of calls at these instants, in milliseconds. */
+async function play(arrivals: readonly number[], limiter: string, server: string, waitMs = 0) {
+  const batch = Float64Array.from(arrivals, (ms) => ms * 1_000);
+  const { limiters } = await simulate([batch], [parseLimiter(limiter)], {
+    waitMs,
+    server: () => parseServer(server).create(SEED),
+  });
+  const { outcomes } = limiters[0] ?? {};
+  if (outcomes === undefined) throw new Error('there is one');
+  const { admissions, admittedAtOnce, admittedLater, refusedAtOnce, gaveUp } = outcomes;
+  const slotMs = admissions.slotUs / 1_000;
+  const starts = admissions.counts.flatMap((count, slot) =>
+    Array<number>(count).fill(slot * slotMs),
+  );
+  return { starts, counts: [admittedAtOnce, admittedLater, refusedAtOnce, gaveUp], outcomes };
+}
+
+const AT_ONCE = [0, 0, 0, 0, 0, 0];
+
+describe('calls that hold a permit until the response', () => {
+  it('start as they do with a real semaphore and bucket', async () => {
+    const both = 'semaphore permits=2 + token-bucket rate=10 burst=1';
+    const { starts, outcomes } = await play(AT_ONCE, both, 'constant serviceMs=350', 1_000);
+    // The same as in limited-semaphore.test.ts.
+    expect(starts).toEqual([0, 100, 350, 450, 700, 800]);
+    expect(outcomes.mostInFlight).toBe(2);
+    expect(outcomes.bounds.map(({ peak, held }) => [Math.round(peak), held])).toEqual([
+      [2, true],
+      [1, true],
+    ]);
+  });
+
+  it('are refused if they do not wait, and leave their permit', async () => {
+    const both = 'semaphore permits=2 + token-bucket rate=10 burst=1';
+    const { starts, counts } = await play([0, 0, 100, 200, 300], both, 'constant serviceMs=250');
+    expect([starts, counts]).toEqual([
+      [0, 100, 300],
+      [3, 0, 2, 0],
+    ]);
+  });
+
+  it('give up when the permit comes too late, or the token would', async () => {
+    const one = await play([0, 0, 0, 0], 'semaphore permits=1', 'constant serviceMs=100', 150);
+    expect([one.starts, one.counts]).toEqual([
+      [0, 100],
+      [1, 1, 0, 2],
+    ]);
+    const both = 'semaphore permits=2 + token-bucket rate=1 burst=1';
+    const two = await play([0, 0, 10], both, 'constant serviceMs=100', 900);
+    // The second gives up its permit at once, as its token comes after a second.
+    expect(two.counts).toEqual([1, 0, 0, 2]);
+  });
+
+  it('queue at a server that is full, whatever the limiter admits', async () => {
+    const free = await play([0, 0, 0], 'semaphore permits=3', 'constant serviceMs=100 capacity=1');
+    expect(free.outcomes.responses.maxValue).toBeCloseTo(300_000, -3);
+    expect(free.outcomes.mostInFlight).toBe(3);
+    const bucket = await play([0, 0, 0], 'token-bucket rate=1 burst=2', 'constant serviceMs=100');
+    expect([bucket.counts, bucket.outcomes.mostInFlight]).toEqual([[2, 0, 1, 0], 2]);
+  });
+
+  it('wait as long as queueing theory says', async () => {
+    // M/M/1 with a load of 0.5: waits of load / (service rate - arrival rate) = 50 ms on average.
+    const arrivals = parsePattern('poisson rate=10').arrivals(20_000e6, randomNumbers(SEED));
+    const { limiters } = await simulate(arrivals, [parseLimiter('semaphore permits=1')], {
+      waitMs: 1e6,
+      server: () => parseServer('exponential serviceMs=50').create(SEED),
+    });
+    const { waits, responses } = limiters[0]?.outcomes ?? {};
+    expect((waits?.mean ?? 0) / 1_000).toBeCloseTo(50, -1);
+    expect((responses?.mean ?? 0) / 1_000).toBeCloseTo(50, 0);
+  });
+
+  it('need a server', async () => {
+    const specs = [parseLimiter('semaphore permits=1')];
+    await expect(simulate([], specs, { waitMs: 0 })).rejects.toThrow('needs a server');
+  });
+});
+
+describe('a server', () => {
+  it.each([
+    ['constant', /serviceMs=/],
+    ['constant serviceMs=0', /serviceMs must be/],
+    ['exponential serviceMs=5 capacity=1.5', /capacity must be/],
+    ['gamma serviceMs=5', /begin with one of constant, exponential/],
+    ['constant serviceMs=1 + constant serviceMs=2', /one server/],
+  ])('is not %j', (text, message) => {
+    expect(() => parseServer(text)).toThrow(RangeError);
+    expect(() => parseServer(text)).toThrow(message);
+  });
+
+  it.each([
+    'token-bucket rate=1 burst=1 + semaphore permits=1',
+    'semaphore permits=1 + semaphore permits=1',
+  ])('has one semaphore before it, unlike %j', (text) => {
+    expect(() => parseLimiter(text)).toThrow('at most one semaphore, before the limiters');
+  });
+});
