@@ -2,7 +2,6 @@ import { closeSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { Region } from '../limiters/region.ts';
 import { PROCESSES_BYTES, REGION } from '../memory/layout.ts';
-import { lookOutWith } from '../memory/round.ts';
 import { allocatePages, PAGE_BYTES } from '../memory/shared-memory.ts';
 import { openSharedWith } from '../memory/sharing.ts';
 import type { WasmMemory } from '../memory/web-assembly.ts';
@@ -22,6 +21,7 @@ import { loadLibc } from './native.ts';
 import type { HostProcess } from './processes.ts';
 import { openFile, pathOf, type RegionFile, type Wanted } from './region-file.ts';
 import { findOrMake, type Opened } from './region-making.ts';
+import { lookOutWith } from './watched-round.ts';
 
 /** The regions that this thread has open, by their files. */
 const open = new Map<string, HostRegion>();

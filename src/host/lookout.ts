@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { WATCH, WATCH_BYTES, WATCH_LIST, WATCH_LIST_BYTES, WATCHES } from '../memory/layout.ts';
-import type { Lookout } from '../memory/round.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { type LookoutLayout, lookOut } from './lookout-loop.ts';
+import type { Lookout } from './watched-round.ts';
 
 const LAYOUT: LookoutLayout = {
   head: WATCH_LIST,

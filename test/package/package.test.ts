@@ -13,9 +13,9 @@ import { archivedBytes, type Installed, install, link } from './installed.ts';
 
 const KIB = 1024;
 /** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
-const MOST_OF_ONE_LIMITER = 38_300;
+const MOST_OF_ONE_LIMITER = 38_500;
 /** The same without the JavaScript target. */
-const MOST_WITH_WASM_ONLY = 27_400;
+const MOST_WITH_WASM_ONLY = 27_600;
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type * as Rounds from '../../src/host/watched-round.ts';
 import type * as Bells from '../../src/memory/bell.ts';
-import type * as Rounds from '../../src/memory/round.ts';
 
 const PERIOD_MS = 15;
 
@@ -37,7 +37,7 @@ class FakeLookout implements Rounds.Lookout {
 /** Modules of its own, since rounds are those of a thread. */
 async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   vi.resetModules();
-  const { lookOutWith } = (await import('../../src/memory/round.ts')) as typeof Rounds;
+  const { lookOutWith } = (await import('../../src/host/watched-round.ts')) as typeof Rounds;
   const { Bell } = (await import('../../src/memory/bell.ts')) as typeof Bells;
   const lookouts: FakeLookout[] = [];
   lookOutWith(() => {

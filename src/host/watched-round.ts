@@ -1,0 +1,110 @@
+import { createRoundsBy, onTimer, Round, type Waiting } from '../memory/round.ts';
+
+/** Waits that last longer are worth a lookout. */
+const LONG_MS = 1000;
+/** A lookout ends after it had nothing to watch for this time. */
+const IDLE_MS = 10_000;
+
+/** Watches words for a thread, and notifies those that change, so that the thread itself can rest. */
+export interface Lookout {
+  /** Whether it has looked since this was last asked. */
+  readonly isAwake: boolean;
+  /**
+   * Watches the word at an index of its memory for a change from a value. The returned function ends
+   * that. Undefined if it has no room.
+   */
+  watch(place: number, value: number): (() => void) | undefined;
+  end(): void;
+}
+
+type StartLookout = (buffer: SharedArrayBuffer) => Lookout;
+
+/** A round whose looks become rare while lookouts watch all of its bells. */
+class WatchedRound extends Round {
+  readonly #start: StartLookout;
+  readonly #lookouts = new Map<ArrayBufferLike, Lookout>();
+  /** The ends of the watches, of the bells that a lookout watches. */
+  readonly #watches = new Map<Waiting, () => void>();
+  /** Whether all lookouts have looked since they were last asked. */
+  #areAwake = false;
+  #askedMs = 0;
+  /** Since when there are bells. */
+  #sinceMs = 0;
+
+  constructor(everyMs: number, start: StartLookout) {
+    super(everyMs);
+    this.#start = start;
+  }
+
+  override add(bell: Waiting): void {
+    if (this.bells.size === 0) this.#sinceMs = performance.now();
+    this.#watch(bell);
+    super.add(bell);
+  }
+
+  override remove(bell: Waiting): void {
+    this.#watches.get(bell)?.();
+    this.#watches.delete(bell);
+    super.remove(bell);
+  }
+
+  #watch(bell: Waiting): void {
+    const end = this.#lookouts.get(bell.buffer)?.watch(bell.place, bell.value);
+    if (end !== undefined) this.#watches.set(bell, end);
+  }
+
+  protected override get pauseMs(): number {
+    const areAllWatched = this.#areAwake && this.#watches.size === this.bells.size;
+    return areAllWatched ? Math.max(this.everyMs, LONG_MS) : this.everyMs;
+  }
+
+  /** Starts lookouts once they are worth it, and gives up those that have stopped looking. */
+  protected override looked(): void {
+    if (this.everyMs >= LONG_MS) return;
+    const sinceMs = this.#sinceMs;
+    if (this.bells.size === 0) {
+      if (this.#lookouts.size > 0) onTimer(IDLE_MS, () => this.#rest(sinceMs));
+      return;
+    }
+    const nowMs = performance.now();
+    if (this.#lookouts.size === 0) {
+      if (nowMs - sinceMs < LONG_MS) return;
+    } else if (!this.#areAwake || nowMs - this.#askedMs >= LONG_MS) {
+      const wereAwake = this.#areAwake;
+      this.#areAwake = [...this.#lookouts.values()].every(({ isAwake }) => isAwake);
+      this.#askedMs = nowMs;
+      if (wereAwake && !this.#areAwake) this.#end();
+    }
+    if (this.#watches.size < this.bells.size) this.#watchAll();
+  }
+
+  #watchAll(): void {
+    for (const bell of this.bells) {
+      if (this.#watches.has(bell)) continue;
+      const { buffer } = bell;
+      if (!this.#lookouts.has(buffer)) {
+        this.#lookouts.set(buffer, this.#start(buffer));
+        this.#areAwake = false;
+      }
+      this.#watch(bell);
+    }
+  }
+
+  /** Ends the lookouts unless there was a bell meanwhile. */
+  #rest(sinceMs: number): void {
+    if (this.bells.size === 0 && this.#sinceMs === sinceMs) this.#end();
+  }
+
+  #end(): void {
+    for (const lookout of this.#lookouts.values()) lookout.end();
+    this.#lookouts.clear();
+    this.#watches.clear();
+    this.#areAwake = false;
+    this.#sinceMs = performance.now();
+  }
+}
+
+/** Gives waits for other processes lookouts. */
+export function lookOutWith(start: StartLookout): void {
+  createRoundsBy((everyMs) => new WatchedRound(everyMs, start));
+}
