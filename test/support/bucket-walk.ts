@@ -240,7 +240,12 @@ export class BucketWalk {
     if (dueUs === undefined && recordNumber > theirs.recordNumber) held.pastUs ??= recordUs;
     if (held.pastUs !== undefined) expect(ours.dueUs).toBeLessThanOrEqual(held.pastUs);
     else if (dueUs === undefined) expect(ours.dueUs).toBeLessThanOrEqual(recordUs);
-    else this.#sameMs('dueUs', ours.dueUs / 1000, dueUs ?? undefined);
+    else {
+      const latestUs = dueUs?.toNumber() ?? Number.POSITIVE_INFINITY;
+      const kept = this.#reference.wasKept(theirs);
+      const oursUs = kept ? Math.max(ours.dueUs, latestUs) : ours.dueUs;
+      this.#sameMs('dueUs', oursUs / 1000, dueUs ?? undefined);
+    }
   }
 
   #reserve(n: number, maxWaitMs: number): void {

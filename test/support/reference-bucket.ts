@@ -126,6 +126,11 @@ export class ReferenceBucket {
     return us.compare(this.#recordUs) > 0 ? us : undefined;
   }
 
+  /** Whether tokens were returned after a promise was kept: a clock that steps back undoes neither. */
+  wasKept({ last }: Promised): boolean {
+    return last.minus(this.#before).compare(this.#gone) > 0;
+  }
+
   /**
    * Returns tokens; those above the burst are lost. If the bucket is in debt, promises move up,
    * unless they are `fixed`. Tells whether that is so.
