@@ -130,7 +130,7 @@ export function fixedTakeAt(
     const untilEnd = until((start + intervalUnits) * unitTicks, nowUs, originTicks);
     leaveWait(least > limit ? Infinity : untilEnd);
     if (survey) {
-      const counted = isOver && (!opens || taken == 0) ? 0 : count + taken;
+      const counted = isOver && !opens ? 0 : count + taken;
       leaveSurvey(max(0, limit - counted), counted == 0 ? 0 : untilEnd);
     }
   }

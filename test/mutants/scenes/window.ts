@@ -92,6 +92,7 @@ export function windowScene(
       default:
         return (window) => {
           if (window.take(n, time)) receipts.push(window.receipt());
+          else void window.waitUs;
         };
     }
   };
