@@ -1,6 +1,11 @@
-/** The part of a URL that names a user, password included. */
-const CREDENTIALS = /([a-z][a-z0-9+.-]*:\/\/)[^\s/'"]*@/gi;
-const AUTHORIZATION = /((?:proxy-)?authorization)\b\s*[:=]?[^'\n]*/gi;
+/**
+ * The part of a URL that names a user, password included. A colon without a port begins a password,
+ * which may have a slash: the URL is then invalid, and the error repeats it.
+ */
+const CREDENTIALS =
+  /([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/'"]*@|(?:[^\s/'":@[]*:(?!\d+(?:[/?#\s'"]|$))|:)[^\s]*@)/gi;
+/** Headers to their end: that of the value in commander's error, or of the line. */
+const SECRETS = /((?:proxy-)?authorization|cookie)\b\s*[:=]?.*?(?='?(?: is invalid|$))/gim;
 /** All but tabs and ends of lines. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be printed
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
@@ -11,9 +16,7 @@ const HIDDEN = '***';
 
 /** Text from outside as it may be printed: no passwords, and nothing that steers a terminal. */
 export function safeText(text: string): string {
-  return printable(text)
-    .replace(CREDENTIALS, `$1${HIDDEN}@`)
-    .replace(AUTHORIZATION, `$1: ${HIDDEN}`);
+  return printable(text).replace(CREDENTIALS, `$1${HIDDEN}@`).replace(SECRETS, `$1: ${HIDDEN}`);
 }
 
 /** Shows control characters as `\x1b` instead of sending them to the terminal. */

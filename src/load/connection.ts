@@ -25,14 +25,17 @@ type Connector = ReturnType<typeof buildConnector>;
 /** One TCP or TLS connection. Opened by its first request or before, and reopened after a failure. */
 export class Connection {
   readonly #origin: string;
+  readonly #host: string;
   // Undici's timeouts are only accurate to about a second, so the sender has its own.
   readonly #connector = buildConnector({ timeout: 0 });
   #client: Client | undefined;
   /** Opened ahead, and not used yet. */
   #ready: Socket | undefined;
 
-  constructor(origin: string) {
+  /** @param host the Host header of the requests, which also names the server in a TLS handshake */
+  constructor(origin: string, host: string = new URL(origin).host) {
     this.#origin = origin;
+    this.#host = host;
   }
 
   /**
@@ -40,14 +43,15 @@ export class Connection {
    * first request then tries again, and counts what happens.
    */
   open(timeoutMs: number): Promise<void> {
-    const { protocol, hostname, host, port } = new URL(this.#origin);
+    const { protocol, hostname, port } = new URL(this.#origin);
     return new Promise((resolve) => {
       const settle = (socket?: Socket) => {
         clearTimeout(timer);
         if (socket !== undefined) this.#keep(socket);
         resolve();
       };
-      const target = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), host, port };
+      const name = hostname.replace(/^\[|\]$/g, '');
+      const target = { protocol, hostname: name, host: this.#host, port };
       // The connector returns the socket, which its type does not say.
       const opening = this.#connector(target, (error, socket) =>
         settle(error === null ? socket : undefined),

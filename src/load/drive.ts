@@ -143,6 +143,8 @@ export async function drive(
   cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);
   stop.addEventListener('abort', endEarly, { once: true });
+  // While the last preparations ran.
+  if (stop.aborted) endEarly();
   await Promise.all(
     threads.map(async (thread) => {
       await thread.done;

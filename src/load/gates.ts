@@ -28,6 +28,8 @@ export interface Gated {
 /** In force where no gate of the kind is given: a run that mostly failed is no success. */
 export const DEFAULT_MAX_ERRORS = 0.5;
 export const DEFAULT_MIN_RATE = 0.5;
+/** 0.29 x 100 is a little less than 29 requests. */
+const ROUNDING = 1e-6;
 
 /**
  * Adds the gates that hold by default.
@@ -63,7 +65,7 @@ function errorVerdict({ tally }: Gated, gate: Gate & { kind: 'errors' }): GateVe
   const { succeeded, failed } = tally.counters;
   const all = succeeded + failed;
   if (all === 0) return { gate, passed: true, actual: undefined };
-  return { gate, passed: failed <= gate.maxShare * all, actual: failed / all };
+  return { gate, passed: failed <= gate.maxShare * all + ROUNDING, actual: failed / all };
 }
 
 function rateVerdict(result: Gated, gate: Gate & { kind: 'rate' }): GateVerdict {
@@ -71,5 +73,9 @@ function rateVerdict(result: Gated, gate: Gate & { kind: 'rate' }): GateVerdict 
   const slots = (wantedRate * elapsedMs) / 1_000;
   if (slots < 1) return { gate, passed: true, actual: undefined };
   // A part of a slot is no request.
-  return { gate, passed: sent >= Math.floor(gate.minShare * slots), actual: sent / slots };
+  return {
+    gate,
+    passed: sent >= Math.floor(gate.minShare * slots + ROUNDING),
+    actual: sent / slots,
+  };
 }

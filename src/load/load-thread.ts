@@ -26,6 +26,7 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   const target = new URL(url);
   const work = new Sender({
     origin: target.origin,
+    host: request.headers.find(([name]) => name.toLowerCase() === 'host')?.[1],
     request: requestTemplate(target, request),
     connections,
     timeoutMs,
@@ -50,7 +51,7 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
     await rehearse(data.rehearsal);
     // A failure here crashes the thread, which the main thread reports.
     fleet = data.fleet && (await joinFleet(data.fleet));
-    await work.open(Math.min(timeoutMs, OPEN_MS));
+    await work.open(data.openAhead, Math.min(timeoutMs, OPEN_MS));
     post({ type: 'ready' });
   };
   void prepare();

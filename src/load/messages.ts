@@ -15,6 +15,8 @@ export interface LoadThreadData {
   readonly rehearsal: Rehearsal;
   /** Connections of this thread. */
   readonly connections: number;
+  /** How many of them to open before the run, at least one. */
+  readonly openAhead: number;
   readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
   readonly timeoutMs: number;
   /** Number of reservations that the thread holds ahead. */

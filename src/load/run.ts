@@ -26,6 +26,11 @@ const LEAD_MS_PER_THREAD = 2;
 const REHEARSED_S = 0.75;
 const MOST_REHEARSED = 12_000;
 /**
+ * Connections to open ahead: those that answers in so many seconds need. A server that serves one
+ * connection after another would wait on those that are opened and never used.
+ */
+const OPEN_AHEAD_S = 0.02;
+/**
  * How far ahead each process of a fleet reserves, at its full rate. A process that joins waits for
  * everything that the others have reserved.
  */
@@ -101,6 +106,7 @@ async function embeddedUrl(server: Worker): Promise<string> {
 function startThreads(
   {
     rate,
+    ramp,
     threads,
     connections,
     timeoutMs,
@@ -116,6 +122,7 @@ function startThreads(
   onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => number,
 ): ThreadHandle[] {
   const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
+  const openAhead = Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads);
   const request = { method, headers, body };
   return Array.from({ length: threads }, (_, index) => {
     const share = Math.floor(((index + 1) * connections) / threads);
@@ -124,6 +131,7 @@ function startThreads(
       url,
       rehearsal,
       connections: share - before,
+      openAhead,
       request,
       timeoutMs,
       outstanding,

@@ -6,6 +6,8 @@ import type { Work, WorkHooks } from './work.ts';
 
 export interface SenderOptions extends WorkHooks {
   readonly origin: string;
+  /** The Host header, if it is not the origin's. */
+  readonly host?: string | undefined;
   readonly request: RequestTemplate;
   readonly connections: number;
   readonly timeoutMs: number;
@@ -33,7 +35,10 @@ export class Sender implements Work {
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    this.#free = Array.from({ length: options.connections }, () => new Connection(options.origin));
+    this.#free = Array.from(
+      { length: options.connections },
+      () => new Connection(options.origin, options.host),
+    );
   }
 
   get inFlight(): number {
@@ -48,9 +53,11 @@ export class Sender implements Work {
     return this.#inFlight.size === 0 && this.#queue.length === 0;
   }
 
-  /** Opens all connections ahead; each that can't be opened in time is left to its first request. */
-  async open(timeoutMs: number): Promise<void> {
-    await Promise.all(this.#free.map((connection) => connection.open(timeoutMs)));
+  /** Opens the first `count` connections; what can't be opened in time is left to its first request. */
+  async open(count: number, timeoutMs: number): Promise<void> {
+    // The last one is used first.
+    const first = this.#free.slice(-count);
+    await Promise.all(first.map((connection) => connection.open(timeoutMs)));
   }
 
   /** Sends or queues a request that is due. */

@@ -24,6 +24,12 @@ describe('text from outside', () => {
     ["'http://ann:s3cret@host/a'", "'http://***@host/a'"],
     ['redis://:p@ss@host:6379', 'redis://***@host:6379'],
     ['http://host/a@b', 'http://host/a@b'],
+    ['http://host:80/a@b http://[::1]:80/a@b', 'http://host:80/a@b http://[::1]:80/a@b'],
+    ["'http://ann:s3/cret@host/a'", "'http://***@host/a'"],
+    ["redis://:s3/cr'et@host", 'redis://***@host'],
+    ['redis://:12/34@host:6379', 'redis://***@host:6379'],
+    ["'Cookie id=s3cret' is invalid. It", "'Cookie: ***' is invalid. It"],
+    ["'Authorization Bearer a'b s3cret' is invalid", "'Authorization: ***' is invalid"],
     [
       "argument 'Authorization Basic s3cret' is invalid",
       "argument 'Authorization: ***' is invalid",

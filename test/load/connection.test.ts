@@ -3,6 +3,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Connection, requestTemplate } from '../../src/load/connection.ts';
 import { HttpExchange, type Outcome } from '../../src/load/http-exchange.ts';
+import { Sender } from '../../src/load/sender.ts';
+import { Tally } from '../../src/load/tally.ts';
 import { deadUrl, type TestServer, tcpServer } from '../cli/support/servers.ts';
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -106,6 +108,18 @@ describe('a connection opened ahead', () => {
     await connectionTo(server.url.replace('http:', 'https:')).open(20);
   });
 
+  it('names the server in its handshake as the requests do', async () => {
+    let hello = '';
+    const server = await tcpServer((socket, chunk) => {
+      hello += chunk.toString('latin1');
+      socket.destroy();
+    });
+    servers.push(server);
+    const { origin } = new URL(server.url.replace('http:', 'https:'));
+    await new Connection(origin, 'tenant.example').open(PATIENT_MS);
+    expect(hello).toContain('tenant.example');
+  });
+
   it('ends with a reset before it was used', async () => {
     const ended = signal();
     const server = await answering((socket) => socket.on('close', () => ended.resolve()));
@@ -114,4 +128,24 @@ describe('a connection opened ahead', () => {
     connection.reset();
     await ended.promise;
   });
+});
+
+it('a sender opens as many ahead as it is told, and uses them first', async () => {
+  const server = await answering(() => undefined);
+  const idle = signal();
+  const tally = new Tally();
+  const sender = new Sender({
+    origin: new URL(server.url).origin,
+    request: requestTemplate(new URL(server.url), { method: 'GET', headers: [], body: undefined }),
+    connections: 4,
+    timeoutMs: PATIENT_MS,
+    tallyOf: () => tally,
+    now: () => 0,
+    onIdle: idle.resolve,
+  });
+  await sender.open(1, PATIENT_MS);
+  sender.send(0, 0);
+  await idle.promise;
+  sender.close();
+  expect([server.accepted(), tally.counters.succeeded]).toEqual([1, 1]);
 });

@@ -65,3 +65,18 @@ test('the rate changes only while every thread follows the last change', async (
   for (const thread of [quick, slow]) thread.end();
   await run;
 });
+
+test('an interrupt during the last preparations ends the run', async () => {
+  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock: ManualClock.create() });
+  const thread = new SlowThread();
+  const threads = [thread] as unknown as ThreadHandle[]; // all that a run needs of it
+  const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
+  const options = { durationMs: 5000, timeoutMs: 1000 } as LoadOptions;
+  const plan = { bucket, startUs: 0.5 };
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  thread.end();
+  const stop = AbortSignal.abort();
+  const run = await drive(options, 0, threads, plan, undefined, watch, idle, { stop });
+  expect(run.interrupted).toBe(true);
+  expect(thread.commands.map(({ type }) => type)).toEqual(['go', 'stop']);
+});

@@ -23,6 +23,13 @@ describe('checkGates', () => {
     ['no latency at all', gated(0, 5), p(99, 1e6), false],
     ['as many errors as allowed', gated(99, 1), { kind: 'errors', maxShare: 0.01 }, true],
     ['one error more', gated(98, 2), { kind: 'errors', maxShare: 0.01 }, false],
+    ['29 % errors', gated(71, 29), { kind: 'errors', maxShare: 0.29 }, true],
+    [
+      'one less than 57 % of 100',
+      { ...gated(56, 0), wantedRate: 100 },
+      { kind: 'rate', minShare: 0.57 },
+      false,
+    ],
     ['no request, so no errors', gated(0, 0), { kind: 'errors', maxShare: 0 }, true],
     ['99 % of the rate', gated(990, 0), { kind: 'rate', minShare: 0.99 }, true],
     ['less than 99 % of it', gated(989, 0), { kind: 'rate', minShare: 0.99 }, false],

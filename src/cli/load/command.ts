@@ -37,8 +37,8 @@ in any interval. Latency is measured from the instant at which a request was due
 server cannot hide its stall by delaying later requests. Requests that time out, or get no
 connection within 250 ms after the end, count with the time that they waited.
 
-The start is warm: connections are open and code is compiled before the first request is due, with
-no request to your server. --warmup also warms up the server, with requests that count nowhere.
+The start is warm: the connections that the rate needs at first are open, and code is compiled,
+before the first request is due, with no request to your server. --warmup also warms up the server, with requests that count nowhere.
 
 On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
 steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
