@@ -26,7 +26,7 @@ const { source, stock, end, gate } = workerData as FleetOwner;
 const bucket = TokenBucket.attach(source);
 const fleet = await FleetBucket.create({
   source: {
-    consumeOrDrain: async (n) => bucket.consumeOrDrain(n),
+    consumeOrDrain: async (n) => (end === 'after a timeout' ? 0 : bucket.consumeOrDrain(n)),
     returnTokens: async (n) => bucket.returnTokens(n),
   },
   stock,
@@ -41,7 +41,9 @@ async function comeToAnEnd(): Promise<void> {
 }
 
 if (end === 'after a timeout') {
-  await fleet.wait(stock, { timeoutMs: 1 }).catch(() => undefined);
+  // The tokens of the first are for the second, so they are awaited, and never come.
+  const waits = [1, 20].map((timeoutMs) => fleet.wait(1, { timeoutMs }));
+  await Promise.allSettled(waits);
 } else {
   parentPort?.postMessage(fleet.handle);
   // A port on which nobody listens does not keep the thread alive.

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/os-thread.ts';
+import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { Owner } from './fleet-owner.ts';
 import { Fleet, settle } from './fleet-source.ts';
@@ -10,6 +12,27 @@ describe('a wait that timed out', () => {
   test('does not keep its thread alive', async () => {
     const owner = new Owner('after a timeout');
     await owner.ended;
+  });
+});
+
+describe('a fleet bucket that was replaced', () => {
+  test('looks after those who have waited in its thread since before', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 50, initial: 0 });
+    const bucket = await fleet.join({ stock: 10 });
+    let isServed = false;
+    const served = bucket.wait().then(() => {
+      isServed = true;
+    });
+    const { office } = Stock.open(bucket.handle);
+    office.vacate();
+    // A successor that never gives a sign of life.
+    expect(office.assume()).toBeDefined();
+    while (!isServed) {
+      await sleep(10);
+      await fleet.pass(20);
+    }
+    await served;
+    await bucket.close();
   });
 });
 

@@ -30,6 +30,8 @@ export class Buyer {
   #nextCommandUs = 0;
   #ended: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
+  /** Called when the bell rings while another thread buys, or should. */
+  onOut: () => void = () => undefined;
   /** What ended the buying, if it was an error. */
   failure: { readonly reason: unknown } | undefined;
   purchases = 0;
@@ -66,7 +68,8 @@ export class Buyer {
     if (office.isHeldBy(this.#tenure)) office.beat();
     else {
       const tenure = office.assume();
-      if (tenure !== undefined) this.#serve(tenure, () => undefined);
+      if (tenure === undefined) this.onOut();
+      else this.#serve(tenure, () => undefined);
     }
     office.bell.onRing(alarm, () => this.stand());
   }

@@ -28,12 +28,14 @@ export function ownOsThread(): OsThread {
   }
 }
 
-/** Whether a thread of this process still runs; undefined if the system does not tell. */
+/** Whether a thread of this process may still run; undefined if the system never tells. */
 export function doesRun({ id, started }: OsThread): boolean | undefined {
   if (id === 0) return undefined;
   try {
     return startOf(id) === started;
-  } catch {
-    return false;
+  } catch (error) {
+    // Any other error, such as too many open files, says nothing about the thread.
+    const { code } = error as NodeJS.ErrnoException;
+    return code !== 'ENOENT' && code !== 'ESRCH';
   }
 }

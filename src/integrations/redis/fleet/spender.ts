@@ -70,6 +70,11 @@ export class FleetSpender {
     this.#terms = terms;
     this.#buyer = buyer;
     this.#watch = new Watch(stock, () => this.#waiters.count);
+    if (buyer === undefined) return;
+    // Those who began to wait while this thread bought are not watched for yet.
+    buyer.onOut = () => {
+      if (this.#waiters.count > 0) this.#watch.start();
+    };
   }
 
   /**
