@@ -1,8 +1,8 @@
+import { checkOptions, type Known } from '../../known-options.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { LimiterStats } from '../../limiters/stats.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
-import { checkObject } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 import { Buyer } from './fleet/buyer.ts';
 import { FleetSpender } from './fleet/spender.ts';
@@ -55,6 +55,22 @@ export type FleetBucketOptions = FleetWhenUnreachable & {
   readonly stats?: boolean;
   /** Returns numbers from 0 to 1 that add jitter to the commands. Default `Math.random`. */
   readonly random?: () => number;
+};
+
+const OPTIONS: Known<FleetBucketOptions> = {
+  source: true,
+  stock: true,
+  minStock: true,
+  intervalMs: true,
+  maxAgeMs: true,
+  whenUnreachable: true,
+  rate: true,
+  processes: true,
+  clock: true,
+  region: true,
+  kernel: true,
+  stats: true,
+  random: true,
 };
 
 /** Counts of a fleet bucket, since it was created. */
@@ -129,7 +145,7 @@ export class FleetBucket extends FleetSpender {
    * @throws what `random` throws.
    */
   static async create(options: FleetBucketOptions): Promise<FleetBucket> {
-    const terms = termsOf(checkObject('options', options));
+    const terms = termsOf(checkOptions(options, OPTIONS));
     const { random = Math.random } = options;
     const { clock, stats } = checkShared(options);
     const source = checkSource(options.source);

@@ -36,6 +36,30 @@ describe('a fleet bucket that was replaced', () => {
   });
 });
 
+describe('a fleet bucket closed by a thread that ended before it woke the waiters', () => {
+  test('tells them', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
+    const bucket = await fleet.join({ stock: 10 });
+    const told = expect(FleetSpender.attach(bucket.handle).wait()).rejects.toMatchObject({
+      code: 'ERR_FLEET_CLOSED',
+    });
+    Stock.open(bucket.handle).office.close();
+    await told;
+  });
+});
+
+describe('an office', () => {
+  test('is closed by those who miss its buyer only while it is vacant', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
+    const stock = Stock.open((await fleet.join({ stock: 10 })).handle);
+    stock.closeVacant();
+    expect(stock.isClosed).toBe(false);
+    stock.office.vacate();
+    stock.closeVacant();
+    expect(stock.isClosed).toBe(true);
+  });
+});
+
 describe('a random that throws', () => {
   const reason = new Error('on purpose');
 
@@ -104,6 +128,15 @@ describe("a fleet bucket's handle", () => {
     }
     const attach = (options: object) => () => FleetSpender.attach(handle, options);
     expect(attach({ source: {} })).toThrow(/^source must be a TokenSource/);
+    const from = { consumeOrDrain: async () => 0, returnTokens: async () => {} };
+    expect(attach({ source: { ...from, returnTokens: 5 } })).toThrow(
+      /^source.returnTokens must be/,
+    );
+    expect(attach({ source: { ...from, wait: 5 } })).toThrow(/^source.wait must be a function/);
+    expect(attach({ source: from, random: 5 })).toThrow(/^random must be a function, got 5$/);
+    await expect(fleet.join({ stock: 1, interval: 5 } as { stock: number })).rejects.toThrow(
+      /^options has no option "interval"/,
+    );
     expect(attach({ sauce: {} })).toThrow(/^options has no option "sauce"; did you mean source\?$/);
     await bucket.close();
   });

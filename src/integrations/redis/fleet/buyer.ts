@@ -1,4 +1,4 @@
-import { checkNumber } from '../../../options.ts';
+import { checkNumber, shown } from '../../../options.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
 import { BuyingRule } from './buying-rule.ts';
@@ -39,6 +39,9 @@ export class Buyer {
   returned = 0;
 
   constructor({ stock, source, terms, clock, random }: BuyerParts) {
+    if (typeof random !== 'function') {
+      throw new TypeError(`random must be a function, got ${shown(random)}`);
+    }
     this.supply = new Supply(source, clock, terms);
     this.#stock = stock;
     this.#terms = terms;
@@ -76,6 +79,7 @@ export class Buyer {
 
   #serve(tenure: number, onPurchase: () => void): void {
     this.#tenure = tenure;
+    this.supply.begin();
     this.#nextCommandUs = this.#clock.now();
     const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
     const served = this.#run(tenure, rule, onPurchase).catch((reason: unknown) => {

@@ -130,6 +130,13 @@ export class Office {
     return state !== STATE.closed;
   }
 
+  /** Closes it for good if nobody holds it. Returns whether it did. */
+  closeVacant(): boolean {
+    const word = this.#word;
+    if ((word & STATE_MASK) !== STATE.vacant) return false;
+    return this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.closed));
+  }
+
   /** Closes it for good. Returns whether it was open. */
   close(): boolean {
     for (;;) {

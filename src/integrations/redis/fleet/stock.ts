@@ -175,8 +175,18 @@ export class Stock {
   close(): number {
     if (!this.office.close()) return 0;
     const left = this.bucket.consumeOrDrain(this.bucket.limit);
+    this.wakeAll();
+    return left;
+  }
+
+  /** Closes it unless a buyer has come. What is left lapses. */
+  closeVacant(): void {
+    if (this.office.closeVacant()) this.wakeAll();
+  }
+
+  /** Wakes all waiters of a closed stock. */
+  wakeAll(): void {
     this.deliver(Math.max(0, -this.balance) + 1);
     this.office.bell.ring();
-    return left;
   }
 }

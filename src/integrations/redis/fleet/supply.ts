@@ -38,6 +38,11 @@ export class Supply {
     return this.#isReachable;
   }
 
+  /** Drops what accrued in the local share while another thread bought. */
+  begin(): void {
+    this.#local?.consumeOrDrain(this.#local.limit);
+  }
+
   /** Whether the next tokens come in turn, so that the source paces the purchases. */
   get isQueueing(): boolean {
     return this.#isReachable && this.#orders.areDue;
@@ -95,7 +100,7 @@ export class Supply {
   #fail(): void {
     this.failures++;
     // Drop what accrued in the local share while the source supplied this process.
-    if (this.#isReachable) this.#local?.consumeOrDrain(this.#local.limit);
+    if (this.#isReachable) this.begin();
     this.#isReachable = false;
     this.#retryAtUs = this.#clock.now() + this.#retryUs;
     this.#retryUs = Math.min(2 * this.#retryUs, MOST_RETRY_US);

@@ -47,6 +47,8 @@ export class Watch {
 
   #look(): void {
     const { office } = this.#stock;
+    // The thread that closed it may have ended before it woke them.
+    if (office.isClosed && this.#waiting() > 0) this.#stock.wakeAll();
     this.#looksLeft--;
     this.#isRunning = !office.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
     if (!this.#isRunning) return;
@@ -61,7 +63,7 @@ export class Watch {
       if (isGone) office.vacate();
     } else {
       this.#vacantLooks++;
-      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) this.#stock.close();
+      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) this.#stock.closeVacant();
     }
     this.#ask();
   }
