@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { Supply } from '../../../src/integrations/redis/fleet/supply.ts';
+import { termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
 import { Fleet, settle } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;
@@ -174,5 +176,18 @@ describe('a fleet bucket whose source is unreachable', () => {
     expect(process.available()).toBe(bought);
     await process.close();
     expect(source.bucket.available()).toBeCloseTo(960 + fleet.clock.nowMs / 1000, 6);
+  });
+
+  test('grants nothing that accrued in its local share while another thread bought', async () => {
+    const { clock, source } = new Fleet({ rate: 1, burst: 1 });
+    source.isDown = true;
+    const local = { whenUnreachable: 'local', rate: 1000, processes: 1 } as const;
+    const supply = new Supply(source, clock, termsOf({ stock: 100, ...local }));
+    expect(await supply.take(100)).toBe(0);
+    clock.advance(50);
+    supply.begin();
+    expect(await supply.take(100)).toBe(0);
+    clock.advance(10);
+    expect(await supply.take(100)).toBe(10);
   });
 });
