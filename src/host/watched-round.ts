@@ -25,11 +25,14 @@ class WatchedRound extends Round {
   readonly #lookouts = new Map<ArrayBufferLike, Lookout>();
   /** The ends of the watches, of the bells that a lookout watches. */
   readonly #watches = new Map<Waiting, () => void>();
+  /** When each lookout was last seen to have something to watch. */
+  readonly #usedMs = new Map<Lookout, number>();
   /** Whether all lookouts have looked since they were last asked. */
   #areAwake = false;
   #askedMs = 0;
-  /** Since when there are bells. */
+  /** Since when looks have found bells. One that rings leaves for a moment only. */
   #sinceMs = 0;
+  #isIdle = true;
 
   constructor(everyMs: number, start: StartLookout) {
     super(everyMs);
@@ -37,7 +40,8 @@ class WatchedRound extends Round {
   }
 
   override add(bell: Waiting): void {
-    if (this.bells.size === 0) this.#sinceMs = performance.now();
+    if (this.#isIdle) this.#sinceMs = performance.now();
+    this.#isIdle = false;
     this.#watch(bell);
     super.add(bell);
   }
@@ -63,6 +67,7 @@ class WatchedRound extends Round {
     if (this.everyMs >= LONG_MS) return;
     const sinceMs = this.#sinceMs;
     if (this.bells.size === 0) {
+      this.#isIdle = true;
       if (this.#lookouts.size > 0) onTimer(IDLE_MS, () => this.#rest(sinceMs));
       return;
     }
@@ -74,6 +79,7 @@ class WatchedRound extends Round {
       this.#areAwake = [...this.#lookouts.values()].every(({ isAwake }) => isAwake);
       this.#askedMs = nowMs;
       if (wereAwake && !this.#areAwake) this.#end();
+      this.#endUnused(nowMs);
     }
     if (this.#watches.size < this.bells.size) this.#watchAll();
   }
@@ -90,6 +96,20 @@ class WatchedRound extends Round {
     }
   }
 
+  /** Ends the lookouts of memory that is used no longer, which they would keep alive. */
+  #endUnused(nowMs: number): void {
+    const used = new Set<ArrayBufferLike>(Array.from(this.bells, ({ buffer }) => buffer));
+    for (const [buffer, lookout] of this.#lookouts) {
+      const usedMs = this.#usedMs.get(lookout) ?? nowMs;
+      if (used.has(buffer) || !this.#usedMs.has(lookout)) this.#usedMs.set(lookout, nowMs);
+      else if (nowMs - usedMs >= IDLE_MS) {
+        lookout.end();
+        this.#lookouts.delete(buffer);
+        this.#usedMs.delete(lookout);
+      }
+    }
+  }
+
   /** Ends the lookouts unless there was a bell meanwhile. */
   #rest(sinceMs: number): void {
     if (this.bells.size === 0 && this.#sinceMs === sinceMs) this.#end();
@@ -98,6 +118,7 @@ class WatchedRound extends Round {
   #end(): void {
     for (const lookout of this.#lookouts.values()) lookout.end();
     this.#lookouts.clear();
+    this.#usedMs.clear();
     this.#watches.clear();
     this.#areAwake = false;
     this.#sinceMs = performance.now();

@@ -45,10 +45,13 @@ test('it is awake until it ends', async () => {
   const { thread } = lookout();
   while (!thread.isAwake) await after(5);
   thread.end();
-  // Its last look may be under way.
-  while (thread.isAwake) await after(50);
-  await after(50);
-  expect(thread.isAwake).toBe(false);
+  let looks = 0;
+  for (let i = 0; i < 10; i++) {
+    await after(20);
+    if (thread.isAwake) looks++;
+  }
+  // Its last look may have been under way.
+  expect(looks).toBeLessThanOrEqual(1);
 });
 
 test('it watches as many words as its list has room for', () => {

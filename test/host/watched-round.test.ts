@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type * as Rounds from '../../src/host/watched-round.ts';
 import type * as Bells from '../../src/memory/bell.ts';
+import type * as Watching from '../../src/memory/round.ts';
 
 const PERIOD_MS = 15;
 
@@ -39,6 +40,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   vi.resetModules();
   const { lookOutWith } = (await import('../../src/host/watched-round.ts')) as typeof Rounds;
   const { Bell } = (await import('../../src/memory/bell.ts')) as typeof Bells;
+  const { roundOf } = (await import('../../src/memory/round.ts')) as typeof Watching;
   const lookouts: FakeLookout[] = [];
   lookOutWith(() => {
     const lookout = new FakeLookout(room);
@@ -63,7 +65,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
     globalThis.setTimeout = setTimeout;
     return count;
   };
-  return { wait, lookouts, timersIn };
+  return { wait, lookouts, timersIn, round: roundOf(periodMs) };
 }
 
 test('bells that wait for long get a lookout, and the timers slow down once it is awake', async () => {
@@ -79,6 +81,18 @@ test('bells that wait for long get a lookout, and the timers slow down once it i
   wait(3);
   expect(lookouts.map(({ watched }) => watched)).toEqual([[1, 2, 3]]);
   expect(timersIn(10_000)).toBe(10);
+});
+
+test('a bell that rings again and again gets a lookout too', async () => {
+  const { lookouts, round } = await setUp();
+  const buffer = new SharedArrayBuffer(64);
+  const bell = { buffer, place: 1, value: 0, endStaleWait: () => false };
+  for (let ring = 0; ring < 4; ring++) {
+    round.add(bell);
+    vi.advanceTimersByTime(400);
+    round.remove(bell);
+  }
+  expect(lookouts).toHaveLength(1);
 });
 
 test('until it is awake, and without room, timers look', async () => {
@@ -130,6 +144,21 @@ test('it ends some time after the last bell', async () => {
   leaveAgain();
   vi.advanceTimersByTime(11_500);
   expect(lookouts.map(({ watched, hasEnded }) => [watched, hasEnded])).toEqual([[[], true]]);
+});
+
+test('the lookout of memory without bells ends, while others go on', async () => {
+  const { wait, lookouts, round } = await setUp();
+  const buffer = new SharedArrayBuffer(64);
+  const bell = { buffer, place: 1, value: 0, endStaleWait: () => false };
+  wait(1);
+  round.add(bell);
+  vi.advanceTimersByTime(2500);
+  expect(lookouts).toHaveLength(2);
+  round.remove(bell);
+  vi.advanceTimersByTime(8000);
+  expect(lookouts.map(({ hasEnded }) => hasEnded)).toEqual([false, false]);
+  vi.advanceTimersByTime(5000);
+  expect(lookouts.map(({ hasEnded }) => hasEnded)).toEqual([false, true]);
 });
 
 test('bells that wait for a second anyway get none', async () => {

@@ -96,6 +96,20 @@ describe(`every answer in a random walk matches the reference's (ZEROTIME_SEED=$
     agreesWithTheReference({ limit, steps: steps({ tokens: exactTokens, ms: exactMs, limit }) });
   });
 
+  test('of a reservation that was due and returned, and whose tokens are taken again', () => {
+    const limit = { rate: 1000, burst: 1 };
+    const clock = ManualClock.create();
+    const bucket = TokenBucket.create({ ...limit, initial: 0, clock });
+    const pair = new BucketWalk(bucket, clock, limit, 0, false);
+    pair.step({ call: 'reserve', n: 0.25, maxWaitMs: 1 });
+    pair.step({ call: 'reconfigure', limit });
+    pair.step({ call: 'move', ms: 0.25 });
+    pair.step({ call: 'returnTokens', n: 0.25 });
+    pair.step({ call: 'look', n: 0 });
+    pair.step({ call: 'tryConsume', n: 0.25 });
+    pair.step({ call: 'look', n: 0 });
+  });
+
   test('of a reservation that was due and returned before the clock stepped back', () => {
     const limit = { rate: 1000, burst: 0.5 };
     const clock = ManualClock.create();

@@ -30,6 +30,8 @@ interface Held {
   readonly theirs: Promised;
   /** When the record went live at which it was found due: nothing moves it any more. */
   pastUs?: number;
+  /** Whether its tokens were kept and returned when it was asked for: the answer then stays. */
+  wasKept?: boolean;
 }
 
 /**
@@ -242,8 +244,8 @@ export class BucketWalk {
     else if (dueUs === undefined) expect(ours.dueUs).toBeLessThanOrEqual(recordUs);
     else {
       const latestUs = dueUs?.toNumber() ?? Number.POSITIVE_INFINITY;
-      const kept = this.#reference.wasKept(theirs);
-      const oursUs = kept ? Math.max(ours.dueUs, latestUs) : ours.dueUs;
+      held.wasKept ||= this.#reference.wasKept(theirs);
+      const oursUs = held.wasKept ? Math.max(ours.dueUs, latestUs) : ours.dueUs;
       this.#sameMs('dueUs', oursUs / 1000, dueUs ?? undefined);
     }
   }
