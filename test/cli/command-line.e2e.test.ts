@@ -33,6 +33,7 @@ describe('the zerotime command', () => {
     [['load', '-r', 'fast'], /--rate <number>' argument 'fast' is invalid.*such as 2000/],
     [['load', 'localhost'], /'localhost' is invalid for argument 'url'.*such as http:\/\//],
     [['load', '-t', '9', '-c', '8'], /--connections must be at least --threads, 9.*got 8/],
+    [['load', '--redis-key', 'a'], /--redis-key needs --redis/],
     [['load', '--json', folder], /--json <file>'.*can be written/],
     [['load', '--json', join(folder, 'no', 'such')], /--json <file>'.*can be written/],
     [['load', 'http://a/', 'http://b/'], /too many arguments/],

@@ -6,8 +6,9 @@ import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
-import { EXIT_CODES, EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
+import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
+import { HELP } from './help.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
@@ -30,38 +31,6 @@ import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
 
 const DEFAULT_CONNECTIONS = 64;
-
-const NOTES = `
-All threads share one limiter, so --rate is their total rate. It is met exactly and never exceeded
-in any interval. Latency is measured from the instant at which a request was due, so a stalled
-server cannot hide its stall by delaying later requests. Requests that time out, or get no
-connection within 250 ms after the end, count with the time that they waited.
-
-The start is warm: the connections that the rate needs at first are open, and code is compiled,
-before the first request is due, with no request to your server. --warmup also warms up the server, with requests that count nowhere.
-
-On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
-steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
-
-With --redis, several processes on any machines share --rate through a Redis server. Give all of
-them the same --rate and --burst. This needs the package redis, and one Redis command per request.
-When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.
-
-A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
-summary; a second one ends it at once.
-
-For continuous integration, gates bound the result: --max-p99 20ms, --max-errors 1%, --min-rate 99%.
-The summary has a line for each gate that failed. Unless you say otherwise, a run fails if more than
-half of its requests failed, or less than half of the rate was sent.
-
-${EXIT_CODES}
-Examples:
-  zerotime load                                      2,000/s for 10 s against an embedded server
-  zerotime load http://localhost:8080/ --rate 500 --duration 1m
-  zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
-  zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
-  zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
-`;
 
 /** The options as parsed by commander. */
 interface CommandOptions {
@@ -161,7 +130,7 @@ export function loadCommand(version: string): Command {
     )
     .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
     .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
-    .addHelpText('after', NOTES)
+    .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
       process.exitCode = await load(loadOptions(url, given, command), given, version);
@@ -183,6 +152,9 @@ function loadOptions(
   }
   if (given.redis !== undefined && url === undefined) {
     command.error('error: --redis needs the url of a target, shared by all processes');
+  }
+  if (given.redisKey !== undefined && given.redis === undefined) {
+    command.error('error: --redis-key needs --redis, the server that has the key');
   }
   return {
     url,

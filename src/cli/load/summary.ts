@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { LoadResult } from '../../load/result.ts';
 import type { Span, Tally } from '../../load/tally.ts';
 import {
@@ -12,11 +11,10 @@ import {
   sparkline,
 } from '../format.ts';
 import { safeText } from '../safe-text.ts';
+import { COLUMN, field, LABEL } from './field.ts';
+import { responseLines } from './responses.ts';
 import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
-const LABEL = 12;
-const COLUMN = 10;
-const NAME = 25;
 /** With more threads than this, only the range of their shares is shown. */
 const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
@@ -29,10 +27,6 @@ export const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string
   ['queued', 'queue', 'noticed → a connection is free'],
   ['response', 'response', 'sent → answered'],
 ];
-
-function field(label: string, text: string): string {
-  return `  ${label.padEnd(LABEL)}${text}`;
-}
 
 /** The lines of a run's summary. */
 export function renderSummary(result: LoadResult, paint: Paint): string[] {
@@ -191,43 +185,6 @@ function latencyLines(tally: Tally, paint: Paint): string[] {
     lines.push(field('', `${waited.join(', ')}.`));
   }
   return lines;
-}
-
-interface CountRow {
-  readonly name: string;
-  readonly count: number;
-  readonly isGood: boolean;
-  readonly example: string;
-}
-
-function responseLines({ counters, statusCodes, errors }: Tally, paint: Paint): string[] {
-  const total = counters.succeeded + counters.failed;
-  const responses = [...statusCodes]
-    .sort(([a], [b]) => a - b)
-    .map(([status, count]) => ({
-      name: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
-      count,
-      isGood: status < 400,
-      example: '',
-    }));
-  const failures = [...errors.values()]
-    .sort((a, b) => b.count - a.count)
-    .map(({ kind, count, example }) => ({ name: kind, count, isGood: false, example }));
-  return [
-    ...countLines('Responses', responses, total, paint),
-    ...countLines('Errors', failures, total, paint),
-  ];
-}
-
-function countLines(label: string, rows: CountRow[], total: number, paint: Paint): string[] {
-  if (rows.length === 0) return [field(label, 'none')];
-  return rows.map(({ name, count, isGood, example }, index) => {
-    const shown = (isGood ? paint.good : paint.bad)(name.padEnd(NAME));
-    const share = formatShare(count, total).padStart(COLUMN);
-    const said = example === '' ? '' : `   ${paint.dim(safeText(example))}`;
-    const line = `${shown}${formatCount(count).padStart(COLUMN)}${share}${said}`;
-    return field(index === 0 ? label : '', line);
-  });
 }
 
 function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] {

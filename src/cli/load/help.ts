@@ -1,0 +1,35 @@
+import { EXIT_CODES } from './exit-code.ts';
+
+/** What the help says after the options. */
+export const HELP = `
+All threads share one limiter, so --rate is their total rate. It is met exactly and never exceeded
+in any interval. Latency is measured from the instant at which a request was due, so a stalled
+server cannot hide its stall by delaying later requests. Requests that time out, or get no
+connection within 250 ms after the end, count with the time that they waited.
+
+The start is warm: the connections that the rate needs at first are open, and code is compiled,
+before the first request is due, with no request to your server. --warmup also warms up the server,
+with requests that count nowhere.
+
+On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
+steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
+
+With --redis, several processes on any machines share --rate through a Redis server. Give all of
+them the same --rate and --burst. This needs the package redis, and one Redis command per request.
+When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.
+
+A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
+summary; a second one ends it at once.
+
+For continuous integration, gates bound the result: --max-p99 20ms, --max-errors 1%, --min-rate 99%.
+The summary has a line for each gate that failed. Unless you say otherwise, a run fails if more than
+half of its requests failed, or less than half of the rate was sent.
+
+${EXIT_CODES}
+Examples:
+  zerotime load                                      2,000/s for 10 s against an embedded server
+  zerotime load http://localhost:8080/ --rate 500 --duration 1m
+  zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
+  zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
+  zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
+`;
