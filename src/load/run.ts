@@ -22,12 +22,12 @@ const ECHO_SERVER = beside('echo-server.js');
 /** Time for the threads to attach to the bucket before the first request is due. */
 const LEAD_MS = 100;
 const LEAD_MS_PER_THREAD = 2;
-/** Rehearsed requests: those of so many seconds, up to this number over all threads. */
+/** Rehearsed are the requests of this time, up to this number over all threads. */
 const REHEARSED_S = 0.75;
 const MOST_REHEARSED = 12_000;
 /**
- * Connections to open ahead: those that answers in so many seconds need. A server that serves one
- * connection after another would wait on those that are opened and never used.
+ * The connections opened ahead do for answers within this time. A server that serves one connection
+ * after another would wait for those that are opened and never used.
  */
 const OPEN_AHEAD_S = 0.02;
 /**

@@ -28,8 +28,8 @@ function wordOf(tenure: number, state: number): number {
 }
 
 /**
- * The office of a stock's buyer. One thread holds it at a time, for a tenure; whoever changes the
- * word names the tenure, so a buyer that was replaced changes nothing any more.
+ * The office of a stock's buyer. One thread holds it at a time, for a tenure. Every change of the
+ * word names the tenure, so a buyer that was replaced can no longer change anything.
  */
 export class Office {
   /** Wakes the buyer, and asks it for a sign of life. */

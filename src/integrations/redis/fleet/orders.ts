@@ -9,9 +9,9 @@ const NO_WAIT_INTERVALS = 1 / 8;
 const SHORT_WAIT_INTERVALS = 1 / 2;
 /** The longest wait for an order. A longer one would keep waiters from the tokens that flow in. */
 const LONGEST_INTERVALS = 8;
-/** Orders that were too large are halved so often at most: to one token of the largest stock. */
+/** How often an order that is too large is halved: down to one token of the largest stock. */
 const MOST_HALVINGS = 30;
-/** After so many orders in a row that were granted, the next one is twice as large again. */
+/** Orders granted in a row after which the next one is twice as large again. */
 const GRANTED_IN_ROW = 16;
 
 function isTooLarge(error: unknown): boolean {

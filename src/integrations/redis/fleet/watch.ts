@@ -2,11 +2,11 @@ import type { Stock } from './stock.ts';
 
 /** Time between two looks. Each asks the buyer for a sign of life. */
 const LOOK_MS = 200;
-/** After so many looks in a row without one, the buyer's office is vacant: it may be blocked. */
+/** Looks in a row without a sign after which the office is vacant; its buyer may only be blocked. */
 const SILENT_LOOKS = 4;
-/** After so many more looks without a successor, the stock is closed. */
+/** Further looks without a successor after which the stock is closed. */
 const VACANT_LOOKS = 3;
-/** A call that found too few tokens is followed by so many looks. */
+/** Looks that follow a call which found too few tokens. */
 const SHORT_LOOKS = 10;
 
 /**
