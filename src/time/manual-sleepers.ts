@@ -22,7 +22,7 @@ export class ManualSleepers {
     this.#now = now;
   }
 
-  /** The instant at which the next one wakes; Infinity if that is no matter of time. */
+  /** The instant at which the next one wakes; Infinity if nobody sleeps. */
   nextUs(): number {
     let nextUs = Number.POSITIVE_INFINITY;
     for (const { untilUs } of this.#sleepers) nextUs = Math.min(nextUs, untilUs);

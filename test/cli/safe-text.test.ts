@@ -60,7 +60,7 @@ describe('text from outside', () => {
 });
 
 describe('errors', () => {
-  it('are printed without secrets, whoever reports them', () => {
+  it('are printed without secrets, in every report', () => {
     const said = onStderr();
     printError(new Error('no answer from redis://:s3cret@host'));
     printError('a string\u001b[2J');

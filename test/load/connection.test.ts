@@ -130,7 +130,7 @@ describe('a connection opened ahead', () => {
   });
 });
 
-it('a sender opens as many ahead as it is told, and uses them first', async () => {
+it('a sender opens the connections asked for ahead, and uses them first', async () => {
   const server = await answering(() => undefined);
   const idle = signal();
   const tally = new Tally();

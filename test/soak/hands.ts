@@ -15,7 +15,7 @@ async function reportOf(hand: Worker | ChildProcess): Promise<SoakReport> {
   return answer;
 }
 
-/** Starts a thread; `hired` is told before. */
+/** Starts a thread; `hired` gets it before it is ready. */
 export async function startThread(
   job: SoakJob,
   hired?: (worker: Worker, line: number) => void,

@@ -51,7 +51,7 @@ it('a load that fails a gate says so and exits with 3', async () => {
   expect(stdout).toMatch(/✘ gate failed: p50 was .* ms, wanted at most 0.001 ms/);
 });
 
-it('a warm-up is told, and counts nowhere', async () => {
+it('a warm-up appears in the summary, and in no figure', async () => {
   const path = join(folder, 'warm.json');
   const brief = ['--rate', '100', '-t', '1', '-d', '200ms', '--warmup', '200ms'];
   const { stdout } = await runInProcess(['load', ...brief, '--json', path]);

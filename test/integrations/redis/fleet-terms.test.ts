@@ -110,7 +110,7 @@ describe('a thread as the system knows it', () => {
 });
 
 describe("a fleet bucket's handle", () => {
-  test('has the terms of whoever takes over, which are checked', async () => {
+  test('has the terms of the thread that takes over, which are checked', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10 });
     const local = { whenUnreachable: 'local', rate: 3, processes: 3 } as const;
     const bucket = await fleet.join({ stock: 10, minStock: 2, ...local });
