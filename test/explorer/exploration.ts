@@ -45,8 +45,9 @@ export interface Violation {
 export interface Exploration {
   /**
    * Number of interleavings; those that differ only in the order of commuting steps count as one.
+   * Beyond 2^53 it is rounded.
    */
-  readonly interleavings: bigint;
+  readonly interleavings: number;
   /** Number of distinct states. */
   readonly states: number;
   /** Number of steps between states. */

@@ -18,7 +18,8 @@ class Grown extends Error {}
  * A thread is deterministic: its next step depends only on the values that its steps have read. So
  * once real threads have shown their behaviour for certain values, the search need not run them
  * again. A state consists of the contents of the words, the values read by each thread, and which
- * operations had completed when each operation began. The search continues from each state once.
+ * operations had completed when each operation began. The search continues from each state once,
+ * and from two that differ only by a swap of threads with the same operations as from one.
  *
  * If a thread's next step commutes with everything that the others have been observed to do from
  * there on, only that thread continues (a persistent set of one: Godefroid, Partial-Order Methods
@@ -36,7 +37,9 @@ export class Explorer {
   #position: Position;
 
   // The values it has read.
-  readonly #visited = new Map<string, bigint>();
+  readonly #visited = new Map<string, number>();
+  /** What the subject observes, by the contents of the words. */
+  readonly #observations = new Map<number, unknown>();
   #steps = 0;
   #stops = 0;
   #violation: Violation | undefined;
@@ -59,7 +62,7 @@ export class Explorer {
 
   /** Explores everything, or up to the first violation. */
   explore(): Exploration {
-    let interleavings = 0n;
+    let interleavings = 0;
     let isDone = false;
     while (!isDone) {
       try {
@@ -120,6 +123,7 @@ export class Explorer {
     const start = this.#behaviours.map((behaviour) => behaviour.start);
     this.#position = new Position(this.#crew.initial, this.#crew.words, start);
     this.#visited.clear();
+    this.#observations.clear();
     this.#steps = 0;
     this.#stops = 0;
   }
@@ -137,15 +141,15 @@ export class Explorer {
   }
 
   /** Continues from here in every possible way; returns the number of interleavings. */
-  #visit(): bigint {
+  #visit(): number {
     const { state, path, stopped } = this.#position;
     const known = this.#visited.get(state);
     if (known !== undefined) return known;
     const { able } = this.#position;
-    let interleavings = 0n;
+    let interleavings = 0;
     if (able.length === 0) {
       this.#check();
-      interleavings = 1n;
+      interleavings = 1;
     }
     if (path.length > MAX_PATH) throw new Error(`a thread spins: ${path}`);
     const alone = able.find((thread) => this.#commutes(thread, able));
@@ -185,22 +189,25 @@ export class Explorer {
     });
   }
 
-  #go(thread: number): bigint {
+  #go(thread: number): number {
     const { step, before, after } = this.#ahead(thread);
     this.#steps++;
     return this.#position.go(thread, step, before, after, () => this.#visit());
   }
 
-  #stop(thread: number): bigint {
+  #stop(thread: number): number {
     this.#stops++;
     return this.#position.stop(thread, () => this.#visit());
   }
 
   #check(): void {
-    const { memory, path, progress } = this.#position;
+    const { memory, contents, path, progress } = this.#position;
     const results = progress.map((one) => one.results);
     const begun = this.#position.begun.map((operations) => [...operations]);
-    const execution = { begun, results, observation: this.#observe(memory) };
+    if (!this.#observations.has(contents)) {
+      this.#observations.set(contents, this.#observe(memory));
+    }
+    const execution = { begun, results, observation: this.#observations.get(contents) };
     if (this.#specification.explains(execution)) return;
     this.#violation ??= { schedule: [...path], execution };
   }

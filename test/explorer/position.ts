@@ -3,6 +3,11 @@ import type { Returned } from './exploration.ts';
 import { Memory, type Step, wordOf } from './step.ts';
 import { STOPS } from './turns.ts';
 
+/** As text. An operation without steps has none. */
+function inOrder(returned: Returned | undefined, order: readonly number[]): string {
+  return returned === undefined ? '' : `/${order.map((thread) => returned[thread])}`;
+}
+
 /** The position of a search: the contents of the words, and each thread's history. */
 export class Position {
   readonly memory: Memory;
@@ -16,9 +21,13 @@ export class Position {
   readonly #words: readonly number[];
   /** {@link begun} as text. */
   readonly #begunText: string[];
+  /** Threads with the same operations, by kind: to swap them changes nothing that can follow. */
+  readonly #alike: readonly (readonly number[])[];
   /** A number for the contents of the words. */
   #contents: number;
   readonly #contentsOf = new Map<string, number>();
+  /** The contents after a write, by the contents before, the word and its value. */
+  readonly #written = new Map<string, number>();
 
   /** `words` are the words that threads write. */
   constructor(initial: Uint8Array, words: readonly number[], start: readonly Progress[]) {
@@ -27,6 +36,10 @@ export class Position {
     this.begun = start.map(() => []);
     this.#words = words;
     this.#begunText = start.map(() => '');
+    const threads = [...start.keys()];
+    this.#alike = [...new Set(start)]
+      .map((behaviour) => threads.filter((thread) => start[thread] === behaviour))
+      .filter(({ length }) => length > 1);
     this.#contents = this.#nameContents();
   }
 
@@ -38,18 +51,42 @@ export class Position {
     return this.#contentsOf.size - 1;
   }
 
+  /** A number for the contents of the words. */
+  get contents(): number {
+    return this.#contents;
+  }
+
   /** Everything that determines what can follow, as text. */
   get state(): string {
-    let state = `${this.#contents}`;
-    let thread = 0;
-    for (const progress of this.progress) {
-      const isStopped = thread === this.stopped;
+    const parts = this.progress.map((progress, thread) => {
+      if (thread === this.stopped) return ` stopped ${progress.outcome}`;
       // For a thread without further steps only its results matter.
-      state +=
-        progress.isAtEnd || isStopped ? ` ${isStopped} ${progress.outcome}` : ` ${progress.id}`;
-      state += this.#begunText[thread++];
+      return progress.isAtEnd ? ` ended ${progress.outcome}` : ` ${progress.id}`;
+    });
+    const order = this.#alike.length === 0 ? undefined : this.#inOrder(parts);
+    let state = `${this.#contents}`;
+    for (const place of parts.keys()) {
+      const thread = order?.[place] ?? place;
+      state += parts[thread];
+      if (order === undefined) state += this.#begunText[thread];
+      else for (const returned of this.begun[thread] ?? []) state += inOrder(returned, order);
     }
     return state;
+  }
+
+  /** The threads, those alike sorted; undefined if they are. */
+  #inOrder(parts: readonly string[]): readonly number[] | undefined {
+    const order = [...parts.keys()];
+    let isChanged = false;
+    for (const group of this.#alike) {
+      const text = (thread: number) => `${parts[thread]}${this.#begunText[thread]}`;
+      const sorted = [...group].sort((a, b) => (text(a) < text(b) ? -1 : 1));
+      for (const [at, place] of group.entries()) {
+        order[place] = sorted[at] ?? place;
+        isChanged ||= order[place] !== place;
+      }
+    }
+    return isChanged ? order : undefined;
   }
 
   /** The threads that have a next step. */
@@ -73,7 +110,9 @@ export class Position {
     }
     if (this.memory.changes(step)) {
       this.memory.take(step);
-      this.#contents = this.#nameContents();
+      const change = `${contents} ${word} ${this.memory.word(word)}`;
+      this.#contents = this.#written.get(change) ?? this.#nameContents();
+      this.#written.set(change, this.#contents);
     }
     this.progress[thread] = after;
     this.path.push(thread);

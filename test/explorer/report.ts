@@ -24,22 +24,22 @@ export interface Figures {
 
 export function figuresOf(
   { kernel, subject, name, threads, ...scenario }: Listed,
-  { violation, interleavings, ...exploration }: Exploration,
+  { violation, ...exploration }: Exploration,
   seconds: number,
 ): Figures {
-  const { steps, stops, runs } = exploration;
+  const { interleavings, steps, stops, runs } = exploration;
   return {
     kernel,
     subject,
     name,
     shape: `${threads.length} x ${Math.max(...threads.map(({ length }) => length))}`,
-    interleavings: Number(interleavings),
+    interleavings,
     steps,
     stops,
     runs,
     seconds,
     // Operations that write nothing take no steps.
-    isWhole: interleavings > 0n && stops > 0 === (steps > 0 && scenario.stops === true),
+    isWhole: interleavings > 0 && stops > 0 === (steps > 0 && scenario.stops === true),
     violation: violation && scheduleText(violation.schedule),
   };
 }
