@@ -9,7 +9,8 @@ export interface Lines {
   readonly slots: readonly number[];
   readonly offered: readonly number[];
   readonly admitted: readonly number[];
-  readonly tokens: readonly number[];
+  /** Null where nobody has looked. */
+  readonly tokens: readonly (number | null)[];
   readonly most: number;
 }
 

@@ -32,7 +32,7 @@ export class Crew {
     const throughUs = systemClock.now();
     const member = { name: ++this.#names, worker, offered: 0, throughUs, stalledUntilUs: 0 };
     worker.onmessage = ({ data }: MessageEvent<WorkerReport>) => {
-      member.offered += data.offered;
+      member.offered += data.offeredUs.length;
       member.throughUs = data.throughUs;
       this.#onReport(member, data);
     };

@@ -19,11 +19,11 @@ export class LaneCard {
   #chart: Chart | undefined;
   #summary = '';
 
-  constructor(lane: Lane, { onChange, onRemove }: LaneActions) {
+  constructor(lane: Lane, place: number, { onChange, onRemove }: LaneActions) {
     this.#lane = lane;
-    const remove = button('Remove', 'Remove this limiter', onRemove);
-    const form = choiceForm('Limiter', LIMITERS, lane.choice, onChange);
-    this.element = element('section', { class: 'card lane', 'aria-label': 'Limiter' }, [
+    const remove = button('Remove', `Remove limiter ${place}`, onRemove);
+    const form = choiceForm(`Limiter ${place}`, LIMITERS, lane.choice, onChange);
+    this.element = element('section', { class: 'card lane', 'aria-label': `Limiter ${place}` }, [
       element('div', { class: 'row' }, [form, remove]),
       this.#figures,
       this.#place,
@@ -35,10 +35,10 @@ export class LaneCard {
   show(slots: readonly number[], offered: Timeline): void {
     this.#chart ??= new Chart(this.#place);
     const lane = this.#lane;
-    const admitted = lane.admitted.values(slots);
-    const tokens = lane.tokens.values(slots);
+    const admitted = lane.admitted.values(slots, 0);
+    const tokens = lane.tokens.values(slots, null);
     const most = lane.mostInSlot;
-    this.#chart.draw({ slots, offered: offered.values(slots), admitted, tokens, most });
+    this.#chart.draw({ slots, offered: offered.values(slots, 0), admitted, tokens, most });
 
     const perSecond = this.#perSecond(admitted);
     const now = lane.tokensNow;

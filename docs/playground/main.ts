@@ -35,6 +35,7 @@ function firstSetup() {
 function run(): void {
   const playground = new Playground(firstSetup());
   const cards = new Map<Lane, LaneCard>();
+  let places = 0;
   const keepLink = () => history.replaceState(null, '', playground.link);
   const attempt = (change: () => void) => {
     try {
@@ -46,7 +47,7 @@ function run(): void {
     keepLink();
   };
   const addCard = (lane: Lane) => {
-    const card = new LaneCard(lane, {
+    const card = new LaneCard(lane, ++places, {
       onChange: (choice) => attempt(() => playground.change(lane, choice)),
       onRemove: () => {
         playground.remove(lane);
@@ -111,7 +112,7 @@ function run(): void {
     pause.textContent = playground.isPaused ? 'Go on' : 'Pause';
     pause.setAttribute('aria-label', playground.isPaused ? 'Go on' : 'Pause the traffic');
   });
-  const copy = button('Copy the link', 'Copy a link to this set-up', () => {
+  const copy = button('Copy the link', 'Copy the link to this set-up', () => {
     keepLink();
     navigator.clipboard.writeText(playground.link).then(
       () => say('The link was copied.'),

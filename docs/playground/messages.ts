@@ -33,7 +33,8 @@ export interface LaneReport {
 
 /** From a worker to the page. */
 export interface WorkerReport {
-  readonly offered: number;
+  /** When its requests were due, in microseconds of the system's clock. */
+  readonly offeredUs: Float64Array;
   readonly lanes: readonly LaneReport[];
   /** Admissions of later reports are at or after this instant. */
   readonly throughUs: number;

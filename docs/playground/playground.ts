@@ -134,8 +134,9 @@ export class Playground {
     }));
   }
 
-  #add(worker: number, { offered, lanes, throughUs }: WorkerReport): void {
-    this.#offered.add(Math.floor((throughUs - this.#startUs) / SLOT_US), offered);
+  #add(worker: number, { offeredUs, lanes }: WorkerReport): void {
+    for (const dueUs of offeredUs)
+      this.#offered.add(Math.floor((dueUs - this.#startUs) / SLOT_US), 1);
     for (const report of lanes) {
       for (const lane of this.lanes) lane.add(worker, this.#startUs, report);
     }

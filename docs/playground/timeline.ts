@@ -15,13 +15,13 @@ export class Timeline {
     this.#counts.set(slot, value);
   }
 
-  /** The values of these slots, 0 where nothing was counted. */
-  values(slots: readonly number[]): number[] {
+  /** The values of these slots; `missing` where there is none. */
+  values<Missing>(slots: readonly number[], missing: Missing): (number | Missing)[] {
     const [first = 0] = slots;
     for (const slot of this.#counts.keys()) {
       if (slot < first) this.#counts.delete(slot);
     }
-    return slots.map((slot) => this.#counts.get(slot) ?? 0);
+    return slots.map((slot) => this.#counts.get(slot) ?? missing);
   }
 }
 

@@ -54,21 +54,22 @@ class Lane {
 let stream: Stream = () => [];
 let lanes: Lane[] = [];
 let waitMs = 0;
-let offered = 0;
+let offered: number[] = [];
 let turns: ReturnType<typeof setInterval> | undefined;
 let reports: ReturnType<typeof setInterval> | undefined;
 
 function turn(): void {
-  for (const _ of stream(systemClock.now())) {
-    offered += 1;
+  for (const dueUs of stream(systemClock.now())) {
+    offered.push(dueUs);
     for (const lane of lanes) lane.offer(waitMs);
   }
 }
 
 function report(): void {
   const taken = lanes.map((lane) => lane.take());
-  const message: WorkerReport = { offered, lanes: taken, throughUs: systemClock.now() };
-  offered = 0;
+  const offeredUs = Float64Array.from(offered);
+  const message: WorkerReport = { offeredUs, lanes: taken, throughUs: systemClock.now() };
+  offered = [];
   self.postMessage(message);
 }
 

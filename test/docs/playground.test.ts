@@ -127,7 +127,7 @@ describe('a timeline', () => {
     timeline.set(398, 7);
     const slots = slotsUntil(40e6);
     expect([slots.length, slots[0], slots.at(-1)]).toEqual([300, 100, 399]);
-    expect(timeline.values(slots).slice(-2)).toEqual([7, 2]);
-    expect(timeline.values([0])).toEqual([0]);
+    expect(timeline.values(slots, 0).slice(-2)).toEqual([7, 2]);
+    expect(timeline.values([0], null)).toEqual([null]);
   });
 });
