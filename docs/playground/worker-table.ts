@@ -31,14 +31,15 @@ export class WorkerTable {
     const { crew, lanes } = this.#playground;
     const names = [
       'worker',
+      'action',
       'offered',
       ...lanes.map(({ choice }) => LIMITERS[choice.kind]?.title ?? ''),
     ];
-    const titles = [...names, 'do'].join();
+    const titles = names.join();
     if (this.#head.dataset['titles'] !== titles) {
       this.#head.dataset['titles'] = titles;
       const cells = names.map((name) => element('th', { scope: 'col' }, [name]));
-      this.#head.replaceChildren(...cells, element('th', { scope: 'col' }, ['action']));
+      this.#head.replaceChildren(...cells);
       this.#rows.clear();
       this.#body.replaceChildren();
     }
@@ -62,19 +63,21 @@ export class WorkerTable {
 
   #cellsOf(name: number): readonly HTMLElement[] {
     const known = this.#rows.get(name);
-    if (known !== undefined) return [...known.querySelectorAll('td')];
+    if (known !== undefined) return [...known.querySelectorAll<HTMLElement>('.count')];
     const { onStall, onKill } = this.#actions;
     const seconds = STALL_MS / 1_000;
     const row = element('tr', {}, [
       element('th', { scope: 'row' }, [`${name}`]),
-      ...Array.from({ length: 1 + this.#playground.lanes.length }, () => element('td')),
       element('td', { class: 'actions' }, [
         button('Stall', `Stall worker ${name} for ${seconds} seconds`, () => onStall(name)),
         button('Kill', `Kill worker ${name}`, () => onKill(name)),
       ]),
+      ...Array.from({ length: 1 + this.#playground.lanes.length }, () =>
+        element('td', { class: 'count' }),
+      ),
     ]);
     this.#rows.set(name, row);
     this.#body.append(row);
-    return [...row.querySelectorAll('td')];
+    return [...row.querySelectorAll<HTMLElement>('.count')];
   }
 }

@@ -6,6 +6,7 @@ import { type Stream, streamOf } from './stream.ts';
 
 const TURN_MS = 4;
 const REPORT_MS = 50;
+const ROUNDING_US = 0.5;
 
 class Lane {
   readonly #id: number;
@@ -24,7 +25,8 @@ class Lane {
     if (this.#limiter instanceof Bucket) {
       const reservation = this.#limiter.reserve(1, { maxWaitMs: waitMs });
       if (reservation === undefined) this.#refused += 1;
-      else this.#admit(reservation.atUs, reservation.atUs);
+      // The instant is rounded: microseconds since 1970 leave a double two bits of fraction.
+      else this.#admit(reservation.atUs - ROUNDING_US, reservation.atUs + ROUNDING_US);
       return;
     }
     const fromUs = systemClock.now();

@@ -56,8 +56,10 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
 
   /** The numbers of a row of workers: offered, then what each limiter admitted. */
   async function countsOf(page: Page, worker: number): Promise<number[]> {
-    const cells = await page.locator(`#workers tbody tr:nth-child(${worker}) td`).allInnerTexts();
-    return cells.slice(0, -1).map((text) => Number(text.replaceAll(',', '')));
+    const cells = await page
+      .locator(`#workers tbody tr:nth-child(${worker}) .count`)
+      .allInnerTexts();
+    return cells.map((text) => Number(text.replaceAll(',', '')));
   }
 
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
