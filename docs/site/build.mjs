@@ -19,11 +19,15 @@ function run(...args) {
 
 /** As a page of the site: its links are relative to docs, and comments are left out. */
 function page(text) {
-  return text
-    .replaceAll(/<!--.*?-->\n?/gs, '')
-    .replaceAll(/\]\(docs\//g, '](')
-    .replaceAll(/\]\(\.\.\/README\.md/g, '](overview.md')
-    .replaceAll(/\]\(\.\.\//g, '](');
+  return (
+    text
+      .replaceAll(/<!--.*?-->\n?/gs, '')
+      // The site's highlighter knows no such languages.
+      .replaceAll(/^```(diagram|printout|pseudocode)$/gm, '```text')
+      .replaceAll(/\]\(docs\//g, '](')
+      .replaceAll(/\]\(\.\.\/README\.md/g, '](overview.md')
+      .replaceAll(/\]\(\.\.\//g, '](')
+  );
 }
 
 function copyPages() {
@@ -37,6 +41,7 @@ function copyPages() {
   for (const name of ['index.md', 'try.md']) cpSync(`${DOCS}/site/${name}`, `${SOURCE}/${name}`);
   cpSync(`${DOCS}/images`, `${SOURCE}/images`, { recursive: true });
   cpSync(`${DOCS}/playground/public`, `${SOURCE}/public`, { recursive: true });
+  cpSync(`${DOCS}/site/theme`, `${SOURCE}/.vitepress/theme`, { recursive: true });
   cpSync(`${DOCS}/site/config.mjs`, `${SOURCE}/.vitepress/config.mjs`);
 }
 
@@ -47,7 +52,7 @@ if (!/^\/(.*\/)?$/.test(values.base)) {
 for (const folder of [SOURCE, SITE]) rmSync(folder, { recursive: true, force: true });
 mkdirSync(`${SOURCE}/.vitepress`, { recursive: true });
 copyPages();
-run('typedoc', '--out', `${SOURCE}/api`);
+run('typedoc', '--out', `${SOURCE}/api`, '--entryFileName', 'index');
 run(
   'vite',
   'build',

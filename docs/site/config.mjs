@@ -8,7 +8,9 @@ export default defineConfig({
   cleanUrls: false,
   lastUpdated: false,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
-  markdown: { languageAlias: { printout: 'text', diagram: 'text', pseudocode: 'text' } },
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+  },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
