@@ -5,8 +5,11 @@ import { toleranceInTokens } from '../load/guarantee.ts';
 export interface Bound {
   /** The promise in words. */
   readonly promise: string;
-  /** Instants in microseconds must be ascending. */
-  add(atUs: number): void;
+  /**
+   * An admission, in microseconds. If its instant is only known to lie between two, give both. The
+   * first ones must be ascending.
+   */
+  add(fromUs: number, toUs?: number): void;
   /** The closest that the admissions came to {@link allowed}, in the same unit. */
   readonly peak: number;
   readonly allowed: number;
@@ -39,13 +42,14 @@ abstract class InflowBound implements Bound {
   protected abstract tolerance(lastUs: number, count: number): number;
   abstract most(spanUs: number): number;
 
-  add(atUs: number): void {
-    const lead = this.#count - this.inflow(atUs);
+  add(fromUs: number, toUs = fromUs): void {
+    const lead = this.#count - this.inflow(fromUs);
     if (lead < this.#least) this.#least = lead;
-    const excess = lead + 1 - this.#least;
+    // The intervals are as long as they may have been.
+    this.#lastUs = Math.max(this.#lastUs, toUs);
+    const excess = this.#count + 1 - this.inflow(this.#lastUs) - this.#least;
     if (excess > this.#peak) this.#peak = excess;
     this.#count += 1;
-    this.#lastUs = atUs;
   }
 
   get allowed(): number {
@@ -157,6 +161,7 @@ export class IntervalBound implements Bound {
   readonly #spanUs: number;
   /** The admissions of the interval that ends now. */
   readonly #recent = new Fifo<number>();
+  #lastUs = Number.NEGATIVE_INFINITY;
   #peak = 0;
 
   /** @param slackUs how much the limiter's ticks may shorten the interval */
@@ -172,11 +177,12 @@ export class IntervalBound implements Bound {
     this.#spanUs = intervalMs * 1_000 - slackUs;
   }
 
-  add(atUs: number): void {
+  add(fromUs: number, toUs = fromUs): void {
     const recent = this.#recent;
-    const beforeUs = atUs - this.#spanUs;
-    while ((recent.peek() ?? atUs) <= beforeUs) recent.shift();
-    recent.push(atUs);
+    this.#lastUs = Math.max(this.#lastUs, toUs);
+    const beforeUs = this.#lastUs - this.#spanUs;
+    while ((recent.peek() ?? Number.POSITIVE_INFINITY) <= beforeUs) recent.shift();
+    recent.push(fromUs);
     if (recent.length > this.#peak) this.#peak = recent.length;
   }
 

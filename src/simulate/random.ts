@@ -1,12 +1,3 @@
-import { randomInt } from 'node:crypto';
-
-export const MAX_SEED = 2 ** 32 - 1;
-
-/** A random seed for runs without one; it is printed, so that the run can be repeated. */
-export function someSeed(): number {
-  return randomInt(MAX_SEED + 1);
-}
-
 /**
  * Numbers above 0 and up to 1, determined by the seed: mulberry32
  * (https://gist.github.com/tommyettinger/46a874533244883189143505d203312c).

@@ -1,7 +1,8 @@
 import type { LimiterSpec } from './limiter-specs.ts';
 import type { ArrivalPattern } from './patterns.ts';
-import { randomNumbers, someSeed } from './random.ts';
+import { randomNumbers } from './random.ts';
 import type { SimulateResult } from './result.ts';
+import { someSeed } from './seed.ts';
 import type { ServerSpec } from './server.ts';
 import { type CallerOptions, simulate } from './simulation.ts';
 import { TimestampFile } from './timestamp-file.ts';

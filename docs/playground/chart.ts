@@ -1,0 +1,85 @@
+import uPlot from 'uplot';
+import { SLOT_US } from './timeline.ts';
+
+const FONT = '12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif';
+const HEIGHT = 170;
+
+/** The values of one lane, slot by slot. */
+export interface Lines {
+  readonly slots: readonly number[];
+  readonly offered: readonly number[];
+  readonly admitted: readonly number[];
+  /** Null where nobody has looked. */
+  readonly tokens: readonly (number | null)[];
+  readonly most: number;
+}
+
+function ink(name: string): () => string {
+  return () => getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
+}
+
+function axis(): uPlot.Axis {
+  return {
+    font: FONT,
+    stroke: ink('text'),
+    grid: { stroke: ink('line'), width: 1 },
+    ticks: { stroke: ink('line'), width: 1, size: 4 },
+  };
+}
+
+function line(label: string, colour: string, options: Partial<uPlot.Series> = {}): uPlot.Series {
+  return { label, stroke: ink(colour), width: 1.5, points: { show: false }, ...options };
+}
+
+/** Requests and tokens over time. All charts of the page share one time axis and one cursor. */
+export class Chart {
+  readonly #plot: uPlot;
+
+  constructor(place: HTMLElement) {
+    const stepped = uPlot.paths.stepped?.({ align: 1 });
+    const inSteps: Partial<uPlot.Series> = stepped === undefined ? {} : { paths: stepped };
+    this.#plot = new uPlot(
+      {
+        width: Math.max(200, place.clientWidth),
+        height: HEIGHT,
+        cursor: { sync: { key: 'playground' }, drag: { x: false, y: false } },
+        legend: { live: true },
+        scales: {
+          x: { time: false },
+          y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] },
+          tokens: { range: (_, min, max) => [Math.min(0, min), Math.max(1, max * 1.1)] },
+        },
+        axes: [
+          { ...axis(), size: 30, values: (_, ticks) => ticks.map((at) => `${at} s`) },
+          { ...axis(), size: 44 },
+          { ...axis(), size: 44, scale: 'tokens', side: 1, grid: { show: false } },
+        ],
+        series: [
+          { label: 'at', value: (_, at) => (at === null ? '' : `${at.toFixed(1)} s`) },
+          line('offered', 'grey', inSteps),
+          line('admitted', 'blue', { ...inSteps, fill: () => `${ink('blue')()}33` }),
+          line('most in 100 ms', 'red', { dash: [5, 4], width: 1 }),
+          line('tokens', 'orange', { scale: 'tokens' }),
+        ],
+      },
+      [[], [], [], [], []],
+      place,
+    );
+    new ResizeObserver(() => {
+      this.#plot.setSize({ width: Math.max(200, place.clientWidth), height: HEIGHT });
+    }).observe(place);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+      this.#plot.redraw(false, true);
+    });
+  }
+
+  draw({ slots, offered, admitted, tokens, most }: Lines): void {
+    const seconds = slots.map((slot) => (slot * SLOT_US) / 1e6);
+    const bound = slots.map(() => (most > 4 * Math.max(1, ...offered) ? null : most));
+    this.#plot.setData([seconds, [...offered], [...admitted], bound, [...tokens]]);
+  }
+
+  remove(): void {
+    this.#plot.destroy();
+  }
+}

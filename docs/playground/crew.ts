@@ -1,0 +1,69 @@
+import { systemClock } from '../../src/index.ts';
+import type { Order, WorkerReport } from './messages.ts';
+
+/** A worker of the page. */
+export interface Member {
+  readonly name: number;
+  readonly worker: Worker;
+  offered: number;
+  /** Admissions that it has yet to report are at or after this instant. */
+  throughUs: number;
+  stalledUntilUs: number;
+}
+
+export type OnReport = (member: Member, report: WorkerReport) => void;
+
+/** The workers that offer requests. */
+export class Crew {
+  readonly #onReport: OnReport;
+  #members: Member[] = [];
+  #names = 0;
+
+  constructor(onReport: OnReport) {
+    this.#onReport = onReport;
+  }
+
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
+  hire(): void {
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' });
+    const throughUs = systemClock.now();
+    const member = { name: ++this.#names, worker, offered: 0, throughUs, stalledUntilUs: 0 };
+    worker.onmessage = ({ data }: MessageEvent<WorkerReport>) => {
+      member.offered += data.offeredUs.length;
+      member.throughUs = data.throughUs;
+      this.#onReport(member, data);
+    };
+    this.#members.push(member);
+  }
+
+  /** Ends a worker at once, wherever it is. */
+  kill(name: number): void {
+    for (const { worker } of this.#members.filter((member) => member.name === name)) {
+      worker.terminate();
+    }
+    this.#members = this.#members.filter((member) => member.name !== name);
+  }
+
+  stall(name: number, forMs: number): void {
+    const member = this.#members.find((one) => one.name === name);
+    if (member === undefined) return;
+    member.stalledUntilUs = systemClock.now() + forMs * 1_000;
+    member.worker.postMessage({ type: 'stall', forMs } satisfies Order);
+  }
+
+  /** Gives each worker its order. */
+  tell(orderFor: (index: number, of: number) => Order): void {
+    const of = this.#members.length;
+    for (const [index, { worker }] of this.#members.entries()) {
+      worker.postMessage(orderFor(index, of));
+    }
+  }
+
+  /** All admissions before this instant have been reported. */
+  get throughUs(): number {
+    return Math.min(...this.#members.map(({ throughUs }) => throughUs));
+  }
+}

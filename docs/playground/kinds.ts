@@ -1,0 +1,153 @@
+import {
+  FixedWindow,
+  LeakyBucket,
+  type LimiterHandle,
+  SlidingLog,
+  SlidingWindow,
+  TokenBucket,
+} from '../../src/index.ts';
+import type { Bound } from '../../src/simulate/bounds.ts';
+import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
+
+/** Numbers by name, as in `rate=30 burst=20`. */
+export type Numbers = Readonly<Record<string, number>>;
+
+/** A kind of limiter or of traffic, with its numbers. */
+export interface Choice {
+  readonly kind: string;
+  readonly numbers: Numbers;
+}
+
+/** One number of a form. */
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly unit: string;
+  readonly min: number;
+  readonly max: number;
+  readonly initial: number;
+}
+
+/** The parts of a limiter that the page uses. */
+export interface Shown {
+  readonly handle: LimiterHandle;
+  readonly waiting: number;
+  /** Tokens now; less than 0 if in debt. */
+  tokens(): number;
+  reconfigure(numbers: Numbers): void;
+}
+
+interface Kind {
+  readonly title: string;
+  readonly fields: readonly Field[];
+  create(numbers: Numbers): Shown;
+}
+
+/** The most that a limit can be set to. */
+const MOST = 5_000;
+
+const rate = { name: 'rate', label: 'rate', unit: 'per second', min: 0.1, max: MOST, initial: 30 };
+const burst = { name: 'burst', label: 'burst', unit: 'tokens', min: 1, max: MOST, initial: 20 };
+const limit = { name: 'limit', label: 'limit', unit: 'requests', min: 0, max: MOST, initial: 30 };
+const intervalMs = {
+  name: 'intervalMs',
+  label: 'interval',
+  unit: 'ms',
+  min: 50,
+  max: 60_000,
+  initial: 1_000,
+};
+
+type Reconfigurable = Pick<TokenBucket, 'handle' | 'waiting'> & {
+  reconfigure(change: never): void;
+};
+
+function shown<Limiter extends Reconfigurable>(
+  limiter: Omit<Limiter, 'handle'> & { readonly handle: LimiterHandle },
+  tokens: () => number,
+): Shown {
+  return {
+    handle: limiter.handle,
+    get waiting() {
+      return limiter.waiting;
+    },
+    tokens,
+    reconfigure: (numbers) => limiter.reconfigure(numbers as never),
+  };
+}
+
+/** The kinds of limiters, by their name in `zerotime simulate`. */
+export const LIMITERS: Readonly<Record<string, Kind>> = {
+  'token-bucket': {
+    title: 'Token bucket',
+    fields: [rate, burst],
+    create: (numbers) => {
+      const bucket = TokenBucket.create(numbers as { rate: number; burst: number });
+      return shown(bucket, () => bucket.balance());
+    },
+  },
+  'leaky-bucket': {
+    title: 'Leaky bucket',
+    fields: [rate, { ...burst, name: 'slack', label: 'slack', min: 0, initial: 0 }],
+    create: (numbers) => {
+      const bucket = LeakyBucket.create(numbers as { rate: number; slack: number });
+      return shown(bucket, () => bucket.balance());
+    },
+  },
+  'fixed-window': {
+    title: 'Fixed window',
+    fields: [limit, intervalMs],
+    create: (numbers) => {
+      const window = FixedWindow.create(numbers as { limit: number; intervalMs: number });
+      return shown(window, () => window.available());
+    },
+  },
+  'sliding-window': {
+    title: 'Sliding window',
+    fields: [limit, intervalMs],
+    create: (numbers) => {
+      const window = SlidingWindow.create({
+        ...(numbers as { limit: number; intervalMs: number }),
+        maxLimit: MOST,
+      });
+      return shown(window, () => window.available());
+    },
+  },
+  'sliding-log': {
+    title: 'Sliding log',
+    fields: [{ ...limit, min: 1 }, intervalMs],
+    create: (numbers) => {
+      const log = SlidingLog.create({
+        ...(numbers as { limit: number; intervalMs: number }),
+        maxLimit: MOST,
+      });
+      return shown(log, () => log.available());
+    },
+  },
+};
+
+/** The patterns of traffic, by their name in `zerotime simulate`. */
+export const TRAFFIC: Readonly<Record<string, Pick<Kind, 'title' | 'fields'>>> = {
+  poisson: { title: 'Independent users', fields: [{ ...rate, initial: 60 }] },
+  constant: { title: 'Even', fields: [{ ...rate, initial: 60 }] },
+  bursts: {
+    title: 'Bursts',
+    fields: [
+      { ...limit, name: 'size', label: 'size', min: 1, initial: 80 },
+      { ...intervalMs, name: 'everyMs', label: 'one every', initial: 1_500 },
+      { ...intervalMs, name: 'overMs', label: 'spread over', min: 0, initial: 200 },
+    ],
+  },
+};
+
+/** As the command line of `zerotime simulate` has it. */
+export function textOf({ kind, numbers }: Choice): string {
+  return [kind, ...Object.entries(numbers).map(([name, value]) => `${name}=${value}`)].join(' ');
+}
+
+/** What the limiter promises. */
+export function boundOf(choice: Choice): Bound {
+  const [bound] = parseLimiter(textOf(choice)).bounds();
+  if (bound === undefined) throw new Error(`${choice.kind} has no bound`);
+  return bound;
+}

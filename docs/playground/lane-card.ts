@@ -1,0 +1,83 @@
+import { Chart } from './chart.ts';
+import { button, choiceForm, element } from './form.ts';
+import { type Choice, LIMITERS } from './kinds.ts';
+import type { Lane } from './lane.ts';
+import { SLOT_US, type Timeline } from './timeline.ts';
+
+export interface LaneActions {
+  onChange(choice: Choice): void;
+  onRemove(): void;
+}
+
+/** The card of one limiter: its numbers, its figures, its chart. */
+export class LaneCard {
+  readonly element: HTMLElement;
+  readonly #lane: Lane;
+  readonly #figures = element('dl', { class: 'figures' });
+  readonly #promise = element('p', { class: 'promise' });
+  readonly #place = element('div', { class: 'chart', role: 'img' });
+  #chart: Chart | undefined;
+  #summary = '';
+
+  constructor(lane: Lane, place: number, { onChange, onRemove }: LaneActions) {
+    this.#lane = lane;
+    const remove = button('Remove', `Remove limiter ${place}`, onRemove);
+    const form = choiceForm(`Limiter ${place}`, LIMITERS, lane.choice, onChange);
+    this.element = element('section', { class: 'card lane', 'aria-label': `Limiter ${place}` }, [
+      element('div', { class: 'row' }, [form, remove]),
+      this.#figures,
+      this.#place,
+      this.#promise,
+    ]);
+  }
+
+  /** Call this once the card is in the page, which gives the chart its width. */
+  show(slots: readonly number[], offered: Timeline): void {
+    this.#chart ??= new Chart(this.#place);
+    const lane = this.#lane;
+    const admitted = lane.admitted.values(slots, 0);
+    const tokens = lane.tokens.values(slots, null);
+    const most = lane.mostInSlot;
+    this.#chart.draw({ slots, offered: offered.values(slots, 0), admitted, tokens, most });
+
+    const perSecond = this.#perSecond(admitted);
+    const now = lane.tokensNow;
+    this.#figures.replaceChildren(
+      figure('admitted', `${perSecond.toFixed(1)}/s`),
+      figure('admitted in all', lane.total.toLocaleString('en-US')),
+      figure('refused', lane.refused.toLocaleString('en-US')),
+      now < 0 ? figure('promised', (-now).toFixed(1)) : figure('tokens', now.toFixed(1)),
+    );
+    const { held, text } = lane.promise;
+    this.#promise.className = held ? 'promise held' : 'promise broken';
+    this.#promise.textContent = `${held ? 'held' : 'BROKEN'}: ${text}`;
+    const kept = held ? 'bound held' : 'bound broken';
+    this.#summary = `${this.#title}: ${perSecond.toFixed(1)} requests a second admitted, ${kept}`;
+    this.#place.setAttribute('aria-label', this.#summary);
+  }
+
+  get #title(): string {
+    return LIMITERS[this.#lane.choice.kind]?.title ?? this.#lane.choice.kind;
+  }
+
+  /** One sentence, for readers of screens. */
+  get summary(): string {
+    return this.#summary;
+  }
+
+  /** Over the last two seconds. */
+  #perSecond(admitted: readonly number[]): number {
+    const lately = admitted.slice(-20);
+    const seconds = (lately.length * SLOT_US) / 1e6;
+    return seconds === 0 ? 0 : lately.reduce((sum, count) => sum + count, 0) / seconds;
+  }
+
+  remove(): void {
+    this.#chart?.remove();
+    this.element.remove();
+  }
+}
+
+function figure(name: string, value: string): HTMLElement {
+  return element('div', {}, [element('dt', {}, [name]), element('dd', {}, [value])]);
+}

@@ -1,0 +1,104 @@
+import type { Bound } from '../../src/simulate/bounds.ts';
+import { boundOf, type Choice, LIMITERS, type Shown } from './kinds.ts';
+import type { LaneData, LaneReport } from './messages.ts';
+import { SLOT_US, Timeline } from './timeline.ts';
+
+/** How a limiter keeps its promise. */
+export interface Kept {
+  readonly text: string;
+  readonly held: boolean;
+}
+
+let ids = 0;
+
+/** A limiter in use: its state, what it admitted, and whether it kept its bound. */
+export class Lane {
+  #choice: Choice;
+  #limiter: Shown;
+  #id = ids++;
+  #bound: Bound;
+  /** Admissions not yet in the bound: other workers may report earlier ones. */
+  #pending: (readonly [fromUs: number, toUs: number])[] = [];
+  readonly admitted = new Timeline();
+  readonly tokens = new Timeline();
+  /** Admissions by worker. */
+  readonly byWorker = new Map<number, number>();
+  total = 0;
+  refused = 0;
+
+  constructor(choice: Choice) {
+    this.#choice = choice;
+    this.#limiter = create(choice);
+    this.#bound = boundOf(choice);
+  }
+
+  get choice(): Choice {
+    return this.#choice;
+  }
+
+  get data(): LaneData {
+    return { id: this.#id, handle: this.#limiter.handle };
+  }
+
+  /** Tokens now; less than 0 are promised to requests that wait. */
+  get tokensNow(): number {
+    return this.#limiter.tokens();
+  }
+
+  /**
+   * Changes the limit while the workers use it, or begins with another limiter if the kind is
+   * another. The workers must get {@link data} again.
+   *
+   * @throws RangeError if the limiter rejects the numbers; nothing has changed then
+   */
+  change(choice: Choice): void {
+    if (choice.kind === this.#choice.kind) this.#limiter.reconfigure(choice.numbers);
+    else this.#limiter = create(choice);
+    this.#choice = choice;
+    // The new limit is checked with what is admitted under it.
+    this.#id = ids++;
+    this.#bound = boundOf(choice);
+    this.#pending = [];
+  }
+
+  /** Adds what a worker reported, if it is of this lane. */
+  add(worker: number, startUs: number, report: LaneReport): void {
+    if (report.id !== this.#id) return;
+    const { fromUs, toUs, refused } = report;
+    for (const [index, from] of fromUs.entries()) {
+      const to = toUs[index] ?? from;
+      this.#pending.push([from - startUs, to - startUs]);
+      this.admitted.add(Math.floor((to - startUs) / SLOT_US), 1);
+    }
+    this.total += fromUs.length;
+    this.refused += refused;
+    this.byWorker.set(worker, (this.byWorker.get(worker) ?? 0) + fromUs.length);
+  }
+
+  /** Checks all admissions before this instant: nobody will report an earlier one. */
+  checkUntil(untilUs: number): void {
+    const sorted = this.#pending.sort(([a], [b]) => a - b);
+    const ready = sorted.findIndex(([from]) => from >= untilUs);
+    const count = ready < 0 ? sorted.length : ready;
+    for (const [from, to] of sorted.slice(0, count)) this.#bound.add(from, to);
+    this.#pending = sorted.slice(count);
+  }
+
+  /** The promise, and how close the admissions came to it. */
+  get promise(): Kept {
+    const { promise, peak, allowed, held } = this.#bound;
+    const shown = Math.floor(peak * 10) / 10;
+    return { text: `${promise}; tightest so far ${shown} of ${allowed}`, held };
+  }
+
+  /** The most that may be admitted in one slot. */
+  get mostInSlot(): number {
+    return this.#bound.most(SLOT_US);
+  }
+}
+
+function create({ kind, numbers }: Choice): Shown {
+  const made = LIMITERS[kind]?.create(numbers);
+  if (made === undefined) throw new RangeError(`no limiter is called ${kind}`);
+  return made;
+}

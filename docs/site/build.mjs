@@ -1,0 +1,64 @@
+// Builds the documentation site into dist/site: the pages of docs, the API reference, the pictures,
+// the playground. `--base /name/` if it is not served from the root of a host.
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DOCS = `${ROOT}docs`;
+const SOURCE = `${ROOT}dist/site-source`;
+const SITE = `${ROOT}dist/site`;
+/** Pages beside README.md that pages of docs link to. */
+const BESIDE = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+
+function run(...args) {
+  execFileSync('npx', args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+/** As a page of the site: its links are relative to docs, and comments are left out. */
+function page(text) {
+  return (
+    text
+      .replaceAll(/<!--.*?-->\n?/gs, '')
+      // The site's highlighter knows no such languages.
+      .replaceAll(/^```(diagram|printout|pseudocode)$/gm, '```text')
+      .replaceAll(/\]\(docs\//g, '](')
+      .replaceAll(/\]\(\.\.\/README\.md/g, '](overview.md')
+      .replaceAll(/\]\(\.\.\//g, '](')
+  );
+}
+
+function copyPages() {
+  for (const name of readdirSync(DOCS).filter((file) => file.endsWith('.md'))) {
+    writeFileSync(`${SOURCE}/${name}`, page(readFileSync(`${DOCS}/${name}`, 'utf8')));
+  }
+  for (const name of BESIDE) {
+    writeFileSync(`${SOURCE}/${name}`, page(readFileSync(`${ROOT}${name}`, 'utf8')));
+  }
+  writeFileSync(`${SOURCE}/overview.md`, page(readFileSync(`${ROOT}README.md`, 'utf8')));
+  for (const name of ['index.md', 'try.md']) cpSync(`${DOCS}/site/${name}`, `${SOURCE}/${name}`);
+  cpSync(`${DOCS}/images`, `${SOURCE}/images`, { recursive: true });
+  cpSync(`${DOCS}/playground/public`, `${SOURCE}/public`, { recursive: true });
+  cpSync(`${DOCS}/site/theme`, `${SOURCE}/.vitepress/theme`, { recursive: true });
+  cpSync(`${DOCS}/site/config.mjs`, `${SOURCE}/.vitepress/config.mjs`);
+}
+
+const { values } = parseArgs({ options: { base: { type: 'string', default: '/' } } });
+if (!/^\/(.*\/)?$/.test(values.base)) {
+  throw new Error(`--base must begin and end with a slash, got ${values.base}`);
+}
+for (const folder of [SOURCE, SITE]) rmSync(folder, { recursive: true, force: true });
+mkdirSync(`${SOURCE}/.vitepress`, { recursive: true });
+copyPages();
+run('typedoc', '--out', `${SOURCE}/api`, '--entryFileName', 'index');
+run(
+  'vite',
+  'build',
+  `${DOCS}/playground`,
+  '--outDir',
+  `${SOURCE}/public/playground`,
+  '--logLevel=warn',
+);
+run('vitepress', 'build', SOURCE, '--base', values.base, '--outDir', SITE);

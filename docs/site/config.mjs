@@ -1,0 +1,79 @@
+import { defineConfig } from 'vitepress';
+
+const page = (text, link) => ({ text, link });
+
+export default defineConfig({
+  title: 'zerotime',
+  description: 'One exact rate limit over all threads',
+  cleanUrls: false,
+  lastUpdated: false,
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      page('Start', '/first-limiter'),
+      page('Guide', '/guide'),
+      page('API', '/api/'),
+      page('Playground', '/try'),
+    ],
+    sidebar: [
+      {
+        text: 'Start',
+        items: [
+          page('Your first limiter', '/first-limiter'),
+          page('Which limiter?', '/choosing'),
+          page('Guide', '/guide'),
+          page('Which numbers?', '/simulate'),
+          page('Playground', '/try'),
+          page('Comparison', '/comparison'),
+          page('Coming from another limiter', '/coming-from'),
+        ],
+      },
+      {
+        text: 'By use',
+        items: [
+          page('Worker pools', '/integrations#pools'),
+          page('Functions and queues', '/queues'),
+          page('APIs that you call', '/outgoing'),
+          page('Servers', '/http'),
+          page('Tracing and metrics', '/integrations'),
+          page('Load tests and benchmarks', '/load'),
+          page('All processes of a host', '/host'),
+          page('Redis', '/redis'),
+          page('Fleets', '/fleets'),
+        ],
+      },
+      {
+        text: 'How it works',
+        items: [
+          page('Algorithm and proof', '/algorithm'),
+          page('Several limits', '/algorithms-composite'),
+          page('Windows and logs', '/algorithms-windows'),
+          page('Keys', '/algorithms-keyed'),
+          page('Semaphores', '/algorithms-semaphore'),
+          page('What was checked', '/proof'),
+          page('Mutants', '/mutants'),
+          page('Memory layout', '/memory-layout'),
+          page('Architecture', '/architecture'),
+          page('Systems', '/systems'),
+        ],
+      },
+      {
+        text: 'Reference',
+        items: [
+          page('API', '/api/'),
+          page('Performance', '/performance'),
+          page('Package', '/package'),
+          page('Dependencies', '/dependencies'),
+          page('Changes', '/CHANGELOG'),
+          page('Contributing', '/CONTRIBUTING'),
+          page('Security', '/SECURITY'),
+        ],
+      },
+    ],
+  },
+});

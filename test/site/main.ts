@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { launchBrowser } from '../cli/support/browser.ts';
+import { serveFolder } from '../support/static-server.ts';
+
+// Looks at the built site (`npm run docs`) in Chromium: each page loads without a complaint, and has
+// contrast and labels.
+
+const SITE = fileURLToPath(new URL('../../../dist/site', import.meta.url));
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+const PAGES = [
+  '',
+  'first-limiter.html',
+  'guide.html',
+  'choosing.html',
+  'comparison.html',
+  'api/index.html',
+];
+
+async function faultsOf(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async (values) => {
+    // biome-ignore lint/suspicious/noExplicitAny: axe puts itself there
+    const { violations } = await (globalThis as any).axe.run({
+      runOnly: { type: 'tag', values },
+      // The theme's search button shows its shortcut beside its name.
+      rules: { 'label-content-name-mismatch': { enabled: false } },
+    });
+    return violations.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) =>
+      [id, ...nodes.slice(0, 3).map(({ html }) => html)].join(' '),
+    );
+  }, RULES);
+}
+
+const faults: string[] = [];
+const server = await serveFolder(SITE);
+const browser = await launchBrowser();
+for (const colorScheme of ['light', 'dark'] as const) {
+  for (const name of PAGES) {
+    const page = await browser.newPage({ colorScheme, viewport: { width: 1_280, height: 900 } });
+    const where = `${name || 'index.html'}, ${colorScheme}`;
+    page.on('console', (message) => {
+      if (message.type() !== 'debug') faults.push(`${where}: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => faults.push(`${where}: ${error.message}`));
+    page.on('requestfailed', (request) => faults.push(`${where}: no ${request.url()}`));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(server.url)) faults.push(`${where}: asks for ${request.url()}`);
+    });
+    const response = await page.goto(`${server.url}/${name}`);
+    if (response?.status() !== 200) faults.push(`${where}: status ${response?.status()}`);
+    await page.waitForLoadState('networkidle');
+    faults.push(...(await faultsOf(page)).map((fault) => `${where}: ${fault}`));
+    await page.close();
+  }
+}
+
+// The playground within the site gets shared memory through the service worker.
+const page = await browser.newPage();
+await page.goto(`${server.url}/try.html`);
+const frame = page.frameLocator('iframe');
+await frame.locator('#workers tbody tr').first().waitFor();
+await frame.locator('.promise.held').first().waitFor();
+await browser.close();
+server.close();
+
+for (const fault of faults) console.error(fault);
+console.log(`${PAGES.length} pages, light and dark, and the playground: ${faults.length} faults`);
+if (faults.length > 0) process.exitCode = 1;
