@@ -69,6 +69,7 @@ export default defineConfig({
           page('Performance', '/performance'),
           page('Package', '/package'),
           page('Dependencies', '/dependencies'),
+          page('Versions', '/versions'),
           page('Changes', '/CHANGELOG'),
           page('Contributing', '/CONTRIBUTING'),
           page('Security', '/SECURITY'),

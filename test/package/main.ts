@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -70,6 +71,20 @@ async function testInstalls(): Promise<void> {
       expectText(`${tree.trim().split('\n').length - 1}`, '1');
     }),
   );
+
+  await attempt('published as it is: npm corrects nothing', async () => {
+    // Nobody listens at that address: a dry run needs no registry.
+    const flags = ['--dry-run', '--ignore-scripts', '--fetch-retries=0'];
+    const publish = ['publish', ...flags, '--registry', 'http://127.0.0.1:9'];
+    const { status, stderr } = spawnSync('npm', publish, {
+      cwd: packed.zerotime,
+      encoding: 'utf8',
+    });
+    const corrected = stderr
+      .split('\n')
+      .filter((line) => /warn publish (?!.*logged in)/.test(line));
+    expectText(`${status} ${corrected.join(' ')}`, '0 ');
+  });
 
   await attempt('import and require on every Node.js', () =>
     inProject([], async (project) => {
