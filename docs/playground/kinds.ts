@@ -10,7 +10,7 @@ import type { Bound } from '../../src/simulate/bounds.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 
 /** Numbers by name, as in `rate=30 burst=20`. */
-export type Numbers = Readonly<Record<string, number>>;
+type Numbers = Readonly<Record<string, number>>;
 
 /** A kind of limiter or of traffic, with its numbers. */
 export interface Choice {

@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LACKS_BROWSER, launchBrowser } from '../cli/support/browser.ts';
 import { serveFolder } from '../support/static-server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-playground-'));
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Rules of WCAG 2.1 A and AA, contrast included. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
 const PHONE = { width: 390, height: 844 };
@@ -89,7 +88,7 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
   ] as const)('has contrast and labels, and fits, on %s', async (_, viewport, colorScheme) => {
     const { page } = await open({ viewport, colorScheme });
     await expect.poll(() => page.locator('.figures dd').count()).toBeGreaterThan(0);
-    await page.evaluate(AXE);
+    await page.evaluate(axe.source);
     const violations = await page.evaluate(async (values) => {
       // biome-ignore lint/suspicious/noExplicitAny: axe puts itself there
       const found = await (globalThis as any).axe.run({ runOnly: { type: 'tag', values } });

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../cli/support/browser.ts';
 import { serveFolder } from '../support/static-server.ts';
@@ -9,7 +8,6 @@ import { serveFolder } from '../support/static-server.ts';
 // contrast and labels.
 
 const SITE = fileURLToPath(new URL('../../../dist/site', import.meta.url));
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 const PAGES = [
   '',
@@ -21,7 +19,7 @@ const PAGES = [
 ];
 
 async function faultsOf(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
+  await page.evaluate(axe.source);
   return page.evaluate(async (values) => {
     // biome-ignore lint/suspicious/noExplicitAny: axe puts itself there
     const { violations } = await (globalThis as any).axe.run({
