@@ -4,11 +4,20 @@
 export type { ConsistentSamplerOptions } from './opentelemetry/consistent-options.ts';
 export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';
 export type { SamplingIntent } from './opentelemetry/intent.ts';
+export type { MinimaHandle } from './opentelemetry/minima.ts';
+export type { OperationOf } from './opentelemetry/operation.ts';
 export { RateLimitingSampler, type SpanLimiter } from './opentelemetry/rate-limiting-sampler.ts';
+export type {
+  RemoteOptions,
+  RemoteSamplerHandle,
+  RemoteSamplerOptions,
+  RemoteSamplerStats,
+} from './opentelemetry/remote/remote-options.ts';
+export { RemoteSampler } from './opentelemetry/remote/remote-sampler.ts';
 export { samplerFrom } from './opentelemetry/sampler-from.ts';
 export type {
   SamplerChange,
   SamplerHandle,
   SamplerOptions,
   SamplerStats,
-} from './opentelemetry/shared-sampling.ts';
+} from './opentelemetry/sampler-options.ts';

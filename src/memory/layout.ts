@@ -18,5 +18,6 @@ export { LINE_BYTES } from './layout/lines.ts';
 export * from './layout/names.ts';
 export * from './layout/semaphore.ts';
 export * from './layout/signals.ts';
+export * from './layout/strategy.ts';
 export * from './layout/watches.ts';
 export * from './layout/window.ts';

@@ -23,6 +23,8 @@ export interface SamplingJob {
   /** How many spans arrive at all threads in each step. */
   readonly spans: Uint32Array;
   readonly seed: number;
+  /** One in so many spans is of the operation `rare`, the others are `hot`. Default: none. */
+  readonly rareEvery?: number;
 }
 
 /** What a thread kept in each step. */
@@ -34,6 +36,8 @@ export interface Sampled {
   readonly uncounted: Uint32Array;
   /** The spans that the limit had refused in all threads, as the last thread of the step saw it. */
   readonly refused: Uint32Array;
+  /** Those of the kept spans that are rare. */
+  readonly rare: Uint32Array;
 }
 
 function advance(handle: SamplerHandle, ms: number): void {
@@ -43,20 +47,25 @@ function advance(handle: SamplerHandle, ms: number): void {
 
 serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
   const { handle, meeting, threads, stepMs, spans, seed } = job;
+  const { rareEvery = Number.POSITIVE_INFINITY } = job;
   const sampler = ConsistentRateLimitingSampler.attach(handle);
   const random = new Random(seed + me);
-  const [kept, uncounted, refused] = [0, 0, 0].map(() => new Uint32Array(spans.length)) as [
-    Uint32Array,
-    Uint32Array,
-    Uint32Array,
-  ];
+  const perStep = () => new Uint32Array(spans.length);
+  const [kept, uncounted, refused, rare] = [perStep(), perStep(), perStep(), perStep()];
+  let arrived = 0;
   const counted = new Float64Array(spans.length);
   const at = new Int32Array(meeting);
   for (const [step, arriving] of spans.entries()) {
     const mine = Math.floor((arriving + me) / threads);
+    // The number of rare spans that are due; the threads take turns.
+    const due = Math.floor((arrived + arriving) / rareEvery) - Math.floor(arrived / rareEvery);
+    const mineRare = step % threads === me ? due : 0;
+    arrived += arriving;
     for (let span = 0; span < mine; span++) {
-      const result = decide(sampler, randomTraceId(random));
+      const isRare = span < mineRare;
+      const result = decide(sampler, randomTraceId(random), undefined, isRare ? 'rare' : 'hot');
       if (!isKept(result)) continue;
+      if (isRare) rare[step] = (rare[step] ?? 0) + 1;
       kept[step] = (kept[step] ?? 0) + 1;
       const count = adjustedCount(result.traceState);
       if (count === undefined) uncounted[step] = (uncounted[step] ?? 0) + 1;
@@ -74,5 +83,5 @@ serve(async (job: SamplingJob, me: number): Promise<Sampled> => {
     // Lets the thread be ended.
     if (step % 1000 === 999) await setTimeout(0);
   }
-  return { kept, counted, uncounted, refused };
+  return { kept, counted, uncounted, refused, rare };
 });

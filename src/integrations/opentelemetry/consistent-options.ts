@@ -1,7 +1,8 @@
 import type { Known } from '../../known-options.ts';
 import { shown } from '../../options.ts';
+import type { OperationOf } from './operation.ts';
 
-/** How one thread uses a `ConsistentRateLimitingSampler`. */
+/** How one thread uses a `ConsistentRateLimitingSampler` or a `RemoteSampler`. */
 export interface ConsistentSamplerOptions {
   /**
    * What becomes of a span that has a parent. `follow`, the default: it is kept if its parent is.
@@ -16,9 +17,19 @@ export interface ConsistentSamplerOptions {
    * allocation for each span, dropped ones included, because children need it.
    */
   readonly randomness?: 'trace-id' | 'explicit';
+  /**
+   * The operation of a span, for which minima and the probabilities of operations hold: the name of
+   * an attribute, or a function. Spans without the attribute, and spans for which the function
+   * throws, are named by the span. Use one with few different values. Default: the span's name.
+   */
+  readonly operation?: string | OperationOf;
 }
 
-export const CHOICES: Known<ConsistentSamplerOptions> = { children: true, randomness: true };
+export const CHOICES: Known<ConsistentSamplerOptions> = {
+  children: true,
+  randomness: true,
+  operation: true,
+};
 
 /** The value of an option, the first of its choices if it is left out. */
 export function choice<T extends string>(

@@ -12,8 +12,11 @@ export interface SamplingIntent {
   updateTraceState?: (traceState: TraceState | undefined) => TraceState | undefined;
 }
 
+/** The threshold that keeps every span. */
+export const KEEP_ALL = 0n;
+
 /** Drops a span for which the limit has no token. */
-export const REFUSED: SamplingIntent = /* @__PURE__ */ Object.freeze({
+export const REFUSED_INTENT: SamplingIntent = /* @__PURE__ */ Object.freeze({
   threshold: -1n,
   thresholdReliable: false,
 });

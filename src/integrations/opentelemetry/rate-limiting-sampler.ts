@@ -1,6 +1,6 @@
 import { type Sampler, SamplingDecision, type SamplingResult } from '@opentelemetry/api';
 import { shown } from '../../options.ts';
-import { attributesOf, DROP } from './results.ts';
+import { byLimit, DROP } from './results.ts';
 
 /** The limiter behind a {@link RateLimitingSampler}: any object that answers yes or no at once. */
 export interface SpanLimiter {
@@ -13,7 +13,7 @@ export interface SpanLimiter {
 function keep(rate: number | undefined): SamplingResult {
   return Object.freeze({
     decision: SamplingDecision.RECORD_AND_SAMPLED,
-    attributes: attributesOf(rate),
+    attributes: byLimit(rate),
   });
 }
 

@@ -16,12 +16,27 @@ export const FOLLOWED: SamplingResult = /* @__PURE__ */ Object.freeze({
   decision: SamplingDecision.RECORD_AND_SAMPLED,
 });
 
-/** The attributes that Jaeger's rate-limiting sampler sets on the spans it keeps. */
-export function attributesOf(rate: number | undefined): Attributes {
+/** The attributes that Jaeger's samplers set on the spans they keep. */
+function attributesOf(type: string, parameter: number | undefined): Attributes {
   return Object.freeze({
-    'sampler.type': 'ratelimiting',
-    ...(rate === undefined ? {} : { 'sampler.param': rate }),
+    'sampler.type': type,
+    ...(parameter === undefined ? {} : { 'sampler.param': parameter }),
   });
+}
+
+/** Those of a span kept under a limit. */
+export function byLimit(rate: number | undefined): Attributes {
+  return attributesOf('ratelimiting', rate);
+}
+
+/** Those of a span kept by a probability that does not follow a limit. */
+export function byProbability(probability: number): Attributes {
+  return attributesOf('probabilistic', probability);
+}
+
+/** Those of a span kept by the minimum of its operation. */
+export function byMinimum(minimum: number): Attributes {
+  return attributesOf('lowerbound', minimum);
 }
 
 /** The tracestate of a result, where it differs from the parent's. */
@@ -35,13 +50,13 @@ export function changed(
 
 /** A kept span, with the threshold that its state names. */
 export function kept(
-  rate: number,
+  attributes: Attributes,
   traceState: TraceState | undefined,
   state: SamplingState,
 ): SamplingResult {
   return Object.freeze({
     decision: SamplingDecision.RECORD_AND_SAMPLED,
-    attributes: attributesOf(rate),
+    attributes,
     ...changed(traceState, state),
   });
 }

@@ -3,21 +3,25 @@ import { nodeModule } from '../../memory/node-module.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { ConsistentSamplerOptions } from './consistent-options.ts';
 import { ConsistentRateLimitingSampler } from './consistent-sampler.ts';
-import type { SamplerHandle } from './shared-sampling.ts';
+import type { RemoteSamplerHandle } from './remote/remote-options.ts';
+import { RemoteSampler } from './remote/remote-sampler.ts';
+import type { SamplerHandle } from './sampler-options.ts';
+
+type AnyHandle = SamplerHandle | RemoteSamplerHandle;
 
 /** Names the sampler in the environment data of threads, which the threads that they start inherit. */
 const KEY = 'zerotime.sampler.1';
 const RATE = 'ZEROTIME_TRACES_PER_SECOND';
 const BURST = 'ZEROTIME_TRACES_BURST';
 
-function isHandle(value: unknown): value is SamplerHandle {
+function isHandle(value: unknown): value is AnyHandle {
   return typeof value === 'object' && value !== null && 'zerotime' in value
-    ? value.zerotime === 'sampler'
+    ? value.zerotime === 'sampler' || value.zerotime === 'remote-sampler'
     : false;
 }
 
 /** A handle, or the first property that is one. */
-function handleIn(source: unknown): SamplerHandle | undefined {
+function handleIn(source: unknown): AnyHandle | undefined {
   if (isHandle(source)) return source;
   if (typeof source !== 'object' || source === null) return undefined;
   return Object.values(source).find(isHandle);
@@ -33,7 +37,7 @@ function fromEnvironment(name: string): number | undefined {
 
 /**
  * The sampler of this process, in one line for each thread. It is the one whose handle `source` is
- * or has among its properties, as `workerData` may; without one, that of the thread that started
+ * or has among its properties, as `workerData` may, a `RemoteSampler` too; without one, that of the thread that started
  * this one; and where there is none yet, a new one from the environment: `ZEROTIME_TRACES_PER_SECOND`
  * is its rate and `ZEROTIME_TRACES_BURST` its burst, the rate by default. Threads that are started
  * from now on find it too.
@@ -55,7 +59,7 @@ function fromEnvironment(name: string): number | undefined {
 export function samplerFrom(
   source?: unknown,
   options: ConsistentSamplerOptions = {},
-): ConsistentRateLimitingSampler {
+): ConsistentRateLimitingSampler | RemoteSampler {
   const threads = nodeModule<typeof WorkerThreads>('worker_threads');
   const handle = handleIn(source) ?? handleIn(threads?.getEnvironmentData(KEY));
   if (handle === undefined && threads?.isMainThread === false) {
@@ -64,11 +68,16 @@ export function samplerFrom(
       'this thread has no sampler: call samplerFrom in the thread that starts it, or pass its handle',
     );
   }
-  const sampler =
-    handle === undefined ? created(options) : ConsistentRateLimitingSampler.attach(handle, options);
+  const sampler = handle === undefined ? created(options) : attached(handle, options);
   // A sampler that was passed by hand is for the threads of this one as well.
   threads?.setEnvironmentData(KEY, sampler.handle as object as WorkerThreads.Serializable);
   return sampler;
+}
+
+function attached(handle: AnyHandle, options: ConsistentSamplerOptions) {
+  return handle.zerotime === 'sampler'
+    ? ConsistentRateLimitingSampler.attach(handle, options)
+    : RemoteSampler.attach(handle, options);
 }
 
 function created(options: ConsistentSamplerOptions): ConsistentRateLimitingSampler {

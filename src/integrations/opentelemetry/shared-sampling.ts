@@ -1,3 +1,4 @@
+import type { Attributes } from '@opentelemetry/api';
 import { HandleError } from '../../errors.ts';
 import {
   checkSmoothing,
@@ -5,91 +6,41 @@ import {
   openArrivalsCell,
 } from '../../kernel/arrivals/cell.ts';
 import { type HostedArrivals, openArrivals } from '../../kernel/arrivals/host.ts';
-import { checkOptions, type Known } from '../../known-options.ts';
-import type { LimiterHandle } from '../../limiters/opening.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { nonceOf } from '../../memory/cell.ts';
-import type { KernelName } from '../../memory/handle.ts';
 import { readFields } from '../../memory/read-fields.ts';
 import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/region-memory.ts';
-import { checkNumber } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
+import { Minima, type MinimaHandle } from './minima.ts';
+import type { Policy } from './policy.ts';
 import { probabilityOf } from './probability.ts';
+import { byLimit, byMinimum } from './results.ts';
+import {
+  burstOf,
+  checkChange,
+  minimumOf,
+  type SamplerChange,
+  type SamplerHandle,
+  type SamplerOptions,
+  type SamplerStats,
+} from './sampler-options.ts';
 import { Threshold } from './threshold.ts';
+import { COUNTED, REFUSED, UNCOUNTED, UNMET } from './verdict.ts';
 
-/** Options of {@link ConsistentRateLimitingSampler.create} that hold for all threads. */
-export interface SamplerOptions {
-  /** The most spans per second that are kept in the long run, over all threads: 1e-6 to 4e9. */
-  readonly rate: number;
-  /**
-   * The most spans that are kept at once, at least 2: in any t seconds at most burst + rate x t. The
-   * smaller it is, the more often the limit refuses spans that are then missing from the counts.
-   * Default: `rate`, at least 10.
-   */
-  readonly burst?: number;
-  /**
-   * The time constant of the smoothed rate of arrivals, in milliseconds, from 100 to 86,400,000.
-   * Default 1000.
-   */
-  readonly smoothingMs?: number;
-  /** The clock to read. Default: the system's monotonic clock. */
-  readonly clock?: Clock;
-  /** The region to allocate in. Default: a region of its own. */
-  readonly region?: Region;
-  /** The implementation to use, in all threads. Default: as for limiters. */
-  readonly kernel?: KernelName;
-}
-
-/** A change of the limit. Fields left out keep their value. */
-export type SamplerChange = Partial<Pick<SamplerOptions, 'rate' | 'burst'>>;
-
-/** Attaches other threads to a sampler: a plain value for `workerData` or `postMessage`. */
-export interface SamplerHandle {
-  /** Always `sampler`. */
-  readonly zerotime: 'sampler';
-  /** The bucket of the limit, whose memory also holds the rate of arrivals. */
-  readonly bucket: LimiterHandle<'token-bucket'>;
-  /** Byte offset of the cell that holds the rate of arrivals. */
-  readonly offset: number;
-  /** A copy of a random number in that cell, to detect stale handles. */
-  readonly nonce: number;
-}
-
-/** What a sampler does, over all threads. */
-export interface SamplerStats {
-  /** The smoothed rate at which spans arrive, in spans per second. */
-  readonly arrivalsPerSecond: number;
-  /** The probability with which the next span would be kept. */
-  readonly probability: number;
-  /** Spans that the probability would have kept and the limit refused, since the creation. */
-  readonly refused: number;
-}
-
-export const SAMPLER_OPTIONS: Known<SamplerOptions> = {
-  rate: true,
-  burst: true,
-  smoothingMs: true,
-  clock: true,
-  region: true,
-  kernel: true,
-};
-const BURST = { min: 2 } as const;
-const LEAST_BURST = 10;
 /** A thread tells the others of its arrivals this many times in a time constant. */
 const REPORTS = 64;
 
-/** The outcome for a span whose randomness reaches the threshold. */
-export const REFUSE = 0;
-export const KEEP = 1;
-/** Kept, but spans before it were refused, so its threshold does not tell what it stands for. */
-const KEEP_UNCOUNTED = 2;
-
-/** The shared state of a sampler, as one thread sees it: an exact bucket and a rate of arrivals. */
+/**
+ * The shared state of a sampler, as one thread sees it: an exact bucket, a rate of arrivals, and
+ * the minima of operations. The last verdict leaves its threshold and attributes for the caller.
+ */
 export class SharedSampling {
   readonly #bucket: TokenBucket;
   readonly #arrivals: HostedArrivals;
   readonly #place: { readonly offset: number; readonly nonce: number };
+  readonly #minima: Minima | undefined;
+  readonly #policy: Policy | undefined;
   readonly #clock: Clock;
   readonly #reportUs: number;
   /** Arrivals at this thread that the others do not know of yet. */
@@ -98,45 +49,53 @@ export class SharedSampling {
   /** The limit as this thread read it last: reading it costs more than a decision. */
   #limit = { rate: 0, burst: 0 };
   #limitDueUs = Number.NEGATIVE_INFINITY;
-  /** The threshold in force in this thread. */
-  readonly threshold = new Threshold();
+  /** The threshold of the limit in this thread. */
+  readonly #threshold = new Threshold();
+  #attributes: Attributes = byLimit(0);
+  #attributesRate = 0;
+  /** The threshold that the last span did not reach. */
+  unmet = this.#threshold;
+  /** Of the span that was kept last: its threshold if it is counted, and its attributes. */
+  th: string | undefined;
+  attributes = this.#attributes;
 
   private constructor(
     bucket: TokenBucket,
     arrivals: HostedArrivals,
-    offset: number,
-    nonce: number,
+    place: { readonly offset: number; readonly nonce: number },
+    minima: Minima | undefined,
+    policy: Policy | undefined,
   ) {
     this.#bucket = bucket;
     this.#arrivals = arrivals;
-    this.#place = { offset, nonce };
+    this.#place = place;
+    this.#minima = minima;
+    this.#policy = policy;
     this.#clock = bucket.clock;
     this.#reportUs = (arrivals.smoothingMs * 1000) / REPORTS;
   }
 
-  static create(options: SamplerOptions): SharedSampling {
+  static create(options: SamplerOptions, policy?: Policy): SharedSampling {
     const { rate, region = Region.over(memoryOf({})), clock, kernel } = options;
     const smoothingMs = checkSmoothing(options.smoothingMs ?? 1000);
-    const burst = checkNumber('burst', options.burst ?? Math.max(rate, LEAST_BURST), BURST);
-    const shared = clock === undefined ? { region } : { region, clock };
-    const bucket = TokenBucket.create({
-      ...{ rate, burst, ...shared },
+    const limit = { rate, burst: burstOf(rate, options.burst) };
+    const minimum = minimumOf(options);
+    const chosen = {
+      ...(clock === undefined ? {} : { clock }),
       ...(kernel === undefined ? {} : { kernel }),
-    });
+    };
+    const bucket = TokenBucket.create({ ...limit, ...chosen, region });
     const cell = createArrivalsCell({ originUs: bucket.clock.now(), smoothingMs }, region);
-    return new SharedSampling(bucket, openArrivals(cell, kernel), cell.offset, nonceOf(cell));
+    const place = { offset: cell.offset, nonce: nonceOf(cell) };
+    const given = options.region === undefined ? chosen : { ...chosen, region };
+    const minima = minimum && Minima.create(minimum.limit, limit, minimum.capacity, given);
+    return new SharedSampling(bucket, openArrivals(cell, kernel), place, minima, policy);
   }
 
   /** @throws HandleError if `handle` is not a sampler's, or its memory is damaged. */
-  static attach(handle: SamplerHandle): SharedSampling {
-    const fields = readFields(
-      "a sampler's handle",
-      handle,
-      'zerotime',
-      'bucket',
-      'offset',
-      'nonce',
-    );
+  static attach(handle: SamplerHandle, policy?: Policy): SharedSampling {
+    const names = ['zerotime', 'bucket', 'offset', 'nonce', 'minima'] as const;
+    const fields = readFields("a sampler's handle", handle, ...names);
     const { zerotime, offset, nonce } = fields;
     if (zerotime !== 'sampler' || !Number.isInteger(offset) || !Number.isInteger(nonce)) {
       throw new HandleError('ERR_HANDLE_INVALID', "not a sampler's handle");
@@ -145,16 +104,26 @@ export class SharedSampling {
     const { memory, path, process, kernel } = bucket.handle;
     const region = Region.of(memory, path, process);
     const cell = openArrivalsCell(region, offset as number, nonce as number);
-    return new SharedSampling(bucket, openArrivals(cell, kernel), cell.offset, nonceOf(cell));
+    const minima =
+      fields.minima === undefined
+        ? undefined
+        : Minima.attach(
+            readFields("a sampler's minima", fields.minima, 'operations', 'together') as {
+              readonly [Field in keyof MinimaHandle]: MinimaHandle[Field];
+            },
+          );
+    const place = { offset: cell.offset, nonce: nonceOf(cell) };
+    return new SharedSampling(bucket, openArrivals(cell, kernel), place, minima, policy);
   }
 
   get handle(): SamplerHandle {
-    return { zerotime: 'sampler', bucket: this.#bucket.handle, ...this.#place };
+    const minima = this.#minima && { minima: this.#minima.handle };
+    return { zerotime: 'sampler', bucket: this.#bucket.handle, ...this.#place, ...minima };
   }
 
-  /** The limit in force, in spans per second, as of the last renewal at most `#reportUs` ago. */
-  get knownRate(): number {
-    return this.#limit.rate;
+  /** Whether decisions depend on the operation. */
+  get isPerOperation(): boolean {
+    return this.#minima !== undefined || this.#policy !== undefined;
   }
 
   /** The limit in force, in spans per second. */
@@ -162,23 +131,69 @@ export class SharedSampling {
     return this.#bucket.rate;
   }
 
-  /** Counts a span that arrives, and looks at the clock whether the threshold is still in force. */
-  arrive(): void {
+  /**
+   * Decides on a span that arrives, by the 14 hexadecimal digits of `text` from `from` on. Looks at
+   * the clock whether the threshold is still in force.
+   */
+  decide(text: string, from: number, operation: string): number {
+    const policy = this.#policy;
+    if (policy?.hasChanged()) this.#forget();
     this.#arrived++;
     const nowUs = this.#clock.now();
     if (nowUs >= this.#dueUs) this.#renew(nowUs);
+    let threshold = this.#threshold;
+    let attributes: Attributes | undefined;
+    if (policy !== undefined) {
+      const chance = policy.chanceOf(operation);
+      if (chance === undefined) return this.#atLeast(operation, nowUs, REFUSED);
+      if (chance.threshold.probability <= threshold.probability) {
+        ({ threshold, attributes } = chance);
+      }
+    }
+    if (threshold.isMet(text, from)) return this.#admit(threshold, attributes, operation, nowUs);
+    this.unmet = threshold;
+    return this.#atLeast(operation, nowUs, UNMET);
   }
 
   /** Takes a token for a span whose randomness reaches the threshold. */
-  admit(): number {
-    if (this.#bucket.tryConsume()) return this.#arrivals.answer() ? KEEP_UNCOUNTED : KEEP;
-    this.#arrivals.refuse();
-    return REFUSE;
+  #admit(
+    threshold: Threshold,
+    attributes: Attributes | undefined,
+    operation: string,
+    nowUs: number,
+  ): number {
+    const isAdmitted = this.#bucket.tryConsume();
+    if (isAdmitted) {
+      this.th = this.#arrivals.answer() ? undefined : threshold.text;
+      this.#minima?.charge(operation, nowUs);
+    } else {
+      this.#arrivals.refuse();
+    }
+    // The threshold was reached, so the bucket has changed.
+    this.#renew(this.#clock.now());
+    if (!isAdmitted) return REFUSED;
+    this.attributes = attributes ?? this.#byLimit();
+    return this.th === undefined ? UNCOUNTED : COUNTED;
   }
 
-  /** Puts a new threshold in force, once the old one was reached: the bucket has changed. */
-  renew(): void {
+  /** Keeps a span that would be dropped, if its operation has kept less than its minimum. */
+  #atLeast(operation: string, nowUs: number, otherwise: number): number {
+    const minima = this.#minima;
+    if (minima === undefined || this.#policy?.hasMinima === false) return otherwise;
+    if (!minima.take(operation, nowUs, this.#reportUs, this.#bucket)) return otherwise;
     this.#renew(this.#clock.now());
+    this.th = undefined;
+    this.attributes = byMinimum(minima.limit.minimum);
+    return UNCOUNTED;
+  }
+
+  #byLimit(): Attributes {
+    const { rate } = this.#limit;
+    if (rate !== this.#attributesRate) {
+      this.#attributesRate = rate;
+      this.#attributes = byLimit(rate);
+    }
+    return this.#attributes;
   }
 
   #renew(nowUs: number): void {
@@ -189,7 +204,14 @@ export class SharedSampling {
       this.#limit = this.#readLimit();
       this.#limitDueUs = this.#dueUs;
     }
-    this.threshold.set(this.#probability(this.#limit, perSecond));
+    this.#threshold.set(this.#probability(this.#limit, perSecond));
+  }
+
+  /** Reads all limits again before the next decision. */
+  #forget(): void {
+    this.#dueUs = Number.NEGATIVE_INFINITY;
+    this.#limitDueUs = Number.NEGATIVE_INFINITY;
+    this.#minima?.forget();
   }
 
   #readLimit(): { readonly rate: number; readonly burst: number } {
@@ -208,12 +230,14 @@ export class SharedSampling {
       arrivalsPerSecond,
       probability: Number.isNaN(exact) ? 0 : exact,
       refused: this.#arrivals.refusals(),
+      keptByMinimum: this.#minima?.kept ?? 0,
     };
   }
 
   reconfigure(change: SamplerChange): void {
-    const { burst } = checkOptions(change, { rate: true, burst: true }, 'change');
-    if (burst !== undefined) checkNumber('burst', burst, BURST);
-    this.#bucket.reconfigure(change);
+    const { limit, minimum } = checkChange(change, this.#minima?.limit);
+    this.#bucket.reconfigure(limit);
+    if (minimum !== undefined) this.#minima?.reconfigure(minimum, this.#readLimit());
+    this.#forget();
   }
 }

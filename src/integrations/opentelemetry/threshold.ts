@@ -87,9 +87,14 @@ export class Threshold {
 
   /** As an integer of 56 bits. */
   get integer(): bigint {
-    this.#integer ??= BigInt(`0x${this.text.padEnd(DIGITS, '0')}`);
+    this.#integer ??= integerOf(this.text);
     return this.#integer;
   }
+}
+
+/** A `th` as an integer of 56 bits. */
+export function integerOf(th: string): bigint {
+  return BigInt(`0x${th.padEnd(DIGITS, '0')}`);
 }
 
 /** Whether randomness reaches the threshold of a `th`; both are hexadecimal digits. */

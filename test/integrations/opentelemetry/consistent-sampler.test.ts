@@ -1,8 +1,10 @@
 import { SamplingDecision } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
 import { ManualClock, Region, TokenBucket } from '../../../src/index.ts';
-import type { SamplerHandle } from '../../../src/integrations/opentelemetry/shared-sampling.ts';
-import { ConsistentRateLimitingSampler } from '../../../src/integrations/opentelemetry.ts';
+import {
+  ConsistentRateLimitingSampler,
+  type SamplerHandle,
+} from '../../../src/integrations/opentelemetry.ts';
 import { Random } from '../../support/random.ts';
 import { adjustedCount, decide, isKept, type Parent, randomTraceId } from './spans.ts';
 
@@ -50,6 +52,7 @@ test('keeps every span below the limit, each counted as one', () => {
     arrivalsPerSecond: expect.closeTo(500, -1),
     probability: 1,
     refused: 0,
+    keptByMinimum: 0,
   });
 });
 

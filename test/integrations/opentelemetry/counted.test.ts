@@ -31,7 +31,7 @@ function sums(values: Iterable<number>): Float64Array {
   return Float64Array.from(all);
 }
 
-function total(results: readonly Sampled[], field: 'kept' | 'counted' | 'uncounted'): Float64Array {
+function total(results: readonly Sampled[], field: 'kept' | 'counted' | 'uncounted' | 'rare'): Float64Array {
   const [first] = results;
   return sums(
     Array.from(first?.kept ?? [], (_, step) =>
@@ -40,9 +40,15 @@ function total(results: readonly Sampled[], field: 'kept' | 'counted' | 'uncount
   );
 }
 
-async function sample(burst: number, course: readonly (readonly [number, number])[], rate: number) {
+async function sample(
+  burst: number,
+  course: readonly (readonly [number, number])[],
+  rate: number,
+  { minimum, rareEvery }: { readonly minimum?: number; readonly rareEvery?: number } = {},
+) {
   const clock = ManualClock.create();
-  const sampler = ConsistentRateLimitingSampler.create({ rate, burst, clock });
+  const own = minimum === undefined ? {} : { minimum };
+  const sampler = ConsistentRateLimitingSampler.create({ rate, burst, clock, ...own });
   const spans = Uint32Array.from(
     course.flatMap(([perSecond, seconds]) =>
       Array<number>(seconds * STEPS_PER_SECOND).fill(perSecond / STEPS_PER_SECOND),
@@ -52,6 +58,7 @@ async function sample(burst: number, course: readonly (readonly [number, number]
   const results = await crew.run({
     ...{ handle: sampler.handle, threads: THREADS, stepMs: STEP_MS, spans, seed: SEED },
     meeting: new SharedArrayBuffer(8),
+    ...(rareEvery === undefined ? {} : { rareEvery }),
   });
   const refused = Float64Array.from(spans, (_, step) =>
     Math.max(...results.map((result) => result.refused[step] ?? 0)),
@@ -62,6 +69,7 @@ async function sample(burst: number, course: readonly (readonly [number, number]
     counted: total(results, 'counted'),
     uncounted: total(results, 'uncounted'),
     refused: Float64Array.from([0, ...refused]),
+    rare: total(results, 'rare'),
   };
 }
 
@@ -114,4 +122,18 @@ test('where the burst is too small for a jump, refused spans are missing, and it
   // What follows is right again.
   const later = (sum: Float64Array) => (sum.at(-1) ?? 0) - (sum[at + 300] ?? 0);
   expect(Math.abs(later(counted) / later(arrived) - 1)).toBeLessThan(0.15);
+});
+
+test('4 threads keep a rare operation by its minimum, and 999 times as many hot spans by the rest', async () => {
+  const seconds = IN_FULL ? 300 : 30;
+  const rules = { minimum: 1, rareEvery: 1000 };
+  const { arrived, kept, counted, rare } = await sample(100, [[1000, seconds]], 100, rules);
+  expect(mostBeyond(kept, 100)).toBeLessThanOrEqual(100);
+  const last = (sum: Float64Array) => sum.at(-1) ?? 0;
+  // One arrives in each second, and none is lost.
+  expect(last(rare)).toBe(seconds);
+  const rest = 100 * seconds - last(rare);
+  expect(last(kept) - last(rare)).toBeGreaterThan(0.95 * rest);
+  // Its standard error is 1 / sqrt(kept): five of them.
+  expect(Math.abs(last(counted) / last(arrived) - 1)).toBeLessThan(5 / Math.sqrt(last(kept)));
 });

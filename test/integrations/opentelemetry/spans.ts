@@ -34,7 +34,12 @@ export interface Parent {
 }
 
 /** Asks a sampler for a root span, or for the child of a parent. */
-export function decide(sampler: Sampler, traceId: string, parent?: Parent): SamplingResult {
+export function decide(
+  sampler: Sampler,
+  traceId: string,
+  parent?: Parent,
+  name = 'span',
+): SamplingResult {
   const context =
     parent === undefined
       ? ROOT_CONTEXT
@@ -44,7 +49,7 @@ export function decide(sampler: Sampler, traceId: string, parent?: Parent): Samp
           traceFlags: parent.isSampled === false ? 0 : 1,
           ...(parent.state === undefined ? {} : { traceState: createTraceState(parent.state) }),
         });
-  return sampler.shouldSample(context, traceId, 'span', SpanKind.SERVER, {}, []);
+  return sampler.shouldSample(context, traceId, name, SpanKind.SERVER, {}, []);
 }
 
 export function isKept({ decision }: SamplingResult): boolean {

@@ -1,0 +1,163 @@
+import {
+  type Attributes,
+  type Context,
+  isSpanContextValid,
+  type Sampler,
+  type SamplingResult,
+  type SpanContext,
+  SpanKind,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api';
+import { type ConsistentSamplerOptions, choice } from './consistent-options.ts';
+import { KEEP_ALL, REFUSED_INTENT, type SamplingIntent } from './intent.ts';
+import { type OperationOf, operationOf } from './operation.ts';
+import { changed, DROP, FOLLOWED, kept } from './results.ts';
+import type { SharedSampling } from './shared-sampling.ts';
+import { DIGITS, integerOf, reaches } from './threshold.ts';
+import { readState, type SamplingState } from './trace-state.ts';
+import { COUNTED, REFUSED, UNMET } from './verdict.ts';
+
+const NO_ATTRIBUTES: Attributes = /* @__PURE__ */ Object.freeze({});
+
+/**
+ * Decides as OpenTelemetry's probability sampling defines it: by the randomness of the trace and a
+ * threshold, which it notes in the tracestate of the spans that it keeps.
+ */
+export abstract class ConsistentDecisions implements Sampler {
+  readonly #sampling: SharedSampling;
+  readonly #follows: boolean;
+  readonly #isExplicit: boolean;
+  readonly #operationOf: OperationOf;
+  /** The result for kept spans without a tracestate, and what it was made for. */
+  #kept: SamplingResult | undefined;
+  #keptTh: string | undefined;
+  #unmet: SamplingIntent | undefined;
+
+  /** @internal */
+  protected constructor(sampling: SharedSampling, options: ConsistentSamplerOptions) {
+    this.#sampling = sampling;
+    this.#follows = choice('children', options.children, ['follow', 'decide']) === 'follow';
+    this.#isExplicit =
+      choice('randomness', options.randomness, ['trace-id', 'explicit']) === 'explicit';
+    this.#operationOf = operationOf(options.operation);
+  }
+
+  /** Decides on a span, as the SDK asks when one starts. */
+  shouldSample(
+    context: Context,
+    traceId: string,
+    spanName = '',
+    spanKind: SpanKind = SpanKind.INTERNAL,
+    attributes: Attributes = NO_ATTRIBUTES,
+  ): SamplingResult {
+    const parent = trace.getSpanContext(context);
+    const isRoot = parent === undefined || !isSpanContextValid(parent);
+    if (!isRoot && this.#follows) return followed(parent);
+    const operation = this.#sampling.isPerOperation
+      ? this.#operationOf(context, spanName, spanKind, attributes)
+      : '';
+    return isRoot ? this.#root(traceId, operation) : this.#child(parent, traceId, operation);
+  }
+
+  #root(traceId: string, operation: string): SamplingResult {
+    if (this.#isExplicit) return this.#explicit(operation);
+    const sampling = this.#sampling;
+    if (sampling.decide(traceId, traceId.length - DIGITS, operation) < COUNTED) return DROP;
+    const { th, attributes } = sampling;
+    if (this.#kept?.attributes !== attributes || th !== this.#keptTh) {
+      this.#kept = kept(attributes, undefined, { th, rest: [] });
+      this.#keptTh = th;
+    }
+    return this.#kept;
+  }
+
+  #explicit(operation: string): SamplingResult {
+    const rv = randomDigits();
+    return this.#decide(undefined, { rv, rest: [] }, rv, 0, operation);
+  }
+
+  #child({ traceState }: SpanContext, traceId: string, operation: string): SamplingResult {
+    const state = readState(traceState);
+    return state.rv === undefined
+      ? this.#decide(traceState, state, traceId, traceId.length - DIGITS, operation)
+      : this.#decide(traceState, state, state.rv, 0, operation);
+  }
+
+  /** Decides by randomness, and notes the threshold in the tracestate, or that there is none. */
+  #decide(
+    traceState: SpanContext['traceState'],
+    state: SamplingState,
+    randomness: string,
+    from: number,
+    operation: string,
+  ): SamplingResult {
+    const sampling = this.#sampling;
+    if (sampling.decide(randomness, from, operation) < COUNTED) {
+      return { ...DROP, ...changed(traceState, { ...state, th: undefined }) };
+    }
+    return kept(sampling.attributes, traceState, { ...state, th: sampling.th });
+  }
+
+  /**
+   * This sampler's part in a composite sampler's decision. It always decides by itself: to let
+   * children follow, wrap it in `createComposableParentThresholdSampler`. Takes a token if the
+   * randomness of the trace reaches the threshold.
+   */
+  getSamplingIntent(
+    context: Context,
+    traceId: string,
+    spanName = '',
+    spanKind: SpanKind = SpanKind.INTERNAL,
+    attributes: Attributes = NO_ATTRIBUTES,
+  ): SamplingIntent {
+    const sampling = this.#sampling;
+    const operation = sampling.isPerOperation
+      ? this.#operationOf(context, spanName, spanKind, attributes)
+      : '';
+    const { rv } = readState(trace.getSpanContext(context)?.traceState);
+    const verdict =
+      rv === undefined
+        ? sampling.decide(traceId, traceId.length - DIGITS, operation)
+        : sampling.decide(rv, 0, operation);
+    if (verdict === REFUSED) return REFUSED_INTENT;
+    if (verdict === UNMET) return this.#unmetIntent(sampling.unmet.integer);
+    const { th } = sampling;
+    // The composite may compare an unreliable threshold with other randomness: this one is kept.
+    const threshold = th === undefined ? KEEP_ALL : integerOf(th);
+    return {
+      threshold,
+      thresholdReliable: th !== undefined,
+      attributes: sampling.attributes,
+    };
+  }
+
+  /** The same object for all spans that are dropped at one threshold. */
+  #unmetIntent(threshold: bigint): SamplingIntent {
+    if (this.#unmet?.threshold !== threshold) {
+      this.#unmet = Object.freeze({ threshold, thresholdReliable: true });
+    }
+    return this.#unmet;
+  }
+}
+
+/** A span whose parent has been decided on. */
+function followed({ traceFlags, traceState, traceId }: SpanContext): SamplingResult {
+  if ((traceFlags & TraceFlags.SAMPLED) === 0) return DROP;
+  const state = readState(traceState);
+  const { th, rv } = state;
+  if (th === undefined) return FOLLOWED;
+  const isMet =
+    rv === undefined ? reaches(traceId, traceId.length - DIGITS, th) : reaches(rv, 0, th);
+  // Erased, as the specification asks: the parent was not kept by the probability that it states.
+  return isMet ? FOLLOWED : { ...FOLLOWED, ...changed(traceState, { ...state, th: undefined }) };
+}
+
+/** 56 random bits: two draws of 28. */
+function randomDigits(): string {
+  const half = () =>
+    Math.floor(Math.random() * 2 ** 28)
+      .toString(16)
+      .padStart(DIGITS / 2, '0');
+  return half() + half();
+}

@@ -1,0 +1,170 @@
+import { diag } from '@opentelemetry/api';
+import { checkOptions } from '../../../known-options.ts';
+import { ConsistentDecisions } from '../consistent-decisions.ts';
+import { burstOf, minimumLimit } from '../sampler-options.ts';
+import { SharedSampling } from '../shared-sampling.ts';
+import {
+  ALL_REMOTE_OPTIONS,
+  checkOnError,
+  initialOf,
+  REMOTE_CHOICES,
+  type RemoteOptions,
+  type RemoteSamplerHandle,
+  type RemoteSamplerOptions,
+  type RemoteSamplerStats,
+  type RemoteSettings,
+  readRemoteHandle,
+  settingsOf,
+} from './remote-options.ts';
+import type { Strategy } from './strategy.ts';
+import { StrategyBoard } from './strategy-board.ts';
+import { StrategyPolicy } from './strategy-policy.ts';
+import { StrategyPolls } from './strategy-polls.ts';
+
+/** What the threads of a remote sampler share. */
+interface Shared {
+  readonly board: StrategyBoard;
+  readonly sampling: SharedSampling;
+  readonly settings: RemoteSettings;
+}
+
+/** Until the first strategy that has one; no span is kept by it. */
+const NO_MINIMUM = 1;
+
+/** Puts a strategy in force for all threads. The thread that calls this is the writer. */
+function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
+  const text = JSON.stringify(strategy);
+  if (text === board.read()) return;
+  const rate = Math.min(strategy.rate ?? settings.rate, settings.rate);
+  const burst = Math.min(burstOf(rate, undefined), settings.burst);
+  const minimum = strategy.minimum > 0 ? minimumLimit(strategy.minimum, undefined) : {};
+  sampling.reconfigure({ rate, burst, ...minimum });
+  board.write(text);
+}
+
+/** Reports to the user's function, or to `diag`. Never throws. */
+function reporter(onError: RemoteSamplerOptions['onError']): (error: unknown) => void {
+  return (error) => {
+    try {
+      if (onError === undefined) diag.warn('zerotime: no new sampling strategy', error);
+      else onError(error);
+    } catch {
+      // A sampler must never throw into the traced program.
+    }
+  };
+}
+
+/**
+ * Samples as a server says: it asks Jaeger's remote sampling endpoint, which the Jaeger collector
+ * and the OpenTelemetry Collector serve, and all threads obey the answer at once.
+ *
+ * - `probabilisticSampling`: keeps spans with this probability.
+ * - `rateLimitingSampling`: keeps at most so many spans per second over all threads, as
+ *   {@link ConsistentRateLimitingSampler} does.
+ * - `operationSampling`: a probability for each operation, a default for the others, a minimum for
+ *   each operation (`defaultLowerBoundTracesPerSecond`) and a limit over all of them
+ *   (`defaultUpperBoundTracesPerSecond`).
+ *
+ * One of the threads asks, in each interval the first to get to it, so the polling goes on whichever
+ * threads end. If the server is down or its answer makes no sense, the last strategy stays in force.
+ * Polling does not keep the process running.
+ *
+ * Kept spans carry `ot=th:`, unless only the minimum of their operation kept them, and the
+ * attributes `sampler.type` and `sampler.param`. Spans with a parent follow it.
+ *
+ * @example
+ * ```ts
+ * import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+ * import { RemoteSampler } from 'zerotime/opentelemetry';
+ *
+ * const sampler = RemoteSampler.create({ service: 'shop', rate: 1000 });
+ * const provider = new BasicTracerProvider({ sampler });
+ * new Worker(url, { workerData: { traces: sampler.handle } });
+ * // In the worker: RemoteSampler.attach(workerData.traces)
+ * ```
+ */
+export class RemoteSampler extends ConsistentDecisions {
+  readonly #shared: Shared;
+  readonly #polls: StrategyPolls;
+
+  private constructor(shared: Shared, options: RemoteSamplerOptions) {
+    super(shared.sampling, options);
+    this.#shared = shared;
+    this.#polls = new StrategyPolls(shared.board, shared.settings, {
+      apply: (strategy) => obey(shared, strategy),
+      report: reporter(checkOnError(options)),
+    });
+    this.#polls.start();
+  }
+
+  /**
+   * Creates a sampler and asks the server. Pass its `handle` to the other threads.
+   *
+   * `rate` and `burst` limit the spans of all threads whatever the server says. Default: no limit.
+   *
+   * @throws RangeError, TypeError for an invalid option, naming it; and before Node.js 20.16.
+   */
+  static create(options: RemoteOptions & RemoteSamplerOptions): RemoteSampler {
+    checkOptions(options, ALL_REMOTE_OPTIONS);
+    const settings = settingsOf(options);
+    const { rate, burst } = settings;
+    const board = StrategyBoard.create(settings.maxBytes);
+    const initial: Strategy = { probability: initialOf(options), minimum: 0, operations: [] };
+    board.write(JSON.stringify(initial));
+    const limits = { ...options, rate, burst, minimum: NO_MINIMUM };
+    const sampling = SharedSampling.create(limits, new StrategyPolicy(board));
+    return new RemoteSampler({ board, sampling, settings }, options);
+  }
+
+  /**
+   * Attaches this thread to the sampler behind a handle. It takes part in the polling.
+   *
+   * @throws HandleError if `handle` is not a remote sampler's, or its memory is damaged.
+   * @throws RangeError, TypeError for an invalid option, naming it.
+   */
+  static attach(handle: RemoteSamplerHandle, options: RemoteSamplerOptions = {}): RemoteSampler {
+    checkOptions(options, REMOTE_CHOICES);
+    const { sampler, board: buffer, settings } = readRemoteHandle(handle);
+    const board = StrategyBoard.attach(buffer);
+    const sampling = SharedSampling.attach(sampler, new StrategyPolicy(board));
+    return new RemoteSampler({ board, sampling, settings }, options);
+  }
+
+  /** Send this to another thread and pass it to `attach` there. */
+  get handle(): RemoteSamplerHandle {
+    const { board, sampling, settings } = this.#shared;
+    const { handle: sampler } = sampling;
+    return { zerotime: 'remote-sampler', sampler, board: board.buffer, settings };
+  }
+
+  /**
+   * Asks the server now, beside the polls of all threads. Resolves with whether it gave a valid
+   * strategy, which is then in force. Never rejects.
+   */
+  poll(): Promise<boolean> {
+    return this.#polls.poll();
+  }
+
+  /** Ends this thread's part in the polling; the strategy in force stays so. */
+  close(): void {
+    this.#polls.stop();
+  }
+
+  /** Counts of all threads together. `probability` is that of operations without one of their own. */
+  stats(): RemoteSamplerStats {
+    const { board, sampling } = this.#shared;
+    const stats = sampling.stats();
+    return {
+      ...stats,
+      probability: Math.min(stats.probability, new StrategyPolicy(board).probability),
+      strategies: board.version,
+      polls: board.polls,
+      failedPolls: board.failures,
+    };
+  }
+
+  /** `RemoteSampler{shop}`, with the name of the service. */
+  toString(): string {
+    return `RemoteSampler{${new URL(this.#shared.settings.url).searchParams.get('service')}}`;
+  }
+}

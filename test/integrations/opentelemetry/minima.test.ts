@@ -1,0 +1,255 @@
+import { ROOT_CONTEXT } from '@opentelemetry/api';
+import { expect, test } from 'vitest';
+import { ManualClock, Region } from '../../../src/index.ts';
+import {
+  ConsistentRateLimitingSampler,
+  type SamplerHandle,
+} from '../../../src/integrations/opentelemetry.ts';
+import { Random } from '../../support/random.ts';
+import { adjustedCount, decide, isKept, randomTraceId } from './spans.ts';
+
+const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
+const LOWER_BOUND = { 'sampler.type': 'lowerbound', 'sampler.param': 1 };
+
+interface Limits {
+  readonly rate: number;
+  readonly burst?: number;
+  readonly minimum?: number;
+  readonly minimumBurst?: number;
+  readonly operations?: number;
+  readonly region?: Region;
+}
+
+function scene(options: Limits) {
+  const clock = ManualClock.create();
+  const sampler = ConsistentRateLimitingSampler.create({ ...options, clock });
+  return { clock, sampler, random: new Random(1) };
+}
+
+type Scene = ReturnType<typeof scene>;
+
+/** What became of the spans of an operation. */
+interface Tally {
+  arrived: number;
+  kept: number;
+  counted: number;
+}
+
+/** Lets operations arrive, each with its steps of 1 ms from one span to the next. */
+function arrive(
+  { clock, sampler, random }: Scene,
+  everyMs: Readonly<Record<string, number>>,
+  seconds: number,
+): Record<string, Tally> {
+  const names = Object.keys(everyMs);
+  const tallies = Object.fromEntries(
+    names.map((name) => [name, { arrived: 0, kept: 0, counted: 0 }]),
+  );
+  for (let ms = 1; ms <= seconds * 1000; ms++) {
+    clock.advance(1);
+    for (const name of names) {
+      const every = everyMs[name] ?? 0;
+      const tally = tallies[name] as Tally;
+      for (; tally.arrived < ms / every; tally.arrived++) {
+        const result = decide(sampler, randomTraceId(random), undefined, name);
+        if (!isKept(result)) continue;
+        tally.kept++;
+        tally.counted += adjustedCount(result.traceState) ?? 0;
+      }
+    }
+  }
+  return tallies;
+}
+
+test('of 999 hot spans to one rare, the rare ones keep their rate and the hot ones the rest', () => {
+  const one = scene({ rate: 100, minimum: 1 });
+  const { hot, rare } = arrive(one, { hot: 1000 / 999, rare: 1000 }, 100);
+  expect(rare).toMatchObject({ arrived: 100, kept: 100 });
+  expect(hot?.arrived).toBe(99_900);
+  // The limit, and its burst, less what is rare.
+  expect(hot?.kept).toBeGreaterThan(0.97 * (10_000 - 100));
+  expect(hot?.kept).toBeLessThanOrEqual(10_100 - 100);
+  expect(one.sampler.stats().refused).toBe(0);
+});
+
+test('a rare operation above its minimum keeps it, and its share of the probability', () => {
+  const one = scene({ rate: 100, minimum: 1 });
+  arrive(one, { hot: 1 / 9.99, rare: 100 }, 20);
+  const { hot, rare } = arrive(one, { hot: 1 / 9.99, rare: 100 }, 100);
+  expect(rare?.arrived).toBe(1000);
+  // One a second, and one in a hundred of the spans that come while there is no token.
+  expect(rare?.kept).toBeGreaterThanOrEqual(99);
+  expect(rare?.kept).toBeLessThan(130);
+  expect(hot?.kept).toBeGreaterThan(0.95 * 9900);
+});
+
+test('sums of adjusted counts stay right beside spans that are kept by their minimum', () => {
+  const one = scene({ rate: 100, minimum: 5 });
+  arrive(one, { a: 1, b: 2, c: 50, d: 500 }, 10);
+  const tallies = arrive(one, { a: 1, b: 2, c: 50, d: 500 }, 200);
+  const sum = (field: keyof Tally) =>
+    Object.values(tallies).reduce((all, tally) => all + tally[field], 0);
+  expect(one.sampler.stats().keptByMinimum).toBeGreaterThan(1000);
+  expect(sum('kept')).toBeLessThanOrEqual(100 + 200 * 100);
+  // Five times its standard error, 1 / sqrt(kept).
+  expect(Math.abs(sum('counted') / sum('arrived') - 1)).toBeLessThan(5 / Math.sqrt(10_000));
+});
+
+test('a span that only its minimum keeps has no threshold and says so', () => {
+  const { clock, sampler } = scene({ rate: 10, minimum: 1, minimumBurst: 1 });
+  const highest = `${'0'.repeat(18)}${'f'.repeat(14)}`;
+  // Raises the threshold.
+  for (let i = 0; i < 6; i++) decide(sampler, highest, undefined, 'hot');
+  for (let i = 0; i < 1000; i++) decide(sampler, LOWEST, undefined, 'hot');
+  const kept = decide(sampler, LOWEST, undefined, 'rare');
+  expect(isKept(kept)).toBe(true);
+  expect(kept.traceState).toBeUndefined();
+  expect(kept.attributes).toEqual(LOWER_BOUND);
+  expect(sampler.stats().keptByMinimum).toBe(1);
+  expect(isKept(decide(sampler, LOWEST, undefined, 'rare'))).toBe(false);
+  clock.advance(999);
+  expect(isKept(decide(sampler, LOWEST, undefined, 'rare'))).toBe(false);
+  clock.advance(1);
+  expect(isKept(decide(sampler, LOWEST, undefined, 'rare'))).toBe(true);
+  expect(isKept(decide(sampler, LOWEST, undefined, 'rarer'))).toBe(true);
+  // The tracestate of a parent loses what it said.
+  const deciding = ConsistentRateLimitingSampler.attach(sampler.handle, { children: 'decide' });
+  const child = decide(deciding, LOWEST, { state: 'ot=th:8;a:1' }, 'rarest');
+  expect(isKept(child)).toBe(true);
+  expect(child.traceState?.serialize()).toBe('ot=a:1');
+});
+
+test('as a composable sampler, it keeps such a span whatever its randomness', () => {
+  const { sampler } = scene({ rate: 10, minimum: 1 });
+  for (let i = 0; i < 1000; i++) sampler.getSamplingIntent(ROOT_CONTEXT, LOWEST, 'hot');
+  // The specification has a composite draw other randomness if the threshold is unreliable.
+  expect(sampler.getSamplingIntent(ROOT_CONTEXT, LOWEST, 'rare')).toEqual({
+    threshold: 0n,
+    thresholdReliable: false,
+    attributes: LOWER_BOUND,
+  });
+});
+
+test('what the probability keeps counts towards the minimum', () => {
+  const { sampler } = scene({ rate: 1000, minimum: 1, minimumBurst: 1 });
+  expect(decide(sampler, LOWEST, undefined, 'a').traceState?.serialize()).toBe('ot=th:0');
+  for (let i = 0; i < 5000; i++) decide(sampler, LOWEST, undefined, 'hot');
+  expect(isKept(decide(sampler, LOWEST, undefined, 'a'))).toBe(false);
+  expect(isKept(decide(sampler, LOWEST, undefined, 'b'))).toBe(true);
+});
+
+test('a flood of names takes half of the limit at most, and the counts of the rest stay right', () => {
+  const { clock, sampler, random } = scene({ rate: 100, minimum: 1, operations: 50 });
+  let names = 0;
+  const tally = { flood: 0, hot: 0, counted: 0 };
+  const run = (seconds: number) => {
+    for (let ms = 0; ms < seconds * 1000; ms++) {
+      clock.advance(1);
+      for (let i = 0; i < 3; i++) {
+        const flood = decide(sampler, randomTraceId(random), undefined, `/path/${names++}`);
+        const hot = decide(sampler, randomTraceId(random), undefined, 'hot');
+        if (isKept(flood)) tally.flood++;
+        if (isKept(hot)) tally.hot++;
+        tally.counted +=
+          (adjustedCount(flood.traceState) ?? 0) + (adjustedCount(hot.traceState) ?? 0);
+      }
+    }
+  };
+  run(10);
+  Object.assign(tally, { flood: 0, hot: 0, counted: 0 });
+  const before = sampler.stats();
+  run(60);
+  const { keptByMinimum, refused } = sampler.stats();
+  // At most half of burst + rate x t.
+  expect(keptByMinimum - before.keptByMinimum).toBeLessThanOrEqual(50 + 60 * 50);
+  expect(keptByMinimum - before.keptByMinimum).toBeGreaterThan(0.9 * 60 * 50);
+  expect(tally.flood + tally.hot).toBeLessThanOrEqual(100 + 60 * 100);
+  expect(tally.flood + tally.hot).toBeGreaterThan(0.95 * 60 * 100);
+  expect(refused).toBe(before.refused);
+  expect(Math.abs(tally.counted / (60 * 6000) - 1)).toBeLessThan(5 / Math.sqrt(60 * 50));
+});
+
+test('operations without a place in the table share one minimum', () => {
+  const { sampler } = scene({ rate: 1000, burst: 100, minimum: 1, minimumBurst: 1, operations: 4 });
+  // Uses the limit up to where the probability falls.
+  while (isKept(decide(sampler, LOWEST, undefined, 'hot')));
+  let kept = 0;
+  for (let i = 0; i < 1000; i++) if (isKept(decide(sampler, LOWEST, undefined, `${i}`))) kept++;
+  // Entries lie in lines of several, so a small table has some more places than it was asked for.
+  expect(kept).toBeGreaterThanOrEqual(4);
+  expect(kept).toBeLessThan(50);
+});
+
+test('never keeps more than burst + rate x t, whatever its minima', () => {
+  const one = scene({ rate: 20, burst: 5, minimum: 10 });
+  const everyMs = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`${i}`, 5 + i]));
+  let kept = 0;
+  for (let second = 1; second <= 10; second++) {
+    const now = Object.values(arrive(one, everyMs, 1)).reduce((sum, tally) => sum + tally.kept, 0);
+    kept += now;
+    expect(now).toBeLessThanOrEqual(25);
+  }
+  expect(kept).toBeLessThanOrEqual(5 + 200);
+  expect(kept).toBeGreaterThan(190);
+});
+
+test('shares its minima with each thread that attaches', () => {
+  const { clock, sampler } = scene({ rate: 100, minimum: 1, minimumBurst: 1 });
+  const other = ConsistentRateLimitingSampler.attach(structuredClone(sampler.handle));
+  for (let i = 0; i < 1000; i++) decide(i % 2 ? sampler : other, LOWEST, undefined, 'hot');
+  clock.advance(20); // both know of the arrivals
+  decide(sampler, LOWEST, undefined, 'hot');
+  expect(isKept(decide(other, LOWEST, undefined, 'rare'))).toBe(true);
+  expect(isKept(decide(sampler, LOWEST, undefined, 'rare'))).toBe(false);
+  expect(other.stats().keptByMinimum).toBe(sampler.stats().keptByMinimum);
+});
+
+test('changes the minimum for all threads', () => {
+  const one = scene({ rate: 1000, minimum: 1, minimumBurst: 1 });
+  const other = ConsistentRateLimitingSampler.attach(one.sampler.handle);
+  arrive(one, { hot: 0.01 }, 3);
+  other.reconfigure({ minimum: 100 });
+  arrive(one, { hot: 0.01, rare: 1 }, 1);
+  const { rare } = arrive(one, { hot: 0.01, rare: 1 }, 2);
+  expect(rare?.kept).toBeGreaterThan(190);
+  expect(rare?.kept).toBeLessThan(240);
+  other.reconfigure({ minimum: 2, minimumBurst: 2, rate: 500 });
+  arrive(one, { hot: 0.01, rare: 1 }, 1);
+  expect(arrive(one, { hot: 0.01, rare: 1 }, 10)['rare']?.kept).toBeLessThan(20 + 2 + 100);
+});
+
+test('lies in a region of the caller, its operations included', () => {
+  const region = Region.create({ bytes: 2 ** 20 });
+  const { sampler } = scene({ rate: 5, minimum: 1, region });
+  expect(sampler.handle.minima?.operations.memory).toBe(region.memory);
+  expect(sampler.handle.minima?.together.memory).toBe(region.memory);
+});
+
+test('names the invalid option', () => {
+  const create = (options: object) => () => scene({ rate: 10, ...options });
+  expect(create({ minimum: 0 })).toThrow('minimum must be a number at least 0.000001');
+  expect(create({ minimum: 1, minimumBurst: 0.5 })).toThrow(
+    'minimumBurst must be a number at least 1, got 0.5',
+  );
+  expect(create({ minimum: 1, operations: 1.5 })).toThrow('capacity must be an integer');
+  expect(create({ operations: 10 })).toThrow('operations must be omitted without a minimum');
+  expect(create({ minimumBurst: 10 })).toThrow('minimumBurst must be omitted without a minimum');
+  expect(() => scene({ rate: 1 }).sampler.reconfigure({ minimum: 1 })).toThrow(
+    'minimum must be omitted: the sampler was created without one',
+  );
+  expect(() => scene({ rate: 1, minimum: 1 }).sampler.reconfigure({ minimum: -1 })).toThrow(
+    'minimum must be',
+  );
+});
+
+test.each<[string, (handle: SamplerHandle) => unknown]>([
+  ['nothing', () => null],
+  ['no bucket', ({ minima }) => ({ ...minima, together: undefined })],
+  ['no table', ({ minima, bucket }) => ({ ...minima, operations: bucket })],
+])('rejects a handle whose minima are %s', (_, change) => {
+  const { handle } = scene({ rate: 1, minimum: 1 }).sampler;
+  const damaged = { ...handle, minima: change(handle) } as SamplerHandle;
+  expect(() => ConsistentRateLimitingSampler.attach(damaged)).toThrow(
+    expect.objectContaining({ name: 'HandleError' }),
+  );
+});
