@@ -96,7 +96,7 @@ export class ConsistentRateLimitingSampler extends ConsistentDecisions {
   }
 
   /** `ConsistentRateLimitingSampler{100}`, with the current rate. */
-  toString(): string {
+  override toString(): string {
     return `ConsistentRateLimitingSampler{${this.#shared.rate}}`;
   }
 }

@@ -80,7 +80,7 @@ export class Minima {
 
   /** The spans that were kept by their minimum. */
   get kept(): number {
-    return this.#together.stats().admittedTokens;
+    return this.#together.stats().admitted;
   }
 
   /**

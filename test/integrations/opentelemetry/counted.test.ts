@@ -31,7 +31,10 @@ function sums(values: Iterable<number>): Float64Array {
   return Float64Array.from(all);
 }
 
-function total(results: readonly Sampled[], field: 'kept' | 'counted' | 'uncounted' | 'rare'): Float64Array {
+function total(
+  results: readonly Sampled[],
+  field: 'kept' | 'counted' | 'uncounted' | 'rare',
+): Float64Array {
   const [first] = results;
   return sums(
     Array.from(first?.kept ?? [], (_, step) =>

@@ -55,7 +55,8 @@ test('a function that throws is reported once, and the name of the span counts',
 });
 
 test('anything that a function returns becomes a string', () => {
-  const odd = ((_context, name) => (name === 'GET' ? 7 : undefined)) as unknown as OperationOf;
+  const odd = ((_context: unknown, name: string) =>
+    name === 'GET' ? 7 : undefined) as unknown as OperationOf;
   expect(keptOf(odd, SPANS)).toEqual([true, false, false, false, false]);
 });
 

@@ -21,7 +21,7 @@ export interface RemoteOptions
    * The URL of the sampling endpoint, to which `?service=` is added. Jaeger and the OpenTelemetry
    * Collector serve it as `/sampling` on port 5778. Default `http://localhost:5778/sampling`.
    */
-  readonly endpoint?: string | URL;
+  readonly endpoint?: string;
   /** Milliseconds from one poll to the next, from 100 to 86,400,000. Default 60,000. */
   readonly pollMs?: number;
   /** Milliseconds that an answer may take, from 1 to 600,000. Default 5000. */
@@ -102,7 +102,7 @@ function checkString(name: string, value: unknown): string {
   throw new TypeError(`${name} must be a string that is not empty, got ${shown(value)}`);
 }
 
-function urlOf(endpoint: string | URL, service: string): string {
+function urlOf(endpoint: string, service: string): string {
   let url: URL;
   try {
     url = new URL(endpoint);
@@ -110,7 +110,7 @@ function urlOf(endpoint: string | URL, service: string): string {
     throw new TypeError(`endpoint must be a URL, got ${shown(endpoint)}`);
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new TypeError(`endpoint must be a URL of http or https, got ${shown(`${endpoint}`)}`);
+    throw new TypeError(`endpoint must be a URL of http or https, got ${shown(endpoint)}`);
   }
   url.searchParams.set('service', service);
   return url.href;

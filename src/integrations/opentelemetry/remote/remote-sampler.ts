@@ -164,7 +164,7 @@ export class RemoteSampler extends ConsistentDecisions {
   }
 
   /** `RemoteSampler{shop}`, with the name of the service. */
-  toString(): string {
+  override toString(): string {
     return `RemoteSampler{${new URL(this.#shared.settings.url).searchParams.get('service')}}`;
   }
 }

@@ -100,9 +100,10 @@ test('probabilisticSampling: keeps spans with the probability, each counted', as
   });
   await put(scene, '{"probabilisticSampling":{"samplingRate":0}}');
   expect(isKept(decide(scene.sampler, highest))).toBe(false);
-  expect(scene.sampler.getSamplingIntent({ getValue: () => undefined } as never, highest)).toEqual(
-    { threshold: -1n, thresholdReliable: false },
-  );
+  expect(scene.sampler.getSamplingIntent({ getValue: () => undefined } as never, highest)).toEqual({
+    threshold: -1n,
+    thresholdReliable: false,
+  });
   expect(scene.sampler.stats().probability).toBe(0);
 });
 
@@ -145,9 +146,7 @@ test('operationSampling: an upper bound over all operations', async () => {
   const operationSampling = {
     defaultSamplingProbability: 1,
     defaultUpperBoundTracesPerSecond: 50,
-    perOperationStrategies: [
-      { operation: 'rare', probabilisticSampling: { samplingRate: 0.001 } },
-    ],
+    perOperationStrategies: [{ operation: 'rare', probabilisticSampling: { samplingRate: 0.001 } }],
   };
   await put(scene, JSON.stringify({ operationSampling }));
   arrive(scene, 1, 5000);
@@ -192,10 +191,13 @@ const broken: readonly [string, (response: ServerResponse) => void][] = [
   ['nothing', (response) => response.end()],
   ['nonsense', (response) => response.end('<html>')],
   ['no strategy', (response) => response.end('{}')],
-  ['half an answer', (response) => {
-    response.writeHead(200, { 'content-length': PROBABILISTIC.length });
-    response.write(PROBABILISTIC.slice(0, 20), () => response.destroy());
-  }],
+  [
+    'half an answer',
+    (response) => {
+      response.writeHead(200, { 'content-length': PROBABILISTIC.length });
+      response.write(PROBABILISTIC.slice(0, 20), () => response.destroy());
+    },
+  ],
   ['too much', (response) => response.end(`${' '.repeat(2000)}${PROBABILISTIC}`)],
   ['no end', (response) => response.write(PROBABILISTIC)],
   ['no answer', () => {}],
@@ -312,7 +314,10 @@ test.each<[string, (handle: RemoteSamplerHandle) => unknown]>([
   ['nothing', () => undefined],
   ["a sampler's", ({ sampler }) => sampler],
   ['one without settings', (handle) => ({ ...handle, settings: undefined })],
-  ['one with other settings', (handle) => ({ ...handle, settings: { ...handle.settings, rate: 'x' } })],
+  [
+    'one with other settings',
+    (handle) => ({ ...handle, settings: { ...handle.settings, rate: 'x' } }),
+  ],
   ['one without a board', (handle) => ({ ...handle, board: new ArrayBuffer(8) })],
   ['one without a sampler', (handle) => ({ ...handle, sampler: {} })],
 ])('rejects a handle: %s', async (_, change) => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { RemoteSampler } from '../../../../src/integrations/opentelemetry.ts';
-import { compiled, Crew } from '../../../support/crew.ts';
+import { Crew, compiled } from '../../../support/crew.ts';
 import type { RemoteJob, RemoteReport } from '../../../workers/remote-sampling.ts';
 import { StrategyServer } from './strategy-server.ts';
 

@@ -80,9 +80,12 @@ test('each turn is taken once, and later questions come later', () => {
   expect(other.failures).toBe(1);
 });
 
-test.each([undefined, {}, new ArrayBuffer(1024), new SharedArrayBuffer(64), new SharedArrayBuffer(1001)])(
-  'rejects what is not a board: %s',
-  (buffer) => {
-    expect(() => StrategyBoard.attach(buffer)).toThrow("not a remote sampler's board");
-  },
-);
+test.each([
+  undefined,
+  {},
+  new ArrayBuffer(1024),
+  new SharedArrayBuffer(64),
+  new SharedArrayBuffer(1001),
+])('rejects what is not a board: %s', (buffer) => {
+  expect(() => StrategyBoard.attach(buffer)).toThrow("not a remote sampler's board");
+});
