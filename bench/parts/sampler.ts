@@ -44,6 +44,13 @@ export async function benchSampler({ taskMs }: Settings): Promise<Section> {
     'Consistent on a TickerClock, drops',
     ConsistentRateLimitingSampler.create({ ...few, clock }),
   );
+  const minima = { ...few, minimum: 1e-3, minimumBurst: 1 };
+  addSampler(bench, 'Consistent with minima, drops', ConsistentRateLimitingSampler.create(minima));
+  addSampler(
+    bench,
+    'Consistent with minima on a TickerClock, drops',
+    ConsistentRateLimitingSampler.create({ ...minima, clock }),
+  );
   addSampler(bench, 'Consistent, keeps', ConsistentRateLimitingSampler.create({ rate: 1e9 }));
   bench.add('AlwaysOff: startSpan + end', () => off.startSpan('span').end() === undefined);
   bench.add(

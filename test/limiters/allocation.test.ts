@@ -40,6 +40,7 @@ test.each([
   'a sliding log refuses',
   'a Sometimes counts',
   'a sampler drops',
+  'a sampler with minima drops',
 ] as const)('a million calls allocate nothing: %s', async (call) => {
   // What the compiler inlines depends on when it comes: where it has bad luck, a number that one
   // function hands to another goes through the heap. A thread that needs no heap shows that the call

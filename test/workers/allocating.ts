@@ -26,6 +26,7 @@ export interface AllocatingJob {
     | 'a sliding log refuses'
     | 'a Sometimes counts'
     | 'a sampler drops'
+    | 'a sampler with minima drops'
     | 'an object';
   /** The most calls to try. */
   readonly calls: number;
@@ -122,11 +123,12 @@ function callOf(job: AllocatingJob): () => unknown {
       const sometimes = Sometimes.create({ every: 10, intervalMs: 1, clock });
       return () => sometimes.isDue();
     }
-    case 'a sampler drops': {
-      const sampler = ConsistentRateLimitingSampler.create({ rate: 1, burst: 2, clock });
-      const lowest = `${'1'.repeat(18)}${'0'.repeat(14)}`;
-      return () => sampler.shouldSample(ROOT_CONTEXT, lowest);
-    }
+    case 'a sampler drops':
+      return drops(ConsistentRateLimitingSampler.create({ rate: 1, burst: 2, clock }));
+    case 'a sampler with minima drops':
+      return drops(
+        ConsistentRateLimitingSampler.create({ rate: 1, burst: 2, minimum: 1e-6, clock }),
+      );
     case 'an object': {
       let kept: unknown;
       return () => {
@@ -134,6 +136,11 @@ function callOf(job: AllocatingJob): () => unknown {
       };
     }
   }
+}
+
+function drops(sampler: ConsistentRateLimitingSampler): () => unknown {
+  const lowest = `${'1'.repeat(18)}${'0'.repeat(14)}`;
+  return () => sampler.shouldSample(ROOT_CONTEXT, lowest, 'GET /users');
 }
 
 function tries(limiter: Limiter): () => boolean {

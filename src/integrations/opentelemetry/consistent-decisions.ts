@@ -2,6 +2,7 @@ import {
   type Attributes,
   type Context,
   isSpanContextValid,
+  ROOT_CONTEXT,
   type Sampler,
   type SamplingResult,
   type SpanContext,
@@ -51,7 +52,8 @@ export abstract class ConsistentDecisions implements Sampler {
     spanKind: SpanKind = SpanKind.INTERNAL,
     attributes: Attributes = NO_ATTRIBUTES,
   ): SamplingResult {
-    const parent = trace.getSpanContext(context);
+    // Most roots have no context at all, and looking into it costs a fifth of dropping a span.
+    const parent = context === ROOT_CONTEXT ? undefined : trace.getSpanContext(context);
     const isRoot = parent === undefined || !isSpanContextValid(parent);
     if (!isRoot && this.#follows) return followed(parent);
     const operation = this.#sampling.isPerOperation

@@ -53,6 +53,8 @@ export class SharedSampling {
   readonly #threshold = new Threshold();
   #attributes: Attributes = byLimit(0);
   #attributesRate = 0;
+  /** Whether decisions depend on the operation. */
+  readonly isPerOperation: boolean;
   /** The threshold that the last span did not reach. */
   unmet = this.#threshold;
   /** Of the span that was kept last: its threshold if it is counted, and its attributes. */
@@ -71,6 +73,7 @@ export class SharedSampling {
     this.#place = place;
     this.#minima = minima;
     this.#policy = policy;
+    this.isPerOperation = minima !== undefined || policy !== undefined;
     this.#clock = bucket.clock;
     this.#reportUs = (arrivals.smoothingMs * 1000) / REPORTS;
   }
@@ -119,11 +122,6 @@ export class SharedSampling {
   get handle(): SamplerHandle {
     const minima = this.#minima && { minima: this.#minima.handle };
     return { zerotime: 'sampler', bucket: this.#bucket.handle, ...this.#place, ...minima };
-  }
-
-  /** Whether decisions depend on the operation. */
-  get isPerOperation(): boolean {
-    return this.#minima !== undefined || this.#policy !== undefined;
   }
 
   /** The limit in force, in spans per second. */
