@@ -1,6 +1,7 @@
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
 import type { LimiterHandle, SharedOptions } from '../../limiters/opening.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
+import { readFields } from '../../memory/read-fields.ts';
 
 /** What each operation may keep at least. */
 export interface MinimumLimit {
@@ -8,6 +9,12 @@ export interface MinimumLimit {
   readonly minimum: number;
   /** Spans at once. */
   readonly minimumBurst: number;
+}
+
+/** What each operation may keep, and how many operations there may be. */
+export interface MinimumOptions {
+  readonly limit: MinimumLimit;
+  readonly capacity: number;
 }
 
 /** The limit over all operations. */
@@ -42,32 +49,43 @@ function perOperation({ minimum, minimumBurst }: MinimumLimit): TotalLimit {
  * together use at most half of the limit, so that new names by the thousand leave room for the rest.
  */
 export class Minima {
+  /** The instant of the next call. As an argument it would be a number on the heap for each span. */
+  readonly nowUs = new Float64Array(1);
   readonly #operations: KeyedTokenBucket;
   readonly #together: TokenBucket;
+  readonly #horizonUs: number;
   /** Until when an operation has no token: cheaper to look at than its bucket. */
   readonly #emptyUntilUs = new Map<string, number>();
   /** Until when the limit has none for any of them. */
   #noneUntilUs = Number.NEGATIVE_INFINITY;
 
-  private constructor(operations: KeyedTokenBucket, together: TokenBucket) {
+  private constructor(operations: KeyedTokenBucket, together: TokenBucket, horizonUs: number) {
     this.#operations = operations;
     this.#together = together;
+    this.#horizonUs = horizonUs;
   }
 
+  /** Looks at a bucket again after `horizonUs` at the latest, since limits may change. */
   static create(
-    limit: MinimumLimit,
+    { limit, capacity }: MinimumOptions,
     total: TotalLimit,
-    capacity: number,
     shared: SharedOptions,
+    horizonUs: number,
   ): Minima {
     const operations = KeyedTokenBucket.create({ ...perOperation(limit), ...shared, capacity });
     const together = TokenBucket.create({ ...togetherOf(total), ...shared, stats: true });
-    return new Minima(operations, together);
+    return new Minima(operations, together, horizonUs);
   }
 
   /** @throws HandleError if the handles are not those of such buckets. */
-  static attach({ operations, together }: MinimaHandle): Minima {
-    return new Minima(KeyedTokenBucket.attach(operations), TokenBucket.attach(together));
+  static attach(handle: unknown, horizonUs: number): Minima {
+    const names = ['operations', 'together'] as const;
+    const { operations, together } = readFields("a sampler's minima", handle, ...names);
+    return new Minima(
+      KeyedTokenBucket.attach(operations as MinimaHandle['operations']),
+      TokenBucket.attach(together as MinimaHandle['together']),
+      horizonUs,
+    );
   }
 
   get handle(): MinimaHandle {
@@ -83,38 +101,44 @@ export class Minima {
     return this.#together.stats().admitted;
   }
 
-  /**
-   * Takes a token of the operation for a span, and one of the limit. Where there is none, it looks
-   * again when one is due, and after `horizonUs` at the latest, since limits may change.
-   */
-  take(operation: string, nowUs: number, horizonUs: number, limit: TokenBucket): boolean {
-    if (nowUs < this.#noneUntilUs || this.#isEmpty(operation, nowUs)) return false;
+  /** Takes a token of the operation for a span, and one of the limit. */
+  take(operation: string, limit: TokenBucket): boolean {
+    if (this.#us < this.#noneUntilUs || this.#isEmpty(operation)) return false;
     const operations = this.#operations;
     if (!operations.tryConsume(operation)) {
-      this.#note(operation, due(operations.timeUntil(operation, 1), nowUs, horizonUs));
+      this.#note(operation, this.#due(operations.timeUntil(operation, 1)));
       return false;
     }
     if (!limit.tryConsume()) {
       operations.returnTokens(operation, 1);
-      this.#noneUntilUs = due(limit.timeUntil(1), nowUs, horizonUs);
+      this.#noneUntilUs = this.#due(limit.timeUntil(1));
       return false;
     }
     // The last to be taken, so that its count of tokens is that of spans.
     if (this.#together.tryConsume()) return true;
     limit.returnTokens(1);
     operations.returnTokens(operation, 1);
-    this.#noneUntilUs = due(this.#together.timeUntil(1), nowUs, horizonUs);
+    this.#noneUntilUs = this.#due(this.#together.timeUntil(1));
     return false;
   }
 
   /** Takes a token of an operation, if it has one, for a span that is kept anyway. */
-  charge(operation: string, nowUs: number): void {
-    if (!this.#isEmpty(operation, nowUs)) this.#operations.tryConsume(operation);
+  charge(operation: string): void {
+    if (!this.#isEmpty(operation)) this.#operations.tryConsume(operation);
   }
 
-  #isEmpty(operation: string, nowUs: number): boolean {
+  get #us(): number {
+    return this.nowUs[0] as number; // it has one element
+  }
+
+  #isEmpty(operation: string): boolean {
     const untilUs = this.#emptyUntilUs.get(operation);
-    return untilUs !== undefined && nowUs < untilUs;
+    return untilUs !== undefined && this.#us < untilUs;
+  }
+
+  /** When to look again: a microsecond early, so that no rounding makes it late. */
+  #due(ms: number): number {
+    return this.#us + Math.min(ms * 1000 - 1, this.#horizonUs);
   }
 
   #note(operation: string, untilUs: number): void {
@@ -134,9 +158,4 @@ export class Minima {
     this.#together.reconfigure(togetherOf(total));
     this.forget();
   }
-}
-
-/** When to look again: a microsecond early, so that no rounding makes it late. */
-function due(ms: number, nowUs: number, horizonUs: number): number {
-  return nowUs + Math.min(ms * 1000 - 1, horizonUs);
 }

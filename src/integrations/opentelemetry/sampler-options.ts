@@ -4,7 +4,7 @@ import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
-import type { MinimaHandle, MinimumLimit } from './minima.ts';
+import type { MinimaHandle, MinimumLimit, MinimumOptions } from './minima.ts';
 
 /** Options of {@link ConsistentRateLimitingSampler.create} that hold for all threads. */
 export interface SamplerOptions {
@@ -112,7 +112,7 @@ export function minimumOf({
   minimum,
   minimumBurst,
   operations,
-}: SamplerOptions): { limit: MinimumLimit; capacity: number } | undefined {
+}: SamplerOptions): MinimumOptions | undefined {
   if (minimum === undefined) {
     for (const [name, value] of Object.entries({ minimumBurst, operations })) {
       if (value !== undefined) throw new TypeError(`${name} must be omitted without a minimum`);

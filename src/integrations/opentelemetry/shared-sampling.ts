@@ -12,7 +12,7 @@ import { readFields } from '../../memory/read-fields.ts';
 import { Region } from '../../memory/region.ts';
 import { memoryOf } from '../../memory/region-memory.ts';
 import type { Clock } from '../../time/clock.ts';
-import { Minima, type MinimaHandle } from './minima.ts';
+import { Minima } from './minima.ts';
 import type { Policy } from './policy.ts';
 import { probabilityOf } from './probability.ts';
 import { byLimit, byMinimum } from './results.ts';
@@ -30,6 +30,10 @@ import { COUNTED, REFUSED, UNCOUNTED, UNMET } from './verdict.ts';
 
 /** A thread tells the others of its arrivals this many times in a time constant. */
 const REPORTS = 64;
+
+function reportUs({ smoothingMs }: HostedArrivals): number {
+  return (smoothingMs * 1000) / REPORTS;
+}
 
 /**
  * The shared state of a sampler, as one thread sees it: an exact bucket, a rate of arrivals, and
@@ -75,7 +79,7 @@ export class SharedSampling {
     this.#policy = policy;
     this.isPerOperation = minima !== undefined || policy !== undefined;
     this.#clock = bucket.clock;
-    this.#reportUs = (arrivals.smoothingMs * 1000) / REPORTS;
+    this.#reportUs = reportUs(arrivals);
   }
 
   static create(options: SamplerOptions, policy?: Policy): SharedSampling {
@@ -91,8 +95,9 @@ export class SharedSampling {
     const cell = createArrivalsCell({ originUs: bucket.clock.now(), smoothingMs }, region);
     const place = { offset: cell.offset, nonce: nonceOf(cell) };
     const given = options.region === undefined ? chosen : { ...chosen, region };
-    const minima = minimum && Minima.create(minimum.limit, limit, minimum.capacity, given);
-    return new SharedSampling(bucket, openArrivals(cell, kernel), place, minima, policy);
+    const arrivals = openArrivals(cell, kernel);
+    const minima = minimum && Minima.create(minimum, limit, given, reportUs(arrivals));
+    return new SharedSampling(bucket, arrivals, place, minima, policy);
   }
 
   /** @throws HandleError if `handle` is not a sampler's, or its memory is damaged. */
@@ -107,16 +112,11 @@ export class SharedSampling {
     const { memory, path, process, kernel } = bucket.handle;
     const region = Region.of(memory, path, process);
     const cell = openArrivalsCell(region, offset as number, nonce as number);
+    const arrivals = openArrivals(cell, kernel);
     const minima =
-      fields.minima === undefined
-        ? undefined
-        : Minima.attach(
-            readFields("a sampler's minima", fields.minima, 'operations', 'together') as {
-              readonly [Field in keyof MinimaHandle]: MinimaHandle[Field];
-            },
-          );
+      fields.minima === undefined ? undefined : Minima.attach(fields.minima, reportUs(arrivals));
     const place = { offset: cell.offset, nonce: nonceOf(cell) };
-    return new SharedSampling(bucket, openArrivals(cell, kernel), place, minima, policy);
+    return new SharedSampling(bucket, arrivals, place, minima, policy);
   }
 
   get handle(): SamplerHandle {
@@ -139,31 +139,27 @@ export class SharedSampling {
     this.#arrived++;
     const nowUs = this.#clock.now();
     if (nowUs >= this.#dueUs) this.#renew(nowUs);
+    if (this.#minima !== undefined) this.#minima.nowUs[0] = nowUs;
     let threshold = this.#threshold;
     let attributes: Attributes | undefined;
     if (policy !== undefined) {
       const chance = policy.chanceOf(operation);
-      if (chance === undefined) return this.#atLeast(operation, nowUs, REFUSED);
+      if (chance === undefined) return this.#atLeast(operation, REFUSED);
       if (chance.threshold.probability <= threshold.probability) {
         ({ threshold, attributes } = chance);
       }
     }
-    if (threshold.isMet(text, from)) return this.#admit(threshold, attributes, operation, nowUs);
+    if (threshold.isMet(text, from)) return this.#admit(threshold, attributes, operation);
     this.unmet = threshold;
-    return this.#atLeast(operation, nowUs, UNMET);
+    return this.#atLeast(operation, UNMET);
   }
 
   /** Takes a token for a span whose randomness reaches the threshold. */
-  #admit(
-    threshold: Threshold,
-    attributes: Attributes | undefined,
-    operation: string,
-    nowUs: number,
-  ): number {
+  #admit(threshold: Threshold, attributes: Attributes | undefined, operation: string): number {
     const isAdmitted = this.#bucket.tryConsume();
     if (isAdmitted) {
       this.th = this.#arrivals.answer() ? undefined : threshold.text;
-      this.#minima?.charge(operation, nowUs);
+      this.#minima?.charge(operation);
     } else {
       this.#arrivals.refuse();
     }
@@ -175,10 +171,10 @@ export class SharedSampling {
   }
 
   /** Keeps a span that would be dropped, if its operation has kept less than its minimum. */
-  #atLeast(operation: string, nowUs: number, otherwise: number): number {
+  #atLeast(operation: string, otherwise: number): number {
     const minima = this.#minima;
     if (minima === undefined || this.#policy?.hasMinima === false) return otherwise;
-    if (!minima.take(operation, nowUs, this.#reportUs, this.#bucket)) return otherwise;
+    if (!minima.take(operation, this.#bucket)) return otherwise;
     this.#renew(this.#clock.now());
     this.th = undefined;
     this.attributes = byMinimum(minima.limit.minimum);
