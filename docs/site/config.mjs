@@ -41,6 +41,7 @@ export default defineConfig({
           page('APIs that you call', '/outgoing'),
           page('Servers', '/http'),
           page('Tracing and metrics', '/integrations'),
+          page('Trace sampling', '/tracing'),
           page('Load tests and benchmarks', '/load'),
           page('All processes of a host', '/host'),
           page('Redis', '/redis'),

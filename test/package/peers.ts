@@ -62,13 +62,45 @@ const text = await register.metrics();
 if (text.includes('zerotime_admitted_tokens_total{limiter="orders"} 3')) console.log('ok');
 `;
 const OPENTELEMETRY = `
-import { SamplingDecision } from '@opentelemetry/api';
-import { TokenBucket } from 'zerotime';
-import { RateLimitingSampler } from 'zerotime/opentelemetry';
-const sampler = new RateLimitingSampler(TokenBucket.create({ rate: 1e-3, burst: 3 }));
-const decisions = [1, 2, 3, 4, 5].map(() => sampler.shouldSample().decision);
-const sampled = decisions.filter((decision) => decision === SamplingDecision.RECORD_AND_SAMPLED);
-if (sampled.length === 3) console.log('ok');
+import { ROOT_CONTEXT, SamplingDecision } from '@opentelemetry/api';
+import { ManualClock, TokenBucket } from 'zerotime';
+import {
+  ConsistentRateLimitingSampler,
+  RateLimitingSampler,
+  RemoteSampler,
+} from 'zerotime/opentelemetry';
+const traceId = '1'.repeat(18) + 'f'.repeat(14);
+const sampled = (sampler) =>
+  [1, 2, 3, 4, 5]
+    .map(() => sampler.shouldSample(ROOT_CONTEXT, traceId, 'a', 0, {}, []).decision)
+    .filter((decision) => decision === SamplingDecision.RECORD_AND_SAMPLED).length;
+const first = new RateLimitingSampler(TokenBucket.create({ rate: 1e-3, burst: 3 }));
+const limits = { rate: 1, burst: 3, minimum: 1, clock: ManualClock.create() };
+const counted = ConsistentRateLimitingSampler.create(limits);
+const endpoint = 'http://127.0.0.1:1';
+const options = { service: 'a', endpoint, initialProbability: 1, onError() {} };
+const remote = RemoteSampler.create(options);
+const got = [first, counted, remote].map(sampled).join();
+console.log(got === '3,3,5' && !(await remote.poll()) ? 'ok' : got);
+`;
+/** From 1.10 on: older ones ignore the tracestate that a sampler returns. */
+const OPENTELEMETRY_SDK = `
+import sdk from '@opentelemetry/sdk-trace-base'; // some versions have no named exports
+import { ManualClock } from 'zerotime';
+import { ConsistentRateLimitingSampler } from 'zerotime/opentelemetry';
+const limits = { rate: 1, burst: 30, minimum: 1, clock: ManualClock.create() };
+const sampler = ConsistentRateLimitingSampler.create(limits);
+const kept = [];
+const noop = async () => {};
+const onEnd = (span) => kept.push(span.spanContext().traceState?.serialize());
+const processor = { onStart() {}, onEnd, forceFlush: noop, shutdown: noop };
+const provider = new sdk.BasicTracerProvider({ sampler, spanProcessors: [processor] });
+const tracer = provider.getTracer('peer');
+tracer.startSpan('hot').end();
+if (kept.length === 0) provider.addSpanProcessor(processor); // 1.x
+for (let n = 0; n < 1000; n++) tracer.startSpan('hot').end();
+const isKept = kept.length > 10 && kept.length <= 30;
+console.log(isKept && kept[0] === 'ot=th:0' ? 'ok' : kept.join());
 `;
 const UNDICI = `
 import { createServer } from 'node:http';
@@ -138,6 +170,13 @@ export const PEERS: readonly PeerCase[] = [
   ...each('koffi', ['2.16.0', '2', '3.0.0', '3'], KOFFI),
   ...each('prom-client', ['14.0.0', '14', '15.0.0', '15'], PROMETHEUS),
   ...each('@opentelemetry/api', ['1.1.0', '1'], OPENTELEMETRY),
+  ...['@1.10.0', '@1', '@2'].map((version) => ({
+    packages: [
+      `@opentelemetry/sdk-trace-base${version}`,
+      `@opentelemetry/api@${version === '@1.10.0' ? '1.4.0' : '1'}`,
+    ],
+    program: OPENTELEMETRY_SDK,
+  })),
   ...each('undici', ['6.10.0', '6', '7.0.0', '7'], UNDICI),
   ...each('undici', ['8.0.0', '8'], UNDICI).map((peer) => ({ ...peer, node: 22 })),
 ];
