@@ -1,4 +1,5 @@
-import { ROOT_CONTEXT, trace } from '@opentelemetry/api';
+import { ROOT_CONTEXT, SamplingDecision, trace } from '@opentelemetry/api';
+import { createCompositeSampler } from '@opentelemetry/sampler-composite';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../src/index.ts';
 import {
@@ -6,7 +7,7 @@ import {
   type SamplingIntent,
 } from '../../../src/integrations/opentelemetry.ts';
 import { Random } from '../../support/random.ts';
-import { randomDigits, randomTraceId } from './spans.ts';
+import { decide, isKept, randomDigits, randomTraceId } from './spans.ts';
 
 // The decision of `CompositeSampler` of @opentelemetry/sampler-composite 0.222.0: keeps a span if the
 // threshold is valid and at most the randomness, and writes `th` if it is reliable besides.
@@ -63,6 +64,23 @@ test('says that a threshold is not reliable after refusals', () => {
   clock.advance(200);
   expect(ask()).toMatchObject({ thresholdReliable: false, attributes: expect.anything() });
   expect(ask()).toMatchObject({ thresholdReliable: true });
+});
+
+test('in a real composite, a span of a minimum has no threshold, and the others theirs', () => {
+  const clock = ManualClock.create();
+  const limits = { rate: 10, minimum: 1, minimumBurst: 1, clock };
+  const sampler = ConsistentRateLimitingSampler.create(limits);
+  const composite = createCompositeSampler(sampler);
+  const lowest = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
+  const first = decide(composite, lowest, undefined, 'hot');
+  expect(first).toMatchObject({ decision: SamplingDecision.RECORD_AND_SAMPLED });
+  expect(first.traceState?.serialize()).toBe('ot=th:0');
+  for (let i = 0; i < 1000; i++) decide(composite, lowest, undefined, 'hot');
+  expect(isKept(decide(composite, lowest, undefined, 'hot'))).toBe(false);
+  const rare = decide(composite, lowest, undefined, 'rare');
+  expect(isKept(rare)).toBe(true);
+  expect(rare.traceState?.serialize() ?? '').not.toContain('th:');
+  expect(rare.attributes).toEqual({ 'sampler.type': 'lowerbound', 'sampler.param': 1 });
 });
 
 /** Three services with samplers of their own; a trace passes through all of them. */

@@ -205,17 +205,19 @@ test('shares its minima with each thread that attaches', () => {
 });
 
 test('changes the minimum for all threads', () => {
-  const one = scene({ rate: 1000, minimum: 1, minimumBurst: 1 });
+  const one = scene({ rate: 100, minimum: 1, minimumBurst: 1 });
   const other = ConsistentRateLimitingSampler.attach(one.sampler.handle);
-  arrive(one, { hot: 0.01 }, 3);
-  other.reconfigure({ minimum: 100 });
-  arrive(one, { hot: 0.01, rare: 1 }, 1);
-  const { rare } = arrive(one, { hot: 0.01, rare: 1 }, 2);
-  expect(rare?.kept).toBeGreaterThan(190);
-  expect(rare?.kept).toBeLessThan(240);
-  other.reconfigure({ minimum: 2, minimumBurst: 2, rate: 500 });
-  arrive(one, { hot: 0.01, rare: 1 }, 1);
-  expect(arrive(one, { hot: 0.01, rare: 1 }, 10)['rare']?.kept).toBeLessThan(20 + 2 + 100);
+  const both = { hot: 0.1, rare: 2 };
+  const keptRare = (seconds: number) => arrive(one, both, seconds)['rare']?.kept ?? 0;
+  arrive(one, both, 3);
+  // One a second, and one in a hundred of 500.
+  expect(keptRare(2)).toBeLessThan(2 * 6 + 15);
+  other.reconfigure({ minimum: 20 });
+  expect(keptRare(4)).toBeGreaterThanOrEqual(4 * 20 - 1);
+  other.reconfigure({ minimum: 2, minimumBurst: 2, rate: 50 });
+  arrive(one, both, 1);
+  expect(keptRare(4)).toBeLessThan(4 * 5 + 20);
+  expect(one.sampler.stats().refused).toBe(0);
 });
 
 test('lies in a region of the caller, its operations included', () => {

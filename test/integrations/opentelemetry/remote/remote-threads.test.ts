@@ -91,6 +91,8 @@ test.each<[string, StrategyServer['answer']]>([
     console.log(sampler.stats().polls > 0);
   `;
   const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program]);
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program], {
+    timeout: 60_000,
+  });
   expect(stdout).toBe('true\n');
 });
