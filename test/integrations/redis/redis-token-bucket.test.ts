@@ -238,7 +238,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.drain(burst)).toBe(burst - 1);
       expect(await bucket.drain(1)).toBe(0);
       await bucket.returnTokens(1);
-      await bucket.reconfigure((limit) => changedSchedule(limit, { rate: 4096e6 / 5 }));
+      await bucket.reconfigure(([limit]) => [changedSchedule(limit, { rate: 4096e6 / 5 })]);
       expect(await bucket.drain(2)).toBe(1);
       await bucket.returnTokens(burst);
       expect((await bucket.acquire(burst, 0)).waitUs).toBe(0);
