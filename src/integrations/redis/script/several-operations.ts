@@ -24,9 +24,8 @@ end
 -- Whether the cost fits under every limit that has one.
 local function fits()
   for _, limit in ipairs(limits) do
-    local high = limit.aheadHigh + limit.costHigh - limit.mostHigh
-    local low = limit.aheadLow + limit.costLow - limit.mostLow
-    if limit.cost > 0 and value(high, low) > 0 then return false end
+    if limit.cost > 0 and value(limit.aheadHigh + limit.costHigh - limit.mostHigh,
+      limit.aheadLow + limit.costLow - limit.mostLow) > 0 then return false end
   end
   return true
 end
