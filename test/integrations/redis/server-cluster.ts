@@ -57,17 +57,20 @@ export class ServerCluster {
   async addReplicas(): Promise<void> {
     const replicas = await Promise.all(this.nodes.map(() => ServerCluster.#node(this.#args)));
     (this.replicas as RedisServer[]).push(...replicas);
-    for (const [i, replica] of replicas.entries()) {
-      const id = await ServerCluster.#id(this.nodes[i] as RedisServer);
-      await tell(replica, async (send) => {
-        await send('CLUSTER', 'MEET', HOST, String(this.nodes[0]?.port));
-        while (!String(await send('CLUSTER', 'NODES')).includes(id)) await delay(10);
-        await send('CLUSTER', 'REPLICATE', id);
-        while (!String(await send('INFO', 'replication')).includes('master_link_status:up')) {
-          await delay(10);
-        }
-      });
-    }
+    await Promise.all(
+      replicas.map(async (replica, i) => {
+        const id = await ServerCluster.#id(this.nodes[i] as RedisServer);
+        await tell(replica, async (send) => {
+          // Met by all, it need not wait until they have heard of it.
+          for (const node of this.nodes) await send('CLUSTER', 'MEET', HOST, String(node.port));
+          while (!String(await send('CLUSTER', 'NODES')).includes(id)) await delay(10);
+          await send('CLUSTER', 'REPLICATE', id);
+          while (!String(await send('INFO', 'replication')).includes('master_link_status:up')) {
+            await delay(10);
+          }
+        });
+      }),
+    );
     // Until every master knows its replica, it would not fail over.
     for (const node of this.nodes) {
       await tell(node, async (send) => {
