@@ -41,6 +41,7 @@ export class Buyer {
       throw new TypeError(`random must be a function, got ${shown(random)}`);
     }
     this.supply = new Supply(source, clock, terms, stock.counts);
+    this.supply.onTurn = () => this.#tellReachable();
     this.#stock = stock;
     this.#terms = terms;
     this.#clock = clock;
@@ -79,6 +80,10 @@ export class Buyer {
     office.bell.onRing(alarm, () => this.stand());
   }
 
+  #tellReachable(): void {
+    if (this.isInOffice) this.#stock.counts.isReachable = this.supply.isReachable;
+  }
+
   /** Leaves the office to others for good. Resolves when what was under way has gone back. */
   async standDown(): Promise<void> {
     this.#hasStoodDown = true;
@@ -90,6 +95,7 @@ export class Buyer {
   #serve(tenure: number, onPurchase: () => void): void {
     this.#tenure = tenure;
     this.supply.begin();
+    this.#tellReachable();
     this.#nextCommandUs = this.#clock.now();
     const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
     const served = this.#run(tenure, rule, onPurchase).catch((reason: unknown) => {
@@ -113,7 +119,6 @@ export class Buyer {
       else if (plan.lapse > 0) await this.#returnOld(plan.lapse, rule);
       else if (plan.isQuiet) await this.#sleep(held, plan.lapseAtUs, tenure);
       else await office.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
-      if (office.isHeldBy(tenure)) stock.counts.isReachable = this.supply.isReachable;
       onPurchase();
     }
   }

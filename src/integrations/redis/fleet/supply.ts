@@ -21,6 +21,8 @@ export class Supply {
   readonly #local: TokenBucket | undefined;
   readonly #counts: FleetCounts;
   #isReachable = true;
+  /** Called when the source begins or ceases to answer. */
+  onTurn: () => void = () => undefined;
   #isProbing = false;
   #retryAtUs = 0;
   #retryUs = RETRY_US;
@@ -109,9 +111,14 @@ export class Supply {
     this.#counts.add('failures', 1);
     // Drop what accrued in the local share while the source supplied this process.
     if (this.#isReachable) this.begin();
-    this.#isReachable = false;
+    this.#turn(false);
     this.#retryAtUs = this.#clock.now() + this.#retryUs;
     this.#retryUs = Math.min(2 * this.#retryUs, MOST_RETRY_US);
+  }
+
+  #turn(isReachable: boolean): void {
+    this.#isReachable = isReachable;
+    this.onTurn();
   }
 
   /** Asks for one token in the background: the buyer must not wait for a timeout. */
@@ -121,7 +128,7 @@ export class Supply {
     this.#askForOne().then(
       (got) => {
         this.#isProbing = false;
-        this.#isReachable = true;
+        this.#turn(true);
         this.#retryUs = RETRY_US;
         this.#probed += got;
       },
