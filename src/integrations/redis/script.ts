@@ -4,6 +4,7 @@ import { BUCKET, STORED } from './script/bucket.ts';
 import { ANSWER } from './script/format.ts';
 import { OPERATIONS } from './script/operations.ts';
 import { SEVERAL_OPERATIONS } from './script/several-operations.ts';
+import { SEVERAL_SHORT_TAKE } from './script/several-short-take.ts';
 import { SEVERAL_STATE, SEVERAL_STORED } from './script/several-state.ts';
 import { SHORT_TAKE } from './script/short-take.ts';
 
@@ -41,6 +42,7 @@ import { SHORT_TAKE } from './script/short-take.ts';
 export const SCRIPT = `local operation, mine = ARGV[1], ARGV[2]
 ${STORED}
 ${SHORT_TAKE}
+${SEVERAL_SHORT_TAKE}
 ${ARITHMETIC}
 ${SEVERAL_STORED}
 if isAll and (numbers or not stored) then

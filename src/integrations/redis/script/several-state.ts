@@ -6,40 +6,32 @@ import {
   LIMIT_NUMBERS,
   LIMIT_STATE,
   NEVER_EXPIRES,
+  SEVERAL_BYTES,
   SEVERAL_FIELDS,
+  SEVERAL_SIZE,
+  SHORT_TICKS,
   severalField,
 } from './format.ts';
 
 const HEAD = SEVERAL_FIELDS.length;
 const STATE = LIMIT_STATE.length;
 const NUMBERS = LIMIT_NUMBERS.length;
-/** The number of doubles of a bucket with `count` limits. */
-const SIZE = `(${HEAD} + ${STATE + NUMBERS} * count)`;
-const LEAST_BYTES = 8 * (HEAD + 2 * (STATE + NUMBERS));
-/** The bytes before `seen`, from where a take overwrites the bucket. */
-const FIXED_BYTES = 8 * (HEAD - 1);
-
-function byteOf(name: (typeof SEVERAL_FIELDS)[number]): number {
-  return 8 * severalField(name) - 7;
-}
-
 /** Reads a stored bucket with several limits, if the value is one. */
 export const SEVERAL_STORED = `local function readSeveral()
-  if not stored or #stored < ${LEAST_BYTES} then return end
-  local format = struct.unpack('<d', stored, ${byteOf('format')})
-  local count = struct.unpack('<d', stored, ${byteOf('count')})
+  if not stored or #stored < ${SEVERAL_BYTES.least} then return end
+  local format = struct.unpack('<d', stored, ${SEVERAL_BYTES.format})
+  local count = struct.unpack('<d', stored, ${SEVERAL_BYTES.count})
   if format ~= ${FORMATS.several} or not (count >= 2 and count <= ${MAX_LIMITS} and count % 1 == 0)
-    or #stored <= 8 * ${SIZE} then return end
-  local numbers = {struct.unpack('<' .. string.rep('d', ${SIZE}), stored)}
+    or #stored <= 8 * ${SEVERAL_SIZE} then return end
+  local numbers = {struct.unpack('<' .. string.rep('d', ${SEVERAL_SIZE}), stored)}
   local sum, check = 0, 0
-  for i = 1, ${SIZE} do sum = sum + numbers[i] end
-  for i = ${HEAD + 1} + ${STATE} * count, ${SIZE} do check = check + numbers[i] end
+  for i = 1, ${SEVERAL_SIZE} do sum = sum + numbers[i] end
+  for i = ${HEAD + 1} + ${STATE} * count, ${SEVERAL_SIZE} do check = check + numbers[i] end
   -- NaN is no number that equals itself; infinities cancel to it.
   if sum - sum ~= 0 or check ~= numbers[${severalField('check')}] then return end
-  return string.sub(stored, 8 * ${SIZE} + 1), numbers
+  return string.sub(stored, 8 * ${SEVERAL_SIZE} + 1), numbers
 end
 local severalText, numbers = readSeveral()
-local isAll = string.sub(operation, 1, 4) == 'all '
 `;
 
 /** The state under every limit, and how it is stored. */
@@ -73,10 +65,11 @@ if numbers then
   for i = 1, count do
     local state = ${HEAD - STATE} + ${STATE} * i
     local at = ${HEAD - NUMBERS} + ${STATE} * count + ${NUMBERS} * i
+    local high, low = settle(numbers[state + 1], numbers[state + 2])
+    local capHigh, capLow = settle(numbers[at + 3], numbers[at + 4])
     limits[i] = {
-      high = numbers[state + 1], low = numbers[state + 2],
-      perToken = numbers[at + 1], perMicro = numbers[at + 2],
-      capHigh = numbers[at + 3], capLow = numbers[at + 4], gridHigh = 0, gridLow = 0,
+      high = high, low = low, perToken = numbers[at + 1], perMicro = numbers[at + 2],
+      capHigh = capHigh, capLow = capLow, gridHigh = 0, gridLow = 0,
       aheadHigh = 0, aheadLow = 0, cost = 0, costHigh = 0, costLow = 0, mostHigh = 0, mostLow = 0,
     }
   end
@@ -123,17 +116,24 @@ end
 -- Before the time in ticks outgrows a double.
 if isAged then startAnew() end
 
+-- The short way works without high halves.
+local function compact(high, low, most)
+  local ticks = value(high, low)
+  if math.abs(ticks) <= most then return 0, ticks end
+  return high, low
+end
 local function store()
   local fullUs, states = 0, {now}
   for i, limit in ipairs(limits) do
     local aheadHigh, aheadLow = limit.aheadHigh, limit.aheadLow
-    states[2 * i], states[2 * i + 1] = settle(limit.gridHigh + aheadHigh, limit.gridLow + aheadLow)
+    local high, low = settle(limit.gridHigh + aheadHigh, limit.gridLow + aheadLow)
+    states[2 * i], states[2 * i + 1] = compact(high, low, ${2 ** 52 + 2 ** 51})
     local missing = value(aheadHigh + limit.capHigh, aheadLow + limit.capLow)
     fullUs = math.max(fullUs, missing / limit.perMicro)
   end
   local moved = struct.pack('<' .. string.rep('d', #states), unpack(states))
   if not isWhole and server + fullUs < expires then
-    redis.call('SETRANGE', KEYS[1], '${FIXED_BYTES}', moved)
+    redis.call('SETRANGE', KEYS[1], '${SEVERAL_BYTES.fixed}', moved)
     return
   end
   -- As on the short way of one limit: a key stays twice as long as it must.
@@ -143,7 +143,7 @@ local function store()
   for i, limit in ipairs(limits) do
     local at = ${NUMBERS} * (i - 1)
     fixed[at + 1], fixed[at + 2] = limit.perToken, limit.perMicro
-    fixed[at + 3], fixed[at + 4] = limit.capHigh, limit.capLow
+    fixed[at + 3], fixed[at + 4] = compact(limit.capHigh, limit.capLow, ${SHORT_TICKS})
   end
   for _, number in ipairs(fixed) do check = check + number end
   local line = struct.pack('<${'d'.repeat(HEAD - 1)}', lag, generation, ${FORMATS.several},
