@@ -1,6 +1,6 @@
+import { tightest } from '../../kernel/bucket/several.ts';
 import { MAX_CAPACITY } from '../../kernel/keyed/cell.ts';
 import type { Key } from '../../kernel/keyed/message.ts';
-import { tightest } from '../../kernel/bucket/several.ts';
 import { checkOptions } from '../../known-options.ts';
 import type { Description } from '../../limiters/described.ts';
 import { KeyWaiters } from '../../limiters/key-waiters.ts';

@@ -6,7 +6,13 @@ import {
   LIMIT_OPTIONS,
   type LimitChange,
 } from '../../limiters/limit.ts';
-import { type LimitsChange, named, type Schedules, type SeveralLimits, schedulesOf } from '../../limiters/several-limits.ts';
+import {
+  type LimitsChange,
+  named,
+  type Schedules,
+  type SeveralLimits,
+  schedulesOf,
+} from '../../limiters/several-limits.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { checkNumber, shown } from '../../options.ts';
 import type { RedisClient } from './client.ts';

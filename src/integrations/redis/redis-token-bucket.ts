@@ -8,6 +8,7 @@ import { checkWait, type WaitCount, Waiters, waitedSince } from '../../limiters/
 import { checkObject, checkSpanMs, checkTokens } from '../../options.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { LocalShare } from './local-share.ts';
+import { RedisBucketState } from './redis-bucket-state.ts';
 import {
   BUCKET_OPTIONS,
   CHANGE_OPTIONS,
@@ -17,7 +18,6 @@ import {
   type RedisSettings,
   type RedisTokenBucketOptions,
 } from './redis-options.ts';
-import { RedisBucketState } from './redis-bucket-state.ts';
 import { RedisPromises } from './redis-promises.ts';
 import type { RedisReservation } from './redis-reservation.ts';
 import { CallCounts } from './redis-stats.ts';

@@ -67,10 +67,7 @@ export function afterTake(standing: Standing, tokens: number): Standing {
 }
 
 /** The balance under a limit, in ticks; negative in debt. */
-function heldTicks(
-  { originUs, nowUs }: Standing,
-  { schedule, zeroTime }: LimitStanding,
-): number {
+function heldTicks({ originUs, nowUs }: Standing, { schedule, zeroTime }: LimitStanding): number {
   const held = less(ticksAt(schedule, originUs, nowUs), zeroTime);
   return Math.min(held, Number(schedule.capTicks));
 }

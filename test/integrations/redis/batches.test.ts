@@ -159,7 +159,13 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
       { quantum: 4, fillIntervalMs: 10, burst: 16 },
       // Its burst is beyond the short way.
       { rate: 1000, burst: 1e9 },
-      { limits: [{ rate: 1000, burst: 12 }, { rate: 4000, burst: 9 }, { rate: 500, burst: 20 }] },
+      {
+        limits: [
+          { rate: 1000, burst: 12 },
+          { rate: 4000, burst: 9 },
+          { rate: 500, burst: 20 },
+        ],
+      },
     ];
     for (const [index, limit] of limits.entries()) {
       const ours = TokenBucket.create({ ...limit, clock });

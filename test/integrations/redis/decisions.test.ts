@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
-import { casesFor, type DecisionCase, type Decider, decided } from '../../support/decision-cases.ts';
 import type { BucketLimit, ContinuousLimit, SeveralLimits } from '../../../src/index.ts';
+import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
+import {
+  casesFor,
+  type Decider,
+  type DecisionCase,
+  decided,
+} from '../../support/decision-cases.ts';
 import { CONNECT, type Connection, remote } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 

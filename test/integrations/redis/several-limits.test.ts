@@ -191,7 +191,11 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
 
   test('keep their time when the clock is set back', async () => {
     let nowUs = NOW_US;
-    const bucket = remote(connection, { limits: [LIMITS[1], { rate: 10, burst: 10 }] as never }, () => nowUs);
+    const bucket = remote(
+      connection,
+      { limits: [LIMITS[1], { rate: 10, burst: 10 }] as never },
+      () => nowUs,
+    );
     expect(await bucket.drain(100)).toBe(10);
     for (let i = 0; i < 3; i++) {
       nowUs -= 3600e6;
