@@ -169,6 +169,8 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     ['count', field('count'), 1e9],
     ['check', field('check'), 0],
     ['zero-time', state(1, 'low'), Number.NaN],
+    ['zero-time', state(1, 'low'), Number.NEGATIVE_INFINITY],
+    ['zero-time', state(0, 'low'), Number.POSITIVE_INFINITY],
     ['zero-time', state(0, 'high'), Number.NEGATIVE_INFINITY],
     ['tick', number(1, 'perMicro'), 8192],
     ['burst', number(0, 'capLow'), 1],
