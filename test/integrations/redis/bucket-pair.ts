@@ -93,8 +93,11 @@ export class BucketPair {
    * The most that roundings may amount to in a walk: a few ticks, and the last bits of a double.
    */
   #grain(): number {
-    const { ticksPerToken, capTicks } = this.#theirs.schedule;
-    return 16 / ticksPerToken + 2 ** -48 * (Number(capTicks) / ticksPerToken);
+    const grains = this.#theirs.schedules.map(
+      ({ ticksPerToken, capTicks }) =>
+        16 / ticksPerToken + 2 ** -48 * (Number(capTicks) / ticksPerToken),
+    );
+    return Math.max(...grains);
   }
 
   async step(random: Random, n: number, maxWaitMs: number): Promise<void> {
