@@ -11,6 +11,11 @@ import { median, ratios, shownSpread } from '../spread.ts';
 
 const TITLE = 'One limit on a Redis server';
 
+/**
+ * The peers of a round take turns of this part of its time, so that whatever else the machine does
+ * slows all of them: a round of one long stretch each came to a third of the true ratio.
+ */
+const TURNS = 10;
 /** Concurrent calls. */
 const CALLERS = [1, 64] as const;
 /** Never runs out during the measurement. */
@@ -101,6 +106,40 @@ interface Figures {
   errorPercent: number;
 }
 
+interface Total {
+  admitted: number;
+  seconds: number;
+  sent: number;
+  executed: number;
+}
+
+/** One round: what each peer did in all its turns. */
+async function takeTurns(
+  peers: readonly RedisPeer[],
+  callers: number,
+  taskMs: number,
+  admin: Redis,
+): Promise<ReadonlyMap<RedisPeer, Total>> {
+  const opened = peers.map((peer) => {
+    const { take } = peer.open(AMPLE, `ample ${peer.name}`);
+    return { peer, take, total: { admitted: 0, seconds: 0, sent: 0, executed: 0 } };
+  });
+  for (const { take } of opened) await ask(take, callers, taskMs / 4); // warm up
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const { peer, take, total } of opened) {
+      await admin.config('RESETSTAT');
+      const { calls, admitted, seconds } = await ask(take, callers, taskMs / TURNS);
+      if (calls !== admitted) throw new Error(`${peer.name}: admitted ${admitted} of ${calls}`);
+      const { sent, executed } = await commandCounts(admin);
+      total.admitted += admitted;
+      total.seconds += seconds;
+      total.sent += sent;
+      total.executed += executed;
+    }
+  }
+  return new Map(opened.map(({ peer, total }) => [peer, total]));
+}
+
 async function measure(
   peers: readonly RedisPeer[],
   admin: Redis,
@@ -114,15 +153,10 @@ async function measure(
   }
   for (let round = 0; round < rounds; round++) {
     for (const callers of CALLERS) {
-      for (const [peer, own] of figures) {
-        const { take } = peer.open(AMPLE, `ample ${peer.name}`);
-        await ask(take, callers, taskMs / 4); // warm up
-        await admin.config('RESETSTAT');
-        const { calls, admitted, seconds } = await ask(take, callers, taskMs);
-        if (calls !== admitted) throw new Error(`${peer.name}: admitted ${admitted} of ${calls}`);
-        const { sent, executed } = await commandCounts(admin);
-        const its = own.rounds.get(callers);
-        its?.callsPerSecond.push(calls / seconds);
+      const totals = await takeTurns(peers, callers, taskMs, admin);
+      for (const [peer, { admitted, seconds, sent, executed }] of totals) {
+        const its = figures.get(peer)?.rounds.get(callers);
+        its?.callsPerSecond.push(admitted / seconds);
         its?.sent.push(sent / admitted);
         its?.executed.push(executed / admitted);
       }
@@ -171,7 +205,7 @@ export async function benchRedis(settings: Settings): Promise<Section> {
     title: TITLE,
     text: `\`tryConsume\` of \`RedisTokenBucket\`, and \`consume\` of \`RateLimiterRedis\`, from one thread, by the
 number of calls under way at a time; client and server share the processors. The ratio is that of the
-times of a call, round by round: above 1, zerotime is faster. Commands are those for each admitted token:
+times of a call, round by round, in which the peers take ${TURNS} turns each: above 1, zerotime is faster. Commands are those for each admitted token:
 sent to the server, and carried out there, those of the script included. The error is that of a limit of
 ${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers ask all the time for ${(2 * settings.pacingMs) / 1000} s: what was admitted, and what is
 left at the end, less burst + rate x t by the server's clock, in percent of rate x t. A fixed window has no burst beside its rate, which counts as

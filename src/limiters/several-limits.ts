@@ -51,7 +51,8 @@ export function checkContinuous(i: number, limit: unknown): Partial<ContinuousLi
   return given;
 }
 
-type Schedules = readonly [Schedule, ...Schedule[]];
+/** One or more limits in the kernels' units. */
+export type Schedules = readonly [Schedule, ...Schedule[]];
 
 const SINGLE = ['rate', 'burst', 'quantum', 'fillIntervalMs', 'tiers'] as const;
 

@@ -28,8 +28,8 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
     throw new Error('--redis needs the package redis: npm install redis', { cause });
   });
   const client = createClient({ url, socket: { connectTimeout: ANSWER_MS } });
-  const schedule = scheduleOf({ rate, burst });
-  const bucket = new RemoteBucket({ link: Link.of(client), key, schedule, timeoutMs: ANSWER_MS });
+  const schedules = [scheduleOf({ rate, burst })] as const;
+  const bucket = new RemoteBucket({ link: Link.of(client), key, schedules, timeoutMs: ANSWER_MS });
   try {
     // The client retries forever. The first answer shows whether the server is reachable.
     client.connect().catch(() => undefined);
@@ -39,8 +39,8 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`the Redis server at ${new URL(url).host}: ${reason}`, { cause });
   }
-  const inForce = bucket.schedule;
-  if (inForce.rate !== rate || inForce.burst !== burst) {
+  const { schedule: inForce, schedules: all } = bucket;
+  if (all.length > 1 || inForce.rate !== rate || inForce.burst !== burst) {
     client.destroy();
     throw new Error(
       `${key} is limited to ${inForce.rate}/s, burst ${inForce.burst}, by another process now; ` +

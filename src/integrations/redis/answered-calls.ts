@@ -1,7 +1,7 @@
 import { NEVER } from '../../kernel/bucket/kernel.ts';
-import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { type BucketCalls, REFUSED } from '../../limiters/bucket-calls.ts';
-import { type Decision, decisionOf } from '../../limiters/decision.ts';
+import { type Decision, decisionOf, type LimitState } from '../../limiters/decision.ts';
+import type { Schedules } from '../../limiters/several-limits.ts';
 import { exceeds } from '../../limiters/waiting.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import type { Answers } from './answers.ts';
@@ -59,10 +59,17 @@ export class AnsweredCalls {
   }
 
   #refusal(): Decision {
-    const limit = this.#remote.schedule.burst;
-    const retryAfterMs = Math.max(0, this.#remote.node.retryAtUs - systemClock.now()) / 1000;
-    const resetMs = Number.POSITIVE_INFINITY;
-    return { allowed: false, limit, remaining: 0, retryAfterMs, resetMs };
+    const { schedules, schedule, node } = this.#remote;
+    const retryAfterMs = Math.max(0, node.retryAtUs - systemClock.now()) / 1000;
+    const state = (limit: number): LimitState => {
+      return { limit, remaining: 0, retryAfterMs, resetMs: Number.POSITIVE_INFINITY };
+    };
+    const limits = schedules.map(({ burst }) => state(burst));
+    return {
+      allowed: false,
+      ...state(schedule.burst),
+      ...(limits.length > 1 && { limits }),
+    };
   }
 
   /** The milliseconds to wait, or `REFUSED`. */
@@ -96,7 +103,7 @@ export class AnsweredCalls {
     });
   }
 
-  reconfigure(change: (now: Schedule) => Schedule): Promise<void> {
+  reconfigure(change: (now: Schedules) => Schedules): Promise<void> {
     return this.#answers.ask(() => this.#remote.reconfigure(change), {});
   }
 }

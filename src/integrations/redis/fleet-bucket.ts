@@ -85,7 +85,7 @@ export interface FleetStats {
   readonly returned: number;
   /** Commands that failed because the source was unreachable. */
   readonly failures: number;
-  /** Whether the source answered the last command. */
+  /** Whether the source answered the last command of the thread that buys. */
   readonly isReachable: boolean;
   /** Callers now waiting in `wait` on this object. Those of other threads do not count. */
   readonly waiting: number;
@@ -155,12 +155,18 @@ export class FleetBucket extends FleetSpender {
     return new FleetBucket(stock, clock, termsOptionsOf(options), buyer, stats);
   }
 
-  /** The counts of the buying in this thread so far. */
+  /** The counts so far, over all threads that have bought. */
   stats(): FleetStats {
-    const { purchases, bought, returned } = this.#buyer;
-    const { failures, isReachable } = this.#buyer.supply;
-    const { waiting } = this;
-    return { purchases, bought, returned, failures, isReachable, waiting, threads: this.#threads };
+    const { counts } = this.stock;
+    return {
+      purchases: counts.of('purchases'),
+      bought: counts.of('bought'),
+      returned: counts.of('returned'),
+      failures: counts.of('failures'),
+      isReachable: counts.isReachable,
+      waiting: this.waiting,
+      threads: this.#threads,
+    };
   }
 
   get #threads(): FleetStats['threads'] {

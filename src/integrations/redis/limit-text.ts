@@ -1,15 +1,31 @@
 import { RateLimitError } from '../../errors.ts';
 import { isSound, type Schedule } from '../../kernel/bucket/schedule.ts';
+import type { Schedules } from '../../limiters/several-limits.ts';
+import { MAX_LIMITS } from '../../memory/layout.ts';
 import { halvesOf, ticksOfHalves } from './ticks.ts';
 
-/** A limit as stored on the server. Equal limits have equal texts. */
-export function limitText(schedule: Schedule): string {
+/** Limits as stored on the server. Equal ones have equal texts. */
+export function limitsText(schedules: Schedules): string {
+  return schedules.map(limitText).join(';');
+}
+
+function limitText(schedule: Schedule): string {
   const { rate, burst, ticksPerToken, ticksPerMicro, capTicks, fillTicks } = schedule;
   return [ticksPerToken, ticksPerMicro, ...halvesOf(capTicks), fillTicks, rate, burst].join(' ');
 }
 
-/** @throws RateLimitError `ERR_KEY_INVALID` if the text is not a valid limit. */
-export function readLimit(text: string): Schedule {
+/** @throws RateLimitError `ERR_KEY_INVALID` if the text is not that of valid limits. */
+export function readLimits(text: string): Schedules {
+  const [first = '', ...others] = text.split(';');
+  if (others.length >= MAX_LIMITS) throw invalid();
+  return [readLimit(first), ...others.map(readLimit)];
+}
+
+function invalid(): RateLimitError {
+  return new RateLimitError('ERR_KEY_INVALID', 'the key holds an invalid limit');
+}
+
+function readLimit(text: string): Schedule {
   const [ticksPerToken, ticksPerMicro, high, low, fillTicks, rate, burst] = text
     .split(' ')
     .map(Number);
@@ -24,5 +40,5 @@ export function readLimit(text: string): Schedule {
     pace: (fillTicks === 0 ? rate : (fillTicks ?? 0) / (ticksPerMicro ?? 0)) ?? Number.NaN,
   };
   if (isSound(schedule)) return schedule;
-  throw new RateLimitError('ERR_KEY_INVALID', 'the key holds an invalid limit');
+  throw invalid();
 }

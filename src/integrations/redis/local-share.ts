@@ -1,14 +1,19 @@
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
+import type { ContinuousLimit } from '../../limiters/limit.ts';
+import type { Schedules } from '../../limiters/several-limits.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 
-/**
- * What this process may admit by itself while the server is unreachable: its share of the rate and
- * of the burst, at least one token.
- */
+/** A process's share of a limit: at least one token. */
+export function shareOf({ rate, burst }: Schedule, processes: number): ContinuousLimit {
+  // The share of a very slow rate may be below the minimum rate of a bucket.
+  return { rate: Math.max(1e-6, rate / processes), burst: Math.max(1, burst / processes) };
+}
+
+/** What this process may admit by itself while the server is unreachable: its share of each limit. */
 export class LocalShare {
   readonly #processes: number;
   readonly #shared: TokenBucket | undefined;
-  #schedule: Schedule | undefined;
+  #schedules: Schedules | undefined;
   #bucket: TokenBucket | undefined;
 
   /** `shared` is the user's own bucket, which is never reconfigured. */
@@ -17,17 +22,16 @@ export class LocalShare {
     this.#shared = shared;
   }
 
-  /** This process's share of the limit. Its bucket starts full. */
-  of(schedule: Schedule): TokenBucket {
+  /** This process's share of the limits. Its bucket starts full. */
+  of(schedules: Schedules): TokenBucket {
     if (this.#shared !== undefined) return this.#shared;
-    const burst = Math.max(1, schedule.burst / this.#processes);
-    // The share of a very slow rate may be below the minimum rate of a bucket.
-    const rate = Math.max(1e-6, schedule.rate / this.#processes);
-    this.#bucket ??= TokenBucket.create({ rate, burst });
-    if (this.#schedule !== undefined && this.#schedule !== schedule) {
-      this.#bucket.reconfigure({ rate, burst });
-    }
-    this.#schedule = schedule;
+    const before = this.#schedules;
+    if (this.#bucket !== undefined && before === schedules) return this.#bucket;
+    this.#schedules = schedules;
+    const limits = schedules.map((schedule) => shareOf(schedule, this.#processes));
+    if (this.#bucket !== undefined && before?.length === limits.length) {
+      this.#bucket.reconfigure({ limits });
+    } else this.#bucket = TokenBucket.create({ limits });
     return this.#bucket;
   }
 }

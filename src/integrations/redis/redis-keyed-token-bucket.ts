@@ -1,3 +1,4 @@
+import { tightest } from '../../kernel/bucket/several.ts';
 import { MAX_CAPACITY } from '../../kernel/keyed/cell.ts';
 import type { Key } from '../../kernel/keyed/message.ts';
 import { checkOptions } from '../../known-options.ts';
@@ -5,12 +6,16 @@ import type { Description } from '../../limiters/described.ts';
 import { KeyWaiters } from '../../limiters/key-waiters.ts';
 import { type CallsOfKey, KeyedCalls } from '../../limiters/keyed-calls.ts';
 import { KeyedTokenBucket } from '../../limiters/keyed-token-bucket.ts';
-import type { BucketLimit, LimitChange } from '../../limiters/limit.ts';
+import type { BucketLimit, ContinuousLimit, LimitChange } from '../../limiters/limit.ts';
+import type { LimitsChange, SeveralLimits } from '../../limiters/several-limits.ts';
 import { checkNumber, checkObject } from '../../options.ts';
 import { keyName } from './key-name.ts';
+import { shareOf } from './local-share.ts';
 import {
   checkName,
   checkRedisOptions,
+  describedLimits,
+  KEYED_OPTIONS,
   type RedisOptions,
   type RedisSettings,
 } from './redis-options.ts';
@@ -19,7 +24,7 @@ import { CallCounts, type RedisStats } from './redis-stats.ts';
 import { RedisTokenBucket } from './redis-token-bucket.ts';
 
 /** Options of {@link RedisKeyedTokenBucket.create}. */
-export type RedisKeyedTokenBucketOptions = BucketLimit &
+export type RedisKeyedTokenBucketOptions = (BucketLimit | SeveralLimits) &
   Omit<RedisOptions, 'localBucket'> & {
     /** The prefix of the buckets' names on the server, 1 to 1024 characters. */
     readonly prefix: string;
@@ -49,14 +54,24 @@ function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
  * if (await perUser.tryConsume(user)) serve();
  * const limiter = perUser.for(user); // the same methods, without the key
  * ```
+ *
+ * With `limits`, each key has several limits: see {@link RedisTokenBucket}.
  */
 export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation> {
   /** The prefix of the buckets' names on the server. */
   readonly prefix: string;
-  /** The rate of each key in tokens per second, unless changed by `reconfigure`. */
+  /**
+   * The rate of each key in tokens per second, unless changed by `reconfigure`; with several limits,
+   * the lowest one.
+   */
   readonly rate: number;
-  /** The largest number of tokens in a key's bucket, unless changed by `reconfigure`. */
+  /**
+   * The largest number of tokens in a key's bucket, unless changed by `reconfigure`; with several
+   * limits, the smallest burst.
+   */
   readonly burst: number;
+  /** The limits of each key, unless changed by `reconfigure`, in the order in which they were given. */
+  readonly limits: readonly ContinuousLimit[];
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
   readonly #localCapacity: number;
@@ -67,8 +82,10 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     super();
     this.#settings = settings;
     this.prefix = prefix;
-    this.rate = settings.schedule.rate;
-    this.burst = settings.schedule.burst;
+    const { rate, burst } = tightest(settings.schedules);
+    this.rate = rate;
+    this.burst = burst;
+    this.limits = settings.schedules.map((one) => ({ rate: one.rate, burst: one.burst }));
     this.#counts = new CallCounts(settings.onUnreachable);
     this.#localCapacity = localCapacity;
   }
@@ -81,22 +98,20 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   static create(options: RedisKeyedTokenBucketOptions): RedisKeyedTokenBucket {
     const { prefix, localCapacity = 10_000 } = checkObject('options', options);
     checkNumber('localCapacity', localCapacity, { min: 1, max: MAX_CAPACITY, integer: true });
-    const settings = checkRedisOptions(options);
+    const settings = checkRedisOptions(options, KEYED_OPTIONS);
     return new RedisKeyedTokenBucket(settings, checkName('prefix', prefix), localCapacity);
   }
 
   /** @internal */
   protected describe(): Description {
-    const { prefix, rate, burst } = this;
-    return ['RedisKeyedTokenBucket', { prefix, rate, burst }];
+    return ['RedisKeyedTokenBucket', { prefix: this.prefix, ...describedLimits(this.limits) }];
   }
 
-  /** This process's share of the limit of each key. */
+  /** This process's share of the limits of each key. */
   #local(): KeyedTokenBucket {
-    const { processes } = this.#settings;
+    const { processes, schedules } = this.#settings;
     this.#locals ??= KeyedTokenBucket.create({
-      rate: Math.max(1e-6, this.rate / processes),
-      burst: Math.max(1, this.burst / processes),
+      limits: schedules.map((schedule) => shareOf(schedule, processes)),
       capacity: this.#localCapacity,
     });
     return this.#locals;
@@ -128,7 +143,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
    * Changes the limit of this key only, for all processes that use the prefix: see
    * {@link RedisTokenBucket.reconfigure}.
    */
-  async reconfigure(key: Key, limit: LimitChange): Promise<void> {
+  async reconfigure(key: Key, limit: LimitChange | LimitsChange): Promise<void> {
     return this.for(key).reconfigure(limit);
   }
 

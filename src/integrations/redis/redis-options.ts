@@ -1,8 +1,20 @@
 import type { RateLimitError } from '../../errors.ts';
-import type { BucketLimit } from '../../limiters/limit.ts';
-import { scheduleOf } from '../../limiters/limit.ts';
+import { checkOptions, joined, type Known } from '../../known-options.ts';
+import {
+  type BucketLimit,
+  type ContinuousLimit,
+  LIMIT_OPTIONS,
+  type LimitChange,
+} from '../../limiters/limit.ts';
+import {
+  type LimitsChange,
+  named,
+  type Schedules,
+  type SeveralLimits,
+  schedulesOf,
+} from '../../limiters/several-limits.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
-import { checkNumber, checkObject, shown } from '../../options.ts';
+import { checkNumber, shown } from '../../options.ts';
 import type { RedisClient } from './client.ts';
 import { Link } from './link.ts';
 import type { RemoteOptions } from './remote-bucket.ts';
@@ -44,7 +56,7 @@ export interface RedisOptions {
 }
 
 /** Options of `RedisTokenBucket.create`. */
-export type RedisTokenBucketOptions = BucketLimit &
+export type RedisTokenBucketOptions = (BucketLimit | SeveralLimits) &
   RedisOptions & {
     /**
      * The bucket's key on the server, 1 to 1024 characters. Buckets with the same key share one
@@ -52,6 +64,26 @@ export type RedisTokenBucketOptions = BucketLimit &
      */
     readonly key: string;
   };
+
+/** The options of every bucket on a server. */
+const OPTIONS: Known<(BucketLimit | SeveralLimits) & Omit<RedisOptions, 'localBucket'>> =
+  /* @__PURE__ */ joined(LIMIT_OPTIONS, {
+    limits: true,
+    client: true,
+    timeoutMs: true,
+    whenUnreachable: true,
+    processes: true,
+    onUnreachable: true,
+  });
+export const BUCKET_OPTIONS: Known<RedisTokenBucketOptions> = /* @__PURE__ */ joined(OPTIONS, {
+  key: true,
+  localBucket: true,
+});
+export const CHANGE_OPTIONS: Known<LimitChange | LimitsChange> = /* @__PURE__ */ joined(
+  LIMIT_OPTIONS,
+  { limits: true },
+);
+export const KEYED_OPTIONS = /* @__PURE__ */ joined(OPTIONS, { prefix: true, localCapacity: true });
 
 /** The validated options with their defaults. */
 export interface RedisSettings extends Omit<RemoteOptions, 'key'> {
@@ -62,12 +94,32 @@ export interface RedisSettings extends Omit<RemoteOptions, 'key'> {
   readonly onUnreachable: (error: RateLimitError) => void;
 }
 
+/** A bucket's limits, for `inspect`. */
+export function describedLimits(limits: readonly ContinuousLimit[]) {
+  const [{ rate, burst } = { rate: undefined, burst: undefined }, ...others] = limits;
+  if (others.length === 0) return { rate, burst };
+  return { limits: limits.map((one) => `${one.burst} at ${one.rate}/s`).join(' and ') };
+}
+
+/** @throws TypeError, RangeError if any rate is 0: a pause would be stored for good. */
+export function checkRates(schedules: Schedules): Schedules {
+  for (const [i, { rate }] of schedules.entries()) {
+    const check = () => checkNumber('rate', rate, { above: 0, orInfinity: true });
+    if (schedules.length === 1) check();
+    else named(i, check);
+  }
+  return schedules;
+}
+
 /** @throws TypeError, RangeError for an invalid option, naming it. */
-export function checkRedisOptions(options: RedisOptions & BucketLimit): RedisSettings {
-  const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = checkObject('options', options);
-  const { processes, localBucket, onUnreachable = () => undefined } = options;
-  const schedule = scheduleOf(options);
-  checkNumber('rate', schedule.rate, { above: 0, orInfinity: true });
+export function checkRedisOptions<T extends RedisOptions & (BucketLimit | SeveralLimits)>(
+  options: T,
+  known: Known<T>,
+): RedisSettings {
+  const given: RedisOptions = checkOptions(options, known);
+  const { client, timeoutMs = 1000, whenUnreachable = 'refuse' } = given;
+  const { processes, localBucket, onUnreachable = () => undefined } = given;
+  const schedules = checkRates(schedulesOf(options));
   checkNumber('timeoutMs', timeoutMs, TIMEOUT);
   if (!CHOICES.includes(whenUnreachable)) {
     throw new RangeError(
@@ -85,7 +137,7 @@ export function checkRedisOptions(options: RedisOptions & BucketLimit): RedisSet
   }
   return {
     link: Link.of(client),
-    schedule,
+    schedules,
     timeoutMs,
     whenUnreachable,
     processes: processes ?? 1,

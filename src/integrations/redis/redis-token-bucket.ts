@@ -1,30 +1,27 @@
+import { checkOptions } from '../../known-options.ts';
 import type { BucketCalls } from '../../limiters/bucket-calls.ts';
 import type { Decision } from '../../limiters/decision.ts';
-import { Described, type Description } from '../../limiters/described.ts';
-import {
-  type ContinuousLimit,
-  changedSchedule,
-  type LimitChange,
-  type QuantumLimit,
-} from '../../limiters/limit.ts';
+import type { LimitChange } from '../../limiters/limit.ts';
 import type { Waited, WaitOptions } from '../../limiters/limiter.ts';
+import { changeOf, type LimitsChange, type Schedules } from '../../limiters/several-limits.ts';
 import { checkWait, type WaitCount, Waiters, waitedSince } from '../../limiters/waiting.ts';
-import { checkNumber, checkObject, checkSpanMs, checkTokens } from '../../options.ts';
+import { checkObject, checkSpanMs, checkTokens } from '../../options.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { AnsweredCalls } from './answered-calls.ts';
-import { Answers } from './answers.ts';
 import { LocalShare } from './local-share.ts';
+import { RedisBucketState } from './redis-bucket-state.ts';
 import {
+  BUCKET_OPTIONS,
+  CHANGE_OPTIONS,
   checkName,
+  checkRates,
   checkRedisOptions,
   type RedisSettings,
   type RedisTokenBucketOptions,
-  type WhenUnreachable,
 } from './redis-options.ts';
 import { RedisPromises } from './redis-promises.ts';
 import type { RedisReservation } from './redis-reservation.ts';
-import { CallCounts, type RedisStats } from './redis-stats.ts';
-import { RemoteBucket } from './remote-bucket.ts';
+import { CallCounts } from './redis-stats.ts';
+import type { RemoteBucket } from './remote-bucket.ts';
 import type { TokenSource } from './token-source.ts';
 
 /**
@@ -42,16 +39,24 @@ import type { TokenSource } from './token-source.ts';
  * if (await bucket.tryConsume()) serve();
  * await bucket.wait(5);
  * ```
+ *
+ * With `limits`, the bucket has several limits. A call is admitted if all of them admit it, and then
+ * counts against each; a refused one takes nothing anywhere. One command decides.
+ *
+ * @example
+ * ```ts
+ * const bucket = RedisTokenBucket.create({
+ *   client,
+ *   key: 'search',
+ *   limits: [
+ *     { rate: 10, burst: 10 },
+ *     { rate: per(100, 'minute'), burst: 100 },
+ *   ],
+ * });
+ * const { allowed, limits } = await bucket.decide(); // the state of each limit
+ * ```
  */
-export class RedisTokenBucket extends Described implements TokenSource {
-  /** The bucket's key on the server. */
-  readonly key: string;
-  /** What calls do while the server does not answer. */
-  readonly whenUnreachable: WhenUnreachable;
-  readonly #remote: RemoteBucket;
-  readonly #counts: CallCounts;
-  readonly #waiters: WaitCount;
-  readonly #calls: AnsweredCalls;
+export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   readonly #promises: RedisPromises;
 
   /** @internal */
@@ -62,17 +67,8 @@ export class RedisTokenBucket extends Described implements TokenSource {
     local: (remote: RemoteBucket) => BucketCalls,
     waiters: WaitCount,
   ) {
-    super();
-    const remote = new RemoteBucket({ ...settings, key, onCommand: () => counts.sent() });
-    const answers = new Answers(settings, counts, () => remote.node);
-    const asked = { remote, answers, counts, local: () => local(remote) };
-    this.key = key;
-    this.whenUnreachable = settings.whenUnreachable;
-    this.#remote = remote;
-    this.#counts = counts;
-    this.#waiters = waiters;
-    this.#calls = new AnsweredCalls(asked);
-    this.#promises = new RedisPromises(asked, waiters);
+    super(settings, key, counts, local, waiters);
+    this.#promises = new RedisPromises(this.asked, waiters);
   }
 
   /**
@@ -81,52 +77,24 @@ export class RedisTokenBucket extends Described implements TokenSource {
    * @throws RangeError, TypeError for an invalid option, naming it.
    */
   static create(options: RedisTokenBucketOptions): RedisTokenBucket {
-    const settings = checkRedisOptions(options);
+    const settings = checkRedisOptions(options, BUCKET_OPTIONS);
     const key = checkName('key', options.key);
     const share = new LocalShare(settings.processes, settings.localBucket);
     const counts = new CallCounts(settings.onUnreachable);
-    const local = ({ schedule }: RemoteBucket) => share.of(schedule);
+    const local = ({ schedules }: RemoteBucket) => share.of(schedules);
     return new RedisTokenBucket(settings, key, counts, local, new Waiters());
-  }
-
-  /** @internal */
-  protected describe(): Description {
-    const { key, rate, burst } = this;
-    return ['RedisTokenBucket', { key, rate, burst }];
-  }
-
-  /**
-   * The current rate in tokens per second, as last reported by the server; initially the option's.
-   */
-  get rate(): number {
-    return this.#remote.schedule.rate;
-  }
-
-  /** The largest number of tokens in the bucket, as last reported by the server. */
-  get burst(): number {
-    return this.#remote.schedule.burst;
-  }
-
-  /** {@link burst}, under the name that all limiters share. */
-  get limit(): number {
-    return this.burst;
-  }
-
-  /** Counts over the calls of this object. */
-  stats(): RedisStats {
-    return this.#counts.stats(this.waiting);
   }
 
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
   async tryConsume(n = 1): Promise<boolean> {
     checkTokens('n', n);
-    return this.#calls.tryConsume(n);
+    return this.calls.tryConsume(n);
   }
 
   /** Takes as many whole tokens as are available, up to `n`, and resolves with their number. */
   async consumeOrDrain(n: number): Promise<number> {
     checkTokens('n', n);
-    return this.#calls.drain(n);
+    return this.calls.drain(n);
   }
 
   /**
@@ -136,7 +104,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
    */
   async decide(n = 1): Promise<Decision> {
     checkTokens('n', n);
-    return this.#calls.decide(n);
+    return this.calls.decide(n);
   }
 
   /**
@@ -147,7 +115,7 @@ export class RedisTokenBucket extends Described implements TokenSource {
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     checkTokens('n', n);
     checkSpanMs('maxWaitMs', maxWaitMs);
-    return this.#calls.acquire(n, maxWaitMs);
+    return this.calls.acquire(n, maxWaitMs);
   }
 
   /**
@@ -188,43 +156,13 @@ export class RedisTokenBucket extends Described implements TokenSource {
     return waitedSince(systemClock, sinceUs);
   }
 
-  /** The calls of `wait` on this object that are not settled yet. */
-  get waiting(): number {
-    return this.#waiters.count;
-  }
-
   /**
    * Returns tokens that were taken and not used; the bucket never exceeds its burst. If the server
    * does not answer, they are lost.
    */
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
-    await this.#calls.returnTokens(n);
-  }
-
-  /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */
-  async available(): Promise<number> {
-    return Math.max(0, await this.balance());
-  }
-
-  /**
-   * Tokens in the bucket, fractions included: negative in debt, Infinity if unlimited.
-   *
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
-   */
-  async balance(): Promise<number> {
-    return this.#calls.balance();
-  }
-
-  /**
-   * Milliseconds until the bucket holds `tokens` if none are taken: 0 if it does now, Infinity if
-   * it never will.
-   *
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
-   */
-  async timeUntil(tokens: number): Promise<number> {
-    checkTokens('tokens', tokens);
-    return this.#calls.timeUntil(tokens);
+    await this.calls.returnTokens(n);
   }
 
   /**
@@ -233,14 +171,18 @@ export class RedisTokenBucket extends Described implements TokenSource {
    * Omitted fields do not change. A limit that differs from the options is stored permanently with
    * the key; if the key is deleted or lost, the limit of the options applies again.
    *
+   * If the bucket has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All
+   * of them change at the same instant.
+   *
    * @throws RangeError, TypeError for an invalid option, naming it.
    * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer: the limit may or may
    * not have changed.
    */
-  async reconfigure(limit: LimitChange): Promise<void> {
-    checkObject('limit', limit);
-    const { rate = 1 }: Partial<ContinuousLimit & QuantumLimit> = limit;
-    checkNumber('rate', rate, { above: 0, orInfinity: true });
-    await this.#calls.reconfigure((now) => changedSchedule(now, limit));
+  async reconfigure(limit: LimitChange | LimitsChange): Promise<void> {
+    checkOptions(limit, CHANGE_OPTIONS, 'limit');
+    await this.calls.reconfigure((now) => {
+      const next = changeOf(now.length, limit)(now);
+      return checkRates(next as unknown as Schedules); // as many as there are
+    });
   }
 }

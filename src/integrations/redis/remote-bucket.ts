@@ -1,22 +1,34 @@
 import type { Outcome } from '../../kernel/bucket/kernel.ts';
-import { tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
+import { tightest } from '../../kernel/bucket/several.ts';
 import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
+import type { Schedules } from '../../limiters/several-limits.ts';
 import { systemClock } from '../../time/system-clock.ts';
-import { limitText, readLimit } from './limit-text.ts';
+import { limitsText, readLimits } from './limit-text.ts';
 import type { Link } from './link.ts';
 import { ANSWER } from './script/format.ts';
+import { amountWord, operationWord } from './script-words.ts';
 import type { ServerNode } from './server-node.ts';
-import { debtUs, heldTicks, type Result, type Standing } from './standing.ts';
+import {
+  balanceOf,
+  debtUs,
+  isFree,
+  outcomeOf,
+  type Result,
+  resultsAt,
+  type Standing,
+  untilUs,
+} from './standing.ts';
 import { type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
-import { costOf, type Ticks, ticksWord } from './ticks.ts';
+import { type Ticks, ticksWord } from './ticks.ts';
 
 /** What an acquisition wrote, needed by `cancel`. */
 export interface RemoteReceipt {
   readonly originUs: number;
-  readonly zeroTime: Ticks;
+  /** One for each limit. */
+  readonly zeroTimes: readonly Ticks[];
   readonly generation: number;
-  readonly cost: Ticks;
+  readonly tokens: number;
 }
 
 /** What an acquisition came to. */
@@ -33,8 +45,8 @@ export interface Acquired {
 export interface RemoteOptions {
   readonly link: Link;
   readonly key: string;
-  /** The limit to use if the key does not exist. */
-  readonly schedule: Schedule;
+  /** The limits to use if the key does not exist. */
+  readonly schedules: Schedules;
   readonly timeoutMs: number;
   /** For tests: replaces the server's time, in whole microseconds. */
   readonly timeUs?: () => number;
@@ -43,27 +55,32 @@ export interface RemoteOptions {
 }
 
 /**
- * The operations of src/kernel on a bucket on a server. Divisions and roundings happen here, based
- * on the limit that the server last reported. If another limit applies by now, the script changes
- * nothing and returns it, and the call is repeated.
+ * The operations of src/kernel on a bucket on a server. Calls are made for the limits that the server
+ * last reported. If others apply by now, the script changes nothing and returns them, and the call is
+ * repeated.
  */
 export class RemoteBucket {
   readonly #options: RemoteOptions;
   readonly #ownText: string;
-  #schedule: Schedule;
+  #schedules: Schedules;
   #text: string;
   readonly #run: RunTakes = (operation, words) => this.#call(operation, words);
 
   constructor(options: RemoteOptions) {
     this.#options = options;
-    this.#schedule = options.schedule;
-    this.#ownText = limitText(options.schedule);
+    this.#schedules = options.schedules;
+    this.#ownText = limitsText(options.schedules);
     this.#text = this.#ownText;
   }
 
-  /** The current limit, as last reported by the server. */
+  /** The current limits, as last reported by the server. */
+  get schedules(): Schedules {
+    return this.#schedules;
+  }
+
+  /** The lowest rate and the smallest burst of these. */
   get schedule(): Schedule {
-    return this.#schedule;
+    return tightest(this.#schedules);
   }
 
   /** The server on which the bucket lies. */
@@ -73,37 +90,37 @@ export class RemoteBucket {
 
   #learn(text: string): void {
     if (text === this.#text) return;
-    this.#schedule = text === this.#ownText ? this.#options.schedule : readLimit(text);
+    this.#schedules = text === this.#ownText ? this.#options.schedules : readLimits(text);
     this.#text = text;
   }
 
   async #call(
     operation: string,
-    words: (schedule: Schedule) => readonly string[],
+    words: (schedules: Schedules) => readonly string[],
   ): Promise<TakeAnswer> {
     const { link, key, timeoutMs, timeUs, onCommand } = this.#options;
     const untilUs = systemClock.now() + timeoutMs * 1000;
     for (;;) {
-      const schedule = this.#schedule;
-      const limit = this.#text;
-      const full = limit === this.#ownText ? `own ${operation}` : operation;
-      const rest = words(schedule);
+      const schedules = this.#schedules;
+      const limits = this.#text;
+      const full = operationWord(operation, schedules, limits === this.#ownText);
+      const rest = words(schedules);
       const answer = await link.ask(key, untilUs, (deadlineUs) => {
         onCommand?.();
         const deadline = String(timeUs === undefined ? deadlineUs : -timeUs());
-        return [full, limit, deadline, ...rest];
+        return [full, limits, deadline, ...rest];
       });
       const code = Number(answer[0]);
       if (code === ANSWER.stale) this.#learn(String(answer[2]));
       else if (code === ANSWER.gone) this.#learn(this.#ownText);
-      else return { answer, schedule, limit };
+      else return { answer, schedules, limits };
     }
   }
 
   /** An operation that is no take, after all takes that were called before it. */
   #operate(
     operation: string,
-    words: (schedule: Schedule) => readonly string[],
+    words: (schedules: Schedules) => readonly string[],
   ): Promise<TakeAnswer> {
     TakeBatch.send(this.#options.link, this.#options.key);
     return this.#call(operation, words);
@@ -122,9 +139,9 @@ export class RemoteBucket {
         tokens,
         maxWaitUs,
         wantsState,
-        resolve: (result, standing, limit) => {
+        resolve: (result, standing, limits) => {
           // Another bucket object of this key may have asked, and learned of a change.
-          this.#learn(limit);
+          this.#learn(limits);
           resolve(read(result, standing));
         },
         reject,
@@ -150,80 +167,66 @@ export class RemoteBucket {
 
   acquire(tokens: number, maxWaitUs: number): Promise<Acquired> {
     return this.#takeAndLook(tokens, maxWaitUs, (result, standing) => {
-      const { schedule, originUs, nowUs, zeroTime, generation } = standing;
-      const { ticksPerToken, burst } = schedule;
-      const cost = costOf(tokens, ticksPerToken, Math.ceil);
+      const { originUs, nowUs, generation, limits } = standing;
+      const burst = Math.min(...limits.map(({ schedule }) => schedule.burst));
       // A call that costs nothing never waits, even in debt.
-      const waitUs = cost === 0 ? 0 : result === 0 ? debtUs(standing) : result;
-      return { waitUs, burst, nowUs, receipt: { originUs, zeroTime, generation, cost } };
+      const dueUs = () => (isFree(standing, tokens) ? 0 : debtUs(standing));
+      const waitUs = result === 0 ? dueUs() : result;
+      const zeroTimes = limits.map(({ zeroTime }) => zeroTime);
+      return { waitUs, burst, nowUs, receipt: { originUs, zeroTimes, generation, tokens } };
     });
   }
 
   decide(tokens: number): Promise<Outcome> {
-    return this.#takeAndLook(tokens, 0, (result, standing) => {
-      const { schedule, nowUs } = standing;
-      const held = heldTicks(standing);
-      const wanted = Number(costOf(tokens, schedule.ticksPerToken, Math.ceil));
-      const allowed = result === 0;
-      return {
-        allowed,
-        burst: schedule.burst,
-        balance: tokensOf(schedule, held),
-        retryUs: allowed ? 0 : untilHeld(standing, nowUs, held, wanted),
-        fullUs: untilHeld(standing, nowUs, held, Number(schedule.capTicks)),
-      };
-    });
+    return this.#takeAndLook(tokens, 0, (result, standing) =>
+      outcomeOf(standing, tokens, result === 0),
+    );
   }
 
   async drain(tokens: number): Promise<number> {
-    const { answer } = await this.#operate('drain', ({ ticksPerToken, burst }) => {
+    const { answer, schedules } = await this.#operate('drain', (schedules) => {
       const whole = Math.floor(tokens);
       // The burst bounds the result, and the script can count up to it exactly.
-      const most = ticksPerToken === 0 ? whole : Math.min(whole, Math.floor(burst));
-      return [ticksWord(costOf(most, ticksPerToken, Math.ceil)), String(most)];
+      const bursts = schedules.filter((one) => one.ticksPerToken > 0).map(({ burst }) => burst);
+      const most = Math.min(whole, ...bursts.map(Math.floor));
+      return [amountWord(schedules, most, Math.ceil), String(most)];
     });
-    return Number(answer[6]);
+    return Number(answer[resultsAt(schedules)]);
   }
 
   async returnTokens(tokens: number): Promise<void> {
-    await this.#operate('return', ({ ticksPerToken }) => [
-      ticksWord(costOf(Math.min(tokens, MAX_SPAN_TICKS), ticksPerToken, Math.floor)),
+    await this.#operate('return', (schedules) => [
+      amountWord(schedules, Math.min(tokens, MAX_SPAN_TICKS), Math.floor),
     ]);
   }
 
   /** Undoes an acquisition if nothing was written since. */
-  async cancel({ originUs, zeroTime, generation, cost }: RemoteReceipt): Promise<boolean> {
-    const { answer } = await this.#operate('cancel', () => [
-      ticksWord(cost),
-      ticksWord(zeroTime),
+  async cancel({ originUs, zeroTimes, generation, tokens }: RemoteReceipt): Promise<boolean> {
+    const { answer, schedules } = await this.#operate('cancel', (schedules) => [
+      amountWord(schedules, tokens, Math.ceil),
       String(originUs),
       String(generation),
+      ...zeroTimes.map(ticksWord),
     ]);
-    return Number(answer[6]) === 1;
+    return Number(answer[resultsAt(schedules)]) === 1;
   }
 
+  /** The fewest tokens under any limit. */
   balance(): Promise<number> {
-    return this.#takeAndLook(0, 0, (_, standing) =>
-      tokensOf(standing.schedule, heldTicks(standing)),
-    );
+    return this.#takeAndLook(0, 0, (_, standing) => balanceOf(standing));
   }
 
   timeUntil(tokens: number): Promise<number> {
-    return this.#takeAndLook(0, 0, (_, standing) => {
-      const { schedule, nowUs } = standing;
-      const wanted = Number(costOf(tokens, schedule.ticksPerToken, Math.ceil));
-      return untilHeld(standing, nowUs, heldTicks(standing), wanted);
-    });
+    return this.#takeAndLook(0, 0, (_, standing) => untilUs(standing, tokens));
   }
 
-  /** Replaces the limit by the one that `change` derives from it. */
-  async reconfigure(change: (schedule: Schedule) => Schedule): Promise<void> {
-    let next = this.#schedule;
-    await this.#operate('change', (schedule) => {
-      next = change(schedule);
-      const text = limitText(next);
+  /** Replaces the limits by those that `change` derives from them. */
+  async reconfigure(change: (schedules: Schedules) => Schedules): Promise<void> {
+    let text = this.#text;
+    await this.#operate('change', (schedules) => {
+      text = limitsText(change(schedules));
       return ['0', text, text === this.#ownText ? '0' : '1'];
     });
-    this.#learn(limitText(next));
+    this.#learn(text);
   }
 }

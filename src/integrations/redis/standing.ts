@@ -1,58 +1,135 @@
-import type { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
-import { ticksAt } from '../../kernel/bucket/record.ts';
+import type { LATER, LimitOutcome, NEVER, Outcome } from '../../kernel/bucket/kernel.ts';
+import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import { less, plus, readTicks, type Ticks } from './ticks.ts';
+import { outcomeOf as outcomeOfLimits } from '../../kernel/bucket/several.ts';
+import type { Schedules } from '../../limiters/several-limits.ts';
+import { costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 
 /** What an operation came to: 0 for done, LATER or NEVER. */
 export type Result = 0 | typeof LATER | typeof NEVER;
 
+/** The state under one limit. */
+interface LimitStanding {
+  readonly schedule: Schedule;
+  /** In ticks since the origin. */
+  readonly zeroTime: Ticks;
+}
+
 /** The state of a bucket on the server. */
 export interface Standing {
-  readonly schedule: Schedule;
   readonly originUs: number;
   /** The server's time, adjusted so that it never runs backwards. */
   readonly nowUs: number;
-  /** In ticks since the origin. */
-  readonly zeroTime: Ticks;
   /** Counts limit changes and renewals of the origin. */
   readonly generation: number;
+  /** One for each limit. */
+  readonly limits: readonly LimitStanding[];
+}
+
+/** Where the zero-times begin in an answer of the script. */
+const ZERO_TIMES_AT = 4;
+
+/** Where the results of an operation other than `try` begin in the answer, behind the state. */
+export function resultsAt({ length }: Schedules): number {
+  return ZERO_TIMES_AT + length + 1;
 }
 
 /** Reads the state from an answer of the script. */
-export function readStanding(schedule: Schedule, answer: readonly unknown[]): Standing {
-  const [, , nowUs, originUs, zeroTime, generation] = answer;
+export function readStanding(schedules: Schedules, answer: readonly unknown[]): Standing {
+  const [, , nowUs, originUs] = answer;
   return {
-    schedule,
     nowUs: Number(nowUs),
     originUs: Number(originUs),
-    zeroTime: readTicks(zeroTime),
-    generation: Number(generation),
+    generation: Number(answer[ZERO_TIMES_AT + schedules.length]),
+    limits: schedules.map((schedule, i) => ({
+      schedule,
+      zeroTime: readTicks(answer[ZERO_TIMES_AT + i]),
+    })),
   };
 }
 
-/** The state after a take of this number of ticks. */
-export function afterTake(standing: Standing, cost: Ticks): Standing {
-  if (cost === 0) return standing;
-  const { schedule, originUs, nowUs, zeroTime } = standing;
-  const full = plus(ticksAt(schedule, originUs, nowUs), -schedule.capTicks);
-  const from = zeroTime < full ? full : zeroTime;
-  return { ...standing, zeroTime: plus(from, cost) };
+/** The price of tokens in ticks. */
+function priceOf({ ticksPerToken }: Schedule, tokens: number): Ticks {
+  return costOf(tokens, ticksPerToken, Math.ceil);
 }
 
-/** The balance in ticks; negative in debt. */
-export function heldTicks({ schedule, originUs, nowUs, zeroTime }: Standing): number {
+/** The state after these tokens were taken. */
+export function afterTake(standing: Standing, tokens: number): Standing {
+  const { originUs, nowUs } = standing;
+  const limits = standing.limits.map((limit) => {
+    const { schedule, zeroTime } = limit;
+    const cost = priceOf(schedule, tokens);
+    if (cost === 0) return limit;
+    const full = plus(ticksAt(schedule, originUs, nowUs), -schedule.capTicks);
+    return { schedule, zeroTime: plus(zeroTime < full ? full : zeroTime, cost) };
+  });
+  return { ...standing, limits };
+}
+
+/** The balance under a limit, in ticks; negative in debt. */
+function heldTicks({ originUs, nowUs }: Standing, { schedule, zeroTime }: LimitStanding): number {
   const held = less(ticksAt(schedule, originUs, nowUs), zeroTime);
   return Math.min(held, Number(schedule.capTicks));
 }
 
-/** Microseconds until the bucket is out of debt. */
+/** Microseconds until the bucket is out of debt under every limit. */
 export function debtUs(standing: Standing): number {
-  const { schedule, originUs, nowUs } = standing;
-  const { fillTicks, ticksPerMicro } = schedule;
-  const due = 0 - heldTicks(standing);
+  return Math.max(...standing.limits.map((limit) => debtUnder(standing, limit)));
+}
+
+function debtUnder(standing: Standing, limit: LimitStanding): number {
+  const { originUs, nowUs } = standing;
+  const { fillTicks, ticksPerMicro } = limit.schedule;
+  const due = 0 - heldTicks(standing, limit);
   if (due <= 0) return 0;
   if (fillTicks === 0) return due / ticksPerMicro;
   const ticks = Math.round((nowUs - originUs) * ticksPerMicro);
   const sinceFill = ticks - Math.floor(ticks / fillTicks) * fillTicks;
   return (Math.ceil(due / fillTicks) * fillTicks - sinceFill) / ticksPerMicro;
+}
+
+/** Whether tokens cost nothing under any limit. */
+export function isFree({ limits }: Standing, tokens: number): boolean {
+  return limits.every(({ schedule }) => priceOf(schedule, tokens) === 0);
+}
+
+/** The fewest tokens under any limit; negative in debt. */
+export function balanceOf(standing: Standing): number {
+  const balances = standing.limits.map((limit) =>
+    tokensOf(limit.schedule, heldTicks(standing, limit)),
+  );
+  return Math.min(...balances);
+}
+
+/** Microseconds until the bucket holds these tokens under every limit. */
+export function untilUs(standing: Standing, tokens: number): number {
+  const waits = standing.limits.map((limit) =>
+    untilUnder(standing, limit, Number(priceOf(limit.schedule, tokens))),
+  );
+  return Math.max(...waits);
+}
+
+/** Microseconds until a limit holds these ticks. */
+function untilUnder(standing: Standing, limit: LimitStanding, wanted: number): number {
+  const { originUs, nowUs } = standing;
+  const { schedule } = limit;
+  return untilHeld({ schedule, originUs }, nowUs, heldTicks(standing, limit), wanted);
+}
+
+/** What a decision about these tokens has come to, after it. */
+export function outcomeOf(standing: Standing, tokens: number, allowed: boolean): Outcome {
+  const outcomes = standing.limits.map((limit): LimitOutcome => {
+    const { schedule } = limit;
+    const retryUs = untilUnder(standing, limit, Number(priceOf(schedule, tokens)));
+    return {
+      burst: schedule.burst,
+      balance: tokensOf(schedule, heldTicks(standing, limit)),
+      retryUs: allowed ? 0 : retryUs,
+      fullUs: untilUnder(standing, limit, Number(schedule.capTicks)),
+    };
+  });
+  const all = outcomeOfLimits(allowed, outcomes);
+  if (outcomes.length > 1) return all;
+  const { limits, ...only } = all;
+  return only;
 }

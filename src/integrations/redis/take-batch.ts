@@ -1,32 +1,31 @@
 import { LATER, NEVER } from '../../kernel/bucket/kernel.ts';
-import type { Schedule } from '../../kernel/bucket/schedule.ts';
-import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
+import type { Schedules } from '../../limiters/several-limits.ts';
 import type { Link } from './link.ts';
 import { MORE_THAN_BURST } from './script/format.ts';
-import { afterTake, type Result, readStanding, type Standing } from './standing.ts';
-import { costOf, ticksWord } from './ticks.ts';
+import { takeWord, waitWord } from './script-words.ts';
+import { afterTake, type Result, readStanding, resultsAt, type Standing } from './standing.ts';
 
 /** One caller. */
 export interface Taking {
   readonly tokens: number;
   readonly maxWaitUs: number;
   /** Told the state after its take, or undefined if it did not ask for that. */
-  readonly resolve: (result: Result, standing: Standing | undefined, limit: string) => void;
+  readonly resolve: (result: Result, standing: Standing | undefined, limits: string) => void;
   readonly reject: (error: unknown) => void;
   readonly wantsState: boolean;
 }
 
-/** An answer of the script, and the limit that it is about. */
+/** An answer of the script, and the limits that it is about. */
 export interface TakeAnswer {
   readonly answer: readonly unknown[];
-  readonly schedule: Schedule;
-  readonly limit: string;
+  readonly schedules: Schedules;
+  readonly limits: string;
 }
 
-/** Runs `try` or `take`; the words follow from the limit in force. */
+/** Runs `try` or `take`; the words follow from the limits in force. */
 export type RunTakes = (
   operation: 'try' | 'take',
-  words: (schedule: Schedule) => string[],
+  words: (schedules: Schedules) => string[],
 ) => Promise<TakeAnswer>;
 
 /** More callers than this are not kept waiting for those after them. */
@@ -52,14 +51,10 @@ function rowsOf(takings: readonly Taking[]): Row[] {
   return rows;
 }
 
-function wordsOf(rows: readonly Row[], { ticksPerToken, ticksPerMicro }: Schedule): string[] {
+function wordsOf(rows: readonly Row[], schedules: Schedules): string[] {
   const words: string[] = [];
   for (const { tokens, maxWaitUs, count } of rows) {
-    const most = Math.min(Math.round(maxWaitUs * ticksPerMicro), MAX_SPAN_TICKS);
-    words.push(
-      tokens === 1 ? '' : ticksWord(costOf(tokens, ticksPerToken, Math.ceil)),
-      most === 0 ? '' : String(most),
-    );
+    words.push(takeWord(schedules, tokens), waitWord(schedules, maxWaitUs));
     if (rows.length > 1 || count > 1) words.push(String(count));
   }
   while (words.at(-1) === '') words.pop();
@@ -149,14 +144,14 @@ export class TakeBatch {
     const rows = rowsOf(takings);
     let answer: TakeAnswer;
     try {
-      answer = await this.#run(operation, (schedule) => wordsOf(rows, schedule));
+      answer = await this.#run(operation, (schedules) => wordsOf(rows, schedules));
     } catch (error) {
       this.#end();
       for (const { reject } of takings) reject(error);
       return;
     }
     this.#end();
-    this.#tell(rows, answer, operation === 'try' ? 2 : 6);
+    this.#tell(rows, answer, operation === 'try');
   }
 
   #end(): void {
@@ -165,18 +160,21 @@ export class TakeBatch {
     if (line.underWay === 0 && line.open === undefined) this.#keys.delete(this.#key);
   }
 
-  /** `first`: the place of the first row's result. */
-  #tell(rows: readonly Row[], { answer, schedule, limit }: TakeAnswer, first: number): void {
-    let standing = first === 2 ? undefined : readStanding(schedule, answer);
+  #tell(
+    rows: readonly Row[],
+    { answer, schedules, limits }: TakeAnswer,
+    isWithoutState: boolean,
+  ): void {
+    let standing = isWithoutState ? undefined : readStanding(schedules, answer);
+    const first = isWithoutState ? 2 : resultsAt(schedules);
     let place = 0;
     for (const [i, { tokens, count }] of rows.entries()) {
       const admitted = Number(answer[first + i]);
-      const cost = costOf(tokens, schedule.ticksPerToken, Math.ceil);
       for (let k = 0; k < count; k++, place++) {
         const isAdmitted = k < admitted;
-        if (isAdmitted && standing !== undefined) standing = afterTake(standing, cost);
+        if (isAdmitted && standing !== undefined) standing = afterTake(standing, tokens);
         const refusal = admitted === MORE_THAN_BURST ? NEVER : LATER;
-        this.#takings[place]?.resolve(isAdmitted ? 0 : refusal, standing, limit);
+        this.#takings[place]?.resolve(isAdmitted ? 0 : refusal, standing, limits);
       }
     }
   }

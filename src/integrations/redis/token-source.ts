@@ -6,15 +6,17 @@ export interface TokenSource {
    * Takes as many whole tokens as are available, up to `n`, and resolves with their number. Rejects
    * if that is unknown.
    */
-  consumeOrDrain(n: number): Promise<number>;
-  /** Returns tokens that were taken and not used. */
-  returnTokens(n: number): Promise<void>;
+  consumeOrDrain(n: number): Promise<number> | number;
+  /** Returns tokens that were taken and not used; a promise is awaited. */
+  returnTokens(n: number): unknown;
   /**
    * Resolves when `n` tokens are available to this caller, in the order of the calls; rejects with a
    * RateLimitError `ERR_RATE_LIMIT_TIMEOUT` or `ERR_EXCEEDS_BURST` if it took nothing because that
    * is later than the timeout, or never. With it, a fleet shares a source evenly.
    */
   wait?(n: number, options: TokenWait): Promise<unknown>;
+  /** True once it will never have tokens again, such as a closed `FleetBucket`. Default false. */
+  readonly isClosed?: boolean;
 }
 
 /** Options of {@link TokenSource.wait}. */

@@ -1,10 +1,14 @@
 import { notes } from './composite-engine.ts';
-import type { Outcome } from './kernel.ts';
+import type { LimitOutcome, Outcome } from './kernel.ts';
 import type { Schedule } from './schedule.ts';
 
 /** What a decision under several limits comes to, as the engine has reported them. */
 export function outcomeOfAll(allowed: boolean, count: number): Outcome {
-  const limits = notes.outcomes.slice(0, count);
+  return outcomeOf(allowed, notes.outcomes.slice(0, count));
+}
+
+/** The smallest burst, the lowest balance and the longest waits of all limits. */
+export function outcomeOf(allowed: boolean, limits: readonly LimitOutcome[]): Outcome {
   let burst = Number.POSITIVE_INFINITY;
   let balance = Number.POSITIVE_INFINITY;
   let retryUs = 0;
@@ -21,7 +25,7 @@ export function outcomeOfAll(allowed: boolean, count: number): Outcome {
 /** The lowest rate and the smallest burst; the other fields are the first limit's. */
 export function tightest(schedules: readonly Schedule[]): Schedule {
   return {
-    ...(schedules[0] as Schedule), // there are at least two
+    ...(schedules[0] as Schedule), // there is at least one
     rate: Math.min(...schedules.map(({ rate }) => rate)),
     burst: Math.min(...schedules.map(({ burst }) => burst)),
   };

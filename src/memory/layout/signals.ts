@@ -5,6 +5,7 @@
  *     manual clock         0 │ now f64 │ moves i32 │ - │
  *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │
  *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
+ *                     line 2 │ purchases i64 │ bought i64 │ returned i64 │ failures i64 │ isCutOff i32 │ - │
  *
  * A manual clock in a region:
  *
@@ -35,5 +36,10 @@ export const FLEET_STOCK = {
   beats: LINE_BYTES + 12,
   thread: LINE_BYTES + 16,
   started: LINE_BYTES + 20,
+  purchases: 2 * LINE_BYTES,
+  bought: 2 * LINE_BYTES + 8,
+  returned: 2 * LINE_BYTES + 16,
+  failures: 2 * LINE_BYTES + 24,
+  isCutOff: 2 * LINE_BYTES + 32,
 } as const;
 export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;

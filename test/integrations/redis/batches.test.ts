@@ -159,14 +159,21 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
       { quantum: 4, fillIntervalMs: 10, burst: 16 },
       // Its burst is beyond the short way.
       { rate: 1000, burst: 1e9 },
+      {
+        limits: [
+          { rate: 1000, burst: 12 },
+          { rate: 4000, burst: 9 },
+          { rate: 500, burst: 20 },
+        ],
+      },
     ];
     for (const [index, limit] of limits.entries()) {
       const ours = TokenBucket.create({ ...limit, clock });
       const theirs = remote(connection, limit, () => clock.now(), `walk ${index}`);
       // Both count their fills from the same instant.
-      ours.reconfigure({});
-      await theirs.reconfigure((schedule) => schedule);
-      if (limit.burst === 1e9) {
+      ours.reconfigure('limits' in limit ? { limits: limit.limits.map(() => ({})) } : {});
+      await theirs.reconfigure((schedules) => schedules);
+      if (ours.burst === 1e9) {
         ours.consumeOrDrain(1e9);
         await theirs.drain(1e9);
       }
@@ -176,7 +183,7 @@ describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name
           const n = random.below(5) === 0 ? 100 : random.below(12) / 4;
           const maxWaitMs = random.pick([0, 0, 1, 50, Number.POSITIVE_INFINITY]);
           if (random.below(3) === 0) return [theirs.decide(n).then(decisionOf), ours.decide(n)];
-          if (n > limit.burst) return [theirs.tryTake(n), ours.tryConsume(n)];
+          if (n > ours.burst) return [theirs.tryTake(n), ours.tryConsume(n)];
           const expected = ours.acquire(n, maxWaitMs);
           const asked = theirs.acquire(n, maxWaitMs * 1000).then(({ waitUs }) => {
             if (waitUs === LATER) return -1;

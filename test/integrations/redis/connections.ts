@@ -4,7 +4,7 @@ import type { BucketLimit } from '../../../src/index.ts';
 import { Link } from '../../../src/integrations/redis/link.ts';
 import { RemoteBucket } from '../../../src/integrations/redis/remote-bucket.ts';
 import type { RedisClient } from '../../../src/integrations/redis.ts';
-import { scheduleOf } from '../../../src/limiters/limit.ts';
+import { type SeveralLimits, schedulesOf } from '../../../src/limiters/several-limits.ts';
 
 /** A client of one of the two packages. */
 export interface Connection {
@@ -45,10 +45,10 @@ export const PACKAGES = Object.keys(CONNECT) as (keyof typeof CONNECT)[];
 /** A bucket on the server that uses these times instead of the server's clock. */
 export function remote(
   { client }: Connection,
-  limit: BucketLimit,
+  limit: BucketLimit | SeveralLimits,
   timeUs: () => number,
   key = 'a',
 ): RemoteBucket {
   const link = Link.of(client);
-  return new RemoteBucket({ link, key, schedule: scheduleOf(limit), timeoutMs: 60_000, timeUs });
+  return new RemoteBucket({ link, key, schedules: schedulesOf(limit), timeoutMs: 60_000, timeUs });
 }

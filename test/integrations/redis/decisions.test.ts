@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { BucketLimit, ContinuousLimit, SeveralLimits } from '../../../src/index.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
-import { casesFor, type Decider, decided } from '../../support/decision-cases.ts';
+import {
+  casesFor,
+  type Decider,
+  type DecisionCase,
+  decided,
+} from '../../support/decision-cases.ts';
 import { CONNECT, type Connection, remote } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
@@ -19,14 +25,14 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server decides as the table says:', 
     await server?.stop();
   });
 
-  test.each(casesFor('redis'))('%s', async (key, row) => {
+  async function decidedBy(key: string, row: DecisionCase, limit: BucketLimit | SeveralLimits) {
     let nowUs = START_US;
     const clock = {
       advance(ms: number) {
         nowUs += ms * 1000;
       },
     };
-    const bucket = remote(connection, row.limit, () => nowUs, key);
+    const bucket = remote(connection, limit, () => nowUs, key);
     const decider: Decider = {
       async take(n, maxWaitMs) {
         const { waitUs } = await bucket.acquire(n, maxWaitMs * 1000);
@@ -35,7 +41,26 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server decides as the table says:', 
       },
       balance: () => bucket.balance(),
     };
+    return decided(row, clock, decider);
+  }
+
+  test.each(casesFor('redis'))('%s', async (key, row) => {
     const { outcome, balance } = row;
-    expect(await decided(row, clock, decider)).toEqual({ outcome, balance });
+    expect(await decidedBy(key, row, row.limit)).toEqual({ outcome, balance });
+  });
+
+  const continuous = casesFor('redis').filter(([, { limit }]) => 'rate' in limit);
+  const unlimited = { rate: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY };
+  test.each(continuous)('%s, as one of several limits', async (key, row) => {
+    const { outcome, balance } = row;
+    const limit = row.limit as ContinuousLimit;
+    for (const limits of [
+      [limit, limit],
+      [unlimited, limit],
+      [limit, unlimited, limit],
+    ]) {
+      const name = `${key} of ${limits.length}, ${limits.indexOf(limit)}`;
+      expect(await decidedBy(name, row, { limits })).toEqual({ outcome, balance });
+    }
   });
 });

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
@@ -12,7 +13,8 @@ const OWNERS = Number(process.env['ZEROTIME_ENDS'] ?? part(4, 1));
 /** More of them would keep each other from the processors. */
 const AT_ONCE = 4;
 const WORST_MS = 2000;
-const isLinux = process.platform === 'linux';
+/** Only where the system tells which threads run. */
+const hasThreadList = existsSync('/proc/thread-self');
 
 const ENDS: readonly FleetEnd[] = [
   'terminated',
@@ -136,7 +138,7 @@ describe('a fleet bucket whose thread is blocked', () => {
     expect(mostBeyondRate(waiter.spends, RATE)).toBeLessThanOrEqual(BURST + STOCK);
   });
 
-  test.skipIf(!isLinux)('keeps its waiters, if nobody can take over', async () => {
+  test.skipIf(!hasThreadList)('keeps its waiters, if nobody can take over', async () => {
     const owner = new Owner('blocked');
     const spender = FleetSpender.attach(await owner.handle());
     owner.end('blocked');

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { FleetCounts } from '../../../src/integrations/redis/fleet/counts.ts';
 import { Supply } from '../../../src/integrations/redis/fleet/supply.ts';
 import { termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
+import { FLEET_STOCK_BYTES } from '../../../src/memory/layout.ts';
 import { Fleet, settle } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;
@@ -182,7 +184,8 @@ describe('a fleet bucket whose source is unreachable', () => {
     const { clock, source } = new Fleet({ rate: 1, burst: 1 });
     source.isDown = true;
     const local = { whenUnreachable: 'local', rate: 1000, processes: 1 } as const;
-    const supply = new Supply(source, clock, termsOf({ stock: 100, ...local }));
+    const counts = new FleetCounts(new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES)));
+    const supply = new Supply(source, clock, termsOf({ stock: 100, ...local }), counts);
     expect(await supply.take(100)).toBe(0);
     clock.advance(50);
     supply.begin();

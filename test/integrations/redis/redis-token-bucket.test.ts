@@ -1,3 +1,5 @@
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { REFUSED, TokenBucket } from '../../../src/index.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
@@ -238,7 +240,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.drain(burst)).toBe(burst - 1);
       expect(await bucket.drain(1)).toBe(0);
       await bucket.returnTokens(1);
-      await bucket.reconfigure((limit) => changedSchedule(limit, { rate: 4096e6 / 5 }));
+      await bucket.reconfigure(([limit]) => [changedSchedule(limit, { rate: 4096e6 / 5 })]);
       expect(await bucket.drain(2)).toBe(1);
       await bucket.returnTokens(burst);
       expect((await bucket.acquire(burst, 0)).waitUs).toBe(0);
@@ -257,6 +259,33 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       await expect(create().tryConsume()).rejects.toMatchObject(invalid);
       expect(await create({ key: 'b' }).tryConsume()).toBe(true);
     });
+  });
+
+  test.each([2, 3] as const)('answers the same in version %d of the protocol', async (version) => {
+    const redis = createClient({ url: server.url, RESP: version });
+    const ioredis = new Redis(server.url, { protocol: version });
+    await redis.connect();
+    for (const [name, client] of Object.entries({ redis, ioredis })) {
+      const key = `protocol ${version} ${name}`;
+      const bucket = RedisTokenBucket.create({ client, key, rate: SLOW, burst: 10 });
+      expect(await bucket.tryConsume(3)).toBe(true);
+      expect(await bucket.decide(8)).toMatchObject({ allowed: false, remaining: 7 });
+      expect(await bucket.consumeOrDrain(5)).toBe(5);
+      expect(await (await bucket.reserve(5))?.cancel()).toBe(true);
+      const limits = [
+        { rate: SLOW, burst: 4 },
+        { rate: 4e9, burst: 2 ** 55 },
+      ];
+      const several = RedisTokenBucket.create({ client, key: `${key} several`, limits });
+      expect(await several.tryConsume(3)).toBe(true);
+      const { limits: states = [] } = await several.decide(2);
+      expect(states.map(({ limit }) => limit)).toEqual([4, 2 ** 55]);
+      expect(states[0]?.remaining).toBe(1);
+      await bucket.reconfigure({ burst: 7 });
+      expect(bucket.burst).toBe(7);
+    }
+    redis.destroy();
+    ioredis.disconnect();
   });
 
   test('names the invalid option', () => {

@@ -1,157 +1,36 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type BucketLimit,
-  type LimitChange,
-  ManualClock,
-  REFUSED,
-  type Reservation,
-  TokenBucket,
-} from '../../../src/index.ts';
-import type { RemoteBucket, RemoteReceipt } from '../../../src/integrations/redis/remote-bucket.ts';
-import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
+import type { BucketLimit, ContinuousLimit, SeveralLimits } from '../../../src/index.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
-import { decisionOf } from '../../../src/limiters/decision.ts';
-import { changedSchedule } from '../../../src/limiters/limit.ts';
 import { part, Random, SEED } from '../../support/random.ts';
-import { CONNECT, type Connection, PACKAGES, remote } from './connections.ts';
+import { BucketPair } from './bucket-pair.ts';
+import { CONNECT, PACKAGES } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
 const STEPS = part(20_000, 4_000);
 /** Random limits that a walk is taken under. */
-const LIMITS = part(100, 20);
+const LIMITS = part(150, 30);
 /** Steps under one limit. */
 const WALK = 100;
 const DAY_MS = 86_400e3;
 
-/** A bucket in memory and one on the server, side by side, at the same times. */
-class Pair {
-  readonly clock = ManualClock.create({ nowMs: 1_705_509_033_000 });
-  readonly #ours: TokenBucket;
-  readonly #theirs: RemoteBucket;
-  readonly #held: { ours: Reservation; theirs: RemoteReceipt }[] = [];
-
-  constructor(client: Connection, key: string, limit: BucketLimit) {
-    this.#ours = TokenBucket.create({ ...limit, clock: this.clock });
-    this.#theirs = remote(client, limit, () => this.clock.now(), key);
-  }
-
-  async reconfigure(change: LimitChange): Promise<void> {
-    this.#ours.reconfigure(change);
-    await this.#theirs.reconfigure((schedule) => changedSchedule(schedule, change));
-    expect(this.#theirs.schedule.rate).toBe(this.#ours.rate);
-    expect(this.#theirs.schedule.burst).toBe(this.#ours.burst);
-  }
-
-  /** Writes to both, so that both renew their origin, if necessary, at the same instant. */
-  async renew(): Promise<void> {
-    this.#ours.returnTokens(0);
-    await this.#theirs.returnTokens(0);
-  }
-
-  async balance(): Promise<void> {
-    expect(await this.#theirs.balance(), 'balance').toBe(this.#ours.balance());
-  }
-
-  /**
-   * One step under a limit with fractional ticks: the two round clock readings from different
-   * origins. Returns whether they still agree. They may differ only if the margin is within the
-   * rounding.
-   */
-  async roundedStep(random: Random, n: number): Promise<boolean> {
-    const ours = this.#ours;
-    const theirs = this.#theirs;
-    const before = ours.balance();
-    const grain = this.#grain();
-    expect(Math.abs((await theirs.balance()) - before), 'balance').toBeLessThanOrEqual(grain);
-    switch (random.below(4)) {
-      case 0: {
-        const isAdmitted = (await theirs.acquire(n, 0)).waitUs === 0;
-        if (isAdmitted === ours.tryConsume(n)) return true;
-        expect(Math.abs(before - n), 'what was decisive').toBeLessThanOrEqual(grain);
-        return false;
-      }
-      case 1: {
-        const taken = await theirs.drain(n);
-        if (taken === ours.consumeOrDrain(n)) return true;
-        const tokens = Math.max(0, before);
-        const off = Math.abs(tokens - Math.round(tokens));
-        expect(off, 'what was decisive').toBeLessThanOrEqual(grain);
-        return false;
-      }
-      case 2:
-        ours.returnTokens(n);
-        await theirs.returnTokens(n);
-        return true;
-      default:
-        if ((await theirs.acquire(n, Number.POSITIVE_INFINITY)).waitUs !== NEVER) ours.acquire(n);
-        return true;
-    }
-  }
-
-  /**
-   * The most that roundings may amount to in a walk: a few ticks, and the last bits of a double.
-   */
-  #grain(): number {
-    const { ticksPerToken, capTicks } = this.#theirs.schedule;
-    return 16 / ticksPerToken + 2 ** -48 * (Number(capTicks) / ticksPerToken);
-  }
-
-  async step(random: Random, n: number, maxWaitMs: number): Promise<void> {
-    const ours = this.#ours;
-    const theirs = this.#theirs;
-    switch (random.below(8)) {
-      case 0:
-        expect((await theirs.acquire(n, 0)).waitUs === 0, `tryConsume(${n})`).toBe(
-          ours.tryConsume(n),
-        );
-        break;
-      case 1: {
-        const { waitUs } = await theirs.acquire(n, maxWaitMs * 1000);
-        if (waitUs === NEVER) {
-          expect(() => ours.acquire(n, maxWaitMs)).toThrow(/more than can ever be granted/);
-          break;
-        }
-        const waitMs = ours.acquire(n, maxWaitMs);
-        expect(waitUs < 0 ? REFUSED : waitUs / 1000, `acquire(${n}, ${maxWaitMs})`).toBe(waitMs);
-        break;
-      }
-      case 2:
-        expect(await theirs.drain(n), `drain(${n})`).toBe(ours.consumeOrDrain(n));
-        break;
-      case 3:
-        ours.returnTokens(n);
-        await theirs.returnTokens(n);
-        // Only a bucket in memory can still cancel a reservation that returned tokens have moved up.
-        this.#held.length = 0;
-        break;
-      case 4:
-        expect(decisionOf(await theirs.decide(n)), `decide(${n})`).toEqual(ours.decide(n));
-        break;
-      case 5: {
-        if (n > ours.burst) break;
-        const acquired = await theirs.acquire(n, maxWaitMs * 1000);
-        const promised = ours.reserve(n, { maxWaitMs });
-        expect(acquired.waitUs === LATER, `reserve(${n}, ${maxWaitMs})`).toBe(
-          promised === undefined,
-        );
-        if (promised !== undefined) this.#held.push({ ours: promised, theirs: acquired.receipt });
-        break;
-      }
-      case 6: {
-        const [held] = this.#held.splice(random.below(this.#held.length || 1), 1);
-        if (held === undefined) break;
-        expect(await theirs.cancel(held.theirs), 'cancel').toBe(held.ours.cancel());
-        break;
-      }
-      default:
-        expect(await theirs.timeUntil(n), `timeUntil(${n})`).toBe(ours.timeUntil(n) * 1000);
-    }
-    await this.balance();
-  }
-}
-
 const KINDRED = [1000, 2000, 4000, 8000] as const;
 const BURSTS = [1, 3, 12, 2.25, 0.5, 1000, 5e8] as const;
+
+/** Tokens are whole numbers of ticks under each of them, and of each other's. */
+function severalLimits(random: Random, count: number): SeveralLimits {
+  const limits = Array.from({ length: count }, () => ({
+    rate: random.pick(KINDRED),
+    burst: random.pick(BURSTS),
+  }));
+  return { limits };
+}
+
+/** Any rate, and any burst that it can have. */
+function extremeLimit(random: Random): ContinuousLimit {
+  const rate = random.logarithmic(1e-6, 4e9);
+  const most = Math.min(2 ** 52, Math.floor(MAX_SPAN_TICKS / Math.round(4096e6 / rate)));
+  return { rate, burst: Math.max(1, Math.floor(random.logarithmic(1, most))) };
+}
 
 function anyLimit(random: Random): BucketLimit {
   const burst = random.pick(BURSTS);
@@ -173,7 +52,7 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
       const random = new Random(SEED);
       const connection = await CONNECT[name](server.url);
       for (let walk = 0; walk < STEPS / WALK / PACKAGES.length; walk++) {
-        const pair = new Pair(connection, `walk-${name}-${walk}`, anyLimit(random));
+        const pair = new BucketPair(connection, `walk-${name}-${walk}`, anyLimit(random));
         await pair.reconfigure({});
         for (let i = 0; i < WALK; i++) {
           const chance = random.below(20);
@@ -190,15 +69,39 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
     },
   );
 
+  test(`with several limits answers like one in memory (ZEROTIME_SEED=${SEED})`, async () => {
+    const random = new Random(SEED);
+    const connection = await CONNECT.redis(server.url);
+    for (let walk = 0; walk < STEPS / WALK / 2; walk++) {
+      const count = 2 + random.below(7);
+      const pair = new BucketPair(connection, `several-${walk}`, severalLimits(random, count));
+      for (let i = 0; i < WALK; i++) {
+        const chance = random.below(20);
+        if (chance === 0) {
+          const { limits } = severalLimits(random, count);
+          await pair.reconfigure({ limits: limits.map((l) => random.pick([l, l, {}])) });
+        } else if (chance === 1) {
+          pair.clock.advance(random.below(40) * DAY_MS);
+          await pair.renew();
+        } else if (chance < 8) pair.clock.advance(random.below(1000) / 8);
+        const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
+        await pair.step(random, random.below(60) / 4, maxWaitMs);
+      }
+    }
+    connection.end();
+  });
+
   test(`is equally exact at any rate and burst (ZEROTIME_SEED=${SEED})`, async () => {
     const random = new Random(SEED);
     const connection = await CONNECT.redis(server.url);
     let steps = 0;
     for (let walk = 0; walk < LIMITS; walk++) {
-      const rate = random.logarithmic(1e-6, 4e9);
-      const most = Math.min(2 ** 52, Math.floor(MAX_SPAN_TICKS / Math.round(4096e6 / rate)));
-      const burst = Math.max(1, Math.floor(random.logarithmic(1, most)));
-      const pair = new Pair(connection, `any-${walk}`, { rate, burst });
+      const limit = extremeLimit(random);
+      const other = extremeLimit(random);
+      const limits = walk % 3 === 2 ? { limits: [limit, other] } : limit;
+      const pair = new BucketPair(connection, `any-${walk}`, limits);
+      const { rate } = limit;
+      const burst = walk % 3 === 2 ? Math.min(limit.burst, other.burst) : limit.burst;
       for (let i = 0; i < 30; i++) {
         const whole = Math.floor(random.logarithmic(1, 2 * burst));
         if (!(await pair.roundedStep(random, whole))) break;

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
@@ -19,6 +19,8 @@ export interface RedisServerOptions {
   /** In addition to the default arguments. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Makes it a sentinel, with these lines in its file besides the port. */
+  readonly sentinel?: readonly string[];
 }
 
 // Below the ephemeral ports of outgoing connections, so that the port is still free when a server
@@ -67,22 +69,11 @@ export class RedisServer {
   /** Starts it, empty, on the same port. Resolves when it accepts connections. */
   async start(): Promise<void> {
     if (PROGRAM === undefined) throw new Error('no redis-server: apt-get install redis-server');
-    const { args = [], env = {} } = this.#options;
-    const child = spawn(
-      PROGRAM,
-      // biome-ignore format: an option and its value on a line
-      [
-        '--port', String(this.port),
-        '--bind', '127.0.0.1',
-        '--dir', this.#folder,
-        '--save', '',
-        '--appendonly', 'no',
-        '--daemonize', 'no',
-        '--enable-debug-command', 'local',
-        ...args,
-      ],
-      { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
-    );
+    const { env = {} } = this.#options;
+    const child = spawn(PROGRAM, this.#args(), {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     running.add(child);
     child.once('exit', () => running.delete(child));
     this.#process = child;
@@ -92,11 +83,32 @@ export class RedisServer {
       child.once('exit', () => reject(new Error(`redis-server ended: ${printed}`)));
       const look = (chunk: Buffer) => {
         printed += chunk;
-        if (printed.includes('Ready to accept connections')) resolve();
+        if (/Ready to accept connections|\+monitor/.test(printed)) resolve();
       };
       child.stdout?.on('data', look);
       child.stderr?.on('data', look);
     });
+  }
+
+  #args(): string[] {
+    const { args = [], sentinel } = this.#options;
+    if (sentinel !== undefined) {
+      const file = join(this.#folder, 'sentinel.conf');
+      const lines = [`port ${this.port}`, 'bind 127.0.0.1', `dir ${this.#folder}`, ...sentinel];
+      writeFileSync(file, `${lines.join('\n')}\n`);
+      return [file, '--sentinel'];
+    }
+    // biome-ignore format: an option and its value on a line
+    return [
+      '--port', String(this.port),
+      '--bind', '127.0.0.1',
+      '--dir', this.#folder,
+      '--save', '',
+      '--appendonly', 'no',
+      '--daemonize', 'no',
+      '--enable-debug-command', 'local',
+      ...args,
+    ];
   }
 
   /** Suspends its process; its connections stay open. */

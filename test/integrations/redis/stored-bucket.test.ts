@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { limitText } from '../../../src/integrations/redis/limit-text.ts';
+import { limitsText } from '../../../src/integrations/redis/limit-text.ts';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { scheduleOf } from '../../../src/limiters/limit.ts';
 import { CONNECT, type Connection } from './connections.ts';
@@ -38,7 +38,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     // Seven tokens are left: the zero-time lies seven tokens before the origin.
     const ticks = -7 * schedule.ticksPerToken;
     const high = Math.floor(ticks / HALF);
-    const words = [nowUs, 0, 0, nowUs, high, ticks - high * HALF, 0, limitText(schedule)];
+    const words = [nowUs, 0, 0, nowUs, high, ticks - high * HALF, 0, limitsText([schedule])];
     await connection.send('SET', 'a', `zerotime1 ${words.join(' ')}`);
     const bucket = create();
     expect(Math.floor(await bucket.available())).toBe(7);

@@ -1,4 +1,12 @@
-import { FIELDS, FORMATS, PACKED, TEXT_AT } from '../../../src/integrations/redis/script/format.ts';
+import {
+  FIELDS,
+  FORMATS,
+  LIMIT_NUMBERS,
+  LIMIT_STATE,
+  PACKED,
+  SEVERAL_FIELDS,
+  TEXT_AT,
+} from '../../../src/integrations/redis/script/format.ts';
 import { ticksOfHalves } from '../../../src/integrations/redis/ticks.ts';
 import type { Connection } from './connections.ts';
 
@@ -41,4 +49,28 @@ export async function storedZeroTime(connection: Pick<Connection, 'send'>, key: 
 /** Whether the short way works with a stored bucket. */
 export function isShort({ format }: Fields): boolean {
   return format === Number(FORMATS.short);
+}
+
+const NUMBERS_OF_A_LIMIT = LIMIT_STATE.length + LIMIT_NUMBERS.length;
+
+/** Overwrites a number of a stored bucket with several limits; `place` counts from 0. */
+export async function changeNumber(
+  { send }: Pick<Connection, 'send'>,
+  key: string,
+  place: number,
+  number: number,
+): Promise<void> {
+  const script = `redis.call('SETRANGE', KEYS[1], ARGV[1], struct.pack('<d', tonumber(ARGV[2])))`;
+  await send('EVAL', script, '1', key, String(8 * place), exact(number));
+}
+
+/** Where the numbers of a stored bucket with this many limits stand, from 0. */
+export function numbersOf(count: number) {
+  const head = SEVERAL_FIELDS.length;
+  const field = (name: (typeof SEVERAL_FIELDS)[number]) => SEVERAL_FIELDS.indexOf(name);
+  const state = (i: number, name: (typeof LIMIT_STATE)[number]) =>
+    head + LIMIT_STATE.length * i + LIMIT_STATE.indexOf(name);
+  const number = (i: number, name: (typeof LIMIT_NUMBERS)[number]) =>
+    head + LIMIT_STATE.length * count + LIMIT_NUMBERS.length * i + LIMIT_NUMBERS.indexOf(name);
+  return { field, state, number, end: head + NUMBERS_OF_A_LIMIT * count };
 }

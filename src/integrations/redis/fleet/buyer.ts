@@ -34,15 +34,14 @@ export class Buyer {
   onOut: () => void = () => undefined;
   /** What ended the buying, if it was an error. */
   failure: { readonly reason: unknown } | undefined;
-  purchases = 0;
-  bought = 0;
-  returned = 0;
+  #hasStoodDown = false;
 
   constructor({ stock, source, terms, clock, random }: BuyerParts) {
     if (typeof random !== 'function') {
       throw new TypeError(`random must be a function, got ${shown(random)}`);
     }
-    this.supply = new Supply(source, clock, terms);
+    this.supply = new Supply(source, clock, terms, stock.counts);
+    this.supply.onTurn = () => this.#tellReachable();
     this.#stock = stock;
     this.#terms = terms;
     this.#clock = clock;
@@ -67,19 +66,36 @@ export class Buyer {
     const { office } = this.#stock;
     // Before the state is read, so that no ring in between is missed.
     const alarm = office.bell.alarm();
-    if (office.isClosed) return;
+    if (office.isClosed) {
+      // Another thread closed it.
+      this.supply.close();
+      return;
+    }
     if (office.isHeldBy(this.#tenure)) office.beat();
     else {
-      const tenure = office.assume();
+      const tenure = this.#hasStoodDown ? undefined : office.assume();
       if (tenure === undefined) this.onOut();
       else this.#serve(tenure, () => undefined);
     }
     office.bell.onRing(alarm, () => this.stand());
   }
 
+  #tellReachable(): void {
+    if (this.isInOffice) this.#stock.counts.isReachable = this.supply.isReachable;
+  }
+
+  /** Leaves the office to others for good. Resolves when what was under way has gone back. */
+  async standDown(): Promise<void> {
+    this.#hasStoodDown = true;
+    this.#stock.office.resign(this.#tenure);
+    this.supply.close();
+    await this.#ended;
+  }
+
   #serve(tenure: number, onPurchase: () => void): void {
     this.#tenure = tenure;
     this.supply.begin();
+    this.#tellReachable();
     this.#nextCommandUs = this.#clock.now();
     const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
     const served = this.#run(tenure, rule, onPurchase).catch((reason: unknown) => {
@@ -127,8 +143,8 @@ export class Buyer {
   async #buy(wanted: number, tenure: number, rule: BuyingRule): Promise<void> {
     const askedUs = this.#command();
     const got = await this.supply.take(wanted);
-    this.purchases++;
-    this.bought += got;
+    this.#stock.counts.add('purchases', 1);
+    this.#stock.counts.add('bought', got);
     // Tokens may have been returned to the stock during the purchase.
     const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
     // A successor buys for the whole stock, so a late delivery would exceed it.
@@ -136,7 +152,11 @@ export class Buyer {
     if (delivered > 0) this.#stock.deliver(delivered);
     const nowUs = this.#clock.now();
     rule.deliver(nowUs, delivered, nowUs - askedUs);
-    if (delivered < got) this.returned += await this.supply.returnTokens(got - delivered);
+    if (delivered < got) await this.#giveBack(got - delivered);
+  }
+
+  async #giveBack(tokens: number): Promise<void> {
+    this.#stock.counts.add('returned', await this.supply.returnTokens(tokens));
   }
 
   async #returnOld(tooOld: number, rule: BuyingRule): Promise<void> {
@@ -144,7 +164,7 @@ export class Buyer {
     const tokens = this.#stock.bucket.consumeOrDrain(tooOld);
     if (tokens === 0) return; // spent in the meantime
     rule.returnTokens(tokens);
-    this.returned += await this.supply.returnTokens(tokens);
+    await this.#giveBack(tokens);
   }
 
   /** Sleeps until a spend; `held` is the balance that the decision to sleep was based on. */
@@ -166,7 +186,7 @@ export class Buyer {
     const left = this.#stock.close() + this.supply.takeProbed();
     this.supply.close();
     await this.#ended;
-    if (left > 0) this.returned += await this.supply.returnTokens(left);
+    if (left > 0) await this.#giveBack(left);
     if (this.failure !== undefined) throw this.failure.reason;
   }
 }

@@ -110,6 +110,13 @@ export class Office {
     if (this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.vacant))) this.bell.ring();
   }
 
+  /** Ends a tenure by its buyer's own will. Without a successor, the stock is closed in time. */
+  resign(tenure: number): void {
+    if (!this.isHeldBy(tenure)) return;
+    Atomics.store(this.#signals, THREAD_AT, 0);
+    this.vacate();
+  }
+
   /** From now on a spend wakes the buyer. */
   lieDown(tenure: number): void {
     this.#exchange(wordOf(tenure, STATE.awake), wordOf(tenure, STATE.asleep));

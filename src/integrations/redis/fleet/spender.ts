@@ -211,6 +211,20 @@ export class FleetSpender {
     this.stock.deliver(checkTokens('n', n));
   }
 
+  /** Whether the fleet bucket is closed: no call gets tokens any more. */
+  get isClosed(): boolean {
+    return this.stock.isClosed;
+  }
+
+  /**
+   * Ends the buying in this thread for good, if it has a source. Another thread with a source takes
+   * over at once; if there is none, the fleet bucket is closed within 2 s if callers wait for tokens.
+   * Resolves when what was on order has gone back, or lapsed. Calls on this object go on as before.
+   */
+  async standDown(): Promise<void> {
+    await this.#buyer?.standDown();
+  }
+
   /** Tokens that can be taken now, fractions included. */
   available(): number {
     return this.stock.isClosed ? 0 : Math.max(0, this.stock.balance);

@@ -9,6 +9,7 @@ import type { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
 import type { ClockHandle, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
+import { FleetCounts } from './counts.ts';
 import { Office } from './office.ts';
 import type { FleetTermsOptions } from './terms.ts';
 
@@ -51,6 +52,8 @@ export class Stock {
   readonly bucket: TokenBucket;
   /** Who buys. */
   readonly office: Office;
+  /** What was bought. */
+  readonly counts: FleetCounts;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
 
@@ -62,6 +65,7 @@ export class Stock {
     this.bucket = bucket;
     this.#clock = clock;
     this.office = new Office(signals);
+    this.counts = new FleetCounts(signals);
     this.#signals = signals;
   }
 

@@ -1,6 +1,7 @@
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
+import type { FleetCounts } from './counts.ts';
 import { Orders } from './orders.ts';
 import type { FleetTerms } from './terms.ts';
 
@@ -18,16 +19,18 @@ export class Supply {
   readonly #orders: Orders;
   readonly #clock: Clock;
   readonly #local: TokenBucket | undefined;
+  readonly #counts: FleetCounts;
   #isReachable = true;
+  /** Called when the source begins or ceases to answer. */
+  onTurn: () => void = () => undefined;
   #isProbing = false;
   #retryAtUs = 0;
   #retryUs = RETRY_US;
   /** Tokens that a probe got. */
   #probed = 0;
-  /** Commands that the source did not answer in time. */
-  failures = 0;
 
-  constructor(source: TokenSource, clock: Clock, terms: FleetTerms) {
+  constructor(source: TokenSource, clock: Clock, terms: FleetTerms, counts: FleetCounts) {
+    this.#counts = counts;
     this.#source = source;
     this.#orders = new Orders(source, clock, terms);
     this.#clock = clock;
@@ -63,11 +66,17 @@ export class Supply {
       return this.#local?.consumeOrDrain(n) ?? 0;
     }
     try {
+      this.#checkOpen();
       return await this.#orders.take(n);
     } catch {
       this.#fail();
       return 0;
     }
+  }
+
+  /** A closed stock has nothing, and never will: that is an outage, not scarcity. */
+  #checkOpen(): void {
+    if (this.#source.isClosed) throw new Error('the source is closed');
   }
 
   /** Gives up an order that is under way. */
@@ -82,6 +91,7 @@ export class Supply {
   async returnTokens(n: number): Promise<number> {
     if (!this.#isReachable) return 0;
     try {
+      this.#checkOpen();
       await this.#source.returnTokens(n);
       return n;
     } catch {
@@ -98,12 +108,17 @@ export class Supply {
   }
 
   #fail(): void {
-    this.failures++;
+    this.#counts.add('failures', 1);
     // Drop what accrued in the local share while the source supplied this process.
     if (this.#isReachable) this.begin();
-    this.#isReachable = false;
+    this.#turn(false);
     this.#retryAtUs = this.#clock.now() + this.#retryUs;
     this.#retryUs = Math.min(2 * this.#retryUs, MOST_RETRY_US);
+  }
+
+  #turn(isReachable: boolean): void {
+    this.#isReachable = isReachable;
+    this.onTurn();
   }
 
   /** Asks for one token in the background: the buyer must not wait for a timeout. */
@@ -113,7 +128,7 @@ export class Supply {
     this.#askForOne().then(
       (got) => {
         this.#isProbing = false;
-        this.#isReachable = true;
+        this.#turn(true);
         this.#retryUs = RETRY_US;
         this.#probed += got;
       },
@@ -126,6 +141,7 @@ export class Supply {
 
   /** Async, so that a synchronous throw becomes a rejection. */
   async #askForOne(): Promise<number> {
+    this.#checkOpen();
     return this.#source.consumeOrDrain(1);
   }
 }

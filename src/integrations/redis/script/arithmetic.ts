@@ -23,6 +23,18 @@ local function settle(high, low)
   return high + carry, low - carry * HALF
 end
 local function split(ticks) return settle(0, ticks) end
+-- Reads ticks: a number or two halves.
+local function halves(word)
+  local number = tonumber(word)
+  if number then return split(number) end
+  local high, low = string.match(word, '^(-?%d+):(%d+)$')
+  return tonumber(high), tonumber(low)
+end
+-- Prints ticks for the answer: a number where a double counts them, otherwise two settled halves.
+local function inAnswer(high, low)
+  local ticks = value(high, low)
+  return math.abs(ticks) > ${2 ** 52} and string.format('%d:%d', high, low) or ticks
+end
 
 -- The integer quotient of a * b / c, and whether there is a remainder, by long division in binary;
 -- a = high * HALF + low is at least 0. Exact for b and c of at most 2^52.

@@ -39,6 +39,7 @@ local limit = mine
 local seen, lag, generation, origin, kept = server, 0, 0, server, 0
 local high, low
 if stored then
+  if severalText then return {${ANSWER.stale}, server, severalText} end
   local theirs
   if string.sub(stored, 1, ${OLD_FORMAT.length}) == '${OLD_FORMAT}' then
     local a, b, c, d, e, f, g, text = string.match(stored,

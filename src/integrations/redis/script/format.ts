@@ -46,7 +46,58 @@ function named(name: string): string {
 }
 
 /** The second format. The short way works with the first of these only. */
-export const FORMATS = { short: named('zerotim2'), long: named('zerotim3') } as const;
+export const FORMATS = {
+  short: named('zerotim2'),
+  long: named('zerotim3'),
+  several: named('zerotim4'),
+} as const;
+
+/**
+ * A bucket with several limits: these numbers, whose third one tells it from a bucket with one
+ * limit; `LIMIT_STATE` of each limit; `LIMIT_NUMBERS` of each limit; the texts of the limits, with
+ * semicolons between. A take overwrites `seen` and the states only.
+ *
+ * | | |
+ * |---|---|
+ * | lag, generation, format, expires, origin, kept | as above |
+ * | check | the sum of all `LIMIT_NUMBERS`, by which damage shows |
+ * | count | the number of limits |
+ * | seen | as above |
+ */
+export const SEVERAL_FIELDS = [
+  'lag',
+  'generation',
+  'format',
+  'expires',
+  'origin',
+  'kept',
+  'check',
+  'count',
+  'seen',
+] as const;
+/** The halves of a zero-time: high * 2^29 + low; high is 0 if a double can hold it. */
+export const LIMIT_STATE = ['high', 'low'] as const;
+/** A limit in ticks, the burst in halves; its high one is 0 on the short way. */
+export const LIMIT_NUMBERS = ['perToken', 'perMicro', 'capHigh', 'capLow'] as const;
+
+/** Where a field of a bucket with several limits stands, counted from 1. */
+export function severalField(name: (typeof SEVERAL_FIELDS)[number]): number {
+  return SEVERAL_FIELDS.indexOf(name) + 1;
+}
+
+const DOUBLES_OF_A_LIMIT = LIMIT_STATE.length + LIMIT_NUMBERS.length;
+/** The number of doubles of a bucket with `count` limits, in Lua. */
+export const SEVERAL_SIZE = `(${SEVERAL_FIELDS.length} + ${DOUBLES_OF_A_LIMIT} * count)`;
+/** Bytes of a bucket with several limits. */
+export const SEVERAL_BYTES = {
+  /** Where two fields begin, counted from 1. */
+  format: 8 * severalField('format') - 7,
+  count: 8 * severalField('count') - 7,
+  /** Those before `seen`, which takes do not overwrite. */
+  fixed: 8 * (severalField('seen') - 1),
+  /** The fewest, without the texts. */
+  least: 8 * (SEVERAL_FIELDS.length + 2 * DOUBLES_OF_A_LIMIT),
+} as const;
 /** The largest burst and debt, in ticks, of the short way: 6 days of 1/4096 us. */
 export const SHORT_TICKS = 2 ** 51;
 /** The start of values of the first format, which was text. */

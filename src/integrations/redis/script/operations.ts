@@ -3,13 +3,10 @@ import { MORE_THAN_BURST } from './format.ts';
 
 /** Performs the operation. */
 export const OPERATIONS = `local results = {}
-local function halves(word)
-  local number = word == '' and bucket.perToken or tonumber(word)
-  if number then return split(number) end
-  local high, low = string.match(word, '^(-?%d+):(%d+)$')
-  return tonumber(high), tonumber(low)
+local function amount(word)
+  return halves((not word or word == '') and bucket.perToken or word)
 end
-local amountHigh, amountLow = halves(ARGV[4] or '')
+local amountHigh, amountLow = amount(ARGV[4])
 local readHigh, readLow = high, low
 local function takeOne(mostAhead)
   local dueHigh, dueLow = aheadHigh + amountHigh, aheadLow + amountLow
@@ -22,7 +19,7 @@ if operation == 'try' or operation == 'take' then
   local taken = false
   for i = 4, math.max(4, #ARGV), 3 do
     local most, count = tonumber(ARGV[i + 1] or 0) or 0, tonumber(ARGV[i + 2] or 1)
-    amountHigh, amountLow = halves(ARGV[i] or '')
+    amountHigh, amountLow = amount(ARGV[i])
     local admitted = 0
     if amountHigh == 0 and amountLow == 0 then
       admitted = count
@@ -61,9 +58,9 @@ elseif operation == 'return' then
   if stored then move(toHigh, toLow) end
 elseif operation == 'cancel' then
   -- Only if it was the last write, in this generation of the bucket.
-  local wroteHigh, wroteLow = halves(ARGV[5])
+  local wroteHigh, wroteLow = halves(ARGV[7])
   local isLatest = stored and high == wroteHigh and low == wroteLow
-    and origin == tonumber(ARGV[6]) and generation == tonumber(ARGV[7])
+    and origin == tonumber(ARGV[5]) and generation == tonumber(ARGV[6])
   results[1] = isLatest and 1 or 0
   if isLatest then
     high, low = settle(high - amountHigh, low - amountLow)

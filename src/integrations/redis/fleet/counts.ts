@@ -1,0 +1,35 @@
+import { FLEET_STOCK } from '../../../memory/layout.ts';
+
+/** What is counted over all threads that buy for a stock. */
+type Counted = 'purchases' | 'bought' | 'returned' | 'failures';
+
+/** Int32 index of a flag. */
+const CUT_OFF_AT = FLEET_STOCK.isCutOff >> 2;
+
+/** Counts of the buying, in shared memory: they go on when another thread takes over. */
+export class FleetCounts {
+  readonly #flags: Int32Array<SharedArrayBuffer>;
+  readonly #counts: BigInt64Array<SharedArrayBuffer>;
+
+  constructor(signals: Int32Array<SharedArrayBuffer>) {
+    this.#flags = signals;
+    this.#counts = new BigInt64Array(signals.buffer);
+  }
+
+  add(what: Counted, n: number): void {
+    Atomics.add(this.#counts, FLEET_STOCK[what] >> 3, BigInt(n));
+  }
+
+  of(what: Counted): number {
+    return Number(Atomics.load(this.#counts, FLEET_STOCK[what] >> 3));
+  }
+
+  /** Whether the source answered the last command of the thread that buys. */
+  get isReachable(): boolean {
+    return Atomics.load(this.#flags, CUT_OFF_AT) === 0;
+  }
+
+  set isReachable(answers: boolean) {
+    Atomics.store(this.#flags, CUT_OFF_AT, answers ? 0 : 1);
+  }
+}

@@ -1,0 +1,50 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { clusterSlot } from '../../../src/integrations/redis/cluster-slot.ts';
+import { PACKAGES } from './connections.ts';
+import { SaturatedKeys } from './saturated-keys.ts';
+import { LACKS_REDIS, type RedisServer } from './server.ts';
+import { CONNECT_CLUSTER, ServerCluster, tell } from './server-cluster.ts';
+
+const KEYS = 9;
+
+test.skipIf(LACKS_REDIS)(
+  'a cluster that fails over, is resharded and loses a node holds each limit, and recovers',
+  async () => {
+    const servers = await ServerCluster.start(3, '--cluster-node-timeout', '1000');
+    onTestFinished(() => servers.stop());
+    await servers.addReplicas();
+    const [first, second, third] = servers.nodes as [RedisServer, RedisServer, RedisServer];
+    const loads = await Promise.all(
+      PACKAGES.map(async (name) => {
+        const { client, end } = await CONNECT_CLUSTER[name](first.url);
+        onTestFinished(end);
+        return new SaturatedKeys(client, name, KEYS);
+      }),
+    );
+    const served = () => Promise.all(loads.map((load) => load.areServed()));
+    await served();
+
+    // A replica takes over by agreement, with all data.
+    const [heir] = servers.replicas as [RedisServer];
+    await tell(heir, (send) => send('CLUSTER', 'FAILOVER'));
+    await tell(heir, async (send) => {
+      while (!String(await send('INFO', 'replication')).includes('role:master'));
+    });
+    await served();
+
+    const names = loads.flatMap((load) => load.keys.map((key) => load.nameOf(key)));
+    let moved = 0;
+    for (const name of names) {
+      if ((await servers.nodeOf(name)) !== second) continue;
+      moved++;
+      await servers.moveSlot(clusterSlot(name), second, third);
+    }
+    expect(moved).toBeGreaterThan(0);
+    await served();
+
+    // Its replica takes over by itself, and may lack the latest writes.
+    await third.kill();
+    await served();
+    await Promise.all(loads.map((load) => load.end(1)));
+  },
+);

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest';
+import { FleetBucket, FleetSpender, type TokenWait } from '../../../src/integrations/redis.ts';
+import { Fleet, settle } from './fleet-source.ts';
+
+const INTERVAL_MS = 20;
+
+/** A fleet bucket, and another thread's spender that may take over the buying. */
+async function twoBuyers(fleet: Fleet) {
+  const bucket = await fleet.join({ stock: 10, minStock: 5 });
+  const spender = FleetSpender.attach(bucket.handle, { source: fleet.source, random: () => 0 });
+  return { bucket, spender };
+}
+
+async function spend(fleet: Fleet, spender: FleetSpender): Promise<number> {
+  let spent = 0;
+  for (let i = 0; i < 5; i++) {
+    spent += spender.consumeOrDrain(2);
+    await fleet.pass(INTERVAL_MS);
+  }
+  return spent;
+}
+
+describe('a buyer that stands down', () => {
+  test('is followed at once by another thread with a source, which counts on', async () => {
+    const fleet = new Fleet({ rate: 1000, burst: 1000 });
+    const { bucket, spender } = await twoBuyers(fleet);
+    const before = await spend(fleet, spender);
+    const { purchases, bought } = bucket.stats();
+    await bucket.standDown();
+    const after = await spend(fleet, bucket);
+    expect(before + after).toBe(20);
+    expect(bucket.stats().purchases).toBeGreaterThan(purchases);
+    expect(bucket.stats().bought).toBeGreaterThan(bought);
+    fleet.source.isDown = true;
+    await spend(fleet, bucket);
+    expect(bucket.stats()).toMatchObject({ isReachable: false });
+    expect(bucket.stats().failures).toBeGreaterThan(0);
+    fleet.source.isDown = false;
+    await bucket.close();
+  });
+
+  test('gives back what was on its way', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { bucket, spender } = await twoBuyers(fleet);
+    fleet.source.isHeld = true;
+    bucket.tryConsume(5);
+    await fleet.pass(INTERVAL_MS);
+    const wanted = fleet.source.asked.at(-1);
+    const gone = bucket.standDown();
+    fleet.source.isHeld = false;
+    fleet.source.answer();
+    await gone;
+    expect(fleet.source.returned).toEqual([wanted]);
+    expect(bucket.stats().returned).toBe(wanted);
+    await bucket.close();
+    expect(spender.isClosed).toBe(true);
+  });
+
+  test('is the last one: those who wait are told', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
+    const { bucket, spender } = await twoBuyers(fleet);
+    await spender.standDown();
+    await spender.standDown();
+    await bucket.standDown();
+    // A spender without a source has nothing to leave.
+    const other = FleetSpender.attach(bucket.handle);
+    await other.standDown();
+    const told = [spender, bucket, other].map((one) => one.wait());
+    for (const each of told) await expect(each).rejects.toMatchObject({ code: 'ERR_FLEET_CLOSED' });
+  });
+});
+
+test('a fleet bucket closed by another thread gives up the order of its buyer', async () => {
+  const fleet = new Fleet({ rate: 10, burst: 100, initial: 0 });
+  const orders: TokenWait[] = [];
+  const source = Object.assign(fleet.source, {
+    wait(n: number, options: TokenWait) {
+      orders.push(options);
+      return fleet.source.bucket.wait(n, options);
+    },
+  });
+  const bucket = await fleet.join({ stock: 4, source });
+  const spender = FleetSpender.attach(bucket.handle, { source, random: () => 0 });
+  await bucket.standDown();
+  for (let i = 0; orders.length === 0; i++) {
+    expect(i, 'turns without an order').toBeLessThan(1000);
+    spender.tryConsume();
+    await fleet.pass(1);
+  }
+  await bucket.close();
+  await settle();
+  expect(orders.at(-1)?.signal.aborted).toBe(true);
+  expect(fleet.source.bucket.balance()).toBeGreaterThanOrEqual(0);
+});
+
+test('a closed fleet bucket is a source that cannot be reached', async () => {
+  const fleet = new Fleet({ rate: 1e6, burst: 1000 });
+  const seller = await fleet.join({ stock: 100, minStock: 50 });
+  const bucket = await FleetBucket.create({
+    ...{ source: seller, stock: 10, clock: fleet.clock, random: () => 0 },
+    ...{ whenUnreachable: 'local', rate: 1000, processes: 1 },
+  });
+  expect(bucket.stats()).toMatchObject({ bought: 1, isReachable: true });
+  expect(seller.isClosed).toBe(false);
+  await seller.close();
+  expect(seller.isClosed).toBe(true);
+  let spent = 0;
+  let isCutOff = false;
+  for (let i = 0; i < 20; i++) {
+    spent += bucket.consumeOrDrain(10);
+    await fleet.pass(INTERVAL_MS);
+    // It never seems to answer again.
+    if (isCutOff) expect(bucket.stats().isReachable).toBe(false);
+    isCutOff = !bucket.stats().isReachable;
+  }
+  expect(isCutOff).toBe(true);
+  expect(bucket.stats().failures).toBeGreaterThan(0);
+  // The local share, a token per millisecond.
+  expect(spent).toBeGreaterThan(50);
+  await bucket.close();
+  expect(bucket.stats().returned).toBe(0);
+});

@@ -1,0 +1,273 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { TokenBucket } from '../../../src/index.ts';
+import {
+  RedisKeyedTokenBucket,
+  RedisTokenBucket,
+  type RedisTokenBucketOptions,
+} from '../../../src/integrations/redis.ts';
+import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
+import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
+import { CONNECT, type Connection, PACKAGES, remote } from './connections.ts';
+import { LACKS_REDIS, RedisServer } from './server.ts';
+import { changeNumber, numbersOf } from './stored-bucket.ts';
+
+/** So slow that no token arrives during a test. */
+const SLOW = 1e-3;
+const LIMITS = [
+  { rate: SLOW, burst: 10 },
+  { rate: SLOW / 2, burst: 25 },
+];
+const NOW_US = 1_705_509_033_000_000;
+
+describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
+  let server: RedisServer;
+  let connection: Connection;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  beforeEach(async () => {
+    connection = await CONNECT.redis(server.url);
+    await connection.send('FLUSHALL');
+    await connection.send('CONFIG', 'RESETSTAT');
+  });
+  afterEach(() => connection.end());
+  afterAll(() => server?.stop());
+
+  const create = (options: Partial<RedisTokenBucketOptions> = {}): RedisTokenBucket =>
+    RedisTokenBucket.create({ client: connection.client, key: 'a', limits: LIMITS, ...options });
+
+  const executed = async (command: string) => {
+    const stats = String(await connection.send('INFO', 'commandstats'));
+    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  };
+
+  test.each(PACKAGES)('admit a call if all do, and then count it, with %s', async (name) => {
+    const { client, end } = await CONNECT[name](server.url);
+    const bucket = create({ client });
+    expect(await bucket.tryConsume(8)).toBe(true);
+    expect(await bucket.tryConsume(3)).toBe(false);
+    const { limits = [], ...all } = await bucket.decide(1);
+    expect(all).toMatchObject({ allowed: true, limit: 10, remaining: 1 });
+    expect(limits.map(({ limit, remaining }) => [limit, remaining])).toEqual([
+      [10, 1],
+      [25, 16],
+    ]);
+    const refused = await bucket.decide(5);
+    expect(refused.retryAfterMs).toBe(refused.limits?.[0]?.retryAfterMs);
+    expect(refused.retryAfterMs).toBeGreaterThan(3.9e6);
+    expect(refused.limits?.[1]?.retryAfterMs).toBe(0);
+    expect(await bucket.consumeOrDrain(100)).toBe(1);
+    // The wait is that of the limit that has its tokens last.
+    expect(await bucket.acquire(10)).toBeGreaterThan(9.9e6);
+    expect(await bucket.acquire(9)).toBeGreaterThan(18.9e6);
+    expect(Math.round(await bucket.balance())).toBe(-19);
+    expect(bucket.limits).toEqual(LIMITS);
+    expect([bucket.rate, bucket.burst, bucket.limit]).toEqual([SLOW / 2, 10, 10]);
+    expect(String(bucket)).toContain('10 at 0.001/s and 25 at 0.0005/s');
+    end();
+  });
+
+  test('serve calls of one turn by one command', async () => {
+    const bucket = create();
+    await bucket.tryConsume(0); // learns the server's clock
+    const before = await executed('evalsha');
+    const calls = Array.from({ length: 16 }, () => bucket.tryConsume());
+    const large = bucket.tryConsume(11);
+    expect(await Promise.all(calls)).toEqual(calls.map((_, i) => i < 10));
+    expect(await large).toBe(false);
+    expect(await executed('evalsha')).toBe(before + 1);
+  });
+
+  test('promise tokens, and take back those of the latest promise only', async () => {
+    const bucket = create();
+    const first = await bucket.reserve(10);
+    const second = await bucket.reserve(5);
+    expect(second?.waitMs).toBeGreaterThan(4.9e6);
+    expect(await first?.cancel()).toBe(false);
+    expect(await second?.cancel()).toBe(true);
+    const { limits } = await bucket.decide(0);
+    expect(limits?.map(({ remaining }) => remaining)).toEqual([0, 15]);
+    await bucket.returnTokens(100);
+    expect((await bucket.decide(0)).limits?.map(({ remaining }) => remaining)).toEqual([10, 25]);
+    await expect(bucket.reserve(11)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    await bucket.wait(10);
+    await expect(bucket.wait(1, { timeoutMs: 5 })).rejects.toMatchObject({
+      code: 'ERR_RATE_LIMIT_TIMEOUT',
+    });
+    expect(await bucket.timeUntil(11)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('are changed together, for all who use the key', async () => {
+    const [here, there] = [create(), create()];
+    await Promise.all([here.tryConsume(4), there.tryConsume(0)]);
+    await here.reconfigure({ limits: [{}, { burst: 5 }] });
+    expect(await there.tryConsume(6)).toBe(false);
+    expect(there.limits.map(({ burst }) => burst)).toEqual([10, 5]);
+    expect(await connection.send('PTTL', 'a')).toBe(-1);
+    await expect(here.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
+    await expect(here.reconfigure({ limits: [{}] })).rejects.toThrow(/array of 2 limits, got 1/);
+    await expect(here.reconfigure({ limits: [{}, { rate: 0 }] })).rejects.toThrow(
+      /limits\[1\].rate must be a number/,
+    );
+    await expect(here.reconfigure({ burts: 1 } as never)).rejects.toThrow(/did you mean burst/);
+    await here.reconfigure({ limits: [{}, { burst: 25 }] }); // as in the options
+    expect(Number(await connection.send('PTTL', 'a'))).toBeGreaterThan(1e6);
+  });
+
+  test('in force are those that are stored, however many there are', async () => {
+    const [one, two] = [create({ limits: [{ rate: SLOW, burst: 7 }] }), create()];
+    expect(await one.tryConsume(3)).toBe(true);
+    expect(await two.consumeOrDrain(100)).toBe(4);
+    expect([two.limits.length, two.burst]).toEqual([1, 7]);
+    await connection.send('DEL', 'a');
+    expect(await two.tryConsume(3)).toBe(true);
+    expect(await one.consumeOrDrain(100)).toBe(7);
+    expect([one.limits.length, one.burst]).toEqual([2, 10]);
+    await expect(one.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
+    expect((await one.decide()).limits).toHaveLength(2);
+  });
+
+  test('of each key are separate', async () => {
+    const { client } = connection;
+    const perKey = RedisKeyedTokenBucket.create({ client, prefix: 'users', limits: LIMITS });
+    expect(await perKey.consumeOrDrain('a', 100)).toBe(10);
+    expect(await perKey.consumeOrDrain('b', 100)).toBe(10);
+    expect((await perKey.decide('a', 0)).limits?.map((one) => one.remaining)).toEqual([0, 15]);
+    await perKey.reconfigure('a', { limits: [{ burst: 20 }, {}] });
+    expect(perKey.for('a').limits.map(({ burst }) => burst)).toEqual([10, 25]); // not asked yet
+    expect((await perKey.decide('a', 0)).limit).toBe(20);
+    expect([perKey.rate, perKey.burst, perKey.limits]).toEqual([SLOW / 2, 10, LIMITS]);
+    expect(String(perKey)).toContain('10 at 0.001/s and 25');
+  });
+
+  test('are stored in place, and expire when all of them are full again', async () => {
+    const limits = [
+      { rate: 100, burst: 100 },
+      { rate: 1, burst: 1000 },
+    ];
+    const bucket = create({ limits });
+    for (let i = 0; i < 60; i++) await bucket.tryConsume();
+    expect(await executed('setrange')).toBeGreaterThan(40);
+    expect(await executed('set')).toBeLessThan(20);
+    const ttlMs = Number(await connection.send('PTTL', 'a'));
+    expect(ttlMs).toBeGreaterThan(30_000);
+    expect(ttlMs).toBeLessThanOrEqual(120_001);
+    await connection.send('DEL', 'a');
+    expect((await bucket.decide(0)).limits?.map(({ remaining }) => remaining)).toEqual([100, 1000]);
+    expect(await connection.send('EXISTS', 'a')).toBe(0);
+    await bucket.returnTokens(3);
+    expect(await connection.send('EXISTS', 'a')).toBe(0);
+  });
+
+  const { field, state, number, end } = numbersOf(2);
+  test.each([
+    ['seen', field('seen'), Number.NaN],
+    ['format', field('format'), 1],
+    ['lag', field('lag'), Number.POSITIVE_INFINITY],
+    ['count', field('count'), 3],
+    ['count', field('count'), 2.5],
+    ['count', field('count'), 1e9],
+    ['check', field('check'), 0],
+    ['zero-time', state(1, 'low'), Number.NaN],
+    ['zero-time', state(1, 'low'), Number.NEGATIVE_INFINITY],
+    ['zero-time', state(0, 'low'), Number.POSITIVE_INFINITY],
+    ['zero-time', state(0, 'high'), Number.NEGATIVE_INFINITY],
+    ['tick', number(1, 'perMicro'), 8192],
+    ['burst', number(0, 'capLow'), 1],
+  ])('whose %s (number %d) is %d are rejected', async (_, place, value) => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await changeNumber(connection, 'a', place, value);
+    const invalid = { code: 'ERR_KEY_INVALID' };
+    await expect(bucket.tryConsume()).rejects.toMatchObject(invalid);
+    await expect(create({ limits: LIMITS.slice(0, 1) }).decide()).rejects.toMatchObject(invalid);
+    expect(await create({ key: 'b' }).tryConsume()).toBe(true);
+  });
+
+  test('whose texts are no limits are rejected', async () => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await connection.send('SETRANGE', 'a', String(8 * end), 'x');
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+  });
+
+  test('keep their time when the clock is set back', async () => {
+    let nowUs = NOW_US;
+    const bucket = remote(
+      connection,
+      { limits: [LIMITS[1], { rate: 10, burst: 10 }] as never },
+      () => nowUs,
+    );
+    expect(await bucket.drain(100)).toBe(10);
+    for (let i = 0; i < 3; i++) {
+      nowUs -= 3600e6;
+      expect(await bucket.drain(100)).toBe(0);
+      nowUs += 500_000;
+      expect(await bucket.drain(100)).toBe(5);
+    }
+  });
+
+  test('count every token of the largest bursts', async () => {
+    // Of 2 ticks and of 1 tick.
+    const burst = MAX_SPAN_TICKS / 2;
+    const limits = [
+      { rate: 2048e6, burst },
+      { rate: 4e9, burst: 2 * burst },
+    ];
+    const bucket = remote(connection, { limits }, () => NOW_US);
+    const takes = [burst / 2, burst / 2, burst / 2, burst + 2 ** 10].map((n) =>
+      bucket.acquire(n, 0).then(({ waitUs }) => waitUs),
+    );
+    expect(await Promise.all(takes)).toEqual([0, 0, LATER, NEVER]);
+    await bucket.returnTokens(3);
+    expect(await bucket.drain(1e300)).toBe(3);
+    await bucket.returnTokens(burst);
+    expect(await bucket.drain(burst)).toBe(burst);
+    await bucket.returnTokens(burst);
+    const equal = Array.from({ length: 3 }, () => bucket.tryTake(burst / 2));
+    expect(await Promise.all(equal)).toEqual([true, true, false]);
+    const { waitUs, receipt } = await bucket.acquire(2 ** 55, Number.POSITIVE_INFINITY);
+    expect(waitUs).toBe(2 ** 56 / 4096);
+    expect(await bucket.cancel(receipt)).toBe(true);
+    expect(await bucket.balance()).toBe(0);
+  });
+
+  test('are shared by processes while the server is unreachable', async () => {
+    const gone = await RedisServer.start();
+    const lost = await CONNECT.ioredis(gone.url);
+    const limits = [
+      { rate: SLOW, burst: 12 },
+      { rate: SLOW, burst: 9 },
+    ];
+    const options = { client: lost.client, limits, timeoutMs: 100 };
+    const bucket = create({ ...options, whenUnreachable: 'local', processes: 3 });
+    const perKey = RedisKeyedTokenBucket.create({
+      ...options,
+      prefix: 'users',
+      whenUnreachable: 'local',
+      processes: 3,
+    });
+    expect(await bucket.consumeOrDrain(4)).toBe(4);
+    await bucket.reconfigure({ limits: [{ burst: 30 }, { burst: 6 }] });
+    const refusing = create(options);
+    await gone.stop();
+    expect(await bucket.consumeOrDrain(100)).toBe(2);
+    expect(await perKey.consumeOrDrain('a', 100)).toBe(3);
+    const refused = await refusing.decide();
+    expect(refused).toMatchObject({ allowed: false, remaining: 0, limit: 9 });
+    expect(refused.limits?.map(({ limit }) => limit)).toEqual([12, 9]);
+    lost.end();
+  });
+
+  test('name an invalid option', () => {
+    const bad = (options: object) => () => create(options as never);
+    expect(bad({ limits: [] })).toThrow(/limits must be an array of 1 to 8 limits, got 0/);
+    expect(bad({ rate: 1 })).toThrow(/give limits or rate, not both/);
+    expect(bad({ limits: [LIMITS[0], { rate: 0, burst: 1 }] })).toThrow(/limits\[1\].rate must be/);
+    expect(bad({ limits: [{ quantum: 1, fillIntervalMs: 1, burst: 1 }] })).toThrow(/not a quantum/);
+    expect(bad({ timeout: 5 })).toThrow(/options has no option "timeout"/);
+    const { client } = connection;
+    const keyed = { client, prefix: 'a', limits: LIMITS, localBucket: TokenBucket };
+    expect(() => RedisKeyedTokenBucket.create(keyed as never)).toThrow(/no option "localBucket"/);
+  });
+});
