@@ -4,10 +4,9 @@ import { type AddressInfo, createServer, type ListenOptions } from 'node:net';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { onTestFinished } from 'vitest';
 import { ManualClock, Region } from '../../src/index.ts';
 import { compiled } from './crew.ts';
-import type { Middleware, Serving } from './http-store-limits.ts';
+import { type Middleware, type Serving, WINDOW_MS } from './http-store-limits.ts';
 
 export const THREADS = 4;
 
@@ -27,15 +26,19 @@ export interface Answered {
 /** Four threads that serve HTTP and share the counts of a store. */
 export class HttpThreads {
   readonly clock: ManualClock;
+  readonly #startMs: number;
   readonly ports: readonly number[];
+  readonly #workers: readonly Worker[];
   #turn = 0;
 
-  private constructor(clock: ManualClock, ports: readonly number[]) {
+  private constructor(clock: ManualClock, ports: readonly number[], workers: readonly Worker[]) {
     this.clock = clock;
+    this.#startMs = clock.nowMs;
     this.ports = ports;
+    this.#workers = workers;
   }
 
-  /** Starts them, each on a port of its own or all on one, and ends them with the test. */
+  /** Starts them, each on a port of its own or all on one. */
   static async start(middleware: Middleware, isOnePort = false): Promise<HttpThreads> {
     const region = Region.create({ bytes: 262_144 });
     const clock = ManualClock.open(region, 'clock');
@@ -50,12 +53,18 @@ export class HttpThreads {
       { length: THREADS },
       () => new Worker(compiled('http-server'), { workerData }),
     );
-    onTestFinished(async () => {
-      await Promise.all(workers.map((worker) => worker.terminate()));
-    });
     const ports = await Promise.all(workers.map((worker) => once(worker, 'message')));
     if (isOnePort) holder.close();
-    return new HttpThreads(clock, ports.flat());
+    return new HttpThreads(clock, ports.flat(), workers);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+  }
+
+  /** Moves the clock to where the next window begins, of any length that divides the longest. */
+  nextWindow(): void {
+    this.clock.advance(WINDOW_MS - ((this.clock.nowMs - this.#startMs) % WINDOW_MS));
   }
 
   /** Sends a request of a client to the next thread, on a connection of its own. */

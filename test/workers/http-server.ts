@@ -2,10 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parentPort, threadId, workerData } from 'node:worker_threads';
-import fastifyRateLimit from '@fastify/rate-limit';
-import express from 'express';
-import { rateLimit } from 'express-rate-limit';
-import fastify, { type FastifyInstance } from 'fastify';
+import type express from 'express';
+import type { FastifyInstance } from 'fastify';
 import { ManualClock, Region } from '../../src/index.ts';
 import { expressRateLimitStore, fastifyRateLimitStore } from '../../src/integrations/http.ts';
 import { BAN, LIMIT, type Serving, WINDOW_MS } from '../support/http-store-limits.ts';
@@ -20,8 +18,10 @@ function clientOf(headers: Readonly<Record<string, unknown>>): string {
   return String(headers['x-client']);
 }
 
+// A thread loads one of the frameworks only.
 async function withExpress(): Promise<Server> {
-  const app = express();
+  const { rateLimit } = await import('express-rate-limit');
+  const app = (await import('express')).default();
   const settings = {
     windowMs: WINDOW_MS,
     limit: LIMIT,
@@ -77,7 +77,7 @@ async function withExpress(): Promise<Server> {
 
 async function routesOf(app: FastifyInstance): Promise<void> {
   const events: string[] = [];
-  await app.register(fastifyRateLimit, {
+  await app.register(import('@fastify/rate-limit'), {
     max: LIMIT,
     timeWindow: WINDOW_MS,
     ban: BAN,
@@ -107,7 +107,7 @@ async function routesOf(app: FastifyInstance): Promise<void> {
 }
 
 async function withFastify(): Promise<Server> {
-  const app = fastify();
+  const app = (await import('fastify')).default();
   await routesOf(app);
   await app.ready();
   return app.server;

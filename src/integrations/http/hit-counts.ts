@@ -44,6 +44,8 @@ export interface Hits {
 const MOST_HITS = 2 ** 30 - 1;
 const MOST_HITS_PER_MS = 4e6;
 
+/** Ticks are rounded: a window of 60 s must not seem to end after 60.0000001. */
+const ROUNDING_MS = 0.001;
 /** Each client of an era has another key than in those before. */
 const MOST_ERAS = 2 ** 20;
 
@@ -127,7 +129,8 @@ export class HitWindow {
 
   #take(client: string, n: number): Hits {
     const { allowed, limit, remaining, resetMs } = this.#window.decide(this.#key(client), n);
-    return { hits: limit - remaining + (allowed ? 0 : 1), resetMs: Math.ceil(resetMs) };
+    const hits = limit - remaining + (allowed ? 0 : 1);
+    return { hits, resetMs: Math.ceil(Math.max(0, resetMs - ROUNDING_MS)) };
   }
 
   /** Takes one hit back, if the client has any in this window. */

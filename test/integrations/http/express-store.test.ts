@@ -1,87 +1,89 @@
 import { rateLimit, type Store } from 'express-rate-limit';
-import { describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock, Region } from '../../../src/index.ts';
 import { expressRateLimitStore } from '../../../src/integrations/http.ts';
 import { LIMIT, WINDOW_MS } from '../../support/http-store-limits.ts';
 import { HAS_REUSE_PORT, HttpThreads } from '../../support/http-threads.ts';
 
+// Clients have names of their own in each test: all use the same threads, which take long to start.
 describe('over four threads, through express-rate-limit', () => {
+  let threads: HttpThreads;
+  beforeAll(async () => {
+    threads = await HttpThreads.start('express-rate-limit');
+  });
+  afterAll(() => threads.stop());
+
   test('a limit admits exactly its number of requests, however many come at once', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
-    expect(await threads.rush('/', 'ann', 40)).toEqual({ 200: LIMIT, 429: 40 - LIMIT });
-    expect(await threads.rush('/', 'bob', 3)).toEqual({ 200: 3 });
+    expect(await threads.rush('/', 'bea', 40)).toEqual({ 200: LIMIT, 429: 40 - LIMIT });
+    expect(await threads.rush('/', 'beabob', 3)).toEqual({ 200: 3 });
   });
 
   test('hits beyond the limit count, and all threads know when the window ends', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
+    threads.nextWindow();
     const used: unknown[] = [];
     for (let i = 0; i < LIMIT; i++) {
-      const { body } = await threads.ask('/', 'ann');
+      const { body } = await threads.ask('/', 'cay');
       const { limit, used: hits, remaining, key } = JSON.parse(body);
       used.push([limit, hits, remaining, key]);
     }
-    expect(used).toEqual([1, 2, 3, 4, 5].map((n) => [LIMIT, n, LIMIT - n, 'ann']));
+    expect(used).toEqual([1, 2, 3, 4, 5].map((n) => [LIMIT, n, LIMIT - n, 'cay']));
     threads.clock.advance(20_000);
     const before = Date.now();
-    const { status, headers } = await threads.ask('/', 'ann');
+    const { status, headers } = await threads.ask('/', 'cay');
     const after = Date.now();
     expect([status, headers['retry-after']]).toEqual([429, '40']);
     expect(headers['ratelimit']).toMatch(/r=0; t=40$/);
     expect(Number(headers['x-ratelimit-reset'])).toBeGreaterThanOrEqual(before / 1000 + 40);
     expect(Number(headers['x-ratelimit-reset'])).toBeLessThanOrEqual(after / 1000 + 41);
-    await threads.ask('/', 'ann');
-    const { totalHits, resetTime } = JSON.parse((await threads.ask('/key', 'ann')).body);
+    await threads.ask('/', 'cay');
+    const { totalHits, resetTime } = JSON.parse((await threads.ask('/key', 'cay')).body);
     expect(totalHits).toBe(LIMIT + 2);
     expect(Date.parse(resetTime)).toBeGreaterThanOrEqual(before + 40_000);
   });
 
   test('the next window begins for all clients at once', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
+    threads.nextWindow();
     threads.clock.advance(WINDOW_MS - 1);
-    expect(await threads.statuses('/', 'ann', LIMIT + 1)).toEqual([200, 200, 200, 200, 200, 429]);
+    expect(await threads.statuses('/', 'dee', LIMIT + 1)).toEqual([200, 200, 200, 200, 200, 429]);
     threads.clock.advance(1);
-    expect(JSON.parse((await threads.ask('/key', 'ann')).body)).toBe(null);
-    expect(await threads.rush('/', 'ann', 8)).toEqual({ 200: LIMIT, 429: 3 });
+    expect(JSON.parse((await threads.ask('/key', 'dee')).body)).toBe(null);
+    expect(await threads.rush('/', 'dee', 8)).toEqual({ 200: LIMIT, 429: 3 });
   });
 
   test('getKey and resetKey of one thread are about the hits of all', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
-    await threads.rush('/', 'ann', 8);
-    await threads.rush('/', 'bob', 8);
+    await threads.rush('/', 'eve', 8);
+    await threads.rush('/', 'evebob', 8);
     for (const _ of threads.ports) {
-      expect(JSON.parse((await threads.ask('/key', 'ann')).body).totalHits).toBe(8);
+      expect(JSON.parse((await threads.ask('/key', 'eve')).body).totalHits).toBe(8);
     }
-    await threads.ask('/reset', 'ann', 'POST');
-    expect(JSON.parse((await threads.ask('/key', 'ann')).body)).toBe(null);
-    expect(await threads.rush('/', 'ann', 8)).toEqual({ 200: LIMIT, 429: 3 });
-    expect(await threads.rush('/', 'bob', 4)).toEqual({ 429: 4 });
+    await threads.ask('/reset', 'eve', 'POST');
+    expect(JSON.parse((await threads.ask('/key', 'eve')).body)).toBe(null);
+    expect(await threads.rush('/', 'eve', 8)).toEqual({ 200: LIMIT, 429: 3 });
+    expect(await threads.rush('/', 'evebob', 4)).toEqual({ 429: 4 });
   });
 
   test('resetAll of one thread forgets all clients in all threads', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
-    for (const client of ['ann', 'bob']) await threads.rush('/', client, 8);
-    await threads.ask('/both', 'carl');
+    for (const client of ['fay', 'faybob']) await threads.rush('/', client, 8);
+    await threads.ask('/both', 'faycarl');
     await threads.ask('/reset-all', 'nobody', 'POST');
-    for (const client of ['ann', 'bob']) {
+    for (const client of ['fay', 'faybob']) {
       expect(await threads.rush('/', client, 8)).toEqual({ 200: LIMIT, 429: 3 });
     }
     // Stores of other names count on.
-    expect((await threads.ask('/both', 'carl')).status).toBe(429);
+    expect((await threads.ask('/both', 'faycarl')).status).toBe(429);
   });
 
   test('stores of different names count one request once each', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
-    expect(await threads.statuses('/both', 'ann', 3)).toEqual([200, 429, 429]);
-    expect(JSON.parse((await threads.ask('/key', 'ann')).body).totalHits).toBe(3);
+    expect(await threads.statuses('/both', 'gia', 3)).toEqual([200, 429, 429]);
+    expect(JSON.parse((await threads.ask('/key', 'gia')).body).totalHits).toBe(3);
   });
 
   test('skipSuccessfulRequests and skipFailedRequests take hits back', async () => {
-    const threads = await HttpThreads.start('express-rate-limit');
     /** The middleware takes a hit back after the client has its answer. */
     const countIs = async (of: string, wanted: number) => {
       let count: number;
       do {
-        const { body } = await threads.ask(`/key?of=${of}`, 'ann');
+        const { body } = await threads.ask(`/key?of=${of}`, 'hal');
         count = JSON.parse(body)?.totalHits ?? 0;
       } while (count !== wanted);
     };
@@ -90,28 +92,29 @@ describe('over four threads, through express-rate-limit', () => {
       ['successes', 404, 200],
     ] as const) {
       for (let i = 0; i < 6; i++) {
-        expect(await threads.statuses(`/${of}?status=${skipped}`, 'ann', 1)).toEqual([skipped]);
+        expect(await threads.statuses(`/${of}?status=${skipped}`, 'hal', 1)).toEqual([skipped]);
         await countIs(of, 0);
       }
       for (const hits of [1, 2]) {
-        expect(await threads.statuses(`/${of}?status=${counted}`, 'ann', 1)).toEqual([counted]);
+        expect(await threads.statuses(`/${of}?status=${counted}`, 'hal', 1)).toEqual([counted]);
         await countIs(of, hits);
       }
-      expect(await threads.statuses(`/${of}?status=${counted}`, 'ann', 1)).toEqual([429]);
+      expect(await threads.statuses(`/${of}?status=${counted}`, 'hal', 1)).toEqual([429]);
       // The refusal itself is a failed request.
       await countIs(of, of === 'failures' ? 3 : 2);
     }
   });
 
   test.runIf(HAS_REUSE_PORT)('on one port they keep one limit', async () => {
-    const threads = await HttpThreads.start('express-rate-limit', true);
-    expect(new Set(threads.ports).size).toBe(1);
+    const onePort = await HttpThreads.start('express-rate-limit', true);
+    onTestFinished(() => onePort.stop());
+    expect(new Set(onePort.ports).size).toBe(1);
     const seen = new Set<unknown>();
     while (seen.size < 2) {
-      const { headers } = await threads.ask('/key', 'ann');
+      const { headers } = await onePort.ask('/key', 'ann');
       seen.add(headers['x-thread']);
     }
-    expect(await threads.rush('/', 'ann', 40)).toEqual({ 200: LIMIT, 429: 40 - LIMIT });
+    expect(await onePort.rush('/', 'ann', 40)).toEqual({ 200: LIMIT, 429: 40 - LIMIT });
   });
 });
 
