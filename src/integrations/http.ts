@@ -17,6 +17,7 @@ export {
 } from './http/express-store.ts';
 export {
   type FastifyApp,
+  type FastifyHook,
   type FastifyLimitOptions,
   type FastifyReply,
   fastifyHook,

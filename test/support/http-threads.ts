@@ -16,6 +16,14 @@ export const HAS_REUSE_PORT =
   process.platform === 'linux' &&
   (major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12));
 
+/** Holds a port for threads that will listen on it, until it is closed. */
+export async function heldPort(): Promise<{ readonly port: number; close(): void }> {
+  const holder = createServer();
+  const any = { host: '127.0.0.1', port: 0, reusePort: true };
+  await once(holder.listen(any as ListenOptions), 'listening');
+  return { port: (holder.address() as AddressInfo).port, close: () => void holder.close() };
+}
+
 /** An answer of a thread. */
 export interface Answered {
   readonly status: number | undefined;
@@ -42,19 +50,15 @@ export class HttpThreads {
   static async start(middleware: Middleware, isOnePort = false): Promise<HttpThreads> {
     const region = Region.create({ bytes: 262_144 });
     const clock = ManualClock.open(region, 'clock');
-    // Holds the port until the threads have it.
-    const holder = createServer();
-    const one = { host: '127.0.0.1', port: 0, reusePort: true };
-    if (isOnePort) await once(holder.listen(one as ListenOptions), 'listening');
-    const port = isOnePort ? (holder.address() as AddressInfo).port : 0;
-    const listen = { ...one, port, reusePort: isOnePort };
+    const held = isOnePort ? await heldPort() : undefined;
+    const listen = { host: '127.0.0.1', port: held?.port ?? 0, reusePort: isOnePort };
     const workerData: Serving = { middleware, region: region.handle, listen };
     const workers = Array.from(
       { length: THREADS },
       () => new Worker(compiled('http-server'), { workerData }),
     );
     const ports = await Promise.all(workers.map((worker) => once(worker, 'message')));
-    if (isOnePort) holder.close();
+    held?.close();
     return new HttpThreads(clock, ports.flat(), workers);
   }
 

@@ -25,13 +25,13 @@ export interface FastifyLimitOptions<
   readonly handler?: (request: Request, reply: Reply, decision: Decision) => unknown;
 }
 
+/** A hook that limits requests: see {@link fastifyHook}. */
+export type FastifyHook = (request: AddressedRequest, reply: FastifyReply) => Promise<unknown>;
+
 /** What the plugin needs of an instance of fastify. */
 export interface FastifyApp {
   /** Adds a hook to all routes that follow. */
-  addHook(
-    name: 'onRequest',
-    hook: (request: AddressedRequest, reply: FastifyReply) => Promise<unknown>,
-  ): unknown;
+  addHook(name: 'onRequest', hook: FastifyHook): unknown;
 }
 
 /**
@@ -52,12 +52,10 @@ export interface FastifyApp {
 export function fastifyHook<
   Request extends AddressedRequest = AddressedRequest,
   Reply extends FastifyReply = FastifyReply,
->(
-  options: FastifyLimitOptions<Request, Reply>,
-): (request: Request, reply: Reply) => Promise<unknown> {
+>(options: FastifyLimitOptions<Request, Reply>): FastifyHook {
   const gate = new Gate<Request>(options, addressKey());
   const { handler } = options;
-  return async (request, reply) =>
+  const hook = async (request: Request, reply: Reply) =>
     gate.judge(request, async (verdict) => {
       if ('passes' in verdict) {
         reply.headers(verdict.passes);
@@ -75,6 +73,7 @@ export function fastifyHook<
       }
       return reply;
     });
+  return hook as unknown as FastifyHook; // fastify calls it with its own requests
 }
 
 /** What fastify itself adds to the options of a plugin. */
