@@ -8,7 +8,7 @@ import { ManualClock, Region } from '../../src/index.ts';
 import { compiled } from './crew.ts';
 import { type Middleware, type Serving, WINDOW_MS } from './http-store-limits.ts';
 
-export const THREADS = 4;
+const THREADS = 4;
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 /** Whether several threads can listen on one port. */

@@ -24,7 +24,13 @@ export interface AddressedRequest {
   /** The client's address, as the framework found it. */
   readonly ip?: string | undefined;
   /** The connection. */
-  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
+  readonly socket?:
+    | {
+        /** The address of its other end. */
+        readonly remoteAddress?: string | undefined;
+      }
+    | null
+    | undefined;
   /** The request's headers, with lower-case names. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
 }

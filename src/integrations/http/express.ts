@@ -6,10 +6,10 @@ import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** A request of express, or of any server that calls middleware as express does. */
-export interface ExpressRequest extends IncomingMessage {
+export type ExpressRequest = IncomingMessage & {
   /** The client's address, as express finds it by its setting `trust proxy`. */
   readonly ip?: string | undefined;
-}
+};
 
 /** Options of {@link expressMiddleware}. */
 export interface ExpressLimitOptions<
