@@ -252,10 +252,6 @@ export const PEERS: readonly PeerCase[] = [
     packages: [`express-rate-limit@${version}`, 'express@4'],
     program: EXPRESS_RATE_LIMIT,
   })),
-  ...['9.0.0', '9'].map((version) => ({
-    packages: [`@fastify/rate-limit@${version}`, 'fastify@4'],
-    program: FASTIFY_RATE_LIMIT,
-  })),
   ...['10.0.0', '10', '11.0.0', '11'].map((version) => ({
     packages: [`@fastify/rate-limit@${version}`, 'fastify@5'],
     program: FASTIFY_RATE_LIMIT,

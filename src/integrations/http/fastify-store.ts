@@ -42,7 +42,7 @@ function checkSupported(options: RouteOptions): void {
 }
 
 /**
- * A store for @fastify/rate-limit 9 to 11: all threads that share the region count each client
+ * A store for @fastify/rate-limit 10 and 11, on fastify 5: all threads that share the region count each client
  * together, exactly. Pass the result as the option `store`, in each thread, with the same options.
  *
  * The windows of all clients start at the same instants, not with a client's first request. The
