@@ -22,7 +22,8 @@ import {
 export type AnyRequest = AddressedRequest | AddressedContext;
 type Limits = RequestLimitOptions<AnyRequest>;
 
-async function urlOf(server: Server): Promise<string> {
+/** Starts a server, and closes it with the test. */
+export async function urlOf(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
