@@ -67,6 +67,11 @@ describe('the key of an address', () => {
     expect(addressKey({ ipv6Prefix })('::ffff:192.0.2.1')).toBe('192.0.2.1');
   });
 
+  test('has no part of a zone, even one that looks like an address', () => {
+    const key = addressKey({ ipv6Prefix: 128 });
+    expect(key('fe80::1%192.0.2.1')).toBe('fe80:0:0:0:0:0:0:1/128');
+  });
+
   test('has all bits of IPv6 groups and none beyond, whatever the prefix', () => {
     const bits = 'a5c3'.repeat(8);
     const address = (bits.match(/.{4}/g) ?? []).join(':');

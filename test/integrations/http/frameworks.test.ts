@@ -99,7 +99,8 @@ test('an answer that was sent while the limiter decided stays as it is', async (
       const limit = expressMiddleware({
         limiter: {
           decide: async () => {
-            response.end('timeout');
+            response.write('time');
+            setImmediate(() => response.end('out'));
             return decision;
           },
         },
