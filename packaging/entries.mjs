@@ -5,6 +5,7 @@ const ENTRIES = {
   keyed: 'src/keyed',
   host: 'src/host',
   fetch: 'src/integrations/fetch',
+  http: 'src/integrations/http',
   opentelemetry: 'src/integrations/opentelemetry',
   piscina: 'src/integrations/piscina',
   prometheus: 'src/integrations/prometheus',

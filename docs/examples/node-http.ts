@@ -1,15 +1,14 @@
 // docs/examples/node-http.ts: a thread that serves with node:http.
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
-import { KeyedTokenBucket, rateLimitHeaders } from 'zerotime';
+import { KeyedTokenBucket } from 'zerotime';
+import { nodeListener } from 'zerotime/http';
 
-const { host, port } = workerData;
-const perClient = KeyedTokenBucket.attach(workerData.perClient);
+const limiter = KeyedTokenBucket.attach(workerData.perClient);
+const server = createServer(
+  nodeListener({ limiter }, (_request, response) => {
+    response.end('Hello\n');
+  }),
+);
 
-const server = createServer((request, response) => {
-  const decision = perClient.decide(request.socket.remoteAddress ?? 'unknown');
-  response.writeHead(decision.allowed ? 200 : 429, { ...rateLimitHeaders(decision) });
-  response.end(decision.allowed ? 'Hello\n' : 'Too many requests\n');
-});
-
-server.listen(port, host, () => console.log('listening', server.address()));
+server.listen(workerData.listen, () => console.log('listening', server.address()));

@@ -1,4 +1,4 @@
-// docs/examples/serve.ts: one limit for each client, and several threads that serve.
+// docs/examples/serve.ts: one limit for each client, and several threads that serve one port.
 import { Worker } from 'node:worker_threads';
 import { KeyedTokenBucket, per } from 'zerotime';
 
@@ -12,9 +12,15 @@ const perClient = KeyedTokenBucket.create({
   capacity: 100_000,
 });
 
+// Linux spreads connections over all that listen on a port with `reusePort`. Older releases of
+// Node.js ignore the option: there each thread has a port of its own, from PORT on.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const isNewEnough = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
+const reusePort = process.platform === 'linux' && isNewEnough;
+
 for (let thread = 0; thread < Number(THREADS); thread++) {
-  const port = PORT === '0' ? 0 : Number(PORT) + thread; // 0: any free one
+  const port = reusePort || PORT === '0' ? Number(PORT) : Number(PORT) + thread; // 0: any free one
   new Worker(new URL(script, import.meta.url), {
-    workerData: { perClient: perClient.handle, host: HOST, port },
+    workerData: { perClient: perClient.handle, listen: { host: HOST, port, reusePort } },
   });
 }

@@ -57,6 +57,7 @@ const TYPED_INTEGRATIONS = `
 import { RateLimitingSampler } from 'zerotime/opentelemetry';
 import { throttle } from 'zerotime/piscina';
 import { rateLimitedFetch, throttleWebStream } from 'zerotime/fetch';
+import { addressKey, expressMiddleware, fastifyRateLimitStore } from 'zerotime/http';
 import { LimiterMetrics } from 'zerotime/prometheus';
 import { throttleStream } from 'zerotime/streams';
 import { rateLimit } from 'zerotime/undici';
@@ -64,6 +65,7 @@ import { throttle as throttleTinypool } from 'zerotime/tinypool';
 export const uses: Function[] = [RateLimitingSampler, LimiterMetrics, rateLimit];
 export const streams: Function[] = [rateLimitedFetch, throttleStream, throttleWebStream];
 export const pools: Function[] = [throttle, throttleTinypool];
+export const servers: Function[] = [addressKey, expressMiddleware, fastifyRateLimitStore];
 `;
 
 let installed: Installed;
@@ -115,6 +117,7 @@ const ENTRIES = [
     'keyed',
     'fetch',
     'host',
+    'http',
     'opentelemetry',
     'piscina',
     'prometheus',

@@ -1,0 +1,39 @@
+// Entry point `zerotime/http`. It imports nothing of the frameworks: each adapter has its own types.
+export {
+  type AddressedContext,
+  type AddressedRequest,
+  type AddressKeyOptions,
+  addressKey,
+} from './http/address-key.ts';
+export {
+  type ExpressLimitOptions,
+  type ExpressRequest,
+  expressMiddleware,
+} from './http/express.ts';
+export {
+  type ExpressHits,
+  type ExpressRateLimitStore,
+  expressRateLimitStore,
+} from './http/express-store.ts';
+export {
+  type FastifyApp,
+  type FastifyHook,
+  type FastifyLimitOptions,
+  type FastifyReply,
+  fastifyHook,
+  fastifyPlugin,
+} from './http/fastify.ts';
+export {
+  type FastifyHitsCallback,
+  type FastifyRateLimitStore,
+  type FastifyRateLimitStoreClass,
+  fastifyRateLimitStore,
+} from './http/fastify-store.ts';
+export type { HitStoreOptions } from './http/hit-counts.ts';
+export { type HonoContext, type HonoLimitOptions, honoMiddleware } from './http/hono.ts';
+export { type NodeLimitOptions, nodeListener } from './http/node.ts';
+export type {
+  KeyedRequestLimiter,
+  RequestLimiter,
+  RequestLimitOptions,
+} from './http/options.ts';

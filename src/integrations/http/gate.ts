@@ -1,0 +1,82 @@
+import process from 'node:process';
+import type { Key } from '../../kernel/keyed/message.ts';
+import type { Decision } from '../../limiters/decision.ts';
+import { type Answer, type Fields, fieldsOf, refusal, unavailable } from './answer.ts';
+import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
+
+/** What becomes of a request: it passes, and its answer gets these fields, or it is answered. */
+export type Verdict = { readonly passes: Fields } | { readonly answer: Answer };
+
+const PASSES: Verdict = { passes: {} };
+
+function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Partial<Promise<T>>).then === 'function';
+}
+
+/** Limits the requests of a framework. */
+export class Gate<Request> {
+  readonly #limits: RequestLimits<Request>;
+  #hasWarned = false;
+
+  /** @throws TypeError, RangeError for an invalid option, naming it. */
+  constructor(options: RequestLimitOptions<Request>, keyOf: (request: Request) => Key) {
+    this.#limits = checkRequestLimit(options, keyOf);
+  }
+
+  /**
+   * Gives `settle` the verdict on a request: before it returns, unless the limiter is on a server.
+   * Returns what `settle` returns. Only `settle` may throw, or its promise reject.
+   */
+  judge<Result>(request: Request, settle: (verdict: Verdict) => Result): Result | Promise<Result> {
+    const verdict = this.#judge(request);
+    return isPromise(verdict) ? verdict.then(settle) : settle(verdict);
+  }
+
+  #judge(request: Request): Verdict | Promise<Verdict> {
+    try {
+      // Not a promise: one of an async function would let every request pass.
+      if (this.#limits.skip?.(request) === true) return PASSES;
+      const decided = this.#limits.decide(request);
+      if (!isPromise(decided)) return this.#verdict(decided, request);
+      return Promise.resolve(decided)
+        .then((decision) => this.#verdict(decision, request))
+        .catch((error: unknown) => this.#failed(error, request));
+    } catch (error) {
+      return this.#failed(error, request);
+    }
+  }
+
+  #verdict(decision: Decision, request: Request): Verdict {
+    if (decision.allowed) return { passes: fieldsOf(decision, this.#limits) };
+    const answer = refusal(decision, this.#limits);
+    try {
+      this.#limits.onLimit?.(request, decision);
+    } catch (error) {
+      // The refusal stands, also where failures let requests pass.
+      this.#report(error, request);
+    }
+    return { answer };
+  }
+
+  #failed(error: unknown, request: Request): Verdict {
+    this.#report(error, request);
+    return this.#limits.isOpen ? PASSES : { answer: unavailable(this.#limits) };
+  }
+
+  #report(error: unknown, request: Request): void {
+    const { onError } = this.#limits;
+    try {
+      if (onError === undefined) this.#warn(error);
+      else onError(error, request);
+    } catch (another) {
+      this.#warn(another);
+    }
+  }
+
+  /** Once: a limiter that fails may do so with every request. */
+  #warn(error: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(`the limiter of requests failed: ${error}`, 'ZerotimeWarning');
+  }
+}

@@ -1,0 +1,157 @@
+import type { WhenFull } from '../../kernel/constants.ts';
+import { openKeyedCell } from '../../kernel/keyed/cell.ts';
+import { openKeyed } from '../../kernel/keyed/host.ts';
+import { checkOptions } from '../../known-options.ts';
+import { KeyedFixedWindow } from '../../limiters/keyed-fixed-window.ts';
+import { KeyedTable } from '../../limiters/keyed-table.ts';
+import { find } from '../../limiters/opening.ts';
+import type { Region } from '../../limiters/region.ts';
+import { TokenBucket } from '../../limiters/token-bucket.ts';
+import { shown } from '../../options.ts';
+import type { Clock } from '../../time/clock.ts';
+
+/** Options of {@link expressRateLimitStore} and {@link fastifyRateLimitStore}. */
+export interface HitStoreOptions {
+  /**
+   * The memory that all threads share, or all processes of a machine if it is a `HostRegion`. It needs
+   * 64 bytes for each key, and as much again for each other length of a window.
+   */
+  readonly region: Region;
+  /** The number of clients, over all threads, that the counts of one window have room for. */
+  readonly capacity: number;
+  /**
+   * The name of these counts in the region: stores with one name count together. Give each limiter of
+   * a program a name of its own. Default `'hits'`.
+   */
+  readonly name?: string;
+  /**
+   * What to do with clients that find no place among the counts: let them `'share'` one (the default),
+   * `'refuse'` or `'admit'` them.
+   */
+  readonly whenFull?: WhenFull;
+  /** The clock by which windows end. Default: the system's monotonic clock. */
+  readonly clock?: Clock;
+}
+
+/** The hits of a client in the current window. */
+export interface Hits {
+  readonly hits: number;
+  /** Milliseconds until the window ends, rounded up; 0 if there are no hits. */
+  readonly resetMs: number;
+}
+
+/** More than a client can send in a window. A window of 1 ms or longer has room for 4e6 at least. */
+const MOST_HITS = 2 ** 30 - 1;
+const MOST_HITS_PER_MS = 4e6;
+
+/** Ticks are rounded: a window of 60 s must not seem to end after 60.0000001. */
+const ROUNDING_MS = 0.001;
+/** Each client of an era has another key than in those before. */
+const MOST_ERAS = 2 ** 20;
+
+/** Counts of hits in shared memory, by client and by length of the window. */
+export class HitCounts {
+  readonly name: string;
+  readonly #options: HitStoreOptions;
+  readonly #windows = new Map<number, HitWindow>();
+  /** A bucket that never refills: the tokens that are gone are the calls of {@link forgetAll}. */
+  readonly #resets: TokenBucket;
+
+  /** @throws TypeError, RangeError for an invalid option; HandleError, RateLimitError for the region. */
+  constructor(options: HitStoreOptions) {
+    checkOptions(options, {
+      region: true,
+      capacity: true,
+      name: true,
+      whenFull: true,
+      clock: true,
+    });
+    const { region, name = 'hits' } = options;
+    if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+    this.name = name;
+    this.#options = options;
+    this.#resets = TokenBucket.open(region, `${name} resets`, { rate: 0, burst: MOST_ERAS });
+  }
+
+  /** The counts of the windows of this length. */
+  of(windowMs: number): HitWindow {
+    const known = this.#windows.get(windowMs);
+    if (known !== undefined) return known;
+    const { region, capacity, whenFull, clock } = this.#options;
+    const most = Math.min(MOST_HITS, Math.floor(MOST_HITS_PER_MS * windowMs));
+    const window = KeyedFixedWindow.open(region, `${this.name} ${windowMs}`, {
+      limit: most,
+      intervalMs: windowMs,
+      capacity,
+      ...(whenFull && { whenFull }),
+      ...(clock && { clock }),
+    });
+    const counts = new HitWindow(window, () => MOST_ERAS - this.#resets.available());
+    this.#windows.set(windowMs, counts);
+    return counts;
+  }
+
+  /** Sets every count of every window to 0, in all threads. */
+  forgetAll(): void {
+    if (!this.#resets.tryConsume()) this.#resets.returnTokens(MOST_ERAS);
+  }
+}
+
+/**
+ * Counts hits without a limit: a window that admits more of them than anybody sends. So one atomic
+ * step counts a hit and says how many there were, also beyond the limit of the middleware.
+ */
+export class HitWindow {
+  readonly #window: KeyedFixedWindow;
+  readonly #era: () => number;
+  #table: KeyedTable | undefined;
+
+  constructor(window: KeyedFixedWindow, era: () => number) {
+    this.#window = window;
+    this.#era = era;
+  }
+
+  /** After {@link HitCounts.forgetAll} all clients have new keys. */
+  #key(client: string): string {
+    return `${this.#era()} ${client}`;
+  }
+
+  /** Counts a hit; the count includes it. */
+  hit(client: string): Hits {
+    const taken = this.#take(client, 1);
+    // A client that has no place and is admitted.
+    return taken.hits > 0 ? taken : { ...taken, hits: 1 };
+  }
+
+  read(client: string): Hits {
+    return this.#take(client, 0);
+  }
+
+  #take(client: string, n: number): Hits {
+    const { allowed, limit, remaining, resetMs } = this.#window.decide(this.#key(client), n);
+    const hits = limit - remaining + (allowed ? 0 : 1);
+    return { hits, resetMs: Math.ceil(Math.max(0, resetMs - ROUNDING_MS)) };
+  }
+
+  /** Takes one hit back, if the client has any in this window. */
+  unhit(client: string): void {
+    // Windows have no `returnTokens` for keys: this is only exact if the hit is of the same window.
+    this.#table ??= new KeyedTable(
+      find('keyed-fixed-window', this.#window.handle, openKeyedCell),
+      openKeyed,
+    );
+    const { kernel, clock } = this.#table;
+    const turned = {
+      turn(high: number, low: number) {
+        kernel.seek(high, low);
+        return this;
+      },
+    };
+    this.#table.turn(turned, this.#key(client));
+    kernel.returnTokens(clock.now(), 1);
+  }
+
+  forget(client: string): void {
+    this.#window.reset(this.#key(client));
+  }
+}

@@ -1,0 +1,60 @@
+import type { Decision } from '../../limiters/decision.ts';
+import { type AddressedContext, addressKey } from './address-key.ts';
+import { Gate } from './gate.ts';
+import type { RequestLimitOptions } from './options.ts';
+
+/** What the middleware needs of a context of hono. */
+export interface HonoContext extends AddressedContext {
+  /** Sets a field of the answer. */
+  header(name: string, value: string): void;
+  /** Sets the status of the answer. */
+  status(status: 429): void;
+  /** Makes an answer that has the fields set before. */
+  body(body: string, status: 429 | 503, fields: Record<string, string>): Response;
+}
+
+/** Options of {@link honoMiddleware}. */
+export interface HonoLimitOptions<Context extends HonoContext = HonoContext>
+  extends RequestLimitOptions<Context> {
+  /**
+   * Answers a request that is refused, in place of the text. Status 429 and all fields are set in the
+   * context.
+   */
+  readonly handler?: (context: Context, decision: Decision) => Response | Promise<Response>;
+}
+
+/**
+ * A middleware for hono 4. The default key needs `@hono/node-server`; on other servers pass a `key`.
+ *
+ * @example
+ * ```ts
+ * import { Hono } from 'hono';
+ * import { honoMiddleware } from 'zerotime/http';
+ *
+ * const limiter = KeyedTokenBucket.create({ rate: 10, burst: 20, capacity: 100_000 });
+ * const app = new Hono();
+ * app.use(honoMiddleware({ limiter }));
+ * ```
+ * @throws TypeError, RangeError for an invalid option, naming it.
+ */
+export function honoMiddleware<Context extends HonoContext = HonoContext>(
+  options: HonoLimitOptions<Context>,
+): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
+  const gate = new Gate<Context>(options, addressKey());
+  const { handler } = options;
+  return async (context, next) =>
+    gate.judge(context, async (verdict) => {
+      if ('passes' in verdict) {
+        for (const [name, value] of Object.entries(verdict.passes)) context.header(name, value);
+        await next();
+        return undefined;
+      }
+      const { status, fields, body, decision } = verdict.answer;
+      if (handler === undefined || decision === undefined)
+        return context.body(body, status, fields);
+      const { 'Content-Type': _, ...others } = fields;
+      for (const [name, value] of Object.entries(others)) context.header(name, value);
+      context.status(429);
+      return handler(context, decision);
+    });
+}

@@ -1,0 +1,153 @@
+import type { Key } from '../../kernel/keyed/message.ts';
+import { checkOptions, type Known } from '../../known-options.ts';
+import type { Decision } from '../../limiters/decision.ts';
+import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
+import { checkFlag, shown } from '../../options.ts';
+
+/** A limiter that decides at once, or on a server: each one of `zerotime` and `zerotime/redis`. */
+export interface RequestLimiter {
+  /** Takes `n` tokens now or none, and reports the state of the limiter. */
+  decide(n?: number): Decision | Promise<Decision>;
+}
+
+/**
+ * A limiter with a limit for each key: `KeyedTokenBucket`, `KeyedFixedWindow` or
+ * `RedisKeyedTokenBucket`.
+ */
+export interface KeyedRequestLimiter {
+  /** Takes `n` tokens of a key now or none, and reports the state of the key's limit. */
+  decide(key: Key, n?: number): Decision | Promise<Decision>;
+  /** Returns the limiter of one key. */
+  for(key: Key): unknown;
+}
+
+/** How requests are limited, in every framework. `Request` is the framework's own type. */
+export interface RequestLimitOptions<Request> extends HeaderOptions {
+  /**
+   * The limiter, which other threads, processes and code may share; or a function that returns the
+   * limiter of a request, such as one of a tier or an `allOf`.
+   */
+  readonly limiter: RequestLimiter | KeyedRequestLimiter | ((request: Request) => RequestLimiter);
+  /** The key of a request, for a keyed limiter. Default: {@link addressKey} without options. */
+  readonly key?: (request: Request) => Key;
+  /** The tokens that a request takes: a number >= 0. Default 1. */
+  readonly cost?: (request: Request) => number;
+  /** Whether to let a request pass without taking a token. Default: none. */
+  readonly skip?: (request: Request) => boolean;
+  /** Called for each request that is refused, before it is answered. */
+  readonly onLimit?: (request: Request, decision: Decision) => void;
+  /**
+   * What becomes of a request if the limiter or one of the functions above fails, such as while a
+   * Redis server is down: `'open'` lets it pass, `'closed'` answers 503. Default `'closed'`.
+   */
+  readonly fail?: 'open' | 'closed';
+  /** Called with each such error. Default: the first one is a warning of the process. */
+  readonly onError?: (error: unknown, request: Request) => void;
+  /**
+   * Whether to send `RateLimit` and `RateLimit-Policy`. A refusal has `Retry-After` anyway. Default
+   * true.
+   */
+  readonly headers?: boolean;
+  /**
+   * Whether to send `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` as well, the
+   * last one in seconds since 1970. Default false.
+   */
+  readonly legacyHeaders?: boolean;
+  /**
+   * Whether a refusal's body is an `application/problem+json` of the type `quota-exceeded` (RFC 9457
+   * and the IETF draft) in place of a line of text. Default false.
+   */
+  readonly problemJson?: boolean;
+}
+
+/** {@link RequestLimitOptions}, checked. */
+export interface RequestLimits<Request> {
+  readonly decide: (request: Request) => Decision | Promise<Decision>;
+  readonly skip: ((request: Request) => boolean) | undefined;
+  readonly onLimit: ((request: Request, decision: Decision) => void) | undefined;
+  readonly onError: ((error: unknown, request: Request) => void) | undefined;
+  readonly isOpen: boolean;
+  readonly headers: boolean;
+  readonly legacyHeaders: boolean;
+  readonly problemJson: boolean;
+  readonly policy: HeaderOptions;
+}
+
+const REQUEST_LIMIT_OPTIONS = {
+  limiter: true,
+  key: true,
+  cost: true,
+  skip: true,
+  onLimit: true,
+  fail: true,
+  onError: true,
+  headers: true,
+  legacyHeaders: true,
+  problemJson: true,
+  policy: true,
+  windowMs: true,
+  handler: true,
+} as const satisfies Known<RequestLimitOptions<never> & { handler: never }>;
+
+const FAIL: readonly unknown[] = ['open', 'closed'];
+const FUNCTIONS = ['key', 'cost', 'skip', 'onLimit', 'onError', 'handler'] as const;
+
+function isKeyed(limiter: RequestLimiter | KeyedRequestLimiter): limiter is KeyedRequestLimiter {
+  return typeof (limiter as Partial<KeyedRequestLimiter>).for === 'function';
+}
+
+/** How a request takes its tokens. */
+function decideBy<Request>(
+  { limiter, cost }: RequestLimitOptions<Request>,
+  keyOf: (request: Request) => Key,
+): RequestLimits<Request>['decide'] {
+  const costOf = cost ?? (() => 1);
+  if (typeof limiter === 'function') return (request) => limiter(request).decide(costOf(request));
+  if (typeof limiter?.decide !== 'function') {
+    throw new TypeError(`limiter must be a limiter or a function, got ${shown(limiter)}`);
+  }
+  return isKeyed(limiter)
+    ? (request) => limiter.decide(keyOf(request), costOf(request))
+    : (request) => limiter.decide(costOf(request));
+}
+
+/** Has `rateLimitHeaders` check these options before there is a request. */
+function checkPolicy({ policy, windowMs }: HeaderOptions): HeaderOptions {
+  const given = {
+    ...(policy !== undefined && { policy }),
+    ...(windowMs !== undefined && { windowMs }),
+  };
+  const state = { limit: 1, remaining: 1, retryAfterMs: 0, resetMs: 0 };
+  const several = [policy, windowMs].find((each) => Array.isArray(each)) as unknown[] | undefined;
+  const limits = several?.map(() => state);
+  rateLimitHeaders({ ...state, allowed: true, ...(limits && { limits }) }, given);
+  return given;
+}
+
+/** @throws TypeError, RangeError for an invalid option, naming it. */
+export function checkRequestLimit<Request>(
+  options: RequestLimitOptions<Request>,
+  keyOf: (request: Request) => Key,
+): RequestLimits<Request> {
+  checkOptions<object>(options, REQUEST_LIMIT_OPTIONS as Known<object>);
+  const given: Partial<Record<(typeof FUNCTIONS)[number], unknown>> = options;
+  for (const name of FUNCTIONS) {
+    if (given[name] === undefined || typeof given[name] === 'function') continue;
+    throw new TypeError(`${name} must be a function, got ${shown(given[name])}`);
+  }
+  const { fail = 'closed', skip, onLimit, onError } = options;
+  if (!FAIL.includes(fail)) {
+    throw new RangeError(`fail must be "open" or "closed", got ${shown(fail)}`);
+  }
+  return {
+    decide: decideBy(options, options.key ?? keyOf),
+    skip,
+    onLimit,
+    onError,
+    isOpen: fail === 'open',
+    headers: checkFlag('headers', options.headers, true),
+    legacyHeaders: checkFlag('legacyHeaders', options.legacyHeaders, false),
+    problemJson: checkFlag('problemJson', options.problemJson, false),
+    policy: checkPolicy(options),
+  };
+}

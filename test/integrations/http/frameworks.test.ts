@@ -1,0 +1,131 @@
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import express from 'express';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { Hono } from 'hono';
+import { expect, onTestFinished, test } from 'vitest';
+import { KeyedTokenBucket, ManualClock } from '../../../src/index.ts';
+import {
+  expressMiddleware,
+  fastifyHook,
+  fastifyPlugin,
+  honoMiddleware,
+  nodeListener,
+} from '../../../src/integrations/http.ts';
+import { urlOf } from '../../support/frameworks.ts';
+
+// What users write compiles, in each place where a framework takes a middleware, and works.
+
+const clock = ManualClock.create();
+const newLimiter = () => KeyedTokenBucket.create({ rate: 1, burst: 1, capacity: 16, clock });
+const limiter = newLimiter();
+const REFUSED = { allowed: false, limit: 1, remaining: 0, retryAfterMs: 1000, resetMs: 1000 };
+
+test('express takes it for all routes, a path or a route, with its own types', () => {
+  const app = express();
+  app.use(expressMiddleware({ limiter }));
+  app.use('/api', expressMiddleware({ limiter, key: (request) => request.url ?? '' }));
+  const limit = expressMiddleware({
+    limiter,
+    key: (request: express.Request) => request.get('x-user') ?? '',
+    handler: (_request, response: express.Response) => response.sendStatus(429),
+  });
+  app.get('/', limit, (_request, response) => void response.send('hello'));
+  expect(app).toBeTypeOf('function');
+});
+
+test('fastify takes the hook for a route, also with its own types, and for a part', async () => {
+  const app = fastify();
+  onTestFinished(() => app.close());
+  const byUser = fastifyHook({
+    limiter: newLimiter(),
+    key: (request: FastifyRequest) => String(request.query),
+    handler: (_request: FastifyRequest, reply: FastifyReply) => reply.code(418).send('later'),
+  });
+  app.get('/user', { preHandler: byUser }, async () => 'hello');
+  app.get('/', { onRequest: [fastifyHook({ limiter: newLimiter() })] }, async () => 'hello');
+  await app.register(
+    async (part) => {
+      await part.register(fastifyPlugin, { limiter: newLimiter(), policy: 'part' });
+      part.get('/', async () => 'hello');
+    },
+    { prefix: '/part' },
+  );
+  const statuses: number[] = [];
+  for (const url of ['/user', '/user', '/', '/', '/part', '/part']) {
+    statuses.push((await app.inject(url)).statusCode);
+  }
+  expect(statuses).toEqual([200, 418, 200, 429, 200, 429]);
+});
+
+test('hono takes it for all routes or one, with bindings and variables', async () => {
+  const app = new Hono<{ Bindings: { readonly TOKEN: string }; Variables: { user: string } }>();
+  app.use(honoMiddleware({ limiter: newLimiter(), key: () => 'all' }));
+  app.get('/user/:name', honoMiddleware({ limiter: newLimiter(), key: () => 'one' }), (context) =>
+    context.text(context.req.param('name')),
+  );
+  const answers = [await app.request('/user/ann'), await app.request('/user/ann')];
+  expect(answers.map(({ status }) => status)).toEqual([200, 429]);
+  expect(await answers[0]?.text()).toBe('ann');
+});
+
+test('express gets the error of a handler, at once or later', async () => {
+  const app = express();
+  const failing = (isAsync: boolean) =>
+    expressMiddleware({
+      limiter: { decide: () => REFUSED },
+      handler: () => {
+        if (isAsync) return Promise.reject(new Error('in a handler'));
+        throw new Error('in a handler');
+      },
+    });
+  app.get('/sync', failing(false));
+  app.get('/async', failing(true));
+  const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
+    response.status(500).send(error.message);
+  };
+  app.use(failed);
+  for (const path of ['sync', 'async']) {
+    const response = await fetch((await urlOf(createServer(app))) + path);
+    expect([response.status, await response.text()]).toEqual([500, 'in a handler']);
+  }
+});
+
+test('an answer that was sent while the limiter decided stays as it is', async () => {
+  let isNext = false;
+  const url = await urlOf(
+    createServer((request, response) => {
+      const decision = request.url === '/refused' ? REFUSED : { ...REFUSED, allowed: true };
+      const limit = expressMiddleware({
+        limiter: {
+          decide: async () => {
+            response.write('time');
+            setImmediate(() => response.end('out'));
+            return decision;
+          },
+        },
+      });
+      limit(request, response, (error) => {
+        isNext = error === undefined;
+      });
+    }),
+  );
+  expect(await (await fetch(`${url}refused`)).text()).toBe('timeout');
+  expect(isNext).toBe(false);
+  expect(await (await fetch(`${url}allowed`)).text()).toBe('timeout');
+  expect(isNext).toBe(true);
+});
+
+test('the error of a handler of node:http is one of the listener', () => {
+  const limited = nodeListener(
+    {
+      limiter: { decide: () => REFUSED },
+      handler: () => {
+        throw new Error('in a handler');
+      },
+    },
+    () => expect.unreachable(),
+  );
+  const request = new IncomingMessage(new Socket());
+  expect(() => limited(request, new ServerResponse(request))).toThrow('in a handler');
+});

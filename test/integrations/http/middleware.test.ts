@@ -1,0 +1,279 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import {
+  allOf,
+  type Decision,
+  FixedWindow,
+  KeyedFixedWindow,
+  KeyedTokenBucket,
+  ManualClock,
+  TokenBucket,
+} from '../../../src/index.ts';
+import { type AnyRequest, FRAMEWORKS } from '../../support/frameworks.ts';
+
+/** Too slow for a token to come. */
+const clock = ManualClock.create();
+
+function bucketOf(burst: number): TokenBucket {
+  return TokenBucket.create({ rate: 0.5, burst, clock });
+}
+
+/** The same limiter, but on a server. */
+function remote(limiter: { decide(n?: number): Decision }) {
+  return { decide: async (n?: number) => limiter.decide(n) };
+}
+
+async function get(url: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url, { headers });
+  const fields = Object.fromEntries(
+    [...response.headers].filter(([name]) => /limit|retry|content-type/.test(name)),
+  );
+  return { status: response.status, body: await response.text(), fields };
+}
+
+async function statuses(url: string, count: number): Promise<number[]> {
+  const all: number[] = [];
+  for (let i = 0; i < count; i++) all.push((await get(url)).status);
+  return all;
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
+  test.each([
+    ['in this thread', (bucket: TokenBucket) => bucket],
+    ['on a server', remote],
+  ])('a limiter %s admits its burst, and refuses with 429', async (_, limiterOf) => {
+    const url = await serve({ limiter: limiterOf(bucketOf(2)), policy: 'burst', windowMs: 4000 });
+    const first = await get(url);
+    expect([first.status, first.body]).toEqual([200, 'Hello']);
+    expect(first.fields).toMatchObject({
+      ratelimit: '"burst";r=1;t=2',
+      'ratelimit-policy': '"burst";q=2;w=4',
+    });
+    expect(first.fields).not.toHaveProperty('retry-after');
+    expect((await get(url)).fields['ratelimit']).toBe('"burst";r=0;t=4');
+    // The fields of a refusal end with the wait for one token, not for all.
+    expect(await get(url)).toEqual({
+      status: 429,
+      body: 'Too many requests\n',
+      fields: {
+        ratelimit: '"burst";r=0;t=2',
+        'ratelimit-policy': '"burst";q=2;w=4',
+        'retry-after': '2',
+        'content-type': expect.stringMatching(/^text\/plain; ?charset=utf-8$/i),
+      },
+    });
+  });
+
+  test('each client has its own limit, by its address', async () => {
+    const limiter = KeyedTokenBucket.create({ rate: 0.5, burst: 1, capacity: 16, clock });
+    const url = await serve({ limiter });
+    expect(await statuses(url, 2)).toEqual([200, 429]);
+    expect(limiter.available('127.0.0.1')).toBe(0);
+    expect(limiter.available('127.0.0.2')).toBe(1);
+  });
+
+  test('key, cost and skip decide what a request takes, and of what', async () => {
+    const limiter = KeyedFixedWindow.create({ limit: 5, intervalMs: 1000, capacity: 16, clock });
+    const seen: AnyRequest[] = [];
+    const url = await serve({
+      limiter,
+      key: (request) => {
+        seen.push(request);
+        return 'ann';
+      },
+      cost: () => 3,
+      skip: () => seen.length === 2,
+    });
+    expect(await statuses(url, 3)).toEqual([200, 429, 200]);
+    expect(seen).toHaveLength(2);
+    expect(limiter.available('ann')).toBe(2);
+  });
+
+  test('a function may choose the limiter of a request', async () => {
+    const perClient = KeyedTokenBucket.create({ rate: 0.5, burst: 5, capacity: 16, clock });
+    const all = FixedWindow.create({ limit: 2, intervalMs: 1000, clock });
+    const url = await serve({ limiter: () => allOf(perClient.for('ann'), all) });
+    expect(await statuses(url, 3)).toEqual([200, 200, 429]);
+    expect(perClient.available('ann')).toBe(3);
+  });
+
+  test('a request that can never be admitted is not asked to come again', async () => {
+    const url = await serve({ limiter: bucketOf(2), cost: () => 3 });
+    const { status, fields } = await get(url);
+    expect([status, fields['ratelimit']]).toEqual([429, '"default";r=2;t=0']);
+    expect(fields).not.toHaveProperty('retry-after');
+  });
+
+  test('problemJson says which policies were violated', async () => {
+    const limiter = TokenBucket.create({
+      limits: [
+        { rate: 1, burst: 5 },
+        { rate: 0.5, burst: 1 },
+      ],
+      clock,
+    });
+    const problems: unknown[] = [];
+    for (const policy of ['client', ['second', 'minute']]) {
+      const url = await serve({ limiter, policy, problemJson: true });
+      await get(url);
+      const { body, fields } = await get(url);
+      expect(fields['content-type']).toMatch(/^application\/problem\+json/);
+      problems.push(JSON.parse(body));
+    }
+    expect(problems).toEqual(
+      ['client-2', 'minute'].map((violated) => ({
+        type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+        title: 'Request cannot be satisfied as assigned quota has been exceeded',
+        status: 429,
+        'violated-policies': [violated],
+      })),
+    );
+  });
+
+  test('the fields may be left out, or be the old ones', async () => {
+    const url = await serve({ limiter: bucketOf(1), headers: false, legacyHeaders: true });
+    const before = Date.now();
+    const { fields } = await get(url);
+    const { 'x-ratelimit-reset': reset, 'content-type': _, ...others } = fields;
+    expect(others).toEqual({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
+    expect(Number(reset)).toBeGreaterThanOrEqual(Math.ceil((before + 2000) / 1000));
+    expect(Number(reset)).toBeLessThanOrEqual(Math.ceil((Date.now() + 2000) / 1000));
+    expect((await get(url)).fields).toMatchObject({
+      'retry-after': '2',
+      'x-ratelimit-remaining': '0',
+    });
+  });
+
+  test('onLimit is told of refusals, and a handler answers them', async () => {
+    const refusals: Decision[] = [];
+    const url = await serve(
+      { limiter: bucketOf(1), onLimit: (_, decision) => refusals.push(decision) },
+      true,
+    );
+    await get(url);
+    expect(refusals).toEqual([]);
+    const { status, body, fields } = await get(url);
+    expect([status, body]).toEqual([418, 'later: 418 2000']);
+    expect(fields).toMatchObject({ ratelimit: '"default";r=0;t=2', 'retry-after': '2' });
+    expect(refusals).toEqual([
+      { allowed: false, limit: 1, remaining: 0, retryAfterMs: 2000, resetMs: 2000 },
+    ]);
+  });
+
+  test('a refusal stands if onLimit throws, also where failures let requests pass', async () => {
+    const errors: unknown[] = [];
+    const limiter = bucketOf(1);
+    const onLimit = () => {
+      throw new Error('in onLimit');
+    };
+    const url = await serve({ limiter, onLimit, onError: (e) => errors.push(e), fail: 'open' });
+    expect(await statuses(url, 2)).toEqual([200, 429]);
+    expect(errors).toEqual([new Error('in onLimit')]);
+  });
+
+  const broken = new Error('broken');
+  const breaking = () => {
+    throw broken;
+  };
+  test.each([
+    ['a limiter that throws', { limiter: { decide: breaking } }],
+    ['a limiter that rejects', { limiter: { decide: async () => breaking() } }],
+    ['a function for the limiter', { limiter: breaking }],
+    ['cost', { limiter: bucketOf(9), cost: breaking }],
+    ['skip', { limiter: bucketOf(9), skip: breaking }],
+    [
+      'key',
+      { limiter: KeyedTokenBucket.create({ rate: 1, burst: 9, capacity: 4 }), key: breaking },
+    ],
+  ])('a failure of %s answers 503, or lets requests pass if asked to', async (_, limits) => {
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => errors.push(error);
+    const closed = await serve({ ...limits, onError }, true);
+    expect(await get(closed)).toMatchObject({ status: 503, body: 'Service unavailable\n' });
+    const open = await serve({ ...limits, onError, fail: 'open' });
+    expect(await get(open)).toMatchObject({ status: 200, body: 'Hello' });
+    const problem = await serve({ ...limits, onError, problemJson: true });
+    expect(JSON.parse((await get(problem)).body)).toEqual({
+      type: 'about:blank',
+      title: 'Service Unavailable',
+      status: 503,
+    });
+    expect(errors).toEqual([broken, broken, broken]);
+  });
+
+  test('without onError, or if that throws, the first failure is a warning', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const limiter = { decide: breaking };
+    expect(await statuses(await serve({ limiter }), 2)).toEqual([503, 503]);
+    const onError = () => {
+      throw new Error('in onError');
+    };
+    expect(await statuses(await serve({ limiter, onError }), 2)).toEqual([503, 503]);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([
+      'the limiter of requests failed: Error: broken',
+      'the limiter of requests failed: Error: in onError',
+    ]);
+  });
+
+  test('an async skip skips nothing, and an async key is an error', async () => {
+    const errors: unknown[] = [];
+    const limiter = KeyedTokenBucket.create({ rate: 0.5, burst: 1, capacity: 16, clock });
+    const onError = (error: unknown) => errors.push(error);
+    const skipping = await serve({ limiter, skip: (async () => true) as never });
+    expect(await statuses(skipping, 2)).toEqual([200, 429]);
+    const keyed = await serve({ limiter, key: (async () => 'ann') as never, onError });
+    expect(await statuses(keyed, 1)).toEqual([503]);
+    expect(errors).toEqual([
+      new TypeError('key must be a string, a number or a bigint, got an object'),
+    ]);
+  });
+
+  test('fields that other middleware has set stay', async () => {
+    const response = await fetch(await serve({ limiter: bucketOf(1), cost: () => 2 }));
+    expect(response.status).toBe(429);
+    if (name === 'hono') expect(response.headers.get('x-before')).toBe('kept');
+  });
+
+  test('an unlimited limiter has no fields', async () => {
+    const limiter = TokenBucket.create({ rate: Number.POSITIVE_INFINITY, burst: 1 });
+    const unlimited = {
+      decide: () => ({ ...limiter.decide(), limit: Infinity, remaining: Infinity }),
+    };
+    const url = await serve({ limiter: unlimited, legacyHeaders: true });
+    const { 'content-type': _, ...fields } = (await get(url)).fields;
+    expect(fields).toEqual({});
+  });
+
+  test('a paused limiter does not say when to come again', async () => {
+    const limiter = TokenBucket.create({ rate: 0, burst: 1, clock });
+    const url = await serve({ limiter, legacyHeaders: true });
+    await get(url);
+    const { status, fields } = await get(url);
+    expect(status).toBe(429);
+    expect(fields).toMatchObject({ ratelimit: '"default";r=0', 'x-ratelimit-limit': '1' });
+    expect(fields).not.toHaveProperty('retry-after');
+    expect(fields).not.toHaveProperty('x-ratelimit-reset');
+  });
+
+  test.each([
+    [{}, 'limiter must be a limiter or a function, got undefined'],
+    [{ limiter: 5 }, 'limiter must be a limiter or a function, got 5'],
+    [{ limiter: bucketOf(1), key: 'ip' }, 'key must be a function, got "ip"'],
+    [{ limiter: bucketOf(1), handler: true }, 'handler must be a function, got true'],
+    [{ limiter: bucketOf(1), fail: 'shut' }, 'fail must be "open" or "closed", got "shut"'],
+    [{ limiter: bucketOf(1), headers: 1 }, 'headers must be a boolean, got 1'],
+    [{ limiter: bucketOf(1), policy: '' }, 'policy must be a string of printable ASCII, got ""'],
+    [{ limiter: bucketOf(1), policy: ['a', ''] }, 'policy must be a string of printable ASCII'],
+    [{ limiter: bucketOf(1), windowMs: [0] }, 'windowMs must be a number greater than 0, got 0'],
+    [
+      { limiter: bucketOf(1), policy: ['a'], windowMs: [1, 2] },
+      'windowMs must be an array of 1, got 2',
+    ],
+    [{ limiter: bucketOf(1), onlimit: () => 1 }, 'has no option "onlimit"; did you mean onLimit?'],
+  ])('%j is refused: %s', async (limits, message) => {
+    await expect(serve(limits as never)).rejects.toThrow(message as string);
+  });
+});
