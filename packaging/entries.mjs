@@ -6,6 +6,8 @@ const ENTRIES = {
   host: 'src/host',
   fetch: 'src/integrations/fetch',
   opentelemetry: 'src/integrations/opentelemetry',
+  'opentelemetry-metrics': 'src/integrations/opentelemetry/metrics',
+  'opentelemetry-register': 'src/integrations/opentelemetry/register',
   piscina: 'src/integrations/piscina',
   prometheus: 'src/integrations/prometheus',
   redis: 'src/integrations/redis',

@@ -1,10 +1,5 @@
-/** A version of an optional peer, and a program that uses its integration and prints `ok`. */
-export interface PeerCase {
-  readonly packages: readonly string[];
-  /** The Node.js that the peer needs. Default: the one that runs this. */
-  readonly node?: number;
-  readonly program: string;
-}
+import { OPENTELEMETRY_PEERS } from './opentelemetry-peers.ts';
+import { each, type PeerCase } from './peer-case.ts';
 
 const REDIS = `
 import { createClient } from 'redis';
@@ -157,10 +152,6 @@ region.close();
 rmSync(path);
 `;
 
-function each(name: string, versions: readonly string[], program: string): PeerCase[] {
-  return versions.map((version) => ({ packages: [`${name}@${version}`], program }));
-}
-
 /** The oldest and the newest version of each major version in the ranges of package.json. */
 export const PEERS: readonly PeerCase[] = [
   ...each('redis', ['4.0.0', '4', '5.0.0', '5', '6.0.0', '6'], REDIS),
@@ -177,6 +168,7 @@ export const PEERS: readonly PeerCase[] = [
     ],
     program: OPENTELEMETRY_SDK,
   })),
+  ...OPENTELEMETRY_PEERS,
   ...each('undici', ['6.10.0', '6', '7.0.0', '7'], UNDICI),
   ...each('undici', ['8.0.0', '8'], UNDICI).map((peer) => ({ ...peer, node: 22 })),
 ];
