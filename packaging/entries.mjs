@@ -7,6 +7,8 @@ const ENTRIES = {
   fetch: 'src/integrations/fetch',
   http: 'src/integrations/http',
   opentelemetry: 'src/integrations/opentelemetry',
+  'opentelemetry-metrics': 'src/integrations/opentelemetry/metrics',
+  'opentelemetry-register': 'src/integrations/opentelemetry/register',
   piscina: 'src/integrations/piscina',
   prometheus: 'src/integrations/prometheus',
   redis: 'src/integrations/redis',

@@ -42,6 +42,7 @@ export default defineConfig({
           page('Servers', '/http'),
           page('Tracing and metrics', '/integrations'),
           page('Trace sampling', '/tracing'),
+          page('Which traces to keep', '/sampling'),
           page('Load tests and benchmarks', '/load'),
           page('All processes of a host', '/host'),
           page('Redis', '/redis'),

@@ -1,32 +1,19 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
-import { checkObject, shown } from '../options.ts';
-import {
-  COUNTERS,
-  GAUGES,
-  isMeasured,
-  type MeasuredLimiter,
-  type Reading,
-  readingOf,
-  type Series,
-  scrapeOf,
-} from './prometheus/series.ts';
+import { checkObject } from '../options.ts';
+import { ExportedLimiters, type LimiterRegion } from './metrics/exported-limiters.ts';
+import type { MeasuredLimiter, Reading } from './metrics/readings.ts';
+import { SERIES, type Series } from './metrics/series.ts';
 
-export type { CountedLimiter, MeasuredLimiter } from './prometheus/series.ts';
-
-/** A limiter of a region. */
-export interface RegionLimiter {
-  /** The name under which it was opened. */
-  readonly name: string;
-  /** The limiter: a bucket, a window, a table or any other kind. */
-  readonly limiter: unknown;
-}
-
-/** A region whose limiters have names: a `HostRegion` of `zerotime/host`. */
-export interface LimiterRegion {
-  /** Its limiters by name. */
-  limiters(): Iterable<RegionLimiter>;
-}
+export type { LimiterRegion, RegionLimiter } from './metrics/exported-limiters.ts';
+export type {
+  CountedLimiter,
+  CountedSampler,
+  CountedSemaphore,
+  CountedThrottle,
+  MeasuredLimiter,
+  SpanCounts,
+} from './metrics/readings.ts';
 
 /** The registry and the metric name prefix. */
 export interface LimiterMetricsOptions {
@@ -56,10 +43,7 @@ export interface LimiterMetricsOptions {
 export class LimiterMetrics {
   readonly #register: Registry;
   readonly #names: readonly string[];
-  readonly #limiters = new Map<string, MeasuredLimiter>();
-  readonly #regions: LimiterRegion[] = [];
-  /** Limiters of regions that are no longer exported. */
-  readonly #removed = new Set<string>();
+  readonly #exported = new ExportedLimiters();
   #readings: ReadonlyMap<string, Reading> | undefined;
 
   /**
@@ -70,11 +54,13 @@ export class LimiterMetrics {
   constructor(options: LimiterMetricsOptions = {}) {
     const { register = globalRegistry, prefix = 'zerotime_' } = checkObject('options', options);
     this.#register = register;
-    this.#names = [...COUNTERS, ...GAUGES].map(({ name }) => prefix + name);
+    this.#names = SERIES.map(({ name }) => prefix + name);
     const taken = this.#names.find((name) => register.getSingleMetric(name) !== undefined);
     if (taken !== undefined) throw new Error(`the registry has a metric ${taken} already`);
-    for (const series of COUNTERS) this.#registerCounter(prefix, series);
-    for (const series of GAUGES) this.#registerGauge(prefix, series);
+    for (const series of SERIES) {
+      if (series.kind === 'counter') this.#registerCounter(prefix, series);
+      else this.#registerGauge(prefix, series);
+    }
   }
 
   /**
@@ -85,15 +71,7 @@ export class LimiterMetrics {
    * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
    */
   add(name: string, limiter: MeasuredLimiter): void {
-    if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
-    if (typeof limiter?.stats !== 'function') {
-      throw new TypeError(`limiter must have a method stats, got ${shown(limiter)}`);
-    }
-    if (this.#limiters.has(name)) {
-      throw new RangeError(`name must be one that is not shown yet, got ${shown(name)}`);
-    }
-    readingOf(limiter); // throws here rather than at the next scrape
-    this.#limiters.set(name, limiter);
+    this.#exported.add(name, limiter);
   }
 
   /**
@@ -112,27 +90,12 @@ export class LimiterMetrics {
    * ```
    */
   addRegion(region: LimiterRegion): void {
-    if (typeof region?.limiters !== 'function') {
-      throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
-    }
-    this.#regions.push(region);
-    this.#findLimiters();
-  }
-
-  #findLimiters(): void {
-    for (const region of this.#regions) {
-      for (const { name, limiter } of region.limiters()) {
-        const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
-        if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
-      }
-    }
+    this.#exported.addRegion(region);
   }
 
   /** Stops exporting a limiter. Returns whether the name was known. */
   remove(name: string): boolean {
-    const isKnown = this.#limiters.delete(name);
-    if (isKnown) this.#removed.add(name);
-    return isKnown;
+    return this.#exported.remove(name);
   }
 
   /** Removes these metrics from the registry. */
@@ -146,10 +109,7 @@ export class LimiterMetrics {
    */
   #read(): ReadonlyMap<string, Reading> {
     if (this.#readings === undefined) {
-      this.#findLimiters();
-      this.#readings = new Map(
-        [...this.#limiters].map(([name, limiter]) => [name, scrapeOf(limiter)]),
-      );
+      this.#readings = this.#exported.read();
       queueMicrotask(() => {
         this.#readings = undefined;
       });

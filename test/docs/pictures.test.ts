@@ -1,15 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { draw } from '../../docs/pictures/draw.ts';
+import { drawSampling } from '../../docs/pictures/draw-sampling.ts';
+import { makeTraffic, playSampling, SAMPLING_SCENES } from '../../docs/pictures/sampling.ts';
+import { samplingTable, TABLE } from '../../docs/pictures/sampling-table.ts';
 import { play, SCENES } from '../../docs/pictures/scenes.ts';
 import { drawSimulation, SIMULATION } from '../../docs/pictures/simulation.ts';
 
 const IMAGES = new URL('../../docs/images/', import.meta.url);
 
+function read(page: string): string {
+  return readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
+}
+
 /** The pictures of a page of docs. */
 function shownOn(page: string): string[] {
-  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
-  return [...text.matchAll(/\(images\/(.*)\.svg\)/g)].map(([, name = '']) => name);
+  return [...read(page).matchAll(/\(images\/(.*)\.svg\)/g)].map(([, name = '']) => name);
 }
 
 test.each(SCENES)('the picture of $name matches the limiter (npm run docs:pictures)', (scene) => {
@@ -21,13 +27,28 @@ test("the picture of a simulation matches the command's output (npm run docs:pic
   expect(await drawSimulation()).toBe(readFileSync(new URL(`${SIMULATION}.svg`, IMAGES), 'utf8'));
 });
 
+test('the pictures and the table of samplers match the samplers (npm run docs:pictures)', () => {
+  const traffic = makeTraffic();
+  const sampled = SAMPLING_SCENES.map((scene) => ({
+    scene,
+    result: playSampling(scene, traffic),
+  }));
+  for (const { scene, result } of sampled) {
+    const committed = readFileSync(new URL(`${scene.name}.svg`, IMAGES), 'utf8');
+    expect(drawSampling(scene, result)).toBe(committed);
+  }
+  expect(TABLE.exec(read('sampling.md'))?.[0]).toBe(samplingTable(sampled));
+});
+
 test('every picture is generated, and shown on a page', () => {
   const choosing = shownOn('choosing.md');
   const measured = shownOn('performance.md');
   const simulated = shownOn('simulate.md');
+  const sampled = shownOn('sampling.md');
   expect(simulated).toEqual([SIMULATION]);
+  expect(sampled).toEqual(SAMPLING_SCENES.map(({ name }) => name));
   expect(choosing.sort()).toEqual(SCENES.map(({ name }) => name).sort());
   expect(readdirSync(IMAGES).sort()).toEqual(
-    [...choosing, ...measured, ...simulated].map((name) => `${name}.svg`).sort(),
+    [...choosing, ...measured, ...simulated, ...sampled].map((name) => `${name}.svg`).sort(),
   );
 });

@@ -9,8 +9,11 @@ import {
   Semaphore,
   TokenBucket,
 } from '../../src/index.ts';
+import { SERIES } from '../../src/integrations/metrics/series.ts';
+import { ConsistentRateLimitingSampler } from '../../src/integrations/opentelemetry.ts';
 import { LimiterMetrics } from '../../src/integrations/prometheus.ts';
 import { KeyedTokenBucket } from '../../src/keyed.ts';
+import { throttled } from '../../src/throttle.ts';
 import { compiled } from '../support/crew.ts';
 import { EXEC_ARGV } from '../support/throttled.ts';
 
@@ -69,12 +72,24 @@ it('exports values that only grow as counters, and the others as gauges', async 
     'lost_races_total counter',
     'reclaimed_entries_total counter',
     'shared_calls_total counter',
+    'completed_calls_total counter',
+    'failed_calls_total counter',
+    'timed_out_calls_total counter',
+    'aborted_calls_total counter',
+    'sampler_refused_spans_total counter',
+    'sampler_spans_kept_by_minimum_total counter',
     'rate_tokens_per_second gauge',
     'burst_tokens gauge',
     'available_tokens gauge',
     'debt_tokens gauge',
+    'permits gauge',
+    'permits_in_use gauge',
     'waiting_callers gauge',
+    'longest_wait_seconds gauge',
+    'running_calls gauge',
     'entries gauge',
+    'sampler_arrivals_per_second gauge',
+    'sampler_probability gauge',
     'damaged gauge',
   ]);
   expect(text.match(/^# HELP zerotime_\w+ [A-Z].*\.$/gm)).toHaveLength(types.length);
@@ -126,6 +141,30 @@ it('exports limiters of all kinds under their label, and removes them', async ()
   expect((await scraped(register)).filter((line) => line.includes('window'))).toEqual([]);
   metrics.add('window', leaky); // the name is free again
   expect(await scraped(register)).toContain('zerotime_calls_total{limiter="window"} 1');
+});
+
+it('exports permits, the calls of a throttled function, and a sampler', async () => {
+  const { register, metrics, clock } = scene();
+  const permits = Semaphore.create({ permits: 3, clock, stats: true });
+  const half = throttled((n: number) => n / 2, { semaphore: permits });
+  const sampler = ConsistentRateLimitingSampler.create({ rate: 10, clock });
+  metrics.add('permits', permits);
+  metrics.add('half', half);
+  metrics.add('traces', sampler);
+  expect(await half(2)).toBe(1);
+  expect(permits.tryAcquire(2)).toBeDefined();
+  expect(await scraped(register)).toEqual(
+    expect.arrayContaining([
+      'zerotime_permits{limiter="permits"} 3',
+      'zerotime_permits_in_use{limiter="permits"} 2',
+      'zerotime_completed_calls_total{limiter="half"} 1',
+      'zerotime_running_calls{limiter="half"} 0',
+      'zerotime_longest_wait_seconds{limiter="half"} 0',
+      'zerotime_sampler_refused_spans_total{limiter="traces"} 0',
+      'zerotime_sampler_arrivals_per_second{limiter="traces"} 0',
+      'zerotime_sampler_probability{limiter="traces"} 1',
+    ]),
+  );
 });
 
 it('reports a limiter whose memory is damaged, and goes on with the others', async () => {
@@ -199,7 +238,7 @@ it('uses the global registry and its own prefix by default, and unregisters ever
   const others = new LimiterMetrics({ prefix: 'shop_' });
   expect(() => new LimiterMetrics()).toThrow('a metric zerotime_calls_total already');
   const names = globalRegistry.getMetricsAsArray().map(({ name }) => name);
-  expect(names).toHaveLength(26);
+  expect(names).toHaveLength(2 * SERIES.length);
   expect(names).toEqual(expect.arrayContaining(['zerotime_calls_total', 'shop_entries']));
   metrics.unregister();
   others.unregister();

@@ -55,6 +55,7 @@ TokenBucket.create({ rate: '10', burst: 5 });
 `;
 const TYPED_INTEGRATIONS = `
 import { RateLimitingSampler } from 'zerotime/opentelemetry';
+import { LimiterMetrics as OpenTelemetryMetrics } from 'zerotime/opentelemetry/metrics';
 import { throttle } from 'zerotime/piscina';
 import { rateLimitedFetch, throttleWebStream } from 'zerotime/fetch';
 import { addressKey, expressMiddleware, fastifyRateLimitStore } from 'zerotime/http';
@@ -62,7 +63,7 @@ import { LimiterMetrics } from 'zerotime/prometheus';
 import { throttleStream } from 'zerotime/streams';
 import { rateLimit } from 'zerotime/undici';
 import { throttle as throttleTinypool } from 'zerotime/tinypool';
-export const uses: Function[] = [RateLimitingSampler, LimiterMetrics, rateLimit];
+export const uses: Function[] = [RateLimitingSampler, LimiterMetrics, OpenTelemetryMetrics, rateLimit];
 export const streams: Function[] = [rateLimitedFetch, throttleStream, throttleWebStream];
 export const pools: Function[] = [throttle, throttleTinypool];
 export const servers: Function[] = [addressKey, expressMiddleware, fastifyRateLimitStore];
@@ -119,6 +120,8 @@ const ENTRIES = [
     'host',
     'http',
     'opentelemetry',
+    'opentelemetry-metrics',
+    'opentelemetry-register',
     'piscina',
     'prometheus',
     'redis',
@@ -142,7 +145,9 @@ describe('the packed file', () => {
     for (const name of ENTRIES) expect(files).toContain(`lib/${name}.js`);
     const library = files.filter((file) => /^lib\/[^/]*\.js$/.test(file));
     const maps = library.map((file) => `${file}.map`);
-    const types = files.filter((file) => /^lib\/(shared-[\w-]+|\w+)\.d\.ts$/.test(file));
+    const types = files.filter((file) =>
+      /^lib\/(shared-[\w-]+|opentelemetry-\w+|\w+)\.d\.ts$/.test(file),
+    );
     for (const name of ENTRIES) expect(types).toContain(`lib/${name}.d.ts`);
     expect(files).toEqual([...beside, ...command, ...library, ...maps, ...types].sort());
   });

@@ -1,0 +1,72 @@
+import { shown } from '../../options.ts';
+import {
+  checkCounts,
+  isMeasured,
+  type MeasuredLimiter,
+  type Reading,
+  safeReadingOf,
+} from './readings.ts';
+
+/** A limiter of a region. */
+export interface RegionLimiter {
+  /** The name under which it was opened. */
+  readonly name: string;
+  /** The limiter: a bucket, a window, a table or any other kind. */
+  readonly limiter: unknown;
+}
+
+/** A region whose limiters have names: a `HostRegion` of `zerotime/host`. */
+export interface LimiterRegion {
+  /** Its limiters by name. */
+  limiters(): Iterable<RegionLimiter>;
+}
+
+/** The limiters that one `LimiterMetrics` exports, by name, to whatever system. */
+export class ExportedLimiters {
+  readonly #limiters = new Map<string, MeasuredLimiter>();
+  readonly #regions: LimiterRegion[] = [];
+  /** Limiters of regions that are no longer exported. */
+  readonly #removed = new Set<string>();
+
+  add(name: string, limiter: MeasuredLimiter): void {
+    if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
+    if (typeof limiter?.stats !== 'function') {
+      throw new TypeError(`limiter must have a method stats, got ${shown(limiter)}`);
+    }
+    if (this.#limiters.has(name)) {
+      throw new RangeError(`name must be one that is not shown yet, got ${shown(name)}`);
+    }
+    checkCounts(limiter); // throws here rather than at the next collection
+    this.#limiters.set(name, limiter);
+  }
+
+  addRegion(region: LimiterRegion): void {
+    if (typeof region?.limiters !== 'function') {
+      throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
+    }
+    this.#regions.push(region);
+    this.#findLimiters();
+  }
+
+  /** Returns whether the name was known. */
+  remove(name: string): boolean {
+    const isKnown = this.#limiters.delete(name);
+    if (isKnown) this.#removed.add(name);
+    return isKnown;
+  }
+
+  /** Reads each limiter once, those that regions got meanwhile too. */
+  read(): ReadonlyMap<string, Reading> {
+    this.#findLimiters();
+    return new Map([...this.#limiters].map(([name, limiter]) => [name, safeReadingOf(limiter)]));
+  }
+
+  #findLimiters(): void {
+    for (const region of this.#regions) {
+      for (const { name, limiter } of region.limiters()) {
+        const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
+        if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
+      }
+    }
+  }
+}
