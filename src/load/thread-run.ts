@@ -35,6 +35,8 @@ export interface ThreadRunOptions {
 }
 
 export interface ThreadRun {
+  /** Begins. Work may end the thread at once, so that its caller must know the run by then. */
+  start(): void;
   /** Ends the run at an earlier instant. */
   stop(endUs: number): void;
   /** Follows a change of the rate, with this number of reservations ahead. */
@@ -142,8 +144,8 @@ export function startRun(
   };
 
   const loop = LoopGauge.ofThisThread(() => pacer.sleptMs);
-  pacer.start();
   return {
+    start: () => pacer.start(),
     stop: (earlyUs) => {
       endUs = Math.min(endUs, earlyUs);
       pacer.stop(endUs);

@@ -104,6 +104,7 @@ export class ThreadService {
       },
       () => this.#close(),
     );
+    this.#run.start();
   }
 
   #close(): void {

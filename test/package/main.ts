@@ -117,7 +117,10 @@ async function testDrive(): Promise<void> {
       );
       for (const major of MAJORS) {
         const { binary } = await findNode(major);
-        expectText(await project.run(binary, ['drive.mjs']), 'open 0 [ null, null ]\nclosed 0 [ null, null ]\n');
+        expectText(
+          await project.run(binary, ['drive.mjs']),
+          'open 0 [ null, null ]\nclosed 0 [ null, null ]\n',
+        );
       }
     }),
   );
