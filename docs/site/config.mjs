@@ -42,6 +42,7 @@ export default defineConfig({
           page('Servers', '/http'),
           page('Tracing and metrics', '/integrations'),
           page('Load tests and benchmarks', '/load'),
+          page('Drive your own code', '/tasks'),
           page('All processes of a host', '/host'),
           page('Redis', '/redis'),
           page('Fleets', '/fleets'),
