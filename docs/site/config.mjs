@@ -44,6 +44,7 @@ export default defineConfig({
           page('Trace sampling', '/tracing'),
           page('Which traces to keep', '/sampling'),
           page('Load tests and benchmarks', '/load'),
+          page('Drive your own code', '/tasks'),
           page('All processes of a host', '/host'),
           page('Redis', '/redis'),
           page('Fleets', '/fleets'),
