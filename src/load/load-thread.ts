@@ -22,13 +22,14 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   let onIdle: () => void = () => undefined;
   const backlog = new Backlog(data.connections);
   const tallies = new ThreadTallies();
-  const { url, connections, request, timeoutMs } = data;
+  const { url, connections, request, timeoutMs, transport } = data;
   const target = new URL(url);
   const work = new Sender({
     origin: target.origin,
     host: request.headers.find(([name]) => name.toLowerCase() === 'host')?.[1],
     request: requestTemplate(target, request),
     connections,
+    transport,
     timeoutMs,
     tallyOf: (dueUs) => tallies.of(dueUs),
     now: () => systemClock.now(),

@@ -11,7 +11,7 @@ const CONNECTIONS = 8;
  * Sends requests to our own server until all code is loaded and compiled. Otherwise the first
  * requests to the target would be late, which would count as the target's latency.
  */
-export function rehearse({ url, requests }: Rehearsal): Promise<void> {
+export function rehearse({ url, requests, http2 }: Rehearsal): Promise<void> {
   const target = new URL(url);
   const bucket = TokenBucket.create({ rate: 1e6, burst: 1 });
   const tally = new Tally();
@@ -34,6 +34,7 @@ export function rehearse({ url, requests }: Rehearsal): Promise<void> {
       origin: target.origin,
       request: requestTemplate(target, { method: 'GET', headers: [], body: undefined }),
       connections: CONNECTIONS,
+      transport: { http2 },
       timeoutMs: 1_000,
       tallyOf: () => tally,
       now: () => bucket.clock.now(),

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
+import { scheduleOf } from './arrivals.ts';
 import { beside } from './beside.ts';
 import { CpuGauge, type CpuUse } from './cpu-gauge.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
-import type { ServerListening } from './echo-server.ts';
+import type { EchoServerOptions, ServerListening } from './echo-server.ts';
 import { fitnessOf } from './fitness.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGates, gatesInForce } from './gates.ts';
@@ -13,6 +14,8 @@ import type { Rehearsal } from './messages.ts';
 import type { LoadOptions } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
 import type { LoadResult } from './result.ts';
+import { ScheduleCheck } from './schedule-check.ts';
+import { shareSchedule } from './scheduled-slots.ts';
 import { type RequestCounts, Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
@@ -35,6 +38,9 @@ const OPEN_AHEAD_S = 0.02;
  * everything that the others have reserved.
  */
 const FLEET_AHEAD_MS = 50;
+/** Instants of a list that a thread holds ahead at least. */
+const AHEAD_OF_LISTED = 64;
+
 /** Thrown if the run was stopped before its first request. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
@@ -49,7 +55,8 @@ export class InterruptedError extends Error {
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
   // Before the server starts: its message would be lost while we wait for the fleet.
   const fleet = options.fleet && (await joinFleet(options.fleet));
-  const server = new Worker(ECHO_SERVER);
+  const http2 = options.transport?.http2 === true;
+  const server = new Worker(ECHO_SERVER, { workerData: { http2 } satisfies EchoServerOptions });
   let threads: ThreadHandle[] = [];
   let watch: AdmissionWatch | undefined;
   try {
@@ -58,7 +65,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     server.on('error', () => undefined);
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
-    const rehearsal = { url: ownUrl, requests: rehearsalRequests(options) };
+    const rehearsal = { url: ownUrl, requests: rehearsalRequests(options), http2 };
     threads = startThreads(
       options,
       url,
@@ -76,11 +83,29 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     // A whole number of slots, so that the rest of the schedule begins with one as well.
     const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
     const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
-    watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
+    const { arrivals, burst, ramp } = options;
+    const schedule =
+      arrivals && shareSchedule(scheduleOf(arrivals, options, warmUpUs), startUs - warmUpUs);
+    watch = new AdmissionWatch({
+      threads: options.threads,
+      startUs,
+      rate,
+      burst,
+      ...(schedule && { schedule: new ScheduleCheck(schedule, startUs), ramp }),
+    });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge();
-    const window = await drive(options, warmUpUs, threads, plan, aheadUs, watch, cpu, hooks);
+    const window = await drive(
+      options,
+      warmUpUs,
+      threads,
+      { ...plan, schedule },
+      aheadUs,
+      watch,
+      cpu,
+      hooks,
+    );
     const processors = cpu.use;
     return collect({ options, url, startedAt, threads, watch, processors, ...window });
   } finally {
@@ -115,13 +140,17 @@ function startThreads(
     body,
     latencyByTime,
     fleet,
+    arrivals,
+    transport,
   }: LoadOptions,
   url: string,
   rehearsal: Rehearsal,
   code: URL,
   onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => number,
 ): ThreadHandle[] {
-  const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
+  const ahead = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
+  // Listed instants may come in bursts, whatever their rate is on average.
+  const outstanding = arrivals?.kind === 'listed' ? Math.max(ahead, AHEAD_OF_LISTED) : ahead;
   const openAhead = Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads);
   const request = { method, headers, body };
   return Array.from({ length: threads }, (_, index) => {
@@ -133,6 +162,7 @@ function startThreads(
       connections: share - before,
       openAhead,
       request,
+      transport,
       timeoutMs,
       outstanding,
       latencyByTime,

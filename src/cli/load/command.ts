@@ -6,6 +6,7 @@ import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
+import { type ArrivalOptions, arrivalTerms, withArrivals } from './arrival-options.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
 import { HELP } from './help.ts';
@@ -13,6 +14,8 @@ import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import {
+  type BodyOption,
+  bodyOf,
   parseBody,
   parseBurst,
   parseConnections,
@@ -29,11 +32,12 @@ import {
 import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
+import { type TransportOptions, transportOf, withTransport } from './transport-options.ts';
 
 const DEFAULT_CONNECTIONS = 64;
 
 /** The options as parsed by commander. */
-interface CommandOptions {
+interface CommandOptions extends ArrivalOptions, TransportOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
   readonly threads: number;
@@ -42,7 +46,7 @@ interface CommandOptions {
   readonly burst: number;
   readonly method?: string;
   readonly header?: Header[];
-  readonly body?: Uint8Array;
+  readonly body?: BodyOption;
   readonly timeout: number;
   readonly warmup: number;
   readonly json?: string;
@@ -57,7 +61,7 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
-  return gatedCommand('load')
+  return withTransport(withArrivals(gatedCommand('load')))
     .configureOutput(SAFE_OUTPUT)
     .description('Drive an HTTP server at one exact rate from many threads.')
     .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
@@ -98,7 +102,11 @@ export function loadCommand(version: string): Command {
     )
     .option('-H, --header <name: value>', 'header to send; repeatable', parseHeader)
     .addOption(
-      option('--body <text>', 'body to send, or @file for the content of a file', parseBody),
+      option(
+        '--body <text>',
+        'body to send; @file for the content of a file, @- for standard input',
+        parseBody,
+      ),
     )
     .addOption(
       option(
@@ -133,17 +141,18 @@ export function loadCommand(version: string): Command {
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
-      process.exitCode = await load(loadOptions(url, given, command), given, version);
+      process.exitCode = await load(await loadOptions(url, given, command), given, version);
     });
 }
 
-function loadOptions(
+async function loadOptions(
   url: string | undefined,
   given: CommandOptions,
   command: Command,
-): LoadOptions {
-  const { rate, threads, burst, duration, timeout, header, body } = given;
-  const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, threads);
+): Promise<LoadOptions> {
+  const { threads, burst, duration, timeout, header } = given;
+  const most = given.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
+  const connections = given.connections ?? most;
   if (connections < threads) {
     command.error(
       `error: --connections must be at least --threads, ${threads}, because each thread needs one; ` +
@@ -156,15 +165,19 @@ function loadOptions(
   if (given.redisKey !== undefined && given.redis === undefined) {
     command.error('error: --redis-key needs --redis, the server that has the key');
   }
+  const transport = transportOf(url, given, command);
+  const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
+  const terms = await arrivalTerms(given, evenly, command);
+  const body = await bodyOf(given.body, process.stdin);
   return {
     url,
+    ...terms,
+    transport,
     fleet: fleetOptions(url, given),
-    rate: given.ramp?.to ?? rate,
     ramp: given.ramp,
     burst,
     threads,
     connections,
-    durationMs: duration,
     timeoutMs: timeout,
     warmupMs: given.warmup,
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
@@ -226,6 +239,7 @@ function headline(url: string, options: LoadOptions): string {
   const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
   const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
   const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
-  const keys = process.stdin.isTTY && fleet === undefined ? '+ and - change the rate, ' : '';
+  const isSteerable = fleet === undefined && options.arrivals === undefined;
+  const keys = process.stdin.isTTY && isSteerable ? '+ and - change the rate, ' : '';
   return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
 }

@@ -1,3 +1,4 @@
+import type { ScheduleVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
 import type { Span, Tally } from '../../load/tally.ts';
 import {
@@ -11,6 +12,7 @@ import {
   sparkline,
 } from '../format.ts';
 import { safeText } from '../safe-text.ts';
+import { arrivalText } from './arrival-options.ts';
 import { COLUMN, field, LABEL } from './field.ts';
 import { responseLines } from './responses.ts';
 import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
@@ -75,6 +77,8 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
     ),
   ];
   lines.push(...warmUpLine(result));
+  const spacing = arrivalText(options.arrivals);
+  if (spacing !== undefined) lines.push(field('', `arrivals ${spacing}`));
   const bars = rateBars(result);
   if (bars !== '') lines.push(field('', paint.dim(bars)));
   return [...lines, ...shortfallLines(result, paint)];
@@ -133,7 +137,8 @@ function rateBars({ admittedPer100Ms: counts, wantedRate, rateRange }: LoadResul
 }
 
 function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Paint): string[] {
-  const { held, intervals, tightest } = guarantee;
+  const { held, intervals, tightest, scheduled } = guarantee;
+  if (scheduled !== undefined) return [scheduleLine(scheduled, paint)];
   const flow =
     rateRange === undefined ? `${formatNumber(options.rate)} x t` : 'each rate x its time';
   const limit = `${formatNumber(options.burst)} + ${flow}`;
@@ -158,6 +163,15 @@ function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Pa
     );
   }
   return lines;
+}
+
+/** Whether each request had a place in the schedule that was asked for. */
+function scheduleLine({ admitted, strays }: ScheduleVerdict, paint: Paint): string {
+  const text =
+    strays === 0
+      ? `${paint.good('✔ held')}: each of ${formatCount(admitted)} requests at its own instant of the schedule`
+      : `${paint.bad('✘ BROKEN')}: ${formatCount(strays)} of ${formatCount(admitted)} requests are not in the schedule`;
+  return field('Guarantee', text);
 }
 
 function latencyLines(tally: Tally, paint: Paint): string[] {

@@ -24,13 +24,17 @@ export function verdictLines(result: LoadResult): VerdictLine[] {
 }
 
 function rateVerdict(result: LoadResult): VerdictLine {
-  const { guarantee, achievedRate, wantedRate, sent } = result;
+  const { guarantee, achievedRate, wantedRate, sent, tally } = result;
+  const { succeeded, failed } = tally.counters;
   const share = `${formatRate(achievedRate)} of ${formatRate(wantedRate)}`;
   if (!guarantee.held) {
     return { isGood: false, text: `BROKEN: more requests than the guarantee allows, ${share}` };
   }
   if (isShort(result)) {
     return { isGood: false, text: `rate missed: ${share}${shortfallCause(result)}` };
+  }
+  if (succeeded === 0 && failed > 0) {
+    return { isGood: false, text: `all ${formatCount(failed)} requests failed, at ${share}` };
   }
   return { isGood: sent > 0, text: `held: ${share}, and the guarantee` };
 }
