@@ -83,7 +83,7 @@ export class Http2Session implements Carrier {
         const isWhole = hasStatus && stream.rstCode === constants.NGHTTP2_NO_ERROR;
         if (isWhole) exchange.onResponseEnd();
       });
-      stream.on('error', fail);
+      stream.on('error', (error) => fail(causeOf(error)));
       // After its end or an error this says nothing new.
       stream.on('close', () => {
         this.#streams.delete(exchange);
@@ -99,8 +99,10 @@ export class Http2Session implements Carrier {
 
   abandon(exchange: HttpExchange): void {
     this.#streams.get(exchange)?.close(constants.NGHTTP2_CANCEL);
-    // One that can't be opened keeps all others waiting.
-    if (this.#session?.connecting === true) this.close();
+    if (this.#session?.connecting !== true) return;
+    // The next requests try another one, and this one ends with those that wait for it.
+    this.#session.close();
+    this.#session = undefined;
   }
 
   /** Ends all that is in progress. The next request opens a new session. */
@@ -141,6 +143,11 @@ export class Http2Session implements Carrier {
       servername: servername ?? this.#request.servername,
     });
   }
+}
+
+/** Why the session ended, if that is what ended the stream. */
+function causeOf(error: Error): Error {
+  return error.cause instanceof Error ? error.cause : error;
 }
 
 /** Streams that end without an error of their own, as after the server's RST_STREAM. */

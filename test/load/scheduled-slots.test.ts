@@ -93,12 +93,12 @@ describe('the check of a schedule', () => {
   const at = (...us: number[]) => Float64Array.from(us, (one) => ORIGIN_US + one);
 
   it('finds every admission in it, however many slots were lost', () => {
-    const checked = check(listed(0, 5, 5, 7, 9));
+    const checked = check(listed(0, 5, 5, 7, 9, 10, 11));
     checked.add(at(0, 5));
     checked.add(at(5, 9));
     expect(checked.verdict).toMatchObject({ held: true, scheduled: { admitted: 4, strays: 0 } });
-    expect(checked.countUntil(ORIGIN_US + 9)).toBe(4);
     expect(checked.countUntil(ORIGIN_US + 10)).toBe(5);
+    expect(checked.countUntil(ORIGIN_US + 10.5)).toBe(6);
   });
 
   it.each([

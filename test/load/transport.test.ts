@@ -65,7 +65,7 @@ async function send(
 ): Promise<Sent> {
   const { body, openAhead = 0, ...others } = options;
   const tally = new Tally();
-  let onIdle = () => undefined as void;
+  let onIdle: () => void = () => undefined;
   const idle = new Promise<void>((resolve) => {
     onIdle = resolve;
   });
@@ -243,7 +243,8 @@ describe('HTTP/2', () => {
     const tls = { ca: CERT, servername: 'zerotime.test' };
     const { tally } = await send(seen.url, { ...http2, tls }, 2);
     expect(tally.counters.succeeded).toBe(2);
-    expect((seen.sessions[0]?.socket as TLSSocket).servername).toBe('zerotime.test');
+    const socket = seen.sessions[0]?.socket as TLSSocket | undefined;
+    expect(socket?.servername).toBe('zerotime.test');
     expect(kindsOf(await send(seen.url, http2))).toEqual(['TLS error']);
   });
 

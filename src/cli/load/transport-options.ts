@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { type Command, InvalidArgumentError, Option } from 'commander';
@@ -111,15 +112,15 @@ export function transportOf(
 /** Ends the command with an error if OpenSSL can't use these files. */
 function checked(terms: TlsTerms, command: Command): TlsTerms {
   const { cert, key, ca } = terms;
-  for (const [names, files] of [
-    ['--ca', { ca }],
-    ['--cert and --key', { cert, key }],
-  ] as const) {
+  const check = (names: string, use: () => unknown) => {
     try {
-      createSecureContext(files);
+      use();
     } catch (error) {
       command.error(`error: ${names} cannot be used: ${(error as Error).message}`);
     }
-  }
+  };
+  check('--cert and --key', () => createSecureContext({ cert, key }));
+  // A context leaves out authorities that it can't read.
+  if (ca !== undefined) check('--ca', () => new X509Certificate(ca));
   return terms;
 }
