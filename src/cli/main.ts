@@ -10,8 +10,9 @@ import { simulateCommand } from './simulate/command.ts';
 const MANIFEST = new URL('../../package.json', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
 
-endQuietly([process.stdout, process.stderr]);
-process.on('exit', () => failIfLost(process.stdout));
+endQuietly(process.stderr);
+const lostOutput = endQuietly(process.stdout);
+process.on('exit', () => failIfLost(lostOutput()));
 await new Command('zerotime')
   .configureOutput(SAFE_OUTPUT)
   .description('Tools of zerotime: exact rate limits shared by all threads.')

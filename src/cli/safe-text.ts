@@ -60,15 +60,27 @@ export function printError(error: unknown): void {
   process.stderr.write(`error: ${safeText(reason)}\n`);
 }
 
-/** Lets the command go on to its end where nobody reads its output, or the disk is full. */
-export function endQuietly(streams: readonly NodeJS.WritableStream[]): void {
-  for (const stream of streams) stream.on('error', () => undefined);
+/**
+ * Lets the command go on to its end where nobody reads its output, or the disk is full.
+ *
+ * @returns the error for which output is lost, once there is one
+ */
+export function endQuietly(stream: Writable): () => Error | undefined {
+  let failed: Error | undefined;
+  stream.on('error', (error) => {
+    failed ??= error;
+  });
+  return () => {
+    // The event comes later than the error, which standard output forgets after the event.
+    const error: NodeJS.ErrnoException | undefined = failed ?? stream.errored ?? undefined;
+    // Whoever closes a pipe has read enough, as `head` has.
+    return error?.code === 'EPIPE' ? undefined : error;
+  };
 }
 
 /** To be called at the exit: a command whose output is lost must not look like a success. */
-export function failIfLost({ errored }: Pick<Writable, 'errored'>): void {
-  // Whoever closes a pipe has read enough, as `head` has.
-  if (!errored || (errored as NodeJS.ErrnoException).code === 'EPIPE') return;
-  printError(new Error(`standard output was not written: ${errored.message}`));
+export function failIfLost(error: Error | undefined): void {
+  if (error === undefined) return;
+  printError(new Error(`standard output was not written: ${error.message}`));
   process.exitCode ||= EXIT_FAILED;
 }

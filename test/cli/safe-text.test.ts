@@ -117,34 +117,36 @@ describe('errors', () => {
 });
 
 describe('an output', () => {
-  /** A stream that failed to write, with an error of this code. */
-  async function failed(code: string): Promise<Writable> {
+  /** The error for which output is lost, at once and later, after a write failed with this code. */
+  async function lostAfter(code: string): Promise<(Error | undefined)[]> {
     const error = Object.assign(new Error(code), { code });
     const stream = new Writable({ write: (_chunk, _encoding, callback) => callback(error) });
-    endQuietly([stream]);
-    await new Promise((resolve) => {
-      stream.on('error', resolve);
-      stream.write('a line');
-    });
-    return stream;
+    const lost = endQuietly(stream);
+    expect(lost()).toBeUndefined();
+    const failed = new Promise((resolve) => stream.on('error', resolve));
+    stream.write('a line');
+    const atOnce = lost();
+    await failed;
+    return [atOnce, lost()];
   }
 
   it('that nobody reads does not end the command, and is no failure', async () => {
-    failIfLost(await failed('EPIPE'));
-    failIfLost(new Writable());
+    expect(await lostAfter('EPIPE')).toEqual([undefined, undefined]);
+    failIfLost(undefined);
     expect(process.exitCode).toBeUndefined();
   });
 
   it('that cannot be written keeps the command from looking like a success', async () => {
     const said = onStderr();
-    const lost = await failed('ENOSPC');
+    const [atOnce, later] = await lostAfter('ENOSPC');
+    expect([atOnce?.message, later]).toEqual(['ENOSPC', atOnce]);
     for (const [before, after] of [
       [undefined, 1],
       [0, 1],
       [3, 3],
     ]) {
       process.exitCode = before;
-      failIfLost(lost);
+      failIfLost(later);
       expect(process.exitCode).toBe(after);
     }
     process.exitCode = undefined;
