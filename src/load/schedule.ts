@@ -10,7 +10,7 @@ export interface RateStretch {
 }
 
 /** A part of a random schedule: it has exactly as many instants as its rate says. */
-export type SchedulePart = readonly RateStretch[];
+type SchedulePart = readonly RateStretch[];
 
 /** A fixed schedule, from which every thread computes the same instants. */
 export type Schedule =
@@ -38,7 +38,7 @@ function tokensOf({ lengthUs, from, to }: RateStretch): number {
 }
 
 /** The number of instants in a part. */
-export function countOf(part: SchedulePart): number {
+function countOf(part: SchedulePart): number {
   return Math.round(part.reduce((sum, stretch) => sum + tokensOf(stretch), 0));
 }
 

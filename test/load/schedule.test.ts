@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { scheduleOf } from '../../src/load/arrivals.ts';
 import { randomNumbers } from '../../src/load/random.ts';
 import { instantsOf, type Schedule } from '../../src/load/schedule.ts';
+import { scheduleOf } from '../../src/load/schedule-plan.ts';
 
 const SECOND = 1e6;
 const RATE = 1_000;
