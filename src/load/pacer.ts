@@ -52,8 +52,10 @@ const MOST_AHEAD = 4_096;
 /** The requests of one turn, after which events have theirs: those that are late must not starve. */
 const MOST_A_TURN = 128;
 
-/** A pacer that alternates reserves as much as it holds ahead in this number of turns. */
+/** A pacer that alternates reserves as much as it holds ahead in this number of turns... */
 const FILLING_TURNS = 32;
+/** ...or within this time if its turns are rare, so that it never falls behind the rate. */
+const FILLING_US = 60_000;
 
 /** Timers have a resolution of 1 ms and fire up to 1 ms early or late. */
 const TIMER_SLACK_US = 1_000;
@@ -87,6 +89,8 @@ export class Pacer {
   #sleptUs = 0;
   /** Whether the last turn took no reservations. */
   #isPaused = false;
+  /** When it last reserved, from its start on. */
+  #filledUs = Number.POSITIVE_INFINITY;
   /** Whether the last turn left slots to others, and the next one is to take more. */
   #isFilling = false;
   #timer: NodeJS.Timeout | undefined;
@@ -170,7 +174,7 @@ export class Pacer {
     }
     this.#isPaused = this.#options.isFull?.() === true;
     if (this.#isPaused) return;
-    const most = this.#mostPending();
+    const most = this.#mostPending(nowUs);
     this.#isFilling = most < this.#outstanding;
     while (this.#pending.length < most) {
       if (this.#latest !== undefined && this.#latest.dueUs >= this.#endUs) break;
@@ -181,9 +185,11 @@ export class Pacer {
   }
 
   /** How many reservations to hold after this turn. */
-  #mostPending(): number {
+  #mostPending(nowUs: number): number {
     if (this.#options.alternates !== true) return this.#outstanding;
-    const few = Math.ceil(this.#outstanding / FILLING_TURNS);
+    const share = Math.max(1 / FILLING_TURNS, (nowUs - this.#filledUs) / FILLING_US);
+    this.#filledUs = nowUs;
+    const few = Math.ceil(this.#outstanding * share);
     return Math.min(this.#outstanding, this.#pending.length + few);
   }
 

@@ -25,9 +25,14 @@ const ECHO_SERVER = beside('echo-server.js');
 /** Time for the threads to attach to the bucket before the first request is due. */
 const LEAD_MS = 100;
 const LEAD_MS_PER_THREAD = 2;
-/** Rehearsed are the requests of this time, up to this number over all threads. */
-const REHEARSED_S = 0.75;
-const MOST_REHEARSED = 12_000;
+/**
+ * Rehearsed are the requests of this time, up to this number in a thread and over all threads. The
+ * first 1,600 of a thread take several times as long as later ones, and from 3,200 on they are as
+ * fast as they get.
+ */
+const REHEARSED_S = 1.5;
+const MOST_BY_THREAD = 4_000;
+const MOST_REHEARSED = 16_000;
 /**
  * The connections opened ahead do for answers within this time. A server that serves one connection
  * after another would wait for those that are opened and never used.
@@ -118,7 +123,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
 function rehearsalRequests({ rate, threads }: LoadOptions): number {
   const least = Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
   // At a high rate even little more time for each request makes a backlog.
-  const most = Math.floor(MOST_REHEARSED / threads);
+  const most = Math.min(MOST_BY_THREAD, Math.floor(MOST_REHEARSED / threads));
   return Math.max(least, Math.min(most, Math.ceil((rate * REHEARSED_S) / threads)));
 }
 

@@ -52,7 +52,7 @@ export function withArrivals(command: Command): Command {
 }
 
 /** Ends the command with an error if other options contradict the arrivals. */
-function checkArrivals({ arrivals, seed, body }: ArrivalOptions, command: Command): void {
+export function checkArrivals({ arrivals, seed, body }: ArrivalOptions, command: Command): void {
   if (seed !== undefined && arrivals !== 'poisson') {
     command.error('error: --seed needs --arrivals poisson: nothing else is random');
   }
@@ -75,36 +75,41 @@ function checkArrivals({ arrivals, seed, body }: ArrivalOptions, command: Comman
   }
 }
 
-/** What the arrivals say about a run. */
-type ArrivalTerms = Pick<LoadOptions, 'rate' | 'durationMs' | 'arrivals'>;
-
-/**
- * Reads the arrivals of a run. A list also says its rate and, unless one is given, its length. Ends
- * the command with an error if the list can't be read.
- */
-export async function arrivalTerms(
-  given: ArrivalOptions,
+/** What the arrivals say about a run; a list also says its rate and, by default, its length. */
+export function arrivalTerms(
+  { arrivals, seed }: ArrivalOptions,
   { rate, durationMs }: Pick<LoadOptions, 'rate' | 'durationMs'>,
+  instantsUs: Float64Array | undefined,
   command: Command,
-): Promise<ArrivalTerms> {
-  checkArrivals(given, command);
-  const { arrivals, seed } = given;
+): Pick<LoadOptions, 'rate' | 'durationMs' | 'arrivals'> {
   if (arrivals === 'even') return { rate, durationMs, arrivals: undefined };
-  if (arrivals === 'poisson') {
+  if (arrivals === 'poisson' || instantsUs === undefined) {
     return { rate, durationMs, arrivals: { kind: 'poisson', seed: seed ?? someSeed() } };
   }
-  const isWhole = command.getOptionValueSource('duration') === 'default';
-  const endUs = isWhole ? Number.POSITIVE_INFINITY : durationMs * 1_000;
-  const instantsUs = await readInstants(arrivals.path, endUs).catch((error: Error) =>
-    command.error(`error: ${error.message}`),
-  );
   // To the end of the millisecond of the last one.
-  const lengthMs = isWhole ? Math.floor((instantsUs.at(-1) ?? 0) / 1_000) + 1 : durationMs;
+  const lengthMs = isWhole(command) ? Math.floor((instantsUs.at(-1) ?? 0) / 1_000) + 1 : durationMs;
   return {
     rate: instantsUs.length / (lengthMs / 1_000),
     durationMs: lengthMs,
     arrivals: { kind: 'listed', name: arrivals.path, instantsUs },
   };
+}
+
+/** Whether a list is sent to its end, because no length of the run is given. */
+function isWhole(command: Command): boolean {
+  return command.getOptionValueSource('duration') === 'default';
+}
+
+/** Reads a list of instants. Ends the command with an error if it can't be sent as it is. */
+export function readArrivals(
+  path: string,
+  durationMs: number,
+  command: Command,
+): Promise<Float64Array> {
+  const endUs = isWhole(command) ? Number.POSITIVE_INFINITY : durationMs * 1_000;
+  return readInstants(path, endUs).catch((error: Error) =>
+    command.error(`error: ${error.message}`),
+  );
 }
 
 async function readInstants(path: string, endUs: number): Promise<Float64Array> {

@@ -10,12 +10,12 @@ import { type ArrivalOptions, arrivalTerms, withArrivals } from './arrival-optio
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
 import { HELP } from './help.ts';
+import { type RunInput, runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import {
   type BodyOption,
-  bodyOf,
   parseBody,
   parseBurst,
   parseConnections,
@@ -141,15 +141,18 @@ export function loadCommand(version: string): Command {
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
-      process.exitCode = await load(await loadOptions(url, given, command), given, version);
+      const input = runInput(given, command);
+      const read = input instanceof Promise ? await input : input;
+      process.exitCode = await load(loadOptions(url, given, read, command), given, version);
     });
 }
 
-async function loadOptions(
+function loadOptions(
   url: string | undefined,
   given: CommandOptions,
+  { body, instantsUs }: RunInput,
   command: Command,
-): Promise<LoadOptions> {
+): LoadOptions {
   const { threads, burst, duration, timeout, header } = given;
   const most = given.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
   const connections = given.connections ?? most;
@@ -167,8 +170,7 @@ async function loadOptions(
   }
   const transport = transportOf(url, given, command);
   const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
-  const terms = await arrivalTerms(given, evenly, command);
-  const body = await bodyOf(given.body, process.stdin);
+  const terms = arrivalTerms(given, evenly, instantsUs, command);
   return {
     url,
     ...terms,

@@ -153,14 +153,3 @@ export function parseBody(text: string): BodyOption {
     throw invalid(`text, @- or @ and the path of a readable file (${(error as Error).message})`);
   }
 }
-
-/** The body itself. */
-export async function bodyOf(
-  option: BodyOption | undefined,
-  stdin: AsyncIterable<Uint8Array>,
-): Promise<Uint8Array | undefined> {
-  if (option !== '@-') return option;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of stdin) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}

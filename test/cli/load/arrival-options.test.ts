@@ -11,7 +11,8 @@ import {
   jsonArrivals,
   withArrivals,
 } from '../../../src/cli/load/arrival-options.ts';
-import { bodyOf, parseBody } from '../../../src/cli/load/options.ts';
+import { bodyOf, runInput } from '../../../src/cli/load/input.ts';
+import { parseBody } from '../../../src/cli/load/options.ts';
 import { readJsonResult } from '../support/json-result.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
@@ -28,11 +29,12 @@ const LIST = file('list', '7.5', '7.501', '7.501', '7.7');
 const EVEN = { rate: 2_000, durationMs: 10_000 };
 
 /** What the arrivals of these arguments say about a run. */
-function terms(...args: string[]) {
+async function terms(...args: string[]) {
   const command = withArrivals(new Command()).option('--duration <ms>', '', Number, 10_000);
   command.parse(args, { from: 'user' });
   const given = command.opts<ArrivalOptions & { duration: number }>();
-  return arrivalTerms(given, { ...EVEN, durationMs: given.duration }, command);
+  const { instantsUs } = await runInput(given, command);
+  return arrivalTerms(given, { ...EVEN, durationMs: given.duration }, instantsUs, command);
 }
 
 describe('--arrivals', () => {
