@@ -1,4 +1,4 @@
-import type { Tally } from './tally.ts';
+import type { RequestCounts, Tally } from './tally.ts';
 
 /** A bound on the result of a run, for continuous integration. */
 export type Gate =
@@ -19,7 +19,12 @@ export interface GateVerdict {
 
 /** The parts of a result that gates look at. */
 export interface Gated {
-  readonly tally: Tally;
+  readonly tally: {
+    readonly counters: RequestCounts;
+    readonly histograms: Pick<Tally['histograms'], 'latency'>;
+  };
+  /** Units of the histogram in a millisecond: microseconds, unless it says otherwise. */
+  readonly perMs?: number;
   readonly sent: number;
   readonly elapsedMs: number;
   readonly wantedRate: number;
@@ -53,11 +58,14 @@ export function checkGates(result: Gated, gates: readonly Gate[]): GateVerdict[]
   });
 }
 
-function latencyVerdict({ tally }: Gated, gate: Gate & { kind: 'latency' }): GateVerdict {
+function latencyVerdict(
+  { tally, perMs = 1_000 }: Gated,
+  gate: Gate & { kind: 'latency' },
+): GateVerdict {
   const { latency } = tally.histograms;
   // No latency at all is no low latency.
   if (latency.totalCount === 0) return { gate, passed: false, actual: undefined };
-  const actual = latency.getValueAtPercentile(gate.percentile) / 1_000;
+  const actual = latency.getValueAtPercentile(gate.percentile) / perMs;
   return { gate, passed: actual <= gate.maxMs, actual };
 }
 

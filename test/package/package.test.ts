@@ -115,6 +115,7 @@ const ENTRIES = [
     'keyed',
     'fetch',
     'host',
+    'load',
     'opentelemetry',
     'piscina',
     'prometheus',
@@ -124,7 +125,10 @@ const ENTRIES = [
   'undici',
   ...['throttle', 'tinypool'],
 ];
-const COMMAND = ['LICENCES.txt', 'charts.js', 'echo-server.js', 'load-worker.js', 'main.js'];
+const COMMAND = [
+  ...['LICENCES.txt', 'charts.js', 'main.js'],
+  ...['closed-worker.js', 'echo-server.js', 'load-worker.js', 'task-worker.js'],
+];
 
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];
 
