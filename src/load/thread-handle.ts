@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
+import { startWorker } from './start-worker.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
@@ -38,7 +39,7 @@ export class ThreadHandle {
     workerData: ThreadData,
     onAdmissions: (admissions: Float64Array, throughUs: number) => number,
   ) {
-    this.#worker = new Worker(code, { workerData });
+    this.#worker = startWorker(code, workerData);
     let settleReady: () => void;
     let settleDone: () => void;
     this.ready = new Promise((resolve) => {
@@ -80,10 +81,7 @@ export class ThreadHandle {
     });
     this.#worker.on('error', (error) => {
       // Only the first line: a stack or an assertion's source may follow.
-      const reason = String(error).split('\n', 1).join();
-      // A thread that could still report says only that it exits.
-      if (this.#crash !== undefined) this.#crash = reason;
-      this.#fail(reason);
+      this.#fail(String(error).split('\n', 1).join());
     });
     // Unlike 'error', 'exit' comes after all messages that the thread posted.
     this.#worker.on('exit', (code) => {

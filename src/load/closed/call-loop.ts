@@ -76,7 +76,8 @@ export class CallLoop {
     const { now, onSample } = this.#options;
     const pace = this.#pace;
     let fromUs = now();
-    while (!this.#isOver(fromUs)) {
+    // A thread that was held up for all of the round makes some calls as well.
+    do {
       const before = this.#counters.sent;
       const answer = this.#callMany(pace.calls);
       const nowUs = now();
@@ -85,7 +86,7 @@ export class CallLoop {
       onSample(nowUs - fromUs, calls);
       pace.adapt(nowUs - fromUs);
       fromUs = nowUs;
-    }
+    } while (!this.#isOver(fromUs));
     return undefined;
   }
 
@@ -173,7 +174,7 @@ export class CallLoop {
     const { call, pace } = lane;
     let pending = first;
     let fromUs = now();
-    while (pending !== undefined || !this.#isOver(fromUs)) {
+    do {
       const calls = pending === undefined ? pace.calls : 1;
       for (let i = 0; i < calls; i++) {
         try {
@@ -195,7 +196,7 @@ export class CallLoop {
       onSample(nowUs - fromUs, calls);
       pace.adapt(nowUs - fromUs);
       fromUs = nowUs;
-    }
+    } while (!this.#isOver(fromUs));
     this.#removeLane(lane);
   }
 

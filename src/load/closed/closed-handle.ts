@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startWorker } from '../start-worker.ts';
 import type { RequestCounts } from '../tally.ts';
 import type {
   ClosedCommand,
@@ -26,13 +27,10 @@ export class ClosedHandle {
     this.ready = new Promise((resolve) => {
       this.#settleReady = resolve;
     });
-    this.#worker = new Worker(code, { workerData });
+    this.#worker = startWorker(code, workerData);
     this.#worker.on('message', (event: ClosedEvent) => this.#hear(event));
     this.#worker.on('error', (error) => {
-      const reason = String(error).split('\n', 1).join();
-      // A thread that could still report says only that it exits.
-      if (this.#crash !== undefined) this.#crash = reason;
-      this.#fail(reason);
+      this.#fail(String(error).split('\n', 1).join());
     });
     this.#worker.on('exit', (code) => {
       this.#fail(`exited with code ${code}`);

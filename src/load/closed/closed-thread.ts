@@ -3,6 +3,7 @@ import { systemClock } from '../../time/system-clock.ts';
 import { addErrors, type ErrorCount } from '../error-counts.ts';
 import { TaskEnd } from '../task/task-end.ts';
 import { importTask, setUpTask } from '../task/task-module.ts';
+import { onThreadEnd } from '../task/thread-end.ts';
 import { UnreadyError } from '../unready-error.ts';
 import { CallLoop } from './call-loop.ts';
 import type { ClosedCommand, ClosedEvent, ClosedThreadData, ThreadRound } from './messages.ts';
@@ -13,9 +14,7 @@ const PROGRESS_US = 250_000;
 /** One of the threads of a closed loop. */
 export function runClosedThread(port: MessagePort, data: ClosedThreadData): void {
   const thread = new ClosedThread(port, data);
-  const onExit = (code: number) => thread.abandon(`exited with code ${code}`);
-  process.on('exit', onExit);
-  void thread.done.then(() => process.off('exit', onExit));
+  void thread.done.then(onThreadEnd((failure) => thread.abandon(failure)));
 }
 
 class ClosedThread {
@@ -104,10 +103,12 @@ class ClosedThread {
     systemClock.sleepSync(startUs, { strict: true });
     this.#startedUs = systemClock.now();
     this.#reportUs = this.#startedUs + PROGRESS_US;
-    const lastUs = await loop.run(startUs, endUs);
+    // One that begins late measures for as long as the others.
+    const lateUs = Math.max(0, this.#startedUs - startUs);
+    const lastUs = await loop.run(startUs, endUs + lateUs);
     const isStopped = Atomics.load(this.#data.stop, 0) !== 0;
     // Time in which all of its calls hung is time of the round.
-    const endedUs = isStopped ? lastUs : Math.max(lastUs, endUs);
+    const endedUs = isStopped ? lastUs : Math.max(lastUs, endUs + lateUs);
     const elapsedUs = Math.max(0, endedUs - this.#startedUs);
     this.#startedUs = undefined;
     this.#post({ type: 'round', round: { counters: loop.counters, elapsedUs } });

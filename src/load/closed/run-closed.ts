@@ -126,10 +126,11 @@ class ClosedRun {
       clearInterval(progress);
     }
     const processors = this.#cpu.use;
+    const isWhole = this.#goesOn;
     await this.#patiently(0, (thread) => thread.end());
     return {
       startedAt,
-      interrupted: this.#rounds.length < rounds || stop.aborted,
+      interrupted: !isWhole,
       warmUp: this.#warmUp,
       rounds: this.#rounds,
       threads: this.#threads.map(({ crash, record }) => ({ crash, record })),

@@ -5,6 +5,7 @@ import { rehearseCalls } from './rehearse-calls.ts';
 import { TaskEnd } from './task-end.ts';
 import { importTask, setUpTask } from './task-module.ts';
 import { TaskWork } from './task-work.ts';
+import { onThreadEnd } from './thread-end.ts';
 
 /** One of the threads that call a task. */
 export function runTaskThread(port: MessagePort, { task, ...data }: TaskThreadData): void {
@@ -31,11 +32,9 @@ export function runTaskThread(port: MessagePort, { task, ...data }: TaskThreadDa
       return work;
     },
   });
-  const onExit = (code: number) => {
-    const failure = `exited with code ${code}`;
+  const endWatch = onThreadEnd((failure) => {
     work?.abandon('thread ended', failure);
     service.abandon(failure);
-  };
-  process.on('exit', onExit);
-  void service.done.then(() => process.off('exit', onExit));
+  });
+  void service.done.then(endWatch);
 }
