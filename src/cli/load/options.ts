@@ -6,6 +6,7 @@ import { isHeader, isMethod, isReservedHeader } from '../../load/request-rules.t
 const MAX_BURST = 1e6;
 const MAX_THREADS = 256;
 const MAX_CONNECTIONS = 65_536;
+const MAX_CONCURRENCY = 1e6;
 const DAY_MS = 86_400_000;
 
 const NUMBER = /^\d+(\.\d+)?(e[+-]?\d+)?$/i;
@@ -54,6 +55,10 @@ export function parseThreads(text: string): number {
 
 export function parseConnections(text: string): number {
   return parseCount(text, MAX_CONNECTIONS, 64);
+}
+
+export function parseConcurrency(text: string): number {
+  return parseCount(text, MAX_CONCURRENCY, 1_000);
 }
 
 export function parseBurst(text: string): number {
