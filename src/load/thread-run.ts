@@ -18,6 +18,9 @@ const REPORT_MS = 250;
  */
 const QUEUE_DRAIN_MS = 250;
 
+/** A thread that is held up begins what came due until this long after the end. */
+const LATEST_START_MS = 2_000;
+
 /** Concurrent commands of one thread to the fleet's server. */
 const MOST_ORDERED = 64;
 
@@ -147,7 +150,7 @@ export function startRun(
     },
     follow: (count) => pacer.follow(count),
     onIdle: () => (issuing ? pacer.wake() : finish()),
-    isOver: (nowUs) => nowUs > endUs + QUEUE_DRAIN_MS * 1_000,
+    isOver: (nowUs) => nowUs > endUs + LATEST_START_MS * 1_000,
     abandon: (failure) => {
       isFinished = true;
       clearInterval(reports);

@@ -118,8 +118,10 @@ describe.concurrent('drive', () => {
       gates: maxErrors,
     });
     const { sent, succeeded, failed } = result.calls;
-    expect(sent).toBe(succeeded + failed);
-    expect(kinds(result)).toEqual({
+    // A thread that is held up for seconds does not begin all calls.
+    const { unsent = 0, ...errors } = kinds(result);
+    expect(sent).toBe(succeeded + failed - unsent);
+    expect(errors).toEqual({
       RangeError: Math.ceil(sent / 4),
       'Error EX': Math.ceil((sent - 1) / 4),
       'timed out': Math.ceil((sent - 3) / 4),
@@ -186,7 +188,10 @@ describe.concurrent('drive', () => {
         run(`${call} export const setup = () => process.exit(4)`),
         /^a load thread cannot start: exited with code 4$/,
       ),
-      rejects(run(call, () => 1), /^data must be cloneable/),
+      rejects(
+        run(call, () => 1),
+        /^data must be cloneable/,
+      ),
     ]);
   });
 
