@@ -9,14 +9,18 @@ export type {
   DriveResult,
   DriveTimes,
   DriveVerdict,
-  FitnessResult,
   GateResult,
   Guarantee,
   ThreadFigures,
   TightestInterval,
 } from './load/api/drive-result.ts';
+export type {
+  ConfidenceRange,
+  FitnessLimit,
+  FitnessResult,
+  ProcessorUse,
+} from './load/api/fitness-result.ts';
 export type { DriveProgress } from './load/api/progress.ts';
 export { percentileMs, type Times, type TimesMs } from './load/api/times.ts';
-export type { ClientLimit, Fitness } from './load/fitness.ts';
-export type { Gate } from './load/gates.ts';
+export type { ErrorGate, Gate, LatencyGate, RateGate } from './load/gates.ts';
 export type { TaskCall, TaskModule, TaskSetup } from './load/task/task.ts';

@@ -32,7 +32,7 @@ export interface LoadThreadData extends ThreadData {
 }
 
 /** The module that a thread calls. */
-export interface ThreadTask extends TaskOptions {
+interface ThreadTask extends TaskOptions {
   /** The index of the thread. */
   readonly thread: number;
   readonly threads: number;

@@ -2,8 +2,11 @@ import type { ClosedResult } from '../closed/run-closed.ts';
 
 /** The median of several rounds, with their range. */
 export interface Spread {
+  /** Half of the rounds have less. */
   readonly median: number;
+  /** The round with the least. */
   readonly least: number;
+  /** The round with the most. */
   readonly most: number;
 }
 
@@ -27,6 +30,7 @@ export interface Round {
 
 /** What `rate: Infinity` measured. */
 export interface ClosedFigures {
+  /** The rounds, in order. */
   readonly rounds: readonly Round[];
   /** Of all threads together. Null without a round. */
   readonly callsPerSecond: Spread | null;

@@ -1,6 +1,6 @@
-import type { Fitness } from '../fitness.ts';
 import type { Gate } from '../gates.ts';
 import type { ClosedFigures } from './closed-figures.ts';
+import type { FitnessResult } from './fitness-result.ts';
 import type { Times } from './times.ts';
 
 /** How calls ended. */
@@ -23,6 +23,7 @@ export interface DriveVerdict {
 
 /** Whether the limiter kept its promise: in any time t at most burst + rate x t calls came due. */
 export interface Guarantee {
+  /** Whether it did. */
   readonly held: boolean;
   /** How many intervals were checked: one for each pair of calls. */
   readonly intervals: number;
@@ -36,6 +37,7 @@ export interface Guarantee {
 export interface TightestInterval {
   /** Its start, counted from the first call. */
   readonly startsAfterMs: number;
+  /** From its first call to its last. */
   readonly lengthMs: number;
   /** Calls that came due in it. */
   readonly admitted: number;
@@ -45,16 +47,12 @@ export interface TightestInterval {
 
 /** How a run did at a gate. */
 export interface GateResult {
+  /** The gate. */
   readonly gate: Gate;
+  /** Whether the result meets it. */
   readonly passed: boolean;
   /** Milliseconds of a latency, otherwise a share from 0 to 1. Null without a call. */
   readonly actual: number | null;
-}
-
-/** Whether this client was fit to measure, or was itself a part of what it measured. */
-export interface FitnessResult extends Omit<Fitness, 'p99Ms'> {
-  /** The range of p99 with 95 % confidence; null if there are too few calls for one. */
-  readonly p99Ms: { readonly low: number; readonly high: number } | null;
 }
 
 /** Calls that failed in the same way. */
@@ -65,6 +63,7 @@ export interface DriveError {
    * `connection refused`.
    */
   readonly kind: string;
+  /** How many. */
   readonly count: number;
   /** The message of the first. */
   readonly example: string;
@@ -76,6 +75,7 @@ export interface ThreadFigures {
   readonly admitted: number;
   /** That as a share of all, from 0 to 1. */
   readonly share: number;
+  /** How they ended. */
   readonly calls: CallCounts;
   /**
    * Why the thread ended early, or why its `teardown` failed; null if all went well. What it had not
@@ -86,6 +86,7 @@ export interface ThreadFigures {
 
 /** Calls that kept their thread from everything else for 0.1 s or more. */
 export interface BlockedFigures {
+  /** How many. */
   readonly calls: number;
   /** The longest time. */
   readonly longestMs: number;
@@ -95,6 +96,7 @@ export interface BlockedFigures {
 export interface DriveResult {
   /** `open`: calls at a set rate. `closed`: with `rate: Infinity`. */
   readonly loop: 'open' | 'closed';
+  /** What to know before reading any figure. */
   readonly verdict: DriveVerdict;
   /** The URL of the task or of the target. */
   readonly url: string;
@@ -110,6 +112,7 @@ export interface DriveResult {
   readonly warmUp: CallCounts;
   /** Calls that came due; with `rate: Infinity`, calls made. */
   readonly admitted: number;
+  /** How they ended. */
   readonly calls: CallCounts;
   /** Calls made per second, over all threads. */
   readonly achievedRatePerSecond: number;
@@ -123,10 +126,13 @@ export interface DriveResult {
   readonly fitness: FitnessResult | null;
   /** Responses by status; empty for a task. */
   readonly statusCodes: Readonly<Record<string, number>>;
+  /** Failed calls by kind. */
   readonly errors: readonly DriveError[];
+  /** Calls that held up their thread, with any outcome. Not counted with `rate: Infinity`. */
   readonly blocked: BlockedFigures;
   /** How long calls took. */
   readonly times: DriveTimes;
+  /** What each thread did. */
   readonly threads: readonly ThreadFigures[];
   /** Calls that came due in each tenth of a second; empty with `rate: Infinity`. */
   readonly admittedPer100Ms: readonly number[];

@@ -1,5 +1,6 @@
 import type { LoadResult } from '../result.ts';
-import type { DriveResult, FitnessResult, Guarantee, ThreadFigures } from './drive-result.ts';
+import type { DriveResult, Guarantee, ThreadFigures } from './drive-result.ts';
+import { fitnessResult } from './fitness-result.ts';
 import { timesOf } from './times.ts';
 import { verdictOf } from './verdict.ts';
 
@@ -21,7 +22,7 @@ export function openResult(result: LoadResult): DriveResult {
     wantedRatePerSecond: result.wantedRate,
     guarantee: guaranteeOf(result),
     gates: result.gates.map(({ gate, passed, actual = null }) => ({ gate, passed, actual })),
-    fitness: fitnessOf(result),
+    fitness: fitnessResult(result.fitness),
     statusCodes: Object.fromEntries(tally.statusCodes),
     errors: [...tally.errors.values()],
     blocked: { calls: tally.blocked.calls, longestMs: tally.blocked.longestUs / 1_000 },
@@ -54,10 +55,6 @@ function guaranteeOf({ guarantee }: LoadResult): Guarantee {
             allowed: tightest.allowed,
           },
   };
-}
-
-function fitnessOf({ fitness }: LoadResult): FitnessResult {
-  return { ...fitness, p99Ms: fitness.p99Ms ?? null };
 }
 
 function threadsOf({ threads, admitted }: LoadResult): ThreadFigures[] {

@@ -22,14 +22,23 @@ export interface Times {
 
 /** A summary in milliseconds. */
 export interface TimesMs {
+  /** The mean. */
   readonly mean: number;
+  /** Half of the calls took at most this long. */
   readonly p50: number;
+  /** 75 % of them. */
   readonly p75: number;
+  /** 90 % of them. */
   readonly p90: number;
+  /** 95 % of them. */
   readonly p95: number;
+  /** 99 % of them. */
   readonly p99: number;
+  /** 99.9 % of them. */
   readonly 'p99.9': number;
+  /** 99.99 % of them. */
   readonly 'p99.99': number;
+  /** The longest. */
   readonly max: number;
 }
 

@@ -29,7 +29,7 @@ export interface ClosedOptions {
   readonly timeoutMs: number;
 }
 
-export interface ClosedProgress {
+interface ClosedProgress {
   readonly elapsedMs: number;
   readonly counters: RequestCounts;
 }
@@ -41,7 +41,7 @@ export interface ClosedHooks {
 }
 
 /** A thread of a closed loop, when all is over. */
-export interface ClosedThreadResult {
+interface ClosedThreadResult {
   readonly crash: string | undefined;
   readonly record: ClosedRecord | undefined;
 }
