@@ -1,5 +1,6 @@
-import { Worker } from 'node:worker_threads';
-import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { Worker } from 'node:worker_threads';
+import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
+import { startWorker } from './start-worker.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
@@ -7,6 +8,7 @@ export class ThreadHandle {
   readonly #worker: Worker;
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
+  #refusal: string | undefined;
   /** As of the last report. */
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** The requests of the warm-up, once it has ended. */
@@ -34,10 +36,10 @@ export class ThreadHandle {
    */
   constructor(
     code: URL,
-    workerData: LoadThreadData,
+    workerData: ThreadData,
     onAdmissions: (admissions: Float64Array, throughUs: number) => number,
   ) {
-    this.#worker = new Worker(code, { workerData });
+    this.#worker = startWorker(code, workerData);
     let settleReady: () => void;
     let settleDone: () => void;
     this.ready = new Promise((resolve) => {
@@ -48,6 +50,12 @@ export class ThreadHandle {
     });
     this.#worker.on('message', (event: LoadEvent) => {
       if (event.type === 'ready') {
+        settleReady();
+        return;
+      }
+      if (event.type === 'unready') {
+        this.#refusal = event.reason;
+        this.#fail(event.reason);
         settleReady();
         return;
       }
@@ -67,6 +75,7 @@ export class ThreadHandle {
         this.waiting = 0;
         this.busy = event.busy;
         this.warmUp = event.warmUp;
+        this.#crash = event.failure;
         settleDone();
       }
     });
@@ -83,12 +92,17 @@ export class ThreadHandle {
     });
   }
 
-  /** The outcomes of its requests; undefined while the thread runs and after a crash. */
+  /** Why it could not get ready, in words for the user. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  /** The outcomes of its requests; undefined while the thread runs, and if it could not report. */
   get tally(): TallyRecord | undefined {
     return this.#tally;
   }
 
-  /** Why the thread ended without its last report; undefined if it did not. */
+  /** Why the thread ended early, or what went wrong in the end; undefined if all went well. */
   get crash(): string | undefined {
     return this.#crash;
   }

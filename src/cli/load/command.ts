@@ -1,23 +1,26 @@
 import { type Command, Option } from 'commander';
-import type { FleetOptions } from '../../load/fleet.ts';
 import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
-import { formatNumber, formatSpan, paintFor } from '../format.ts';
+import { paintFor } from '../format.ts';
 import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
 import { type ArrivalOptions, arrivalTerms, withArrivals } from './arrival-options.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
+import { fleetOptions } from './fleet-options.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
+import { headline } from './headline.ts';
 import { HELP } from './help.ts';
 import { type RunInput, runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
+import { nounOf } from './noun.ts';
 import {
   type BodyOption,
   parseBody,
   parseBurst,
+  parseConcurrency,
   parseConnections,
   parseDuration,
   parseHeader,
@@ -27,11 +30,11 @@ import {
   parseRedisKey,
   parseRedisUrl,
   parseThreads,
-  parseUrl,
 } from './options.ts';
 import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
+import { parseTarget, taskOf } from './task-options.ts';
 import { type TransportOptions, transportOf, withTransport } from './transport-options.ts';
 
 const DEFAULT_CONNECTIONS = 64;
@@ -63,8 +66,12 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 export function loadCommand(version: string): Command {
   return withTransport(withArrivals(gatedCommand('load')))
     .configureOutput(SAFE_OUTPUT)
-    .description('Drive an HTTP server at one exact rate from many threads.')
-    .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
+    .description('Drive an HTTP server, or a module, at one exact rate from many threads.')
+    .argument(
+      '[target]',
+      'URL to request, or module to call (default: an embedded server)',
+      parseTarget,
+    )
     .addOption(
       option('-r, --rate <number>', 'requests per second over all threads', parseRate).default(
         2_000,
@@ -85,6 +92,13 @@ export function loadCommand(version: string): Command {
         '-c, --connections <number>',
         `maximum connections over all threads (default: ${DEFAULT_CONNECTIONS}, or one per thread)`,
         parseConnections,
+      ),
+    )
+    .addOption(
+      option(
+        '--concurrency <number>',
+        'maximum calls of a module in flight on each thread (default: 1000)',
+        parseConcurrency,
       ),
     )
     .addOption(
@@ -111,7 +125,7 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--timeout <time>',
-        'timeout of each request, from its sending',
+        'timeout of each request or call, from its beginning',
         parseDuration,
       ).default(5_000, '5s'),
     )
@@ -154,6 +168,7 @@ function loadOptions(
   command: Command,
 ): LoadOptions {
   const { threads, burst, duration, timeout, header } = given;
+  const task = taskOf(url, { ...given }, command);
   const most = given.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
   const connections = given.connections ?? most;
   if (connections < threads) {
@@ -175,6 +190,7 @@ function loadOptions(
     url,
     ...terms,
     transport,
+    task,
     fleet: fleetOptions(url, given),
     ramp: given.ramp,
     burst,
@@ -188,13 +204,6 @@ function loadOptions(
     gates: gatesOf({ ...given }),
     latencyByTime: given.report !== undefined,
   };
-}
-
-function fleetOptions(url = '', given: CommandOptions): FleetOptions | undefined {
-  const { redis, redisKey, rate, burst } = given;
-  if (redis === undefined) return undefined;
-  const key = redisKey ?? `zerotime-load:${new URL(url).origin}`;
-  return { url: redis, key, rate, burst };
 }
 
 /** Runs the load and prints and writes its result; returns the exit code. */
@@ -212,7 +221,7 @@ async function load(
       stop: interrupt.signal,
       onStart: (url) => {
         stderr.write(`${safeText(headline(url, options))}\n`);
-        live = liveOn(stderr, options.durationMs);
+        live = liveOn(stderr, options.durationMs, nounOf(options));
       },
       onSteerable: (steer) => {
         keys = RateKeys.on(process.stdin, steer);
@@ -234,14 +243,4 @@ async function load(
     keys?.dispose();
     interrupt.dispose();
   }
-}
-
-function headline(url: string, options: LoadOptions): string {
-  const { rate, ramp, threads, durationMs, fleet } = options;
-  const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
-  const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
-  const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
-  const isSteerable = fleet === undefined && options.arrivals === undefined;
-  const keys = process.stdin.isTTY && isSteerable ? '+ and - change the rate, ' : '';
-  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
 }
