@@ -119,7 +119,7 @@ export default {
       ...CORE,
       LOAD,
       '^src/integrations/redis/',
-      '^(node:)?(events|http|net|os|worker_threads)$',
+      '^(node:)?(events|http|http2|net|os|tls|worker_threads)$',
       'node_modules/(hdr-histogram-js|redis|undici)/',
     ]),
     importsOnly('load-entry', LOAD_ENTRY, [LOAD]),

@@ -1,6 +1,6 @@
 import { ManualClock, TokenBucket } from '../src/index.ts';
+import { randomNumbers } from '../src/load/random.ts';
 import { parsePattern } from '../src/simulate/patterns.ts';
-import { randomNumbers } from '../src/simulate/random.ts';
 
 /** What threads ask of a limit, or of equal parts of it. */
 export interface Traffic {

@@ -1,5 +1,5 @@
+import { randomNumbers } from '../../src/load/random.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
-import { randomNumbers } from '../../src/simulate/random.ts';
 
 /** The requests of one worker: every `of`-th of a stream that all workers share. */
 export interface StreamOptions {

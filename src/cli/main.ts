@@ -3,14 +3,16 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { hostCommand } from './host/command.ts';
 import { loadCommand } from './load/command.ts';
-import { endQuietly, SAFE_OUTPUT } from './safe-text.ts';
+import { endQuietly, failIfLost, SAFE_OUTPUT } from './safe-text.ts';
 import { simulateCommand } from './simulate/command.ts';
 
 // Relative to lib/cli, where this runs.
 const MANIFEST = new URL('../../package.json', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
 
-endQuietly([process.stdout, process.stderr]);
+endQuietly(process.stderr);
+const lostOutput = endQuietly(process.stdout);
+process.on('exit', () => failIfLost(lostOutput()));
 await new Command('zerotime')
   .configureOutput(SAFE_OUTPUT)
   .description('Tools of zerotime: exact rate limits shared by all threads.')

@@ -1,13 +1,19 @@
 import { AdmissionMerge } from './admission-merge.ts';
 import { GuaranteeCheck, type GuaranteeVerdict } from './guarantee.ts';
+import type { Ramp } from './options.ts';
 import { RateCourse } from './rate-course.ts';
 import { RateMeter } from './rate-meter.ts';
+import type { ScheduleCheck } from './schedule-check.ts';
 
 export interface AdmissionWatchOptions {
   readonly threads: number;
   readonly startUs: number;
   readonly rate: number;
   readonly burst: number;
+  /** The schedule to check, if it is not that of a bucket. */
+  readonly schedule?: ScheduleCheck | undefined;
+  /** The rates of its beginning and its end. */
+  readonly ramp?: Pick<Ramp, 'from' | 'to'> | undefined;
 }
 
 /** Counts and checks the admissions of all threads as they are reported, and keeps none of them. */
@@ -16,17 +22,17 @@ export class AdmissionWatch {
   readonly course: Pick<RateCourse, 'rate' | 'isSteady' | 'range' | 'tokens'>;
   readonly #course: RateCourse;
   readonly #meter: RateMeter;
-  readonly #check: GuaranteeCheck;
+  readonly #check: GuaranteeCheck | ScheduleCheck;
   readonly #merge: AdmissionMerge;
   readonly #startUs: number;
   #lastUs: number | undefined;
 
-  constructor({ threads, startUs, rate, burst }: AdmissionWatchOptions) {
+  constructor({ threads, startUs, rate, burst, schedule, ramp }: AdmissionWatchOptions) {
     this.#course = new RateCourse(startUs, rate);
-    this.course = this.#course;
+    this.course = schedule === undefined ? this.#course : scheduledCourse(schedule, rate, ramp);
     this.#startUs = startUs;
     this.#meter = new RateMeter(startUs);
-    this.#check = new GuaranteeCheck(this.#course, burst);
+    this.#check = schedule ?? new GuaranteeCheck(this.#course, burst);
     this.#merge = new AdmissionMerge(threads, (instants) => {
       this.#check.add(instants);
       this.#lastUs = instants.at(-1) ?? this.#lastUs;
@@ -75,4 +81,19 @@ export class AdmissionWatch {
   get guarantee(): GuaranteeVerdict {
     return this.#check.verdict;
   }
+}
+
+/** The rate of a schedule: as many requests as it has. */
+function scheduledCourse(
+  schedule: ScheduleCheck,
+  rate: number,
+  ramp: Pick<Ramp, 'from' | 'to'> | undefined,
+): AdmissionWatch['course'] {
+  const rates = [ramp?.from ?? rate, ramp?.to ?? rate] as const;
+  return {
+    rate,
+    isSteady: ramp === undefined,
+    range: [Math.min(...rates), Math.max(...rates)],
+    tokens: (_fromUs, toUs) => schedule.countUntil(toUs),
+  };
 }

@@ -1,10 +1,13 @@
 import { TokenBucket } from '../limiters/token-bucket.ts';
+import type { SharedSchedule } from './scheduled-slots.ts';
 
 /** A bucket whose first instant lies at a known time in the near future. */
 export interface ArrivalPlan {
   readonly bucket: TokenBucket;
   /** The instant of the first request. */
   readonly startUs: number;
+  /** When requests are due, if the bucket does not say so. */
+  readonly schedule?: SharedSchedule | undefined;
 }
 
 /**

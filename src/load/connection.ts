@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import type { LoadOptions } from './options.ts';
+import { type ConnectTerms, connectTerms } from './transport.ts';
 
 /** The request in undici's form, built once per run. */
 export type RequestTemplate = Dispatcher.DispatchOptions;
@@ -26,16 +27,27 @@ type Connector = ReturnType<typeof buildConnector>;
 export class Connection {
   readonly #origin: string;
   readonly #host: string;
-  // Undici's timeouts are only accurate to about a second, so the sender has its own.
-  readonly #connector = buildConnector({ timeout: 0 });
+  readonly #servername: string | undefined;
+  readonly #connector: Connector;
   #client: Client | undefined;
   /** Opened ahead, and not used yet. */
   #ready: Socket | undefined;
 
   /** @param host the Host header of the requests, which also names the server in a TLS handshake */
-  constructor(origin: string, host: string = new URL(origin).host) {
+  constructor(
+    origin: string,
+    host: string = new URL(origin).host,
+    { socketPath, servername, tls }: ConnectTerms = connectTerms(),
+  ) {
     this.#origin = origin;
     this.#host = host;
+    this.#servername = servername;
+    // Undici's timeouts are only accurate to about a second, so the sender has its own.
+    this.#connector = buildConnector({
+      timeout: 0,
+      ...tls,
+      ...(socketPath !== undefined && { socketPath }),
+    });
   }
 
   /**
@@ -51,7 +63,7 @@ export class Connection {
         resolve();
       };
       const name = hostname.replace(/^\[|\]$/g, '');
-      const target = { protocol, hostname: name, host: this.#host, port };
+      const target = this.#named({ protocol, hostname: name, host: this.#host, port });
       // The connector returns the socket, which its type does not say.
       const opening = this.#connector(target, (error, socket) =>
         settle(error === null ? socket : undefined),
@@ -92,10 +104,15 @@ export class Connection {
     this.#ready = undefined;
   };
 
+  /** Undici names the server after the host. */
+  #named(options: buildConnector.Options): buildConnector.Options {
+    return this.#servername === undefined ? options : { ...options, servername: this.#servername };
+  }
+
   readonly #connect: Connector = (options, callback) => {
     const socket = this.#ready;
     if (socket === undefined) {
-      this.#connector(options, callback);
+      this.#connector(this.#named(options), callback);
       return;
     }
     this.#ready = undefined;

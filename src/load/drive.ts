@@ -60,7 +60,7 @@ export async function drive(
   { durationMs, timeoutMs, ramp, task }: LoadOptions,
   warmUpUs: number,
   threads: readonly ThreadHandle[],
-  { bucket, startUs: firstUs }: ArrivalPlan,
+  { bucket, startUs: firstUs, schedule }: ArrivalPlan,
   aheadUs: number | undefined,
   watch: AdmissionWatch,
   cpu: CpuGauge,
@@ -87,18 +87,19 @@ export async function drive(
     const outstanding = outstandingAt(rate, { threads: threads.length, task });
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
-  // Before the first request a change would move the start of the run, and a fleet's rate is not
-  // ours to change.
+  // Before the first request a change would move the start of the run. A fleet's rate is not ours to
+  // change, and a schedule is fixed.
+  const isSteerable = aheadUs === undefined && schedule === undefined;
   const steerable = setTimeout(
     () => {
-      if (aheadUs === undefined) onSteerable?.((factor) => setRate(wantedRate * factor));
+      if (isSteerable) onSteerable?.((factor) => setRate(wantedRate * factor));
       // What the warm-up used does not count.
       cpu.begin();
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
   const climb = () => {
-    if (ramp === undefined) return;
+    if (ramp === undefined || schedule !== undefined) return;
     const part = Math.min(1, Math.max(0, (now() - startUs) / (ramp.overMs * 1_000)));
     setRate(ramp.from + (ramp.to - ramp.from) * part);
     if (part === 1) clearInterval(ramping);
@@ -125,7 +126,7 @@ export async function drive(
     onProgress?.({
       elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
       rateNow: watch.rateAt(nowUs),
-      rateWanted: course.isSteady ? undefined : course.rate,
+      rateWanted: course.isSteady || schedule !== undefined ? undefined : course.rate,
       admitted: watch.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
@@ -138,7 +139,7 @@ export async function drive(
 
   for (const thread of threads) {
     thread.onFollowed = change;
-    thread.post({ type: 'go', bucket: bucket.handle, aheadUs, startUs, endUs, firstUs });
+    thread.post({ type: 'go', bucket: bucket.handle, schedule, aheadUs, startUs, endUs, firstUs });
   }
   cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);

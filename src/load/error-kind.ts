@@ -23,6 +23,12 @@ const KIND_OF_CODE = new Map<string, RequestErrorKind>([
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'bad response'],
   ['UND_ERR_HEADERS_OVERFLOW', 'bad response'],
   ['UND_ERR_CONNECT_TIMEOUT', 'timed out'],
+  ['ERR_HTTP2_STREAM_CANCEL', 'connection closed'],
+  ['ERR_HTTP2_GOAWAY_SESSION', 'connection closed'],
+  ['ERR_HTTP2_SESSION_ERROR', 'connection closed'],
+  ['ERR_HTTP2_STREAM_ERROR', 'connection reset'],
+  // What the server sent is not HTTP/2.
+  ['ERR_HTTP2_ERROR', 'bad response'],
   ['ETIMEDOUT', 'timed out'],
   ['ENOTFOUND', 'host not found'],
   ['EAI_AGAIN', 'host not found'],

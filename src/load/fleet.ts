@@ -25,7 +25,9 @@ export interface Fleet {
 /** @throws Error if the client package is missing or the server is unreachable. */
 export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promise<Fleet> {
   const { createClient } = await import('redis').catch((cause: unknown) => {
-    throw new Error('--redis needs the package redis: npm install redis', { cause });
+    throw new Error('a rate shared through Redis needs the package redis: npm install redis', {
+      cause,
+    });
   });
   const client = createClient({ url, socket: { connectTimeout: ANSWER_MS } });
   const schedules = [scheduleOf({ rate, burst })] as const;
@@ -44,7 +46,7 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
     client.destroy();
     throw new Error(
       `${key} is limited to ${inForce.rate}/s, burst ${inForce.burst}, by another process now; ` +
-        'give the same --rate and --burst, or another --redis-key',
+        'give the same rate and burst, or another key',
     );
   }
   return { bucket, close: () => client.destroy() };

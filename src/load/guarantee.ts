@@ -20,6 +20,15 @@ export interface GuaranteeVerdict {
   readonly tightest: Interval | undefined;
   /** Rounding tolerance in tokens, far below the one token that any violation exceeds it by. */
   readonly tolerance: number;
+  /** Of a schedule other than evenly spaced: checked is whether each admission has a slot of it. */
+  readonly scheduled?: ScheduleVerdict;
+}
+
+/** How admissions compare with the schedule that was asked for. */
+export interface ScheduleVerdict {
+  readonly admitted: number;
+  /** Admissions that are not in the schedule, or more often than there. */
+  readonly strays: number;
 }
 
 /** The distance from `x` to the next larger double. */

@@ -5,9 +5,7 @@ export type Outcome =
   | { readonly ended: 'response'; readonly status: number }
   | { readonly ended: 'error'; readonly error: Error };
 
-/**
- * One request and its response, as an undici handler that discards the body.
- */
+/** One request and its response, as an undici handler that discards the body. */
 export class HttpExchange implements Dispatcher.DispatchHandler {
   readonly dueUs: number;
   readonly sentUs: number;
@@ -28,7 +26,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   /** Does nothing, but undici recognizes its current handler interface by this method. */
   onRequestStart(): void {}
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(_controller: unknown, status: number): void {
     this.#status = status;
   }
 
@@ -38,7 +36,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#end({ ended: 'response', status: this.#status });
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: unknown, error: Error): void {
     this.#end({ ended: 'error', error });
   }
 

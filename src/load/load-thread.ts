@@ -10,7 +10,7 @@ const OPEN_MS = 2_000;
 
 /** One of the threads that send requests. */
 export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
-  const { url, rehearsal, connections, openAhead, request, timeoutMs } = data;
+  const { url, rehearsal, connections, openAhead, request, timeoutMs, transport } = data;
   const target = new URL(url);
   new ThreadService(port, {
     data,
@@ -23,6 +23,7 @@ export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
         host: request.headers.find(([name]) => name.toLowerCase() === 'host')?.[1],
         request: requestTemplate(target, request),
         connections,
+        transport,
         timeoutMs,
       });
       await sender.open(openAhead, Math.min(timeoutMs, OPEN_MS));

@@ -1,12 +1,16 @@
 import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions, TaskOptions } from './options.ts';
+import type { SharedSchedule } from './scheduled-slots.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
+import type { Transport } from './transport.ts';
 
 /** How a thread gets its code compiled before the run. */
 export interface Rehearsal {
   /** The embedded server, so that the target only gets requests that are in the result. */
   readonly url: string;
   readonly requests: number;
+  /** Whether that server and the target speak HTTP/2. */
+  readonly http2?: boolean | undefined;
 }
 
 /** What every thread needs to know. */
@@ -29,6 +33,8 @@ export interface LoadThreadData extends ThreadData {
   /** How many of them to open before the run, at least one. */
   readonly openAhead: number;
   readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
+  /** How to connect to the target; by default over TCP, with HTTP/1.1. */
+  readonly transport?: Transport | undefined;
 }
 
 /** The module that a thread calls. */
@@ -51,6 +57,8 @@ export type LoadCommand =
       readonly type: 'go';
       /** The handle of the bucket that all threads share. */
       readonly bucket: unknown;
+      /** The schedule, if it is not that of the bucket. */
+      readonly schedule?: SharedSchedule | undefined;
       /** How far the clock of the fleet's server is ahead of ours. */
       readonly aheadUs?: number | undefined;
       /** When the warm-up begins, whose requests don't count; by default there is none. */

@@ -1,5 +1,7 @@
+import type { Arrivals } from './arrivals.ts';
 import type { FleetOptions } from './fleet.ts';
 import type { Gate } from './gates.ts';
+import type { Transport } from './transport.ts';
 
 /** The options of a run. Plain data, because they are sent to the threads. */
 export interface LoadOptions {
@@ -10,6 +12,8 @@ export interface LoadOptions {
   /** Moves from one rate to the other within `overMs`, then stays there. */
   readonly ramp: Ramp | undefined;
   readonly burst: number;
+  /** When requests are due; evenly spaced by default. */
+  readonly arrivals?: Arrivals | undefined;
   readonly threads: number;
   /** Maximum number of connections over all threads. */
   readonly connections: number;
@@ -20,6 +24,8 @@ export interface LoadOptions {
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: Uint8Array | undefined;
+  /** How to connect to the target; by default over TCP, with HTTP/1.1. */
+  readonly transport?: Transport | undefined;
   /** Bounds that the result has to meet, beside those that hold by default. */
   readonly gates: readonly Gate[];
   /** Whether to record latencies by time, for a report. */

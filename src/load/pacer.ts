@@ -4,15 +4,26 @@ import { Fifo } from './fifo.ts';
 
 /** The parts of a bucket that a pacer uses. */
 type Due = Pick<Reservation, 'dueUs'>;
-interface ReservingBucket extends Pick<TokenBucket, 'clock'> {
+interface ReservingBucket {
+  readonly clock: Pick<TokenBucket['clock'], 'now' | 'sleepSync'>;
   /** Undefined if no reservation is ready; `wake` is then called when one is. */
   reserve(): Due | undefined;
+  /**
+   * No later reservation is due before this instant. Without it, none is due before the time at
+   * which it is made.
+   */
+  nextUs?(): number;
 }
 
 export interface PacerOptions {
   readonly bucket: ReservingBucket;
   /** Number of reservations to hold ahead. */
   readonly outstanding: number;
+  /**
+   * Whether to reserve only a few slots at a time, because other threads do from the same bucket.
+   * Otherwise one thread would have to send all that is due within a span, and then the next one.
+   */
+  readonly alternates?: boolean;
   /** No request is due at or after this instant. */
   readonly endUs: number;
   /** Whether this client can't send more than it has taken: it then leaves slots to others. */
@@ -41,6 +52,10 @@ const MOST_AHEAD = 4_096;
 /** The requests of one turn, after which events have theirs: those that are late must not starve. */
 const MOST_A_TURN = 128;
 
+/** A pacer that alternates reserves as much as it holds ahead in this number of turns... */
+const FILLING_TURNS = 32;
+/** ...or within this time if its turns are rare, so that it never falls behind the rate. */
+const FILLING_US = 60_000;
 /** A turn takes no longer than this and the last of its requests, for the same reason. */
 const MOST_TURN_US = 10_000;
 
@@ -77,6 +92,10 @@ export class Pacer {
   #sleptUs = 0;
   /** Whether the last turn took no reservations. */
   #isPaused = false;
+  /** When it last reserved, from its start on. */
+  #filledUs = Number.POSITIVE_INFINITY;
+  /** Whether the last turn left slots to others, and the next one is to take more. */
+  #isFilling = false;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
 
@@ -112,8 +131,11 @@ export class Pacer {
   get earliestUs(): number {
     // A rate that rises moves a later request to an earlier instant, but not into the past. The
     // clock goes first, as the thread may be held up here; the microsecond is for rounding.
-    const nowUs = this.#options.bucket.clock.now();
-    return Math.min(this.#pending.peek()?.dueUs ?? this.#issuedUs, nowUs - 1);
+    const { bucket } = this.#options;
+    const nowUs = bucket.clock.now();
+    const pendingUs = this.#pending.peek()?.dueUs;
+    if (bucket.nextUs !== undefined) return pendingUs ?? bucket.nextUs();
+    return Math.min(pendingUs ?? this.#issuedUs, nowUs - 1);
   }
 
   /** Call this after a rate change, with the new number of reservations to hold ahead. */
@@ -156,12 +178,23 @@ export class Pacer {
     }
     this.#isPaused = this.#options.isFull?.() === true;
     if (this.#isPaused) return;
-    while (this.#pending.length < this.#outstanding) {
+    const most = this.#mostPending(nowUs);
+    this.#isFilling = most < this.#outstanding;
+    while (this.#pending.length < most) {
       if (this.#latest !== undefined && this.#latest.dueUs >= this.#endUs) break;
       this.#latest = bucket.reserve();
       if (this.#latest === undefined) break;
       this.#pending.push(this.#latest);
     }
+  }
+
+  /** How many reservations to hold after this turn. */
+  #mostPending(nowUs: number): number {
+    if (this.#options.alternates !== true) return this.#outstanding;
+    const share = Math.max(1 / FILLING_TURNS, (nowUs - this.#filledUs) / FILLING_US);
+    this.#filledUs = nowUs;
+    const few = Math.ceil(this.#outstanding * share);
+    return Math.min(this.#outstanding, this.#pending.length + few);
   }
 
   /**
@@ -194,6 +227,9 @@ export class Pacer {
     }
     // Wake early and block for the rest: `#turn` checks the clock again.
     const delayMs = Math.max(1, Math.floor((leftUs - TIMER_SLACK_US) / 1_000));
-    this.#timer = setTimeout(this.#turn, this.#isPaused ? 1 : Math.min(delayMs, 60_000));
+    this.#timer = setTimeout(
+      this.#turn,
+      this.#isPaused || this.#isFilling ? 1 : Math.min(delayMs, 60_000),
+    );
   }
 }

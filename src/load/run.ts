@@ -8,6 +8,9 @@ import { checkGates, gatesInForce } from './gates.ts';
 import type { LoadOptions } from './options.ts';
 import { untilReady } from './readiness.ts';
 import type { LoadResult } from './result.ts';
+import { ScheduleCheck } from './schedule-check.ts';
+import { scheduleOf } from './schedule-plan.ts';
+import { shareSchedule } from './scheduled-slots.ts';
 import { startThreads } from './start-threads.ts';
 import { type RequestCounts, Tally } from './tally.ts';
 import { openTarget, type Target } from './target.ts';
@@ -46,11 +49,29 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     // A whole number of slots, so that the rest of the schedule begins with one as well.
     const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
     const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
-    watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
+    const { arrivals, burst, ramp } = options;
+    const schedule =
+      arrivals && shareSchedule(scheduleOf(arrivals, options, warmUpUs), startUs - warmUpUs);
+    watch = new AdmissionWatch({
+      threads: options.threads,
+      startUs,
+      rate,
+      burst,
+      ...(schedule && { schedule: new ScheduleCheck(schedule, startUs), ramp }),
+    });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge();
-    const window = await drive(options, warmUpUs, threads, plan, aheadUs, watch, cpu, hooks);
+    const window = await drive(
+      options,
+      warmUpUs,
+      threads,
+      { ...plan, schedule },
+      aheadUs,
+      watch,
+      cpu,
+      hooks,
+    );
     const processors = cpu.use;
     return collect({ options, url, startedAt, threads, watch, processors, ...window });
   } finally {

@@ -1,15 +1,12 @@
-import { Connection, type RequestTemplate } from './connection.ts';
+import type { Carrier, Carriers } from './carriers.ts';
+import { ConnectionPool, type TargetOptions } from './connection-pool.ts';
 import { type ErrorKind, errorKind } from './error-kind.ts';
 import { Fifo } from './fifo.ts';
 import { HttpExchange, type Outcome } from './http-exchange.ts';
+import { Http2Sessions } from './http2-sessions.ts';
 import type { Work, WorkHooks } from './work.ts';
 
-export interface SenderOptions extends WorkHooks {
-  readonly origin: string;
-  /** The Host header, if it is not the origin's. */
-  readonly host?: string | undefined;
-  readonly request: RequestTemplate;
-  readonly connections: number;
+export interface SenderOptions extends WorkHooks, TargetOptions {
   readonly timeoutMs: number;
 }
 
@@ -25,9 +22,9 @@ interface QueuedRequest {
  */
 export class Sender implements Work {
   readonly #options: SenderOptions;
-  readonly #free: Connection[];
+  readonly #carriers: Carriers;
   /** In order of sending, and so of their deadlines. */
-  readonly #inFlight = new Map<HttpExchange, Connection>();
+  readonly #inFlight = new Map<HttpExchange, Carrier>();
   readonly #queue = new Fifo<QueuedRequest>();
   #pumping = false;
   #soon: NodeJS.Immediate | undefined;
@@ -35,10 +32,8 @@ export class Sender implements Work {
 
   constructor(options: SenderOptions) {
     this.#options = options;
-    this.#free = Array.from(
-      { length: options.connections },
-      () => new Connection(options.origin, options.host),
-    );
+    this.#carriers =
+      options.transport?.http2 === true ? new Http2Sessions(options) : new ConnectionPool(options);
   }
 
   get inFlight(): number {
@@ -54,10 +49,8 @@ export class Sender implements Work {
   }
 
   /** Opens the first `count` connections; what can't be opened in time is left to its first request. */
-  async open(count: number, timeoutMs: number): Promise<void> {
-    // The last one is used first.
-    const first = this.#free.slice(-count);
-    await Promise.all(first.map((connection) => connection.open(timeoutMs)));
+  open(count: number, timeoutMs: number): Promise<void> {
+    return this.#carriers.open(count, timeoutMs);
   }
 
   /** Sends or queues a request that is due. */
@@ -80,7 +73,7 @@ export class Sender implements Work {
 
   close(): void {
     clearTimeout(this.#deadline);
-    for (const connection of this.#free) connection.reset();
+    this.#carriers.close();
   }
 
   #pump(): void {
@@ -89,25 +82,24 @@ export class Sender implements Work {
     if (this.#pumping) return;
     this.#pumping = true;
     while (this.#queue.length > 0) {
-      // The last one freed is open and warm, and surplus connections are never opened.
-      const connection = this.#free.pop();
-      if (connection === undefined) break;
+      const carrier = this.#carriers.take();
+      if (carrier === undefined) break;
       const next = this.#queue.shift();
-      if (next !== undefined) this.#start(connection, next);
+      if (next !== undefined) this.#start(carrier, next);
     }
     this.#pumping = false;
   }
 
-  #start(connection: Connection, { dueUs, queuedUs }: QueuedRequest): void {
-    const { request, tallyOf, now, timeoutMs } = this.#options;
+  #start(carrier: Carrier, { dueUs, queuedUs }: QueuedRequest): void {
+    const { tallyOf, now, timeoutMs } = this.#options;
     const tally = tallyOf(dueUs);
     const sentUs = now();
     const exchange = new HttpExchange(dueUs, sentUs, this.#end);
-    this.#inFlight.set(exchange, connection);
+    this.#inFlight.set(exchange, carrier);
     tally.counters.sent += 1;
     tally.record('queued', sentUs - queuedUs);
     this.#deadline ??= setTimeout(this.#sweep, timeoutMs);
-    connection.dispatch(request, exchange);
+    carrier.dispatch(exchange);
   }
 
   readonly #end = (exchange: HttpExchange, outcome: Outcome): void => {
@@ -118,9 +110,9 @@ export class Sender implements Work {
     } else {
       this.#countError(exchange, errorKind(outcome.error), outcome.error.message);
     }
-    const connection = this.#inFlight.get(exchange);
+    const carrier = this.#inFlight.get(exchange);
     this.#inFlight.delete(exchange);
-    if (connection !== undefined) this.#free.push(connection);
+    if (carrier !== undefined) this.#carriers.give(carrier);
     // On an error undici is still failing its pending requests, and a new request at that point
     // trips an assertion. After a response it is ready.
     if (outcome.ended === 'error') this.#pumpSoon();
@@ -142,7 +134,7 @@ export class Sender implements Work {
     const { now, timeoutMs, onIdle } = this.#options;
     const nowUs = now();
     this.#deadline = undefined;
-    for (const [exchange, connection] of this.#inFlight) {
+    for (const [exchange, carrier] of this.#inFlight) {
       const leftMs = timeoutMs - (nowUs - exchange.sentUs) / 1_000;
       if (leftMs > 0) {
         // Timers may fire early; the sweep then runs once more for the same exchange.
@@ -150,10 +142,10 @@ export class Sender implements Work {
         break;
       }
       exchange.giveUp();
-      connection.reset();
+      carrier.abandon(exchange);
       this.#countError(exchange, 'timed out', `no complete response within ${timeoutMs} ms`);
       this.#inFlight.delete(exchange);
-      this.#free.push(connection);
+      this.#carriers.give(carrier);
     }
     this.#pump();
     if (this.isIdle) onIdle();

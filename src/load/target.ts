@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { beside } from './beside.ts';
-import type { ServerListening } from './echo-server.ts';
+import type { EchoServerOptions, ServerListening } from './echo-server.ts';
 import type { LoadOptions } from './options.ts';
 
 const ECHO_SERVER = beside('echo-server.js');
@@ -17,12 +17,13 @@ export interface Target {
 }
 
 /** Starts the embedded server, unless the run calls a task. */
-export async function openTarget({ task, url }: LoadOptions): Promise<Target> {
+export async function openTarget({ task, url, transport }: LoadOptions): Promise<Target> {
   if (task !== undefined) {
     const nothing = () => Promise.resolve();
     return { url: task.url, rehearsalUrl: undefined, ready: nothing, close: nothing };
   }
-  const server = new Worker(ECHO_SERVER);
+  const workerData: EchoServerOptions = { http2: transport?.http2 === true };
+  const server = new Worker(ECHO_SERVER, { workerData });
   const close = async () => void (await server.terminate());
   // Rejects on the worker's 'error' event.
   const [{ url: ownUrl }] = (await once(server, 'message')) as [ServerListening];

@@ -6,6 +6,7 @@ import { FleetReservations } from './fleet-reservations.ts';
 import { LoopGauge } from './loop-gauge.ts';
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 import { Pacer } from './pacer.ts';
+import { ScheduledSlots } from './scheduled-slots.ts';
 import type { ThreadTallies } from './thread-tallies.ts';
 import type { Work } from './work.ts';
 
@@ -69,7 +70,9 @@ export function startRun(
       onBought: () => pacer.wake(),
     });
   const bucket =
-    reservations ?? TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
+    reservations ??
+    (command.schedule && new ScheduledSlots(command.schedule)) ??
+    TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
   const log = new AdmissionLog();
   tallies.begin(startUs, countFromUs, latencyByTime);
   let issuing = true;
@@ -78,6 +81,7 @@ export function startRun(
   const pacer = new Pacer({
     bucket,
     outstanding,
+    alternates: fleet === undefined,
     endUs,
     isFull: () => backlog.isFull(work.queued, loop),
     isIdle: () => work.isIdle,

@@ -1,6 +1,6 @@
+import { randomNumbers } from '../load/random.ts';
 import type { LimiterSpec } from './limiter-specs.ts';
 import type { ArrivalPattern } from './patterns.ts';
-import { randomNumbers } from './random.ts';
 import type { SimulateResult } from './result.ts';
 import { someSeed } from './seed.ts';
 import type { ServerSpec } from './server.ts';

@@ -1,6 +1,6 @@
+import { randomNumbers } from '../load/random.ts';
 import { checkNumber } from '../options.ts';
 import { Heap, type Timed } from '../time/heap.ts';
-import { randomNumbers } from './random.ts';
 import { parseTerms, type TermForm } from './terms.ts';
 
 /** A server of the command line: `exponential serviceMs=80 capacity=20`. */

@@ -1,4 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -42,6 +50,19 @@ describe('the zerotime command', () => {
     expect(code).toBe(1);
     expect(stdout).toBe('');
     expect(stderr).toMatch(text);
+  });
+
+  it
+    .skipIf(!existsSync('/dev/full'))
+    .each([
+      [['--help']],
+      [['simulate', '-l', 'leaky-bucket rate=1', '-a', 'constant rate=1', '-d', '1s']],
+    ])('%j ends with 1 if its output cannot be written', async (args) => {
+    const full = openSync('/dev/full', 'w');
+    const { code, stderr } = await runCli(args, full);
+    closeSync(full);
+    expect(code).toBe(1);
+    expect(stderr).toContain('error: standard output was not written: ENOSPC');
   });
 
   it('keeps an existing file unchanged until there is a result', async () => {

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { writeFiles } from '../../src/cli/output-files.ts';
 import {
   endQuietly,
+  failIfLost,
   printable,
   printError,
   SAFE_OUTPUT,
@@ -35,6 +36,14 @@ describe('text from outside', () => {
       "argument 'Authorization: ***' is invalid",
     ],
     ["'Proxy-Authorization: Bearer s3cret'", "'Proxy-Authorization: ***'"],
+    ["'X-Api-Key: s3cret'", "'X-Api-Key: ***'"],
+    ['X-Auth-Token: s3cret', 'X-Auth-Token: ***'],
+    ['Client-Secret: s3cret', 'Client-Secret: ***'],
+    ['--redis-key needs --redis, the key', '--redis-key needs --redis, the key'],
+    [
+      "option '-H, --header <name: value>' argument 'X-Any s3cret' is invalid. It",
+      "option '-H, --header <name: value>' argument 'X-Any: ***' is invalid. It",
+    ],
     ['a\u001b[31mred\u0007\u009b2J', 'a\\x1b[31mred\\x07\\x9b2J'],
     ['two\nlines\tand a tab', 'two\nlines\tand a tab'],
   ])('%j is printed as %j', (text, printed) => {
@@ -56,6 +65,10 @@ describe('text from outside', () => {
       ['cookie', '***'],
       ['Accept', '*/*'],
     ]);
+    const secret = ['Proxy-Authorization', 'X-Api-Key', 'x-auth-token', 'X-Secret-Id', 'ApiKey'];
+    const open = ['Accept-Encoding', 'X-Keyboard', 'X-Tokens-Wanted', 'Monkey'];
+    const kept = safeHeaders([...secret, ...open].map((name) => [name, 'a value'] as const));
+    expect(kept.filter(([, value]) => value === 'a value').map(([name]) => name)).toEqual(open);
   });
 });
 
@@ -103,12 +116,40 @@ describe('errors', () => {
   });
 });
 
-it('an output that nobody reads does not end the command', async () => {
-  const closed = new Writable({
-    write: (_chunk, _encoding, callback) => callback(new Error('EPIPE')),
+describe('an output', () => {
+  /** The error for which output is lost, at once and later, after a write failed with this code. */
+  async function lostAfter(code: string): Promise<(Error | undefined)[]> {
+    const error = Object.assign(new Error(code), { code });
+    const stream = new Writable({ write: (_chunk, _encoding, callback) => callback(error) });
+    const lost = endQuietly(stream);
+    expect(lost()).toBeUndefined();
+    const failed = new Promise((resolve) => stream.on('error', resolve));
+    stream.write('a line');
+    const atOnce = lost();
+    await failed;
+    return [atOnce, lost()];
+  }
+
+  it('that nobody reads does not end the command, and is no failure', async () => {
+    expect(await lostAfter('EPIPE')).toEqual([undefined, undefined]);
+    failIfLost(undefined);
+    expect(process.exitCode).toBeUndefined();
   });
-  endQuietly([closed]);
-  const failed = new Promise((resolve) => closed.on('error', resolve));
-  closed.write('a line');
-  expect(await failed).toBeInstanceOf(Error);
+
+  it('that cannot be written keeps the command from looking like a success', async () => {
+    const said = onStderr();
+    const [atOnce, later] = await lostAfter('ENOSPC');
+    expect([atOnce?.message, later]).toEqual(['ENOSPC', atOnce]);
+    for (const [before, after] of [
+      [undefined, 1],
+      [0, 1],
+      [3, 3],
+    ]) {
+      process.exitCode = before;
+      failIfLost(later);
+      expect(process.exitCode).toBe(after);
+    }
+    process.exitCode = undefined;
+    expect(said[0]).toBe('error: standard output was not written: ENOSPC\n');
+  });
 });

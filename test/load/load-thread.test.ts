@@ -98,7 +98,7 @@ function expectSchedule({ admissions, startUs }: Told, durationMs: number): void
 describe('a load thread', () => {
   it('warms up on the echo server, sends each request that is due, and reports all of them', async () => {
     const { port1, port2 } = channel();
-    runEchoServer(port1);
+    runEchoServer(port1, { http2: false });
     const [{ url }] = await once(port2, 'message');
     const body = Buffer.from('what is sent comes back');
     expect(await (await fetch(url)).text()).toBe('zerotime\n');

@@ -198,6 +198,31 @@ describe('Pacer', () => {
     expect(pacer.earliestUs).toBe(askedUs - 1);
   });
 
+  it('takes turns with other threads in reserving, so that their slots alternate', () => {
+    const clock = ManualClock.create({ nowMs: 1_000 });
+    const bucket = TokenBucket.create({ rate: 6_400, burst: 1, clock });
+    const owners: string[] = [];
+    const pacers = ['a', 'b'].map((name) => {
+      const reserve = () => {
+        owners.push(name);
+        return bucket.reserve();
+      };
+      const told = { isIdle: () => false, onDue: () => undefined, onEnd: () => undefined };
+      return new Pacer({
+        bucket: { clock, reserve },
+        outstanding: 64,
+        alternates: true,
+        endUs: 2e9,
+        ...told,
+      });
+    });
+    onTestFinished(() => {
+      for (const pacer of pacers) pacer.stop(0);
+    });
+    for (let turn = 0; turn < 40; turn += 1) for (const pacer of pacers) pacer.start();
+    expect(owners.slice(0, 128).join('')).toBe('aabb'.repeat(32));
+  });
+
   it('holds the same number of reservations in each thread, at least one', () => {
     expect(reservationsAhead(2_000, 4)).toBe(125);
     expect(reservationsAhead(1, 8)).toBe(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { randomNumbers } from '../../src/load/random.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
-import { randomNumbers } from '../../src/simulate/random.ts';
 import { SEED } from '../support/random.ts';
 
 /** Copies each batch, because the next one reuses its memory. */

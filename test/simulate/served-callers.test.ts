@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { randomNumbers } from '../../src/load/random.ts';
 import { parseLimiter } from '../../src/simulate/limiter-specs.ts';
 import { parsePattern } from '../../src/simulate/patterns.ts';
-import { randomNumbers } from '../../src/simulate/random.ts';
 import { parseServer } from '../../src/simulate/server.ts';
 import { simulate } from '../../src/simulate/simulation.ts';
 

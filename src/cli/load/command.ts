@@ -1,19 +1,23 @@
 import { type Command, Option } from 'commander';
-import type { FleetOptions } from '../../load/fleet.ts';
 import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
-import { formatNumber, formatSpan, paintFor } from '../format.ts';
+import { paintFor } from '../format.ts';
 import { writeFiles } from '../output-files.ts';
 import { parseOutputPath } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
+import { type ArrivalOptions, arrivalTerms, withArrivals } from './arrival-options.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
+import { fleetOptions } from './fleet-options.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
+import { headline } from './headline.ts';
 import { HELP } from './help.ts';
+import { type RunInput, runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import { nounOf } from './noun.ts';
 import {
+  type BodyOption,
   parseBody,
   parseBurst,
   parseConcurrency,
@@ -31,11 +35,12 @@ import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
 import { parseTarget, taskOf } from './task-options.ts';
+import { type TransportOptions, transportOf, withTransport } from './transport-options.ts';
 
 const DEFAULT_CONNECTIONS = 64;
 
 /** The options as parsed by commander. */
-interface CommandOptions {
+interface CommandOptions extends ArrivalOptions, TransportOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
   readonly threads: number;
@@ -44,7 +49,7 @@ interface CommandOptions {
   readonly burst: number;
   readonly method?: string;
   readonly header?: Header[];
-  readonly body?: Uint8Array;
+  readonly body?: BodyOption;
   readonly timeout: number;
   readonly warmup: number;
   readonly json?: string;
@@ -59,7 +64,7 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
-  return gatedCommand('load')
+  return withTransport(withArrivals(gatedCommand('load')))
     .configureOutput(SAFE_OUTPUT)
     .description('Drive an HTTP server, or a module, at one exact rate from many threads.')
     .argument(
@@ -111,7 +116,11 @@ export function loadCommand(version: string): Command {
     )
     .option('-H, --header <name: value>', 'header to send; repeatable', parseHeader)
     .addOption(
-      option('--body <text>', 'body to send, or @file for the content of a file', parseBody),
+      option(
+        '--body <text>',
+        'body to send; @file for the content of a file, @- for standard input',
+        parseBody,
+      ),
     )
     .addOption(
       option(
@@ -146,18 +155,22 @@ export function loadCommand(version: string): Command {
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
-      process.exitCode = await load(loadOptions(url, given, command), given, version);
+      const input = runInput(given, command);
+      const read = input instanceof Promise ? await input : input;
+      process.exitCode = await load(loadOptions(url, given, read, command), given, version);
     });
 }
 
 function loadOptions(
   url: string | undefined,
   given: CommandOptions,
+  { body, instantsUs }: RunInput,
   command: Command,
 ): LoadOptions {
-  const { rate, threads, burst, duration, timeout, header, body } = given;
+  const { threads, burst, duration, timeout, header } = given;
   const task = taskOf(url, { ...given }, command);
-  const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, threads);
+  const most = given.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
+  const connections = given.connections ?? most;
   if (connections < threads) {
     command.error(
       `error: --connections must be at least --threads, ${threads}, because each thread needs one; ` +
@@ -170,16 +183,19 @@ function loadOptions(
   if (given.redisKey !== undefined && given.redis === undefined) {
     command.error('error: --redis-key needs --redis, the server that has the key');
   }
+  const transport = transportOf(url, given, command);
+  const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
+  const terms = arrivalTerms(given, evenly, instantsUs, command);
   return {
     url,
+    ...terms,
+    transport,
     task,
     fleet: fleetOptions(url, given),
-    rate: given.ramp?.to ?? rate,
     ramp: given.ramp,
     burst,
     threads,
     connections,
-    durationMs: duration,
     timeoutMs: timeout,
     warmupMs: given.warmup,
     method: given.method ?? (body === undefined ? 'GET' : 'POST'),
@@ -188,13 +204,6 @@ function loadOptions(
     gates: gatesOf({ ...given }),
     latencyByTime: given.report !== undefined,
   };
-}
-
-function fleetOptions(url = '', given: CommandOptions): FleetOptions | undefined {
-  const { redis, redisKey, rate, burst } = given;
-  if (redis === undefined) return undefined;
-  const key = redisKey ?? `zerotime-load:${new URL(url).origin}`;
-  return { url: redis, key, rate, burst };
 }
 
 /** Runs the load and prints and writes its result; returns the exit code. */
@@ -234,13 +243,4 @@ async function load(
     keys?.dispose();
     interrupt.dispose();
   }
-}
-
-function headline(url: string, options: LoadOptions): string {
-  const { rate, ramp, threads, durationMs, fleet } = options;
-  const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
-  const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
-  const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
-  const keys = process.stdin.isTTY && fleet === undefined ? '+ and - change the rate, ' : '';
-  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
 }

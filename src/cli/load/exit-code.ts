@@ -3,14 +3,15 @@ import type { LoadResult } from '../../load/result.ts';
 /** The exit codes as the help shows them. */
 export const EXIT_CODES = `Exit codes:
   0    all is well
-  1    no request succeeded, a thread crashed, or the command line is invalid
+  1    no request succeeded, a thread crashed, the command line is invalid, or a file or standard
+       output could not be written
   2    the limiter admitted more requests than it guarantees
   3    a gate failed: more than --max-pN or --max-errors, or less than --min-rate
   130  interrupted before the first request, or twice
 `;
 
 const EXIT_OK = 0;
-/** All requests failed, a thread crashed, or the command line was invalid. */
+/** All requests failed, a thread crashed, the command line was invalid, or output was lost. */
 export const EXIT_FAILED = 1;
 const EXIT_GUARANTEE_BROKEN = 2;
 const EXIT_GATE_FAILED = 3;

@@ -14,6 +14,10 @@ with requests that count nowhere.
 On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
 steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
 
+--arrivals poisson sends at random instants, as many as --rate says; --seed repeats them. --arrivals
+FILE sends one request for each line, at the instant in it: seconds, or a timestamp as of an access
+log, counted from the first line. Each instant is sent once, whatever thread sends it.
+
 With --redis, several processes on any machines share --rate through a Redis server. Give all of
 them the same --rate and --burst. This needs the package redis, and one Redis command per request.
 When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.
@@ -34,6 +38,8 @@ Examples:
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
   zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
   zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
+  zerotime load http://localhost:8080/ --arrivals poisson --seed 1       as many visitors would come
+  zerotime load https://localhost:8443/ --http2 --insecure               over HTTP/2
   zerotime load ./task.mjs --rate 100 --concurrency 50                   your own code
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;

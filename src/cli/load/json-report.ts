@@ -3,6 +3,7 @@ import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
 import { safeHeaders } from '../safe-text.ts';
+import { jsonArrivals } from './arrival-options.ts';
 import { exitCode } from './exit-code.ts';
 import { nounOf } from './noun.ts';
 import { limitText } from './verdict.ts';
@@ -33,11 +34,14 @@ function jsonReport(result: LoadResult, version: string): object {
             method: options.method,
             headers: safeHeaders(options.headers),
             bodyBytes: options.body?.byteLength ?? 0,
+            http2: options.transport?.http2 === true,
+            unixSocket: options.transport?.socketPath ?? null,
           }
         : { task: options.task.url, concurrency: options.task.concurrency },
     options: {
       ratePerSecond: options.rate,
       burst: options.burst,
+      arrivals: jsonArrivals(options.arrivals),
       threads: options.threads,
       connections: options.connections,
       durationMs: options.durationMs,
@@ -54,6 +58,7 @@ function jsonReport(result: LoadResult, version: string): object {
       held: guarantee.held,
       intervals: guarantee.intervals,
       toleranceInTokens: guarantee.tolerance,
+      ...(guarantee.scheduled && { scheduled: guarantee.scheduled }),
       tightest: tightest && {
         startsAfterMs: tightest.startsAfterUs / 1_000,
         lengthMs: tightest.lengthUs / 1_000,

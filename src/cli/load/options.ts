@@ -131,13 +131,17 @@ export function parseHeader(text: string, before: readonly Header[] = []): Heade
   return [...before, [name, value]];
 }
 
-/** A request body: the text itself, or `@file` for the content of a file. */
-export function parseBody(text: string): Uint8Array {
+/** A request body as parsed. Standard input is read when all options are known. */
+export type BodyOption = Uint8Array | '@-';
+
+/** The text itself, `@file` for the content of a file, or `@-` for standard input. */
+export function parseBody(text: string): BodyOption {
+  if (text === '@-') return text;
   if (!text.startsWith('@')) return Buffer.from(text);
   const path = text.slice(1);
   try {
     return readFileSync(path);
   } catch (error) {
-    throw invalid(`text, or @ and the path of a readable file (${(error as Error).message})`);
+    throw invalid(`text, @- or @ and the path of a readable file (${(error as Error).message})`);
   }
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
+import type { ScheduleVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
 import { formatCount, formatLatency, formatNumber, formatRate, formatSpan } from '../format.ts';
 import { latencyBars } from '../report/latency-bars.ts';
@@ -48,10 +49,11 @@ function reportPage(result: LoadResult, version: string): Page {
 
 function rateSection(result: LoadResult): Section {
   const { options, guarantee, rateRange } = result;
-  const { held, intervals, tightest } = guarantee;
+  const { held, intervals, tightest, scheduled } = guarantee;
   const noun = nounOf(options);
   const flow = rateRange ? 'each rate x its time' : `${formatNumber(options.rate)} x t`;
   const promise = `${formatNumber(options.burst)} + ${flow}`;
+  const inSchedule = scheduled && scheduleText(scheduled, noun);
   const text = held
     ? `Guarantee: in each of ${formatCount(intervals)} spans of t seconds at most ${promise} ${noun}`
     : `Guarantee broken: in some span of t seconds more than ${promise} ${noun}`;
@@ -62,9 +64,16 @@ function rateSection(result: LoadResult): Section {
         `${formatNumber(tightest.lengthUs / 1_000)} ms, ${formatNumber(tightest.allowed)} allowed`;
   return {
     heading: 'Rate',
-    verdicts: [{ isGood: held, text: text + closest }],
+    verdicts: [{ isGood: held, text: inSchedule ?? text + closest }],
     charts: [rateChart(result)],
   };
+}
+
+/** Whether each of them had a place in the schedule that was asked for. */
+function scheduleText({ admitted, strays }: ScheduleVerdict, noun: string): string {
+  return strays === 0
+    ? `Guarantee: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`
+    : `Guarantee broken: ${formatCount(strays)} of ${formatCount(admitted)} ${noun} are not in the schedule`;
 }
 
 /** The requests that came due, by time. */

@@ -1,3 +1,4 @@
+import type { ScheduleVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
 import {
   formatCount,
@@ -10,6 +11,7 @@ import {
   sparkline,
 } from '../format.ts';
 import { safeText } from '../safe-text.ts';
+import { arrivalText } from './arrival-options.ts';
 import { COLUMN, field, LABEL } from './field.ts';
 import { nounOf } from './noun.ts';
 import { responseLines } from './responses.ts';
@@ -71,6 +73,8 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
     ),
   ];
   lines.push(...warmUpLine(result));
+  const spacing = arrivalText(options.arrivals);
+  if (spacing !== undefined) lines.push(field('', `arrivals ${spacing}`));
   const bars = rateBars(result);
   if (bars !== '') lines.push(field('', paint.dim(bars)));
   return [...lines, ...shortfallLines(result, paint)];
@@ -134,8 +138,9 @@ function rateBars({ admittedPer100Ms: counts, wantedRate, rateRange }: LoadResul
 }
 
 function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Paint): string[] {
-  const { held, intervals, tightest } = guarantee;
+  const { held, intervals, tightest, scheduled } = guarantee;
   const noun = nounOf(options);
+  if (scheduled !== undefined) return [scheduleLine(scheduled, noun, paint)];
   const flow =
     rateRange === undefined ? `${formatNumber(options.rate)} x t` : 'each rate x its time';
   const limit = `${formatNumber(options.burst)} + ${flow}`;
@@ -160,6 +165,15 @@ function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Pa
     );
   }
   return lines;
+}
+
+/** Whether each of them had a place in the schedule that was asked for. */
+function scheduleLine({ admitted, strays }: ScheduleVerdict, noun: string, paint: Paint): string {
+  const text =
+    strays === 0
+      ? `${paint.good('✔ held')}: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`
+      : `${paint.bad('✘ BROKEN')}: ${formatCount(strays)} of ${formatCount(admitted)} ${noun} are not in the schedule`;
+  return field('Guarantee', text);
 }
 
 function latencyLines({ tally, options }: LoadResult, paint: Paint): string[] {

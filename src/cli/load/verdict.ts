@@ -28,7 +28,8 @@ export function verdictLines(result: LoadResult): VerdictLine[] {
 }
 
 function rateVerdict(result: LoadResult): VerdictLine {
-  const { guarantee, achievedRate, wantedRate, sent } = result;
+  const { guarantee, achievedRate, wantedRate, sent, tally } = result;
+  const { succeeded, failed } = tally.counters;
   const noun = nounOf(result.options);
   const share = `${formatRate(achievedRate)} of ${formatRate(wantedRate)}`;
   if (!guarantee.held) {
@@ -36,6 +37,9 @@ function rateVerdict(result: LoadResult): VerdictLine {
   }
   if (isShort(result)) {
     return { isGood: false, text: `rate missed: ${share}${shortfallCause(result)}` };
+  }
+  if (succeeded === 0 && failed > 0) {
+    return { isGood: false, text: `all ${formatCount(failed)} ${noun} failed, at ${share}` };
   }
   return { isGood: sent > 0, text: `held: ${share}, and the guarantee` };
 }

@@ -16,6 +16,13 @@ const limited = (...limits: ClientLimit[]) => ({ fitness: { ...fitness, fit: fal
 const LOOP: ClientLimit = { kind: 'event loop', busy: 0.99 };
 const MISSED = { sent: 500, achievedRate: 500 };
 
+/** The outcomes of requests without a success. */
+function failed(count: number): Tally {
+  const tally = new Tally();
+  for (let i = 0; i < count; i += 1) tally.countError('timed out', 'too late');
+  return tally;
+}
+
 describe('the verdict', () => {
   it.each<[string, Partial<LoadResult>, string]>([
     [
@@ -42,6 +49,11 @@ describe('the verdict', () => {
       'slots lost by a client that was not busy',
       { ...MISSED, admitted: 500 },
       '- rate missed: 500/s of 2,000/s, because this client was late',
+    ],
+    [
+      'requests that all failed, at the rate',
+      { tally: failed(2_000) },
+      '- all 2,000 requests failed, at 2,000/s of 2,000/s',
     ],
     [
       'a thread that crashed',

@@ -18,8 +18,9 @@ export class Cli {
   readonly #stderr: string[] = [];
   readonly #closed: Promise<unknown[]>;
 
-  constructor(args: readonly string[]) {
-    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  /** @param stdout in place of a pipe */
+  constructor(args: readonly string[], stdout: number | 'pipe' = 'pipe') {
+    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', stdout, 'pipe'] });
     this.#closed = once(this.child, 'close');
     this.child.stdout?.on('data', (chunk: Buffer) => this.#stdout.push(chunk.toString()));
     this.child.stderr?.on('data', (chunk: Buffer) => this.#stderr.push(chunk.toString()));
@@ -40,6 +41,6 @@ export class Cli {
   }
 }
 
-export function runCli(args: readonly string[]): Promise<CliRun> {
-  return new Cli(args).finished();
+export function runCli(args: readonly string[], stdout?: number): Promise<CliRun> {
+  return new Cli(args, stdout).finished();
 }

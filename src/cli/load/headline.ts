@@ -1,0 +1,13 @@
+import type { LoadOptions } from '../../load/options.ts';
+import { formatNumber, formatSpan } from '../format.ts';
+
+/** The line that announces a run. */
+export function headline(url: string, options: LoadOptions): string {
+  const { rate, ramp, threads, durationMs, fleet } = options;
+  const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
+  const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
+  const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
+  const isSteerable = fleet === undefined && options.arrivals === undefined;
+  const keys = process.stdin.isTTY && isSteerable ? '+ and - change the rate, ' : '';
+  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
+}

@@ -1,0 +1,126 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { TlsTerms, Transport } from '../../load/transport.ts';
+
+/** The options of transports as parsed by commander. */
+export interface TransportOptions {
+  readonly unix?: string;
+  readonly http2?: boolean;
+  readonly insecure?: boolean;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly ca?: string;
+  readonly servername?: string;
+}
+
+const OF_TLS = ['insecure', 'cert', 'key', 'ca', 'servername'] as const;
+const NAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
+
+/** The path of a socket that a server listens at. */
+function parseSocketPath(path: string): string {
+  try {
+    if (statSync(path).isSocket()) return path;
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be the path of a Unix domain socket (${(error as Error).message}).`,
+    );
+  }
+  throw new InvalidArgumentError('It must be the path of a Unix domain socket.');
+}
+
+/** The text of a file in PEM. */
+function parsePem(path: string): string {
+  const wanted = 'It must be the path of a file in PEM';
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new InvalidArgumentError(`${wanted} (${(error as Error).message}).`);
+  }
+  if (!text.includes('-----BEGIN ')) {
+    throw new InvalidArgumentError(`${wanted}, which begins with -----BEGIN.`);
+  }
+  return text;
+}
+
+function parseServername(text: string): string {
+  if (NAME.test(text) && text.length <= 253) return text;
+  throw new InvalidArgumentError('It must be the name of a host, such as api.example.com.');
+}
+
+/** Adds the options of transports to a command. */
+export function withTransport(command: Command): Command {
+  const option = (flags: string, description: string, parse: (text: string) => string) =>
+    new Option(flags, description).argParser(parse);
+  return command
+    .addOption(
+      option(
+        '--unix <path>',
+        'Unix domain socket to connect to, in place of host and port',
+        parseSocketPath,
+      ),
+    )
+    .option('--http2', 'speak HTTP/2; --connections are then sessions (default: one per thread)')
+    .option('--insecure', 'accept any certificate of the server')
+    .addOption(option('--cert <file>', 'certificate of this client, in PEM; needs --key', parsePem))
+    .addOption(option('--key <file>', 'its private key, in PEM', parsePem))
+    .addOption(
+      option('--ca <file>', 'authorities to trust in place of the usual ones, in PEM', parsePem),
+    )
+    .addOption(
+      option(
+        '--servername <name>',
+        "name of the server in the TLS handshake (default: the url's host)",
+        parseServername,
+      ),
+    );
+}
+
+/** The transport of a run. Ends the command with an error if its options contradict each other. */
+export function transportOf(
+  url: string | undefined,
+  given: TransportOptions,
+  command: Command,
+): Transport | undefined {
+  const { unix, http2, insecure, cert, key, ca, servername } = given;
+  if (unix !== undefined && url === undefined) {
+    command.error('error: --unix needs the url of a target, whose path and host are requested');
+  }
+  const ofTls = OF_TLS.find((name) => given[name] !== undefined);
+  if (ofTls !== undefined && (url === undefined || !url.startsWith('https:'))) {
+    command.error(`error: --${ofTls} needs an https url; got ${url ?? 'none'}`);
+  }
+  if (insecure === true && ca !== undefined) {
+    command.error('error: --insecure accepts any certificate: it cannot be used with --ca');
+  }
+  if ((cert === undefined) !== (key === undefined)) {
+    const [one, other] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    command.error(
+      `error: --${one} needs --${other}, because a certificate and its key belong together`,
+    );
+  }
+  if (unix === undefined && http2 === undefined && ofTls === undefined) return undefined;
+  return {
+    socketPath: unix,
+    http2,
+    tls: checked({ insecure, cert, key, ca, servername }, command),
+  };
+}
+
+/** Ends the command with an error if OpenSSL can't use these files. */
+function checked(terms: TlsTerms, command: Command): TlsTerms {
+  const { cert, key, ca } = terms;
+  const check = (names: string, use: () => unknown) => {
+    try {
+      use();
+    } catch (error) {
+      command.error(`error: ${names} cannot be used: ${(error as Error).message}`);
+    }
+  };
+  check('--cert and --key', () => createSecureContext({ cert, key }));
+  // A context leaves out authorities that it can't read.
+  if (ca !== undefined) check('--ca', () => new X509Certificate(ca));
+  return terms;
+}

@@ -1,0 +1,181 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Carrier } from './carriers.ts';
+import type { RequestTemplate } from './connection.ts';
+import type { HttpExchange } from './http-exchange.ts';
+import type { ConnectTerms } from './transport.ts';
+
+/** Until the server has said how many it takes: what RFC 9113 asks every server to take. */
+const FIRST_STREAMS = 100;
+
+/** A request in HTTP/2's form, built once per run. */
+export interface Http2Request {
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: Uint8Array | undefined;
+  /** The host that it names, for a TLS handshake. */
+  readonly servername: string;
+}
+
+/** Headers of HTTP/1.1 that concern one connection, or that HTTP/2 has another name for. */
+const OF_CONNECTION = new Set(['connection', 'host', 'proxy-connection']);
+
+/** One session of HTTP/2. Opened by its first request or before, and reopened after it has ended. */
+export class Http2Session implements Carrier {
+  readonly #origin: URL;
+  readonly #request: Http2Request;
+  readonly #terms: ConnectTerms;
+  #session: ClientHttp2Session | undefined;
+  readonly #streams = new Map<HttpExchange, ClientHttp2Stream>();
+  /** Exchanges that have room here. */
+  inUse = 0;
+
+  constructor(origin: URL, request: Http2Request, terms: ConnectTerms) {
+    this.#origin = origin;
+    this.#request = request;
+    this.#terms = terms;
+  }
+
+  /** How many more exchanges there is room for. */
+  get room(): number {
+    const most = this.#session?.remoteSettings?.maxConcurrentStreams ?? FIRST_STREAMS;
+    // Before the server's settings arrive, Node assumes that it takes any number.
+    return (Number.isFinite(most) && most < 2 ** 31 ? most : FIRST_STREAMS) - this.inUse;
+  }
+
+  /** Opens the session, and waits for what the server says about it. Resolves if that fails too. */
+  open(timeoutMs: number): Promise<void> {
+    const session = this.#live();
+    return new Promise((resolve) => {
+      const settle = () => {
+        clearTimeout(timer);
+        session.off('remoteSettings', settle);
+        session.off('close', settle);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        session.destroy();
+        settle();
+      }, timeoutMs);
+      session.on('remoteSettings', settle);
+      session.on('close', settle);
+    });
+  }
+
+  dispatch(exchange: HttpExchange): void {
+    const { headers, body } = this.#request;
+    const fail = (error: Error) => exchange.onResponseError(undefined, error);
+    try {
+      const stream = this.#live().request(headers, { endStream: body === undefined });
+      this.#streams.set(exchange, stream);
+      let hasStatus = false;
+      stream.on('response', ({ ':status': status = 0 }) => {
+        hasStatus = true;
+        exchange.onResponseStart(undefined, status);
+      });
+      stream.on('end', () => {
+        const isWhole = hasStatus && stream.rstCode === constants.NGHTTP2_NO_ERROR;
+        if (isWhole) exchange.onResponseEnd();
+      });
+      stream.on('error', (error) => fail(causeOf(error)));
+      // After its end or an error this says nothing new.
+      stream.on('close', () => {
+        this.#streams.delete(exchange);
+        fail(streamClosed());
+      });
+      // The body is discarded.
+      stream.resume();
+      if (body !== undefined) stream.end(body);
+    } catch (error) {
+      fail(error as Error);
+    }
+  }
+
+  abandon(exchange: HttpExchange): void {
+    this.#streams.get(exchange)?.close(constants.NGHTTP2_CANCEL);
+    if (this.#session?.connecting !== true) return;
+    // The next requests try another one, and this one ends with those that wait for it.
+    this.#session.close();
+    this.#session = undefined;
+  }
+
+  /** Ends all that is in progress. The next request opens a new session. */
+  close(): void {
+    this.#session?.destroy();
+    this.#session = undefined;
+  }
+
+  /** A session that takes new requests. */
+  #live(): ClientHttp2Session {
+    const known = this.#session;
+    // After the server's GOAWAY a session ends its streams and takes no more.
+    if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const session = connect(this.#origin, {
+      createConnection: () => this.#connect(),
+      settings: { enablePush: false },
+    });
+    // Its streams fail with the same error, and count it.
+    session.on('error', () => undefined);
+    this.#session = session;
+    return session;
+  }
+
+  #connect(): Socket {
+    const { protocol, hostname, port } = this.#origin;
+    const { socketPath, tls, servername } = this.#terms;
+    const host = hostname.replace(/^\[|\]$/g, '');
+    if (protocol === 'http:') {
+      const address = { host, port: Number(port || 80) };
+      return connectTcp(socketPath === undefined ? address : { path: socketPath });
+    }
+    return connectTls({
+      host,
+      port: Number(port || 443),
+      ...(socketPath !== undefined && { path: socketPath }),
+      ...tls,
+      ALPNProtocols: ['h2'],
+      servername: servername ?? this.#request.servername,
+    });
+  }
+}
+
+/** Why the session ended, if that is what ended the stream. */
+function causeOf(error: Error): Error {
+  return error.cause instanceof Error ? error.cause : error;
+}
+
+/** Streams that end without an error of their own, as after the server's RST_STREAM. */
+function streamClosed(): Error {
+  const error = new Error('the stream was closed before the end of the response');
+  return Object.assign(error, { code: 'ERR_HTTP2_STREAM_CANCEL' });
+}
+
+/** Converts a request of undici's form. */
+export function http2Request(url: URL, host: string, template: RequestTemplate): Http2Request {
+  const { path, method, headers: flat, body } = template;
+  const headers: Record<string, string | string[]> = {
+    ':method': method,
+    ':scheme': url.protocol.slice(0, -1),
+    ':authority': host,
+    ':path': path,
+  };
+  const names = flat as readonly string[]; // as `requestTemplate` makes them
+  for (let at = 0; at < names.length; at += 2) {
+    const [name = '', value = ''] = [names[at]?.toLowerCase(), names[at + 1]];
+    if (OF_CONNECTION.has(name)) continue;
+    const known = headers[name];
+    headers[name] = known === undefined ? value : [known, value].flat();
+  }
+  const bytes = body as Uint8Array | undefined; // likewise
+  if (bytes !== undefined) headers['content-length'] = String(bytes.byteLength);
+  const { hostname } = new URL(`${url.protocol}//${host}`);
+  const name = hostname.replace(/^\[|\]$/g, '');
+  // An address is no name.
+  return { headers, body: bytes, servername: isIP(name) === 0 ? name : '' };
+}

@@ -1,0 +1,63 @@
+import type { GuaranteeVerdict } from './guarantee.ts';
+import { instantsOf } from './schedule.ts';
+import type { SharedSchedule } from './scheduled-slots.ts';
+
+/**
+ * Checks a stream of admissions against the schedule that was asked for: each of them has its own
+ * slot there, at the same instant. Slots without an admission were lost.
+ */
+export class ScheduleCheck {
+  readonly #originUs: number;
+  readonly #startUs: number;
+  readonly #instants: Iterator<number, undefined>;
+  /** The slot that comes next, infinite after the last. */
+  #nextUs: number;
+  /** Slots passed that count. */
+  #passed = 0;
+  #admitted = 0;
+  #strays = 0;
+
+  /** @param startUs slots before this instant belong to the warm-up */
+  constructor({ schedule, originUs }: Omit<SharedSchedule, 'taken'>, startUs: number) {
+    this.#originUs = originUs;
+    this.#startUs = startUs;
+    this.#instants = instantsOf(schedule);
+    this.#nextUs = this.#following();
+  }
+
+  /** @param instants microseconds in ascending order */
+  add(instants: Float64Array): void {
+    for (const us of instants) {
+      while (this.#nextUs < us) this.#pass();
+      if (this.#nextUs === us) this.#pass();
+      else this.#strays += 1;
+      this.#admitted += 1;
+    }
+  }
+
+  /** The slots that count and are due before this instant: ask once all admissions were added. */
+  countUntil(endUs: number): number {
+    while (this.#nextUs < endUs) this.#pass();
+    return this.#passed;
+  }
+
+  /** The verdict on the admissions so far. */
+  get verdict(): GuaranteeVerdict {
+    return {
+      held: this.#strays === 0,
+      intervals: 0,
+      tightest: undefined,
+      tolerance: 0,
+      scheduled: { admitted: this.#admitted, strays: this.#strays },
+    };
+  }
+
+  #pass(): void {
+    if (this.#nextUs >= this.#startUs) this.#passed += 1;
+    this.#nextUs = this.#following();
+  }
+
+  #following(): number {
+    return this.#originUs + (this.#instants.next().value ?? Number.POSITIVE_INFINITY);
+  }
+}

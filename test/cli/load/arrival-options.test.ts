@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { Command } from 'commander';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  type ArrivalOptions,
+  arrivalTerms,
+  arrivalText,
+  jsonArrivals,
+  withArrivals,
+} from '../../../src/cli/load/arrival-options.ts';
+import { bodyOf, runInput } from '../../../src/cli/load/input.ts';
+import { parseBody } from '../../../src/cli/load/options.ts';
+import { readJsonResult } from '../support/json-result.ts';
+import { runInProcess } from '../support/run-in-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'zerotime-arrivals-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, ...lines: (string | number)[]): string {
+  const path = join(folder, name);
+  writeFileSync(path, lines.join('\n'));
+  return path;
+}
+
+const LIST = file('list', '7.5', '7.501', '7.501', '7.7');
+const EVEN = { rate: 2_000, durationMs: 10_000 };
+
+/** What the arrivals of these arguments say about a run. */
+async function terms(...args: string[]) {
+  const command = withArrivals(new Command()).option('--duration <ms>', '', Number, 10_000);
+  command.parse(args, { from: 'user' });
+  const given = command.opts<ArrivalOptions & { duration: number }>();
+  const { instantsUs } = await runInput(given, command);
+  return arrivalTerms(given, { ...EVEN, durationMs: given.duration }, instantsUs, command);
+}
+
+describe('--arrivals', () => {
+  it('leaves requests evenly spaced by default', async () => {
+    expect(await terms()).toEqual({ ...EVEN, arrivals: undefined });
+    expect(await terms('--arrivals', 'even')).toEqual({ ...EVEN, arrivals: undefined });
+    expect([arrivalText(undefined), jsonArrivals(undefined)]).toEqual([
+      undefined,
+      { kind: 'even' },
+    ]);
+  });
+
+  it('poisson takes a seed, or draws one and says which', async () => {
+    const seeded = await terms('--arrivals', 'poisson', '--seed', '7');
+    expect(seeded).toEqual({ ...EVEN, arrivals: { kind: 'poisson', seed: 7 } });
+    expect(arrivalText(seeded.arrivals)).toBe('at random, repeated by --seed 7');
+    expect(jsonArrivals(seeded.arrivals)).toEqual({ kind: 'poisson', seed: 7 });
+    const { arrivals } = await terms('--arrivals', 'poisson');
+    expect(arrivals).toMatchObject({ kind: 'poisson', seed: expect.any(Number) });
+  });
+
+  it('a file says when, how many and for how long', async () => {
+    const { arrivals, rate, durationMs } = await terms('--arrivals', LIST);
+    if (arrivals?.kind !== 'listed') throw new Error('not the arrivals of a file');
+    expect([...arrivals.instantsUs].map(Math.round)).toEqual([0, 1_000, 1_000, 200_000]);
+    expect(durationMs).toBe(201);
+    expect(rate).toBeCloseTo(4 / 0.201, 9);
+    expect(arrivalText(arrivals)).toBe(`as listed in ${LIST}`);
+    expect(jsonArrivals(arrivals)).toEqual({ kind: 'listed', name: LIST, count: 4 });
+    const cut = await terms('--arrivals', LIST, '--duration', '100');
+    expect(cut).toMatchObject({ rate: 30, durationMs: 100 });
+  });
+
+  it('reads a file of many lines', async () => {
+    const many = file('many', ...Array.from({ length: 10_000 }, (_, at) => `1.${10_000 + at}`));
+    const { arrivals } = await terms('--arrivals', many);
+    expect(jsonArrivals(arrivals)).toMatchObject({ count: 10_000 });
+  });
+
+  it.each([
+    [['--arrivals', '/no/such/file'], /even, poisson, - or the path of a file/],
+    [['--seed', '1'], /--seed needs --arrivals poisson/],
+    [['--arrivals', LIST, '--seed', '1'], /--seed needs --arrivals poisson/],
+    [['--arrivals', 'poisson', '--burst', '2'], /--arrivals poisson' .* '--burst'/],
+    [['--arrivals', LIST, '--burst', '2'], /'--arrivals .*list' .* '--burst'/],
+    [['--arrivals', LIST, '--rate', '2'], /'--arrivals .*list' .* '--rate'/],
+    [['--arrivals', LIST, '--ramp', '1:2:3s'], /'--arrivals .*list' .* '--ramp'/],
+    [['--arrivals', LIST, '--warmup', '2s'], /'--arrivals .*list' .* '--warmup'/],
+    [
+      ['http://localhost:1', '--arrivals', 'poisson', '--redis', 'redis://a'],
+      /poisson' .* '--redis'/,
+    ],
+    [['--arrivals', '-', '--body', '@-'], /'--arrivals -' .* '--body @-'/],
+    [['--arrivals', file('empty')], /no line of .*empty holds an instant/],
+    [['--arrivals', file('odd', '1', 'x')], /1 lines of .*odd hold no instant/],
+    [['--arrivals', file('back', '2', '1')], /1 lines of .*back come before/],
+    [['--arrivals', file('far', '1', '1e1', '99999999999')], /line \d is \d+ days after/],
+  ])('%j is an error that says what contradicts what', async (args, message) => {
+    const { code, stderr } = await runInProcess(['load', ...args]);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(1);
+  });
+});
+
+it('a body can come from standard input', async () => {
+  const stdin = Readable.from([Buffer.from('a '), Buffer.from('body')]);
+  expect(String(await bodyOf(parseBody('@-'), stdin))).toBe('a body');
+  expect(String(await bodyOf(parseBody('text'), stdin))).toBe('text');
+  expect(await bodyOf(undefined, stdin)).toBeUndefined();
+});
+
+/** A busy machine may miss the rate. */
+const BRIEF = ['-t', '2', '--min-rate', '0%', '--max-errors', '100%'];
+
+describe('a load', () => {
+  it.each([
+    ['at random', ['--arrivals', 'poisson', '--seed', '7', '-r', '400', '-d', '250ms'], 100],
+    ['as listed', ['--arrivals', LIST], 4],
+    ['of HTTP/2', ['--http2', '-r', '400', '-d', '250ms'], 100],
+  ])('%s sends each request of its schedule once', async (_how, args, count) => {
+    const path = join(folder, 'result.json');
+    const { stdout, stderr } = await runInProcess(['load', ...BRIEF, ...args, '--json', path]);
+    expect(stdout).toMatch(/Guarantee +✔ held/);
+    expect(stderr).not.toContain('change the rate');
+    const { admitted, requests, statusCodes, times } = readJsonResult(path);
+    expect(requests.succeeded).toBe(admitted);
+    expect(statusCodes).toEqual({ 200: admitted });
+    expect(admitted).toBeLessThanOrEqual(count);
+    // A machine that holds a thread up for longer may lose slots.
+    if ((times.clientLag.ms?.['max'] ?? 0) < 50) expect(admitted).toBe(count);
+  });
+});

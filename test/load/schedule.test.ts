@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { randomNumbers } from '../../src/load/random.ts';
+import { instantsOf, type Schedule } from '../../src/load/schedule.ts';
+import { scheduleOf } from '../../src/load/schedule-plan.ts';
+
+const SECOND = 1e6;
+const RATE = 1_000;
+const SEEDS = Array.from({ length: 10 }, (_, seed) => seed);
+/** A correct schedule exceeds these for one seed in a thousand, and the seeds are always the same. */
+const CRITICAL = { 49: 85.35, 63: 103.44 } as const;
+
+function all(schedule: Schedule): number[] {
+  const instants: number[] = [];
+  const source = instantsOf(schedule);
+  for (let next = source.next(); next.done !== true; next = source.next()) {
+    instants.push(next.value);
+  }
+  return instants;
+}
+
+/** A Poisson schedule of `seconds` at 1,000/s. */
+function poisson(seed: number, seconds: number, warmUpS = 0): number[] {
+  const terms = { rate: RATE, ramp: undefined, durationMs: seconds * 1_000 };
+  return all(scheduleOf({ kind: 'poisson', seed }, terms, warmUpS * SECOND));
+}
+
+function gapsOf(instants: readonly number[]): number[] {
+  return instants.slice(1).map((us, at) => us - (instants[at] as number));
+}
+
+/** The class of a gap among `classes`, which exponential gaps at the rate meet equally often. */
+function classOf(gapUs: number, classes: number): number {
+  const below = -Math.expm1((-gapUs * RATE) / SECOND);
+  return Math.min(classes - 1, Math.floor(below * classes));
+}
+
+/** Pearson's statistic of counts that should all be the same. */
+function chiSquare(counts: readonly number[]): number {
+  const expected = counts.reduce((sum, count) => sum + count, 0) / counts.length;
+  return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
+}
+
+function tally(classes: number, values: readonly number[]): number[] {
+  const counts = new Array<number>(classes).fill(0);
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+}
+
+describe('a Poisson schedule', () => {
+  it.each(SEEDS)('has exponential gaps, by a chi-square test: seed %i', (seed) => {
+    const classes = gapsOf(poisson(seed, 20)).map((gap) => classOf(gap, 50));
+    expect(chiSquare(tally(50, classes))).toBeLessThan(CRITICAL[49]);
+  });
+
+  it.each(SEEDS)('has gaps that do not depend on the one before: seed %i', (seed) => {
+    const classes = gapsOf(poisson(seed, 20)).map((gap) => classOf(gap, 8));
+    const pairs = classes.slice(1).map((later, at) => 8 * (classes[at] as number) + later);
+    expect(chiSquare(tally(64, pairs))).toBeLessThan(CRITICAL[63]);
+  });
+
+  it('is told by that test from even and from uniform gaps', () => {
+    const random = randomNumbers(1);
+    const even = tally(50, new Array(20_000).fill(classOf(SECOND / RATE, 50)));
+    const uniform = Array.from({ length: 20_000 }, () => (2 * SECOND * random()) / RATE);
+    const classes = uniform.map((gap) => classOf(gap, 50));
+    for (const counts of [even, tally(50, classes)]) {
+      expect(chiSquare(counts)).toBeGreaterThan(CRITICAL[49]);
+    }
+  });
+
+  it('has as many instants as the rate says, ascending and within the run', () => {
+    for (const seed of SEEDS) {
+      const instants = poisson(seed, 3);
+      expect(instants).toHaveLength(3 * RATE);
+      expect(Math.min(...gapsOf(instants))).toBeGreaterThanOrEqual(0);
+      expect(instants[0]).toBeGreaterThanOrEqual(0);
+      expect(instants.at(-1)).toBeLessThan(3 * SECOND);
+    }
+  });
+
+  it('is repeated by its seed, and by no other', () => {
+    expect(poisson(7, 1)).toEqual(poisson(7, 1));
+    expect(poisson(7, 1)).not.toEqual(poisson(8, 1));
+  });
+
+  it('has as many instants as the rate says in the warm-up, and in the run after it', () => {
+    const instants = poisson(3, 1, 0.5);
+    expect(instants.filter((us) => us < 0.5 * SECOND)).toHaveLength(RATE / 2);
+    expect(instants.filter((us) => us >= 0.5 * SECOND)).toHaveLength(RATE);
+    expect(instants.at(-1)).toBeLessThan(1.5 * SECOND);
+  });
+
+  it.each([
+    ['that ends within the run', 4, 16_000],
+    ['that the run cuts off', 20, 8_800],
+  ])('follows a ramp %s', (_which, overS, count) => {
+    const ramp = { from: 400, to: 4_000, overMs: overS * 1_000 };
+    // 2,200/s on average for 4 s, then 4,000/s; or 400/s to 1,480/s in 6 of 20 s.
+    const seconds = overS === 4 ? 5.8 : (20 * (Math.sqrt(0.4 ** 2 + 2 * 0.18 * 8.8) - 0.4)) / 3.6;
+    const terms = { rate: 4_000, ramp, durationMs: seconds * 1_000 };
+    const instants = all(scheduleOf({ kind: 'poisson', seed: 5 }, terms, 0));
+    expect(instants).toHaveLength(count);
+    // What flowed in until each instant is spread evenly if the instants follow the rate.
+    const tokens = instants.map((us) => {
+      const s = us / SECOND;
+      const climbed = Math.min(s, overS);
+      const slope = 3_600 / overS;
+      return 400 * climbed + (slope * climbed ** 2) / 2 + 4_000 * (s - climbed);
+    });
+    const classes = tokens.map((sum) => Math.min(49, Math.floor((50 * sum) / count)));
+    expect(chiSquare(tally(50, classes))).toBeLessThan(CRITICAL[49]);
+  });
+
+  it('falls to a standstill with a ramp to a rate near zero', () => {
+    const ramp = { from: 100, to: 0.001, overMs: 1_000 };
+    const terms = { rate: 0.001, ramp, durationMs: 2_000 };
+    const instants = all(scheduleOf({ kind: 'poisson', seed: 5 }, terms, 0));
+    expect(instants).toHaveLength(50);
+    expect(instants.at(-1)).toBeLessThan(2 * SECOND);
+  });
+});
+
+it('a listed schedule has the instants of its list, whatever the rate is', () => {
+  const instantsUs = Float64Array.of(0, 5, 5, 1e6);
+  const arrivals = { kind: 'listed', name: 'a file', instantsUs } as const;
+  const schedule = scheduleOf(arrivals, { rate: 1, ramp: undefined, durationMs: 1 }, 0);
+  expect(all(schedule)).toEqual([0, 5, 5, 1e6]);
+});
