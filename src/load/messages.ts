@@ -65,6 +65,8 @@ export type LoadEvent =
       readonly throughUs: number;
       readonly counters: RequestCounts;
       readonly waiting: number;
+      /** Latencies since the last report: as counted by `RecentLatencies`. */
+      readonly latencies: Uint32Array;
     }
   /** The last message, after all requests have ended. */
   | {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import { RecentLatencies } from './recent-latencies.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
@@ -13,6 +14,8 @@ export class ThreadHandle {
   warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
+  /** Latencies that it has reported and nobody has taken. */
+  readonly latencies = new RecentLatencies();
   /** The share of the time in which its event loop was busy; 0 until it has ended. */
   busy = 0;
   /** Resolves when the thread has loaded its code or has crashed; never rejects. */
@@ -61,6 +64,7 @@ export class ThreadHandle {
       if (event.type === 'report') {
         this.counters = event.counters;
         this.waiting = event.waiting;
+        this.latencies.add(event.latencies);
       } else {
         this.#tally = event.tally;
         this.counters = event.tally.counters;

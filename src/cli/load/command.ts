@@ -2,13 +2,16 @@ import { type Command, Option } from 'commander';
 import type { FleetOptions } from '../../load/fleet.ts';
 import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
+import { aboutThisRun } from '../about.ts';
 import { formatNumber, formatSpan, paintFor } from '../format.ts';
-import { writeFiles } from '../output-files.ts';
-import { parseOutputPath } from '../output-path.ts';
+import { columnsFor } from '../layout.ts';
+import { writeFiles, writeOutput } from '../output-files.ts';
+import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
 import { HELP } from './help.ts';
+import { hgrmText } from './hgrm.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
@@ -26,7 +29,7 @@ import {
   parseThreads,
   parseUrl,
 } from './options.ts';
-import { RateKeys } from './rate-keys.ts';
+import { RATE_KEYS, RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
 
@@ -46,6 +49,7 @@ interface CommandOptions {
   readonly timeout: number;
   readonly warmup: number;
   readonly json?: string;
+  readonly hgrm?: string;
   readonly report?: string;
   readonly redis?: string;
   readonly redisKey?: string;
@@ -128,7 +132,14 @@ export function loadCommand(version: string): Command {
         parseRedisKey,
       ),
     )
-    .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
+    .addOption(
+      option(
+        '--json <file>',
+        'write the full result to this file, or - for standard output',
+        parseOutputPathOrStdout,
+      ),
+    )
+    .option('--hgrm <file>', "write the latencies in HdrHistogram's format", parseOutputPath)
     .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
@@ -171,7 +182,7 @@ function loadOptions(
     headers: header ?? [],
     body,
     gates: gatesOf({ ...given }),
-    latencyByTime: given.report !== undefined,
+    latencyByTime: given.report !== undefined || given.json !== undefined,
   };
 }
 
@@ -185,10 +196,11 @@ function fleetOptions(url = '', given: CommandOptions): FleetOptions | undefined
 /** Runs the load and prints and writes its result; returns the exit code. */
 async function load(
   options: LoadOptions,
-  { json, report }: Pick<CommandOptions, 'json' | 'report'>,
+  { json, hgrm, report }: Pick<CommandOptions, 'json' | 'hgrm' | 'report'>,
   version: string,
 ): Promise<number> {
-  const { stdout, stderr } = process;
+  const { stdin, stderr } = process;
+  const summary = summaryStream(json);
   let live: Live | undefined;
   let keys: RateKeys | undefined;
   const interrupt = new Interrupt();
@@ -198,17 +210,24 @@ async function load(
       onStart: (url) => {
         stderr.write(`${safeText(headline(url, options))}\n`);
         live = liveOn(stderr, options.durationMs);
+        keys = RateKeys.on(stdin);
       },
       onSteerable: (steer) => {
-        keys = RateKeys.on(process.stdin, steer);
+        if (keys === undefined) return;
+        live?.note(RATE_KEYS);
+        keys.enable(steer);
       },
       onProgress: (progress) => live?.update(progress),
     });
     live?.stop();
-    stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
+    const lines = renderSummary(result, paintFor(summary), columnsFor(summary));
+    summary.write(`${lines.join('\n')}\n`);
+    const about = aboutThisRun(version);
+    const { latency } = result.tally.histograms;
     const areWritten = writeFiles([
-      { path: json, write: (path) => writeJsonReport(path, result, version) },
-      { path: report, write: (path) => writeReport(path, result, version) },
+      { path: json, write: (path) => writeJsonReport(path, result, about) },
+      { path: hgrm, write: (path) => writeOutput(path, hgrmText(latency)) },
+      { path: report, write: (path) => writeReport(path, result, about) },
     ]);
     return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
   } catch (error) {
@@ -226,6 +245,5 @@ function headline(url: string, options: LoadOptions): string {
   const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
   const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
   const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
-  const keys = process.stdin.isTTY && fleet === undefined ? '+ and - change the rate, ' : '';
-  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
+  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; Ctrl-C ends it`;
 }
