@@ -13,7 +13,7 @@ function bucketOf(us: number): number {
   return PARTS * (shift + 1) + (whole >>> shift) - PARTS;
 }
 
-function valueOf(bucket: number): number {
+function middleOf(bucket: number): number {
   if (bucket < PARTS) return bucket;
   const shift = Math.floor(bucket / PARTS) - 1;
   return (PARTS + (bucket % PARTS) + 0.5) * 2 ** shift;
@@ -51,6 +51,6 @@ export class RecentLatencies {
       below += count;
       return below >= rank;
     });
-    return valueOf(bucket);
+    return middleOf(bucket);
   }
 }

@@ -108,7 +108,10 @@ function across({ x, end, over }: LineChart) {
   const isLong = last >= 120;
   return {
     cursor: { sync: { key: 'time' } },
-    scale: { time: false, range: (_: Plot, from: number | null, to: number | null) => zoomed(from, to, x, last) },
+    scale: {
+      time: false,
+      range: (_: Plot, from: number | null, to: number | null) => zoomed(from, to, x, last),
+    },
     axis: {
       space: 70,
       incrs: [0.001, 0.002, 0.005, ...STEPS, ...HOURS],
@@ -142,10 +145,7 @@ function lineOptions(chart: LineChart): Options {
       y: logarithmic
         ? { distr: 3, range: (_: Plot, min: number, max: number) => logarithms(min, max) }
         : {
-            range: (_: Plot, __: number, max: number) => [
-              0,
-              top ?? (max > 0 ? max * 1.05 : 1),
-            ],
+            range: (_: Plot, __: number, max: number) => [0, top ?? (max > 0 ? max * 1.05 : 1)],
           },
     },
     axes: [
@@ -235,9 +235,9 @@ function draw(chart: Chart, place: Element): void {
   type Data = NonNullable<ConstructorParameters<typeof uPlotModule>[1]>;
   type Place = ConstructorParameters<typeof uPlotModule>[2];
   const plot = new uPlot({ ...options, width: place.clientWidth }, data as Data, place as Place);
-  new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: heightOf(chart) })).observe(
-    place,
-  );
+  new ResizeObserver(() =>
+    plot.setSize({ width: place.clientWidth, height: heightOf(chart) }),
+  ).observe(place);
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.onchange = () => plot.redraw(false);
   kept.push(dark);

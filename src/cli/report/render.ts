@@ -101,7 +101,8 @@ function inOrder(charts: readonly Chart[]): Chart[] {
 function renderCharts(charts: readonly Chart[]): string {
   const byTime = charts.filter(isByTime);
   const others = charts.filter((chart) => !isByTime(chart));
-  const pair = others.length === 0 ? '' : `<div class="pair">${others.map(renderChart).join('')}</div>`;
+  const pair =
+    others.length === 0 ? '' : `<div class="pair">${others.map(renderChart).join('')}</div>`;
   return [...byTime.map(renderChart), pair].join('\n');
 }
 

@@ -69,7 +69,9 @@ function boundVerdicts(limiters: readonly LimiterResult[]): Page['verdicts'] {
   );
   const broken = all.filter(({ isGood }) => !isGood).length;
   const text =
-    broken === 0 ? 'held: every limiter kept its bound' : `BROKEN: ${broken} of ${all.length} bounds`;
+    broken === 0
+      ? 'held: every limiter kept its bound'
+      : `BROKEN: ${broken} of ${all.length} bounds`;
   return [{ isGood: broken === 0, text }, ...all];
 }
 

@@ -144,8 +144,9 @@ function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
   return rows.flatMap(({ name, cells }, at) => [
     ...(at === 0 ? [] : ['']),
     `  ${paint.bold(name)}`,
-    ...cells.map((cell, column) =>
-      `    ${paint.dim((head.cells[column] ?? '').padEnd(LABEL + 2))}${cell.padStart(width)}`,
+    ...cells.map(
+      (cell, column) =>
+        `    ${paint.dim((head.cells[column] ?? '').padEnd(LABEL + 2))}${cell.padStart(width)}`,
     ),
   ]);
 }
