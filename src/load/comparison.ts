@@ -90,8 +90,11 @@ function ratioLine(
     other.map(logarithm),
     Math.log1p(resolution),
   );
+  // The logarithm and back would leave a trace on a single value.
   const mean = (side: readonly Estimate[]) =>
-    Math.exp(meanOf(side.map((one) => logarithm(one).value)));
+    side.length === 1
+      ? (side[0]?.value ?? 0)
+      : Math.exp(meanOf(side.map((one) => logarithm(one).value)));
   return {
     figure,
     baseline: mean(baseline),

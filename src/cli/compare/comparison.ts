@@ -1,7 +1,7 @@
 import { type ComparisonLine, compareRuns } from '../../load/comparison.ts';
 import type { RecordedRun } from './recorded-run.ts';
 import { type Mismatch, mismatches, mismatchText, type Side } from './sides.ts';
-import { type CompareGates, failedGates, findingOf, nameOf } from './verdict.ts';
+import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from './verdict.ts';
 
 /** One side compared with the baseline. */
 export interface SideComparison {
@@ -9,6 +9,8 @@ export interface SideComparison {
   readonly lines: readonly ComparisonLine[];
   /** One line for each gate that failed. */
   readonly failures: readonly string[];
+  /** What a gate let pass for want of knowledge. */
+  readonly undecided: string | undefined;
 }
 
 /** All that is known of some files. */
@@ -47,14 +49,21 @@ export function compareSides(
     baseline,
     others: others.map((side) => {
       const lines = compareRuns(baseline.runs, side.runs);
-      return { side, lines, failures: failedGates(lines, gates) };
+      return {
+        side,
+        lines,
+        failures: failedGates(lines, gates),
+        undecided: undecidedGate(lines, gates),
+      };
     }),
     allowed: differing.map((one) => mismatchText(one, runs)),
     remarks: [
       ...mismatches(runs, ({ circumstances }) => circumstances).map((one) =>
         mismatchText(one, runs),
       ),
-      ...runs.flatMap(({ path, doubts }) => doubts.map((doubt) => `${path}: ${doubt}`)),
+      ...runs.flatMap(({ path, doubts }) =>
+        doubts.length === 0 ? [] : [`${path}: ${doubts.join('; ')}`],
+      ),
     ],
   };
 }

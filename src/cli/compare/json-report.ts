@@ -17,9 +17,10 @@ function jsonReport(comparison: Comparison, version: string): object {
     allowed,
     remarks,
     assumptions: assumptions(comparison),
-    compared: others.map(({ side, lines, failures }) => ({
+    compared: others.map(({ side, lines, failures, undecided }) => ({
       files: side.runs.map(({ path }) => path),
       failedGates: failures,
+      undecided: undecided ?? null,
       figures: lines.map((line) => ({
         name: nameOf(line),
         unit: UNITS[line.figure.kind],

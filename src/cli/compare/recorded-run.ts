@@ -81,16 +81,14 @@ function circumstancesOf(run: Data): ReadonlyMap<string, string> {
 function doubtsOf(run: Data, elapsedMs: number, durationMs: number): string[] {
   const { fitness, guarantee } = run;
   const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
-  const texts = limits.map((limit: unknown) =>
-    isObject(limit) ? `not fit to measure: ${String(limit['text'])}` : '',
-  );
+  const texts = limits.filter(isObject).map((limit) => String(limit['text']));
   return [
     ...(isObject(guarantee) && guarantee['held'] === false ? ['its guarantee was broken'] : []),
     // Threads may be told of the end a little late.
     ...(elapsedMs < 0.99 * durationMs
       ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`]
       : []),
-    ...texts.filter((text) => text !== ''),
+    ...(texts.length === 0 ? [] : [`not fit to measure: ${texts.join('; ')}`]),
   ];
 }
 

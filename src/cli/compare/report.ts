@@ -68,7 +68,7 @@ function coloured({ runs }: Side, at: number): ColouredRun[] {
   return runs.map((run) => ({ run, colour, look: at < COLOURS.length ? 'line' : 'dashes' }));
 }
 
-function sideSection({ side, lines }: SideComparison): Section {
+function sideSection({ side, lines, undecided }: SideComparison): Section {
   return {
     heading: `${side.name} beside the baseline`,
     verdicts: [],
@@ -84,6 +84,7 @@ function sideSection({ side, lines }: SideComparison): Section {
       ]),
     },
     charts: [],
+    notes: undecided === undefined ? [] : [undecided],
   };
 }
 

@@ -52,6 +52,7 @@ function sideLines(one: SideComparison, paint: Paint, columns: number): string[]
     field('Compared', paint.bold(safeText(one.side.name))),
     field('Verdict', marked),
     ...one.failures.map((text) => field('', paint.bad(`✘ gate failed: ${text}`))),
+    ...(one.undecided === undefined ? [] : [field('', one.undecided)]),
     '',
     paint.dim(rowOf(cells) + rest.trimEnd()),
     ...one.lines.flatMap((line) => lineRows(line, paint, columns)),

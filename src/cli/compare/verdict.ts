@@ -17,6 +17,9 @@ export interface CompareGates {
   readonly maxMoreErrors?: number;
 }
 
+/** Beyond this a figure says only that too little is known. */
+const MOST_PERCENT = 999;
+
 const NONE: Finding = { text: 'no difference seen', isBetter: undefined };
 const UNKNOWN: Finding = { text: 'not judged', isBetter: undefined };
 
@@ -53,6 +56,7 @@ export function valueText({ figure }: ComparisonLine, value: number): string {
 export function changeText({ figure }: ComparisonLine, change: number): string {
   const unit = figure.kind === 'errors' ? 'pt' : '%';
   const percent = 100 * change;
+  if (percent > MOST_PERCENT) return `> +${MOST_PERCENT} ${unit}`;
   const digits = Math.abs(percent) >= 100 ? 0 : Math.abs(percent) >= 10 ? 1 : 2;
   const shown = percent.toFixed(digits);
   const sign = percent > 0 ? '+' : '';
@@ -69,6 +73,24 @@ export function intervalText(line: ComparisonLine): string {
 /** One line for each gate that failed: the whole interval lies beyond the bound. */
 export function failedGates(lines: readonly ComparisonLine[], gates: CompareGates): string[] {
   return [...slowerThan(lines, gates.maxSlower), ...moreErrorsThan(lines, gates.maxMoreErrors)];
+}
+
+/** Names the figures that passed a gate although they could also be beyond it. */
+export function undecidedGate(
+  lines: readonly ComparisonLine[],
+  { maxSlower: most }: CompareGates,
+): string | undefined {
+  if (most === undefined) return undefined;
+  const names = lines
+    .filter(({ figure, difference: { value, interval } }) => {
+      if (figure.kind === 'errors' || interval === undefined) return false;
+      const [least, worst] =
+        figure.kind === 'rate' ? [-interval.high, -interval.low] : [interval.low, interval.high];
+      return least <= most && worst > most && Number.isFinite(value);
+    })
+    .map(nameOf);
+  if (names.length === 0) return undefined;
+  return `${names.join(', ')} may still be slower by more than ${formatNumber(100 * most)} %: longer or more runs would tell`;
 }
 
 function slowerThan(lines: readonly ComparisonLine[], most: number | undefined): string[] {

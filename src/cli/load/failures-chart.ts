@@ -35,7 +35,7 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
         colour: COLOURS[at] ?? 'grey',
         // The last step is as long as the others.
         values: [...rates, rates.at(-1) ?? 0],
-        look: at === 0 ? 'area' : 'line',
+        look: 'area',
       }),
     ),
     unit: '/s',

@@ -102,9 +102,9 @@ class LiveLine implements Live {
       { text: `${Math.floor(100 * share)} %`.padStart(5), rank: 0 },
       { text: elapsed, rank: 1 },
       { text: state, rank: 2 },
-      { text: rateWanted === undefined ? '' : `of ${formatRate(rateWanted)}`, rank: 4 },
+      { text: rateWanted === undefined ? '' : `of ${formatRate(rateWanted)}`, rank: 5 },
       { text: p50, rank: 6 },
-      { text: p99, rank: 5 },
+      { text: p99, rank: 4 },
       { text: sparkline(this.#p99s, Math.max(...this.#p99s)), rank: 7 },
       { text: failed === 0 ? '' : `${formatCount(failed)} failed`, rank: 3 },
     ];

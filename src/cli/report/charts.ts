@@ -1,8 +1,9 @@
-// Runs in the browser, in a page with uPlot and the data: see render.ts. It is compiled with
-// everything else and inlined as text; nothing imports it.
+// Runs in the browser, in a page with uPlot and the data: see render.ts. It is bundled with what it
+// imports, and inlined as text; nothing imports it.
 
 import type uPlotModule from 'uplot';
 import type { BarChart, Chart, Colour, LineChart } from './page.ts';
+import { clock, percentile, shown, TIME_STEPS, tick } from './ticks.ts';
 
 // The few browser types used here. The DOM library would add its globals to all other files.
 interface Element {
@@ -43,25 +44,6 @@ function axis(): object {
   };
 }
 
-function shown(value: number, unit: string): string {
-  if (unit === ' ms' && value >= 1_000) return shown(value / 1_000, ' s');
-  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 3;
-  return value.toLocaleString('en-US', { maximumFractionDigits: digits }) + unit;
-}
-
-/** Short enough for the axis. */
-function tick(value: number, unit: string): string {
-  if (value < 10_000 || unit === ' ms') return shown(value, unit);
-  const notation = { notation: 'compact', maximumFractionDigits: 1 } as const;
-  return value.toLocaleString('en-US', notation) + unit;
-}
-
-/** Odds of 100 as `99 %`. */
-function percentile(odds: number): string {
-  const digits = Math.max(0, Math.ceil(Math.log10(odds)) - 1);
-  return `${Number((100 - 100 / odds).toFixed(digits))} %`;
-}
-
 /** 0, 90, 99, 99.9 % and so on, as many as there is room for, and 50 %. */
 function percentileSplits(plot: Plot, last: number): number[] {
   const decades = Math.max(1, Math.log10(last));
@@ -73,22 +55,6 @@ function percentileSplits(plot: Plot, last: number): number[] {
   );
   return room < 150 ? powers : [1, 2, ...powers.slice(1)];
 }
-
-/** `90` as `1:30`, `0.5` as `0.5 s`. */
-function clock(seconds: number, isLong: boolean): string {
-  if (!isLong) return `${Number(seconds.toFixed(3))} s`;
-  const whole = Math.round(seconds);
-  const two = (n: number) => String(n).padStart(2, '0');
-  const hours = Math.floor(whole / 3600);
-  const minutes = Math.floor(whole / 60) % 60;
-  return hours > 0
-    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
-    : `${minutes}:${two(whole % 60)}`;
-}
-
-/** Round steps: decimal for axes below two minutes, in clock units above. */
-const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800];
-const HOURS = [3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
 
 /** The options of the x axis. */
 function across({ x, end, over }: LineChart) {
@@ -114,7 +80,7 @@ function across({ x, end, over }: LineChart) {
     },
     axis: {
       space: 70,
-      incrs: [0.001, 0.002, 0.005, ...STEPS, ...HOURS],
+      incrs: TIME_STEPS,
       values: (_: Plot, ticks: number[]) => ticks.map((at) => clock(at, isLong)),
     },
     told: (at: number) => clock(at, isLong),
@@ -139,7 +105,14 @@ function lineOptions(chart: LineChart): Options {
   return {
     width: 0,
     height: heightOf(chart),
-    cursor: { ...cursor, points: { show: false }, drag: { x: true, y: false } },
+    cursor: {
+      ...cursor,
+      points: { show: false },
+      drag: { x: true, y: false },
+      focus: { prox: 16 },
+    },
+    focus: { alpha: 0.3 },
+    legend: { markers: markersOf(series) },
     scales: {
       x: scale,
       y: logarithmic
@@ -174,6 +147,19 @@ function lineOptions(chart: LineChart): Options {
         ...(inSteps === undefined ? {} : { paths: inSteps }),
       })),
     ],
+  };
+}
+
+/** The colours of the legend follow the theme by themselves. The first series is that of x. */
+function markersOf(series: LineChart['series']): object {
+  const at = (index: number) => series[index - 1];
+  const variable = (index: number) => `var(--${at(index)?.colour})`;
+  return {
+    width: 2,
+    stroke: (_: Plot, index: number) => variable(index),
+    fill: (_: Plot, index: number) =>
+      at(index)?.look === 'line' ? variable(index) : 'transparent',
+    dash: (_: Plot, index: number) => (at(index)?.look === 'dashes' ? 'dashed' : 'solid'),
   };
 }
 

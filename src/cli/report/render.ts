@@ -114,7 +114,10 @@ function renderChart({ title }: Chart): string {
 function renderTable({ columns, rows }: Table): string {
   const head = columns.map((column) => `<th>${escaped(column)}</th>`).join('');
   const body = rows.map(([name = '', ...cells]) => {
-    const rest = cells.map((cell) => `<td>${escaped(cell)}</td>`).join('');
+    // A phone shows the name of the column beside each cell.
+    const rest = cells
+      .map((cell, at) => `<td data-name="${escaped(columns[at + 1] ?? '')}">${escaped(cell)}</td>`)
+      .join('');
     return `<tr><th>${escaped(name)}</th>${rest}</tr>`;
   });
   return `<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;

@@ -31,7 +31,7 @@ dd { margin: 0; color: var(--strong); overflow-wrap: anywhere }
 .about { margin: 0; display: grid; grid-template-columns: max-content 1fr; gap: 6px 18px }
 .about div { display: contents }
 .about dt { font-size: 14px }
-.about dd:first-of-type { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+.about div:first-child dd { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
 section { margin: 0 0 16px; padding: 18px 20px; background: var(--card);
   border: 1px solid var(--faint); border-radius: 8px; min-width: 0 }
 p { margin: 0 0 8px; color: var(--strong); overflow-wrap: anywhere }
@@ -41,7 +41,7 @@ p.bad { color: var(--red) }
 p.bad::before { content: '✘ ' }
 figure { margin: 16px 0 0; min-width: 0 }
 figcaption { font-weight: 600; color: var(--strong); margin-bottom: 6px; overflow-wrap: anywhere }
-.pair { display: grid; grid-template-columns: 1fr 1fr; gap: 0 24px }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 0 24px }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100% }
 th, td { padding: 4px 10px 4px 0; text-align: right; white-space: nowrap; font-weight: 400;
@@ -72,12 +72,20 @@ footer { font-size: 12px; text-align: center }
   main { padding: 16px 10px 28px }
   section { padding: 14px 12px }
   h1 { font-size: 18px }
-  .pair, .about { grid-template-columns: minmax(0, 1fr) }
+  .about { grid-template-columns: minmax(0, 1fr) }
   .about { gap: 0 }
   .about dt { font-size: 12px; margin-top: 8px }
   .tiles { grid-template-columns: 1fr 1fr; gap: 8px }
   .tiles dd { font-size: 16px }
   th, td { padding-right: 8px }
+  .wide thead { display: none }
+  .wide table, .wide tbody { display: block }
+  .wide tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(100px, 1fr)); gap: 4px 10px;
+    padding: 8px 0; border-bottom: 1px solid var(--faint) }
+  .wide tr:last-child { border-bottom: 0 }
+  .wide th, .wide td { border: 0; padding: 0; text-align: left; white-space: normal }
+  .wide th:first-child { grid-column: 1 / -1; font-weight: 600 }
+  .wide td::before { content: attr(data-name); display: block; font-size: 11px; color: var(--text) }
   .share { width: 30% }
   .parts th { max-width: 130px }
   .uplot .u-legend.u-inline { margin-left: 8px }
