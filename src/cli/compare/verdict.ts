@@ -25,7 +25,7 @@ const UNKNOWN: Finding = { text: 'not judged', isBetter: undefined };
 
 const WORDS = {
   latency: { higher: 'slower', lower: 'faster' },
-  rate: { higher: 'faster', lower: 'slower' },
+  rate: { higher: 'higher', lower: 'lower' },
   errors: { higher: 'more', lower: 'fewer' },
 } as const;
 
@@ -129,5 +129,6 @@ function highOf(interval: Interval | undefined): number {
 }
 
 function failure(line: ComparisonLine, gate: string): string {
-  return `${nameOf(line)} is ${findingOf(line).text} by ${changeText(line, line.difference.value)} (${intervalText(line)}), beyond ${gate}`;
+  const change = changeText(line, line.difference.value);
+  return `${nameOf(line)} ${findingOf(line).text}: ${change} (${intervalText(line)}), beyond ${gate}`;
 }

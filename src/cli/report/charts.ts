@@ -150,6 +150,13 @@ function lineOptions(chart: LineChart): Options {
   };
 }
 
+/** How the markers of the legend are filled. */
+const FILLS = {
+  line: (colour: string) => colour,
+  area: (colour: string) => `color-mix(in srgb, ${colour} 30%, transparent)`,
+  dashes: () => 'transparent',
+};
+
 /** The colours of the legend follow the theme by themselves. The first series is that of x. */
 function markersOf(series: LineChart['series']): object {
   const at = (index: number) => series[index - 1];
@@ -157,8 +164,7 @@ function markersOf(series: LineChart['series']): object {
   return {
     width: 2,
     stroke: (_: Plot, index: number) => variable(index),
-    fill: (_: Plot, index: number) =>
-      at(index)?.look === 'line' ? variable(index) : 'transparent',
+    fill: (_: Plot, index: number) => FILLS[at(index)?.look ?? 'dashes'](variable(index)),
     dash: (_: Plot, index: number) => (at(index)?.look === 'dashes' ? 'dashed' : 'solid'),
   };
 }
