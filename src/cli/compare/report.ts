@@ -73,7 +73,7 @@ function sideSection({ side, lines, undecided }: SideComparison): Section {
     heading: `${side.name} beside the baseline`,
     verdicts: [],
     table: {
-      columns: ['', 'baseline', 'compared', 'change', '95 % confidence', ''],
+      columns: ['Figure', 'baseline', 'compared', 'change', '95 % confidence', 'finding'],
       rows: lines.map((line) => [
         nameOf(line),
         valueText(line, line.baseline),

@@ -147,7 +147,7 @@ function latencySection({ tally, elapsedMs }: LoadResult): Section {
   return {
     heading: 'Latency',
     verdicts: [],
-    table: { columns: ['', ...PERCENTILES.map((p) => `p${p}`), 'max'], rows },
+    table: { columns: ['From and to', ...PERCENTILES.map((p) => `p${p}`), 'max'], rows },
     charts: [
       latencyLines(
         'From due to answered, by the time when it was due',

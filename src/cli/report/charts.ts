@@ -135,11 +135,12 @@ function lineOptions(chart: LineChart): Options {
         label: 'at',
         value: (_: Plot, at: number | null) => (at === null ? '' : told(at)),
       },
-      ...series.map(({ label, colour, look }) => ({
+      ...series.map(({ label, colour, look, values }) => ({
         label,
         stroke: () => ink(colour),
         width: look === 'area' ? 1 : 2,
-        points: { show: false },
+        // A line through a single point would not be seen.
+        points: { show: values.filter((value) => value !== null).length < 2, size: 6 },
         spanGaps: true,
         value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
         ...(look === 'area' ? { fill: () => `${ink(colour)}40` } : {}),

@@ -16,6 +16,7 @@ interface Drawn {
   readonly label: string;
   readonly dash?: readonly number[];
   readonly paths?: string;
+  readonly points?: { readonly show: boolean };
   stroke(): string;
   fill?(): string;
   value(plot: unknown, value: number | null): string;
@@ -143,6 +144,17 @@ describe('a chart of lines', () => {
       '--faint!',
       '--faint!',
     ]);
+  });
+
+  it('shows a single point, which no line goes through', async () => {
+    const { series } = await optionsOf({
+      ...LINES,
+      series: [
+        { label: 'one', colour: 'blue', values: [null, 5, null], look: 'line' },
+        ...LINES.series,
+      ],
+    });
+    expect(series.slice(1).map(({ points }) => points?.show)).toEqual([true, false, false, false]);
   });
 
   it('joins its points unless it draws steps', async () => {
