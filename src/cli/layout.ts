@@ -11,12 +11,15 @@ export function widthOf(text: string): number {
   return text.replace(STYLES, '').length;
 }
 
+/** Between words. A number keeps its unit. */
+const GAPS = /(?<=\s)(?=\S)(?!%|(?:ms|s|pt)\b)/;
+
 /** Breaks a line between words, and indents what follows. A word that is too long stays whole. */
 export function wrapped(line: string, columns: number, indent: number): string[] {
   if (widthOf(line) <= columns) return [line];
   const lines: string[] = [];
   let current = '';
-  for (const word of line.split(/(?<=\s)(?=\S)/)) {
+  for (const word of line.split(GAPS)) {
     const isFull = widthOf((current + word).trimEnd()) > columns;
     // Nothing but the indentation is no line.
     if (isFull && current.trim() !== '') {

@@ -19,6 +19,14 @@ it('leaves a word whole that is longer than a line', () => {
   ]);
 });
 
+it('keeps a number and its unit together', () => {
+  expect(wrapped('late by 165 ms, or 51 % of it', 12, 2)).toEqual([
+    'late by',
+    '  165 ms, or',
+    '  51 % of it',
+  ]);
+});
+
 it('styles take no room', () => {
   const line = `${COLOURS.bad('one two')} three`;
   expect(widthOf(line)).toBe(13);

@@ -11,8 +11,9 @@ The start is warm: the connections that the rate needs at first are open, and co
 before the first request is due, with no request to your server. --warmup also warms up the server,
 with requests that count nowhere.
 
-On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
-steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
+On a terminal, the keys + and - change the rate by 10 % once a line has announced them. --ramp changes
+it in small steps. Scheduled requests move with the rate, and the guarantee is checked across all
+changes.
 
 With --redis, several processes on any machines share --rate through a Redis server. Give all of
 them the same --rate and --burst. This needs the package redis, and one Redis command per request.
@@ -31,5 +32,6 @@ Examples:
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
   zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
   zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
+  zerotime load http://localhost:8080/ --json before.json                for zerotime compare
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;

@@ -15,6 +15,7 @@ const PLAIN_EVERY_MS = 1_000;
 const MOST_COLUMNS = 100;
 const BAR = 20;
 const MOST_BARS = 24;
+const GAP = '  ';
 
 function latencyWords({ latency }: Progress): string[] {
   if (latency === undefined) return [];
@@ -35,21 +36,22 @@ interface Part {
   readonly text: string;
   /** Those of low rank come first if there is no room for all. */
   readonly rank: number;
+  /** Whether the end of it does where there is no room for all of it. */
+  readonly canShrink?: boolean;
 }
 
 /** As many parts as there is room for, in their order. */
 function fitted(parts: readonly Part[], room: number): string {
-  const taken = new Set<Part>();
+  const taken = new Map<Part, string>();
   let left = room;
   for (const part of [...parts].sort((a, b) => a.rank - b.rank)) {
-    if (part.text === '' || part.text.length + 2 > left) continue;
-    taken.add(part);
-    left -= part.text.length + 2;
+    const most = Math.max(0, left - GAP.length);
+    const text = part.canShrink && most > 0 ? part.text.slice(-most) : part.text;
+    if (text === '' || text.length > most) continue;
+    taken.set(part, GAP + text);
+    left -= GAP.length + text.length;
   }
-  return parts
-    .filter((part) => taken.has(part))
-    .map(({ text }) => `  ${text}`)
-    .join('');
+  return parts.map((part) => taken.get(part) ?? '').join('');
 }
 
 function barOf(share: number): string {
@@ -105,7 +107,7 @@ class LiveLine implements Live {
       { text: rateWanted === undefined ? '' : `of ${formatRate(rateWanted)}`, rank: 5 },
       { text: p50, rank: 6 },
       { text: p99, rank: 4 },
-      { text: sparkline(this.#p99s, Math.max(...this.#p99s)), rank: 7 },
+      { text: sparkline(this.#p99s, Math.max(...this.#p99s)), rank: 7, canShrink: true },
       { text: failed === 0 ? '' : `${formatCount(failed)} failed`, rank: 3 },
     ];
   }

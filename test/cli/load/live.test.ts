@@ -90,6 +90,16 @@ it('the bars are those of the last readings', () => {
   live.stop();
 });
 
+it('a narrow terminal gets the last of the bars', () => {
+  const { on, said } = output(true, 40);
+  const live = liveOn(on, 60_000);
+  for (const p99Us of [1, 1, 1, 8, 8, 4, 8]) {
+    live.update({ ...PROGRESS, failed: 0, latency: { p50Us: 1, p99Us: p99Us * 1_000 } });
+  }
+  expect(shown(said())).toBe('    1 %  1 s  1,999/s  p99 8.00 ms  █▄█');
+  live.stop();
+});
+
 it('a note stands above the line', () => {
   const { on, said } = output(true);
   const live = liveOn(on, 2_000);
