@@ -20,7 +20,7 @@ export interface RunFigures {
 }
 
 /** What one line compares, and how it is measured. */
-export type ComparedFigure =
+type ComparedFigure =
   | { readonly kind: 'latency'; readonly percentile: number }
   | { readonly kind: 'rate' }
   | { readonly kind: 'errors' };
@@ -36,7 +36,7 @@ export interface ComparisonLine {
 }
 
 /** Percentile 100 is the longest latency. */
-export const COMPARED: readonly ComparedFigure[] = [
+const COMPARED: readonly ComparedFigure[] = [
   ...[50, 90, 99, 99.9, 100].map((percentile) => ({ kind: 'latency', percentile }) as const),
   { kind: 'rate' },
   { kind: 'errors' },

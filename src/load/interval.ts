@@ -7,7 +7,7 @@ export interface Interval {
 }
 
 /** Standard deviations on each side of an interval that holds with 95 % confidence. */
-export const DEVIATIONS = 1.96;
+const DEVIATIONS = 1.96;
 
 /** The same for Student's t with 1 to 30 degrees of freedom. */
 const STUDENT = [

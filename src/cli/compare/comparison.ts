@@ -24,7 +24,7 @@ export interface Comparison {
 }
 
 /** Thrown where runs are of different things. */
-export class NotComparableError extends Error {
+class NotComparableError extends Error {
   override readonly name = 'NotComparableError';
 }
 

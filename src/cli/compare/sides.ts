@@ -1,7 +1,7 @@
 import type { RecordedRun } from './recorded-run.ts';
 
 /** Stands between the files of one side and those of the next. */
-export const AGAINST = 'vs';
+const AGAINST = 'vs';
 
 /** The runs that are compared with those of other sides. The first side is the baseline. */
 export interface Side {
