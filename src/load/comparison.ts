@@ -114,10 +114,10 @@ function logarithm({ value, interval }: Estimate): Estimate {
   };
 }
 
-/** In milliseconds. A maximum has no upper bound, so it has no interval either. */
+/** In milliseconds. A maximum has no upper bound, so it never has an interval. */
 function latencyEstimate({ latency }: RunFigures, percentile: number): Estimate {
   const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
-  const interval = percentile === 100 ? undefined : percentileInterval(latency, percentile);
+  const interval = percentileInterval(latency, percentile);
   return {
     value,
     interval: interval && { low: interval.low / US_PER_MS, high: interval.high / US_PER_MS },

@@ -81,6 +81,23 @@ describe('a timeline of latencies', () => {
     expect(slots[0]).toMatchObject({ p50: 24, max: 49 });
   });
 
+  it('joins a slot of too few values to what follows', () => {
+    const timeline = new LatencyTimeline();
+    for (const [ms, count] of [
+      [0, 100],
+      [100, 3],
+      [200, 100],
+      [300, 100],
+    ] as const) {
+      for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
+    }
+    expect(timeline.percentiles(30).map(({ atUs, count }) => [atUs, count])).toEqual([
+      [0, 100],
+      [100_000, 103],
+      [300_000, 100],
+    ]);
+  });
+
   it('joins a last slot of too few values to the one before it', () => {
     const timeline = new LatencyTimeline();
     for (const [ms, count] of [
