@@ -34,7 +34,8 @@ export function readRun(path: string): RecordedRun {
 
 function recordedRun(path: string, data: unknown): RecordedRun {
   const run = objectAt({ run: data }, 'run');
-  const requests = objectAt(run, 'requests');
+  // A task of the user's makes calls.
+  const requests = objectAt(run, 'calls' in run ? 'calls' : 'requests');
   const latency = objectAt(objectAt(run, 'times'), 'latency');
   const elapsedMs = numberAt(run, 'elapsedMs');
   const options = objectAt(run, 'options');

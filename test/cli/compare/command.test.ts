@@ -127,6 +127,20 @@ describe('zerotime compare', () => {
     expect((await compare(one ?? '', two ?? '')).code).toBe(0);
   });
 
+  it('compares calls of a task as well', async () => {
+    const [one = '', two = ''] = ['1', '2'].map((name) =>
+      recordRun(folder, `calls${name}.json`, {
+        edit: (data) => {
+          data['calls'] = data['requests'];
+          data['requests'] = undefined;
+          data['target'] = { task: 'file:///task.mjs', concurrency: 64 };
+        },
+      }),
+    );
+    expect((await compare(one, two)).code).toBe(0);
+    expect((await compare(BASE, two)).stderr).toContain(`task: none in ${BASE}; file:///task.mjs`);
+  });
+
   it('tells what to mind: other versions, machines, and runs that measured badly', async () => {
     const odd = recordRun(folder, 'odd.json', {
       change: {

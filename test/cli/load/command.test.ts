@@ -34,7 +34,7 @@ it('--json - leaves standard output to the result, and --hgrm is read by HdrHist
   expect(code).toBe(0);
   const { admitted, times, commandLine, latencyByTime } = JSON.parse(stdout);
   expect(stderr).toMatch(/Guarantee +✔ held/);
-  expect(commandLine).toMatch(/^zerotime /);
+  expect(commandLine).toMatch(/^zerotime/);
   expect(latencyByTime[0].count).toBeGreaterThan(0);
   const lines = readFileSync(hgrm, 'utf8').trimEnd().split('\n');
   expect(lines[0]?.trim().split(/\s+/)).toEqual([
