@@ -47,6 +47,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 10
 th, td { padding: 4px 10px 4px 0; text-align: right; white-space: nowrap; font-weight: 400;
   border-bottom: 1px solid var(--faint) }
 th:first-child { text-align: left; color: var(--strong) }
+.wide th:first-child { white-space: normal; min-width: 150px }
 thead th { font-size: 12px }
 tbody tr:last-child > * { border-bottom: 0 }
 td { color: var(--strong) }
@@ -59,7 +60,9 @@ td { color: var(--strong) }
   width: auto; text-align: left; min-height: 22px }
 .u-legend tbody { display: contents }
 .uplot .u-legend.u-inline tr { display: inline-flex; margin: 0 }
-.u-legend tr > * { border: 0; padding: 0 }
+.uplot .u-legend tr > * { border: 0; padding: 0; white-space: normal; text-align: left }
+.uplot .u-legend .u-series th { display: flex; align-items: center }
+.uplot .u-legend .u-marker { flex: none }
 .uplot .u-legend .u-series th { color: var(--text) }
 .uplot .u-legend .u-marker { width: 14px; height: 10px; border-radius: 2px; margin-right: 5px }
 .u-legend .u-value { min-width: 0; margin-left: 6px; text-align: left }

@@ -75,11 +75,20 @@ function boundVerdicts(limiters: readonly LimiterResult[]): Page['verdicts'] {
   return [{ isGood: broken === 0, text }, ...all];
 }
 
+/** The end of the last slot of any limiter in seconds: callers that wait are admitted later. */
+function endOf(result: SimulateResult): number {
+  const ends = result.limiters.map((one) => {
+    const { arrivals, slotSeconds } = ratesByTime(result, one);
+    return arrivals.length * slotSeconds;
+  });
+  return Math.max(...ends);
+}
+
 /** One chart for each limiter, all with the same two axes. */
 function rateSection(result: SimulateResult): Section {
   const { limiters } = result;
-  const top = highestOf(result) * 1.05;
-  const charts = limiters.map((one, at) => ratesChart(result, one, at, top));
+  const scale = { top: highestOf(result) * 1.05, end: endOf(result) };
+  const charts = limiters.map((one, at) => ratesChart(result, one, at, scale));
   return { heading: 'Rate by time', verdicts: [], charts };
 }
 
@@ -96,7 +105,7 @@ function ratesChart(
   result: SimulateResult,
   one: LimiterResult,
   at: number,
-  top: number,
+  scale: { readonly top: number; readonly end: number },
 ): LineChart {
   const { slotSeconds, arrivals, admitted, bound, isBoundNear } = ratesByTime(result, one);
   const slot = formatSpan(slotSeconds * 1_000);
@@ -119,14 +128,15 @@ function ratesChart(
     unit: '/s',
     logarithmic: false,
     steps: true,
-    top,
+    ...scale,
     isLow: result.limiters.length > 1,
   };
 }
 
 /** The waits of all limiters in the same charts. */
 function waitSections(result: SimulateResult): Section[] {
-  const { limiters, durationMs } = result;
+  const { limiters } = result;
+  const end = endOf(result);
   const waiting = limiters.some(({ outcomes }) => outcomes.waits.totalCount > 0);
   if (!waiting) return [];
   const [only] = limiters;
@@ -137,16 +147,16 @@ function waitSections(result: SimulateResult): Section[] {
           latencyLines(
             'Waits of those admitted, by the time of their arrival',
             only.outcomes.waitsByTime,
-            durationMs / 1_000,
+            end,
           ),
           curve,
           latencyBars('How many waited how long', only.outcomes.waits, 'admitted'),
         ]
-      : [waitsByTime(limiters, durationMs / 1_000), curve];
+      : [waitsByTime(limiters, end), curve];
   return [{ heading: 'Waits', verdicts: [], charts }];
 }
 
-function waitsByTime(limiters: readonly LimiterResult[], endS: number): LineChart {
+function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart {
   const lines = limiters.map(({ text, outcomes }, at) => {
     const slots = outcomes.waitsByTime.percentiles(LEAST_FOR_P99);
     return {
@@ -161,7 +171,7 @@ function waitsByTime(limiters: readonly LimiterResult[], endS: number): LineChar
     kind: 'lines',
     title: `p99 of the waits of those admitted, by the time of their arrival, at least ${LEAST_FOR_P99} for each point`,
     over: 'time',
-    end: endS,
+    end,
     unit: ' ms',
     logarithmic: false,
     steps: false,
