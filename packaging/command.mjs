@@ -45,9 +45,21 @@ const { metafile } = await build({
   logLevel: 'warning',
 });
 
+// The script of a page.
+await build({
+  absWorkingDir: ROOT,
+  entryPoints: { charts: 'dist/src/cli/report/charts.js' },
+  outdir: fileURLToPath(CLI),
+  bundle: true,
+  format: 'esm',
+  target: 'es2022',
+  minifySyntax: true,
+  minifyWhitespace: true,
+  logLevel: 'warning',
+});
+
 await mkdir(CLI, { recursive: true });
 const parts = {
-  'charts.js': 'dist/src/cli/report/charts.js',
   'uplot.js': 'node_modules/uplot/dist/uPlot.iife.min.js',
   'uplot.css': 'node_modules/uplot/dist/uPlot.min.css',
 };

@@ -1,3 +1,5 @@
+import * as util from 'node:util';
+
 /** `20000` as `20,000`. */
 export function formatCount(n: number): string {
   return n.toLocaleString('en-US', { maximumFractionDigits: 0 });
@@ -72,15 +74,18 @@ const asItIs = (text: string) => text;
 
 export const PLAIN: Paint = { bold: asItIs, dim: asItIs, good: asItIs, bad: asItIs };
 
-function ansi(on: number, off: number): (text: string) => string {
-  return (text) => `\u001b[${on}m${text}\u001b[${off}m`;
+type Style = 'bold' | 'dim' | 'green' | 'red';
+
+/** Plain text before Node.js 20.12. Whether to style at all is decided for each stream. */
+function styled(style: Style): (text: string) => string {
+  return (text) => util.styleText?.(style, text, { validateStream: false }) ?? text;
 }
 
 export const COLOURS: Paint = {
-  bold: ansi(1, 22),
-  dim: ansi(2, 22),
-  good: ansi(32, 39),
-  bad: ansi(31, 39),
+  bold: styled('bold'),
+  dim: styled('dim'),
+  good: styled('green'),
+  bad: styled('red'),
 };
 
 /** Colours, unless the terminal has none or NO_COLOR is set. */

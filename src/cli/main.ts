@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { compareCommand } from './compare/command.ts';
 import { hostCommand } from './host/command.ts';
 import { loadCommand } from './load/command.ts';
 import { endQuietly, failIfLost, SAFE_OUTPUT } from './safe-text.ts';
@@ -18,6 +19,7 @@ await new Command('zerotime')
   .description('Tools of zerotime: exact rate limits shared by all threads.')
   .version(version)
   .addCommand(loadCommand(version))
+  .addCommand(compareCommand(version))
   .addCommand(simulateCommand(version))
   .addCommand(hostCommand())
   .showHelpAfterError('(zerotime --help shows all commands)')

@@ -1,4 +1,14 @@
+import { writeFileSync } from 'node:fs';
 import { printError } from './safe-text.ts';
+
+/** Stands for standard output among the paths of files. */
+export const STDOUT = '-';
+
+/** Writes to a file, or to standard output. */
+export function writeOutput(path: string, text: string): void {
+  if (path === STDOUT) process.stdout.write(text);
+  else writeFileSync(path, text);
+}
 
 /** A file to write, if it was asked for. */
 interface OutputFile {

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
+import { STDOUT } from './output-files.ts';
 
 /**
  * Checks that the path is writable, and keeps an existing file unchanged until there is a result.
@@ -13,4 +14,14 @@ export function parseOutputPath(path: string): string {
     );
   }
   return path;
+}
+
+/** The same, or `-` for standard output. */
+export function parseOutputPathOrStdout(path: string): string {
+  return path === STDOUT ? path : parseOutputPath(path);
+}
+
+/** Where the summary goes: standard output belongs to a result that is written to it. */
+export function summaryStream(json: string | undefined): NodeJS.WriteStream {
+  return json === STDOUT ? process.stderr : process.stdout;
 }

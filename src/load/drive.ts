@@ -2,6 +2,7 @@ import type { AdmissionWatch } from './admission-watch.ts';
 import type { ArrivalPlan } from './arrival-plan.ts';
 import type { CpuGauge } from './cpu-gauge.ts';
 import { MOST_BUSY } from './fitness.ts';
+import { LatencyGauge, type RecentPercentiles } from './latency-gauge.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
 import { outstandingAt } from './start-threads.ts';
 import type { ThreadHandle } from './thread-handle.ts';
@@ -11,6 +12,8 @@ const STOP_LEAD_US = 20_000;
 /** Grace period after the timeout of the last request; a thread that takes longer is stuck. */
 const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
+/** The live latencies are of this time. */
+const WINDOW_MS = 1_000;
 /** Time between two steps of a ramp. */
 const RAMP_STEP_MS = 100;
 /**
@@ -26,6 +29,8 @@ export interface Progress {
   readonly rateNow: number | undefined;
   /** The current target rate; undefined until it is first changed. */
   readonly rateWanted: number | undefined;
+  /** Latencies of the last second; undefined without a response in it. */
+  readonly latency: RecentPercentiles | undefined;
   readonly admitted: number;
   readonly failed: number;
   /** Requests in flight or queued. */
@@ -113,6 +118,7 @@ export async function drive(
     interrupted = true;
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
+  const gauge = new LatencyGauge(WINDOW_MS / PROGRESS_MS);
   let processorsAreFull = false;
   const watchProcessors = () => {
     const areFull = cpu.recent.machine > MOST_BUSY;
@@ -127,6 +133,7 @@ export async function drive(
       elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
       rateNow: watch.rateAt(nowUs),
       rateWanted: course.isSteady || schedule !== undefined ? undefined : course.rate,
+      latency: gauge.read(threads.map(({ latencies }) => latencies.take())),
       admitted: watch.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),

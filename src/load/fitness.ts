@@ -1,5 +1,6 @@
 import type { Histogram } from 'hdr-histogram-js';
 import type { CpuUse } from './cpu-gauge.ts';
+import { percentileInterval } from './interval.ts';
 import type { Tally } from './tally.ts';
 
 /** The client's own part of the latency at p99 may be this share of it. */
@@ -7,8 +8,6 @@ export const MOST_OWN_SHARE = 0.1;
 /** Above this an event loop or the processors have no time to spare. */
 export const MOST_BUSY = 0.95;
 const PERCENTILE = 99;
-/** Standard deviations on each side of an interval that holds with 95 % confidence. */
-const DEVIATIONS = 1.96;
 
 /** Why a client could not measure what it should. */
 export type ClientLimit =
@@ -80,16 +79,8 @@ function p99(histogram: Histogram): number {
   return histogram.totalCount === 0 ? 0 : histogram.getValueAtPercentile(PERCENTILE) / 1_000;
 }
 
-/**
- * The range of p99 from the ranks of its order statistics: the number of requests below the true
- * p99 is binomial. Undefined if the range would end beyond the slowest request.
- */
+/** In milliseconds. */
 function intervalOf(histogram: Histogram): { low: number; high: number } | undefined {
-  const share = PERCENTILE / 100;
-  const count = histogram.totalCount;
-  const spread = DEVIATIONS * Math.sqrt(count * share * (1 - share));
-  const rank = count * share;
-  if (rank + spread >= count) return undefined;
-  const at = (r: number) => histogram.getValueAtPercentile((100 * r) / count) / 1_000;
-  return { low: at(rank - spread), high: at(rank + spread) };
+  const interval = percentileInterval(histogram, PERCENTILE);
+  return interval && { low: interval.low / 1_000, high: interval.high / 1_000 };
 }

@@ -10,6 +10,9 @@ const DIGITS = 2;
 export interface SlotPercentiles {
   /** The start of the slot. */
   readonly atUs: number;
+  readonly untilUs: number;
+  /** The number of values in the slot. */
+  readonly count: number;
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
@@ -20,6 +23,39 @@ export interface SlotPercentiles {
 export interface LatencyTimelineRecord {
   readonly slotUs: number;
   readonly slots: readonly (readonly [slot: number, values: Float64Array, counts: Float64Array])[];
+}
+
+/** Some slots in a row as one. */
+class JoinedSlots {
+  readonly histogram: Int32Histogram;
+  readonly from: number;
+  /** The slot after the last one. */
+  until: number;
+
+  constructor(empty: Int32Histogram, slot: number, histogram: Int32Histogram) {
+    this.histogram = empty;
+    this.from = slot;
+    this.until = slot + 1;
+    empty.add(histogram);
+  }
+
+  add(slot: number, histogram: Int32Histogram): void {
+    this.histogram.add(histogram);
+    this.until = slot + 1;
+  }
+
+  percentiles(slotUs: number): SlotPercentiles {
+    const { histogram, from, until } = this;
+    return {
+      atUs: from * slotUs,
+      untilUs: until * slotUs,
+      count: histogram.totalCount,
+      p50: histogram.getValueAtPercentile(50),
+      p90: histogram.getValueAtPercentile(90),
+      p99: histogram.getValueAtPercentile(99),
+      max: histogram.maxValue,
+    };
+  }
 }
 
 /** Latencies by time, in slots that widen as time passes. */
@@ -83,17 +119,38 @@ export class LatencyTimeline {
     this.#slotUs = wider;
   }
 
-  /** The percentiles of all non-empty slots, in order. */
-  percentiles(): readonly SlotPercentiles[] {
-    return [...this.#slots]
-      .sort(([a], [b]) => a - b)
-      .map(([slot, histogram]) => ({
-        atUs: slot * this.#slotUs,
-        p50: histogram.getValueAtPercentile(50),
-        p90: histogram.getValueAtPercentile(90),
-        p99: histogram.getValueAtPercentile(99),
-        max: histogram.maxValue,
-      }));
+  /**
+   * The percentiles of all non-empty slots, in order. Neighbours are joined until each slot has at
+   * least this many values; fewer only if there are no more in all.
+   */
+  percentiles(least = 1): readonly SlotPercentiles[] {
+    const slots = [...this.#slots].sort(([a], [b]) => a - b);
+    const width = this.#joinedSlots(least);
+    const joined: JoinedSlots[] = [];
+    for (const [slot, histogram] of slots) {
+      const group = joined.at(-1);
+      const isOpen =
+        group !== undefined &&
+        (group.histogram.totalCount < least ||
+          Math.floor(group.from / width) === Math.floor(slot / width));
+      if (isOpen) group.add(slot, histogram);
+      else joined.push(new JoinedSlots(this.#emptyHistogram(), slot, histogram));
+    }
+    const last = joined.at(-1);
+    if (last !== undefined && last.histogram.totalCount < least && joined.length > 1) {
+      joined.pop();
+      joined.at(-1)?.add(last.until - 1, last.histogram);
+    }
+    return joined.map((group) => group.percentiles(this.#slotUs));
+  }
+
+  /** Twice as many values as are needed, so that chance does not make slots of differing widths. */
+  #joinedSlots(least: number): number {
+    if (least <= 1) return 1;
+    let count = 0;
+    for (const histogram of this.#slots.values()) count += histogram.totalCount;
+    const slots = Math.max(...this.#slots.keys()) + 1;
+    return Math.max(1, Math.ceil((2 * least * slots) / count));
   }
 
   toRecord(): LatencyTimelineRecord {

@@ -93,6 +93,8 @@ export type LoadEvent =
       readonly throughUs: number;
       readonly counters: RequestCounts;
       readonly waiting: number;
+      /** Latencies since the last report: as counted by `RecentLatencies`. */
+      readonly latencies: Uint32Array;
     }
   /** The last message: all requests have ended, or the thread has to. */
   | {

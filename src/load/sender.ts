@@ -65,7 +65,7 @@ export class Sender implements Work {
     const nowUs = now();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       const tally = tallyOf(next.dueUs);
-      tally.countError('unsent', 'no connection was free until the end of the run');
+      tally.countError('unsent', 'no connection was free until the end of the run', next.dueUs);
       tally.record('queued', nowUs - next.queuedUs);
       tally.recordLatency(next.dueUs, nowUs - next.dueUs);
     }
@@ -105,7 +105,7 @@ export class Sender implements Work {
   readonly #end = (exchange: HttpExchange, outcome: Outcome): void => {
     const { tallyOf, onIdle } = this.#options;
     if (outcome.ended === 'response') {
-      tallyOf(exchange.dueUs).countStatus(outcome.status);
+      tallyOf(exchange.dueUs).countStatus(outcome.status, exchange.dueUs);
       this.#recordTimes(exchange);
     } else {
       this.#countError(exchange, errorKind(outcome.error), outcome.error.message);
@@ -152,7 +152,7 @@ export class Sender implements Work {
   };
 
   #countError(exchange: HttpExchange, kind: ErrorKind, message: string): void {
-    this.#options.tallyOf(exchange.dueUs).countError(kind, message);
+    this.#options.tallyOf(exchange.dueUs).countError(kind, message, exchange.dueUs);
     // Without timed-out requests, which are the slowest, the percentiles would look better than
     // they are.
     if (kind === 'timed out') this.#recordTimes(exchange);

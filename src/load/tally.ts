@@ -7,6 +7,8 @@ import {
 import { addErrors, type ErrorCount } from './error-counts.ts';
 import type { ErrorKind } from './error-kind.ts';
 import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
+import { RecentLatencies } from './recent-latencies.ts';
+import { Timeline, type TimelineRecord } from './timeline.ts';
 
 /** The phases of a request, each with its own histogram. */
 export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
@@ -37,6 +39,8 @@ export interface TallyRecord {
   readonly histograms: Readonly<Record<Span, string>>;
   readonly latencyByTime: LatencyTimelineRecord;
   readonly blocked: BlockedCalls;
+  /** By kind of error, or by status. */
+  readonly failuresByTime: readonly (readonly [kind: string, failures: TimelineRecord])[];
 }
 
 /** The calls that kept their thread from all else for long. */
@@ -73,6 +77,10 @@ export class Tally {
 
   /** Stays empty without a start instant. */
   readonly latencyByTime = new LatencyTimeline();
+  /** Failures by kind of error or by status; empty without a start instant. */
+  readonly failuresByTime = new Map<string, Timeline>();
+  /** Those since they were last taken, for the live line. */
+  readonly recent = new RecentLatencies();
   readonly #startUs: number | undefined;
 
   /** @param startUs the start of the run, if latencies are to be recorded by time */
@@ -83,6 +91,7 @@ export class Tally {
   /** Records the latency of a request that was due at `dueUs`. */
   recordLatency(dueUs: number, us: number): void {
     this.record('latency', us);
+    this.recent.record(us);
     if (this.#startUs !== undefined) this.latencyByTime.record(dueUs - this.#startUs, us);
   }
 
@@ -90,10 +99,15 @@ export class Tally {
     this.histograms[span].recordValue(Math.min(Math.max(0, Math.round(us)), HIGHEST_US));
   }
 
-  countStatus(status: number): void {
+  /** @param dueUs when the request was due, for the failures by time */
+  countStatus(status: number, dueUs?: number): void {
     this.statusCodes.set(status, (this.statusCodes.get(status) ?? 0) + 1);
-    if (status < 400) this.counters.succeeded += 1;
-    else this.counters.failed += 1;
+    if (status < 400) {
+      this.counters.succeeded += 1;
+      return;
+    }
+    this.counters.failed += 1;
+    this.#recordFailure(String(status), dueUs);
   }
 
   /** Counts a call that kept its thread from all else for this long. */
@@ -102,9 +116,24 @@ export class Tally {
     this.blocked.longestUs = Math.max(this.blocked.longestUs, us);
   }
 
-  countError(kind: ErrorKind, example: string): void {
+  /** @param dueUs when the request was due, for the failures by time */
+  countError(kind: ErrorKind, example: string, dueUs?: number): void {
     addErrors(this.errors, { kind, count: 1, example });
     this.counters.failed += 1;
+    this.#recordFailure(kind, dueUs);
+  }
+
+  #recordFailure(kind: string, dueUs: number | undefined): void {
+    if (this.#startUs === undefined || dueUs === undefined) return;
+    this.#failuresOf(kind).add(Math.max(0, dueUs - this.#startUs));
+  }
+
+  #failuresOf(kind: string): Timeline {
+    const known = this.failuresByTime.get(kind);
+    if (known !== undefined) return known;
+    const failures = new Timeline();
+    this.failuresByTime.set(kind, failures);
+    return failures;
   }
 
   toRecord(): TallyRecord {
@@ -121,11 +150,13 @@ export class Tally {
       },
       latencyByTime: this.latencyByTime.toRecord(),
       blocked: this.blocked,
+      failuresByTime: [...this.failuresByTime].map(([kind, one]) => [kind, one.toRecord()]),
     };
   }
 
   add(record: TallyRecord): void {
     this.latencyByTime.add(record.latencyByTime);
+    for (const [kind, failures] of record.failuresByTime) this.#failuresOf(kind).addAll(failures);
     this.counters.sent += record.counters.sent;
     this.counters.succeeded += record.counters.succeeded;
     this.counters.failed += record.counters.failed;

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
+import { RecentLatencies } from './recent-latencies.ts';
 import { startWorker } from './start-worker.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
@@ -15,6 +16,8 @@ export class ThreadHandle {
   warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
+  /** Latencies that it has reported and nobody has taken. */
+  readonly latencies = new RecentLatencies();
   /** The share of the time in which its event loop was busy; 0 until it has ended. */
   busy = 0;
   /** Resolves when the thread has loaded its code or has crashed; never rejects. */
@@ -69,6 +72,7 @@ export class ThreadHandle {
       if (event.type === 'report') {
         this.counters = event.counters;
         this.waiting = event.waiting;
+        this.latencies.add(event.latencies);
       } else {
         this.#tally = event.tally;
         this.counters = event.tally.counters;

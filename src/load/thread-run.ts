@@ -112,9 +112,12 @@ export function startRun(
   const reports = setInterval(() => {
     const admissions = log.take();
     const waiting = work.inFlight + work.queued;
-    const { counters } = tallies.counted;
+    const { counters, recent } = tallies.counted;
     const throughUs = pacer.earliestUs;
-    post({ type: 'report', admissions, throughUs, counters, waiting }, [admissions.buffer]);
+    const latencies = recent.take();
+    post({ type: 'report', admissions, throughUs, counters, waiting, latencies }, [
+      admissions.buffer,
+    ]);
   }, REPORT_MS);
 
   let isFinished = false;

@@ -1,5 +1,12 @@
 import { FIRST_SLOT_US, MOST_SLOTS, widerSlot } from './slot-width.ts';
 
+/** A {@link Timeline} as plain data. */
+export interface TimelineRecord {
+  readonly slotUs: number;
+  /** One count per slot. */
+  readonly counts: readonly number[];
+}
+
 /** The number of events per time slot. Slots widen as time passes. */
 export class Timeline {
   readonly #counts = new Float64Array(MOST_SLOTS);
@@ -17,11 +24,23 @@ export class Timeline {
   }
 
   /** @param atUs at least 0 */
-  add(atUs: number): void {
+  add(atUs: number, count = 1): void {
     while (atUs >= MOST_SLOTS * this.#slotUs) this.widenTo(widerSlot(this.#slotUs));
     const slot = Math.floor(atUs / this.#slotUs);
-    this.#counts[slot] = (this.#counts[slot] ?? 0) + 1;
+    this.#counts[slot] = (this.#counts[slot] ?? 0) + count;
     if (slot >= this.#used) this.#used = slot + 1;
+  }
+
+  toRecord(): TimelineRecord {
+    return { slotUs: this.#slotUs, counts: this.counts };
+  }
+
+  /** Adds the events of another thread. */
+  addAll({ slotUs, counts }: TimelineRecord): void {
+    this.widenTo(slotUs);
+    counts.forEach((count, slot) => {
+      if (count > 0) this.add(slot * slotUs, count);
+    });
   }
 
   /** Merges slots up to this width, to match another timeline. */

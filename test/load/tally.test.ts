@@ -33,6 +33,28 @@ describe('Tally', () => {
     expect(latency.getValueAtPercentile(50)).toBeLessThanOrEqual(2_052);
   });
 
+  it('counts failures by kind and by the time when they were due', () => {
+    const total = new Tally(1_000_000);
+    for (const dueUs of [1_000_000, 1_003_500]) {
+      const tally = new Tally(1_000_000);
+      tally.countStatus(200, dueUs);
+      tally.countStatus(503, dueUs);
+      tally.countError('timed out', 'late', dueUs);
+      tally.countError('timed out', 'late', dueUs - 5_000);
+      // Of unknown time.
+      tally.countStatus(500);
+      total.add(structuredClone(tally.toRecord()));
+    }
+    const counts = [...total.failuresByTime].map(([kind, { counts }]) => [kind, counts]);
+    expect(counts).toEqual([
+      ['503', [1, 0, 0, 1]],
+      ['timed out', [3, 0, 0, 1]],
+    ]);
+    const untimed = new Tally();
+    untimed.countStatus(503, 1_000_000);
+    expect(untimed.failuresByTime.size).toBe(0);
+  });
+
   it("clamps values outside the histogram's range", () => {
     const tally = new Tally();
     tally.record('response', -1);

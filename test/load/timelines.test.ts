@@ -25,6 +25,20 @@ describe('a timeline', () => {
     expect(counts).toEqual(new Array((seconds * 1e6) / slotUs).fill(slotUs / 1_000));
   });
 
+  it('adds up the timelines of several threads, whatever their slots', () => {
+    const [one, other] = [new Timeline(), new Timeline()];
+    for (const us of [0, 1_000, 1_500]) one.add(us);
+    other.add(MOST_SLOTS * 1_000, 3);
+    one.addAll(structuredClone(other.toRecord()));
+    expect(one.slotUs).toBe(2_000);
+    expect(one.counts.map((count, slot) => [slot, count]).filter(([, count]) => count)).toEqual([
+      [0, 3],
+      [MOST_SLOTS / 2, 3],
+    ]);
+    other.addAll(new Timeline().toRecord());
+    expect(other.counts.reduce((sum, count) => sum + count)).toBe(3);
+  });
+
   it('can be widened to the slots of another timeline', () => {
     const timeline = new Timeline();
     for (const ms of [0, 1, 2, 11, 25]) timeline.add(ms * 1_000);
@@ -39,8 +53,8 @@ describe('a timeline of latencies', () => {
     for (let us = 1; us <= 100; us += 1) timeline.record(5_000, us);
     timeline.record(9_000, 7);
     expect(timeline.percentiles()).toEqual([
-      { atUs: 5_000, p50: 50, p90: 90, p99: 99, max: 100 },
-      { atUs: 9_000, p50: 7, p90: 7, p99: 7, max: 7 },
+      { atUs: 5_000, untilUs: 6_000, count: 100, p50: 50, p90: 90, p99: 99, max: 100 },
+      { atUs: 9_000, untilUs: 10_000, count: 1, p50: 7, p90: 7, p99: 7, max: 7 },
     ]);
   });
 
@@ -53,6 +67,54 @@ describe('a timeline of latencies', () => {
       [0, 20],
       [MOST_SLOTS * 1_000, 30],
     ]);
+  });
+
+  it('joins neighbours until each slot has enough values', () => {
+    const timeline = new LatencyTimeline();
+    for (let ms = 0; ms < 300; ms += 1) timeline.record(ms * 1_000, ms % 50);
+    const slots = timeline.percentiles(50);
+    expect(slots.map(({ atUs, untilUs, count }) => [atUs, untilUs, count])).toEqual([
+      [0, 100_000, 100],
+      [100_000, 200_000, 100],
+      [200_000, 300_000, 100],
+    ]);
+    expect(slots[0]).toMatchObject({ p50: 24, max: 49 });
+  });
+
+  it('joins a slot of too few values to what follows', () => {
+    const timeline = new LatencyTimeline();
+    for (const [ms, count] of [
+      [0, 100],
+      [100, 3],
+      [200, 100],
+      [300, 100],
+    ] as const) {
+      for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
+    }
+    expect(timeline.percentiles(30).map(({ atUs, count }) => [atUs, count])).toEqual([
+      [0, 100],
+      [100_000, 103],
+      [300_000, 100],
+    ]);
+  });
+
+  it('joins a last slot of too few values to the one before it', () => {
+    const timeline = new LatencyTimeline();
+    for (const [ms, count] of [
+      [0, 40],
+      [2, 40],
+      [390, 5],
+    ] as const) {
+      for (let value = 1; value <= count; value += 1) timeline.record(ms * 1_000, value);
+    }
+    const slots = timeline.percentiles(30);
+    expect(slots.map(({ atUs, untilUs, count }) => [atUs, untilUs, count])).toEqual([
+      [0, 391_000, 85],
+    ]);
+    const few = new LatencyTimeline();
+    few.record(0, 1);
+    expect(few.percentiles(30).map(({ count }) => count)).toEqual([1]);
+    expect(new LatencyTimeline().percentiles(30)).toEqual([]);
   });
 
   it('adds up the timelines of several threads, whatever their slots', () => {
@@ -70,7 +132,9 @@ describe('a timeline of latencies', () => {
   it('clamps values out of range', () => {
     const timeline = new LatencyTimeline();
     timeline.record(-5, -1);
-    expect(timeline.percentiles()).toEqual([{ atUs: 0, p50: 0, p90: 0, p99: 0, max: 0 }]);
+    expect(timeline.percentiles()).toEqual([
+      { atUs: 0, untilUs: 1_000, count: 1, p50: 0, p90: 0, p99: 0, max: 0 },
+    ]);
     const low = new LatencyTimeline({ highestUs: 50, digits: 3 });
     low.record(0, 51);
     expect(low.total().maxValue).toBe(50);

@@ -1,9 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
+import { aboutThisRun } from '../about.ts';
 import { paintFor } from '../format.ts';
-import { writeFiles } from '../output-files.ts';
-import { parseOutputPath } from '../output-path.ts';
+import { columnsFor } from '../layout.ts';
+import { writeFiles, writeOutput } from '../output-files.ts';
+import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
 import { type ArrivalOptions, arrivalTerms, withArrivals } from './arrival-options.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
@@ -11,6 +13,7 @@ import { fleetOptions } from './fleet-options.ts';
 import { gatedCommand, gatesOf } from './gate-options.ts';
 import { headline } from './headline.ts';
 import { HELP } from './help.ts';
+import { hgrmText } from './hgrm.ts';
 import { type RunInput, runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
@@ -31,7 +34,7 @@ import {
   parseRedisUrl,
   parseThreads,
 } from './options.ts';
-import { RateKeys } from './rate-keys.ts';
+import { RATE_KEYS, RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
 import { parseTarget, taskOf } from './task-options.ts';
@@ -53,6 +56,7 @@ interface CommandOptions extends ArrivalOptions, TransportOptions {
   readonly timeout: number;
   readonly warmup: number;
   readonly json?: string;
+  readonly hgrm?: string;
   readonly report?: string;
   readonly redis?: string;
   readonly redisKey?: string;
@@ -150,7 +154,14 @@ export function loadCommand(version: string): Command {
         parseRedisKey,
       ),
     )
-    .addOption(option('--json <file>', 'write the full result to this file', parseOutputPath))
+    .addOption(
+      option(
+        '--json <file>',
+        'write the full result to this file, or - for standard output',
+        parseOutputPathOrStdout,
+      ),
+    )
+    .option('--hgrm <file>', "write the latencies in HdrHistogram's format", parseOutputPath)
     .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
@@ -202,17 +213,18 @@ function loadOptions(
     headers: header ?? [],
     body,
     gates: gatesOf({ ...given }),
-    latencyByTime: given.report !== undefined,
+    latencyByTime: given.report !== undefined || given.json !== undefined,
   };
 }
 
 /** Runs the load and prints and writes its result; returns the exit code. */
 async function load(
   options: LoadOptions,
-  { json, report }: Pick<CommandOptions, 'json' | 'report'>,
+  { json, hgrm, report }: Pick<CommandOptions, 'json' | 'hgrm' | 'report'>,
   version: string,
 ): Promise<number> {
-  const { stdout, stderr } = process;
+  const { stdin, stderr } = process;
+  const summary = summaryStream(json);
   let live: Live | undefined;
   let keys: RateKeys | undefined;
   const interrupt = new Interrupt();
@@ -222,17 +234,24 @@ async function load(
       onStart: (url) => {
         stderr.write(`${safeText(headline(url, options))}\n`);
         live = liveOn(stderr, options.durationMs, nounOf(options));
+        keys = RateKeys.on(stdin);
       },
       onSteerable: (steer) => {
-        keys = RateKeys.on(process.stdin, steer);
+        if (keys === undefined) return;
+        live?.note(RATE_KEYS);
+        keys.enable(steer);
       },
       onProgress: (progress) => live?.update(progress),
     });
     live?.stop();
-    stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
+    const lines = renderSummary(result, paintFor(summary), columnsFor(summary));
+    summary.write(`${lines.join('\n')}\n`);
+    const about = aboutThisRun(version);
+    const { latency } = result.tally.histograms;
     const areWritten = writeFiles([
-      { path: json, write: (path) => writeJsonReport(path, result, version) },
-      { path: report, write: (path) => writeReport(path, result, version) },
+      { path: json, write: (path) => writeJsonReport(path, result, about) },
+      { path: hgrm, write: (path) => writeOutput(path, hgrmText(latency)) },
+      { path: report, write: (path) => writeReport(path, result, about) },
     ]);
     return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
   } catch (error) {

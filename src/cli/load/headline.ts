@@ -7,7 +7,5 @@ export function headline(url: string, options: LoadOptions): string {
   const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
   const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
   const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
-  const isSteerable = fleet === undefined && options.arrivals === undefined;
-  const keys = process.stdin.isTTY && isSteerable ? '+ and - change the rate, ' : '';
-  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
+  return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; Ctrl-C ends it`;
 }

@@ -11,8 +11,9 @@ The start is warm: the connections that the rate needs at first are open, and co
 before the first request is due, with no request to your server. --warmup also warms up the server,
 with requests that count nowhere.
 
-On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
-steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
+On a terminal, the keys + and - change the rate by 10 % once a line has announced them. --ramp changes
+it in small steps. Scheduled requests move with the rate, and the guarantee is checked across all
+changes.
 
 --arrivals poisson sends at random instants, as many as --rate says; --seed repeats them. --arrivals
 FILE sends one request for each line, at the instant in it: seconds, or a timestamp as of an access
@@ -41,5 +42,6 @@ Examples:
   zerotime load http://localhost:8080/ --arrivals poisson --seed 1       as many visitors would come
   zerotime load https://localhost:8443/ --http2 --insecure               over HTTP/2
   zerotime load ./task.mjs --rate 100 --concurrency 50                   your own code
+  zerotime load http://localhost:8080/ --json before.json                for zerotime compare
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;

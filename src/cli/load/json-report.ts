@@ -1,7 +1,9 @@
-import { writeFileSync } from 'node:fs';
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
+import type { About } from '../about.ts';
+import { safeUrl } from '../command-line.ts';
+import { writeOutput } from '../output-files.ts';
 import { safeHeaders } from '../safe-text.ts';
 import { jsonArrivals } from './arrival-options.ts';
 import { exitCode } from './exit-code.ts';
@@ -10,26 +12,31 @@ import { limitText } from './verdict.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
-/** Writes the full result of a run. */
-export function writeJsonReport(path: string, result: LoadResult, version: string): void {
-  writeFileSync(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
+/** Points of the latency by time have at least this many requests, so that p99 is not the maximum. */
+const LEAST_PER_SLOT = 110;
+
+/** Writes the full result of a run to a file or, as `-`, to standard output. */
+export function writeJsonReport(path: string, result: LoadResult, about: About): void {
+  writeOutput(path, `${JSON.stringify(jsonReport(result, about), undefined, 2)}\n`);
 }
 
 /** The result as plain data; the name of each number includes its unit. */
-function jsonReport(result: LoadResult, version: string): object {
+export function jsonReport(result: LoadResult, about: About): object {
   const { options, tally, guarantee, threads, admitted } = result;
   const { tightest } = guarantee;
   const noun = nounOf(options);
   return {
-    zerotime: version,
-    node: process.version,
+    zerotime: about.version,
+    node: about.node,
+    commandLine: about.commandLine,
+    machine: about.machine,
     startedAt: result.startedAt.toISOString(),
     exitCode: exitCode(result),
     interrupted: result.interrupted,
     target:
       options.task === undefined
         ? {
-            url: result.url,
+            url: safeUrl(result.url),
             embeddedServer: options.url === undefined,
             method: options.method,
             headers: safeHeaders(options.headers),
@@ -40,6 +47,7 @@ function jsonReport(result: LoadResult, version: string): object {
         : { task: options.task.url, concurrency: options.task.concurrency },
     options: {
       ratePerSecond: options.rate,
+      ramp: options.ramp ?? null,
       burst: options.burst,
       arrivals: jsonArrivals(options.arrivals),
       threads: options.threads,
@@ -88,6 +96,16 @@ function jsonReport(result: LoadResult, version: string): object {
       crash: crash ?? null,
     })),
     admittedPer100Ms: result.admittedPer100Ms,
+    latencyByTime: tally.latencyByTime
+      .percentiles(LEAST_PER_SLOT)
+      .map(({ atUs, untilUs, count, p50, p99, max }) => ({
+        startsAfterMs: atUs / 1_000,
+        endsAfterMs: untilUs / 1_000,
+        count,
+        p50Ms: p50 / 1_000,
+        p99Ms: p99 / 1_000,
+        maxMs: max / 1_000,
+      })),
   };
 }
 

@@ -1,48 +1,133 @@
-import { SingleBar } from 'cli-progress';
+import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
 import type { Progress } from '../../load/drive.ts';
-import { formatCount, formatRate, formatSpan } from '../format.ts';
+import { formatCount, formatLatency, formatRate, formatSpan, sparkline } from '../format.ts';
 import type { Noun } from './noun.ts';
 
 /** Shows the progress of a run. */
 export interface Live {
   update(progress: Progress): void;
+  /** A line of its own, which stays. */
+  note(text: string): void;
   stop(): void;
 }
 
 const PLAIN_EVERY_MS = 1_000;
+/** A wider terminal gets no longer line. */
+const MOST_COLUMNS = 100;
+const BAR = 20;
+const MOST_BARS = 24;
+const GAP = '  ';
 
-function words({ rateNow, rateWanted, failed, waiting, finishing }: Progress, noun: Noun): string {
-  const errors = `${formatCount(failed)} failed`;
-  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} ${noun}`;
-  const wanted = rateWanted === undefined ? '' : ` of ${formatRate(rateWanted)} wanted`;
-  return rateNow === undefined ? 'starting' : `${formatRate(rateNow)} now${wanted}, ${errors}`;
+function latencyWords({ latency }: Progress): string[] {
+  if (latency === undefined) return [];
+  return [`p50 ${formatLatency(latency.p50Us)}`, `p99 ${formatLatency(latency.p99Us)}`];
 }
 
-/** A progress bar on a terminal. */
-function bar(stream: NodeJS.WriteStream, durationMs: number, noun: Noun): Live {
-  const single = new SingleBar({
-    format: '  {bar} {percentage} %  {elapsed}  {words}',
-    stream,
-    barsize: 30,
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    // Truncates at the terminal's width instead of wrapping.
-    linewrap: true,
-    clearOnComplete: true,
-    // The bar's own SIGINT handler would end the process before the summary.
-    gracefulExit: false,
-  });
-  single.start(durationMs, 0, { elapsed: '0 s', words: 'starting' });
-  return {
-    update(progress) {
-      const elapsedMs = Math.min(progress.elapsedMs, durationMs);
-      const elapsed = formatSpan(Math.floor(elapsedMs / 100) * 100);
-      single.update(elapsedMs, { elapsed, words: words(progress, noun) });
-    },
-    stop() {
-      single.stop();
-    },
-  };
+function words(progress: Progress, noun: Noun): string {
+  const { rateNow, rateWanted, failed, waiting, finishing } = progress;
+  const errors = `${formatCount(failed)} failed`;
+  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} ${noun}`;
+  if (rateNow === undefined) return 'starting';
+  const wanted = rateWanted === undefined ? '' : ` of ${formatRate(rateWanted)} wanted`;
+  return [`${formatRate(rateNow)} now${wanted}`, errors, ...latencyWords(progress)].join(', ');
+}
+
+/** A part of the line, which may be left out where the terminal is narrow. */
+interface Part {
+  readonly text: string;
+  /** Those of low rank come first if there is no room for all. */
+  readonly rank: number;
+  /** Whether the end of it does where there is no room for all of it. */
+  readonly canShrink?: boolean;
+}
+
+/** As many parts as there is room for, in their order. */
+function fitted(parts: readonly Part[], room: number): string {
+  const taken = new Map<Part, string>();
+  let left = room;
+  for (const part of [...parts].sort((a, b) => a.rank - b.rank)) {
+    const most = Math.max(0, left - GAP.length);
+    const text = part.canShrink && most > 0 ? part.text.slice(-most) : part.text;
+    if (text === '' || text.length > most) continue;
+    taken.set(part, GAP + text);
+    left -= GAP.length + text.length;
+  }
+  return parts.map((part) => taken.get(part) ?? '').join('');
+}
+
+function barOf(share: number): string {
+  const full = Math.round(share * BAR);
+  return '█'.repeat(full) + '░'.repeat(BAR - full);
+}
+
+/** One line of a terminal, written over at each update. It sets no mode that an exit could leave on. */
+class LiveLine implements Live {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #durationMs: number;
+  readonly #noun: Noun;
+  readonly #p99s: number[] = [];
+  #line = '';
+
+  constructor(stream: NodeJS.WriteStream, durationMs: number, noun: Noun) {
+    this.#stream = stream;
+    this.#durationMs = durationMs;
+    this.#noun = noun;
+  }
+
+  update(progress: Progress): void {
+    if (progress.latency !== undefined) {
+      this.#p99s.push(progress.latency.p99Us);
+      if (this.#p99s.length > MOST_BARS) this.#p99s.shift();
+    }
+    // A line of all columns would make some terminals begin the next one.
+    const room = Math.min(this.#stream.columns || 80, MOST_COLUMNS) - 1;
+    this.#draw(fitted(this.#parts(progress), room));
+  }
+
+  note(text: string): void {
+    this.#erase();
+    this.#stream.write(`${text}\n`);
+    this.#stream.write(this.#line);
+  }
+
+  stop(): void {
+    this.#erase();
+  }
+
+  #parts(progress: Progress): Part[] {
+    const elapsedMs = Math.min(progress.elapsedMs, this.#durationMs);
+    const share = elapsedMs / this.#durationMs;
+    const elapsed = formatSpan(Math.floor(elapsedMs / 100) * 100);
+    const { rateNow, rateWanted, failed, waiting, finishing } = progress;
+    const [p50 = '', p99 = ''] = latencyWords(progress);
+    const now = rateNow === undefined ? 'starting' : formatRate(rateNow);
+    const state = finishing ? `waiting for ${formatCount(waiting)} ${this.#noun}` : now;
+    return [
+      { text: barOf(share), rank: 8 },
+      { text: `${Math.floor(100 * share)} %`.padStart(5), rank: 0 },
+      { text: elapsed, rank: 1 },
+      { text: state, rank: 2 },
+      { text: rateWanted === undefined ? '' : `of ${formatRate(rateWanted)}`, rank: 5 },
+      { text: p50, rank: 6 },
+      { text: p99, rank: 4 },
+      { text: sparkline(this.#p99s, Math.max(...this.#p99s)), rank: 7, canShrink: true },
+      { text: failed === 0 ? '' : `${formatCount(failed)} failed`, rank: 3 },
+    ];
+  }
+
+  #draw(line: string): void {
+    this.#erase();
+    this.#line = line;
+    this.#stream.write(line);
+  }
+
+  /** A terminal that has become narrower shows the line in several rows. */
+  #erase(): void {
+    const rows = Math.ceil(this.#line.length / (this.#stream.columns || 80));
+    cursorTo(this.#stream, 0);
+    if (rows > 1) moveCursor(this.#stream, 0, 1 - rows);
+    clearScreenDown(this.#stream);
+  }
 }
 
 /** About one line per second, for a file or a pipe. */
@@ -55,6 +140,9 @@ function lines(stream: NodeJS.WritableStream, noun: Noun): Live {
       const at = `${(progress.elapsedMs / 1_000).toFixed(0)} s`.padStart(6);
       stream.write(`${at}  ${formatCount(progress.admitted)} ${noun}  ${words(progress, noun)}\n`);
     },
+    note(text) {
+      stream.write(`${text}\n`);
+    },
     stop() {},
   };
 }
@@ -65,5 +153,6 @@ export function liveOn(
   durationMs: number,
   noun: Noun = 'requests',
 ): Live {
-  return stream.isTTY ? bar(stream, durationMs, noun) : lines(stream, noun);
+  const canErase = stream.isTTY && process.env['TERM'] !== 'dumb';
+  return canErase ? new LiveLine(stream, durationMs, noun) : lines(stream, noun);
 }

@@ -3,23 +3,35 @@ import type { ReadStream } from 'node:tty';
 /** The factor of one key press. The two keys undo each other. */
 const STEP = 1.1;
 const CTRL_C = '\x03';
+/** The unshifted + key on most keyboards is =. */
+const KEYS = /^[+=-]+$/;
 
-/** Reads + and - from the terminal during a run. */
+/** How the keys are announced. */
+export const RATE_KEYS = '  + and - change the rate by 10 %';
+
+/**
+ * Reads + and - from the terminal during a run. From the start nothing that is typed is echoed into
+ * the live line; the keys count once they are announced, so what was typed before changes nothing.
+ */
 export class RateKeys {
   readonly #stdin: ReadStream;
-  readonly #steer: (factor: number) => void;
+  #steer: ((factor: number) => void) | undefined;
 
-  private constructor(stdin: ReadStream, steer: (factor: number) => void) {
+  private constructor(stdin: ReadStream) {
     this.#stdin = stdin;
-    this.#steer = steer;
     stdin.setRawMode(true);
     stdin.on('data', this.#onData);
     stdin.resume();
   }
 
   /** Undefined if there is no terminal. */
-  static on(stdin: ReadStream, steer: (factor: number) => void): RateKeys | undefined {
-    return stdin.isTTY ? new RateKeys(stdin, steer) : undefined;
+  static on(stdin: ReadStream): RateKeys | undefined {
+    return stdin.isTTY ? new RateKeys(stdin) : undefined;
+  }
+
+  /** Lets the keys count from now on. */
+  enable(steer: (factor: number) => void): void {
+    this.#steer = steer;
   }
 
   /** Restores the terminal. */
@@ -29,13 +41,12 @@ export class RateKeys {
     this.#stdin.pause();
   }
 
-  readonly #onData = (keys: Buffer): void => {
-    for (const key of keys.toString()) {
-      // The unshifted + key on most keyboards.
-      if (key === '+' || key === '=') this.#steer(STEP);
-      if (key === '-') this.#steer(1 / STEP);
-      // In raw mode the terminal does not turn Ctrl-C into a signal.
-      if (key === CTRL_C) process.kill(process.pid, 'SIGINT');
-    }
+  readonly #onData = (typed: Buffer): void => {
+    const text = typed.toString();
+    // In raw mode the terminal does not turn Ctrl-C into a signal.
+    for (const char of text) if (char === CTRL_C) process.kill(process.pid, 'SIGINT');
+    // A - within other text, as in a pasted command, is no key press.
+    if (!KEYS.test(text)) return;
+    for (const key of text) this.#steer?.(key === '-' ? 1 / STEP : STEP);
   };
 }

@@ -1,12 +1,24 @@
-import { writeFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
 import type { ScheduleVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
-import { formatCount, formatLatency, formatNumber, formatRate, formatSpan } from '../format.ts';
+import type { Span } from '../../load/tally.ts';
+import { type About, machineText } from '../about.ts';
+import { safeUrl } from '../command-line.ts';
+import {
+  formatCount,
+  formatLatency,
+  formatNumber,
+  formatRate,
+  formatShare,
+  formatSpan,
+} from '../format.ts';
+import { writeOutput } from '../output-files.ts';
 import { latencyBars } from '../report/latency-bars.ts';
 import { latencyLines } from '../report/latency-lines.ts';
-import type { LineChart, Page, Section } from '../report/page.ts';
+import type { Facts, LineChart, Page, Section } from '../report/page.ts';
+import { percentileCurve } from '../report/percentile-curve.ts';
 import { renderPage } from '../report/render.ts';
+import { failuresChart } from './failures-chart.ts';
 import { nounOf } from './noun.ts';
 import { spanRows } from './spans.ts';
 import { wantedText } from './summary.ts';
@@ -16,35 +28,65 @@ const PERCENTILES = [50, 90, 99, 99.9] as const;
 const MOST_POINTS = 300;
 
 /** Writes an HTML page with charts. */
-export function writeReport(path: string, result: LoadResult, version: string): void {
-  writeFileSync(path, renderPage(reportPage(result, version)));
+export function writeReport(path: string, result: LoadResult, about: About): void {
+  writeOutput(path, renderPage(reportPage(result, about)));
 }
 
-function reportPage(result: LoadResult, version: string): Page {
-  const { options, url, startedAt, elapsedMs, sent, achievedRate, interrupted } = result;
-  const span = formatSpan(Math.round(elapsedMs));
+function reportPage(result: LoadResult, about: About): Page {
+  const { options, url } = result;
   return {
-    title: options.task === undefined ? `${options.method} ${url}` : url,
-    facts: [
-      ['Started', startedAt.toISOString()],
-      ['Wanted', wantedText(result).replace(' wanted', '')],
-      ['Achieved', formatRate(achievedRate)],
-      [options.task === undefined ? 'Requests' : 'Calls', formatCount(sent)],
-      ['Time', `${span}${interrupted ? ', ended early' : ''}`],
-      ['Threads', String(options.threads)],
-      options.task === undefined
-        ? ['Connections', String(options.connections)]
-        : ['Concurrency', `${options.task.concurrency} a thread`],
-    ],
+    title: options.task === undefined ? `${options.method} ${safeUrl(url)}` : url,
+    verdicts: verdictLines(result),
+    facts: figures(result),
     sections: [
-      { heading: 'Verdict', verdicts: verdictLines(result), charts: [] },
-      rateSection(result),
       latencySection(result),
+      rateSection(result),
       responseSection(result),
       threadSection(result),
     ],
-    footer: `zerotime ${version} load, Node.js ${process.version}`,
+    circumstances: circumstances(result, about),
+    footer: `zerotime ${about.version} load, Node.js ${about.node}`,
   };
+}
+
+function figures({ achievedRate, tally, sent, options }: LoadResult): Facts {
+  const { latency } = tally.histograms;
+  const { succeeded, failed } = tally.counters;
+  const at = (percentile: number) =>
+    latency.totalCount === 0 ? 'none' : formatLatency(latency.getValueAtPercentile(percentile));
+  return [
+    ['Achieved', formatRate(achievedRate)],
+    [options.task === undefined ? 'Requests' : 'Calls', formatCount(sent)],
+    ['p50', at(50)],
+    ['p99', at(99)],
+    ['Longest', at(100)],
+    ['Failed', formatShare(failed, succeeded + failed)],
+  ];
+}
+
+function circumstances(result: LoadResult, about: About): Facts {
+  const { options, startedAt, elapsedMs, interrupted, warmUp } = result;
+  const span = formatSpan(Math.round(elapsedMs));
+  return [
+    ['Command', about.commandLine],
+    ['Started', startedAt.toISOString()],
+    ['Time', `${span}${interrupted ? ', ended early' : ''}`],
+    ['Wanted', wantedText(result).replace(' wanted', '')],
+    ['Threads', String(options.threads)],
+    options.task === undefined
+      ? ['Connections', `at most ${formatCount(options.connections)}`]
+      : ['Concurrency', `${options.task.concurrency} a thread`],
+    ...(warmUp.sent === 0
+      ? []
+      : [
+          [
+            'Warm-up',
+            `${formatCount(warmUp.sent)} ${nounOf(options)}, which are in no figure`,
+          ] as const,
+        ]),
+    ['Versions', `zerotime ${about.version}, Node.js ${about.node}`],
+    ['Machine', machineText(about.machine)],
+  ];
 }
 
 function rateSection(result: LoadResult): Section {
@@ -97,7 +139,9 @@ function rateChart(result: LoadResult): LineChart {
   return {
     kind: 'lines',
     title: `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
+    over: 'time',
     x,
+    end: elapsedMs / 1_000,
     series: [
       { label: noun, colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
       // If the rate changed, the requests themselves show it.
@@ -109,43 +153,53 @@ function rateChart(result: LoadResult): LineChart {
   };
 }
 
-function latencySection({ tally, options }: LoadResult): Section {
+function latencySection({ tally, options, elapsedMs }: LoadResult): Section {
   const { histograms, latencyByTime } = tally;
-  if (histograms.latency.totalCount === 0) {
+  const { latency, response } = histograms;
+  if (latency.totalCount === 0) {
     const text = 'There was no response.';
     return { heading: 'Latency', verdicts: [{ isGood: false, text }], charts: [] };
   }
-  const rows = spanRows(options).map(([span, label, meaning]) => {
+  const spans = spanRows(options);
+  const rows = spans.map(([span, label, meaning]) => {
     const histogram = histograms[span];
     const values = PERCENTILES.map((percentile) => histogram.getValueAtPercentile(percentile));
     return [`${label}: ${meaning}`, ...[...values, histogram.maxValue].map(formatLatency)];
   });
+  const meaningOf = (wanted: Span) => spans.find(([span]) => span === wanted)?.[2] ?? wanted;
   return {
     heading: 'Latency',
     verdicts: [],
-    table: { columns: ['', ...PERCENTILES.map((p) => `p${p}`), 'max'], rows },
+    table: { columns: ['From and to', ...PERCENTILES.map((p) => `p${p}`), 'max'], rows },
     charts: [
       latencyLines(
         'From due to answered, by the time when it was due',
-        latencyByTime.percentiles(),
+        latencyByTime,
+        elapsedMs / 1_000,
       ),
-      latencyBars('How many took how long', histograms.latency, nounOf(options)),
+      percentileCurve('How long at each percentile', [
+        { label: meaningOf('latency'), colour: 'blue', histogram: latency },
+        { label: meaningOf('response'), colour: 'orange', histogram: response, look: 'dashes' },
+      ]),
+      latencyBars('How many took how long', latency, nounOf(options)),
     ],
   };
 }
 
-function responseSection({ tally }: LoadResult): Section {
-  const responses = [...tally.statusCodes]
+function responseSection(result: LoadResult): Section {
+  const { statusCodes, errors } = result.tally;
+  const responses = [...statusCodes]
     .sort(([a], [b]) => a - b)
     .map(([status, count]) => ({ name: `${status} ${STATUS_CODES[status] ?? ''}`.trim(), count }));
-  const errors = [...tally.errors.values()]
+  const failures = [...errors.values()]
     .sort((a, b) => b.count - a.count)
     .map(({ kind, count, example }) => ({ name: `${kind}: ${example}`, count }));
+  const chart = failuresChart(result);
   return {
     heading: 'Responses and errors',
-    verdicts: [],
-    shares: [...responses, ...errors],
-    charts: [],
+    verdicts: result.tally.counters.failed === 0 ? [{ isGood: true, text: 'No errors.' }] : [],
+    shares: [...responses, ...failures],
+    charts: chart === undefined ? [] : [chart],
   };
 }
 

@@ -10,6 +10,7 @@ import {
   type Paint,
   sparkline,
 } from '../format.ts';
+import { widthOf, wrapped } from '../layout.ts';
 import { safeText } from '../safe-text.ts';
 import { arrivalText } from './arrival-options.ts';
 import { COLUMN, field, LABEL } from './field.ts';
@@ -21,27 +22,36 @@ import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 /** With more threads than this, only the range of their shares is shown. */
 const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
+/** Room for `each 1 min 20 s` behind it. */
+const SPARKLINE_LEGEND = 16;
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 
-/** The lines of a run's summary. */
-export function renderSummary(result: LoadResult, paint: Paint): string[] {
+/** The text after a label. */
+const INDENT = LABEL + 2;
+
+/** The lines of a run's summary, which fit this many columns, from 60. */
+export function renderSummary(
+  result: LoadResult,
+  paint: Paint,
+  columns = Number.POSITIVE_INFINITY,
+): string[] {
   return [
     '',
     ...verdictBlock(result, paint),
     '',
-    ...rateLines(result, paint),
+    ...rateLines(result, paint, columns),
     '',
     ...guaranteeLines(result, paint),
     '',
-    ...latencyLines(result, paint),
+    ...latencyLines(result, paint, columns),
     '',
     ...responseLines(result.tally, nounOf(result.options), paint),
     ...blockedLines(result, paint),
     '',
     ...threadLines(result, paint),
     '',
-  ];
+  ].flatMap((line) => wrapped(line, columns, INDENT));
 }
 
 /** The verdict, before any figure. */
@@ -52,7 +62,7 @@ function verdictBlock(result: LoadResult, paint: Paint): string[] {
   });
 }
 
-function rateLines(result: LoadResult, paint: Paint): string[] {
+function rateLines(result: LoadResult, paint: Paint, columns: number): string[] {
   const { options, url, elapsedMs, sent, achievedRate, wantedRate, interrupted } = result;
   const noun = nounOf(options);
   const off = achievedRate / wantedRate - 1;
@@ -75,7 +85,7 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
   lines.push(...warmUpLine(result));
   const spacing = arrivalText(options.arrivals);
   if (spacing !== undefined) lines.push(field('', `arrivals ${spacing}`));
-  const bars = rateBars(result);
+  const bars = rateBars(result, columns);
   if (bars !== '') lines.push(field('', paint.dim(bars)));
   return [...lines, ...shortfallLines(result, paint)];
 }
@@ -124,9 +134,13 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
 }
 
 /** The admissions over time; all bars cover the same number of tenths of a second. */
-function rateBars({ admittedPer100Ms: counts, wantedRate, rateRange }: LoadResult): string {
+function rateBars(
+  { admittedPer100Ms: counts, wantedRate, rateRange }: LoadResult,
+  columns: number,
+): string {
+  const room = Math.max(1, Math.min(SPARKLINE_WIDTH, columns - INDENT - SPARKLINE_LEGEND));
   // With only a few requests per bar, the alignment of their slots would make the bars jump.
-  const width = Math.max(Math.ceil(counts.length / SPARKLINE_WIDTH), Math.ceil(200 / wantedRate));
+  const width = Math.max(Math.ceil(counts.length / room), Math.ceil(200 / wantedRate));
   const bars: number[] = [];
   for (let at = 0; at + width <= counts.length; at += width) {
     bars.push(counts.slice(at, at + width).reduce((sum, count) => sum + count, 0));
@@ -176,23 +190,32 @@ function scheduleLine({ admitted, strays }: ScheduleVerdict, noun: string, paint
   return field('Guarantee', text);
 }
 
-function latencyLines({ tally, options }: LoadResult, paint: Paint): string[] {
+function latencyLines({ tally, options }: LoadResult, paint: Paint, columns: number): string[] {
   if (tally.histograms.latency.totalCount === 0) {
     const noun = options.task === undefined ? 'response' : 'call';
     return [field('Latency', `unknown: there was no ${noun}`)];
   }
   const heads = [...PERCENTILES.map((p) => `p${p}`), 'max'];
-  const lines = [field('Latency', paint.dim(heads.map((head) => head.padStart(COLUMN)).join('')))];
-  for (const [span, label, meaning] of spanRows(options)) {
+  const width = Math.min(COLUMN, Math.max(9, Math.floor((columns - INDENT) / heads.length)));
+  const head = heads.map((name) => name.padStart(width)).join('');
+  const rows = spanRows(options).map(([span, label, meaning]) => {
     const histogram = tally.histograms[span];
     const values = [
       ...PERCENTILES.map((percentile) => histogram.getValueAtPercentile(percentile)),
       histogram.maxValue,
     ];
-    const cells = values.map((value) => formatLatency(value).padStart(COLUMN)).join('');
+    const cells = values.map((value) => formatLatency(value).padStart(width)).join('');
     const row = span === 'latency' ? paint.bold(cells) : cells;
-    lines.push(`    ${label.padEnd(LABEL - 2)}${row}   ${paint.dim(meaning)}`);
-  }
+    const line = `    ${label.padEnd(LABEL - 2)}${row}`;
+    return { line, label, meaning, full: `${line}   ${paint.dim(meaning)}` };
+  });
+  const fit = rows.every(({ full }) => widthOf(full) <= columns);
+  const legend = rows.map(({ label, meaning }) => `${label}: ${meaning}`).join('; ');
+  const lines = [
+    field('Latency', paint.dim(head)),
+    ...rows.map(({ line, full }) => (fit ? full : line)),
+    ...(fit ? [] : [field('', paint.dim(legend))]),
+  ];
   const waited = (['timed out', 'unsent'] as const)
     .map((kind) => [tally.errors.get(kind)?.count ?? 0, kind] as const)
     .filter(([count]) => count > 0)

@@ -1,8 +1,9 @@
-// Runs in the browser, in a page with uPlot and the data: see render.ts. It is compiled with
-// everything else and inlined as text; nothing imports it.
+// Runs in the browser, in a page with uPlot and the data: see render.ts. It is bundled with what it
+// imports, and inlined as text; nothing imports it.
 
 import type uPlotModule from 'uplot';
 import type { BarChart, Chart, Colour, LineChart } from './page.ts';
+import { clock, percentile, shown, TIME_STEPS, tick } from './ticks.ts';
 
 // The few browser types used here. The DOM library would add its globals to all other files.
 interface Element {
@@ -24,6 +25,9 @@ type Options = ConstructorParameters<typeof uPlotModule>[0];
 type Plot = InstanceType<typeof uPlotModule>;
 
 const HEIGHT = 260;
+const LOW_HEIGHT = 160;
+/** The same for all charts, so that those one below the other are aligned. */
+const Y_AXIS = 64;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif';
 
 function ink(name: Colour | 'text' | 'faint'): string {
@@ -40,64 +44,103 @@ function axis(): object {
   };
 }
 
-function shown(value: number, unit: string): string {
-  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 3;
-  return value.toLocaleString('en-US', { maximumFractionDigits: digits }) + unit;
+/** 0, 90, 99, 99.9 % and so on, as many as there is room for, and 50 %. */
+function percentileSplits(plot: Plot, last: number): number[] {
+  const decades = Math.max(1, Math.log10(last));
+  const room = (plot.width - Y_AXIS) / decades;
+  const step = Math.max(1, Math.ceil(56 / room));
+  const powers = Array.from(
+    { length: Math.floor(decades / step + 1e-9) + 1 },
+    (_, at) => 10 ** (at * step),
+  );
+  return room < 150 ? powers : [1, 2, ...powers.slice(1)];
 }
 
-/** `90` as `1:30`, `0.5` as `0.5 s`. */
-function clock(seconds: number, isLong: boolean): string {
-  if (!isLong) return `${Number(seconds.toFixed(3))} s`;
-  const whole = Math.round(seconds);
-  const two = (n: number) => String(n).padStart(2, '0');
-  const hours = Math.floor(whole / 3600);
-  const minutes = Math.floor(whole / 60) % 60;
-  return hours > 0
-    ? `${hours}:${two(minutes)}:${two(whole % 60)}`
-    : `${minutes}:${two(whole % 60)}`;
+/** The options of the x axis. */
+function across({ x, end, over }: LineChart) {
+  const last = end ?? x.at(-1) ?? 1;
+  if (over === 'percentile') {
+    return {
+      cursor: {},
+      scale: { time: false, distr: 3 as const, range: [1, Math.max(10, last)] as [number, number] },
+      axis: {
+        splits: (plot: Plot) => percentileSplits(plot, Math.max(10, last)),
+        filter: (_: Plot, ticks: number[]) => ticks,
+        values: (_: Plot, ticks: number[]) => ticks.map(percentile),
+      },
+      told: percentile,
+    };
+  }
+  const isLong = last >= 120;
+  return {
+    cursor: { sync: { key: 'time' } },
+    scale: {
+      time: false,
+      range: (_: Plot, from: number | null, to: number | null) => zoomed(from, to, x, last),
+    },
+    axis: {
+      space: 70,
+      incrs: TIME_STEPS,
+      values: (_: Plot, ticks: number[]) => ticks.map((at) => clock(at, isLong)),
+    },
+    told: (at: number) => clock(at, isLong),
+  };
 }
 
-/** Round steps: decimal for axes below two minutes, in clock units above. */
-const STEPS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800];
-const HOURS = [3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
+/** All of the time, unless the reader has chosen a part of it. */
+function zoomed(
+  from: number | null,
+  to: number | null,
+  x: readonly number[],
+  last: number,
+): [number, number] {
+  const isWhole = from === null || to === null || (from === x[0] && to === x.at(-1));
+  return isWhole ? [0, last] : [from, to];
+}
 
-function lineOptions({ x, series, unit, logarithmic, steps }: LineChart): Options {
-  const isLong = (x.at(-1) ?? 0) >= 120;
+function lineOptions(chart: LineChart): Options {
+  const { series, unit, logarithmic, steps, top } = chart;
+  const { cursor, scale, axis: xAxis, told } = across(chart);
   const inSteps = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
   return {
     width: 0,
-    height: HEIGHT,
-    cursor: { points: { show: false }, drag: { x: true, y: false } },
+    height: heightOf(chart),
+    cursor: {
+      ...cursor,
+      points: { show: false },
+      drag: { x: true, y: false },
+      focus: { prox: 16 },
+    },
+    focus: { alpha: 0.3 },
+    legend: { markers: markersOf(series) },
     scales: {
-      x: { time: false },
+      x: scale,
       y: logarithmic
-        ? { distr: 3 }
-        : { range: (_: Plot, __: number, max: number) => [0, max > 0 ? max * 1.05 : 1] },
+        ? { distr: 3, range: (_: Plot, min: number, max: number) => logarithms(min, max) }
+        : {
+            range: (_: Plot, __: number, max: number) => [0, top ?? (max > 0 ? max * 1.05 : 1)],
+          },
     },
     axes: [
+      { ...axis(), ...xAxis },
       {
         ...axis(),
-        space: 70,
-        incrs: [0.001, 0.002, 0.005, ...STEPS, ...HOURS],
-        values: (_: Plot, ticks: number[]) => ticks.map((at) => clock(at, isLong)),
-      },
-      {
-        ...axis(),
-        size: 74,
+        size: Y_AXIS,
         values: (_: Plot, ticks: (number | null)[]) =>
-          ticks.map((value) => (value === null ? '' : shown(value, unit))),
+          ticks.map((value) => (value === null ? '' : tick(value, unit))),
       },
     ],
     series: [
       {
         label: 'at',
-        value: (_: Plot, at: number | null) => (at === null ? '' : clock(at, isLong)),
+        value: (_: Plot, at: number | null) => (at === null ? '' : told(at)),
       },
-      ...series.map(({ label, colour, look }) => ({
+      ...series.map(({ label, colour, look, values }) => ({
         label,
         stroke: () => ink(colour),
-        width: look === 'area' ? 1 : 1.5,
-        points: { show: false },
+        width: look === 'area' ? 1 : 2,
+        // A line through a single point would not be seen.
+        points: { show: values.filter((value) => value !== null).length < 2, size: 6 },
         spanGaps: true,
         value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
         ...(look === 'area' ? { fill: () => `${ink(colour)}40` } : {}),
@@ -106,6 +149,33 @@ function lineOptions({ x, series, unit, logarithmic, steps }: LineChart): Option
       })),
     ],
   };
+}
+
+/** How the markers of the legend are filled. */
+const FILLS = {
+  line: (colour: string) => colour,
+  area: (colour: string) => `color-mix(in srgb, ${colour} 30%, transparent)`,
+  dashes: () => 'transparent',
+};
+
+/** The colours of the legend follow the theme by themselves. The first series is that of x. */
+function markersOf(series: LineChart['series']): object {
+  const at = (index: number) => series[index - 1];
+  const variable = (index: number) => `var(--${at(index)?.colour})`;
+  return {
+    width: 2,
+    stroke: (_: Plot, index: number) => variable(index),
+    fill: (_: Plot, index: number) => FILLS[at(index)?.look ?? 'dashes'](variable(index)),
+    dash: (_: Plot, index: number) => (at(index)?.look === 'dashes' ? 'dashed' : 'solid'),
+  };
+}
+
+function logarithms(min: number, max: number): [number, number] {
+  return min > 0 ? (uPlot.rangeLog(min, max, 10, false) as [number, number]) : [0.1, 1];
+}
+
+function heightOf(chart: Chart): number {
+  return chart.kind === 'lines' && chart.isLow === true ? LOW_HEIGHT : HEIGHT;
 }
 
 function barOptions({ labels, unit }: BarChart): Options {
@@ -125,7 +195,11 @@ function barOptions({ labels, unit }: BarChart): Options {
         space: 66,
         values: (_: Plot, ticks: number[]) => ticks.map((at) => labels[at] ?? ''),
       },
-      { ...axis(), size: 74, values: (_: Plot, ticks: number[]) => ticks.map((n) => shown(n, '')) },
+      {
+        ...axis(),
+        size: Y_AXIS,
+        values: (_: Plot, ticks: number[]) => ticks.map((n) => tick(n, '')),
+      },
     ],
     series: [
       {
@@ -154,9 +228,9 @@ function draw(chart: Chart, place: Element): void {
   type Data = NonNullable<ConstructorParameters<typeof uPlotModule>[1]>;
   type Place = ConstructorParameters<typeof uPlotModule>[2];
   const plot = new uPlot({ ...options, width: place.clientWidth }, data as Data, place as Place);
-  new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(
-    place,
-  );
+  new ResizeObserver(() =>
+    plot.setSize({ width: place.clientWidth, height: heightOf(chart) }),
+  ).observe(place);
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.onchange = () => plot.redraw(false);
   kept.push(dark);

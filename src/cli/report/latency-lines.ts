@@ -1,30 +1,63 @@
-import type { SlotPercentiles } from '../../load/latency-timeline.ts';
+import type { LatencyTimeline, SlotPercentiles } from '../../load/latency-timeline.ts';
 import type { LineChart, Series } from './page.ts';
 
-const LINES = [
-  ['p50', 'blue'],
-  ['p90', 'green'],
-  ['p99', 'orange'],
-  ['max', 'red'],
-] as const;
+const LINES = {
+  p50: { label: 'p50', colour: 'blue', look: 'line' },
+  p90: { label: 'p90', colour: 'sky', look: 'line' },
+  p99: { label: 'p99', colour: 'orange', look: 'line' },
+  max: { label: 'max', colour: 'purple', look: 'dashes' },
+} as const;
 
-/** Percentiles by time in milliseconds; on a logarithmic axis unless a value is 0. */
-export function latencyLines(title: string, slots: readonly SlotPercentiles[]): LineChart {
-  const series = LINES.map(
-    ([name, colour]): Series => ({
-      label: name,
-      colour,
-      values: slots.map((slot) => slot[name] / 1_000),
-      look: 'line',
-    }),
-  );
+type Line = keyof typeof LINES;
+
+/**
+ * With fewer values in a slot, a percentile would be their maximum: then there are wider slots, or
+ * fewer lines if a run is too short for those.
+ */
+const LEVELS: readonly { readonly least: number; readonly lines: readonly Line[] }[] = [
+  { least: 110, lines: ['p50', 'p90', 'p99', 'max'] },
+  { least: 12, lines: ['p50', 'p90', 'max'] },
+  { least: 1, lines: ['p50', 'max'] },
+];
+const LEAST_SLOTS = 4;
+
+/** How many values each slot needs for p99, which so is not their maximum. */
+export const LEAST_FOR_P99 = LEVELS[0]?.least ?? 1;
+
+const MS = 1_000;
+
+/**
+ * Percentiles by time in milliseconds; on a logarithmic axis unless a value is 0.
+ *
+ * @param endS the end of the time axis, in seconds
+ */
+export function latencyLines(title: string, timeline: LatencyTimeline, endS: number): LineChart {
+  const { slots, least, lines } = slotsOf(timeline);
+  const unequal = least > 1 ? `, at least ${least} for each point` : '';
   return {
     kind: 'lines',
-    title,
-    x: slots.map(({ atUs }) => atUs / 1e6),
-    series,
+    title: title + unequal,
+    over: 'time',
+    x: slots.map(middleOf),
+    end: endS,
+    series: lines.map(
+      (line): Series => ({ ...LINES[line], values: slots.map((slot) => slot[line] / MS) }),
+    ),
     unit: ' ms',
     logarithmic: slots.length > 0 && slots.every(({ p50 }) => p50 > 0),
     steps: false,
   };
+}
+
+/** In seconds. */
+export function middleOf({ atUs, untilUs }: SlotPercentiles): number {
+  return (atUs + untilUs) / 2e6;
+}
+
+function slotsOf(timeline: LatencyTimeline) {
+  for (const { least, lines } of LEVELS) {
+    const slots = timeline.percentiles(least);
+    if (slots.length >= LEAST_SLOTS || least === 1) return { slots, least, lines };
+  }
+  return { slots: [], least: 1, lines: [] };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beside } from '../../load/beside.ts';
 import { formatCount, formatShare } from '../format.ts';
-import type { Chart, Page, Section, Table } from './page.ts';
+import type { Chart, Facts, Page, Section, Table, Verdict } from './page.ts';
 import { STYLE } from './style.ts';
 
 const UPLOT = beside('uplot.js');
@@ -19,7 +19,7 @@ function escaped(text: string): string {
 
 /** A self-contained page: it loads nothing, and its policy forbids loading anything. */
 export function renderPage(page: Page): string {
-  const charts = page.sections.flatMap((section) => section.charts);
+  const charts = page.sections.flatMap((section) => inOrder(section.charts));
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -35,8 +35,13 @@ export function renderPage(page: Page): string {
 <body>
 <main>
 <h1>${escaped(page.title)}</h1>
-<dl>${page.facts.map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}</dd></div>`).join('')}</dl>
+${renderVerdict(page.verdicts)}
+<dl class="tiles">${renderFacts(page.facts)}</dl>
 ${page.sections.map(renderSection).join('\n')}
+<section>
+<h2>This run</h2>
+<dl class="about">${renderFacts(page.circumstances)}</dl>
+</section>
 <footer>${escaped(page.footer)}</footer>
 </main>
 <script type="application/json" id="charts">${dataOf(charts)}</script>
@@ -52,20 +57,67 @@ function dataOf(charts: readonly Chart[]): string {
   return JSON.stringify(charts).replaceAll('<', '\\u003c');
 }
 
-function renderSection({ heading, verdicts, table, shares, charts }: Section): string {
+function renderVerdict(verdicts: readonly Verdict[]): string {
+  if (verdicts.length === 0) return '';
+  const kind = verdicts.every(({ isGood }) => isGood) ? 'good' : 'bad';
+  return `<section class="verdict ${kind}">
+${renderVerdicts(verdicts)}
+</section>`;
+}
+
+function renderVerdicts(verdicts: readonly Verdict[]): string {
+  return verdicts
+    .map(({ isGood, text }) => `<p class="${isGood ? 'good' : 'bad'}">${escaped(text)}</p>`)
+    .join('\n');
+}
+
+function renderFacts(facts: Facts): string {
+  return facts
+    .map(([name, value]) => `<div><dt>${escaped(name)}</dt><dd>${escaped(value)}</dd></div>`)
+    .join('');
+}
+
+function renderSection({ heading, verdicts, table, shares, charts, notes = [] }: Section): string {
   return `<section>
 <h2>${escaped(heading)}</h2>
-${verdicts.map(({ isGood, text }) => `<p class="${isGood ? 'good' : 'bad'}">${escaped(text)}</p>`).join('\n')}
+${renderVerdicts(verdicts)}
 ${table === undefined ? '' : renderTable(table)}
 ${shares === undefined ? '' : renderShares(shares)}
-${charts.map(({ title }) => `<figure><figcaption>${escaped(title)}</figcaption><div class="chart"></div></figure>`).join('\n')}
+${renderCharts(charts)}
+${notes.map((note) => `<p class="note">${escaped(note)}</p>`).join('\n')}
 </section>`;
+}
+
+function isByTime(chart: Chart): boolean {
+  return chart.kind === 'lines' && chart.over === 'time';
+}
+
+/** In the order of their places. */
+function inOrder(charts: readonly Chart[]): Chart[] {
+  return [...charts.filter(isByTime), ...charts.filter((chart) => !isByTime(chart))];
+}
+
+/** Charts over time take the whole width; of the others two stand side by side. */
+function renderCharts(charts: readonly Chart[]): string {
+  const byTime = charts.filter(isByTime);
+  const others = charts.filter((chart) => !isByTime(chart));
+  const pair =
+    others.length === 0 ? '' : `<div class="pair">${others.map(renderChart).join('')}</div>`;
+  return [...byTime.map(renderChart), pair].join('\n');
+}
+
+function renderChart({ title }: Chart): string {
+  const name = escaped(title);
+  return `<figure><figcaption>${name}</figcaption><div class="chart" role="img" aria-label="${name}"></div></figure>`;
 }
 
 function renderTable({ columns, rows }: Table): string {
   const head = columns.map((column) => `<th>${escaped(column)}</th>`).join('');
   const body = rows.map(([name = '', ...cells]) => {
-    const rest = cells.map((cell) => `<td>${escaped(cell)}</td>`).join('');
+    // A phone shows the name of the column beside each cell.
+    const rest = cells
+      .map((cell, at) => `<td data-name="${escaped(columns[at + 1] ?? '')}">${escaped(cell)}</td>`)
+      .join('');
     return `<tr><th>${escaped(name)}</th>${rest}</tr>`;
   });
   return `<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;

@@ -41,3 +41,12 @@ export function ratesByTime(
     isBoundNear: bound <= MOST_ABOVE * highest,
   };
 }
+
+/** The highest rate of the charts of all limiters, so that they can have one scale. */
+export function highestOf(result: SimulateResult): number {
+  const tops = result.limiters.map((one) => {
+    const { highest, bound, isBoundNear } = ratesByTime(result, one);
+    return isBoundNear ? Math.max(highest, bound) : highest;
+  });
+  return Math.max(...tops);
+}

@@ -3,10 +3,12 @@ import type { LimiterSpec } from '../../simulate/limiter-specs.ts';
 import { parsePattern } from '../../simulate/patterns.ts';
 import { runSimulation, type SimulateOptions } from '../../simulate/run.ts';
 import { parseServer } from '../../simulate/server.ts';
+import { aboutThisRun } from '../about.ts';
 import { formatNumber, formatSpan, paintFor } from '../format.ts';
+import { columnsFor } from '../layout.ts';
 import { parseDuration } from '../load/options.ts';
 import { writeFiles } from '../output-files.ts';
-import { parseOutputPath } from '../output-path.ts';
+import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
 import { parsed } from '../parsed.ts';
 import { printError, SAFE_OUTPUT } from '../safe-text.ts';
 import { EXIT_FAILED, exitCode } from './exit-code.ts';
@@ -98,7 +100,11 @@ export function simulateCommand(version: string): Command {
       'seed of random arrivals, to repeat a run (default: random)',
       parseSeed,
     )
-    .option('--json <file>', 'write the full result to this file', parseOutputPath)
+    .option(
+      '--json <file>',
+      'write the full result to this file, or - for standard output',
+      parseOutputPathOrStdout,
+    )
     .option('--svg <file>', 'draw arrivals, admissions and bounds', parseOutputPath)
     .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
     .addHelpText('after', NOTES)
@@ -116,17 +122,19 @@ export function simulateCommand(version: string): Command {
 
 /** Runs the simulation and prints and writes its result; returns the exit code. */
 async function run(given: CommandOptions, version: string): Promise<number> {
-  const { stdout, stderr } = process;
+  const { stderr } = process;
+  const summary = summaryStream(given.json);
   try {
     const startedMs = performance.now();
     const result = await runSimulation({ ...given, limiters: given.limiter });
     const tookMs = performance.now() - startedMs;
-    stdout.write(`${renderSummary(result, paintFor(stdout)).join('\n')}\n`);
+    const lines = renderSummary(result, paintFor(summary), columnsFor(summary));
+    summary.write(`${lines.join('\n')}\n`);
     stderr.write(`${speed(result.durationMs, tookMs)}\n`);
     const areWritten = writeFiles([
       { path: given.json, write: (path) => writeJsonReport(path, result, version) },
       { path: given.svg, write: (path) => writeSvg(path, result) },
-      { path: given.report, write: (path) => writeReport(path, result, version) },
+      { path: given.report, write: (path) => writeReport(path, result, aboutThisRun(version)) },
     ]);
     return exitCode(result) || (areWritten ? 0 : EXIT_FAILED);
   } catch (error) {

@@ -1,13 +1,13 @@
-import { writeFileSync } from 'node:fs';
 import type { Int32Histogram } from 'hdr-histogram-js';
 import type { SimulateResult } from '../../simulate/result.ts';
+import { writeOutput } from '../output-files.ts';
 import { exitCode } from './exit-code.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
 /** Writes the full result, which is identical for identical arguments. */
 export function writeJsonReport(path: string, result: SimulateResult, version: string): void {
-  writeFileSync(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
+  writeOutput(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
 }
 
 /** The result as plain data; the name of each number includes its unit. */

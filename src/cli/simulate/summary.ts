@@ -11,6 +11,7 @@ import {
   formatSpan,
   type Paint,
 } from '../format.ts';
+import { wrapped } from '../layout.ts';
 import { printable } from '../safe-text.ts';
 
 const LABEL = 12;
@@ -26,17 +27,21 @@ function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
 
-/** The lines of a simulation's summary. */
-export function renderSummary(result: SimulateResult, paint: Paint): string[] {
+/** The lines of a simulation's summary, which fit this many columns, from 60. */
+export function renderSummary(
+  result: SimulateResult,
+  paint: Paint,
+  columns = Number.POSITIVE_INFINITY,
+): string[] {
   return [
     '',
     ...arrivalLines(result, paint),
     '',
-    ...tableLines(result, paint),
+    ...tableLines(result, paint, columns),
     '',
     ...boundLines(result, paint),
     '',
-  ];
+  ].flatMap((line) => wrapped(line, columns, LABEL + 2));
 }
 
 /** The arrivals and their source. */
@@ -119,7 +124,7 @@ export function cellsOf(
   return [...shares, ...timesOf(waits, true), ...served];
 }
 
-function tableLines(result: SimulateResult, paint: Paint): string[] {
+function tableLines(result: SimulateResult, paint: Paint, columns: number): string[] {
   const head: Row = { name: 'Limiter', cells: columnsOf(result) };
   const rows = result.limiters.map((one) => ({ name: one.text, cells: cellsOf(one, result) }));
   const all = [head, ...rows];
@@ -129,7 +134,21 @@ function tableLines(result: SimulateResult, paint: Paint): string[] {
   );
   const line = ({ name, cells }: Row) =>
     `  ${[name.padEnd(nameWidth), ...cells.map((cell, at) => cell.padStart(widths[at] ?? 0))].join(GAP)}`;
+  if (line(head).length > columns) return blocks(head, rows, paint);
   return [paint.dim(line(head)), ...rows.map(line)];
+}
+
+/** The same table turned, for a terminal that is too narrow for it: one block for each limiter. */
+function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
+  const width = Math.max(...rows.flatMap(({ cells }) => cells.map(({ length }) => length)));
+  return rows.flatMap(({ name, cells }, at) => [
+    ...(at === 0 ? [] : ['']),
+    `  ${paint.bold(name)}`,
+    ...cells.map(
+      (cell, column) =>
+        `    ${paint.dim((head.cells[column] ?? '').padEnd(LABEL + 2))}${cell.padStart(width)}`,
+    ),
+  ]);
 }
 
 /** How close a limiter came to its bound. */

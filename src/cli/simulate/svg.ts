@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
 import type { SimulateResult } from '../../simulate/result.ts';
 import { formatNumber, formatSpan } from '../format.ts';
-import { type RatesByTime, ratesByTime } from './chart-data.ts';
+import { writeOutput } from '../output-files.ts';
+import { highestOf, type RatesByTime, ratesByTime } from './chart-data.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
 // Written by hand: three step lines per limiter, and byte-identical output for identical
@@ -36,20 +36,21 @@ const MOST_TIME_STEPS = 8;
 
 /** Draws the arrivals, admissions and bound of each limiter, one below the other. */
 export function writeSvg(path: string, result: SimulateResult): void {
-  writeFileSync(path, drawSvg(result));
+  writeOutput(path, drawSvg(result));
 }
 
 export function drawSvg(result: SimulateResult): string {
   const { limiters, source } = result;
   const height = HEAD + limiters.length * PANEL + 8;
   const seed = source.seed === undefined ? '' : `, seed ${source.seed}`;
+  const highest = highestOf(result);
   const panels = limiters.map((one, at) => {
     const columns = columnsOf(result);
     const said = cellsOf(one, result)
       .map((cell, column) => `${columns[column]} ${cell.replaceAll(/ +/g, ' ')}`)
       .filter((words) => !/^p99| 0 0\.0 %$| -$/.test(words))
       .join(', ');
-    return panel(one.text, said, ratesByTime(result, one), HEAD + at * PANEL);
+    return panel(one.text, said, { ...ratesByTime(result, one), highest }, HEAD + at * PANEL);
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">
 <title>${escaped(`${source.text}: arrivals, admissions and bounds`)}</title>
@@ -77,7 +78,7 @@ function legend(): string {
 function panel(text: string, said: string, rates: RatesByTime, top: number): string {
   const { slotSeconds, arrivals, admitted, bound, highest, isBoundNear } = rates;
   const seconds = arrivals.length * slotSeconds;
-  const ceilingLeast = Math.max(highest, isBoundNear ? bound : 0) * 1.02;
+  const ceilingLeast = highest * 1.02;
   const step = niceStep(ceilingLeast / 4);
   const ceiling = step * Math.max(1, Math.ceil(ceilingLeast / step));
   const base = top + BASE;

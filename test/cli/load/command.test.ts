@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -25,6 +25,32 @@ it('a load shows its progress and its result, and writes the result to a file', 
   const { exitCode, admitted, requests } = readJsonResult(path);
   expect(exitCode).toBe(0);
   expect(requests.sent).toBe(admitted);
+});
+
+it('--json - leaves standard output to the result, and --hgrm is read by HdrHistogram', async () => {
+  const hgrm = join(folder, 'latency.hgrm');
+  const args = ['load', ...NO_GATES, '--rate', '100', '-t', '1', '-d', '300ms', '--hgrm', hgrm];
+  const { stdout, stderr, code } = await runInProcess([...args, '--json', '-']);
+  expect(code).toBe(0);
+  const { admitted, times, commandLine, latencyByTime } = JSON.parse(stdout);
+  expect(stderr).toMatch(/Guarantee +✔ held/);
+  expect(commandLine).toMatch(/^zerotime/);
+  expect(latencyByTime[0].count).toBeGreaterThan(0);
+  const lines = readFileSync(hgrm, 'utf8').trimEnd().split('\n');
+  expect(lines[0]?.trim().split(/\s+/)).toEqual([
+    'Value',
+    'Percentile',
+    'TotalCount',
+    '1/(1-Percentile)',
+  ]);
+  const points = lines.slice(2, -3).map((line) => line.trim().split(/\s+/).map(Number));
+  expect(points.at(-1)?.slice(1)).toEqual([1, admitted]);
+  // In milliseconds, as in the JSON.
+  expect(lines.at(-2)).toMatch(/^#\[Max +=/);
+  expect(Number(/Max += +([\d.]+)/.exec(lines.at(-2) ?? '')?.[1])).toBeCloseTo(
+    times.latency.ms.max,
+    2,
+  );
 });
 
 it('a load without a successful request exits with 1', async () => {

@@ -17,21 +17,35 @@ it('+ and - multiply the rate by a step and its inverse, and other keys do nothi
   const { input, modes, stdin } = terminal(true);
   let rate = 1000;
   const rates: number[] = [];
-  const keys = RateKeys.on(stdin, (factor) => {
+  const keys = RateKeys.on(stdin);
+  keys?.enable((factor) => {
     rate *= factor;
     rates.push(Math.round(rate));
   });
-  for (const pressed of ['+', '=x\n', '-', '--']) input.write(pressed);
+  for (const pressed of ['+', 'x', '=', '\n', '-', '--']) input.write(pressed);
   await vi.waitFor(() => expect(rates).toEqual([1100, 1210, 1100, 1000, 909]));
   keys?.dispose();
   expect(modes, 'raw, and as before again').toEqual([true, false]);
   expect(input.listenerCount('data')).toBe(0);
 });
 
+it('what is typed before the keys are announced, and pasted text, changes nothing', async () => {
+  const { input, stdin } = terminal(true);
+  const factors: number[] = [];
+  const keys = RateKeys.on(stdin);
+  const read = new Promise((resolve) => input.once('data', resolve));
+  input.write('++');
+  await read;
+  keys?.enable((factor) => factors.push(factor));
+  for (const typed of ['npm run build --quick\n', '-']) input.write(typed);
+  await vi.waitFor(() => expect(factors).toEqual([1 / 1.1]));
+  keys?.dispose();
+});
+
 it('Ctrl-C still interrupts, though a raw terminal sends no signal', async () => {
   const { input, stdin } = terminal(true);
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
-  const keys = RateKeys.on(stdin, () => undefined);
+  const keys = RateKeys.on(stdin);
   input.write('\x03');
   await vi.waitFor(() => expect(kill).toHaveBeenCalledWith(process.pid, 'SIGINT'));
   keys?.dispose();
@@ -40,6 +54,6 @@ it('Ctrl-C still interrupts, though a raw terminal sends no signal', async () =>
 
 it('nothing is read without a terminal', () => {
   const { input, modes, stdin } = terminal(false);
-  expect(RateKeys.on(stdin, () => undefined)).toBe(undefined);
+  expect(RateKeys.on(stdin)).toBe(undefined);
   expect([modes, input.listenerCount('data')]).toEqual([[], 0]);
 });

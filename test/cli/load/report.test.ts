@@ -7,7 +7,7 @@ import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
 import { checkGuarantee } from '../../../src/load/guarantee.ts';
 import type { LoadResult } from '../../../src/load/result.ts';
 import { Tally } from '../../../src/load/tally.ts';
-import { RATE, resultOf } from '../support/load-result.ts';
+import { ABOUT, RATE, resultOf } from '../support/load-result.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-report-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -15,13 +15,64 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** The page of a successful run, with the fields in `change` replaced. */
 function pageOf(change: Partial<LoadResult> = {}): { text: string; charts: Chart[] } {
   const path = join(folder, 'page.html');
-  writeReport(path, resultOf(change), '9.9.9');
+  writeReport(path, resultOf(change), ABOUT);
   const text = readFileSync(path, 'utf8');
   const [, data = '[]'] =
     /<script type="application\/json" id="charts">(.*)<\/script>/.exec(text) ?? [];
   // Without the scripts, which need a browser.
   return { text: text.replaceAll(/<script[\s\S]*?<\/script>/g, ''), charts: JSON.parse(data) };
 }
+
+/** The chart of the rate. */
+function ratesOf(charts: readonly Chart[]): LineChart {
+  return charts.find(({ title }) => title.startsWith('Requests that came due')) as LineChart;
+}
+
+it('the page begins with the verdict, and ends with how, with what and where', () => {
+  const { text } = pageOf();
+  const verdict = text.indexOf('<section class="verdict good">\n<p class="good">held: 2,000/s');
+  expect(verdict).toBeGreaterThan(0);
+  expect(verdict).toBeLessThan(text.indexOf('<dl class="tiles">'));
+  expect(text.indexOf('<dt>Command</dt>')).toBeGreaterThan(text.lastIndexOf('<figure>'));
+  expect(text).toContain('<dd>zerotime load http://example.com/</dd>');
+  expect(text).toContain('<dd>zerotime 9.9.9, Node.js v20.0.0</dd>');
+  expect(text).toContain('<dd>4 x Some processor, 8.0 GiB, Linux 6 x64</dd>');
+  expect(text).toContain('<dt>p99</dt><dd>0.45 ms</dd>');
+  expect(text).toContain('<p class="good">No errors.</p>');
+  expect(text).not.toContain('Warm-up');
+  const warm = pageOf({ warmUp: { sent: 20, succeeded: 20, failed: 0 } }).text;
+  expect(warm).toContain('<dd>20 requests, which are in no figure</dd>');
+});
+
+it('the page hides what a URL keeps secret', () => {
+  const { text } = pageOf({ url: 'http://example.com/?token=abc' });
+  expect(text).toContain('<h1>GET http://example.com/?token=***</h1>');
+  expect(text).not.toContain('abc');
+});
+
+it('failures are shown by the time when they were due, each kind in its colour', () => {
+  const tally = new Tally(0);
+  for (let at = 0; at < 7; at += 1) {
+    for (let count = 0; count <= at; count += 1) tally.countStatus(500 + at, at * 100_000);
+  }
+  const { text, charts } = pageOf({ tally });
+  const chart = charts.find(({ title }) => title.startsWith('Failures')) as LineChart;
+  expect(chart.title).toBe('Failures by the time when they were due, each 10 ms');
+  expect([chart.x.length, chart.end]).toEqual([101, 1]);
+  // The most frequent first. A failure in 10 ms is 100 a second.
+  expect(chart.series.map(({ label, values }) => [label, Math.max(...values.map(Number))])).toEqual(
+    [
+      ['506', 700],
+      ['505', 600],
+      ['504', 500],
+      ['503', 400],
+      ['502', 300],
+      ['others', 200],
+    ],
+  );
+  expect(new Set(chart.series.map(({ colour }) => colour)).size).toBe(6);
+  expect(text).not.toContain('No errors.');
+});
 
 it('the page of a run shows its rate, its guarantee, its latencies and the share of each thread', () => {
   const { text, charts } = pageOf();
@@ -31,14 +82,19 @@ it('the page of a run shows its rate, its guarantee, its latencies and the share
   expect(text).toMatch(
     /<p class="good">Guarantee: in each of 2,001,000 spans of t seconds at most 1 \+ 2,000 x t requests; the tightest: /,
   );
-  expect(text).toContain('<th>in all: due → answered</th><td>0.45 ms</td>');
+  expect(text).toContain('<th>in all: due → answered</th><td data-name="p50">0.45 ms</td>');
   expect(text).toContain('<th title="200 OK">200 OK</th><td>2,000</td><td>100.0 %</td>');
   expect(text).toContain(
     '<th title="2">2</th><td>800</td><td>40.0 %</td><td class="share"><div style="width:66.67%">',
   );
   expect(text).toContain('<footer>zerotime 9.9.9 load, Node.js');
-  expect(charts.map(({ kind }) => kind)).toEqual(['lines', 'lines', 'bars']);
-  const [rates] = charts as [LineChart];
+  expect(charts.map(({ title }) => title)).toEqual([
+    'From due to answered, by the time when it was due',
+    'How long at each percentile',
+    'How many took how long',
+    'Requests that came due, each 100 ms',
+  ]);
+  const rates = ratesOf(charts);
   expect(rates.x).toEqual([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]);
   expect(rates.series.map(({ label, values }) => [label, new Set(values)])).toEqual([
     ['requests', new Set([RATE])],
@@ -50,7 +106,7 @@ it('the rates of a long run are averaged over whole groups of tenths of a second
   const admittedPer100Ms = Array.from({ length: 605 }, (_, slot) =>
     slot < 603 ? 10 + (slot % 3) : 0,
   );
-  const [rates] = pageOf({ elapsedMs: 60_450, admittedPer100Ms }).charts as [LineChart];
+  const rates = ratesOf(pageOf({ elapsedMs: 60_450, admittedPer100Ms }).charts);
   expect(rates.title).toContain('each 300 ms');
   expect(rates.series[0]?.values.slice(0, -1)).toEqual(new Array(201).fill(110));
 });
@@ -58,7 +114,7 @@ it('the rates of a long run are averaged over whole groups of tenths of a second
 it('a changed rate is shown as a range, without a line of its own', () => {
   const { text, charts } = pageOf({ rateRange: [500, 5_000] });
   expect(text).toContain('at most 1 + each rate x its time requests');
-  expect((charts[0] as LineChart).series.map(({ label }) => label)).toEqual(['requests']);
+  expect(ratesOf(charts).series.map(({ label }) => label)).toEqual(['requests']);
 });
 
 it('problems are shown in red', () => {
@@ -87,5 +143,5 @@ it('a run of no length has a page', () => {
   const change = { elapsedMs: 0, admittedPer100Ms: [], guarantee, admitted: 0, sent: 0 };
   const { text, charts } = pageOf(change);
   expect(text).toContain('requests</p>');
-  expect((charts[0] as LineChart).series[0]?.values).toEqual([0]);
+  expect(ratesOf(charts).series[0]?.values).toEqual([0]);
 });

@@ -54,6 +54,25 @@ describe('renderSummary', () => {
     expect(summaryOf({ warmUp: { ...warmUp, failed: 0 } })).toContain('of 2,000 requests\n');
   });
 
+  it.each([60, 72, 80])('fits %d columns', (columns) => {
+    const tally = new Tally();
+    tally.countStatus(503);
+    tally.countError('timed out', 'no complete response within 5000 ms of its sending');
+    tally.recordLatency(0, 9_990_000);
+    const threads = resultOf().threads.map((thread) => ({ ...thread, crash: 'out of luck' }));
+    for (const change of [{}, { tally }, { threads }, { sent: 500, achievedRate: 500 }]) {
+      const lines = renderSummary(resultOf(change), PLAIN, columns);
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+      // The columns of the table are aligned, and each word is there.
+      const rows = lines.filter((line) => /^ {4}(in all|client|queue|response)/.test(line));
+      expect(new Set(rows.map(({ length }) => length)).size).toBeLessThanOrEqual(1);
+      const words = (text: string) => text.match(/[a-z]+/g) ?? [];
+      const whole = renderSummary(resultOf(change), PLAIN).join('\n');
+      const shown = new Set(words(lines.join('\n')));
+      expect(words(whole).filter((word) => !shown.has(word))).toEqual([]);
+    }
+  });
+
   it('shows the same in colours', () => {
     const coloured = renderSummary(resultOf(), COLOURS).join('\n');
     expect(coloured).toContain('\u001b[32m✔ held\u001b[39m');

@@ -5,6 +5,8 @@ import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
 // real browser that the real one draws.
 
 interface Axis {
+  splits?(plot: unknown): readonly number[];
+  filter?(plot: unknown, ticks: readonly number[]): readonly number[];
   stroke(): string;
   readonly grid: { stroke(): string };
   readonly ticks: { stroke(): string };
@@ -14,6 +16,7 @@ interface Drawn {
   readonly label: string;
   readonly dash?: readonly number[];
   readonly paths?: string;
+  readonly points?: { readonly show: boolean };
   stroke(): string;
   fill?(): string;
   value(plot: unknown, value: number | null): string;
@@ -22,7 +25,20 @@ interface Options {
   readonly width: number;
   readonly axes: readonly [x: Axis, y: Axis];
   readonly series: readonly [at: Drawn, first: Drawn, ...rest: Drawn[]];
+  readonly height: number;
+  readonly cursor: { readonly sync?: { readonly key: string } };
+  readonly legend: {
+    readonly markers: {
+      stroke(plot: unknown, index: number): string;
+      fill(plot: unknown, index: number): string;
+      dash(plot: unknown, index: number): string;
+    };
+  };
   readonly scales: {
+    readonly x: {
+      readonly distr?: number;
+      readonly range: unknown;
+    };
     readonly y: {
       readonly distr?: number;
       range(plot: unknown, min: number, max: number): number[];
@@ -32,6 +48,7 @@ interface Options {
 
 class Plot {
   static readonly paths = { stepped: () => 'in steps', bars: () => 'as bars' };
+  static readonly rangeLog = (min: number, max: number) => [min / 10, max * 10];
   readonly sizes: unknown[] = [];
   redrawn = 0;
   readonly options: Options;
@@ -90,6 +107,7 @@ async function drawn(charts: readonly Chart[], count = charts.length): Promise<P
 const LINES: LineChart = {
   kind: 'lines',
   title: 'rates',
+  over: 'time',
   x: [0, 1, 2],
   series: [
     { label: 'came', colour: 'grey', values: [1, null, 3], look: 'area' },
@@ -128,6 +146,17 @@ describe('a chart of lines', () => {
     ]);
   });
 
+  it('shows a single point, which no line goes through', async () => {
+    const { series } = await optionsOf({
+      ...LINES,
+      series: [
+        { label: 'one', colour: 'blue', values: [null, 5, null], look: 'line' },
+        ...LINES.series,
+      ],
+    });
+    expect(series.slice(1).map(({ points }) => points?.show)).toEqual([true, false, false, false]);
+  });
+
   it('joins its points unless it draws steps', async () => {
     const { series } = await optionsOf({ ...LINES, steps: false });
     expect(series[1].paths).toBeUndefined();
@@ -150,12 +179,14 @@ describe('a chart of lines', () => {
 
   it('formats values with their unit, and larger ones with fewer digits', async () => {
     const { axes, series } = await optionsOf(LINES);
-    expect(axes[1].values(undefined, [0.1234, 12.34, 1234.5, null])).toEqual([
+    expect(axes[1].values(undefined, [0.1234, 12.34, 1234.5, 12_500, null])).toEqual([
       '0.123/s',
       '12.3/s',
       '1,235/s',
+      '12.5K/s',
       '',
     ]);
+    expect(series[1].value(undefined, 12_500)).toBe('12,500/s');
     expect(series[1].value(undefined, 5)).toBe('5/s');
     expect(series[1].value(undefined, null)).toBe('');
   });
@@ -164,7 +195,72 @@ describe('a chart of lines', () => {
     const { y } = (await optionsOf(LINES)).scales;
     expect(y.range(undefined, 3, 100)).toEqual([0, 105]);
     expect(y.range(undefined, 0, 0)).toEqual([0, 1]);
-    expect((await optionsOf({ ...LINES, logarithmic: true })).scales.y.distr).toBe(3);
+    const logarithmic = (await optionsOf({ ...LINES, logarithmic: true })).scales.y;
+    expect(logarithmic.distr).toBe(3);
+    expect(logarithmic.range(undefined, 1, 5)).toEqual([0.1, 50]);
+    // Without a value.
+    expect(logarithmic.range(undefined, 0, 0)).toEqual([0.1, 1]);
+  });
+
+  it('has the height and the highest value of those that it is compared with', async () => {
+    const low = await optionsOf({ ...LINES, top: 70, isLow: true });
+    expect(low.scales.y.range(undefined, 3, 100)).toEqual([0, 70]);
+    expect(low.height).toBeLessThan((await optionsOf(LINES)).height);
+  });
+
+  it('shares its time axis and the pointer with all others, until the reader zooms', async () => {
+    const { cursor, scales } = await optionsOf({ ...LINES, end: 4 });
+    expect(cursor.sync?.key).toBe('time');
+    const range = scales.x.range as (plot: unknown, from: unknown, to: unknown) => unknown;
+    expect(range(undefined, 0, 2)).toEqual([0, 4]);
+    expect(range(undefined, null, null)).toEqual([0, 4]);
+    expect(range(undefined, 1, 2)).toEqual([1, 2]);
+  });
+
+  it('has markers in the legend that follow the theme, and look like the lines', async () => {
+    const { markers } = (await optionsOf(LINES)).legend;
+    const looks = [1, 2, 3].map((index) => [
+      markers.stroke(undefined, index),
+      markers.fill(undefined, index),
+      markers.dash(undefined, index),
+    ]);
+    expect(looks).toEqual([
+      ['var(--grey)', 'color-mix(in srgb, var(--grey) 30%, transparent)', 'solid'],
+      ['var(--red)', 'transparent', 'dashed'],
+      ['var(--blue)', 'var(--blue)', 'solid'],
+    ]);
+  });
+});
+
+describe('a chart over percentiles', () => {
+  const CURVE: LineChart = { ...LINES, over: 'percentile', x: [1, 10, 100, 1_000], unit: ' ms' };
+
+  it('has as much room for each nine', async () => {
+    const { axes, scales, series, cursor } = await optionsOf(CURVE);
+    expect([scales.x.distr, scales.x.range]).toEqual([3, [1, 1_000]]);
+    expect(cursor.sync).toBeUndefined();
+    const [x] = axes;
+    const wide = x.splits?.({ width: 1_000 }) ?? [];
+    expect(x.filter?.(undefined, wide)).toBe(wide);
+    expect(x.values(undefined, wide)).toEqual(['0 %', '50 %', '90 %', '99 %', '99.9 %']);
+    expect(x.values(undefined, x.splits?.({ width: 300 }) ?? [])).toEqual([
+      '0 %',
+      '90 %',
+      '99 %',
+      '99.9 %',
+    ]);
+    expect(x.splits?.({ width: 170 })).toEqual([1, 100]);
+    expect(series[0].value(undefined, 316)).toBe('99.68 %');
+  });
+
+  it('shows long times in seconds', async () => {
+    const { axes } = await optionsOf(CURVE);
+    expect(axes[1].values(undefined, [0.5, 999, 1_500, 20_000])).toEqual([
+      '0.5 ms',
+      '999 ms',
+      '1.5 s',
+      '20 s',
+    ]);
   });
 });
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LACKS_BROWSER, launchBrowser } from '../support/browser.ts';
@@ -10,12 +11,21 @@ import { runCli } from '../support/run-cli.ts';
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-report-'));
 const loadPage = join(folder, 'load.html');
 const simulatePage = join(folder, 'simulate.html');
+const comparePage = join(folder, 'compare.html');
+const runs = ['one', 'two'].map((name) => join(folder, `${name}.json`));
 /** Text that would end the page's script if it were not escaped. */
 const HOSTILE = 'http://127.0.0.1:9/?</script><script>alert(1)</script>';
 
 beforeAll(async () => {
-  await runCli(['load', '--rate=200', '--duration=1s', '--threads=2', `--report=${loadPage}`]);
-  const limiters = ['token-bucket rate=100 burst=20', 'sliding-log limit=100 intervalMs=1000'];
+  const load = ['load', '--rate=600', '--duration=1s', '--threads=2'];
+  await runCli([...load, `--report=${loadPage}`, `--json=${runs[0]}`]);
+  await runCli([...load, `--json=${runs[1]}`]);
+  // On a busy machine one of them may have ended a little later.
+  await runCli(['compare', ...runs, '--allow=duration', `--report=${comparePage}`]);
+  const limiters = [
+    'token-bucket rate=100 burst=20 + sliding-log limit=100 intervalMs=1000',
+    'sliding-log limit=100 intervalMs=1000',
+  ];
   await runCli([
     'simulate',
     ...limiters.map((limiter) => `--limiter=${limiter}`),
@@ -47,8 +57,9 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
   }
 
   it.each([
-    ['load', loadPage, 3],
-    ['simulate', simulatePage, 6],
+    ['load', loadPage, 4],
+    ['simulate', simulatePage, 4],
+    ['compare', comparePage, 2],
   ])('of %s draws its charts, logs nothing and loads nothing', async (_, path, count) => {
     const { page, complaints, requests } = await open(path);
     // The number of colours: a blank canvas has one, grid and axes have few.
@@ -67,10 +78,51 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
         return [...painted.values()].filter((pixels) => pixels > 20).length;
       }),
     );
-    expect(colours.length).toBe(count);
+    // A busy machine may have had failures, which have a chart too.
+    expect(colours.length).toBeGreaterThanOrEqual(count);
+    expect(colours.length).toBe(await page.locator('figure').count());
     for (const kinds of colours) expect(kinds).toBeGreaterThan(3);
     expect(complaints).toEqual([]);
     expect(requests).toEqual([]);
+    await page.close();
+  });
+
+  it.each([
+    ['load', loadPage],
+    ['simulate', simulatePage],
+    ['compare', comparePage],
+  ])('of %s fits a phone and a desk, and is accessible by day and by night', async (_, path) => {
+    const { page } = await open(path);
+    await page.addScriptTag({ content: axe.source });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of [390, 1_280]) {
+        await page.setViewportSize({ width, height: 800 });
+        const ends = page.locator('main, .chart canvas');
+        // The charts follow the width a moment later.
+        await expect
+          .poll(() =>
+            ends.evaluateAll((all) => Math.max(...all.map((e) => e.getBoundingClientRect().right))),
+          )
+          .toBeLessThanOrEqual(width);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+      }
+      const { violations } = (await page.evaluate('axe.run()')) as axe.AxeResults;
+      const said = violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]);
+      expect(said, colorScheme).toEqual([]);
+    }
+    await page.close();
+  });
+
+  it('has one pointer for all charts over time', async () => {
+    const { page } = await open(simulatePage);
+    await page.locator('.chart .u-over').first().hover();
+    const legends = page.locator('.chart .u-legend');
+    for (const at of [0, 1, 2]) {
+      await expect.poll(() => legends.nth(at).innerText()).toMatch(/at\s*[\d.]+ s/);
+    }
+    // The percentiles have an axis of their own.
+    expect(await legends.nth(3).innerText()).not.toMatch(/at\s*[\d.]/);
     await page.close();
   });
 
@@ -96,7 +148,7 @@ describe.skipIf(LACKS_BROWSER)('a report in a browser', () => {
 });
 
 it('a report is one file, and no larger than 150 kB', () => {
-  for (const path of [loadPage, simulatePage]) {
+  for (const path of [loadPage, simulatePage, comparePage]) {
     const text = readFileSync(path, 'utf8');
     expect(text).not.toMatch(/<(?:script|img|link)[^>]* (?:src|href)="(?!data:)/);
     expect(text).not.toContain('sourceMappingURL');

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { LineChart } from '../../../src/cli/report/page.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-simulate-'));
@@ -94,8 +95,48 @@ describe('zerotime simulate', () => {
     expect(limiters.map(({ waitMs }) => waitMs?.max)).toEqual([10, 0]);
     const page = readFileSync(report, 'utf8');
     expect(page).toContain('<dt>Callers</dt><dd>wait, at most 15 ms</dd>');
-    expect(page.match(/<figcaption>/g)?.length).toBe(6);
-    expect(page).toContain('<figcaption>How many waited how long</figcaption>');
+    const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/g)].map(([, title]) => title);
+    // A chart of the rate for each, and one of each kind for the waits of all.
+    expect(titles).toEqual([
+      expect.stringContaining('token-bucket rate=100 burst=1, each'),
+      expect.stringContaining('leaky-bucket rate=1/minute, each'),
+      expect.stringContaining('p99 of the waits'),
+      'Waits at each percentile',
+    ]);
+    const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
+    const charts: LineChart[] = JSON.parse(data);
+    const rates = charts.filter(({ title }) => title.includes(', each'));
+    const highest = Math.max(
+      ...rates.flatMap(({ series }) => series.flatMap(({ values }) => values.map(Number))),
+    );
+    for (const { top } of rates) expect(top, 'one scale').toBeCloseTo(1.05 * highest, 6);
+    const ends = charts.filter(({ over }) => over === 'time').map(({ end }) => end);
+    expect(new Set(ends).size, 'one end').toBe(1);
+    expect(ends[0]).toBeGreaterThanOrEqual(Math.max(...rates.map(({ x }) => x.at(-1) ?? 0)));
+    const [, waits, curve] = charts.slice(1);
+    expect(waits?.series.map(({ label }) => label)).toEqual([
+      'token-bucket rate=100 burst=1',
+      'leaky-bucket rate=1/minute',
+    ]);
+    expect(curve?.series.map(({ colour }) => colour)).toEqual(['blue', 'orange']);
+  });
+
+  it('shows the waits and the responses of one limiter in more detail', async () => {
+    const report = join(folder, 'one.html');
+    await runInProcess([
+      ...['simulate', '--limiter', 'semaphore permits=2', '--server', 'constant serviceMs=20'],
+      ...['-a', 'constant rate=80', '-d', '20s', '--wait', '1s', '--report', report],
+    ]);
+    const page = readFileSync(report, 'utf8');
+    const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/g)].map(([, title]) => title);
+    expect(titles).toEqual([
+      'semaphore permits=2, each 100 ms',
+      expect.stringContaining('Waits of those admitted, by the time of their arrival'),
+      'Waits at each percentile',
+      'How many waited how long',
+      'Responses at each percentile',
+    ]);
+    expect(page).toContain('<p class="good">held: every limiter kept its bound</p>');
   });
 
   it('fails if there is nothing to simulate', async () => {

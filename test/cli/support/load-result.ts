@@ -1,9 +1,23 @@
+import type { About } from '../../../src/cli/about.ts';
 import { checkGuarantee } from '../../../src/load/guarantee.ts';
 import type { LoadResult } from '../../../src/load/result.ts';
 import { Tally } from '../../../src/load/tally.ts';
 
 /** Requests per second of {@link resultOf}. */
 export const RATE = 2_000;
+
+/** The circumstances of a run. */
+export const ABOUT: About = {
+  version: '9.9.9',
+  node: 'v20.0.0',
+  commandLine: 'zerotime load http://example.com/',
+  machine: {
+    processor: 'Some processor',
+    processors: 4,
+    memoryBytes: 8 * 2 ** 30,
+    system: 'Linux 6 x64',
+  },
+};
 
 /** A successful run of one second, with the fields in `change` replaced. */
 export function resultOf(change: Partial<LoadResult> = {}): LoadResult {

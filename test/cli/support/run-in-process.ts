@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { vi } from 'vitest';
+import { compareCommand } from '../../../src/cli/compare/command.ts';
 import { hostCommand } from '../../../src/cli/host/command.ts';
 import { loadCommand } from '../../../src/cli/load/command.ts';
 import { simulateCommand } from '../../../src/cli/simulate/command.ts';
@@ -20,7 +21,12 @@ export async function runInProcess(
       return true;
     });
   const spies = [catching('stdout'), catching('stderr')];
-  const commands = [hostCommand(), loadCommand(VERSION), simulateCommand(VERSION)];
+  const commands = [
+    compareCommand(VERSION),
+    hostCommand(),
+    loadCommand(VERSION),
+    simulateCommand(VERSION),
+  ];
   const program = new Command('zerotime');
   for (const command of [program, ...commands]) command.exitOverride();
   for (const command of commands) program.addCommand(command);

@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
+import type { RunFigures } from '../../load/comparison.ts';
+
+/** The parts of a `--json` file that are compared. */
+export interface RecordedRun extends RunFigures {
+  readonly path: string;
+  /** What was driven, and how: equal in runs that are comparable. */
+  readonly conditions: ReadonlyMap<string, string>;
+  /** With what it was measured: may differ, and is told. */
+  readonly circumstances: ReadonlyMap<string, string>;
+  /** Why its figures are not to be trusted. */
+  readonly doubts: readonly string[];
+  /** Pairs of seconds and milliseconds. */
+  readonly p99ByTime: readonly (readonly [atS: number, ms: number])[];
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** @throws Error that names the file if it is not the result of a load */
+export function readRun(path: string): RecordedRun {
+  let data: unknown;
+  try {
+    data = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new Error(`${path} cannot be read as JSON: ${(error as Error).message}`);
+  }
+  try {
+    return recordedRun(path, data);
+  } catch (error) {
+    throw new Error(`${path} is no result of zerotime load --json: ${(error as Error).message}`);
+  }
+}
+
+function recordedRun(path: string, data: unknown): RecordedRun {
+  const run = objectAt({ run: data }, 'run');
+  // A task of the user's makes calls.
+  const requests = objectAt(run, 'calls' in run ? 'calls' : 'requests');
+  const latency = objectAt(objectAt(run, 'times'), 'latency');
+  const elapsedMs = numberAt(run, 'elapsedMs');
+  const options = objectAt(run, 'options');
+  return {
+    path,
+    sent: numberAt(run, 'sent'),
+    elapsedMs,
+    admittedPer100Ms: numbersAt(run, 'admittedPer100Ms'),
+    succeeded: numberAt(requests, 'succeeded'),
+    failed: numberAt(requests, 'failed'),
+    latency: decodeFromCompressedBase64(textAt(latency, 'hdrHistogram')),
+    conditions: conditionsOf(objectAt(run, 'target'), options),
+    circumstances: circumstancesOf(run),
+    doubts: doubtsOf(run, elapsedMs, numberAt(options, 'durationMs')),
+    p99ByTime: p99ByTime(run['latencyByTime']),
+  };
+}
+
+/** Random by default, and the same load with any seed. */
+const IGNORED = new Set(['seed']);
+/** `ratePerSecond` is called rate. */
+const UNIT = /(PerSecond|Ms|Bytes)$/;
+
+function conditionsOf(target: Data, options: Data): ReadonlyMap<string, string> {
+  const url = target['embeddedServer'] === true ? 'the embedded server' : target['url'];
+  const { embeddedServer: _, ...rest } = target;
+  const all = Object.entries({ ...rest, url, ...options });
+  return new Map(
+    all
+      .filter(([name, value]) => !IGNORED.has(name) && value !== null && value !== undefined)
+      .map(([name, value]) => [name.replace(UNIT, ''), textOf(value)]),
+  );
+}
+
+function circumstancesOf(run: Data): ReadonlyMap<string, string> {
+  const machine = Object.values(isObject(run['machine']) ? run['machine'] : {}).join(', ');
+  return new Map([
+    ['zerotime', String(run['zerotime'])],
+    ['Node.js', String(run['node'])],
+    ['machine', machine],
+  ]);
+}
+
+function doubtsOf(run: Data, elapsedMs: number, durationMs: number): string[] {
+  const { fitness, guarantee } = run;
+  const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
+  const texts = limits.filter(isObject).map((limit) => String(limit['text']));
+  return [
+    ...(isObject(guarantee) && guarantee['held'] === false ? ['its guarantee was broken'] : []),
+    // Threads may be told of the end a little late.
+    ...(elapsedMs < 0.99 * durationMs
+      ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`]
+      : []),
+    ...(texts.length === 0 ? [] : [`not fit to measure: ${texts.join('; ')}`]),
+  ];
+}
+
+function p99ByTime(slots: unknown): RecordedRun['p99ByTime'] {
+  if (!Array.isArray(slots)) return [];
+  return slots.filter(isObject).map((slot) => {
+    const middleMs = (numberAt(slot, 'startsAfterMs') + numberAt(slot, 'endsAfterMs')) / 2;
+    return [middleMs / 1_000, numberAt(slot, 'p99Ms')] as const;
+  });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function isObject(value: unknown): value is Data {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function objectAt(data: Data, name: string): Data {
+  const value = data[name];
+  if (!isObject(value)) throw new Error(`${name} must be an object, got ${textOf(value)}`);
+  return value;
+}
+
+function numberAt(data: Data, name: string): number {
+  const value = data[name];
+  if (typeof value !== 'number') throw new Error(`${name} must be a number, got ${textOf(value)}`);
+  return value;
+}
+
+function textAt(data: Data, name: string): string {
+  const value = data[name];
+  if (typeof value !== 'string') throw new Error(`${name} must be text, got ${textOf(value)}`);
+  return value;
+}
+
+function numbersAt(data: Data, name: string): number[] {
+  const value = data[name];
+  if (!Array.isArray(value) || !value.every((one) => typeof one === 'number')) {
+    throw new Error(`${name} must be a list of numbers`);
+  }
+  return value;
+}

@@ -1,0 +1,138 @@
+import { type About, machineText } from '../about.ts';
+import { formatCount, formatSpan } from '../format.ts';
+import { writeOutput } from '../output-files.ts';
+import { onOneAxis } from '../report/one-axis.ts';
+import type { LineChart, Page, Section } from '../report/page.ts';
+import { COLOURS } from '../report/page.ts';
+import { type Distribution, percentileCurve } from '../report/percentile-curve.ts';
+import { renderPage } from '../report/render.ts';
+import {
+  assumptions,
+  type Comparison,
+  findingText,
+  isNoWorse,
+  type SideComparison,
+} from './comparison.ts';
+import type { RecordedRun } from './recorded-run.ts';
+import type { Side } from './sides.ts';
+import { changeText, findingOf, intervalText, nameOf, valueText } from './verdict.ts';
+
+/** Writes an HTML page with all runs. */
+export function writeReport(path: string, comparison: Comparison, about: About): void {
+  writeOutput(path, renderPage(reportPage(comparison, about)));
+}
+
+/** A run in the colour of its side. */
+interface ColouredRun {
+  readonly run: RecordedRun;
+  readonly colour: (typeof COLOURS)[number];
+  readonly look: 'line' | 'dashes';
+}
+
+function reportPage(comparison: Comparison, about: About): Page {
+  const { baseline, others, allowed, remarks } = comparison;
+  const sides = [baseline, ...others.map(({ side }) => side)];
+  const runs = sides.flatMap(coloured);
+  return {
+    title: `${sides.map(({ name }) => name).join(' vs ')}`,
+    verdicts: others.flatMap((one) => [
+      { isGood: isNoWorse(one), text: `${one.side.name}: ${findingText(one.lines)}` },
+      ...one.failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
+    ]),
+    facts: [
+      ['Baseline', baseline.name],
+      ['Runs', sides.map((side) => side.runs.length).join(' vs ')],
+    ],
+    sections: [
+      ...others.map(sideSection),
+      {
+        heading: 'All runs',
+        verdicts: [...allowed, ...remarks].map((text) => ({ isGood: false, text })),
+        table: runTable(runs),
+        charts: [p99Chart(runs), curve(runs)],
+        notes: assumptions(comparison),
+      },
+    ],
+    circumstances: [
+      ['Command', about.commandLine],
+      ['Versions', `zerotime ${about.version}, Node.js ${about.node}`],
+      ['Machine', machineText(about.machine)],
+    ],
+    footer: `zerotime ${about.version} compare`,
+  };
+}
+
+/** Sides have the colours of the palette in turn, dashed once those are used. */
+function coloured({ runs }: Side, at: number): ColouredRun[] {
+  const colour = COLOURS[at % COLOURS.length] ?? 'blue';
+  return runs.map((run) => ({ run, colour, look: at < COLOURS.length ? 'line' : 'dashes' }));
+}
+
+function sideSection({ side, lines, undecided }: SideComparison): Section {
+  return {
+    heading: `${side.name} beside the baseline`,
+    verdicts: [],
+    table: {
+      columns: ['Figure', 'baseline', 'compared', 'change', '95 % confidence', 'finding'],
+      rows: lines.map((line) => [
+        nameOf(line),
+        valueText(line, line.baseline),
+        valueText(line, line.other),
+        changeText(line, line.difference.value),
+        intervalText(line),
+        findingOf(line).text,
+      ]),
+    },
+    charts: [],
+    notes: undecided === undefined ? [] : [undecided],
+  };
+}
+
+function runTable(runs: readonly ColouredRun[]): NonNullable<Section['table']> {
+  return {
+    columns: ['Run', 'requests', 'failed', 'time'],
+    rows: runs.map(({ run }) => [
+      run.path,
+      formatCount(run.sent),
+      formatCount(run.failed),
+      formatSpan(Math.round(run.elapsedMs)),
+    ]),
+  };
+}
+
+function p99Chart(runs: readonly ColouredRun[]): LineChart {
+  const { x, series } = onOneAxis(
+    runs.map(({ run, colour, look }) => ({
+      label: run.path,
+      colour,
+      look,
+      points: run.p99ByTime,
+    })),
+  );
+  const values = series.flatMap((one) => one.values);
+  return {
+    kind: 'lines',
+    title: 'p99 from due to answered, by the time when it was due',
+    over: 'time',
+    x,
+    end: Math.max(...runs.map(({ run }) => run.elapsedMs)) / 1_000,
+    series,
+    unit: ' ms',
+    logarithmic: x.length > 0 && values.every((ms) => ms === null || ms > 0),
+    steps: false,
+  };
+}
+
+function curve(runs: readonly ColouredRun[]): LineChart {
+  return percentileCurve(
+    'How long at each percentile, from due to answered',
+    runs.map(
+      ({ run, colour, look }): Distribution => ({
+        label: run.path,
+        colour,
+        look,
+        histogram: run.latency,
+      }),
+    ),
+  );
+}

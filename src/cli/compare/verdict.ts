@@ -1,0 +1,134 @@
+import type { ComparisonLine } from '../../load/comparison.ts';
+import type { Interval } from '../../load/interval.ts';
+import { formatLatency, formatNumber, formatRate } from '../format.ts';
+
+/** What a line says about the side that is compared with the baseline. */
+export interface Finding {
+  readonly text: string;
+  /** Undefined if there is no difference, or nothing is known. */
+  readonly isBetter: boolean | undefined;
+}
+
+/** Bounds on the difference, for continuous integration. */
+export interface CompareGates {
+  /** The most by which a latency may be higher, or the rate lower: 0.05 is 5 %. */
+  readonly maxSlower?: number;
+  /** The most percentage points of errors more: 0.01 is one. */
+  readonly maxMoreErrors?: number;
+}
+
+/** Beyond this a figure says only that too little is known. */
+const MOST_PERCENT = 999;
+
+const NONE: Finding = { text: 'no difference seen', isBetter: undefined };
+const UNKNOWN: Finding = { text: 'not judged', isBetter: undefined };
+
+const WORDS = {
+  latency: { higher: 'slower', lower: 'faster' },
+  rate: { higher: 'higher', lower: 'lower' },
+  errors: { higher: 'more', lower: 'fewer' },
+} as const;
+
+/** What the interval of a line allows to say. */
+export function findingOf({ figure, difference: { interval } }: ComparisonLine): Finding {
+  if (interval === undefined) return UNKNOWN;
+  const words = WORDS[figure.kind];
+  const isHigherBetter = figure.kind === 'rate';
+  if (interval.low > 0) return { text: words.higher, isBetter: isHigherBetter };
+  if (interval.high < 0) return { text: words.lower, isBetter: !isHigherBetter };
+  return NONE;
+}
+
+/** `p99`, `max`, `rate` or `errors`. */
+export function nameOf({ figure }: ComparisonLine): string {
+  if (figure.kind !== 'latency') return figure.kind;
+  return figure.percentile === 100 ? 'max' : `p${figure.percentile}`;
+}
+
+/** A value of one side, with its unit. */
+export function valueText({ figure }: ComparisonLine, value: number): string {
+  if (figure.kind === 'rate') return formatRate(value);
+  if (figure.kind === 'errors') return `${formatNumber(100 * value)} %`;
+  return Number.isFinite(value) ? formatLatency(1_000 * value) : 'none';
+}
+
+/** `+11.1 %`; shares of errors differ by percentage points. */
+export function changeText({ figure }: ComparisonLine, change: number): string {
+  const unit = figure.kind === 'errors' ? 'pt' : '%';
+  const percent = 100 * change;
+  if (percent > MOST_PERCENT) return `> +${MOST_PERCENT} ${unit}`;
+  const digits = Math.abs(percent) >= 100 ? 0 : Math.abs(percent) >= 10 ? 1 : 2;
+  const shown = percent.toFixed(digits);
+  const sign = percent > 0 ? '+' : '';
+  return `${Number(shown) === 0 ? (0).toFixed(digits) : sign + shown} ${unit}`;
+}
+
+/** The range in which the difference lies. */
+export function intervalText(line: ComparisonLine): string {
+  const { interval } = line.difference;
+  if (interval === undefined) return 'too few requests or runs';
+  return `${changeText(line, interval.low)} to ${changeText(line, interval.high)}`;
+}
+
+/** One line for each gate that failed: the whole interval lies beyond the bound. */
+export function failedGates(lines: readonly ComparisonLine[], gates: CompareGates): string[] {
+  return [...slowerThan(lines, gates.maxSlower), ...moreErrorsThan(lines, gates.maxMoreErrors)];
+}
+
+/** Names the figures that passed a gate although they could also be beyond it. */
+export function undecidedGate(
+  lines: readonly ComparisonLine[],
+  { maxSlower: most }: CompareGates,
+): string | undefined {
+  if (most === undefined) return undefined;
+  const names = lines
+    .filter(({ figure, difference: { value, interval } }) => {
+      if (figure.kind === 'errors' || interval === undefined) return false;
+      const [least, worst] =
+        figure.kind === 'rate' ? [-interval.high, -interval.low] : [interval.low, interval.high];
+      return least <= most && worst > most && Number.isFinite(value);
+    })
+    .map(nameOf);
+  if (names.length === 0) return undefined;
+  return `${names.join(', ')} may still be slower by more than ${formatNumber(100 * most)} %: longer or more runs would tell`;
+}
+
+function slowerThan(lines: readonly ComparisonLine[], most: number | undefined): string[] {
+  if (most === undefined) return [];
+  const timed = lines.filter(({ figure }) => figure.kind !== 'errors');
+  const judged = timed.filter(({ difference }) => difference.interval !== undefined);
+  // What can't be seen is no proof that all is well.
+  if (!judged.some(({ figure }) => figure.kind === 'latency')) {
+    return ['--max-slower: there are too few requests to judge any latency'];
+  }
+  return judged
+    .filter(({ figure, difference: { interval } }) =>
+      figure.kind === 'rate' ? highOf(interval) < -most : lowOf(interval) > most,
+    )
+    .map((line) => failure(line, `--max-slower ${formatNumber(100 * most)}%`));
+}
+
+function moreErrorsThan(lines: readonly ComparisonLine[], most: number | undefined): string[] {
+  if (most === undefined) return [];
+  const errors = lines.filter(({ figure }) => figure.kind === 'errors');
+  return errors.flatMap((line) => {
+    const { interval } = line.difference;
+    if (interval === undefined) return ['--max-more-errors: there was no request to judge'];
+    return interval.low > most
+      ? [failure(line, `--max-more-errors ${formatNumber(100 * most)}%`)]
+      : [];
+  });
+}
+
+function lowOf(interval: Interval | undefined): number {
+  return interval?.low ?? Number.NEGATIVE_INFINITY;
+}
+
+function highOf(interval: Interval | undefined): number {
+  return interval?.high ?? Number.POSITIVE_INFINITY;
+}
+
+function failure(line: ComparisonLine, gate: string): string {
+  const change = changeText(line, line.difference.value);
+  return `${nameOf(line)} ${findingOf(line).text}: ${change} (${intervalText(line)}), beyond ${gate}`;
+}

@@ -1,0 +1,56 @@
+/** Each power of two has this many buckets: a value is off by at most 1/32 of itself. */
+const PARTS = 16;
+const PARTS_BITS = 4;
+const HIGHEST_US = 2 ** 32 - 1;
+const BUCKETS = PARTS * (32 - PARTS_BITS + 1);
+
+function bucketOf(us: number): number {
+  // Also not a number, which no comparison holds for.
+  if (!(us >= 1)) return 0;
+  const whole = us >= HIGHEST_US ? HIGHEST_US : Math.floor(us);
+  if (whole < PARTS) return whole;
+  const shift = 31 - Math.clz32(whole) - PARTS_BITS;
+  return PARTS * (shift + 1) + (whole >>> shift) - PARTS;
+}
+
+function middleOf(bucket: number): number {
+  if (bucket < PARTS) return bucket;
+  const shift = Math.floor(bucket / PARTS) - 1;
+  return (PARTS + (bucket % PARTS) + 0.5) * 2 ** shift;
+}
+
+/** Latencies counted in few buckets, cheap enough to report four times a second. */
+export class RecentLatencies {
+  #counts = new Uint32Array(BUCKETS);
+
+  record(us: number): void {
+    const bucket = bucketOf(us);
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+  }
+
+  add(counts: Uint32Array): void {
+    counts.forEach((count, bucket) => {
+      this.#counts[bucket] = (this.#counts[bucket] ?? 0) + count;
+    });
+  }
+
+  /** The counts of all buckets, which start again at 0. */
+  take(): Uint32Array {
+    const counts = this.#counts;
+    this.#counts = new Uint32Array(BUCKETS);
+    return counts;
+  }
+
+  /** About this percentile in microseconds; undefined if nothing was recorded. */
+  percentile(percentile: number): number | undefined {
+    const total = this.#counts.reduce((sum, count) => sum + count, 0);
+    if (total === 0) return undefined;
+    const rank = Math.max(1, Math.ceil((percentile / 100) * total));
+    let below = 0;
+    const bucket = this.#counts.findIndex((count) => {
+      below += count;
+      return below >= rank;
+    });
+    return middleOf(bucket);
+  }
+}

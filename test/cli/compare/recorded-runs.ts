@@ -1,0 +1,38 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { jsonReport } from '../../../src/cli/load/json-report.ts';
+import type { LoadResult } from '../../../src/load/result.ts';
+import { Tally } from '../../../src/load/tally.ts';
+import { ABOUT, RATE, resultOf } from '../support/load-result.ts';
+
+/** Latencies of 1 to 2 ms, `factor` times as long, with some failures. */
+function tallyOf(factor: number, failures: number): Tally {
+  const tally = new Tally(0);
+  for (let at = 0; at < RATE; at += 1) {
+    // In an order that looks random, and the same in each run.
+    const us = (1_000 + ((at * 7_919) % RATE) / 2) * factor;
+    tally.recordLatency(at * 500, us);
+    tally.countStatus(at < failures ? 503 : 200, at * 500);
+  }
+  return tally;
+}
+
+export interface Recorded {
+  /** How many times as long all latencies are. */
+  readonly factor?: number;
+  readonly failures?: number;
+  readonly change?: Partial<LoadResult>;
+  /** Changes the data of the file. */
+  readonly edit?: (data: Record<string, unknown>) => void;
+}
+
+/** Writes the file of a run of one second. Returns its path. */
+export function recordRun(folder: string, name: string, recorded: Recorded = {}): string {
+  const { factor = 1, failures = 0, change = {}, edit } = recorded;
+  const tally = tallyOf(factor, failures);
+  const data = jsonReport(resultOf({ tally, ...change }), ABOUT) as Record<string, unknown>;
+  edit?.(data);
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify(data));
+  return path;
+}
