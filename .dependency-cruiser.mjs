@@ -116,8 +116,11 @@ export default {
     importsOnly('load', LOAD, [
       ...CORE,
       LOAD,
+      // For several processes.
+      HOST_ENTRY,
+      HOST,
       '^src/integrations/redis/',
-      '^(node:)?(events|http|net|os|worker_threads)$',
+      '^(node:)?(child_process|events|fs|http|net|os|worker_threads)$',
       'node_modules/(hdr-histogram-js|redis|undici)/',
     ]),
     importsOnly('simulate', SIMULATE, [

@@ -47,6 +47,7 @@ const { metafile } = await build({
   absWorkingDir: ROOT,
   entryPoints: {
     main: 'dist/src/cli/main.js',
+    'load-process': 'dist/workers/load-process.js',
     'load-worker': 'dist/workers/load-worker.js',
     'echo-server': 'dist/workers/echo-server.js',
   },

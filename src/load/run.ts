@@ -3,16 +3,18 @@ import { Worker } from 'node:worker_threads';
 import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
 import { beside } from './beside.ts';
-import { CpuGauge, type CpuUse } from './cpu-gauge.ts';
+import { CpuGauge, type CpuUse, readTimes } from './cpu-gauge.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
 import type { ServerListening } from './echo-server.ts';
 import { fitnessOf } from './fitness.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGates, gatesInForce } from './gates.ts';
 import type { Rehearsal } from './messages.ts';
-import type { LoadOptions } from './options.ts';
+import { type LoadOptions, threadsOf } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
+import { ProcessTeam } from './process-team.ts';
 import type { LoadResult } from './result.ts';
+import { type StartThread, startHere } from './running-thread.ts';
 import { type RequestCounts, Tally } from './tally.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
@@ -47,6 +49,22 @@ export class InterruptedError extends Error {
  * @throws InterruptedError if it was stopped before its first request
  */
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
+  const { processes, threads } = options;
+  if (processes === undefined) return runWith(options, hooks, undefined);
+  const team = await ProcessTeam.start(processes, threads);
+  try {
+    return await runWith(options, hooks, team);
+  } finally {
+    await team.close();
+  }
+}
+
+/** @param team has the threads, if this process has not */
+async function runWith(
+  options: LoadOptions,
+  hooks: RunHooks,
+  team: ProcessTeam | undefined,
+): Promise<LoadResult> {
   // Before the server starts: its message would be lost while we wait for the fleet.
   const fleet = options.fleet && (await joinFleet(options.fleet));
   const server = new Worker(ECHO_SERVER);
@@ -58,28 +76,35 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     server.on('error', () => undefined);
     const url = options.url ?? ownUrl;
     const code = hooks.loadWorker ?? LOAD_WORKER;
-    const rehearsal = { url: ownUrl, requests: rehearsalRequests(options) };
+    const spread = { ...options, threads: threadsOf(options) };
+    const rehearsal = { url: ownUrl, requests: rehearsalRequests(spread) };
     threads = startThreads(
-      options,
+      spread,
       url,
       rehearsal,
       code,
       (...report) => watch?.add(...report) ?? 0,
+      team?.startThread ?? startHere,
     );
     await readiness(threads, hooks.stop);
     if (url !== ownUrl) await server.terminate();
 
     hooks.onStart?.(url);
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
-    const plan = planArrivals(options.ramp?.from ?? options.rate, options.burst, leadMs);
+    const plan = planArrivals(
+      options.ramp?.from ?? options.rate,
+      options.burst,
+      leadMs,
+      team?.region,
+    );
     const { rate } = plan.bucket;
     // A whole number of slots, so that the rest of the schedule begins with one as well.
     const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
     const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
-    watch = new AdmissionWatch({ threads: options.threads, startUs, rate, burst: options.burst });
+    watch = new AdmissionWatch({ threads: threads.length, startUs, rate, burst: options.burst });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
-    const cpu = new CpuGauge();
+    const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
     const window = await drive(options, warmUpUs, threads, plan, aheadUs, watch, cpu, hooks);
     const processors = cpu.use;
     return collect({ options, url, startedAt, threads, watch, processors, ...window });
@@ -120,6 +145,7 @@ function startThreads(
   rehearsal: Rehearsal,
   code: URL,
   onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => number,
+  start: StartThread,
 ): ThreadHandle[] {
   const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
   const openAhead = Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads);
@@ -138,7 +164,7 @@ function startThreads(
       latencyByTime,
       fleet,
     };
-    return new ThreadHandle(code, data, (...report) => onAdmissions(index, ...report));
+    return new ThreadHandle(code, data, (...report) => onAdmissions(index, ...report), start);
   });
 }
 

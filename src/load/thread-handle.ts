@@ -1,10 +1,10 @@
-import { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import { type RunningThread, type StartThread, startHere } from './running-thread.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
 export class ThreadHandle {
-  readonly #worker: Worker;
+  readonly #worker: RunningThread;
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
   /** As of the last report. */
@@ -36,8 +36,9 @@ export class ThreadHandle {
     code: URL,
     workerData: LoadThreadData,
     onAdmissions: (admissions: Float64Array, throughUs: number) => number,
+    start: StartThread = startHere,
   ) {
-    this.#worker = new Worker(code, { workerData });
+    this.#worker = start(code, workerData);
     let settleReady: () => void;
     let settleDone: () => void;
     this.ready = new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { FleetOptions } from '../../load/fleet.ts';
-import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
+import { type Header, type LoadOptions, type Ramp, threadsOf } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
 import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { writeFiles } from '../output-files.ts';
@@ -19,6 +19,7 @@ import {
   parseDuration,
   parseHeader,
   parseMethod,
+  parseProcesses,
   parseRamp,
   parseRate,
   parseRedisKey,
@@ -37,6 +38,7 @@ interface CommandOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
   readonly threads: number;
+  readonly processes?: number;
   readonly connections?: number;
   readonly duration: number;
   readonly burst: number;
@@ -75,6 +77,13 @@ export function loadCommand(version: string): Command {
     )
     .addOption(
       option('-t, --threads <number>', 'threads that send the requests', parseThreads).default(4),
+    )
+    .addOption(
+      option(
+        '--processes <number>',
+        'processes with that many threads each (default: threads of this one)',
+        parseProcesses,
+      ).conflicts('redis'),
     )
     .addOption(
       option(
@@ -142,11 +151,13 @@ function loadOptions(
   given: CommandOptions,
   command: Command,
 ): LoadOptions {
-  const { rate, threads, burst, duration, timeout, header, body } = given;
-  const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, threads);
-  if (connections < threads) {
+  const { rate, threads, processes, burst, duration, timeout, header, body } = given;
+  const all = threadsOf({ threads, processes });
+  const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, all);
+  if (connections < all) {
+    const least = processes === undefined ? '--threads' : '--processes x --threads';
     command.error(
-      `error: --connections must be at least --threads, ${threads}, because each thread needs one; ` +
+      `error: --connections must be at least ${least}, ${all}, because each thread needs one; ` +
         `got ${connections}`,
     );
   }
@@ -163,6 +174,7 @@ function loadOptions(
     ramp: given.ramp,
     burst,
     threads,
+    processes,
     connections,
     durationMs: duration,
     timeoutMs: timeout,
@@ -221,10 +233,17 @@ async function load(
   }
 }
 
+function byText(threads: number, processes: number | undefined): string {
+  const each = threads === 1 ? '1 thread' : `${threads} threads`;
+  if (processes === undefined) return threads === 1 ? each : `${each} that share one limiter`;
+  const all = processes === 1 ? '1 process' : `${processes} processes`;
+  return `${all} of ${each}, which share one limiter`;
+}
+
 function headline(url: string, options: LoadOptions): string {
-  const { rate, ramp, threads, durationMs, fleet } = options;
+  const { rate, ramp, threads, processes, durationMs, fleet } = options;
   const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
-  const by = threads === 1 ? '1 thread' : `${threads} threads that share one limiter`;
+  const by = byText(threads, processes);
   const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
   const keys = process.stdin.isTTY && fleet === undefined ? '+ and - change the rate, ' : '';
   return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;

@@ -14,6 +14,10 @@ with requests that count nowhere.
 On a terminal, the keys + and - change the rate by 10 % during the run. --ramp changes it in small
 steps. Scheduled requests move with the rate, and the guarantee is checked across all changes.
 
+With --processes 2, two processes of --threads each share --rate and --connections, and their limiter
+in memory. This needs Linux, and the package koffi or Node.js 26.9. Use it if one process is the
+limit, for example its number of open files.
+
 With --redis, several processes on any machines share --rate through a Redis server. Give all of
 them the same --rate and --burst. This needs the package redis, and one Redis command per request.
 When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.

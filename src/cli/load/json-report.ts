@@ -34,6 +34,7 @@ function jsonReport(result: LoadResult, version: string): object {
       ratePerSecond: options.rate,
       burst: options.burst,
       threads: options.threads,
+      processes: options.processes ?? 1,
       connections: options.connections,
       durationMs: options.durationMs,
       timeoutMs: options.timeoutMs,

@@ -5,6 +5,7 @@ import { type Header, MAX_RATE, MIN_RATE, type Ramp } from '../../load/options.t
 
 const MAX_BURST = 1e6;
 const MAX_THREADS = 256;
+const MAX_PROCESSES = 64;
 const MAX_CONNECTIONS = 65_536;
 const DAY_MS = 86_400_000;
 
@@ -59,6 +60,10 @@ function parseCount(text: string, max: number, example: number): number {
 
 export function parseThreads(text: string): number {
   return parseCount(text, MAX_THREADS, 4);
+}
+
+export function parseProcesses(text: string): number {
+  return parseCount(text, MAX_PROCESSES, 2);
 }
 
 export function parseConnections(text: string): number {
