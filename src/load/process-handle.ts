@@ -93,8 +93,7 @@ export class ProcessHandle {
   startThread(code: URL, data: LoadThreadData): RunningThread {
     const number = this.#threads.length;
     const thread = new RemoteThread(
-      (command) =>
-        this.#send({ type: 'command', thread: number, command: withoutMemory(command) }),
+      (command) => this.#send({ type: 'command', thread: number, command: withoutMemory(command) }),
       () => this.end(),
     );
     this.#threads.push(thread);

@@ -87,7 +87,11 @@ test('a lock is F_OFD_SETLK of one byte, F_WRLCK, in the struct flock of macOS',
   expect(locks.isTaken(7)).toBe(false);
   locks.release(7);
   const start = [7, 0, 0, 0, 0, 1, 0, 0];
-  const [length, pid, whence] = [[1, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0], [0, 0]];
+  const [length, pid, whence] = [
+    [1, 0, 0, 0, 0, 0, 0, 0],
+    [0, 0, 0, 0],
+    [0, 0],
+  ];
   const flock = (type: number) => [...start, ...length, ...pid, type, 0, ...whence];
   const [unlock, write] = [2, 3];
   expect(simulated.calls).toEqual([
@@ -125,7 +129,11 @@ test('room is F_PREALLOCATE of all or nothing from the end, and the file grows o
     [4, 0, 0, 0],
     [3, 0, 0, 0],
   ];
-  const [offset, length, allocated] = [Array(8).fill(0), [0, 0, 1, 0, 0, 0, 0, 0], Array(8).fill(0)];
+  const [offset, length, allocated] = [
+    Array(8).fill(0),
+    [0, 0, 1, 0, 0, 0, 0, 0],
+    Array(8).fill(0),
+  ];
   const struct = [flags, mode, offset, length, allocated].flat();
   expect(simulated.calls).toEqual([{ command: 42, struct }]);
 });
