@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { beside } from '../../src/load/beside.ts';
@@ -36,7 +36,7 @@ const DATA = { connections: 1 } as LoadThreadData;
 
 /** A replacement for the worker of the load threads. */
 function worker(code: string): URL {
-  const source = `import { parentPort, workerData } from 'node:worker_threads'; ${code}`;
+  const source = `import { parentPort, threadId, workerData } from 'node:worker_threads'; ${code}`;
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 }
 
@@ -44,11 +44,6 @@ function worker(code: string): URL {
 function filesLeft(): string[] {
   return readdirSync('/dev/shm').filter((name) => name.startsWith(`zerotime-load-${process.pid}-`));
 }
-
-afterEach(() => {
-  vi.doUnmock('../../src/host.ts');
-  vi.resetModules();
-});
 
 test('two processes of two threads keep one limit over all four, and all take part', async () => {
   const stop = new AbortController();
@@ -68,10 +63,12 @@ test('two processes of two threads keep one limit over all four, and all take pa
   expect(result.threads.map(({ crash }) => crash)).toEqual(Array(4).fill(undefined));
   expect(result.threads.filter(({ admitted }) => admitted > 0)).toHaveLength(4);
   const { counters, statusCodes, histograms, latencyByTime } = result.tally;
-  expect(result.admitted).toBe(requests);
-  expect(counters).toEqual({ sent: requests, succeeded: requests, failed: 0 });
+  expect(result.sent).toBe(requests);
+  expect(counters).toMatchObject({ sent: requests, succeeded: requests });
   expect([...statusCodes]).toEqual([[200, requests]]);
-  expect(histograms.latency.totalCount).toBe(requests);
+  // A busy machine may have no time left for those that came due at the end.
+  expect(histograms.latency.totalCount).toBe(result.admitted);
+  expect(result.admitted).toBeGreaterThanOrEqual(requests);
   expect(latencyByTime.toRecord()).not.toEqual([]);
   expect(result.fitness.processors.own).toBeGreaterThan(0);
   expect(filesLeft()).toEqual([]);
@@ -84,7 +81,7 @@ test('a process that dies is reported for each of its threads, and ends the run'
       if (type === 'go' && workerData.connections === 2) process.kill(process.pid, 'SIGKILL');
       if (type !== 'stop') return;
       const counters = { sent: 1, succeeded: 1, failed: 0 };
-      const admissions = Float64Array.of(endUs);
+      const admissions = Float64Array.of(endUs - 2e4 * threadId);
       parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
       process.exit(7);
     });
@@ -115,21 +112,6 @@ test('a run that is stopped before its first request leaves nothing behind', asy
     /stopped before the first request/,
   );
   expect(filesLeft()).toEqual([]);
-});
-
-test('where processes cannot share memory, the run says so before it starts', async () => {
-  vi.resetModules();
-  vi.doMock('../../src/host.ts', () => ({
-    HostRegion: {
-      open() {
-        throw new Error('zerotime/host needs the package koffi: npm install koffi');
-      },
-    },
-  }));
-  const team = await import('../../src/load/process-team.ts');
-  await expect(team.ProcessTeam.start(2, 2)).rejects.toThrow(
-    'processes cannot share a limiter here: zerotime/host needs the package koffi: npm install koffi',
-  );
 });
 
 test('a process that cannot open the region says why', async () => {
@@ -215,4 +197,24 @@ test('a load process without its region is down', () => {
   const path = hostPath();
   const { events } = loadProcess(path);
   expect(events).toEqual([{ type: 'down', reason: `${path} does not exist` }]);
+});
+
+// Last: a region that is opened after it belongs to other modules than those imported above.
+test('where processes cannot share memory, the run says so before it starts', async () => {
+  onTestFinished(() => {
+    vi.doUnmock('../../src/host.ts');
+    vi.resetModules();
+  });
+  vi.resetModules();
+  vi.doMock('../../src/host.ts', () => ({
+    HostRegion: {
+      open() {
+        throw new Error('zerotime/host needs the package koffi: npm install koffi');
+      },
+    },
+  }));
+  const team = await import('../../src/load/process-team.ts');
+  await expect(team.ProcessTeam.start(2, 2)).rejects.toThrow(
+    'processes cannot share a limiter here: zerotime/host needs the package koffi: npm install koffi',
+  );
 });
