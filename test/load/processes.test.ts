@@ -77,13 +77,16 @@ test('two processes of two threads keep one limit over all four, and all take pa
 test('a process that dies is reported for each of its threads, and ends the run', async () => {
   // The last of four threads has the fifth connection.
   const loadWorker = worker(`
-    parentPort.on('message', ({ type, endUs }) => {
-      if (type === 'go' && workerData.connections === 2) process.kill(process.pid, 'SIGKILL');
-      if (type !== 'stop') return;
-      const counters = { sent: 1, succeeded: 1, failed: 0 };
-      const admissions = Float64Array.of(endUs - 2e4 * threadId);
-      parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
-      process.exit(7);
+    let admissions;
+    parentPort.on('message', ({ type, startUs }) => {
+      if (type === 'go') {
+        admissions = Float64Array.of(startUs + 2e4 * threadId);
+        if (workerData.connections === 2) process.kill(process.pid, 'SIGKILL');
+      } else if (type === 'stop') {
+        const counters = { sent: 1, succeeded: 1, failed: 0 };
+        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
+        process.exit(7);
+      }
     });
     parentPort.postMessage({ type: 'ready' });
   `);
