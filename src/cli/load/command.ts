@@ -30,6 +30,7 @@ import {
 import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
+import { threadsText } from './threads-text.ts';
 
 const DEFAULT_CONNECTIONS = 64;
 
@@ -233,17 +234,10 @@ async function load(
   }
 }
 
-function byText(threads: number, processes: number | undefined): string {
-  const each = threads === 1 ? '1 thread' : `${threads} threads`;
-  if (processes === undefined) return threads === 1 ? each : `${each} that share one limiter`;
-  const all = processes === 1 ? '1 process' : `${processes} processes`;
-  return `${all} of ${each}, which share one limiter`;
-}
-
 function headline(url: string, options: LoadOptions): string {
   const { rate, ramp, threads, processes, durationMs, fleet } = options;
   const from = ramp === undefined ? '' : `${formatNumber(ramp.from)}/s to `;
-  const by = byText(threads, processes);
+  const by = threadsText(threads, processes);
   const shared = fleet === undefined ? '' : `, shared under ${fleet.key}`;
   const keys = process.stdin.isTTY && fleet === undefined ? '+ and - change the rate, ' : '';
   return `${url} at ${from}${formatNumber(rate)}/s for ${formatSpan(durationMs)}, by ${by}${shared}; ${keys}Ctrl-C ends it`;
