@@ -4,7 +4,7 @@ import { type Libc, MAPPING } from './libc.ts';
 const require = createRequire(import.meta.url);
 
 /** Declares a function of the C library. A last parameter `...` stands for a variable number. */
-export type Declare = (
+type Declare = (
   name: string,
   result: string,
   parameters: readonly string[],

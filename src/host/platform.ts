@@ -2,7 +2,7 @@ import type { Libc } from './libc.ts';
 import type { Machine } from './machine.ts';
 
 /** How `fcntl` locks bytes of an open file: its commands, and the layout of `struct flock`. */
-export interface LockFormat {
+interface LockFormat {
   /** F_OFD_SETLK */
   readonly set: number;
   /** F_OFD_GETLK */
