@@ -124,7 +124,14 @@ const ENTRIES = [
   'undici',
   ...['throttle', 'tinypool'],
 ];
-const COMMAND = ['LICENCES.txt', 'charts.js', 'echo-server.js', 'load-process.js', 'load-worker.js', 'main.js'];
+const COMMAND = [
+  'LICENCES.txt',
+  'charts.js',
+  'echo-server.js',
+  'load-process.js',
+  'load-worker.js',
+  'main.js',
+];
 
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];
 
