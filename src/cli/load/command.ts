@@ -84,7 +84,7 @@ export function loadCommand(version: string): Command {
         '--processes <number>',
         'processes with that many threads each (default: threads of this one)',
         parseProcesses,
-      ).conflicts('redis'),
+      ).conflicts(['redis', 'arrivals']),
     )
     .addOption(
       option(
