@@ -30,6 +30,7 @@ const KOFFI = 'node_modules/koffi/';
 const THROTTLED_POOL = '^src/throttle/pool\\.ts$';
 const INTEGRATIONS = '^src/integrations/';
 const ENTRY_INTEGRATIONS = '^src/integrations/[a-z]+\\.ts$';
+const LOAD_ENTRY = '^src/load\\.ts$';
 const LOAD = '^src/load/';
 const SIMULATE = '^src/simulate/';
 const CLI = '^src/cli/';
@@ -110,6 +111,7 @@ export default {
       KEYED,
       THROTTLE_ENTRY,
       HOST_ENTRY,
+      LOAD_ENTRY,
       ENTRY_INTEGRATIONS,
     ]),
     // Libraries: no terminal, no options of a command.
@@ -123,6 +125,7 @@ export default {
       '^(node:)?(child_process|events|fs|http|net|os|worker_threads)$',
       'node_modules/(hdr-histogram-js|redis|undici)/',
     ]),
+    importsOnly('load-entry', LOAD_ENTRY, [LOAD]),
     importsOnly('simulate', SIMULATE, [
       ...CORE,
       LOAD,
@@ -148,6 +151,7 @@ export default {
           HOST_ENTRY,
           HOST,
           INTEGRATIONS,
+          LOAD_ENTRY,
           LOAD,
           SIMULATE,
           CLI,

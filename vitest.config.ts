@@ -44,7 +44,7 @@ const LONG = [
   'test/cli/load/{command,fleet.e2e,load.e2e}.test.ts',
   'test/load/{load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
-  'test/docs/{cluster-load,fleet-example,playground.e2e}.test.ts',
+  'test/docs/{cluster-load,fleet-example,playground.e2e,task-examples}.test.ts',
   'test/explorer/nested.test.ts',
   'test/host/storm.test.ts',
   'test/integrations/redis/{cluster,failures,fleet-ends,fleet-servers,fleet-simulation,fleet-threads}.test.ts',

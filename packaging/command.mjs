@@ -5,23 +5,10 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { licencesOf } from './licences.mjs';
+import { oneHistogram, PEERS, REQUIRE, replacing } from './packages.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CLI = new URL('../lib/cli/', import.meta.url);
-
-/** Peers of the package: loaded only if the user has them. */
-const PEERS = ['koffi', 'redis'];
-
-/** Answers imports that match `filter` with `contents`. */
-function replacing(name, filter, contents) {
-  return {
-    name,
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter }, () => ({ path: name, namespace: name }));
-      onLoad({ filter: /^/, namespace: name }, () => ({ contents, resolveDir: ROOT }));
-    },
-  };
-}
 
 const plugins = [
   // Undici's HTTP client alone: the rest of undici takes most of the time to load.
@@ -31,17 +18,8 @@ const plugins = [
     `export { default as Client } from 'undici/lib/dispatcher/client.js';
     export { default as buildConnector } from 'undici/lib/core/connect.js';`,
   ),
-  // The second implementation of hdr-histogram-js, which the command does not use.
-  replacing(
-    'no-wasm-histogram',
-    /^\.\/wasm$/,
-    'exports.WasmHistogram = class {}; exports.webAssemblyAvailable = false;',
-  ),
+  oneHistogram,
 ];
-
-/** Packages in CommonJS call require. */
-const REQUIRE = `import { createRequire as __createRequire } from 'node:module';
-const require = __createRequire(import.meta.url);`;
 
 const { metafile } = await build({
   absWorkingDir: ROOT,
@@ -49,6 +27,8 @@ const { metafile } = await build({
     main: 'dist/src/cli/main.js',
     'load-process': 'dist/workers/load-process.js',
     'load-worker': 'dist/workers/load-worker.js',
+    'task-worker': 'dist/workers/task-worker.js',
+    'closed-worker': 'dist/workers/closed-worker.js',
     'echo-server': 'dist/workers/echo-server.js',
   },
   outdir: fileURLToPath(CLI),

@@ -15,8 +15,25 @@ const ENTRIES = {
   undici: 'src/integrations/undici',
 };
 
-/** Their files in a folder, by name. */
+/** Those bundled with packages, and their sources. */
+const WITH_PACKAGES = { load: 'src/load' };
+
+/** The files in a folder of those that use no package, by name. */
 export function entriesIn(folder, ending) {
-  const files = Object.entries(ENTRIES);
+  return filesOf(ENTRIES, folder, ending);
+}
+
+/** The files in a folder of all entry points, by name. */
+export function allEntriesIn(folder, ending) {
+  return filesOf({ ...ENTRIES, ...WITH_PACKAGES }, folder, ending);
+}
+
+/** The files in a folder of those bundled with packages, by name. */
+export function entriesWithPackagesIn(folder, ending) {
+  return filesOf(WITH_PACKAGES, folder, ending);
+}
+
+function filesOf(entries, folder, ending) {
+  const files = Object.entries(entries);
   return Object.fromEntries(files.map(([name, path]) => [name, `${folder}${path}${ending}`]));
 }

@@ -8,6 +8,8 @@ import { transform } from 'esbuild';
 import { rollup } from 'rollup';
 import { minify } from 'terser';
 import { entriesIn } from './entries.mjs';
+import { bundleWithPackages } from './entries-with-packages.mjs';
+import { withoutModules } from './source-map.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
@@ -77,17 +79,9 @@ async function bundleCode() {
   await bundle.write({ dir: LIB, chunkFileNames: 'shared-[hash].js', sourcemap: true, ...chunks });
 }
 
-/** Leaves the compiled engine out of a source map: it would repeat it, and shows nothing. */
-function withoutModules(text) {
-  const map = JSON.parse(text);
-  for (const [index, source] of map.sources.entries()) {
-    if (source.endsWith('kernel/build/modules.ts')) map.sourcesContent[index] = null;
-  }
-  return JSON.stringify(map);
-}
-
 // Chunks of an earlier build have other names.
 for (const name of await readdir(LIB).catch(() => [])) {
   if (/\.(js|map)$/.test(name)) await rm(join(LIB, name));
 }
 await bundleCode();
+await bundleWithPackages();

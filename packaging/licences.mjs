@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = new URL('../', import.meta.url);
 const LICENCE = /^(licen[cs]e|copying|notice)\b/i;
 
-const INTRODUCTION = 'The command zerotime contains parts of these packages.\n';
+const INTRODUCTION = 'The command zerotime, and zerotime/load, contain parts of these packages.\n';
 
 /** The folder of the package that contains this file; undefined for our own files. */
 function packageOf(path) {

@@ -5,17 +5,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
-import { entriesIn } from './entries.mjs';
+import { allEntriesIn } from './entries.mjs';
 
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const { peerDependencies } = JSON.parse(
   await readFile(new URL('../package.json', import.meta.url), 'utf8'),
 );
 
+/** Packages bundled with the code: none of their types is public. */
+const BUNDLED = ['hdr-histogram-js'];
+
 async function bundleTypes() {
   const bundle = await rollup({
-    input: entriesIn('dist/', '.d.ts'),
-    external: [/^node:/, ...Object.keys(peerDependencies)],
+    input: allEntriesIn('dist/', '.d.ts'),
+    external: [/^node:/, ...BUNDLED, ...Object.keys(peerDependencies)],
     plugins: [dts()],
     onwarn: ({ message }) => {
       // Types that two entry points share need not be public.
@@ -37,6 +40,7 @@ const GLOBALS = {
   'Symbol.dispose': 'interface SymbolConstructor { readonly dispose: unique symbol; }',
   'Symbol.asyncDispose': 'interface SymbolConstructor { readonly asyncDispose: unique symbol; }',
   AbortSignal: 'interface AbortSignal {}',
+  URL: 'interface URL {}',
 };
 
 /** TypeScript has typed arrays of one kind of buffer since 5.7; before, they take no parameter. */

@@ -3,7 +3,7 @@ import type { ArrivalPlan } from './arrival-plan.ts';
 import type { CpuGauge } from './cpu-gauge.ts';
 import { MOST_BUSY } from './fitness.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
-import { reservationsAhead } from './pacer.ts';
+import { outstandingAt } from './start-threads.ts';
 import type { ThreadHandle } from './thread-handle.ts';
 
 /** Time for a stop to reach all threads, so that they end at the same instant. */
@@ -57,7 +57,7 @@ export interface RunWindow {
 
 /** Starts all threads and waits for them to finish. */
 export async function drive(
-  { durationMs, timeoutMs, ramp }: LoadOptions,
+  { durationMs, timeoutMs, ramp, task }: LoadOptions,
   warmUpUs: number,
   threads: readonly ThreadHandle[],
   { bucket, startUs: firstUs }: ArrivalPlan,
@@ -84,7 +84,7 @@ export async function drive(
     const beforeUs = now();
     bucket.reconfigure({ rate });
     watch.change(rate, beforeUs, now());
-    const outstanding = reservationsAhead(rate, threads.length);
+    const outstanding = outstandingAt(rate, { threads: threads.length, task });
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
   // Before the first request a change would move the start of the run, and a fleet's rate is not

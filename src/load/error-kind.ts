@@ -1,5 +1,7 @@
-/** The kinds of request errors, as shown to the user. */
-export type ErrorKind =
+/** The kinds of errors, as shown to the user: those of requests, and names of what a task throws. */
+export type ErrorKind = RequestErrorKind | (string & Record<never, never>);
+
+type RequestErrorKind =
   | 'timed out'
   | 'unsent'
   | 'connection refused'
@@ -13,7 +15,7 @@ export type ErrorKind =
   | 'no free local port'
   | 'other error';
 
-const KIND_OF_CODE = new Map<string, ErrorKind>([
+const KIND_OF_CODE = new Map<string, RequestErrorKind>([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],
   ['EPIPE', 'connection reset'],
@@ -35,7 +37,7 @@ const KIND_OF_CODE = new Map<string, ErrorKind>([
 const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)|_CERT_|EPROTO/;
 
 /** Classifies a request error. */
-export function errorKind(error: unknown): ErrorKind {
+export function errorKind(error: unknown): RequestErrorKind {
   const { code, name } = error as { code?: unknown; name?: unknown };
   // Undici sets a code only for some malformed responses.
   if (name === 'HTTPParserError') return 'bad response';

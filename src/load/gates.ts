@@ -1,13 +1,33 @@
-import type { Tally } from './tally.ts';
+import type { RequestCounts, Tally } from './tally.ts';
+
+/** A percentile of the latency is at most this long. */
+export interface LatencyGate {
+  /** The kind of gate. */
+  readonly kind: 'latency';
+  /** Above 0 and at most 100. */
+  readonly percentile: number;
+  /** The longest latency allowed, in milliseconds. */
+  readonly maxMs: number;
+}
+
+/** At most this share of what came due fails. */
+export interface ErrorGate {
+  /** The kind of gate. */
+  readonly kind: 'errors';
+  /** From 0 to 1. */
+  readonly maxShare: number;
+}
+
+/** At least this share of the schedule is sent. */
+export interface RateGate {
+  /** The kind of gate. */
+  readonly kind: 'rate';
+  /** From 0 to 1. */
+  readonly minShare: number;
+}
 
 /** A bound on the result of a run, for continuous integration. */
-export type Gate =
-  /** This percentile of the latency is at most this long. */
-  | { readonly kind: 'latency'; readonly percentile: number; readonly maxMs: number }
-  /** At most this share of the requests that came due fails, from 0 to 1. */
-  | { readonly kind: 'errors'; readonly maxShare: number }
-  /** At least this share of the schedule is sent, from 0 to 1. */
-  | { readonly kind: 'rate'; readonly minShare: number };
+export type Gate = LatencyGate | ErrorGate | RateGate;
 
 /** How a run did at one gate. */
 export interface GateVerdict {
@@ -19,7 +39,12 @@ export interface GateVerdict {
 
 /** The parts of a result that gates look at. */
 export interface Gated {
-  readonly tally: Tally;
+  readonly tally: {
+    readonly counters: RequestCounts;
+    readonly histograms: Pick<Tally['histograms'], 'latency'>;
+  };
+  /** Units of the histogram in a millisecond: microseconds, unless it says otherwise. */
+  readonly perMs?: number;
   readonly sent: number;
   readonly elapsedMs: number;
   readonly wantedRate: number;
@@ -53,22 +78,22 @@ export function checkGates(result: Gated, gates: readonly Gate[]): GateVerdict[]
   });
 }
 
-function latencyVerdict({ tally }: Gated, gate: Gate & { kind: 'latency' }): GateVerdict {
+function latencyVerdict({ tally, perMs = 1_000 }: Gated, gate: LatencyGate): GateVerdict {
   const { latency } = tally.histograms;
   // No latency at all is no low latency.
   if (latency.totalCount === 0) return { gate, passed: false, actual: undefined };
-  const actual = latency.getValueAtPercentile(gate.percentile) / 1_000;
+  const actual = latency.getValueAtPercentile(gate.percentile) / perMs;
   return { gate, passed: actual <= gate.maxMs, actual };
 }
 
-function errorVerdict({ tally }: Gated, gate: Gate & { kind: 'errors' }): GateVerdict {
+function errorVerdict({ tally }: Gated, gate: ErrorGate): GateVerdict {
   const { succeeded, failed } = tally.counters;
   const all = succeeded + failed;
   if (all === 0) return { gate, passed: true, actual: undefined };
   return { gate, passed: failed <= gate.maxShare * all + ROUNDING, actual: failed / all };
 }
 
-function rateVerdict(result: Gated, gate: Gate & { kind: 'rate' }): GateVerdict {
+function rateVerdict(result: Gated, gate: RateGate): GateVerdict {
   const { sent, elapsedMs, wantedRate } = result;
   const slots = (wantedRate * elapsedMs) / 1_000;
   if (slots < 1) return { gate, passed: true, actual: undefined };

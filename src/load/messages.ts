@@ -1,5 +1,5 @@
 import type { FleetOptions } from './fleet.ts';
-import type { LoadOptions } from './options.ts';
+import type { LoadOptions, TaskOptions } from './options.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** How a thread gets its code compiled before the run. */
@@ -9,15 +9,8 @@ export interface Rehearsal {
   readonly requests: number;
 }
 
-/** The `workerData` of a load thread. */
-export interface LoadThreadData {
-  readonly url: string;
-  readonly rehearsal: Rehearsal;
-  /** Connections of this thread. */
-  readonly connections: number;
-  /** How many of them to open before the run, at least one. */
-  readonly openAhead: number;
-  readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
+/** What every thread needs to know. */
+export interface ThreadData {
   readonly timeoutMs: number;
   /** Number of reservations that the thread holds ahead. */
   readonly outstanding: number;
@@ -25,6 +18,31 @@ export interface LoadThreadData {
   readonly latencyByTime: boolean;
   /** The shared limit, if it is not the bucket of this process. */
   readonly fleet?: FleetOptions | undefined;
+}
+
+/** The `workerData` of a thread that sends requests. */
+export interface LoadThreadData extends ThreadData {
+  readonly url: string;
+  readonly rehearsal: Rehearsal;
+  /** Connections of this thread. */
+  readonly connections: number;
+  /** How many of them to open before the run, at least one. */
+  readonly openAhead: number;
+  readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
+}
+
+/** The module that a thread calls. */
+interface ThreadTask extends TaskOptions {
+  /** The index of the thread. */
+  readonly thread: number;
+  readonly threads: number;
+  /** Counts the calls of all threads. */
+  readonly counter: BigInt64Array<SharedArrayBuffer>;
+}
+
+/** The `workerData` of a thread that calls a task. */
+export interface TaskThreadData extends ThreadData {
+  readonly task: ThreadTask;
 }
 
 /** A message from the main thread to a load thread. */
@@ -55,6 +73,8 @@ export type LoadCommand =
 export type LoadEvent =
   /** All code is loaded; the thread waits for `go`. */
   | { readonly type: 'ready' }
+  /** It can't get ready; the reason is for the user. */
+  | { readonly type: 'unready'; readonly reason: string }
   /** The answer to `rate`: all reservations follow the change. */
   | { readonly type: 'followed' }
   | {
@@ -66,7 +86,7 @@ export type LoadEvent =
       readonly counters: RequestCounts;
       readonly waiting: number;
     }
-  /** The last message, after all requests have ended. */
+  /** The last message: all requests have ended, or the thread has to. */
   | {
       readonly type: 'done';
       readonly admissions: Float64Array;
@@ -75,4 +95,6 @@ export type LoadEvent =
       readonly warmUp: RequestCounts;
       /** The share of the time in which the event loop was busy. */
       readonly busy: number;
+      /** Why the thread ended early, or what went wrong in the end. */
+      readonly failure?: string | undefined;
     };

@@ -27,8 +27,20 @@ export interface LoadOptions {
   readonly gates: readonly Gate[];
   /** Whether to record latencies by time, for a report. */
   readonly latencyByTime: boolean;
+  /** A module to call at each due instant. Nothing about requests then applies. */
+  readonly task?: TaskOptions | undefined;
   /** A limit shared with other processes; `rate` and `burst` then apply to all of them together. */
   readonly fleet?: FleetOptions | undefined;
+}
+
+/** A module that the threads call. */
+export interface TaskOptions {
+  /** The URL of the module. */
+  readonly url: string;
+  /** What its `setup` gets; cloneable. */
+  readonly data: unknown;
+  /** The most calls that a thread has in flight. */
+  readonly concurrency: number;
 }
 
 export interface Ramp {

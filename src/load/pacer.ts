@@ -41,16 +41,20 @@ const MOST_AHEAD = 4_096;
 /** The requests of one turn, after which events have theirs: those that are late must not starve. */
 const MOST_A_TURN = 128;
 
+/** A turn takes no longer than this and the last of its requests, for the same reason. */
+const MOST_TURN_US = 10_000;
+
 /** Timers have a resolution of 1 ms and fire up to 1 ms early or late. */
 const TIMER_SLACK_US = 1_000;
 
-/** The number of reservations that each of `threads` holds ahead, at least one. */
+/** The number of reservations that each of `threads` holds ahead, from one to `most`. */
 export function reservationsAhead(
   rate: number,
   threads: number,
   aheadMs: number = LOOKAHEAD_MS,
+  most: number = MOST_AHEAD,
 ): number {
-  return Math.min(MOST_AHEAD, Math.max(1, Math.ceil((rate * aheadMs) / 1_000 / threads)));
+  return Math.min(most, Math.max(1, Math.ceil((rate * aheadMs) / 1_000 / threads)));
 }
 
 /**
@@ -139,7 +143,7 @@ export class Pacer {
   /** Issues the requests that are due, and replaces their reservations. */
   #issue(): void {
     const { bucket, onDue } = this.#options;
-    // Read the time once. If requests come due as fast as this thread can issue them, a fresh
+    // Compared with one time. If requests come due as fast as this thread can issue them, a fresh
     // reading would keep it from returning to the event loop.
     const nowUs = bucket.clock.now();
     for (let issued = 0; issued < MOST_A_TURN; issued++) {
@@ -148,6 +152,7 @@ export class Pacer {
       this.#pending.shift();
       this.#issuedUs = dueUs;
       onDue(dueUs, nowUs);
+      if (bucket.clock.now() > nowUs + MOST_TURN_US) break;
     }
     this.#isPaused = this.#options.isFull?.() === true;
     if (this.#isPaused) return;

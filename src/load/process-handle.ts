@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import type { LoadCommand, LoadThreadData } from './messages.ts';
+import type { LoadCommand, ThreadData } from './messages.ts';
 import type { ProcessCommand, ProcessEvent } from './process-messages.ts';
 import type { RunningThread } from './running-thread.ts';
 
@@ -90,7 +90,7 @@ export class ProcessHandle {
     return this.#cpuMs;
   }
 
-  startThread(code: URL, data: LoadThreadData): RunningThread {
+  startThread(code: URL, data: ThreadData): RunningThread {
     const number = this.#threads.length;
     const thread = new RemoteThread(
       (command) => this.#send({ type: 'command', thread: number, command: withoutMemory(command) }),

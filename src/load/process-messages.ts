@@ -1,4 +1,4 @@
-import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 
 // What the main process and those that it starts tell each other about threads, each known by the
 // number that it has in its process.
@@ -10,7 +10,7 @@ export type ProcessCommand =
       readonly thread: number;
       /** The URL of the thread's code. */
       readonly code: string;
-      readonly data: LoadThreadData;
+      readonly data: ThreadData;
     }
   | { readonly type: 'command'; readonly thread: number; readonly command: LoadCommand };
 

@@ -1,46 +1,24 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
-import { beside } from './beside.ts';
 import { CpuGauge, type CpuUse, readTimes } from './cpu-gauge.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
-import type { ServerListening } from './echo-server.ts';
 import { fitnessOf } from './fitness.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGates, gatesInForce } from './gates.ts';
-import type { Rehearsal } from './messages.ts';
 import { type LoadOptions, threadsOf } from './options.ts';
-import { reservationsAhead } from './pacer.ts';
 import { ProcessTeam } from './process-team.ts';
+import { untilReady } from './readiness.ts';
 import type { LoadResult } from './result.ts';
-import { type StartThread, startHere } from './running-thread.ts';
+import { startThreads } from './start-threads.ts';
 import { type RequestCounts, Tally } from './tally.ts';
-import { ThreadHandle } from './thread-handle.ts';
+import { openTarget, type Target } from './target.ts';
+import type { ThreadHandle } from './thread-handle.ts';
 
-const LOAD_WORKER = beside('load-worker.js');
-const ECHO_SERVER = beside('echo-server.js');
+export { InterruptedError } from './interrupted-error.ts';
 
 /** Time for the threads to attach to the bucket before the first request is due. */
 const LEAD_MS = 100;
 const LEAD_MS_PER_THREAD = 2;
-/** Rehearsed are the requests of this time, up to this number over all threads. */
-const REHEARSED_S = 0.75;
-const MOST_REHEARSED = 12_000;
-/**
- * The connections opened ahead do for answers within this time. A server that serves one connection
- * after another would wait for those that are opened and never used.
- */
-const OPEN_AHEAD_S = 0.02;
-/**
- * How far ahead each process of a fleet reserves, at its full rate. A process that joins waits for
- * everything that the others have reserved.
- */
-const FLEET_AHEAD_MS = 50;
-/** Thrown if the run was stopped before its first request. */
-export class InterruptedError extends Error {
-  override readonly name = 'InterruptedError';
-}
 
 /**
  * Runs the load described by `options`. Failed requests are part of the result; it throws only if
@@ -65,29 +43,19 @@ async function runWith(
   hooks: RunHooks,
   team: ProcessTeam | undefined,
 ): Promise<LoadResult> {
-  // Before the server starts: its message would be lost while we wait for the fleet.
+  const spread = { ...options, threads: threadsOf(options) };
   const fleet = options.fleet && (await joinFleet(options.fleet));
-  const server = new Worker(ECHO_SERVER);
+  let target: Target | undefined;
   let threads: ThreadHandle[] = [];
   let watch: AdmissionWatch | undefined;
   try {
-    const ownUrl = await embeddedUrl(server);
-    // If it crashes later, its requests fail and the result shows that.
-    server.on('error', () => undefined);
-    const url = options.url ?? ownUrl;
-    const code = hooks.loadWorker ?? LOAD_WORKER;
-    const spread = { ...options, threads: threadsOf(options) };
-    const rehearsal = { url: ownUrl, requests: rehearsalRequests(spread) };
-    threads = startThreads(
-      spread,
-      url,
-      rehearsal,
-      code,
-      (...report) => watch?.add(...report) ?? 0,
-      team?.startThread ?? startHere,
-    );
-    await readiness(threads, hooks.stop);
-    if (url !== ownUrl) await server.terminate();
+    target = await openTarget(options);
+    const { url } = target;
+    const onAdmissions = (...report: Parameters<AdmissionWatch['add']>) =>
+      watch?.add(...report) ?? 0;
+    threads = startThreads(spread, target, onAdmissions, hooks.loadWorker, team?.startThread);
+    await untilReady(threads, hooks.stop);
+    await target.ready();
 
     hooks.onStart?.(url);
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
@@ -105,75 +73,13 @@ async function runWith(
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
     const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
-    const window = await drive(options, warmUpUs, threads, plan, aheadUs, watch, cpu, hooks);
+    const window = await drive(spread, warmUpUs, threads, plan, aheadUs, watch, cpu, hooks);
     const processors = cpu.use;
     return collect({ options, url, startedAt, threads, watch, processors, ...window });
   } finally {
     fleet?.close();
-    await Promise.all([server.terminate(), ...threads.map((thread) => thread.giveUp())]);
+    await Promise.all([target?.close(), ...threads.map((thread) => thread.giveUp())]);
   }
-}
-
-/** Enough to get a thread's code compiled; fewer if many threads share the processor. */
-function rehearsalRequests({ rate, threads }: LoadOptions): number {
-  const least = Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
-  // At a high rate even little more time for each request makes a backlog.
-  const most = Math.floor(MOST_REHEARSED / threads);
-  return Math.max(least, Math.min(most, Math.ceil((rate * REHEARSED_S) / threads)));
-}
-
-async function embeddedUrl(server: Worker): Promise<string> {
-  // Rejects on the worker's 'error' event.
-  const [{ url }] = (await once(server, 'message')) as [ServerListening];
-  return url;
-}
-
-function startThreads(
-  {
-    rate,
-    ramp,
-    threads,
-    connections,
-    timeoutMs,
-    method,
-    headers,
-    body,
-    latencyByTime,
-    fleet,
-  }: LoadOptions,
-  url: string,
-  rehearsal: Rehearsal,
-  code: URL,
-  onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => number,
-  start: StartThread,
-): ThreadHandle[] {
-  const outstanding = reservationsAhead(rate, threads, fleet && FLEET_AHEAD_MS);
-  const openAhead = Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads);
-  const request = { method, headers, body };
-  return Array.from({ length: threads }, (_, index) => {
-    const share = Math.floor(((index + 1) * connections) / threads);
-    const before = Math.floor((index * connections) / threads);
-    const data = {
-      url,
-      rehearsal,
-      connections: share - before,
-      openAhead,
-      request,
-      timeoutMs,
-      outstanding,
-      latencyByTime,
-      fleet,
-    };
-    return new ThreadHandle(code, data, (...report) => onAdmissions(index, ...report), start);
-  });
-}
-
-async function readiness(threads: readonly ThreadHandle[], stop: AbortSignal): Promise<void> {
-  const ready = Promise.all(threads.map((thread) => thread.ready));
-  if (!stop.aborted) await Promise.race([ready, once(stop, 'abort')]);
-  if (stop.aborted) throw new InterruptedError('stopped before the first request');
-  const crashed = threads.find((thread) => thread.crash !== undefined);
-  if (crashed !== undefined) throw new Error(`a load thread cannot start: ${crashed.crash}`);
 }
 
 function totalOf(counts: readonly RequestCounts[]): RequestCounts {
@@ -184,6 +90,11 @@ function totalOf(counts: readonly RequestCounts[]): RequestCounts {
     total.failed += failed;
   }
   return total;
+}
+
+/** The most that all threads can have in flight. */
+function capacityOf({ task, threads, connections }: LoadOptions): number {
+  return task === undefined ? connections : task.concurrency * threads;
 }
 
 interface Collected extends RunWindow {
@@ -236,7 +147,7 @@ function collect({
     guarantee: watch.guarantee,
     fitness: fitnessOf({
       tally,
-      connections: options.connections,
+      connections: capacityOf(options),
       loops: threads.map(({ busy }) => busy),
       processors,
     }),

@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads';
-import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
+import { startWorker } from './start-worker.ts';
 
 /** A load thread that has been started, in this process or in another. */
 export interface RunningThread {
@@ -11,7 +11,7 @@ export interface RunningThread {
   terminate(): Promise<unknown>;
 }
 
-export type StartThread = (code: URL, data: LoadThreadData) => RunningThread;
+export type StartThread = (code: URL, data: ThreadData) => RunningThread;
 
 /** Starts a thread of this process. */
-export const startHere: StartThread = (code, workerData) => new Worker(code, { workerData });
+export const startHere: StartThread = (code, workerData) => startWorker(code, workerData);

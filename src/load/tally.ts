@@ -4,6 +4,7 @@ import {
   encodeIntoCompressedBase64,
   type Histogram,
 } from 'hdr-histogram-js';
+import { addErrors, type ErrorCount } from './error-counts.ts';
 import type { ErrorKind } from './error-kind.ts';
 import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
 
@@ -17,13 +18,6 @@ export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
  * - `response`: from sending to the end of the response
  */
 export type Span = (typeof SPANS)[number];
-
-/** The number of times an error occurred, and the first message. */
-export interface ErrorCount {
-  readonly kind: ErrorKind;
-  count: number;
-  readonly example: string;
-}
 
 /** The counts that change while a thread runs. */
 export interface RequestCounts {
@@ -42,6 +36,13 @@ export interface TallyRecord {
   /** Histograms of microseconds in HdrHistogram's compressed encoding. */
   readonly histograms: Readonly<Record<Span, string>>;
   readonly latencyByTime: LatencyTimelineRecord;
+  readonly blocked: BlockedCalls;
+}
+
+/** The calls that kept their thread from all else for long. */
+export interface BlockedCalls {
+  calls: number;
+  longestUs: number;
 }
 
 /** One hour: requests wait no longer than a run, and higher values are clamped. */
@@ -62,6 +63,7 @@ export class Tally {
   readonly counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly statusCodes = new Map<number, number>();
   readonly errors = new Map<ErrorKind, ErrorCount>();
+  readonly blocked: BlockedCalls = { calls: 0, longestUs: 0 };
   readonly histograms: Readonly<Record<Span, Histogram>> = {
     latency: emptyHistogram(),
     clientLag: emptyHistogram(),
@@ -94,8 +96,14 @@ export class Tally {
     else this.counters.failed += 1;
   }
 
+  /** Counts a call that kept its thread from all else for this long. */
+  countBlocked(us: number): void {
+    this.blocked.calls += 1;
+    this.blocked.longestUs = Math.max(this.blocked.longestUs, us);
+  }
+
   countError(kind: ErrorKind, example: string): void {
-    this.#addErrors({ kind, count: 1, example });
+    addErrors(this.errors, { kind, count: 1, example });
     this.counters.failed += 1;
   }
 
@@ -112,6 +120,7 @@ export class Tally {
         response: encodeIntoCompressedBase64(response),
       },
       latencyByTime: this.latencyByTime.toRecord(),
+      blocked: this.blocked,
     };
   }
 
@@ -123,15 +132,11 @@ export class Tally {
     for (const [status, count] of record.statusCodes) {
       this.statusCodes.set(status, (this.statusCodes.get(status) ?? 0) + count);
     }
-    for (const error of record.errors) this.#addErrors(error);
+    for (const error of record.errors) addErrors(this.errors, error);
+    this.blocked.calls += record.blocked.calls;
+    this.blocked.longestUs = Math.max(this.blocked.longestUs, record.blocked.longestUs);
     for (const span of SPANS) {
       this.histograms[span].add(decodeFromCompressedBase64(record.histograms[span]));
     }
-  }
-
-  #addErrors({ kind, count, example }: ErrorCount): void {
-    const known = this.errors.get(kind);
-    if (known === undefined) this.errors.set(kind, { kind, count, example });
-    else known.count += count;
   }
 }

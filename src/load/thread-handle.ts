@@ -1,4 +1,4 @@
-import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 import { type RunningThread, type StartThread, startHere } from './running-thread.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
@@ -7,6 +7,7 @@ export class ThreadHandle {
   readonly #worker: RunningThread;
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
+  #refusal: string | undefined;
   /** As of the last report. */
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** The requests of the warm-up, once it has ended. */
@@ -34,7 +35,7 @@ export class ThreadHandle {
    */
   constructor(
     code: URL,
-    workerData: LoadThreadData,
+    workerData: ThreadData,
     onAdmissions: (admissions: Float64Array, throughUs: number) => number,
     start: StartThread = startHere,
   ) {
@@ -49,6 +50,12 @@ export class ThreadHandle {
     });
     this.#worker.on('message', (event: LoadEvent) => {
       if (event.type === 'ready') {
+        settleReady();
+        return;
+      }
+      if (event.type === 'unready') {
+        this.#refusal = event.reason;
+        this.#fail(event.reason);
         settleReady();
         return;
       }
@@ -68,6 +75,7 @@ export class ThreadHandle {
         this.waiting = 0;
         this.busy = event.busy;
         this.warmUp = event.warmUp;
+        this.#crash = event.failure;
         settleDone();
       }
     });
@@ -84,12 +92,17 @@ export class ThreadHandle {
     });
   }
 
-  /** The outcomes of its requests; undefined while the thread runs and after a crash. */
+  /** Why it could not get ready, in words for the user. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  /** The outcomes of its requests; undefined while the thread runs, and if it could not report. */
   get tally(): TallyRecord | undefined {
     return this.#tally;
   }
 
-  /** Why the thread ended without its last report; undefined if it did not. */
+  /** Why the thread ended early, or what went wrong in the end; undefined if all went well. */
   get crash(): string | undefined {
     return this.#crash;
   }

@@ -4,7 +4,7 @@ import type { Backlog } from './backlog.ts';
 import type { Fleet } from './fleet.ts';
 import { FleetReservations } from './fleet-reservations.ts';
 import { LoopGauge } from './loop-gauge.ts';
-import type { LoadCommand, LoadEvent, LoadThreadData } from './messages.ts';
+import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 import { Pacer } from './pacer.ts';
 import type { ThreadTallies } from './thread-tallies.ts';
 import type { Work } from './work.ts';
@@ -18,11 +18,14 @@ const REPORT_MS = 250;
  */
 const QUEUE_DRAIN_MS = 250;
 
+/** A thread that is held up begins what came due until this long after the end. */
+const LATEST_START_MS = 2_000;
+
 /** Concurrent commands of one thread to the fleet's server. */
 const MOST_ORDERED = 64;
 
 export interface ThreadRunOptions {
-  readonly data: LoadThreadData;
+  readonly data: ThreadData;
   readonly command: LoadCommand & { type: 'go' };
   readonly work: Work;
   readonly fleet: Fleet | undefined;
@@ -32,9 +35,16 @@ export interface ThreadRunOptions {
 }
 
 export interface ThreadRun {
-  readonly pacer: Pacer;
+  /** Ends the run at an earlier instant. */
+  stop(endUs: number): void;
+  /** Follows a change of the rate, with this number of reservations ahead. */
+  follow(outstanding: number): void;
   /** To be called when the work has nothing in flight or queued. */
-  readonly onIdle: () => void;
+  onIdle(): void;
+  /** Whether the end is so long ago that nothing may begin any more. */
+  isOver(nowUs: number): boolean;
+  /** Posts the last report now, whatever is still in flight. */
+  abandon(failure: string): void;
 }
 
 /** Does the work of one thread at the instants of the shared schedule, and reports. */
@@ -43,7 +53,8 @@ export function startRun(
   onDone: () => void,
 ): ThreadRun {
   const { outstanding, latencyByTime } = data;
-  const { bucket: handle, aheadUs = 0, startUs, endUs, firstUs } = command;
+  const { bucket: handle, aheadUs = 0, startUs, firstUs } = command;
+  let { endUs } = command;
   const countFromUs = firstUs === undefined ? Number.NEGATIVE_INFINITY : startUs;
   const reservations =
     fleet &&
@@ -100,23 +111,52 @@ export function startRun(
     post({ type: 'report', admissions, throughUs, counters, waiting }, [admissions.buffer]);
   }, REPORT_MS);
 
-  let finished = false;
+  let isFinished = false;
   const finish = () => {
-    if (finished) return;
-    finished = true;
+    if (isFinished) return;
+    isFinished = true;
     clearInterval(reports);
     clearTimeout(drain);
     reservations?.close();
     fleet?.close();
-    work.close();
+    void closeWork();
+  };
+  const closeWork = async () => {
+    try {
+      await work.close();
+      conclude();
+    } catch (error) {
+      conclude((error as Error).message);
+    }
+  };
+
+  let isConcluded = false;
+  const conclude = (failure?: string) => {
+    if (isConcluded) return;
+    isConcluded = true;
     const admissions = log.take();
     const tally = tallies.counted.toRecord();
     const warmUp = tallies.warmUp.counters;
-    post({ type: 'done', admissions, tally, warmUp, busy }, [admissions.buffer]);
+    post({ type: 'done', admissions, tally, warmUp, busy, failure }, [admissions.buffer]);
     onDone();
   };
 
   const loop = LoopGauge.ofThisThread(() => pacer.sleptMs);
   pacer.start();
-  return { pacer, onIdle: () => (issuing ? pacer.wake() : finish()) };
+  return {
+    stop: (earlyUs) => {
+      endUs = Math.min(endUs, earlyUs);
+      pacer.stop(endUs);
+    },
+    follow: (count) => pacer.follow(count),
+    onIdle: () => (issuing ? pacer.wake() : finish()),
+    isOver: (nowUs) => nowUs > endUs + LATEST_START_MS * 1_000,
+    abandon: (failure) => {
+      isFinished = true;
+      clearInterval(reports);
+      clearTimeout(drain);
+      pacer.stop(Number.NEGATIVE_INFINITY);
+      conclude(failure);
+    },
+  };
 }

@@ -20,5 +20,6 @@ export interface Work {
   send(dueUs: number, nowUs: number): void;
   /** Counts what is queued as `unsent`, and forgets it. */
   dropQueue(): void;
-  close(): void;
+  /** A rejection says what went wrong in the end; the results stand. */
+  close(): void | Promise<void>;
 }

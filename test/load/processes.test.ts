@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { beside } from '../../src/load/beside.ts';
-import type { LoadThreadData } from '../../src/load/messages.ts';
+import type { ThreadData } from '../../src/load/messages.ts';
 import type { LoadOptions } from '../../src/load/options.ts';
 import { ProcessHandle } from '../../src/load/process-handle.ts';
 import { runLoadProcess } from '../../src/load/process-main.ts';
@@ -32,7 +32,7 @@ const OPTIONS: LoadOptions = {
   latencyByTime: true,
 };
 
-const DATA = { connections: 1 } as LoadThreadData;
+const DATA = { connections: 1 } as ThreadData;
 
 /** A replacement for the worker of the load threads. */
 function worker(code: string): URL {

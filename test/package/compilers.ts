@@ -21,6 +21,7 @@ const EXTRA: Readonly<Record<string, readonly string[]>> = {
 const TYPED = `
 import { type Limiter, TickerClock, TokenBucket, type TokenBucketOptions } from 'zerotime';
 import { KeyedTokenBucket } from 'zerotime/keyed';
+import { type DriveResult, drive } from 'zerotime/load';
 import { RedisTokenBucket } from 'zerotime/redis';
 const options: TokenBucketOptions = { rate: 10, burst: 5 };
 export const limiter: Limiter = TokenBucket.create(options);
@@ -28,6 +29,7 @@ export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { 
 export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
 export const clock: Promise<TickerClock> = TickerClock.create();
 export const redis: Function = RedisTokenBucket;
+export const driven: Promise<DriveResult> = drive({ task: 'file:///a.mjs', rate: 5 });
 // @ts-expect-error: a rate is a number
 TokenBucket.create({ rate: '10', burst: 5 });
 `;

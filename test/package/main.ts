@@ -100,6 +100,29 @@ async function testInstalls(): Promise<void> {
   );
 }
 
+/** The threads of `zerotime/load` are files of the package, and import a module of the user. */
+async function testDrive(): Promise<void> {
+  await attempt('zerotime/load on every Node.js', () =>
+    inProject([], async (project) => {
+      project.write('task.mjs', 'export default async () => {};');
+      project.write(
+        'drive.mjs',
+        `import { drive } from 'zerotime/load';
+        const options = { task: new URL('./task.mjs', import.meta.url), threads: 2, durationMs: 500 };
+        for (const rate of [100, Infinity]) {
+          let result; // a busy machine may hold up a thread for all of its run
+          do result = await drive({ ...options, rate }); while (result.calls.sent === 0);
+          console.log(result.loop, result.calls.failed, result.threads.map(({ crash }) => crash));
+        }`,
+      );
+      for (const major of MAJORS) {
+        const { binary } = await findNode(major);
+        expectText(await project.run(binary, ['drive.mjs']), 'open 0 [ null, null ]\nclosed 0 [ null, null ]\n');
+      }
+    }),
+  );
+}
+
 async function testTypes(): Promise<void> {
   for (const [types, packages] of [
     ['without the types of Node.js', []],
@@ -167,7 +190,7 @@ async function testPeers(): Promise<void> {
 }
 
 // Half of the work is installing, which waits for the registry.
-await Promise.all([testTypes(), testInstalls().then(testBundles), testPeers()]);
+await Promise.all([testTypes(), testInstalls().then(testDrive).then(testBundles), testPeers()]);
 await testStartUp();
 rmSync(packed.folder, { recursive: true });
 console.log(failures === 0 ? 'all passed' : `${failures} FAILED`);

@@ -44,12 +44,15 @@ parentPort.postMessage(admitted);
 const TYPED = `
 import { type Limiter, TokenBucket, type TokenBucketOptions } from 'zerotime';
 import { KeyedTokenBucket } from 'zerotime/keyed';
+import { drive, type DriveResult, type TaskCall } from 'zerotime/load';
 import { throttled } from 'zerotime/throttle';
 const options: TokenBucketOptions = { rate: 10, burst: 5 };
 export const limiter: Limiter = TokenBucket.create(options);
 export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { timeoutMs: 5 });
 export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
 export const paced: Promise<number> = throttled((n: number) => n * n, { limiter, key: (n) => n })(3);
+export const task = ({ sequence, signal }: TaskCall): boolean => signal.aborted || sequence > 5;
+export const driven: Promise<DriveResult> = drive({ task: new URL('file:///a.mjs'), rate: 5 });
 // @ts-expect-error: a rate is a number
 TokenBucket.create({ rate: '10', burst: 5 });
 `;
@@ -115,6 +118,7 @@ const ENTRIES = [
     'keyed',
     'fetch',
     'host',
+    'load',
     'opentelemetry',
     'piscina',
     'prometheus',
@@ -125,12 +129,8 @@ const ENTRIES = [
   ...['throttle', 'tinypool'],
 ];
 const COMMAND = [
-  'LICENCES.txt',
-  'charts.js',
-  'echo-server.js',
-  'load-process.js',
-  'load-worker.js',
-  'main.js',
+  ...['LICENCES.txt', 'charts.js', 'main.js'],
+  ...['closed-worker.js', 'echo-server.js', 'load-process.js', 'load-worker.js', 'task-worker.js'],
 ];
 
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];
@@ -237,6 +237,37 @@ describe('installed into an empty project', () => {
     const report = await run(bin, ...args.split(' ').slice(1), ...noGates);
     expect(report).toContain('Guarantee   ✔ held');
     expect(report).toMatch(/200 OK +\d/);
+  });
+
+  test('drives a module, in threads of its own', async () => {
+    write('task.js', 'export default ({ sequence }) => { if (sequence === 0) throw 1; };');
+    const file = write(
+      'drive.js',
+      `import { drive } from 'zerotime/load';
+      const options = { task: new URL('./task.js', import.meta.url), threads: 2, durationMs: 200 };
+      for (const rate of [100, Infinity]) {
+        let result; // a busy machine may hold up a thread for all of its run
+        do result = await drive({ ...options, rate }); while (result.calls.sent === 0);
+        const { loop, errors, threads } = result;
+        console.log(loop, errors[0]?.kind, threads.map(({ crash }) => crash));
+      }`,
+    );
+    expect(await run(file)).toBe(
+      'open thrown number [ null, null ]\nclosed undefined [ null, null ]\n',
+    );
+  });
+
+  test('ships the licences of all packages in its entry points', () => {
+    const licences = readFileSync(join(installed.zerotime, 'lib/cli/LICENCES.txt'), 'utf8');
+    const maps = installed.files.filter((file) => /^lib\/[^/]*\.js\.map$/.test(file));
+    const packages = maps.flatMap((file) => {
+      const { sources } = JSON.parse(readFileSync(join(installed.zerotime, file), 'utf8'));
+      return sources.flatMap(
+        (source: string) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? [],
+      );
+    });
+    expect(packages).toContain('hdr-histogram-js');
+    for (const name of new Set(packages)) expect(licences).toMatch(new RegExp(`^${name} `, 'm'));
   });
 
   /** Errors of the compiler in code that uses the package. */

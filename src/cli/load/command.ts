@@ -12,9 +12,11 @@ import { HELP } from './help.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
+import { nounOf } from './noun.ts';
 import {
   parseBody,
   parseBurst,
+  parseConcurrency,
   parseConnections,
   parseDuration,
   parseHeader,
@@ -25,11 +27,11 @@ import {
   parseRedisKey,
   parseRedisUrl,
   parseThreads,
-  parseUrl,
 } from './options.ts';
 import { RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
+import { parseTarget, taskOf } from './task-options.ts';
 import { threadsText } from './threads-text.ts';
 
 const DEFAULT_CONNECTIONS = 64;
@@ -62,8 +64,12 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 export function loadCommand(version: string): Command {
   return gatedCommand('load')
     .configureOutput(SAFE_OUTPUT)
-    .description('Drive an HTTP server at one exact rate from many threads.')
-    .argument('[url]', 'URL to request (default: an embedded server)', parseUrl)
+    .description('Drive an HTTP server, or a module, at one exact rate from many threads.')
+    .argument(
+      '[target]',
+      'URL to request, or module to call (default: an embedded server)',
+      parseTarget,
+    )
     .addOption(
       option('-r, --rate <number>', 'requests per second over all threads', parseRate).default(
         2_000,
@@ -94,6 +100,13 @@ export function loadCommand(version: string): Command {
       ),
     )
     .addOption(
+      option(
+        '--concurrency <number>',
+        'maximum calls of a module in flight on each thread (default: 1000)',
+        parseConcurrency,
+      ),
+    )
+    .addOption(
       option('-d, --duration <time>', 'length of the run', parseDuration).default(10_000, '10s'),
     )
     .addOption(
@@ -113,7 +126,7 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--timeout <time>',
-        'timeout of each request, from its sending',
+        'timeout of each request or call, from its beginning',
         parseDuration,
       ).default(5_000, '5s'),
     )
@@ -154,6 +167,7 @@ function loadOptions(
 ): LoadOptions {
   const { rate, threads, processes, burst, duration, timeout, header, body } = given;
   const all = threadsOf({ threads, processes });
+  const task = taskOf(url, { ...given }, command);
   const connections = given.connections ?? Math.max(DEFAULT_CONNECTIONS, all);
   if (connections < all) {
     const least = processes === undefined ? '--threads' : '--processes x --threads';
@@ -170,6 +184,7 @@ function loadOptions(
   }
   return {
     url,
+    task,
     fleet: fleetOptions(url, given),
     rate: given.ramp?.to ?? rate,
     ramp: given.ramp,
@@ -210,7 +225,7 @@ async function load(
       stop: interrupt.signal,
       onStart: (url) => {
         stderr.write(`${safeText(headline(url, options))}\n`);
-        live = liveOn(stderr, options.durationMs);
+        live = liveOn(stderr, options.durationMs, nounOf(options));
       },
       onSteerable: (steer) => {
         keys = RateKeys.on(process.stdin, steer);

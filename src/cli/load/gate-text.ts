@@ -1,12 +1,13 @@
 import type { GateVerdict } from '../../load/gates.ts';
 import { formatLatency, formatNumber } from '../format.ts';
+import type { Noun } from './noun.ts';
 
 function percent(share: number): string {
   return `${formatNumber(100 * share)} %`;
 }
 
 /** One line that says what a gate wanted and what came. */
-export function gateText({ gate, actual }: GateVerdict): string {
+export function gateText({ gate, actual }: GateVerdict, noun: Noun = 'requests'): string {
   switch (gate.kind) {
     case 'latency': {
       const was =
@@ -14,7 +15,7 @@ export function gateText({ gate, actual }: GateVerdict): string {
       return `p${gate.percentile} was ${was}, wanted at most ${formatNumber(gate.maxMs)} ms`;
     }
     case 'errors':
-      return `${percent(actual ?? 0)} of the requests failed, wanted at most ${percent(gate.maxShare)}`;
+      return `${percent(actual ?? 0)} of the ${noun} failed, wanted at most ${percent(gate.maxShare)}`;
     case 'rate':
       return `${percent(actual ?? 0)} of the rate was sent, wanted at least ${percent(gate.minShare)}`;
   }

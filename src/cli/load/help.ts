@@ -22,6 +22,9 @@ With --redis, several processes on any machines share --rate through a Redis ser
 them the same --rate and --burst. This needs the package redis, and one Redis command per request.
 When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.
 
+A module is called in place of requests: zerotime load ./task.mjs calls its default export at each due
+instant. It may export setup and teardown, too. A call succeeds if it neither throws nor rejects.
+
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second one ends it at once.
 
@@ -35,5 +38,6 @@ Examples:
   zerotime load http://localhost:8080/ --rate 500 --duration 1m
   zerotime load http://localhost:8080/ --redis redis://localhost:6379    on several machines
   zerotime load http://localhost:8080/ --max-p99 20ms --max-errors 1%    in continuous integration
+  zerotime load ./task.mjs --rate 100 --concurrency 50                   your own code
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;

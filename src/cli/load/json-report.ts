@@ -4,6 +4,7 @@ import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
 import { safeHeaders } from '../safe-text.ts';
 import { exitCode } from './exit-code.ts';
+import { nounOf } from './noun.ts';
 import { limitText } from './verdict.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
@@ -17,19 +18,23 @@ export function writeJsonReport(path: string, result: LoadResult, version: strin
 function jsonReport(result: LoadResult, version: string): object {
   const { options, tally, guarantee, threads, admitted } = result;
   const { tightest } = guarantee;
+  const noun = nounOf(options);
   return {
     zerotime: version,
     node: process.version,
     startedAt: result.startedAt.toISOString(),
     exitCode: exitCode(result),
     interrupted: result.interrupted,
-    target: {
-      url: result.url,
-      embeddedServer: options.url === undefined,
-      method: options.method,
-      headers: safeHeaders(options.headers),
-      bodyBytes: options.body?.byteLength ?? 0,
-    },
+    target:
+      options.task === undefined
+        ? {
+            url: result.url,
+            embeddedServer: options.url === undefined,
+            method: options.method,
+            headers: safeHeaders(options.headers),
+            bodyBytes: options.body?.byteLength ?? 0,
+          }
+        : { task: options.task.url, concurrency: options.task.concurrency },
     options: {
       ratePerSecond: options.rate,
       burst: options.burst,
@@ -64,17 +69,18 @@ function jsonReport(result: LoadResult, version: string): object {
     })),
     fitness: {
       ...result.fitness,
-      limits: result.fitness.limits.map((limit) => ({ ...limit, text: limitText(limit) })),
+      limits: result.fitness.limits.map((limit) => ({ ...limit, text: limitText(limit, noun) })),
       p99Ms: result.fitness.p99Ms ?? null,
     },
-    requests: tally.counters,
+    [noun]: tally.counters,
     statusCodes: Object.fromEntries(tally.statusCodes),
     errors: [...tally.errors.values()],
+    blocked: { calls: tally.blocked.calls, longestMs: tally.blocked.longestUs / 1_000 },
     times: Object.fromEntries(SPANS.map((span) => [span, times(tally.histograms[span])])),
     threads: threads.map(({ admitted: count, counters, crash }) => ({
       admitted: count,
       share: admitted === 0 ? 0 : count / admitted,
-      requests: counters,
+      [noun]: counters,
       crash: crash ?? null,
     })),
     admittedPer100Ms: result.admittedPer100Ms,

@@ -1,6 +1,7 @@
 import { SingleBar } from 'cli-progress';
 import type { Progress } from '../../load/drive.ts';
 import { formatCount, formatRate, formatSpan } from '../format.ts';
+import type { Noun } from './noun.ts';
 
 /** Shows the progress of a run. */
 export interface Live {
@@ -10,15 +11,15 @@ export interface Live {
 
 const PLAIN_EVERY_MS = 1_000;
 
-function words({ rateNow, rateWanted, failed, waiting, finishing }: Progress): string {
+function words({ rateNow, rateWanted, failed, waiting, finishing }: Progress, noun: Noun): string {
   const errors = `${formatCount(failed)} failed`;
-  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} requests`;
+  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} ${noun}`;
   const wanted = rateWanted === undefined ? '' : ` of ${formatRate(rateWanted)} wanted`;
   return rateNow === undefined ? 'starting' : `${formatRate(rateNow)} now${wanted}, ${errors}`;
 }
 
 /** A progress bar on a terminal. */
-function bar(stream: NodeJS.WriteStream, durationMs: number): Live {
+function bar(stream: NodeJS.WriteStream, durationMs: number, noun: Noun): Live {
   const single = new SingleBar({
     format: '  {bar} {percentage} %  {elapsed}  {words}',
     stream,
@@ -36,7 +37,7 @@ function bar(stream: NodeJS.WriteStream, durationMs: number): Live {
     update(progress) {
       const elapsedMs = Math.min(progress.elapsedMs, durationMs);
       const elapsed = formatSpan(Math.floor(elapsedMs / 100) * 100);
-      single.update(elapsedMs, { elapsed, words: words(progress) });
+      single.update(elapsedMs, { elapsed, words: words(progress, noun) });
     },
     stop() {
       single.stop();
@@ -45,20 +46,24 @@ function bar(stream: NodeJS.WriteStream, durationMs: number): Live {
 }
 
 /** About one line per second, for a file or a pipe. */
-function lines(stream: NodeJS.WritableStream): Live {
+function lines(stream: NodeJS.WritableStream, noun: Noun): Live {
   let nextMs = PLAIN_EVERY_MS;
   return {
     update(progress) {
       if (progress.elapsedMs < nextMs && !progress.finishing) return;
       nextMs = progress.elapsedMs + PLAIN_EVERY_MS - (progress.elapsedMs % PLAIN_EVERY_MS);
       const at = `${(progress.elapsedMs / 1_000).toFixed(0)} s`.padStart(6);
-      stream.write(`${at}  ${formatCount(progress.admitted)} requests  ${words(progress)}\n`);
+      stream.write(`${at}  ${formatCount(progress.admitted)} ${noun}  ${words(progress, noun)}\n`);
     },
     stop() {},
   };
 }
 
 /** A live line suited to the stream. */
-export function liveOn(stream: NodeJS.WriteStream, durationMs: number): Live {
-  return stream.isTTY ? bar(stream, durationMs) : lines(stream);
+export function liveOn(
+  stream: NodeJS.WriteStream,
+  durationMs: number,
+  noun: Noun = 'requests',
+): Live {
+  return stream.isTTY ? bar(stream, durationMs, noun) : lines(stream, noun);
 }

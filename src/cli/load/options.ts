@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { InvalidArgumentError } from 'commander';
 import { type Header, MAX_RATE, MIN_RATE, type Ramp } from '../../load/options.ts';
+import { isHeader, isMethod, isReservedHeader } from '../../load/request-rules.ts';
 
 const MAX_BURST = 1e6;
 const MAX_THREADS = 256;
 const MAX_PROCESSES = 64;
 const MAX_CONNECTIONS = 65_536;
+const MAX_CONCURRENCY = 1e6;
 const DAY_MS = 86_400_000;
 
 const NUMBER = /^\d+(\.\d+)?(e[+-]?\d+)?$/i;
@@ -16,15 +17,6 @@ const UNIT_MS = new Map([
   ['s', 1_000],
   ['m', 60_000],
   ['h', 3_600_000],
-]);
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Set by undici for the connection; overriding them would change the meaning of the request. */
-const RESERVED_HEADERS = new Set([
-  'content-length',
-  'expect',
-  'keep-alive',
-  'transfer-encoding',
-  'upgrade',
 ]);
 
 /** Commander prefixes the message with the option and its value. */
@@ -70,6 +62,10 @@ export function parseConnections(text: string): number {
   return parseCount(text, MAX_CONNECTIONS, 64);
 }
 
+export function parseConcurrency(text: string): number {
+  return parseCount(text, MAX_CONCURRENCY, 1_000);
+}
+
 export function parseBurst(text: string): number {
   return parseCount(text, MAX_BURST, 1);
 }
@@ -113,10 +109,10 @@ export function parseRedisKey(text: string): string {
   return text;
 }
 
-/** Any HTTP method but CONNECT, which opens a tunnel that no response ends. */
+/** An HTTP method, in any case. */
 export function parseMethod(text: string): string {
   const method = text.toUpperCase();
-  if (!TOKEN.test(method) || method === 'CONNECT') {
+  if (!isMethod(method)) {
     throw invalid('an HTTP method such as GET, POST or PUT, and not CONNECT');
   }
   return method;
@@ -127,15 +123,11 @@ export function parseHeader(text: string, before: readonly Header[] = []): Heade
   const colon = text.indexOf(':');
   const name = text.slice(0, colon).trim();
   const value = text.slice(colon + 1).trim();
-  try {
-    if (colon === -1) throw new TypeError('no colon');
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-  } catch {
+  if (colon === -1 || !isHeader(name, value)) {
     throw invalid("a header in the form 'Name: value', such as 'Accept: application/json'");
   }
   const key = name.toLowerCase();
-  if (RESERVED_HEADERS.has(key)) {
+  if (isReservedHeader(key)) {
     throw invalid(`a header other than ${key}, which is set by the connection itself`);
   }
   if (key === 'host' && before.some(([other]) => other.toLowerCase() === 'host')) {

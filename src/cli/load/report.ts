@@ -6,7 +6,9 @@ import { latencyBars } from '../report/latency-bars.ts';
 import { latencyLines } from '../report/latency-lines.ts';
 import type { LineChart, Page, Section } from '../report/page.ts';
 import { renderPage } from '../report/render.ts';
-import { SPAN_ROWS, wantedText } from './summary.ts';
+import { nounOf } from './noun.ts';
+import { spanRows } from './spans.ts';
+import { wantedText } from './summary.ts';
 import { verdictLines } from './verdict.ts';
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
@@ -21,15 +23,17 @@ function reportPage(result: LoadResult, version: string): Page {
   const { options, url, startedAt, elapsedMs, sent, achievedRate, interrupted } = result;
   const span = formatSpan(Math.round(elapsedMs));
   return {
-    title: `${options.method} ${url}`,
+    title: options.task === undefined ? `${options.method} ${url}` : url,
     facts: [
       ['Started', startedAt.toISOString()],
       ['Wanted', wantedText(result).replace(' wanted', '')],
       ['Achieved', formatRate(achievedRate)],
-      ['Requests', formatCount(sent)],
+      [options.task === undefined ? 'Requests' : 'Calls', formatCount(sent)],
       ['Time', `${span}${interrupted ? ', ended early' : ''}`],
       ['Threads', String(options.threads)],
-      ['Connections', String(options.connections)],
+      options.task === undefined
+        ? ['Connections', String(options.connections)]
+        : ['Concurrency', `${options.task.concurrency} a thread`],
     ],
     sections: [
       { heading: 'Verdict', verdicts: verdictLines(result), charts: [] },
@@ -45,11 +49,12 @@ function reportPage(result: LoadResult, version: string): Page {
 function rateSection(result: LoadResult): Section {
   const { options, guarantee, rateRange } = result;
   const { held, intervals, tightest } = guarantee;
+  const noun = nounOf(options);
   const flow = rateRange ? 'each rate x its time' : `${formatNumber(options.rate)} x t`;
   const promise = `${formatNumber(options.burst)} + ${flow}`;
   const text = held
-    ? `Guarantee: in each of ${formatCount(intervals)} spans of t seconds at most ${promise} requests`
-    : `Guarantee broken: in some span of t seconds more than ${promise} requests`;
+    ? `Guarantee: in each of ${formatCount(intervals)} spans of t seconds at most ${promise} ${noun}`
+    : `Guarantee broken: in some span of t seconds more than ${promise} ${noun}`;
   const closest =
     tightest === undefined
       ? ''
@@ -65,6 +70,7 @@ function rateSection(result: LoadResult): Section {
 /** The requests that came due, by time. */
 function rateChart(result: LoadResult): LineChart {
   const { admittedPer100Ms: counts, options, elapsedMs, rateRange } = result;
+  const noun = nounOf(options);
   const width = Math.max(1, Math.ceil(counts.length / MOST_POINTS));
   // A partial last slot would look like a drop.
   const whole = Math.floor(Math.min(elapsedMs / 100 + 1e-6, counts.length) / width);
@@ -81,10 +87,10 @@ function rateChart(result: LoadResult): LineChart {
   } as const;
   return {
     kind: 'lines',
-    title: `Requests that came due, each ${formatSpan(width * 100)}`,
+    title: `${noun === 'calls' ? 'Calls' : 'Requests'} that came due, each ${formatSpan(width * 100)}`,
     x,
     series: [
-      { label: 'requests', colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
+      { label: noun, colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
       // If the rate changed, the requests themselves show it.
       ...(rateRange ? [] : [wanted]),
     ],
@@ -94,13 +100,13 @@ function rateChart(result: LoadResult): LineChart {
   };
 }
 
-function latencySection({ tally }: LoadResult): Section {
+function latencySection({ tally, options }: LoadResult): Section {
   const { histograms, latencyByTime } = tally;
   if (histograms.latency.totalCount === 0) {
     const text = 'There was no response.';
     return { heading: 'Latency', verdicts: [{ isGood: false, text }], charts: [] };
   }
-  const rows = SPAN_ROWS.map(([span, label, meaning]) => {
+  const rows = spanRows(options).map(([span, label, meaning]) => {
     const histogram = histograms[span];
     const values = PERCENTILES.map((percentile) => histogram.getValueAtPercentile(percentile));
     return [`${label}: ${meaning}`, ...[...values, histogram.maxValue].map(formatLatency)];
@@ -114,7 +120,7 @@ function latencySection({ tally }: LoadResult): Section {
         'From due to answered, by the time when it was due',
         latencyByTime.percentiles(),
       ),
-      latencyBars('How many took how long', histograms.latency, 'requests'),
+      latencyBars('How many took how long', histograms.latency, nounOf(options)),
     ],
   };
 }

@@ -3,6 +3,7 @@ import type { Tally } from '../../load/tally.ts';
 import { formatCount, formatShare, type Paint } from '../format.ts';
 import { safeText } from '../safe-text.ts';
 import { COLUMN, field } from './field.ts';
+import type { Noun } from './noun.ts';
 
 const NAME = 25;
 
@@ -14,7 +15,11 @@ interface CountRow {
 }
 
 /** The responses by status, and the errors, most frequent first. */
-export function responseLines({ counters, statusCodes, errors }: Tally, paint: Paint): string[] {
+export function responseLines(
+  { counters, statusCodes, errors }: Pick<Tally, 'counters' | 'statusCodes' | 'errors'>,
+  noun: Noun,
+  paint: Paint,
+): string[] {
   const total = counters.succeeded + counters.failed;
   const responses = [...statusCodes]
     .sort(([a], [b]) => a - b)
@@ -28,9 +33,15 @@ export function responseLines({ counters, statusCodes, errors }: Tally, paint: P
     .sort((a, b) => b.count - a.count)
     .map(({ kind, count, example }) => ({ name: kind, count, isGood: false, example }));
   return [
-    ...countLines('Responses', responses, total, paint),
+    ...(noun === 'calls'
+      ? countLines('Calls', successes(counters.succeeded), total, paint)
+      : countLines('Responses', responses, total, paint)),
     ...countLines('Errors', failures, total, paint),
   ];
+}
+
+function successes(count: number): CountRow[] {
+  return count === 0 ? [] : [{ name: 'succeeded', count, isGood: true, example: '' }];
 }
 
 function countLines(label: string, rows: CountRow[], total: number, paint: Paint): string[] {

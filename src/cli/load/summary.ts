@@ -1,5 +1,4 @@
 import type { LoadResult } from '../../load/result.ts';
-import type { Span, Tally } from '../../load/tally.ts';
 import {
   formatCount,
   formatLatency,
@@ -12,7 +11,9 @@ import {
 } from '../format.ts';
 import { safeText } from '../safe-text.ts';
 import { COLUMN, field, LABEL } from './field.ts';
+import { nounOf } from './noun.ts';
 import { responseLines } from './responses.ts';
+import { spanRows } from './spans.ts';
 import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 /** With more threads than this, only the range of their shares is shown. */
@@ -20,13 +21,6 @@ const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
-
-export const SPAN_ROWS: readonly (readonly [Span, label: string, meaning: string])[] = [
-  ['latency', 'in all', 'due → answered'],
-  ['clientLag', 'client', 'due → noticed by this client'],
-  ['queued', 'queue', 'noticed → a connection is free'],
-  ['response', 'response', 'sent → answered'],
-];
 
 /** The lines of a run's summary. */
 export function renderSummary(result: LoadResult, paint: Paint): string[] {
@@ -38,9 +32,10 @@ export function renderSummary(result: LoadResult, paint: Paint): string[] {
     '',
     ...guaranteeLines(result, paint),
     '',
-    ...latencyLines(result.tally, paint),
+    ...latencyLines(result, paint),
     '',
-    ...responseLines(result.tally, paint),
+    ...responseLines(result.tally, nounOf(result.options), paint),
+    ...blockedLines(result, paint),
     '',
     ...threadLines(result, paint),
     '',
@@ -57,6 +52,7 @@ function verdictBlock(result: LoadResult, paint: Paint): string[] {
 
 function rateLines(result: LoadResult, paint: Paint): string[] {
   const { options, url, elapsedMs, sent, achievedRate, wantedRate, interrupted } = result;
+  const noun = nounOf(options);
   const off = achievedRate / wantedRate - 1;
   const met = Math.abs(off) <= RATE_TOLERANCE;
   const offText = `${off < 0 ? '-' : '+'}${(100 * Math.abs(off)).toFixed(2)} %`;
@@ -70,7 +66,7 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
       '',
       `${paint.bold(`${formatRate(achievedRate)} achieved`)}  ` +
         `${met ? paint.good(`✔ ${offText}`) : paint.bad(offText)}  ` +
-        `${formatCount(sent)} requests in ${formatSpan(Math.round(elapsedMs))}` +
+        `${formatCount(sent)} ${noun} in ${formatSpan(Math.round(elapsedMs))}` +
         `${interrupted ? ', ended early' : ''}`,
     ),
   ];
@@ -81,10 +77,10 @@ function rateLines(result: LoadResult, paint: Paint): string[] {
 }
 
 /** The requests that count nowhere. */
-function warmUpLine({ warmUp: { sent, failed } }: LoadResult): string[] {
+function warmUpLine({ warmUp: { sent, failed }, options }: LoadResult): string[] {
   if (sent === 0) return [];
   const outcome = failed === 0 ? '' : `, of which ${formatCount(failed)} failed`;
-  return [field('', `after a warm-up of ${formatCount(sent)} requests${outcome}`)];
+  return [field('', `after a warm-up of ${formatCount(sent)} ${nounOf(options)}${outcome}`)];
 }
 
 /** The requested rate, or the range over which it moved. */
@@ -96,12 +92,17 @@ export function wantedText({ rateRange, wantedRate, options }: LoadResult): stri
 
 /** Why the rate was missed, and what to do about it. */
 function shortfallLines(result: LoadResult, paint: Paint): string[] {
-  const { wantedRate, elapsedMs, admitted, sent, threads } = result;
+  const { wantedRate, elapsedMs, admitted, sent, threads, options } = result;
   // A crashed thread's unreported requests are missing too; the crash is reported separately.
   if (threads.some(({ crash }) => crash !== undefined)) return [];
   const lines: string[] = [];
   const unsent = admitted - sent;
-  if (unsent > 0) {
+  if (unsent > 0 && options.task !== undefined) {
+    lines.push(
+      field('', paint.bad(`${formatCount(unsent)} calls were not begun in time:`)),
+      field('', 'the task or this client is too slow for this rate, or --concurrency too little.'),
+    );
+  } else if (unsent > 0) {
     lines.push(
       field('', paint.bad(`${formatCount(unsent)} requests found no free connection in time:`)),
       field('', 'the target or this client is too slow for this rate, or --connections too few.'),
@@ -134,6 +135,7 @@ function rateBars({ admittedPer100Ms: counts, wantedRate, rateRange }: LoadResul
 
 function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Paint): string[] {
   const { held, intervals, tightest } = guarantee;
+  const noun = nounOf(options);
   const flow =
     rateRange === undefined ? `${formatNumber(options.rate)} x t` : 'each rate x its time';
   const limit = `${formatNumber(options.burst)} + ${flow}`;
@@ -141,8 +143,8 @@ function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Pa
     field(
       'Guarantee',
       held
-        ? `${paint.good('✔ held')}: in every span of t seconds at most ${limit} requests`
-        : `${paint.bad('✘ BROKEN')}: in some span of t seconds more than ${limit} requests`,
+        ? `${paint.good('✔ held')}: in every span of t seconds at most ${limit} ${noun}`
+        : `${paint.bad('✘ BROKEN')}: in some span of t seconds more than ${limit} ${noun}`,
     ),
   ];
   if (tightest !== undefined) {
@@ -160,13 +162,14 @@ function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Pa
   return lines;
 }
 
-function latencyLines(tally: Tally, paint: Paint): string[] {
+function latencyLines({ tally, options }: LoadResult, paint: Paint): string[] {
   if (tally.histograms.latency.totalCount === 0) {
-    return [field('Latency', 'unknown: there was no response')];
+    const noun = options.task === undefined ? 'response' : 'call';
+    return [field('Latency', `unknown: there was no ${noun}`)];
   }
   const heads = [...PERCENTILES.map((p) => `p${p}`), 'max'];
   const lines = [field('Latency', paint.dim(heads.map((head) => head.padStart(COLUMN)).join('')))];
-  for (const [span, label, meaning] of SPAN_ROWS) {
+  for (const [span, label, meaning] of spanRows(options)) {
     const histogram = tally.histograms[span];
     const values = [
       ...PERCENTILES.map((percentile) => histogram.getValueAtPercentile(percentile)),
@@ -181,13 +184,28 @@ function latencyLines(tally: Tally, paint: Paint): string[] {
     .filter(([count]) => count > 0)
     .map(([count, kind]) => `${formatCount(count)} ${kind}`);
   if (waited.length > 0) {
-    lines.push(field('', `Includes requests without a response, at the time that they waited:`));
+    lines.push(field('', `Includes ${withoutEnd(options)}, at the time that they waited:`));
     lines.push(field('', `${waited.join(', ')}.`));
   }
   return lines;
 }
 
-function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] {
+/** Calls that kept others of their thread waiting. */
+function blockedLines({ tally: { blocked } }: LoadResult, paint: Paint): string[] {
+  if (blocked.calls === 0) return [];
+  const calls = blocked.calls === 1 ? '1 call' : `${formatCount(blocked.calls)} calls`;
+  const longest = formatLatency(blocked.longestUs);
+  return [
+    field('Blocked', paint.bad(`${calls} kept a thread from all else, for up to ${longest}`)),
+  ];
+}
+
+/** What `timed out` and `unsent` are. */
+function withoutEnd({ task }: LoadResult['options']): string {
+  return task === undefined ? 'requests without a response' : 'calls that did not end';
+}
+
+function threadLines({ threads, admitted, options }: LoadResult, paint: Paint): string[] {
   const crashed = threads.flatMap(({ crash }, index) =>
     crash === undefined
       ? []
@@ -204,7 +222,10 @@ function threadLines({ threads, admitted }: LoadResult, paint: Paint): string[] 
   if (threads.length > MOST_THREADS_LISTED) {
     const range = [Math.min(...counts), Math.max(...counts)].map((n) => formatShare(n, admitted));
     return [
-      field('Threads', `${threads.length}, each with ${range.join(' to ')} of the requests`),
+      field(
+        'Threads',
+        `${threads.length}, each with ${range.join(' to ')} of the ${nounOf(options)}`,
+      ),
       ...crashed,
     ];
   }

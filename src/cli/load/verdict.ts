@@ -2,6 +2,7 @@ import { type ClientLimit, MOST_OWN_SHARE } from '../../load/fitness.ts';
 import type { LoadResult } from '../../load/result.ts';
 import { formatCount, formatLatency, formatRate, formatShare } from '../format.ts';
 import { gateText } from './gate-text.ts';
+import { type Noun, nounOf } from './noun.ts';
 
 /** The rate counts as met within this fraction of the target. */
 export const RATE_TOLERANCE = 0.001;
@@ -19,15 +20,19 @@ export function verdictLines(result: LoadResult): VerdictLine[] {
     ...fitnessVerdict(result),
     ...result.gates
       .filter(({ passed }) => !passed)
-      .map((gate) => ({ isGood: false, text: `gate failed: ${gateText(gate)}` })),
+      .map((gate) => ({
+        isGood: false,
+        text: `gate failed: ${gateText(gate, nounOf(result.options))}`,
+      })),
   ];
 }
 
 function rateVerdict(result: LoadResult): VerdictLine {
   const { guarantee, achievedRate, wantedRate, sent } = result;
+  const noun = nounOf(result.options);
   const share = `${formatRate(achievedRate)} of ${formatRate(wantedRate)}`;
   if (!guarantee.held) {
-    return { isGood: false, text: `BROKEN: more requests than the guarantee allows, ${share}` };
+    return { isGood: false, text: `BROKEN: more ${noun} than the guarantee allows, ${share}` };
   }
   if (isShort(result)) {
     return { isGood: false, text: `rate missed: ${share}${shortfallCause(result)}` };
@@ -44,16 +49,19 @@ function isShort({ sent, wantedRate, elapsedMs, options }: LoadResult): boolean 
 }
 
 /** Names the client if it was the limit. A target is to blame only if the client had time left. */
-function shortfallCause({ fitness, threads, admitted, sent }: LoadResult): string {
+function shortfallCause({ fitness, threads, admitted, sent, options }: LoadResult): string {
   if (threads.some(({ crash }) => crash !== undefined)) return ', because a thread crashed';
   const isAtLimit = (wanted: ClientLimit['kind']) =>
     fitness.limits.some(({ kind }) => kind === wanted);
   if (isAtLimit('event loop')) return ', the limit of this client';
   if (isAtLimit('processors')) return ', the limit of this client beside all else on the machine';
-  return admitted > sent ? ', by the target or --connections' : ', because this client was late';
+  if (admitted === sent) return ', because this client was late';
+  return options.task === undefined
+    ? ', by the target or --connections'
+    : ', by the task or --concurrency';
 }
 
-function fitnessVerdict({ fitness, tally }: LoadResult): VerdictLine[] {
+function fitnessVerdict({ fitness, tally, options }: LoadResult): VerdictLine[] {
   if (tally.histograms.latency.totalCount === 0) return [];
   if (fitness.fit) {
     const late = formatLatency(1_000 * fitness.lateMs);
@@ -63,7 +71,7 @@ function fitnessVerdict({ fitness, tally }: LoadResult): VerdictLine[] {
   }
   return fitness.limits.map((limit) => ({
     isGood: false,
-    text: `not fit to measure: ${limitText(limit)}`,
+    text: `not fit to measure: ${limitText(limit, nounOf(options))}`,
   }));
 }
 
@@ -75,13 +83,13 @@ function confidenceText({ p99Ms }: LoadResult['fitness']): string {
 }
 
 /** What was in the way of measuring, and by how much. */
-export function limitText(limit: ClientLimit): string {
+export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
   switch (limit.kind) {
     case 'lateness':
       return `this client was late by ${atP99(limit.lateMs, limit.latencyMs)}`;
     case 'connections':
       return (
-        `all ${formatCount(limit.connections)} connections were busy, ` +
+        `all ${formatCount(limit.connections)} ${noun === 'calls' ? 'calls that --concurrency allows' : 'connections'} were busy, ` +
         `for ${atP99(limit.queuedMs, limit.latencyMs)}`
       );
     case 'event loop':
@@ -92,7 +100,7 @@ export function limitText(limit: ClientLimit): string {
         `${formatShare(limit.own, 1)} with this client`
       );
     case 'samples':
-      return `${formatCount(limit.count)} responses are too few for p99`;
+      return `${formatCount(limit.count)} ${noun === 'calls' ? noun : 'responses'} are too few for p99`;
   }
 }
 

@@ -55,7 +55,7 @@ it('says in one line what a gate wanted and what came', () => {
     { kind: 'errors', maxShare: 0.01 },
     { kind: 'rate', minShare: 0.99 },
   ];
-  expect(checkGates(resultOf(), gates).map(gateText)).toEqual([
+  expect(checkGates(resultOf(), gates).map((verdict) => gateText(verdict))).toEqual([
     'p99 was 0.45 ms, wanted at most 0.2 ms',
     '0 % of the requests failed, wanted at most 1 %',
     '100 % of the rate was sent, wanted at least 99 %',

@@ -1,0 +1,86 @@
+import { checkOptions, type Known } from '../../known-options.ts';
+import { checkNumber, checkObject, shown } from '../../options.ts';
+import type { Header, LoadOptions } from '../options.ts';
+import { isHeader, isMethod, isReservedHeader } from '../request-rules.ts';
+import type { HttpTarget } from './drive-options.ts';
+
+const KNOWN: Known<HttpTarget> = {
+  url: true,
+  method: true,
+  headers: true,
+  body: true,
+  connections: true,
+};
+const DEFAULT_CONNECTIONS = 64;
+const MOST_CONNECTIONS = 65_536;
+
+/** The part of a run's options that describes requests. */
+export type RequestOptions = Pick<
+  LoadOptions,
+  'url' | 'method' | 'headers' | 'body' | 'connections'
+>;
+
+/** What a run without requests has in place of them. */
+export function noRequests(threads: number): RequestOptions {
+  return { url: undefined, method: 'GET', headers: [], body: undefined, connections: threads };
+}
+
+/** Checks a target. */
+export function checkTarget(target: HttpTarget, threads: number): RequestOptions {
+  const { url, headers, method, body, connections } = checkOptions(target, KNOWN, 'target');
+  const content = checkBody(body);
+  return {
+    url: checkUrl(url),
+    method: checkMethod(method ?? (content === undefined ? 'GET' : 'POST')),
+    headers: checkHeaders(headers ?? {}),
+    body: content,
+    connections: checkNumber(
+      'target.connections',
+      connections ?? Math.max(DEFAULT_CONNECTIONS, threads),
+      { min: threads, max: MOST_CONNECTIONS, integer: true },
+    ),
+  };
+}
+
+function checkUrl(value: unknown): string {
+  const text = value instanceof URL ? value.href : value;
+  const url = typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new TypeError(`target.url must be an absolute http or https URL, got ${shown(text)}`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    // Without the value, which contains the password.
+    throw new TypeError('target.url must have no user name: use a header, such as Authorization');
+  }
+  return url.href;
+}
+
+function checkMethod(method: unknown): string {
+  if (typeof method !== 'string' || !isMethod(method)) {
+    throw new TypeError(
+      `target.method must be an HTTP method, and not CONNECT, got ${shown(method)}`,
+    );
+  }
+  return method.toUpperCase();
+}
+
+function checkHeaders(headers: unknown): Header[] {
+  return Object.entries(checkObject('target.headers', headers as object)).map(([name, value]) => {
+    if (typeof value !== 'string' || !isHeader(name, value)) {
+      // Without the value, which may be a password.
+      throw new TypeError(`target.headers must have names and values of HTTP, got ${shown(name)}`);
+    }
+    if (isReservedHeader(name)) {
+      throw new TypeError(
+        `target.headers must leave ${name.toLowerCase()} to the connection, which sets it`,
+      );
+    }
+    return [name, value] as const;
+  });
+}
+
+function checkBody(body: unknown): Uint8Array | undefined {
+  if (body === undefined || body instanceof Uint8Array) return body;
+  if (typeof body === 'string') return new TextEncoder().encode(body);
+  throw new TypeError(`target.body must be a string or a Uint8Array, got ${shown(body)}`);
+}

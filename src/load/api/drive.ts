@@ -1,0 +1,85 @@
+import { runClosed } from '../closed/run-closed.ts';
+import type { Progress } from '../drive.ts';
+import { InterruptedError } from '../interrupted-error.ts';
+import { runLoad } from '../run.ts';
+import { checkDriveOptions, type DrivePlan } from './check-options.ts';
+import { closedResult } from './closed-result.ts';
+import type { DriveOptions } from './drive-options.ts';
+import type { DriveResult } from './drive-result.ts';
+import { openResult } from './open-result.ts';
+import type { DriveProgress } from './progress.ts';
+
+/**
+ * Calls a module of yours, or sends HTTP requests, from several threads at one exact rate. With
+ * `rate: Infinity`, each thread calls as fast as it can: a benchmark of code on several threads.
+ *
+ * Calls that fail are part of the result, and so are threads that end.
+ *
+ * @throws TypeError, RangeError for an option that is unknown or out of its range.
+ * @throws Error if the module can't be loaded or has no function as default export, if its `setup`
+ *   fails, or if threads can't start. Then nothing was called.
+ *
+ * @example
+ * ```ts
+ * import { drive } from 'zerotime/load';
+ *
+ * const task = 'data:text/javascript,export default () => Math.sqrt(2)';
+ * const result = await drive({ task, rate: 100, durationMs: 200 });
+ * result.calls.failed; // -> 0
+ * result.guarantee?.held; // -> true
+ * ```
+ */
+export async function drive<Data = unknown>(options: DriveOptions<Data>): Promise<DriveResult> {
+  const plan = checkDriveOptions(options);
+  const { signal, onProgress } = options;
+  signal?.throwIfAborted();
+  const stop = new AbortController();
+  const abort = () => stop.abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  let thrown: { readonly error: unknown } | undefined;
+  const report = (progress: DriveProgress) => {
+    if (thrown !== undefined) return;
+    try {
+      onProgress?.(progress);
+    } catch (error) {
+      thrown = { error };
+      abort();
+    }
+  };
+  try {
+    const result = await run(plan, stop.signal, report);
+    if (thrown !== undefined) throw thrown.error;
+    return result;
+  } catch (error) {
+    if (error instanceof InterruptedError && signal?.aborted) throw signal.reason;
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+async function run(
+  plan: DrivePlan,
+  stop: AbortSignal,
+  report: (progress: DriveProgress) => void,
+): Promise<DriveResult> {
+  if (plan.loop === 'open') {
+    const onProgress = ({ elapsedMs, admitted, failed, waiting, finishing }: Progress) => {
+      report({ elapsedMs, calls: admitted, failed, waiting, finishing });
+    };
+    return openResult(await runLoad(plan.options, { stop, onProgress }));
+  }
+  const { options, gates } = plan;
+  const result = await runClosed(options, {
+    stop,
+    onProgress: ({ elapsedMs, counters: { sent, succeeded, failed } }) =>
+      report({
+        elapsedMs,
+        calls: sent,
+        failed,
+        waiting: sent - succeeded - failed,
+        finishing: false,
+      }),
+  });
+  return closedResult(result, options, gates);
+}

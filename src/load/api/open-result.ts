@@ -1,0 +1,67 @@
+import type { LoadResult } from '../result.ts';
+import type { DriveResult, Guarantee, ThreadFigures } from './drive-result.ts';
+import { fitnessResult } from './fitness-result.ts';
+import { timesOf } from './times.ts';
+import { verdictOf } from './verdict.ts';
+
+/** The result of a run at a set rate as plain data. */
+export function openResult(result: LoadResult): DriveResult {
+  const { tally, admitted, elapsedMs } = result;
+  const { latency, clientLag, queued, response } = tally.histograms;
+  const figures = {
+    loop: 'open',
+    url: result.url,
+    node: process.version,
+    startedAt: result.startedAt.toISOString(),
+    interrupted: result.interrupted,
+    elapsedMs,
+    warmUp: result.warmUp,
+    admitted,
+    calls: tally.counters,
+    achievedRatePerSecond: result.achievedRate,
+    wantedRatePerSecond: result.wantedRate,
+    guarantee: guaranteeOf(result),
+    gates: result.gates.map(({ gate, passed, actual = null }) => ({ gate, passed, actual })),
+    fitness: fitnessResult(result.fitness),
+    statusCodes: Object.fromEntries(tally.statusCodes),
+    errors: [...tally.errors.values()],
+    blocked: { calls: tally.blocked.calls, longestMs: tally.blocked.longestUs / 1_000 },
+    times: {
+      latency: timesOf(latency, 'us'),
+      clientLag: timesOf(clientLag, 'us'),
+      queued: timesOf(queued, 'us'),
+      response: timesOf(response, 'us'),
+    },
+    threads: threadsOf(result),
+    admittedPer100Ms: result.admittedPer100Ms,
+    closed: null,
+  } as const;
+  return { ...figures, verdict: verdictOf(figures) };
+}
+
+function guaranteeOf({ guarantee }: LoadResult): Guarantee {
+  const { held, intervals, tolerance, tightest } = guarantee;
+  return {
+    held,
+    intervals,
+    toleranceInTokens: tolerance,
+    tightest:
+      tightest === undefined
+        ? null
+        : {
+            startsAfterMs: tightest.startsAfterUs / 1_000,
+            lengthMs: tightest.lengthUs / 1_000,
+            admitted: tightest.admitted,
+            allowed: tightest.allowed,
+          },
+  };
+}
+
+function threadsOf({ threads, admitted }: LoadResult): ThreadFigures[] {
+  return threads.map(({ admitted: own, counters, crash = null }) => ({
+    admitted: own,
+    share: admitted === 0 ? 0 : own / admitted,
+    calls: counters,
+    crash,
+  }));
+}

@@ -1,0 +1,117 @@
+import type { Worker } from 'node:worker_threads';
+import { startWorker } from '../start-worker.ts';
+import type { RequestCounts } from '../tally.ts';
+import type {
+  ClosedCommand,
+  ClosedEvent,
+  ClosedRecord,
+  ClosedThreadData,
+  ThreadRound,
+} from './messages.ts';
+
+/** A thread of a closed loop as seen by the main thread. */
+export class ClosedHandle {
+  readonly #worker: Worker;
+  #isReady = false;
+  #refusal: string | undefined;
+  #crash: string | undefined;
+  #record: ClosedRecord | undefined;
+  #onAnswer: (round: ThreadRound | undefined) => void = () => undefined;
+  /** The counts of the round that runs, as of the last report. */
+  counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
+  /** Resolves when the thread is ready or has crashed; never rejects. */
+  readonly ready: Promise<void>;
+  #settleReady: () => void = () => undefined;
+
+  constructor(code: URL, workerData: ClosedThreadData) {
+    this.ready = new Promise((resolve) => {
+      this.#settleReady = resolve;
+    });
+    this.#worker = startWorker(code, workerData);
+    this.#worker.on('message', (event: ClosedEvent) => this.#hear(event));
+    this.#worker.on('error', (error) => {
+      this.#fail(String(error).split('\n', 1).join());
+    });
+    this.#worker.on('exit', (code) => {
+      this.#fail(`exited with code ${code}`);
+      this.#settleReady();
+      this.#onAnswer(undefined);
+    });
+  }
+
+  /** Why it could not get ready, in words for the user. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  /** Why the thread ended early, or what went wrong in the end; undefined if all went well. */
+  get crash(): string | undefined {
+    return this.#crash;
+  }
+
+  /** Errors and times of its measured rounds; undefined while it runs, and if it could not report. */
+  get record(): ClosedRecord | undefined {
+    return this.#record;
+  }
+
+  /** Whether it takes commands. */
+  get isAlive(): boolean {
+    return this.#isReady && this.#record === undefined && this.#crash === undefined;
+  }
+
+  /** Runs a round. Resolves with what is known of it, undefined if that is nothing. */
+  round(command: ClosedCommand & { type: 'round' }): Promise<ThreadRound | undefined> {
+    this.counters = { sent: 0, succeeded: 0, failed: 0 };
+    return this.#ask(command);
+  }
+
+  /** Ends the thread, which reports its record. */
+  async end(): Promise<void> {
+    await this.#ask({ type: 'end' });
+  }
+
+  /** Terminates a thread that is overdue. */
+  async giveUp(): Promise<void> {
+    this.#fail('did not finish in time');
+    await this.#worker.terminate();
+  }
+
+  #ask(command: ClosedCommand): Promise<ThreadRound | undefined> {
+    if (!this.isAlive) return Promise.resolve(undefined);
+    const answer = new Promise<ThreadRound | undefined>((resolve) => {
+      this.#onAnswer = resolve;
+    });
+    this.#worker.postMessage(command);
+    return answer;
+  }
+
+  #hear(event: ClosedEvent): void {
+    switch (event.type) {
+      case 'ready':
+        this.#isReady = true;
+        this.#settleReady();
+        break;
+      case 'unready':
+        this.#refusal = event.reason;
+        this.#fail(event.reason);
+        this.#settleReady();
+        break;
+      case 'progress':
+        this.counters = event.counters;
+        break;
+      case 'round':
+        this.counters = event.round.counters;
+        this.#onAnswer(event.round);
+        break;
+      case 'done':
+        this.#record = event.record;
+        this.#crash = event.failure;
+        this.#onAnswer(event.round);
+    }
+  }
+
+  #fail(reason: string): void {
+    if (this.#record !== undefined) return;
+    this.#crash ??= reason;
+  }
+}

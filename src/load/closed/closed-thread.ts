@@ -1,0 +1,149 @@
+import type { MessagePort } from 'node:worker_threads';
+import { systemClock } from '../../time/system-clock.ts';
+import { addErrors, type ErrorCount } from '../error-counts.ts';
+import { TaskEnd } from '../task/task-end.ts';
+import { importTask, setUpTask } from '../task/task-module.ts';
+import { onThreadEnd } from '../task/thread-end.ts';
+import { UnreadyError } from '../unready-error.ts';
+import { CallLoop } from './call-loop.ts';
+import type { ClosedCommand, ClosedEvent, ClosedThreadData, ThreadRound } from './messages.ts';
+import { Samples } from './samples.ts';
+
+const PROGRESS_US = 250_000;
+
+/** One of the threads of a closed loop. */
+export function runClosedThread(port: MessagePort, data: ClosedThreadData): void {
+  const thread = new ClosedThread(port, data);
+  void thread.done.then(onThreadEnd((failure) => thread.abandon(failure)));
+}
+
+class ClosedThread {
+  readonly #port: MessagePort;
+  readonly #data: ClosedThreadData;
+  readonly #samples = new Samples();
+  readonly #errors = new Map<string, ErrorCount>();
+  #loop: CallLoop | undefined;
+  #end: TaskEnd | undefined;
+  /** The start of the round that runs. */
+  #startedUs: number | undefined;
+  #counts = false;
+  #reportUs = 0;
+  readonly done: Promise<void>;
+  #settleDone: () => void = () => undefined;
+
+  constructor(port: MessagePort, data: ClosedThreadData) {
+    this.#port = port;
+    this.#data = data;
+    this.done = new Promise((resolve) => {
+      this.#settleDone = resolve;
+    });
+    port.on('message', (command: ClosedCommand) => {
+      if (command.type === 'round') void this.#round(command);
+      else void this.#conclude();
+    });
+    void this.#prepare();
+  }
+
+  /** Reports what there is: the thread ends before its round. */
+  abandon(failure: string): void {
+    const round = this.#interrupted(failure);
+    this.#post({ type: 'done', record: this.#record(), round, failure });
+    this.#close();
+  }
+
+  #post(event: ClosedEvent): void {
+    this.#port.postMessage(event);
+  }
+
+  #close(): void {
+    this.#port.close();
+    this.#settleDone();
+  }
+
+  async #prepare(): Promise<void> {
+    const { task, thread, threads, timeoutMs, stop } = this.#data;
+    try {
+      const module = await importTask(task.url);
+      this.#end = new TaskEnd(module, timeoutMs);
+      const { signal } = this.#end;
+      await setUpTask(task.url, module, { thread, threads, data: task.data, signal });
+      this.#loop = new CallLoop({
+        task: module.default,
+        thread,
+        concurrency: task.concurrency,
+        timeoutMs,
+        now: () => systemClock.now(),
+        isStopped: (nowUs) => {
+          if (nowUs >= this.#reportUs) this.#report(nowUs);
+          return Atomics.load(stop, 0) !== 0;
+        },
+        onSample: (us, calls) => this.#counts && this.#samples.record(us, calls),
+        onFailure: (failure) => this.#counts && addErrors(this.#errors, { ...failure, count: 1 }),
+      });
+      this.#post({ type: 'ready' });
+    } catch (error) {
+      if (!(error instanceof UnreadyError)) throw error;
+      this.#post({ type: 'unready', reason: error.message });
+      this.#close();
+    }
+  }
+
+  #report(nowUs: number): void {
+    this.#reportUs = nowUs + PROGRESS_US;
+    if (this.#loop !== undefined) {
+      this.#post({ type: 'progress', counters: this.#loop.counters });
+    }
+  }
+
+  async #round({ startUs, endUs, counts }: ClosedCommand & { type: 'round' }): Promise<void> {
+    const loop = this.#loop;
+    if (loop === undefined) throw new Error('told to call before it was ready');
+    this.#counts = counts;
+    // To the microsecond, so that all threads begin together.
+    systemClock.sleepSync(startUs, { strict: true });
+    this.#startedUs = systemClock.now();
+    this.#reportUs = this.#startedUs + PROGRESS_US;
+    // One that begins late measures for as long as the others.
+    const lateUs = Math.max(0, this.#startedUs - startUs);
+    const lastUs = await loop.run(startUs, endUs + lateUs);
+    const isStopped = Atomics.load(this.#data.stop, 0) !== 0;
+    // Time in which all of its calls hung is time of the round.
+    const endedUs = isStopped ? lastUs : Math.max(lastUs, endUs + lateUs);
+    const elapsedUs = Math.max(0, endedUs - this.#startedUs);
+    this.#startedUs = undefined;
+    this.#post({ type: 'round', round: { counters: loop.counters, elapsedUs } });
+  }
+
+  /** The round that the thread can't end, and what is known of it. */
+  #interrupted(failure: string): ThreadRound | undefined {
+    if (this.#loop === undefined || this.#startedUs === undefined) return undefined;
+    this.#loop.interrupt();
+    const { sent, succeeded, failed } = this.#loop.counters;
+    const lost = sent - succeeded - failed;
+    if (lost > 0 && this.#counts) {
+      addErrors(this.#errors, { kind: 'thread ended', count: lost, example: failure });
+    }
+    return {
+      counters: { sent, succeeded, failed: failed + lost },
+      elapsedUs: systemClock.now() - this.#startedUs,
+    };
+  }
+
+  #record() {
+    return {
+      errors: [...this.#errors.values()],
+      histogram: this.#samples.toRecord(),
+    };
+  }
+
+  async #conclude(): Promise<void> {
+    let failure: string | undefined;
+    try {
+      await this.#end?.close();
+    } catch (error) {
+      failure = (error as Error).message;
+    }
+    this.#post({ type: 'done', record: this.#record(), failure });
+    this.#close();
+  }
+}

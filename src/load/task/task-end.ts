@@ -1,0 +1,42 @@
+import type { TaskModule } from './task.ts';
+import { reasonOf } from './task-module.ts';
+
+/** The end of a task in one thread: its signal, then its `teardown`. */
+export class TaskEnd {
+  readonly #module: Pick<TaskModule, 'teardown'>;
+  readonly #timeoutMs: number;
+  readonly #controller = new AbortController();
+
+  constructor(module: Pick<TaskModule, 'teardown'>, timeoutMs: number) {
+    this.#module = module;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Aborted at the end. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Rejects, with a message for the user, if `teardown` fails or takes too long. */
+  async close(): Promise<void> {
+    this.#controller.abort();
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise<never>((_, reject) => {
+      const error = new Error(`teardown took longer than ${this.#timeoutMs} ms`);
+      timer = setTimeout(reject, this.#timeoutMs, error);
+    });
+    try {
+      await Promise.race([this.#tearDown(), tooLong]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #tearDown(): Promise<void> {
+    try {
+      await this.#module.teardown?.();
+    } catch (error) {
+      throw new Error(`teardown failed: ${reasonOf(error)}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,288 @@
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
+import { describe, expect, it } from 'vitest';
+import { type DriveOptions, type DriveResult, drive, percentileMs } from '../../../src/load.ts';
+import { httpServer } from '../../cli/support/servers.ts';
+
+/** A busy machine may miss the rate. */
+const gates: DriveOptions['gates'] = [
+  { kind: 'errors', maxShare: 1 },
+  { kind: 'rate', minShare: 0 },
+];
+
+/** The URL of a module with this code. */
+function module(code: string): string {
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
+
+/** A busy machine may hold up a thread for all of its warm-up. */
+async function warmedUp(options: DriveOptions): Promise<DriveResult> {
+  for (let tries = 1; ; tries++) {
+    const result = await drive(options);
+    if (result.warmUp.sent > 0 || tries > 50) return result;
+  }
+}
+
+function kinds({ errors }: DriveResult): Record<string, number> {
+  return Object.fromEntries(errors.map(({ kind, count }) => [kind, count]));
+}
+
+describe.concurrent('drive', () => {
+  it('calls a module at the rate, with setup, data, numbers over all threads, and teardown', async () => {
+    const seen = new BigInt64Array(new SharedArrayBuffer(8 * 64));
+    const task = module(`
+      let seen;
+      export async function setup({ thread, threads, data, signal }) {
+        if (signal.aborted || threads !== 2) throw new Error('wrong');
+        seen = data;
+        Atomics.add(seen, 60 + thread, 1n);
+        signal.addEventListener('abort', () => Atomics.add(seen, 62, 1n));
+      }
+      export default ({ sequence }) => void Atomics.add(seen, Math.min(sequence, 59), 1n);
+      export const teardown = async () => void Atomics.add(seen, 63, 1n);
+    `);
+    const heard: number[] = [];
+    const result = await drive({
+      task,
+      data: seen,
+      threads: 2,
+      rate: 100,
+      durationMs: 400,
+      gates,
+      onProgress: ({ calls }) => heard.push(calls),
+    });
+    const { sent } = result.calls;
+    expect(sent).toBeGreaterThan(0);
+    expect(sent).toBeLessThanOrEqual(40);
+    // Each number once, from 0, and none left out.
+    expect([...seen.subarray(0, 60)]).toEqual(
+      Array.from({ length: 60 }, (_, n) => BigInt(+(n < sent))),
+    );
+    expect([...seen.subarray(60)]).toEqual([1n, 1n, 2n, 2n]);
+    expect(result.calls).toEqual({ sent, succeeded: sent, failed: 0 });
+    expect(result.verdict).toEqual({ ok: true, reasons: [] });
+    expect(result).toMatchObject({ loop: 'open', url: task, interrupted: false, closed: null });
+    expect(result.guarantee).toMatchObject({ held: true });
+    expect(heard.at(-1)).toBe(result.admitted);
+  });
+
+  it('returns plain data, with histograms that can be read', async () => {
+    const task = module('export default () => {}');
+    const options = { task, gates, warmupMs: 100 };
+    const runs = await Promise.all([
+      warmedUp({ ...options, rate: 100, durationMs: 200 }),
+      warmedUp({ task, warmupMs: 50, rate: Number.POSITIVE_INFINITY, durationMs: 20, rounds: 2 }),
+    ]);
+    for (const result of runs) {
+      expect(JSON.parse(JSON.stringify(result))).toStrictEqual(result);
+      expect(result.warmUp.sent).toBeGreaterThan(0);
+      for (const times of Object.values(result.times)) {
+        const { totalCount } = decodeFromCompressedBase64(times.hdrHistogram);
+        expect(totalCount).toBe(times.count);
+        expect(percentileMs(times, 99)).toBe(times.ms?.p99);
+      }
+      expect(result.times.response.count).toBe(result.calls.sent);
+    }
+    expect(() => percentileMs(runs[0].times.latency, 0)).toThrow(/^percentile must be a number/);
+  });
+
+  it('sends requests to a target', async () => {
+    const seen = new Set<string>();
+    const server = await httpServer((request, response) => {
+      seen.add(`${request.method} ${request.headers['x-a']}`);
+      response.end();
+    });
+    const target = { url: server.url, headers: { 'X-A': 'b' }, connections: 2 };
+    const result = await drive({ target, rate: 100, durationMs: 200, gates });
+    await server.kill();
+    expect([...seen]).toEqual(['GET b']);
+    expect(result.statusCodes).toEqual({ 200: result.calls.sent });
+    expect(result.verdict.ok).toBe(true);
+  });
+
+  it('counts what goes wrong by kind, and says what did', async () => {
+    const task = module(`
+      export default ({ sequence }) => {
+        if (sequence % 4 === 0) throw new RangeError('thrown');
+        if (sequence % 4 === 1) return Promise.reject(Object.assign(new Error('x'), { code: 'EX' }));
+        if (sequence === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+        if (sequence % 4 === 3) return new Promise(() => {});
+      };
+      export const teardown = () => { throw new Error('no end'); };
+    `);
+    const maxErrors = [{ kind: 'errors', maxShare: 0.5 }, ...gates.slice(1)] as const;
+    const result = await drive({
+      task,
+      rate: 100,
+      durationMs: 400,
+      timeoutMs: 300,
+      gates: maxErrors,
+    });
+    const { sent, succeeded, failed } = result.calls;
+    // A thread that is held up for seconds does not begin all calls.
+    const { unsent = 0, ...errors } = kinds(result);
+    expect(sent).toBe(succeeded + failed - unsent);
+    expect(errors).toEqual({
+      RangeError: Math.ceil(sent / 4),
+      'Error EX': Math.ceil((sent - 1) / 4),
+      'timed out': Math.ceil((sent - 3) / 4),
+    });
+    expect(result.blocked.calls).toBeGreaterThan(0);
+    expect(result.blocked.longestMs).toBeGreaterThan(145);
+    expect(result.verdict.reasons).toEqual([
+      'thread 0: teardown failed: Error: no end',
+      expect.stringMatching(/^7\d(\.\d+)? % of the calls failed, wanted at most 50 %$/),
+    ]);
+    expect(result.threads[0]?.crash).toContain('no end');
+  });
+
+  it('ends, with all counts, when a task exits its thread', async () => {
+    const task = module(`
+      export default ({ sequence }) => {
+        if (sequence === 4) process.exit(9);
+        if (sequence === 3) return new Promise(() => {});
+      }`);
+    const options = { task, durationMs: 60_000, timeoutMs: 5_000, gates };
+    const result = await drive({ ...options, rate: 100 });
+    expect(result.interrupted).toBe(true);
+    expect(result.calls).toEqual({ sent: 5, succeeded: 3, failed: 2 });
+    expect(kinds(result)).toEqual({ 'thread ended': 2 });
+    expect(result.verdict.reasons).toEqual(['thread 0: exited with code 9']);
+  });
+
+  it('reports a thread that an uncaught error ends', async () => {
+    const task = module(`
+      export default ({ sequence }) => {
+        if (sequence === 4) setImmediate(() => { throw new TypeError('stray'); });
+      }`);
+    const options = { task, durationMs: 60_000, warmupMs: 0 };
+    const runs = await Promise.all([
+      drive({ ...options, rate: 100, gates }),
+      drive({ ...options, rate: Number.POSITIVE_INFINITY, rounds: 1_000 }),
+    ]);
+    for (const { interrupted, verdict } of runs) {
+      expect(interrupted).toBe(true);
+      expect(verdict.reasons).toEqual(['thread 0: TypeError: stray']);
+    }
+  });
+
+  it('rejects before it calls anything if the module is none', async () => {
+    const run = (code: string, data?: unknown) =>
+      drive({ task: module(code), rate: 100, durationMs: 100, data });
+    const rejects = async (start: Promise<unknown>, message: RegExp) =>
+      expect(start).rejects.toThrow(message);
+    const call = 'export default () => {};';
+    const nowhere = { task: 'file:///no/such/task.mjs', rate: 1, durationMs: 100 };
+    await Promise.all([
+      rejects(run('export default 3'), /^task data:.* must export a function as default, got 3$/),
+      rejects(run('export const a = 1'), /as default, got undefined$/),
+      rejects(run(`${call} export const setup = 1`), /: setup must be a function, got 1$/),
+      rejects(run('nonsense here'), /cannot be loaded: SyntaxError: /),
+    ]);
+    await Promise.all([
+      rejects(drive(nowhere), /^task file:\S+ cannot be loaded: Error ERR_MODULE_NOT_FOUND/),
+      rejects(
+        run(`${call} export const setup = async () => { throw new Error('no') }`),
+        /: setup failed: Error: no$/,
+      ),
+      rejects(
+        run(`${call} export const setup = () => process.exit(4)`),
+        /^a load thread cannot start: exited with code 4$/,
+      ),
+      rejects(
+        run(call, () => 1),
+        /^data must be cloneable/,
+      ),
+    ]);
+  });
+
+  it('ends early when its signal is aborted, or when onProgress throws', async () => {
+    const task = module('export default () => {}');
+    const endsEarly = async (rate: number) => {
+      const options = { task, rate, durationMs: 60_000, ...(rate === 100 ? { gates } : {}) };
+      const controller = new AbortController();
+      const onProgress = ({ calls }: { calls: number }) => calls > 0 && controller.abort();
+      const result = await drive({ ...options, signal: controller.signal, onProgress });
+      expect(result.interrupted).toBe(true);
+      expect(result.calls.sent).toBeGreaterThan(0);
+      const fail = () => {
+        throw new RangeError('of the caller');
+      };
+      await expect(drive({ ...options, onProgress: fail })).rejects.toThrow('of the caller');
+      const early = new AbortController();
+      const run = drive({ ...options, signal: early.signal });
+      early.abort(new Error('not today'));
+      await expect(run).rejects.toThrow('not today');
+      const aborted = AbortSignal.abort(new Error('never'));
+      await expect(drive({ ...options, signal: aborted })).rejects.toThrow('never');
+    };
+    await Promise.all([100, Number.POSITIVE_INFINITY].map(endsEarly));
+  });
+});
+
+describe.concurrent('drive with rate Infinity', () => {
+  it('calls as fast as it can in rounds, on all threads', async () => {
+    const task = module('export default ({ sequence }) => sequence');
+    const result = await drive({
+      task,
+      rate: Number.POSITIVE_INFINITY,
+      threads: 2,
+      durationMs: 60,
+      warmupMs: 20,
+      rounds: 3,
+    });
+    const { closed, calls } = result;
+    expect(closed?.rounds).toHaveLength(3);
+    expect(
+      closed?.rounds.every(({ threads }) => threads.every((one) => (one?.calls ?? 0) > 0)),
+    ).toBe(true);
+    const all =
+      closed?.rounds.flatMap(({ threads }) => threads.map((one) => one?.calls ?? 0)) ?? [];
+    expect(all.reduce((sum, count) => sum + count, 0)).toBe(calls.sent);
+    expect(result.threads.map(({ admitted }) => admitted > 0)).toEqual([true, true]);
+    const { least, median, most } = closed?.callsPerSecond ?? { least: 0, median: 0, most: 0 };
+    expect([least > 0, median >= least, most >= median]).toEqual([true, true, true]);
+    expect(result).toMatchObject({ guarantee: null, fitness: null, wantedRatePerSecond: null });
+    expect(result.verdict.ok).toBe(true);
+  });
+
+  it('counts errors, timeouts and gates of an async task', async () => {
+    const task = module(`
+      export default async ({ sequence }) => {
+        if (sequence === 7) throw new TypeError('seventh');
+        if (sequence % 10 === 9) await new Promise(() => {});
+        await new Promise(setImmediate);
+      };
+    `);
+    const result = await drive({
+      task,
+      rate: Number.POSITIVE_INFINITY,
+      concurrency: 3,
+      durationMs: 300,
+      warmupMs: 0,
+      rounds: 2,
+      timeoutMs: 50,
+      gates: [
+        { kind: 'latency', percentile: 100, maxMs: 1 },
+        { kind: 'errors', maxShare: 0 },
+      ],
+    });
+    expect(kinds(result)['TypeError']).toBe(1);
+    expect(kinds(result)['timed out']).toBeGreaterThan(2);
+    const { sent, succeeded, failed } = result.calls;
+    expect(succeeded + failed).toBe(sent);
+    expect(result.gates.map(({ passed }) => passed)).toEqual([false, false]);
+    expect(result.verdict.reasons[0]).toMatch(/^p100 was [\d.]+ ms, wanted at most 1 ms$/);
+  });
+
+  it('ends, with all counts, when a task exits its thread', async () => {
+    const task = module(
+      'export default ({ sequence }) => { if (sequence === 99) process.exit(9); }',
+    );
+    const options = { task, rate: Number.POSITIVE_INFINITY, durationMs: 60_000, warmupMs: 0 };
+    const result = await drive({ ...options, threads: 1, rounds: 1 });
+    expect(result.calls).toEqual({ sent: 100, succeeded: 99, failed: 1 });
+    expect(kinds(result)).toEqual({ 'thread ended': 1 });
+    expect(result.verdict.reasons).toEqual(['thread 0: exited with code 9']);
+    expect(result.interrupted).toBe(true);
+  });
+});

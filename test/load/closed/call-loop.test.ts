@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { CallLoop } from '../../../src/load/closed/call-loop.ts';
+import { Pace } from '../../../src/load/closed/pace.ts';
+import type { Failure } from '../../../src/load/task/failure.ts';
+import type { TaskCall, TaskModule } from '../../../src/load/task/task.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A loop on a clock that each call and each reading moves by a microsecond. */
+function loopOf(
+  task: TaskModule['default'],
+  { concurrency = 1, stopUs = Number.POSITIVE_INFINITY } = {},
+) {
+  const failures: Failure[] = [];
+  const samples: [us: number, calls: number][] = [];
+  const time = { nowUs: 0 };
+  const loop = new CallLoop({
+    task: (call) => {
+      time.nowUs += 1;
+      return task(call);
+    },
+    thread: 1,
+    concurrency,
+    timeoutMs: 100,
+    now: () => {
+      time.nowUs += 1;
+      return time.nowUs;
+    },
+    isStopped: (nowUs) => nowUs >= stopUs,
+    onSample: (us, calls) => void samples.push([us, calls]),
+    onFailure: (failure) => void failures.push(failure),
+  });
+  return { loop, failures, samples, time };
+}
+
+it('calls in a tight loop until the end, each call with the next number', async () => {
+  const seen: number[] = [];
+  const { loop, samples } = loopOf(({ thread, sequence, dueUs }) => {
+    expect([thread, dueUs]).toEqual([1, 7]);
+    seen.push(sequence);
+  });
+  const lastUs = await loop.run(7, 1_000);
+  expect(lastUs).toBeGreaterThanOrEqual(1_000);
+  expect(lastUs).toBeLessThan(1_100);
+  expect(seen).toEqual(seen.map((_, at) => at));
+  expect(loop.counters).toEqual({ sent: seen.length, succeeded: seen.length, failed: 0 });
+  expect(samples.reduce((sum, [, calls]) => sum + calls, 0)).toBe(seen.length);
+  // Calls between two looks double while they take next to no time.
+  expect(samples.slice(0, 4).map(([, calls]) => calls)).toEqual([1, 2, 4, 8]);
+  const before = seen.length;
+  await loop.run(7, 2_000);
+  expect(seen[before]).toBe(before);
+  expect(loop.counters.sent).toBe(seen.length - before);
+});
+
+it('counts calls that throw, and goes on', async () => {
+  const { loop, failures } = loopOf(({ sequence }) => {
+    if (sequence % 3 === 2) throw new RangeError('third');
+  });
+  await loop.run(0, 1_000);
+  const { sent, succeeded, failed } = loop.counters;
+  expect(failed).toBe(Math.floor(sent / 3));
+  expect(succeeded + failed).toBe(sent);
+  expect(failures.every(({ kind }) => kind === 'RangeError')).toBe(true);
+});
+
+it('keeps its number of async calls in flight, with a count of all of them', async () => {
+  let inFlight = 0;
+  let most = 0;
+  const numbers: number[] = [];
+  const task = async (call: TaskCall) => {
+    const { sequence } = call;
+    inFlight += 1;
+    most = Math.max(most, inFlight);
+    await undefined;
+    inFlight -= 1;
+    // The object is this call's alone while the call is in flight.
+    expect(call.sequence).toBe(sequence);
+    numbers.push(sequence);
+    if (sequence === 5) throw new Error('fifth');
+  };
+  const { loop, failures } = loopOf(task, { concurrency: 3 });
+  await loop.run(0, 2_000);
+  const { sent, succeeded, failed } = loop.counters;
+  expect([most, failed, failures.length]).toEqual([3, 1, 1]);
+  expect(sent).toBe(succeeded + failed);
+  expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: sent }, (_, at) => at));
+  await loop.run(2_000, 4_000);
+  expect(loop.counters.sent).toBeGreaterThan(3);
+});
+
+it('puts another call in the place of one that hangs', async () => {
+  const signals: AbortSignal[] = [];
+  const { loop, failures, time } = loopOf(({ sequence, signal }) => {
+    if (sequence !== 2) return Promise.resolve();
+    signals.push(signal);
+    return new Promise(() => {});
+  });
+  const run = loop.run(0, 150_000);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(loop.counters.sent).toBe(3);
+  for (let ms = 0; ms < 120; ms += 10) {
+    time.nowUs += 10_000;
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(failures).toEqual([{ kind: 'timed out', example: 'the call took longer than 100 ms' }]);
+  expect(signals[0]?.aborted).toBe(true);
+  await run;
+  const { sent, succeeded, failed } = loop.counters;
+  expect([failed, succeeded]).toEqual([1, sent - 1]);
+  expect(sent).toBeGreaterThan(1_000);
+});
+
+it('ends a round in which every call hangs', async () => {
+  const { loop, failures, time } = loopOf(() => new Promise(() => {}), { concurrency: 2 });
+  const run = loop.run(0, 50_000);
+  for (let ms = 0; ms < 120; ms += 10) {
+    time.nowUs += 10_000;
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  await run;
+  expect(failures).toHaveLength(2);
+});
+
+it('ends early when it is told to', async () => {
+  const { loop } = loopOf(() => undefined, { stopUs: 500 });
+  expect(await loop.run(0, 1e9)).toBeLessThan(600);
+});
+
+it('counts the call from which the thread ends', async () => {
+  let loop: CallLoop | undefined;
+  const counted: unknown[] = [];
+  const made = loopOf(({ sequence }) => {
+    if (sequence !== 40) return;
+    loop?.interrupt();
+    counted.push({ ...loop?.counters });
+  });
+  loop = made.loop;
+  await loop.run(0, 1_000);
+  expect(counted).toEqual([{ sent: 41, succeeded: 40, failed: 0 }]);
+  loop.interrupt();
+});
+
+it('looks at the clock about every 25 us, and once a call if calls take long', () => {
+  const pace = new Pace();
+  for (let i = 0; i < 40; i++) pace.adapt(0);
+  expect(pace.calls).toBe(65_536);
+  pace.adapt(50);
+  expect(pace.calls).toBe(65_536);
+  for (let i = 0; i < 40; i++) pace.adapt(1e6);
+  expect(pace.calls).toBe(1);
+});

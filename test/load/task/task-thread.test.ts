@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { afterEach, expect, it } from 'vitest';
+import { planArrivals } from '../../../src/load/arrival-plan.ts';
+import { runClosedThread } from '../../../src/load/closed/closed-thread.ts';
+import type {
+  ClosedCommand,
+  ClosedEvent,
+  ClosedThreadData,
+} from '../../../src/load/closed/messages.ts';
+import type { LoadCommand, LoadEvent, TaskThreadData } from '../../../src/load/messages.ts';
+import { runTaskThread } from '../../../src/load/task/task-thread.ts';
+
+// Runs in the test's thread, with a message channel in place of the main thread.
+
+const ports: MessagePort[] = [];
+afterEach(() => {
+  for (const port of ports.splice(0)) port.close();
+});
+
+function channel(): [MessagePort, MessagePort] {
+  const { port1, port2 } = new MessageChannel();
+  ports.push(port1, port2);
+  return [port1, port2];
+}
+
+/** The URL of a module with this code. */
+function module(code: string): string {
+  return `data:text/javascript,${encodeURIComponent(code)}`;
+}
+
+async function said<T>(port: MessagePort): Promise<T> {
+  const [event] = await once(port, 'message');
+  return event;
+}
+
+function taskData(code: string): TaskThreadData {
+  const counter = new BigInt64Array(new SharedArrayBuffer(8));
+  const task = { url: module(code), data: 5, concurrency: 10, thread: 0, threads: 1, counter };
+  return { timeoutMs: 1_000, outstanding: 10, latencyByTime: false, task };
+}
+
+it('a thread calls its task at each due instant, and reports how it ended', async () => {
+  const [port, main] = channel();
+  const listeners = process.listenerCount('exit');
+  const code = `
+    let got;
+    export const setup = ({ data }) => { got = data; };
+    export default ({ sequence }) => { if (got !== 5 || sequence === 2) throw new RangeError('r'); };
+  `;
+  runTaskThread(port, taskData(code));
+  expect(process.listenerCount('exit')).toBe(listeners + 1);
+  expect(await said(main)).toEqual({ type: 'ready' });
+  const { bucket, startUs } = planArrivals(200, 1, 20);
+  const go: LoadCommand = { type: 'go', bucket: bucket.handle, startUs, endUs: startUs + 3e5 };
+  const done = new Promise<LoadEvent & { type: 'done' }>((resolve) => {
+    main.on('message', (event: LoadEvent) => event.type === 'done' && resolve(event));
+  });
+  main.postMessage(go);
+  const { tally, failure } = await done;
+  const { sent } = tally.counters;
+  expect(sent).toBeGreaterThan(2);
+  expect(tally.counters).toEqual({ sent, succeeded: sent - 1, failed: 1 });
+  expect(tally.errors).toEqual([{ kind: 'RangeError', count: 1, example: 'r' }]);
+  expect(failure).toBeUndefined();
+  // It no longer watches for the end of its thread.
+  expect(process.listenerCount('exit')).toBe(listeners);
+});
+
+it('a thread says why it can not get ready', async () => {
+  const [port, main] = channel();
+  runTaskThread(port, taskData('export default 1'));
+  expect(await said(main)).toMatchObject({
+    type: 'unready',
+    reason: expect.stringMatching(/must export a function as default, got 1$/),
+  });
+});
+
+function closedData(code: string, timeoutMs = 1_000): ClosedThreadData {
+  const task = { url: module(code), data: undefined, concurrency: 2 };
+  const stop = new Int32Array(new SharedArrayBuffer(4));
+  return { task, thread: 0, threads: 1, timeoutMs, stop };
+}
+
+it('a thread of a closed loop calls in rounds, of which the warm-up does not count', async () => {
+  const [port, main] = channel();
+  const code = `
+    export default async ({ sequence }) => { if (sequence < 3) throw new RangeError('early'); };
+    export const teardown = () => new Promise(() => {});
+  `;
+  runClosedThread(port, closedData(code, 50));
+  expect(await said(main)).toEqual({ type: 'ready' });
+  const counts: number[] = [];
+  for (const isCounted of [false, true]) {
+    const startUs = Number(process.hrtime.bigint()) / 1_000;
+    const command: ClosedCommand = {
+      type: 'round',
+      startUs,
+      endUs: startUs + 5_000,
+      counts: isCounted,
+    };
+    main.postMessage(command);
+    const { round } = await said<ClosedEvent & { type: 'round' }>(main);
+    expect(round.counters.failed).toBe(isCounted ? 0 : 3);
+    expect(round.elapsedUs).toBeGreaterThan(0);
+    counts.push(round.counters.sent);
+  }
+  main.postMessage({ type: 'end' } satisfies ClosedCommand);
+  const done = await said<ClosedEvent & { type: 'done' }>(main);
+  expect(done.record.errors).toEqual([]);
+  expect(done.failure).toBe('teardown took longer than 50 ms');
+  expect(counts[1]).toBeGreaterThan(0);
+});
+
+it('a thread of a closed loop says why it can not get ready', async () => {
+  const [port, main] = channel();
+  runClosedThread(port, closedData('export default 1'));
+  expect(await said(main)).toMatchObject({ type: 'unready' });
+});
