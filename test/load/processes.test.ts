@@ -32,7 +32,7 @@ const OPTIONS: LoadOptions = {
   latencyByTime: true,
 };
 
-const DATA = { connections: 1 } as ThreadData;
+const DATA: ThreadData = { timeoutMs: 1, outstanding: 1, latencyByTime: false };
 
 /** A replacement for the worker of the load threads. */
 function worker(code: string): URL {
