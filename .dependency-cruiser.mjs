@@ -118,8 +118,11 @@ export default {
     importsOnly('load', LOAD, [
       ...CORE,
       LOAD,
+      // For several processes.
+      HOST_ENTRY,
+      HOST,
       '^src/integrations/redis/',
-      '^(node:)?(events|http|http2|net|os|tls|worker_threads)$',
+      '^(node:)?(child_process|events|fs|http|http2|net|os|tls|worker_threads)$',
       'node_modules/(hdr-histogram-js|redis|undici)/',
     ]),
     importsOnly('load-entry', LOAD_ENTRY, [LOAD]),

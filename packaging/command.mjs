@@ -25,6 +25,7 @@ const { metafile } = await build({
   absWorkingDir: ROOT,
   entryPoints: {
     main: 'dist/src/cli/main.js',
+    'load-process': 'dist/workers/load-process.js',
     'load-worker': 'dist/workers/load-worker.js',
     'task-worker': 'dist/workers/task-worker.js',
     'closed-worker': 'dist/workers/closed-worker.js',

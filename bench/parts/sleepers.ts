@@ -63,7 +63,8 @@ async function measure(waiting: Waiting, settings: Settings): Promise<string[]> 
   const child = fork(SCRIPT, [JSON.stringify(data)], { execArgv: [] });
   try {
     await once(child, 'message');
-    await after(settings.pacingMs); // until the code is compiled, and a thread watches
+    // Until the code is compiled, a thread watches, and what the start left behind is collected.
+    await after(settings.sleepMs);
     const share = await cpuOf(child, settings.sleepMs);
     const delays = durations();
     for (let i = 0; wakeOne !== undefined && i < settings.sleepMs / 50; i++) {
@@ -90,8 +91,8 @@ export async function benchSleepers(settings: Settings): Promise<Section> {
   for (const { waiting, name } of CASES) rows.push([name, ...(await measure(waiting, settings))]);
   return {
     title: 'Waiting for other processes',
-    text: `The processor time of a process in which ${CALLERS} callers wait, over ${settings.sleepMs / 1000} s, in percent of one
-processor; and milliseconds from a change that another process makes to the instant at which a
+    text: `The processor time of a process in which ${CALLERS} callers wait, over ${settings.sleepMs / 1000} s after as long a rest, in
+percent of one processor; and milliseconds from a change that another process makes to the instant at which a
 caller goes on.`,
     head: ['waiting for', '% of a processor', 'p50', 'p99', 'max', 'changes'],
     rows,

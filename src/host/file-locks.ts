@@ -1,13 +1,11 @@
 import type { Libc } from './libc.ts';
 import { fail, type RegionFile } from './region-file.ts';
+import { platform } from './this-platform.ts';
 
 // Locks of open file descriptions, as in fcntl(2): the system ends them with the process, however
 // that ends, and across containers. Each lock is one byte far beyond the end of the file.
 
-const SET_LOCK = 37; // F_OFD_SETLK
-const GET_LOCK = 36; // F_OFD_GETLK
-const EXCLUSIVE = 1; // F_WRLCK
-const NONE = 2; // F_UNLCK
+const { lock: LOCK } = platform;
 const FIRST_BYTE = 2n ** 40n;
 
 /** Another open file may give up a number between two calls. */
@@ -17,8 +15,8 @@ const MOST_TRIES = 100;
 export class FileLocks {
   readonly #libc: Libc;
   readonly #file: RegionFile;
-  /** A `struct flock`: type i16, whence i16, start i64, length i64, pid i32. */
-  readonly #flock = new Uint8Array(32);
+  /** A `struct flock`. */
+  readonly #flock = new Uint8Array(LOCK.bytes);
   readonly #view = new DataView(this.#flock.buffer);
 
   constructor(libc: Libc, file: RegionFile) {
@@ -30,9 +28,9 @@ export class FileLocks {
   #call(command: number, type: number, number: number): boolean {
     const view = this.#view;
     this.#flock.fill(0);
-    view.setInt16(0, type, LITTLE_ENDIAN);
-    view.setBigInt64(8, FIRST_BYTE + BigInt(number), LITTLE_ENDIAN);
-    view.setBigInt64(16, 1n, LITTLE_ENDIAN);
+    view.setInt16(LOCK.type, type, LITTLE_ENDIAN);
+    view.setBigInt64(LOCK.start, FIRST_BYTE + BigInt(number), LITTLE_ENDIAN);
+    view.setBigInt64(LOCK.length, 1n, LITTLE_ENDIAN);
     return this.#libc.lock(this.#file.descriptor, command, this.#flock) === 0;
   }
 
@@ -43,7 +41,7 @@ export class FileLocks {
    */
   take(number: number): boolean {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      if (this.#call(SET_LOCK, EXCLUSIVE, number)) return true;
+      if (this.#call(LOCK.set, LOCK.exclusive, number)) return true;
       // Nobody has it, so the system refuses the lock: waiting for another process would never end.
       if (this.isTaken(number)) return false;
     }
@@ -51,7 +49,7 @@ export class FileLocks {
   }
 
   release(number: number): void {
-    this.#call(SET_LOCK, NONE, number);
+    this.#call(LOCK.set, LOCK.none, number);
   }
 
   /**
@@ -60,8 +58,8 @@ export class FileLocks {
    * @throws HandleError `ERR_HOST_UNSUPPORTED` if the file cannot be locked.
    */
   isTaken(number: number): boolean {
-    if (!this.#call(GET_LOCK, EXCLUSIVE, number)) throw this.#refused();
-    return this.#view.getInt16(0, LITTLE_ENDIAN) !== NONE;
+    if (!this.#call(LOCK.get, LOCK.exclusive, number)) throw this.#refused();
+    return this.#view.getInt16(LOCK.type, LITTLE_ENDIAN) !== LOCK.none;
   }
 
   #refused(): Error {

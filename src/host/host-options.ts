@@ -7,7 +7,7 @@ import type { BindingName } from './libc.ts';
 export interface HostRegionOptions {
   /**
    * The region's file. A name without a slash is that of a file in `/dev/shm`, which is memory and
-   * starts empty with the machine.
+   * starts empty with the machine; on macOS, in `os.tmpdir()`.
    */
   readonly path: string;
   /**
@@ -24,7 +24,7 @@ export interface HostRegionOptions {
   readonly owner?: number;
   /**
    * What calls the system's functions. Default: `'node:ffi'` if this Node.js has it, otherwise
-   * `'koffi'`, a package that you install.
+   * `'koffi'`, a package that you install. macOS needs koffi.
    */
   readonly binding?: BindingName;
 }

@@ -29,7 +29,7 @@ const open = new Map<string, HostRegion>();
 /**
  * A region in a file that any processes of one machine share. Its limiters keep one exact limit over
  * all of them, at the cost of a call within one process. Requires 64-bit Linux, and `node:ffi` or the
- * package koffi.
+ * package koffi. On macOS it requires koffi and is untested.
  *
  * Open limiters in it by name. What a process holds comes back within a second after it has ended,
  * however that was.

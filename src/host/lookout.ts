@@ -1,5 +1,12 @@
 import { Worker } from 'node:worker_threads';
-import { WATCH, WATCH_BYTES, WATCH_LIST, WATCH_LIST_BYTES, WATCHES } from '../memory/layout.ts';
+import {
+  REGION_FILE,
+  WATCH,
+  WATCH_BYTES,
+  WATCH_LIST,
+  WATCH_LIST_BYTES,
+  WATCHES,
+} from '../memory/layout.ts';
 import { sharedBytes } from '../memory/shared-bytes.ts';
 import { type LookoutLayout, lookOut } from './lookout-loop.ts';
 import type { Lookout } from './watched-round.ts';
@@ -8,13 +15,14 @@ const LAYOUT: LookoutLayout = {
   head: WATCH_LIST,
   watch: WATCH,
   watchBytes: WATCH_BYTES,
+  rings: REGION_FILE.rings >> 2,
   // With what it takes to wake two threads, a change is noticed within 25 ms.
   everyMs: 20,
 };
 
 /**
- * A thread that watches words for another one. Looking takes it a third of what a timer takes, since
- * it has no event loop, and it has to look only once for all words.
+ * A thread that watches words of a region for another one. Looking takes it a third of what a timer takes, since
+ * it has no event loop, and it has to look at one word for all of them.
  */
 export class LookoutThread implements Lookout {
   readonly #list = new Int32Array(sharedBytes(WATCH_LIST_BYTES));
@@ -57,6 +65,7 @@ export class LookoutThread implements Lookout {
     Atomics.store(this.#list, (entry + WATCH.value) >> 2, value);
     Atomics.store(this.#list, (entry + WATCH.place) >> 2, place);
     if (number === this.#used) Atomics.store(this.#list, WATCH_LIST.used >> 2, ++this.#used);
+    Atomics.add(this.#list, WATCH_LIST.added >> 2, 1);
     return () => {
       Atomics.store(this.#list, (entry + WATCH.place) >> 2, 0);
       this.#free.push(number);

@@ -1,4 +1,3 @@
-import { readFileSync, readlinkSync } from 'node:fs';
 import { HandleError } from '../errors.ts';
 import { BOOT_BYTES } from '../memory/layout.ts';
 
@@ -6,35 +5,17 @@ import { BOOT_BYTES } from '../memory/layout.ts';
 export interface Machine {
   /** The random id of the machine's last start. */
   readonly boot: Uint8Array;
-  /** The inode of the time namespace; 0 for a kernel without them. */
+  /** The time namespace; 0 for a system without them. */
   readonly timeSpace: number;
 }
 
-let known: Machine | undefined;
-
-/** @throws HandleError `ERR_HOST_UNSUPPORTED` if `/proc` cannot be read. */
-export function thisMachine(): Machine {
-  known ??= { boot: bootId(), timeSpace: timeSpace() };
-  return known;
-}
-
-function bootId(): Uint8Array {
-  const path = '/proc/sys/kernel/random/boot_id';
-  try {
-    const id = Buffer.from(readFileSync(path, 'utf8').replaceAll(/[^0-9a-f]/g, ''), 'hex');
-    if (id.length === BOOT_BYTES) return id;
-  } catch (cause) {
-    throw new HandleError('ERR_HOST_UNSUPPORTED', `zerotime/host must be able to read ${path}`, {
-      cause,
-    });
-  }
-  throw new HandleError('ERR_HOST_UNSUPPORTED', `${path} holds no id`);
-}
-
-function timeSpace(): number {
-  try {
-    return Number(/\d+/.exec(readlinkSync('/proc/self/ns/time'))?.[0] ?? 0);
-  } catch {
-    return 0;
-  }
+/**
+ * The id in a text with other characters, of either case.
+ *
+ * @throws HandleError `ERR_HOST_UNSUPPORTED` if there is none, naming `source`.
+ */
+export function bootIdIn(text: string, source: string): Uint8Array {
+  const id = Buffer.from(text.replaceAll(/[^0-9a-f]/gi, ''), 'hex');
+  if (id.length === BOOT_BYTES) return id;
+  throw new HandleError('ERR_HOST_UNSUPPORTED', `${source} holds no id`);
 }

@@ -1,11 +1,7 @@
 import { constants } from 'node:os';
 import { HandleError } from '../errors.ts';
-import { loadKoffi, loadNodeFfi } from './bindings.ts';
 import type { BindingName, Libc } from './libc.ts';
-
-const PLATFORM = 'linux';
-/** 64-bit ones: the layout of `struct flock` and of off_t is the same on all of them. */
-const ARCHITECTURES = ['x64', 'arm64', 'riscv64', 'ppc64', 'loong64', 's390x'];
+import { platform } from './this-platform.ts';
 
 function unsupported(message: string, cause?: unknown): HandleError {
   return new HandleError('ERR_HOST_UNSUPPORTED', message, cause === undefined ? {} : { cause });
@@ -14,17 +10,17 @@ function unsupported(message: string, cause?: unknown): HandleError {
 let loaded: Libc | undefined;
 
 /**
- * Loads `node:ffi` where Node.js has it, and otherwise koffi, or the one that was asked for.
+ * Loads `node:ffi` where it is there and does, and otherwise koffi, or the one that was asked for.
  *
  * @throws HandleError `ERR_HOST_UNSUPPORTED`, which says what is missing.
  */
 export function loadLibc(asked?: BindingName): Libc {
   if (loaded !== undefined && (asked ?? loaded.name) === loaded.name) return loaded;
-  const { platform, arch } = process;
-  if (platform !== PLATFORM || !ARCHITECTURES.includes(arch)) {
+  const { arch } = process;
+  if (process.platform !== platform.name || !platform.architectures.includes(arch)) {
     throw unsupported(
-      `zerotime/host needs 64-bit Linux, this is ${platform} on ${arch}: share a limiter with threads ` +
-        'by its handle, and with processes through zerotime/redis',
+      `zerotime/host needs 64-bit Linux or macOS, this is ${process.platform} on ${arch}: share a ` +
+        'limiter with threads by its handle, and with processes through zerotime/redis',
     );
   }
   loaded = asked === 'koffi' ? koffi() : asked === 'node:ffi' ? nodeFfi() : either();
@@ -33,7 +29,7 @@ export function loadLibc(asked?: BindingName): Libc {
 
 function either(): Libc {
   try {
-    return loadNodeFfi() ?? koffi();
+    return platform.loadNodeFfi?.() ?? koffi();
   } catch (cause) {
     if (cause instanceof HandleError) throw cause;
     // Node.js has node:ffi and forbids it: the permission model.
@@ -46,9 +42,15 @@ function denied(flag: string, cause: unknown): HandleError {
 }
 
 function nodeFfi(): Libc {
+  if (platform.loadNodeFfi === undefined) {
+    throw unsupported(
+      'node:ffi cannot call fcntl on macOS, which takes a variable number of arguments: install ' +
+        'koffi, and leave out the option binding',
+    );
+  }
   let libc: Libc | undefined;
   try {
-    libc = loadNodeFfi();
+    libc = platform.loadNodeFfi();
   } catch (cause) {
     throw denied('--allow-ffi', cause);
   }
@@ -61,7 +63,7 @@ function nodeFfi(): Libc {
 
 function koffi(): Libc {
   try {
-    return loadKoffi();
+    return platform.loadKoffi();
   } catch (cause) {
     const { code, message, resource } = cause as NodeJS.ErrnoException & { resource?: string };
     if (code === 'ERR_DLOPEN_DISABLED') throw denied('--allow-addons, without --no-addons', cause);

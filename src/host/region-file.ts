@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { HandleError, type HandleErrorCode } from '../errors.ts';
+import { platform } from './this-platform.ts';
 
-const FOLDER = '/dev/shm';
 /** Others may create and remove the file again and again. */
 const MOST_TRIES = 100;
 
@@ -14,9 +14,9 @@ export interface RegionFile {
   readonly identity: string;
 }
 
-/** A name without a slash is that of a file in `/dev/shm`. Absolute, since handles travel. */
+/** A name without a slash is that of a file in the platform's folder. Absolute, since handles travel. */
 export function pathOf(path: string): string {
-  return basename(path) === path ? `${FOLDER}/${path}` : resolve(path);
+  return basename(path) === path ? `${platform.folder}/${path}` : resolve(path);
 }
 
 /** An error about a file, whose path precedes the message. */

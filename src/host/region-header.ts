@@ -12,14 +12,23 @@ import {
 } from '../memory/layout.ts';
 import { PAGE_BYTES } from '../memory/shared-memory.ts';
 import type { Libc } from './libc.ts';
-import { thisMachine } from './machine.ts';
+import type { Machine } from './machine.ts';
 import { errorName } from './native.ts';
 import { fail, type RegionFile } from './region-file.ts';
+import { platform } from './this-platform.ts';
 
 /** Allocated in one call, which a signal, such as that of a profiler, may interrupt. */
 const STEP_BYTES = 1_048_576;
 const MOST_INTERRUPTIONS = 1000;
 const MAGIC_BYTES = 4;
+
+let known: Machine | undefined;
+
+/** @throws HandleError `ERR_HOST_UNSUPPORTED` */
+function thisMachine(): Machine {
+  known ??= platform.findMachine();
+  return known;
+}
 
 /** The header of a region in a file, and views of it. */
 class Header {

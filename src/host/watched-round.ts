@@ -4,6 +4,8 @@ import { createRoundsBy, onTimer, Round, type Waiting } from '../memory/round.ts
 const LONG_MS = 1000;
 /** A lookout ends after it had nothing to watch for this time. */
 const IDLE_MS = 10_000;
+/** The longest pause before another lookout is tried. One that worked for so long was no failure. */
+const MOST_PAUSE_MS = 300_000;
 
 /** Watches words for a thread, and notifies those that change, so that the thread itself can rest. */
 export interface Lookout {
@@ -32,6 +34,9 @@ class WatchedRound extends Round {
   #askedMs = 0;
   /** Since when looks have found bells. One that rings leaves for a moment only. */
   #sinceMs = 0;
+  /** How long bells wait for lookouts: doubled with each failure. */
+  #patienceMs = LONG_MS;
+  #startedMs = 0;
   #isIdle = true;
 
   constructor(everyMs: number, start: StartLookout) {
@@ -73,15 +78,26 @@ class WatchedRound extends Round {
     }
     const nowMs = performance.now();
     if (this.#lookouts.size === 0) {
-      if (nowMs - sinceMs < LONG_MS) return;
+      if (nowMs - sinceMs < this.#patienceMs) return;
+      this.#startedMs = nowMs;
     } else if (!this.#areAwake || nowMs - this.#askedMs >= LONG_MS) {
       const wereAwake = this.#areAwake;
       this.#areAwake = [...this.#lookouts.values()].every(({ isAwake }) => isAwake);
       this.#askedMs = nowMs;
-      if (wereAwake && !this.#areAwake) this.#end();
+      if (wereAwake && !this.#areAwake) {
+        this.#fail(nowMs);
+        return;
+      }
       this.#endUnused(nowMs);
     }
     if (this.#watches.size < this.bells.size) this.#watchAll();
+  }
+
+  /** Gives up lookouts that have stopped looking. Others get their turn later each time. */
+  #fail(nowMs: number): void {
+    const hasWorked = nowMs - this.#startedMs >= MOST_PAUSE_MS;
+    this.#patienceMs = hasWorked ? LONG_MS : Math.min(2 * this.#patienceMs, MOST_PAUSE_MS);
+    this.#end();
   }
 
   #watchAll(): void {

@@ -1,3 +1,4 @@
+import type { Region } from '../limiters/region.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import type { SharedSchedule } from './scheduled-slots.ts';
 
@@ -17,10 +18,20 @@ export interface ArrivalPlan {
  *
  * The bucket therefore starts in debt: the tokens that flow in until then are already taken.
  */
-export function planArrivals(rate: number, burst: number, leadMs: number): ArrivalPlan {
+export function planArrivals(
+  rate: number,
+  burst: number,
+  leadMs: number,
+  region?: Region,
+): ArrivalPlan {
   const flowing = (rate * leadMs) / 1_000;
   let debt = Math.floor(flowing);
-  const bucket = TokenBucket.create({ rate, burst, initial: 1 - (flowing - debt) });
+  const bucket = TokenBucket.create({
+    rate,
+    burst,
+    initial: 1 - (flowing - debt),
+    ...(region && { region }),
+  });
   while (debt > 0) {
     const n = Math.min(debt, burst);
     bucket.reserve(n);

@@ -4,7 +4,7 @@ import { cpus } from 'node:os';
 interface CpuTimes {
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Of this process, with all of its threads. */
+  /** Of this process and those that it has started, with all of their threads. */
   readonly ownMs: number;
 }
 
@@ -12,7 +12,7 @@ interface CpuTimes {
 export interface CpuUse {
   /** The share of all processors in use by anyone, from 0 to 1. */
   readonly machine: number;
-  /** The share of all processors that this process used, from 0 to 1. */
+  /** The share of all processors that this client used, from 0 to 1. */
   readonly own: number;
 }
 
@@ -26,7 +26,7 @@ export class CpuGauge {
   #window: CpuTimes;
   #latest: CpuUse = { machine: 0, own: 0 };
 
-  constructor(read: () => CpuTimes = readTimes) {
+  constructor(read: () => CpuTimes = () => readTimes()) {
     this.#read = read;
     this.#begin = read();
     this.#window = this.#begin;
@@ -64,7 +64,8 @@ function useBetween(from: CpuTimes, to: CpuTimes): CpuUse {
   };
 }
 
-function readTimes(): CpuTimes {
+/** @param othersMs processor time of the processes that this one has started */
+export function readTimes(othersMs = 0): CpuTimes {
   let idleMs = 0;
   let totalMs = 0;
   for (const { times } of cpus()) {
@@ -72,5 +73,5 @@ function readTimes(): CpuTimes {
     totalMs += times.idle + times.user + times.nice + times.sys + times.irq;
   }
   const { user, system } = process.cpuUsage();
-  return { idleMs, totalMs, ownMs: (user + system) / 1_000 };
+  return { idleMs, totalMs, ownMs: (user + system) / 1_000 + othersMs };
 }

@@ -14,7 +14,10 @@ export interface LoadOptions {
   readonly burst: number;
   /** When requests are due; evenly spaced by default. */
   readonly arrivals?: Arrivals | undefined;
+  /** Threads of each process. */
   readonly threads: number;
+  /** Processes that send the requests; by default the threads belong to this one. */
+  readonly processes?: number | undefined;
   /** Maximum number of connections over all threads. */
   readonly connections: number;
   readonly durationMs: number;
@@ -53,6 +56,11 @@ export interface Ramp {
 }
 
 export type Header = readonly [name: string, value: string];
+
+/** The number of threads over all processes. */
+export function threadsOf({ threads, processes = 1 }: Pick<LoadOptions, 'threads' | 'processes'>) {
+  return threads * processes;
+}
 
 /** More than one slot per microsecond would exceed the clock's resolution. */
 export const MAX_RATE = 1e6;

@@ -1,11 +1,12 @@
 import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
-import { CpuGauge, type CpuUse } from './cpu-gauge.ts';
+import { CpuGauge, type CpuUse, readTimes } from './cpu-gauge.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
 import { fitnessOf } from './fitness.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGates, gatesInForce } from './gates.ts';
-import type { LoadOptions } from './options.ts';
+import { type LoadOptions, threadsOf } from './options.ts';
+import { ProcessTeam } from './process-team.ts';
 import { untilReady } from './readiness.ts';
 import type { LoadResult } from './result.ts';
 import { ScheduleCheck } from './schedule-check.ts';
@@ -29,6 +30,23 @@ const LEAD_MS_PER_THREAD = 2;
  * @throws InterruptedError if it was stopped before its first request
  */
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
+  const { processes, threads } = options;
+  if (processes === undefined) return runWith(options, hooks, undefined);
+  const team = await ProcessTeam.start(processes, threads);
+  try {
+    return await runWith(options, hooks, team);
+  } finally {
+    await team.close();
+  }
+}
+
+/** @param team has the threads, if this process has not */
+async function runWith(
+  options: LoadOptions,
+  hooks: RunHooks,
+  team: ProcessTeam | undefined,
+): Promise<LoadResult> {
+  const spread = { ...options, threads: threadsOf(options) };
   const fleet = options.fleet && (await joinFleet(options.fleet));
   let target: Target | undefined;
   let threads: ThreadHandle[] = [];
@@ -38,13 +56,18 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     const { url } = target;
     const onAdmissions = (...report: Parameters<AdmissionWatch['add']>) =>
       watch?.add(...report) ?? 0;
-    threads = startThreads(options, target, onAdmissions, hooks.loadWorker);
+    threads = startThreads(spread, target, onAdmissions, hooks.loadWorker, team?.startThread);
     await untilReady(threads, hooks.stop);
     await target.ready();
 
     hooks.onStart?.(url);
     const leadMs = LEAD_MS + LEAD_MS_PER_THREAD * threads.length;
-    const plan = planArrivals(options.ramp?.from ?? options.rate, options.burst, leadMs);
+    const plan = planArrivals(
+      options.ramp?.from ?? options.rate,
+      options.burst,
+      leadMs,
+      team?.region,
+    );
     const { rate } = plan.bucket;
     // A whole number of slots, so that the rest of the schedule begins with one as well.
     const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
@@ -53,7 +76,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     const schedule =
       arrivals && shareSchedule(scheduleOf(arrivals, options, warmUpUs), startUs - warmUpUs);
     watch = new AdmissionWatch({
-      threads: options.threads,
+      threads: threads.length,
       startUs,
       rate,
       burst,
@@ -61,9 +84,9 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
     });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
-    const cpu = new CpuGauge();
+    const cpu = new CpuGauge(() => readTimes(team?.cpuMs));
     const window = await drive(
-      options,
+      spread,
       warmUpUs,
       threads,
       { ...plan, schedule },

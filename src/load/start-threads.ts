@@ -2,6 +2,7 @@ import { beside } from './beside.ts';
 import type { ThreadData } from './messages.ts';
 import type { LoadOptions, TaskOptions } from './options.ts';
 import { reservationsAhead } from './pacer.ts';
+import type { StartThread } from './running-thread.ts';
 import type { Target } from './target.ts';
 import { ThreadHandle } from './thread-handle.ts';
 
@@ -48,13 +49,15 @@ export function startThreads(
   target: Target,
   onAdmissions: (thread: number, admissions: Float64Array, throughUs: number) => number,
   worker?: URL,
+  start?: StartThread,
 ): ThreadHandle[] {
   const { task, threads } = options;
   const dataOf = task === undefined ? requestData(options, target) : taskData(options, task);
   const code = worker ?? (task === undefined ? LOAD_WORKER : TASK_WORKER);
   return Array.from(
     { length: threads },
-    (_, thread) => new ThreadHandle(code, dataOf(thread), (...r) => onAdmissions(thread, ...r)),
+    (_, thread) =>
+      new ThreadHandle(code, dataOf(thread), (...r) => onAdmissions(thread, ...r), start),
   );
 }
 

@@ -1,12 +1,11 @@
-import type { Worker } from 'node:worker_threads';
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 import { RecentLatencies } from './recent-latencies.ts';
-import { startWorker } from './start-worker.ts';
+import { type RunningThread, type StartThread, startHere } from './running-thread.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
 /** A load thread as seen by the main thread: its reports, and whether it is still alive. */
 export class ThreadHandle {
-  readonly #worker: Worker;
+  readonly #worker: RunningThread;
   #tally: TallyRecord | undefined;
   #crash: string | undefined;
   #refusal: string | undefined;
@@ -41,8 +40,9 @@ export class ThreadHandle {
     code: URL,
     workerData: ThreadData,
     onAdmissions: (admissions: Float64Array, throughUs: number) => number,
+    start: StartThread = startHere,
   ) {
-    this.#worker = startWorker(code, workerData);
+    this.#worker = start(code, workerData);
     let settleReady: () => void;
     let settleDone: () => void;
     this.ready = new Promise((resolve) => {

@@ -18,6 +18,7 @@ export class Bell {
   readonly #words: Int32Array<SharedArrayBuffer>;
   readonly #at: number;
   readonly #longestWaitMs: number;
+  readonly #rings: Int32Array<SharedArrayBuffer> | undefined;
   readonly #sleepers = new Set<Sleeper>();
   #isWatching = false;
   #round: Round | undefined;
@@ -27,16 +28,19 @@ export class Bell {
   /**
    * A wait keeps the memory alive, and misses a ring if its thread dies before it notifies.
    * `longestWaitMs` limits both to about that time. A timeout of each wait would do so too, but
-   * many that expire together stop the event loop.
+   * many that expire together stop the event loop. `rings` counts the rings of many bells: the
+   * lookouts of other processes look at that word first.
    */
   constructor(
     words: Int32Array<SharedArrayBuffer>,
     at: number,
     longestWaitMs = Number.POSITIVE_INFINITY,
+    rings?: Int32Array<SharedArrayBuffer>,
   ) {
     this.#words = words;
     this.#at = at;
     this.#longestWaitMs = longestWaitMs;
+    this.#rings = rings;
   }
 
   get buffer(): SharedArrayBuffer {
@@ -55,6 +59,8 @@ export class Bell {
 
   ring(): void {
     Atomics.add(this.#words, this.#at, 1);
+    // After the word: who sees the count sees what it counts.
+    if (this.#rings !== undefined) Atomics.add(this.#rings, 0, 1);
     Atomics.notify(this.#words, this.#at);
   }
 

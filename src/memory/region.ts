@@ -1,6 +1,13 @@
 import { HandleError, RateLimitError } from '../errors.ts';
 import { shown } from '../options.ts';
-import { LINE_BYTES, REGION, REGION_HEADER_BYTES, REGION_MAGIC, REGION_VERSION } from './layout.ts';
+import {
+  LINE_BYTES,
+  REGION,
+  REGION_FILE,
+  REGION_HEADER_BYTES,
+  REGION_MAGIC,
+  REGION_VERSION,
+} from './layout.ts';
 import type { Names } from './region-names.ts';
 import { bufferOf, isShared, MAX_BYTES, MIN_BYTES, type SharedMemory } from './shared-memory.ts';
 import { openShared, type Sharing, sharingOf } from './sharing.ts';
@@ -124,6 +131,12 @@ class RegionBase {
   /** The longest time in milliseconds that a sleeper may miss a change. @internal */
   get lookMs(): number {
     return this.sharing === undefined ? LOOK_MS : SHARED_LOOK_MS;
+  }
+
+  /** Counts the rings in a region that several processes share; undefined in any other. @internal */
+  get rings(): Int32Array<SharedArrayBuffer> | undefined {
+    if (this.sharing === undefined) return undefined;
+    return new Int32Array(this.buffer, REGION_FILE.rings, 1);
   }
 
   /** The memory, as in a handle. @internal */

@@ -14,6 +14,8 @@ export interface ClockPlace {
   readonly offset?: number;
   /** In a region of several processes, how often sleepers look at it. */
   readonly lookMs?: number;
+  /** There, the count of rings. */
+  readonly rings?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
 /** Where a clock lies in a region. */
@@ -21,9 +23,9 @@ export function clockPlaceAt(region: Region, offset: unknown): ClockPlace {
   if (typeof offset !== 'number' || !isKind(region, offset, CLOCK_KIND)) {
     throw new HandleError('ERR_HANDLE_INVALID', 'there is no clock where the handle says');
   }
-  const { buffer, lookMs } = region;
+  const { buffer, lookMs, rings } = region;
   const [now, moves] = [offset + REGION_CLOCK.now, offset + REGION_CLOCK.moves];
-  return { buffer, now, moves, lookMs, offset };
+  return { buffer, now, moves, lookMs, rings, offset };
 }
 
 /** The cell of the clock of a name, which `start` has set if nobody had. */

@@ -45,11 +45,11 @@ export class ManualClock implements Clock {
   readonly #sleepers: ManualSleepers;
 
   private constructor(place: ClockPlace) {
-    const { buffer, now, moves, lookMs } = place;
+    const { buffer, now, moves, lookMs, rings } = place;
     this.#place = place;
     this.#now = new BigInt64Array(buffer, now, 1);
     this.#float = new Float64Array(buffer, now, 1);
-    this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, lookMs);
+    this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, lookMs, rings);
     this.#sleepers = new ManualSleepers(this.#moves, () => this.now());
   }
 

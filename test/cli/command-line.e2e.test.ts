@@ -41,6 +41,14 @@ describe('the zerotime command', () => {
     [['load', '-r', 'fast'], /--rate <number>' argument 'fast' is invalid.*such as 2000/],
     [['load', 'localhost'], /'localhost' is invalid for argument 'url'.*such as http:\/\//],
     [['load', '-t', '9', '-c', '8'], /--connections must be at least --threads, 9.*got 8/],
+    [
+      ['load', '--processes', '3', '-t', '3', '-c', '8'],
+      /--connections must be at least --processes x --threads, 9.*got 8/,
+    ],
+    [
+      ['load', 'http://a/', '--processes', '2', '--redis', 'redis://a'],
+      /'--processes <number>' cannot be used with option '--redis <url>'/,
+    ],
     [['load', '--redis-key', 'a'], /--redis-key needs --redis/],
     [['load', '--json', folder], /--json <file>'.*can be written/],
     [['load', '--json', join(folder, 'no', 'such')], /--json <file>'.*can be written/],

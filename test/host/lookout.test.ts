@@ -1,7 +1,9 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { LookoutThread } from '../../src/host/lookout.ts';
-import { WATCHES } from '../../src/memory/layout.ts';
+import { FixedWindow, ManualClock, Region, Semaphore, TokenBucket } from '../../src/index.ts';
+import { REGION_FILE, WATCHES } from '../../src/memory/layout.ts';
+import { hostRegion } from '../support/host.ts';
 
 function lookout() {
   const words = new Int32Array(new SharedArrayBuffer(64));
@@ -15,12 +17,26 @@ function waitFor(words: Int32Array<SharedArrayBuffer>, place: number): Promise<s
   return Atomics.waitAsync(words, place, 0).value as Promise<string>;
 }
 
+/** What another process does that changes words: it counts, and cannot notify. */
+function ring(words: Int32Array): void {
+  Atomics.add(words, REGION_FILE.rings >> 2, 1);
+}
+
+/** Waits until it has looked again, at least so often. */
+async function looksOf(thread: LookoutThread, least: number): Promise<void> {
+  for (let looks = 0; looks < least; ) {
+    await after(5);
+    if (thread.isAwake) looks++;
+  }
+}
+
 test('a word that changes without a notification wakes those that wait for it', async () => {
   const { words, thread } = lookout();
   thread.watch(5, 0);
   thread.watch(6, 0);
   const waits = [waitFor(words, 5), waitFor(words, 6)];
   words.fill(1);
+  ring(words);
   expect(await Promise.all(waits)).toEqual(['ok', 'ok']);
 });
 
@@ -33,12 +49,42 @@ test('a word that is watched no longer, or has not changed, wakes nobody', async
   const changed = waitFor(words, 6);
   Atomics.store(words, 5, 1);
   Atomics.store(words, 6, 1);
+  ring(words);
   await changed;
   // All were looked at in turn, so the first and the last would be awake by the next look.
   thread.watch(8, 1);
   const next = Atomics.waitAsync(words, 8, 0).value;
   await next;
   expect([5, 7].map((place) => Atomics.notify(words, place))).toEqual([1, 1]);
+});
+
+test('a word that had changed before it was watched wakes those that wait for it', async () => {
+  const { words, thread } = lookout();
+  await looksOf(thread, 1);
+  const wait = waitFor(words, 5);
+  Atomics.store(words, 5, 1);
+  ring(words);
+  await looksOf(thread, 2);
+  thread.watch(5, 0);
+  expect(await wait).toBe('ok');
+});
+
+test('it looks at words only after a ring', async () => {
+  const { words, thread } = lookout();
+  thread.watch(5, 0);
+  thread.watch(6, 0);
+  // The first may have begun before there were watches.
+  await looksOf(thread, 2);
+  const wait = waitFor(words, 5);
+  Atomics.store(words, 5, 1);
+  await looksOf(thread, 2);
+  // It would be awake by now.
+  expect(Atomics.notify(words, 5)).toBe(1);
+  expect(await wait).toBe('ok');
+  const next = waitFor(words, 6);
+  Atomics.store(words, 6, 1);
+  ring(words);
+  expect(await next).toBe('ok');
 });
 
 test('it is awake until it ends', async () => {
@@ -62,4 +108,31 @@ test('it watches as many words as its list has room for', () => {
   ends[7]?.();
   expect(thread.watch(5, 0)).toBeDefined();
   expect(thread.watch(5, 0)).toBeUndefined();
+});
+
+/** What changes limiters, each of them in a way that callers wait for. */
+function changesIn(region: Region): (() => void)[] {
+  const bucket = TokenBucket.open(region, 'bucket', { rate: 1e-6, burst: 5 });
+  const window = FixedWindow.open(region, 'window', { limit: 5, intervalMs: 1e9 });
+  const semaphore = Semaphore.open(region, 'permits', { permits: 1 });
+  const clock = ManualClock.open(region, 'clock');
+  return [
+    () => bucket.reconfigure({ rate: 2 }),
+    () => window.reconfigure({ limit: 6 }),
+    () => semaphore.reconfigure({ permits: 2 }),
+    () => clock.advance(1),
+  ];
+}
+
+test('every change that callers may wait for counts as a ring, in regions of several processes', () => {
+  const shared = hostRegion();
+  const count = (region: Region) => region.i32[REGION_FILE.rings >> 2] ?? 0;
+  for (const change of changesIn(shared)) {
+    const before = count(shared);
+    change();
+    expect(count(shared)).toBeGreaterThan(before);
+  }
+  const own = Region.create({ bytes: 65_536 });
+  for (const change of changesIn(own)) change();
+  expect(count(own)).toBe(0);
 });

@@ -47,15 +47,16 @@ function plantKoffi(error: Error): void {
 
 describe('HostRegion.open says what to do', () => {
   test.each([
-    ['platform', 'darwin', 'darwin on x64'],
+    ['platform', 'win32', 'win32 on x64'],
+    ['platform', 'freebsd', 'freebsd on x64'],
     ['arch', 'ia32', 'linux on ia32'],
   ] as const)('on a %s that is %s', async (property, value, machine) => {
     plant(process, 'arch', 'x64');
     plant(process, property, value);
     await expect(load()).rejects.toEqual(
       unsupported(
-        `zerotime/host needs 64-bit Linux, this is ${machine}: share a limiter with threads by ` +
-          'its handle, and with processes through zerotime/redis',
+        `zerotime/host needs 64-bit Linux or macOS, this is ${machine}: share a limiter with ` +
+          'threads by its handle, and with processes through zerotime/redis',
       ),
     );
   });

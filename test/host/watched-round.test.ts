@@ -131,6 +131,37 @@ test('a lookout that has stopped looking is replaced', async () => {
   expect(lookouts[1]?.watched).toEqual([1]);
 });
 
+/** The seconds from each start of a lookout to the next, each of which stops looking at once. */
+async function pausesOf({ count = 0, livesMs = 1500 }): Promise<number[]> {
+  const { wait, lookouts } = await setUp();
+  wait(1);
+  const starts: number[] = [];
+  while (starts.length <= count) {
+    vi.advanceTimersByTime(100);
+    const latest = lookouts.at(-1);
+    if (latest === undefined) continue;
+    if (lookouts.length > starts.length) starts.push(performance.now());
+    if (performance.now() - (starts.at(-1) ?? 0) >= livesMs) latest.isAwake = false;
+  }
+  return starts.slice(1).map((at, index) => Math.round((at - (starts[index] ?? 0)) / 1000));
+}
+
+test('each failure of a lookout doubles the time until the next is tried, up to five minutes', async () => {
+  // It works for a second and a half, and its end is noticed within the next second.
+  const pauses = await pausesOf({ count: 11 });
+  const waits = [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300];
+  expect(pauses.map((seconds, index) => seconds - (waits[index] ?? 0))).toEqual(
+    waits.map(() => expect.toSatisfy((lived: number) => lived >= 1 && lived <= 4)),
+  );
+});
+
+test('a lookout that worked for five minutes is replaced as soon as the first', async () => {
+  const pauses = await pausesOf({ count: 3, livesMs: 301_000 });
+  expect(pauses.map((seconds) => seconds - 301)).toEqual(
+    pauses.map(() => expect.toSatisfy((waited: number) => waited >= 1 && waited <= 3)),
+  );
+});
+
 test('it ends some time after the last bell', async () => {
   const { wait, lookouts } = await setUp();
   const leave = wait(1);

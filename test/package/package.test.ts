@@ -136,7 +136,7 @@ const ENTRIES = [
 ];
 const COMMAND = [
   ...['LICENCES.txt', 'charts.js', 'main.js'],
-  ...['closed-worker.js', 'echo-server.js', 'load-worker.js', 'task-worker.js'],
+  ...['closed-worker.js', 'echo-server.js', 'load-process.js', 'load-worker.js', 'task-worker.js'],
 ];
 
 const TOP_PAGES = ['CHANGELOG.md', 'CONTRIBUTING.md', 'README.md', 'SECURITY.md'];

@@ -4,11 +4,12 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Command } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { removeRegion } from '../../host/removal.ts';
+import { platform } from '../../host/this-platform.ts';
 import { parseDuration } from '../load/options.ts';
 import { printable, printError, SAFE_OUTPUT } from '../safe-text.ts';
 import { listed, shownRegion } from './summary.ts';
 
-const FOLDER = '/dev/shm';
+const FOLDER = platform.folder;
 const WATCH_MS = 1000;
 
 const NOTES = `

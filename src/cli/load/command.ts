@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Header, LoadOptions, Ramp } from '../../load/options.ts';
+import { type Header, type LoadOptions, type Ramp, threadsOf } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
 import { aboutThisRun } from '../about.ts';
 import { paintFor } from '../format.ts';
@@ -28,6 +28,7 @@ import {
   parseDuration,
   parseHeader,
   parseMethod,
+  parseProcesses,
   parseRamp,
   parseRate,
   parseRedisKey,
@@ -47,6 +48,7 @@ interface CommandOptions extends ArrivalOptions, TransportOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
   readonly threads: number;
+  readonly processes?: number;
   readonly connections?: number;
   readonly duration: number;
   readonly burst: number;
@@ -90,6 +92,13 @@ export function loadCommand(version: string): Command {
     )
     .addOption(
       option('-t, --threads <number>', 'threads that send the requests', parseThreads).default(4),
+    )
+    .addOption(
+      option(
+        '--processes <number>',
+        'processes with that many threads each (default: threads of this one)',
+        parseProcesses,
+      ).conflicts(['redis', 'arrivals']),
     )
     .addOption(
       option(
@@ -178,13 +187,15 @@ function loadOptions(
   { body, instantsUs }: RunInput,
   command: Command,
 ): LoadOptions {
-  const { threads, burst, duration, timeout, header } = given;
+  const { threads, processes, burst, duration, timeout, header } = given;
+  const all = threadsOf({ threads, processes });
   const task = taskOf(url, { ...given }, command);
-  const most = given.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
+  const most = given.http2 === true ? all : Math.max(DEFAULT_CONNECTIONS, all);
   const connections = given.connections ?? most;
-  if (connections < threads) {
+  if (connections < all) {
+    const least = processes === undefined ? '--threads' : '--processes x --threads';
     command.error(
-      `error: --connections must be at least --threads, ${threads}, because each thread needs one; ` +
+      `error: --connections must be at least ${least}, ${all}, because each thread needs one; ` +
         `got ${connections}`,
     );
   }
@@ -206,6 +217,7 @@ function loadOptions(
     ramp: given.ramp,
     burst,
     threads,
+    processes,
     connections,
     timeoutMs: timeout,
     warmupMs: given.warmup,

@@ -19,6 +19,10 @@ changes.
 FILE sends one request for each line, at the instant in it: seconds, or a timestamp as of an access
 log, counted from the first line. Each instant is sent once, whatever thread sends it.
 
+With --processes 2, two processes of --threads each share --rate and --connections, and their limiter
+in memory. This needs Linux, and the package koffi or Node.js 26.9. Use it if one process is the
+limit, for example its number of open files.
+
 With --redis, several processes on any machines share --rate through a Redis server. Give all of
 them the same --rate and --burst. This needs the package redis, and one Redis command per request.
 When a process ends, the requests that it has reserved ahead, up to 100 ms of the rate, are not sent.

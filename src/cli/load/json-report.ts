@@ -51,6 +51,7 @@ export function jsonReport(result: LoadResult, about: About): object {
       burst: options.burst,
       arrivals: jsonArrivals(options.arrivals),
       threads: options.threads,
+      processes: options.processes ?? 1,
       connections: options.connections,
       durationMs: options.durationMs,
       timeoutMs: options.timeoutMs,

@@ -5,6 +5,7 @@ import { isHeader, isMethod, isReservedHeader } from '../../load/request-rules.t
 
 const MAX_BURST = 1e6;
 const MAX_THREADS = 256;
+const MAX_PROCESSES = 64;
 const MAX_CONNECTIONS = 65_536;
 const MAX_CONCURRENCY = 1e6;
 const DAY_MS = 86_400_000;
@@ -51,6 +52,10 @@ function parseCount(text: string, max: number, example: number): number {
 
 export function parseThreads(text: string): number {
   return parseCount(text, MAX_THREADS, 4);
+}
+
+export function parseProcesses(text: string): number {
+  return parseCount(text, MAX_PROCESSES, 2);
 }
 
 export function parseConnections(text: string): number {

@@ -8,7 +8,15 @@ import { parseUrl } from './options.ts';
 const MODULE = /\.[cm]?[jt]s$/i;
 const DEFAULT_CONCURRENCY = 1_000;
 /** Options of requests, which no task has. */
-const OF_REQUESTS = ['connections', 'method', 'header', 'body', 'http2', 'unix'] as const;
+const OF_REQUESTS = [
+  'processes',
+  'connections',
+  'method',
+  'header',
+  'body',
+  'http2',
+  'unix',
+] as const;
 
 /** What to drive: the URL of a server, or the path or file: URL of a module. */
 export function parseTarget(text: string): string {

@@ -65,8 +65,8 @@ export class Owners {
   }
 
   #newBell(owner: number): Bell {
-    const { i32, lookMs } = this.#place.region;
-    const bell = new Bell(i32, this.#at(owner, OWNER.bell), lookMs);
+    const { i32, lookMs, rings } = this.#place.region;
+    const bell = new Bell(i32, this.#at(owner, OWNER.bell), lookMs, rings);
     this.#bells[owner] = bell;
     return bell;
   }

@@ -96,7 +96,7 @@ export class TaskWork implements Work {
 
   #drop({ dueUs, queuedUs }: QueuedCall, nowUs: number): void {
     const tally = this.#options.tallyOf(dueUs);
-    tally.countError('unsent', NO_TURN);
+    tally.countError('unsent', NO_TURN, dueUs);
     tally.record('queued', nowUs - queuedUs);
     tally.recordLatency(dueUs, nowUs - dueUs);
   }
@@ -172,12 +172,13 @@ export class TaskWork implements Work {
   /** Counts a call that is over. Its time counts however it ended. */
   #count(call: Call, nowUs: number, failure: Failure | undefined): void {
     const { tallyOf, timeoutMs } = this.#options;
-    const tally = tallyOf(call.dueUs);
+    const { dueUs } = call;
+    const tally = tallyOf(dueUs);
     const tookUs = nowUs - Call.startOf(call);
-    if (tookUs >= timeoutMs * 1_000) tally.countError('timed out', this.#tooLong);
+    if (tookUs >= timeoutMs * 1_000) tally.countError('timed out', this.#tooLong, dueUs);
     else if (failure === undefined) tally.counters.succeeded += 1;
-    else tally.countError(failure.kind, failure.example);
+    else tally.countError(failure.kind, failure.example, dueUs);
     tally.record('response', tookUs);
-    tally.recordLatency(call.dueUs, nowUs - call.dueUs);
+    tally.recordLatency(dueUs, nowUs - dueUs);
   }
 }

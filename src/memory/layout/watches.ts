@@ -2,7 +2,7 @@
  * The list of words that a lookout watches has a buffer of its own, outside any region. An empty line
  * keeps other data off the line of its head:
  *
- *     head     line 1     │ end i32 │ looks i32 │ used i32 │ - │
+ *     head     line 1     │ end i32 │ looks i32 │ used i32 │ added i32 │ - │
  *     watch    line 2..   │ place i32 │ value i32 │            4,096 of them
  */
 import { LINE_BYTES } from './lines.ts';
@@ -12,6 +12,7 @@ export const WATCH_LIST = {
   end: LINE_BYTES,
   looks: LINE_BYTES + 4,
   used: LINE_BYTES + 8,
+  added: LINE_BYTES + 12,
   watches: 2 * LINE_BYTES,
 } as const;
 /** Byte offsets in a watch. */

@@ -1,36 +1,4 @@
-import { createRequire } from 'node:module';
 import { type Libc, MAPPING } from './libc.ts';
-
-const require = createRequire(import.meta.url);
-
-/** The parts of koffi that are used here; its types may be missing. */
-interface Koffi {
-  load(path: null): {
-    func(
-      name: string,
-      result: string,
-      parameters: readonly string[],
-    ): (...args: unknown[]) => number;
-  };
-}
-
-/** Throws what `require` does if koffi is missing or cannot be loaded. */
-export function loadKoffi(): Libc {
-  const koffi = require('koffi') as Koffi;
-  const libc = koffi.load(null);
-  const addresses = ['void *', 'size_t', 'int', 'int', 'int', 'int64_t'];
-  const mmap = libc.func('mmap', 'intptr_t', addresses);
-  const fallocate = libc.func('posix_fallocate', 'int', ['int', 'int64_t', 'int64_t']);
-  const fcntl = libc.func('fcntl', 'int', ['int', 'int', 'void *']);
-  const { protection, flags } = MAPPING;
-  return {
-    name: 'koffi',
-    map: (memory, file, bytes) =>
-      Number(mmap(new Uint8Array(memory), bytes, protection, flags, file, 0)) !== -1,
-    allocate: (file, at, bytes) => fallocate(file, at, bytes),
-    lock: (file, command, flock) => fcntl(file, command, flock),
-  };
-}
 
 /** The parts of `node:ffi` that are used here. */
 interface NodeFfi {

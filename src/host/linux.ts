@@ -1,0 +1,53 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { HandleError } from '../errors.ts';
+import { openKoffi } from './koffi.ts';
+import type { Libc } from './libc.ts';
+import { bootIdIn } from './machine.ts';
+import { loadNodeFfi } from './node-ffi.ts';
+import type { Platform } from './platform.ts';
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
+/** 64-bit Linux: the layouts are the same on all architectures. */
+export const linux: Platform = {
+  name: 'linux',
+  architectures: ['x64', 'arm64', 'riscv64', 'ppc64', 'loong64', 's390x'],
+  folder: '/dev/shm',
+  lock: { set: 37, get: 36, exclusive: 1, none: 2, bytes: 32, start: 8, length: 16, type: 0 },
+  loadKoffi,
+  loadNodeFfi,
+  findMachine: () => ({ boot: bootId(), timeSpace: timeSpace() }),
+};
+
+function loadKoffi(): Libc {
+  const { name, map, declare } = openKoffi();
+  const fallocate = declare('posix_fallocate', 'int', ['int', 'int64_t', 'int64_t']);
+  const fcntl = declare('fcntl', 'int', ['int', 'int', 'void *']);
+  return {
+    name,
+    map,
+    allocate: (file, at, bytes) => fallocate(file, at, bytes),
+    lock: (file, command, flock) => fcntl(file, command, flock),
+  };
+}
+
+function bootId(): Uint8Array {
+  let text: string;
+  try {
+    text = readFileSync(BOOT_ID, 'utf8');
+  } catch (cause) {
+    throw new HandleError('ERR_HOST_UNSUPPORTED', `zerotime/host must be able to read ${BOOT_ID}`, {
+      cause,
+    });
+  }
+  return bootIdIn(text, BOOT_ID);
+}
+
+/** The inode of the time namespace; 0 for a kernel without them. */
+function timeSpace(): number {
+  try {
+    return Number(/\d+/.exec(readlinkSync('/proc/self/ns/time'))?.[0] ?? 0);
+  } catch {
+    return 0;
+  }
+}

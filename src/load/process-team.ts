@@ -1,0 +1,77 @@
+import { rmSync } from 'node:fs';
+import type { HostRegion } from '../host.ts';
+import { beside } from './beside.ts';
+import { ProcessHandle } from './process-handle.ts';
+import type { StartThread } from './running-thread.ts';
+
+const LOAD_PROCESS = beside('load-process.js');
+/** The region has room for the one bucket, and its processes. */
+const REGION_BYTES = 65_536;
+
+let teams = 0;
+
+/** Processes whose threads share one limiter, in a region that all of them have open. */
+export class ProcessTeam {
+  /** Where the bucket belongs. */
+  readonly region: HostRegion;
+  readonly #members: readonly ProcessHandle[];
+  readonly #threads: number;
+  #started = 0;
+
+  private constructor(region: HostRegion, members: readonly ProcessHandle[], threads: number) {
+    this.region = region;
+    this.#members = members;
+    this.#threads = threads;
+  }
+
+  /**
+   * Starts processes for so many threads each.
+   *
+   * @throws Error if this machine cannot share memory between processes, or a process cannot start.
+   */
+  static async start(processes: number, threads: number): Promise<ProcessTeam> {
+    const region = await openRegion();
+    const starts = Array.from({ length: processes }, () =>
+      ProcessHandle.start(LOAD_PROCESS, region.path),
+    );
+    const results = await Promise.allSettled(starts);
+    // All who need it have it open: nothing stays behind, however this process ends.
+    rmSync(region.path);
+    const members = results.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+    const team = new ProcessTeam(region, members, threads);
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed === undefined) return team;
+    await team.close();
+    throw failed.reason;
+  }
+
+  /** Starts a thread in the next process that has not got all of its threads. */
+  readonly startThread: StartThread = (code, data) => {
+    const member = this.#members[Math.floor(this.#started / this.#threads)];
+    if (member === undefined) throw new Error('all processes have all of their threads');
+    this.#started += 1;
+    return member.startThread(code, data);
+  };
+
+  /** Processor time of all processes, in milliseconds. */
+  get cpuMs(): number {
+    return this.#members.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+  }
+
+  /** Ends the processes. */
+  async close(): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.end()));
+    this.region.close();
+  }
+}
+
+async function openRegion(): Promise<HostRegion> {
+  const path = `zerotime-load-${process.pid}-${Date.now()}-${teams++}`;
+  try {
+    const host = await import('../host.ts');
+    return host.HostRegion.open({ path, bytes: REGION_BYTES });
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new Error(`processes cannot share a limiter here: ${message}`, { cause });
+  }
+}

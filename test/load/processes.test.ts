@@ -1,0 +1,223 @@
+import { readdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { exitCode } from '../../src/cli/load/exit-code.ts';
+import { TokenBucket } from '../../src/index.ts';
+import { beside } from '../../src/load/beside.ts';
+import type { ThreadData } from '../../src/load/messages.ts';
+import type { LoadOptions } from '../../src/load/options.ts';
+import { ProcessHandle } from '../../src/load/process-handle.ts';
+import { runLoadProcess } from '../../src/load/process-main.ts';
+import type { ProcessCommand, ProcessEvent } from '../../src/load/process-messages.ts';
+import { ProcessTeam } from '../../src/load/process-team.ts';
+import { runLoad } from '../../src/load/run.ts';
+import { httpServer } from '../cli/support/servers.ts';
+import { hostPath, hostRegion } from '../support/host.ts';
+
+const OPTIONS: LoadOptions = {
+  url: undefined,
+  rate: 500,
+  ramp: undefined,
+  burst: 1,
+  threads: 2,
+  processes: 2,
+  connections: 4,
+  durationMs: 3.6e6,
+  timeoutMs: 5_000,
+  warmupMs: 0,
+  method: 'GET',
+  headers: [],
+  body: undefined,
+  gates: [],
+  latencyByTime: true,
+};
+
+const DATA: ThreadData = { timeoutMs: 1, outstanding: 1, latencyByTime: false };
+
+/** A replacement for the worker of the load threads. */
+function worker(code: string): URL {
+  const source = `import { parentPort, threadId, workerData } from 'node:worker_threads'; ${code}`;
+  return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+}
+
+/** Files of regions that runs of this process have left behind. */
+function filesLeft(): string[] {
+  return readdirSync('/dev/shm').filter((name) => name.startsWith(`zerotime-load-${process.pid}-`));
+}
+
+test('two processes of two threads keep one limit over all four, and all take part', async () => {
+  const stop = new AbortController();
+  const sockets = new Set<Socket>();
+  let requests = 0;
+  const server = await httpServer((request, response) => {
+    requests += 1;
+    // Each thread has one connection.
+    if (sockets.add(request.socket).size === 4) stop.abort();
+    response.end();
+  });
+  onTestFinished(() => server.kill());
+  const onSteerable = (steer: (factor: number) => void) => steer(1.5);
+  const options = { ...OPTIONS, url: server.url, burst: 2 };
+  const result = await runLoad(options, { stop: stop.signal, onSteerable });
+  expect(result.guarantee.held).toBe(true);
+  expect(result.threads.map(({ crash }) => crash)).toEqual(Array(4).fill(undefined));
+  expect(result.threads.filter(({ admitted }) => admitted > 0)).toHaveLength(4);
+  const { counters, statusCodes, histograms, latencyByTime } = result.tally;
+  expect(result.sent).toBe(requests);
+  expect(counters).toMatchObject({ sent: requests, succeeded: requests });
+  expect([...statusCodes]).toEqual([[200, requests]]);
+  // A busy machine may have no time left for those that came due at the end.
+  expect(histograms.latency.totalCount).toBe(result.admitted);
+  expect(result.admitted).toBeGreaterThanOrEqual(requests);
+  expect(latencyByTime.toRecord()).not.toEqual([]);
+  expect(result.fitness.processors.own).toBeGreaterThan(0);
+  expect(filesLeft()).toEqual([]);
+});
+
+test('a process that dies is reported for each of its threads, and ends the run', async () => {
+  // The last of four threads has the fifth connection.
+  const loadWorker = worker(`
+    let admissions;
+    parentPort.on('message', ({ type, startUs }) => {
+      if (type === 'go') {
+        admissions = Float64Array.of(startUs + 2e4 * threadId);
+        if (workerData.connections === 2) process.kill(process.pid, 'SIGKILL');
+      } else if (type === 'stop') {
+        const counters = { sent: 1, succeeded: 1, failed: 0 };
+        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
+        process.exit(7);
+      }
+    });
+    parentPort.postMessage({ type: 'ready' });
+  `);
+  const never = new AbortController().signal;
+  const result = await runLoad({ ...OPTIONS, connections: 5 }, { stop: never, loadWorker });
+  const lost = expect.stringMatching(/^its process \d+ ended with SIGKILL$/);
+  const exited = 'exited with code 7';
+  expect(result.threads.map(({ crash }) => crash)).toEqual([exited, exited, lost, lost]);
+  expect(result.interrupted).toBe(true);
+  expect(result.admitted).toBe(2);
+  expect(exitCode(result)).toBe(1);
+  expect(filesLeft()).toEqual([]);
+});
+
+test('a thread that crashes in another process is reported as here', async () => {
+  const loadWorker = worker(`throw new Error('no such luck');`);
+  const never = new AbortController().signal;
+  await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
+    /load thread cannot start: Error: no such luck/,
+  );
+  expect(filesLeft()).toEqual([]);
+});
+
+test('a run that is stopped before its first request leaves nothing behind', async () => {
+  await expect(runLoad(OPTIONS, { stop: AbortSignal.abort() })).rejects.toThrow(
+    /stopped before the first request/,
+  );
+  expect(filesLeft()).toEqual([]);
+});
+
+test('a process that cannot open the region says why', async () => {
+  const path = hostPath();
+  await expect(ProcessHandle.start(beside('load-process.js'), path)).rejects.toThrow(
+    `a load process cannot start: ${path} does not exist`,
+  );
+});
+
+test('a process that ends at once is no member', async () => {
+  const code = new URL('../../dist/src/errors.js', import.meta.url);
+  await expect(ProcessHandle.start(code, 'x')).rejects.toThrow(
+    'a load process cannot start: it ended at once',
+  );
+});
+
+test('a team has as many threads as it was started for', async () => {
+  const team = await ProcessTeam.start(1, 1);
+  onTestFinished(() => team.close());
+  const code = worker(`parentPort.postMessage({ type: 'ready' });`);
+  const thread = team.startThread(code, DATA);
+  await new Promise((resolve) => thread.on('exit', resolve));
+  expect(team.cpuMs).toBeGreaterThan(0);
+  expect(() => team.startThread(code, DATA)).toThrow('all processes have all of their threads');
+  await thread.terminate();
+  thread.postMessage({ type: 'stop', endUs: 0 });
+});
+
+/** The part of a load process, run in this one. */
+function loadProcess(path: string) {
+  const events: ProcessEvent[] = [];
+  let command: (message: ProcessCommand) => void = () => undefined;
+  let heard: () => void = () => undefined;
+  runLoadProcess(path, {
+    send(event) {
+      events.push(event);
+      heard();
+    },
+    onCommand(listener) {
+      command = listener;
+    },
+  });
+  const until = async (isIt: (event: ProcessEvent) => boolean): Promise<void> => {
+    while (!events.some(isIt)) {
+      await new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+    }
+  };
+  return { events, command: (message: ProcessCommand) => command(message), until };
+}
+
+test('a load process gives its threads the bucket with the memory that it has mapped', async () => {
+  const region = hostRegion();
+  const bucket = TokenBucket.create({ region, rate: 1e-6, burst: 5 });
+  const { events, command, until } = loadProcess(region.path);
+  expect(events).toEqual([{ type: 'up' }]);
+  const code = worker(`
+    parentPort.on('message', ({ type, bucket }) => {
+      if (type === 'stop') throw new Error('told to stop');
+      const buffer = bucket.memory.buffer;
+      const counters = { sent: buffer.byteLength, succeeded: bucket.offset, failed: 0 };
+      parentPort.postMessage({ type: 'report', counters, waiting: 0 });
+    });
+  `);
+  command({ type: 'start', thread: 0, code: code.href, data: DATA });
+  const handle = { ...bucket.handle, memory: undefined };
+  const go = { type: 'go', bucket: handle, startUs: 0, endUs: 1 } as const;
+  command({ type: 'command', thread: 0, command: go });
+  await until(({ type }) => type === 'event');
+  const counters = { sent: region.buffer.byteLength, succeeded: bucket.handle.offset, failed: 0 };
+  expect(events[1]).toMatchObject({ type: 'event', thread: 0, event: { counters } });
+  command({ type: 'command', thread: 0, command: { type: 'stop', endUs: 0 } });
+  command({ type: 'command', thread: 1, command: { type: 'stop', endUs: 0 } });
+  await until(({ type }) => type === 'exit');
+  expect(events.slice(2)).toEqual([
+    { type: 'error', thread: 0, reason: 'Error: told to stop' },
+    { type: 'exit', thread: 0, code: 1 },
+  ]);
+});
+
+test('a load process without its region is down', () => {
+  const path = hostPath();
+  const { events } = loadProcess(path);
+  expect(events).toEqual([{ type: 'down', reason: `${path} does not exist` }]);
+});
+
+// Last: a region that is opened after it belongs to other modules than those imported above.
+test('where processes cannot share memory, the run says so before it starts', async () => {
+  onTestFinished(() => {
+    vi.doUnmock('../../src/host.ts');
+    vi.resetModules();
+  });
+  vi.resetModules();
+  vi.doMock('../../src/host.ts', () => ({
+    HostRegion: {
+      open() {
+        throw new Error('zerotime/host needs the package koffi: npm install koffi');
+      },
+    },
+  }));
+  const team = await import('../../src/load/process-team.ts');
+  await expect(team.ProcessTeam.start(2, 2)).rejects.toThrow(
+    'processes cannot share a limiter here: zerotime/host needs the package koffi: npm install koffi',
+  );
+});
