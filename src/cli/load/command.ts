@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type Header, type LoadOptions, type Ramp, threadsOf } from '../../load/options.ts';
+import type { LoadOptions } from '../../load/options.ts';
 import { InterruptedError, runLoad } from '../../load/run.ts';
 import { aboutThisRun } from '../about.ts';
 import { paintFor } from '../format.ts';
@@ -7,20 +7,18 @@ import { columnsFor } from '../layout.ts';
 import { writeFiles, writeOutput } from '../output-files.ts';
 import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
-import { type ArrivalOptions, arrivalTerms, withArrivals } from './arrival-options.ts';
+import { withArrivals } from './arrival-options.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
-import { fleetOptions } from './fleet-options.ts';
-import { gatedCommand, gatesOf } from './gate-options.ts';
+import { gatedCommand } from './gate-options.ts';
 import { headline } from './headline.ts';
 import { HELP } from './help.ts';
 import { hgrmText } from './hgrm.ts';
-import { type RunInput, runInput } from './input.ts';
+import { runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import { nounOf } from './noun.ts';
 import {
-  type BodyOption,
   parseBody,
   parseBurst,
   parseConcurrency,
@@ -38,31 +36,8 @@ import {
 import { RATE_KEYS, RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
-import { parseTarget, taskOf } from './task-options.ts';
-import { type TransportOptions, transportOf, withTransport } from './transport-options.ts';
-
-const DEFAULT_CONNECTIONS = 64;
-
-/** The options as parsed by commander. */
-interface CommandOptions extends ArrivalOptions, TransportOptions {
-  readonly rate: number;
-  readonly ramp?: Ramp;
-  readonly threads: number;
-  readonly processes?: number;
-  readonly connections?: number;
-  readonly duration: number;
-  readonly burst: number;
-  readonly method?: string;
-  readonly header?: Header[];
-  readonly body?: BodyOption;
-  readonly timeout: number;
-  readonly warmup: number;
-  readonly json?: string;
-  readonly hgrm?: string;
-  readonly report?: string;
-  readonly redis?: string;
-  readonly redisKey?: string;
-}
+import { parseTarget } from './task-options.ts';
+import { withTransport } from './transport-options.ts';
 
 function option<T>(flags: string, description: string, parse: (text: string) => T): Option {
   return new Option(flags, description).argParser(parse);
@@ -179,54 +154,6 @@ export function loadCommand(version: string): Command {
       const read = input instanceof Promise ? await input : input;
       process.exitCode = await load(loadOptions(url, given, read, command), given, version);
     });
-}
-
-function loadOptions(
-  url: string | undefined,
-  given: CommandOptions,
-  { body, instantsUs }: RunInput,
-  command: Command,
-): LoadOptions {
-  const { threads, processes, burst, duration, timeout, header } = given;
-  const all = threadsOf({ threads, processes });
-  const task = taskOf(url, { ...given }, command);
-  const most = given.http2 === true ? all : Math.max(DEFAULT_CONNECTIONS, all);
-  const connections = given.connections ?? most;
-  if (connections < all) {
-    const least = processes === undefined ? '--threads' : '--processes x --threads';
-    command.error(
-      `error: --connections must be at least ${least}, ${all}, because each thread needs one; ` +
-        `got ${connections}`,
-    );
-  }
-  if (given.redis !== undefined && url === undefined) {
-    command.error('error: --redis needs the url of a target, shared by all processes');
-  }
-  if (given.redisKey !== undefined && given.redis === undefined) {
-    command.error('error: --redis-key needs --redis, the server that has the key');
-  }
-  const transport = transportOf(url, given, command);
-  const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
-  const terms = arrivalTerms(given, evenly, instantsUs, command);
-  return {
-    url,
-    ...terms,
-    transport,
-    task,
-    fleet: fleetOptions(url, given),
-    ramp: given.ramp,
-    burst,
-    threads,
-    processes,
-    connections,
-    timeoutMs: timeout,
-    warmupMs: given.warmup,
-    method: given.method ?? (body === undefined ? 'GET' : 'POST'),
-    headers: header ?? [],
-    body,
-    gates: gatesOf({ ...given }),
-    latencyByTime: given.report !== undefined || given.json !== undefined,
-  };
 }
 
 /** Runs the load and prints and writes its result; returns the exit code. */

@@ -7,3 +7,6 @@ export const COLUMN = 10;
 export function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
+
+/** Where the text after a label begins. */
+export const INDENT = LABEL + 2;

@@ -1,4 +1,3 @@
-import type { ScheduleVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
 import {
   formatCount,
@@ -10,13 +9,14 @@ import {
   type Paint,
   sparkline,
 } from '../format.ts';
-import { widthOf, wrapped } from '../layout.ts';
+import { wrapped } from '../layout.ts';
 import { safeText } from '../safe-text.ts';
 import { arrivalText } from './arrival-options.ts';
-import { COLUMN, field, LABEL } from './field.ts';
+import { field, INDENT } from './field.ts';
+import { guaranteeLines } from './guarantee-lines.ts';
+import { latencyTable } from './latency-table.ts';
 import { nounOf } from './noun.ts';
 import { responseLines } from './responses.ts';
-import { spanRows } from './spans.ts';
 import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 /** With more threads than this, only the range of their shares is shown. */
@@ -24,11 +24,6 @@ const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
 /** Room for `each 1 min 20 s` behind it. */
 const SPARKLINE_LEGEND = 16;
-
-const PERCENTILES = [50, 90, 99, 99.9] as const;
-
-/** The text after a label. */
-const INDENT = LABEL + 2;
 
 /** The lines of a run's summary, which fit this many columns, from 60. */
 export function renderSummary(
@@ -44,7 +39,7 @@ export function renderSummary(
     '',
     ...guaranteeLines(result, paint),
     '',
-    ...latencyLines(result, paint, columns),
+    ...latencyTable(result, paint, columns),
     '',
     ...responseLines(result.tally, nounOf(result.options), paint),
     ...blockedLines(result, paint),
@@ -151,82 +146,6 @@ function rateBars(
   return `${line} each ${formatSpan(100 * width)}`;
 }
 
-function guaranteeLines({ guarantee, options, rateRange }: LoadResult, paint: Paint): string[] {
-  const { held, intervals, tightest, scheduled } = guarantee;
-  const noun = nounOf(options);
-  if (scheduled !== undefined) return [scheduleLine(scheduled, noun, paint)];
-  const flow =
-    rateRange === undefined ? `${formatNumber(options.rate)} x t` : 'each rate x its time';
-  const limit = `${formatNumber(options.burst)} + ${flow}`;
-  const lines = [
-    field(
-      'Guarantee',
-      held
-        ? `${paint.good('✔ held')}: in every span of t seconds at most ${limit} ${noun}`
-        : `${paint.bad('✘ BROKEN')}: in some span of t seconds more than ${limit} ${noun}`,
-    ),
-  ];
-  if (tightest !== undefined) {
-    const { admitted, allowed, lengthUs } = tightest;
-    lines.push(
-      field(
-        '',
-        paint.dim(
-          `${held ? 'tightest' : 'worst'} of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
-            `${formatNumber(lengthUs / 1e3)} ms, ${formatNumber(allowed)} allowed`,
-        ),
-      ),
-    );
-  }
-  return lines;
-}
-
-/** Whether each of them had a place in the schedule that was asked for. */
-function scheduleLine({ admitted, strays }: ScheduleVerdict, noun: string, paint: Paint): string {
-  const text =
-    strays === 0
-      ? `${paint.good('✔ held')}: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`
-      : `${paint.bad('✘ BROKEN')}: ${formatCount(strays)} of ${formatCount(admitted)} ${noun} are not in the schedule`;
-  return field('Guarantee', text);
-}
-
-function latencyLines({ tally, options }: LoadResult, paint: Paint, columns: number): string[] {
-  if (tally.histograms.latency.totalCount === 0) {
-    const noun = options.task === undefined ? 'response' : 'call';
-    return [field('Latency', `unknown: there was no ${noun}`)];
-  }
-  const heads = [...PERCENTILES.map((p) => `p${p}`), 'max'];
-  const width = Math.min(COLUMN, Math.max(9, Math.floor((columns - INDENT) / heads.length)));
-  const head = heads.map((name) => name.padStart(width)).join('');
-  const rows = spanRows(options).map(([span, label, meaning]) => {
-    const histogram = tally.histograms[span];
-    const values = [
-      ...PERCENTILES.map((percentile) => histogram.getValueAtPercentile(percentile)),
-      histogram.maxValue,
-    ];
-    const cells = values.map((value) => formatLatency(value).padStart(width)).join('');
-    const row = span === 'latency' ? paint.bold(cells) : cells;
-    const line = `    ${label.padEnd(LABEL - 2)}${row}`;
-    return { line, label, meaning, full: `${line}   ${paint.dim(meaning)}` };
-  });
-  const fit = rows.every(({ full }) => widthOf(full) <= columns);
-  const legend = rows.map(({ label, meaning }) => `${label}: ${meaning}`).join('; ');
-  const lines = [
-    field('Latency', paint.dim(head)),
-    ...rows.map(({ line, full }) => (fit ? full : line)),
-    ...(fit ? [] : [field('', paint.dim(legend))]),
-  ];
-  const waited = (['timed out', 'unsent'] as const)
-    .map((kind) => [tally.errors.get(kind)?.count ?? 0, kind] as const)
-    .filter(([count]) => count > 0)
-    .map(([count, kind]) => `${formatCount(count)} ${kind}`);
-  if (waited.length > 0) {
-    lines.push(field('', `Includes ${withoutEnd(options)}, at the time that they waited:`));
-    lines.push(field('', `${waited.join(', ')}.`));
-  }
-  return lines;
-}
-
 /** Calls that kept others of their thread waiting. */
 function blockedLines({ tally: { blocked } }: LoadResult, paint: Paint): string[] {
   if (blocked.calls === 0) return [];
@@ -235,11 +154,6 @@ function blockedLines({ tally: { blocked } }: LoadResult, paint: Paint): string[
   return [
     field('Blocked', paint.bad(`${calls} kept a thread from all else, for up to ${longest}`)),
   ];
-}
-
-/** What `timed out` and `unsent` are. */
-function withoutEnd({ task }: LoadResult['options']): string {
-  return task === undefined ? 'requests without a response' : 'calls that did not end';
 }
 
 function threadLines({ threads, admitted, options }: LoadResult, paint: Paint): string[] {

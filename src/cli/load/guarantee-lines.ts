@@ -1,0 +1,48 @@
+import type { ScheduleVerdict } from '../../load/guarantee.ts';
+import type { LoadResult } from '../../load/result.ts';
+import { formatCount, formatNumber, type Paint } from '../format.ts';
+import { field } from './field.ts';
+import { nounOf } from './noun.ts';
+
+/** Whether the guarantee held, and how close the run came to it. */
+export function guaranteeLines(
+  { guarantee, options, rateRange }: LoadResult,
+  paint: Paint,
+): string[] {
+  const { held, intervals, tightest, scheduled } = guarantee;
+  const noun = nounOf(options);
+  if (scheduled !== undefined) return [scheduleLine(scheduled, noun, paint)];
+  const flow =
+    rateRange === undefined ? `${formatNumber(options.rate)} x t` : 'each rate x its time';
+  const limit = `${formatNumber(options.burst)} + ${flow}`;
+  const lines = [
+    field(
+      'Guarantee',
+      held
+        ? `${paint.good('✔ held')}: in every span of t seconds at most ${limit} ${noun}`
+        : `${paint.bad('✘ BROKEN')}: in some span of t seconds more than ${limit} ${noun}`,
+    ),
+  ];
+  if (tightest !== undefined) {
+    const { admitted, allowed, lengthUs } = tightest;
+    lines.push(
+      field(
+        '',
+        paint.dim(
+          `${held ? 'tightest' : 'worst'} of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
+            `${formatNumber(lengthUs / 1e3)} ms, ${formatNumber(allowed)} allowed`,
+        ),
+      ),
+    );
+  }
+  return lines;
+}
+
+/** Whether each of them had a place in the schedule that was asked for. */
+function scheduleLine({ admitted, strays }: ScheduleVerdict, noun: string, paint: Paint): string {
+  const text =
+    strays === 0
+      ? `${paint.good('✔ held')}: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`
+      : `${paint.bad('✘ BROKEN')}: ${formatCount(strays)} of ${formatCount(admitted)} ${noun} are not in the schedule`;
+  return field('Guarantee', text);
+}

@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { type Header, type LoadOptions, type Ramp, threadsOf } from '../../load/options.ts';
+import { type ArrivalOptions, arrivalTerms } from './arrival-options.ts';
+import { fleetOptions } from './fleet-options.ts';
+import { gatesOf } from './gate-options.ts';
+import type { RunInput } from './input.ts';
+import type { BodyOption } from './options.ts';
+import { taskOf } from './task-options.ts';
+import { type TransportOptions, transportOf } from './transport-options.ts';
+
+/** Connections unless the user says how many, or has more threads. */
+export const DEFAULT_CONNECTIONS = 64;
+
+/** The options as parsed by commander. */
+export interface CommandOptions extends ArrivalOptions, TransportOptions {
+  readonly rate: number;
+  readonly ramp?: Ramp;
+  readonly threads: number;
+  readonly processes?: number;
+  readonly connections?: number;
+  readonly duration: number;
+  readonly burst: number;
+  readonly method?: string;
+  readonly header?: Header[];
+  readonly body?: BodyOption;
+  readonly timeout: number;
+  readonly warmup: number;
+  readonly json?: string;
+  readonly hgrm?: string;
+  readonly report?: string;
+  readonly redis?: string;
+  readonly redisKey?: string;
+}
+
+/** The options of a run, of those of the command line. Exits if they do not fit each other. */
+export function loadOptions(
+  url: string | undefined,
+  given: CommandOptions,
+  { body, instantsUs }: RunInput,
+  command: Command,
+): LoadOptions {
+  const { threads, processes, burst, duration, timeout, header } = given;
+  const all = threadsOf({ threads, processes });
+  const task = taskOf(url, { ...given }, command);
+  const most = given.http2 === true ? all : Math.max(DEFAULT_CONNECTIONS, all);
+  const connections = given.connections ?? most;
+  if (connections < all) {
+    const least = processes === undefined ? '--threads' : '--processes x --threads';
+    command.error(
+      `error: --connections must be at least ${least}, ${all}, because each thread needs one; ` +
+        `got ${connections}`,
+    );
+  }
+  if (given.redis !== undefined && url === undefined) {
+    command.error('error: --redis needs the url of a target, shared by all processes');
+  }
+  if (given.redisKey !== undefined && given.redis === undefined) {
+    command.error('error: --redis-key needs --redis, the server that has the key');
+  }
+  const transport = transportOf(url, given, command);
+  const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
+  const terms = arrivalTerms(given, evenly, instantsUs, command);
+  return {
+    url,
+    ...terms,
+    transport,
+    task,
+    fleet: fleetOptions(url, given),
+    ramp: given.ramp,
+    burst,
+    threads,
+    processes,
+    connections,
+    timeoutMs: timeout,
+    warmupMs: given.warmup,
+    method: given.method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: header ?? [],
+    body,
+    gates: gatesOf({ ...given }),
+    latencyByTime: given.report !== undefined || given.json !== undefined,
+  };
+}
