@@ -17,6 +17,7 @@ import { runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
+import { type CommandOptions, DEFAULT_CONNECTIONS, loadOptions } from './load-options.ts';
 import { nounOf } from './noun.ts';
 import {
   parseBody,

@@ -12,7 +12,7 @@ import {
 import { wrapped } from '../layout.ts';
 import { safeText } from '../safe-text.ts';
 import { arrivalText } from './arrival-options.ts';
-import { field, INDENT } from './field.ts';
+import { COLUMN, field, INDENT } from './field.ts';
 import { guaranteeLines } from './guarantee-lines.ts';
 import { latencyTable } from './latency-table.ts';
 import { nounOf } from './noun.ts';
