@@ -12,8 +12,8 @@ import { median, ratios, shownSpread } from '../spread.ts';
 const TITLE = 'One limit on a Redis server';
 
 /**
- * The peers of a round take turns of this part of its time, so that whatever else the machine does
- * slows all of them: a round of one long stretch each came to a third of the true ratio.
+ * In each round the peers take this many turns, so that whatever else the machine does slows all of
+ * them.
  */
 const TURNS = 10;
 /** Concurrent calls. */
