@@ -55,13 +55,13 @@ function priceOf({ ticksPerToken }: Schedule, tokens: number): Ticks {
 
 /** The state after these tokens were taken. */
 export function afterTake(standing: Standing, tokens: number): Standing {
+  // Nothing is written then. Otherwise limits under which it is free are written too.
+  if (isFree(standing, tokens)) return standing;
   const { originUs, nowUs } = standing;
-  const limits = standing.limits.map((limit) => {
-    const { schedule, zeroTime } = limit;
-    const cost = priceOf(schedule, tokens);
-    if (cost === 0) return limit;
+  const limits = standing.limits.map(({ schedule, zeroTime }) => {
     const full = plus(ticksAt(schedule, originUs, nowUs), -schedule.capTicks);
-    return { schedule, zeroTime: plus(zeroTime < full ? full : zeroTime, cost) };
+    const from = zeroTime < full ? full : zeroTime;
+    return { schedule, zeroTime: plus(from, priceOf(schedule, tokens)) };
   });
   return { ...standing, limits };
 }

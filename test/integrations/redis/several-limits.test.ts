@@ -232,6 +232,28 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await bucket.balance()).toBe(0);
   });
 
+  test('refuse any number of tokens that is beyond a burst', async () => {
+    const bucket = create();
+    await bucket.tryConsume();
+    // In ticks that is infinity.
+    const n = Number.MAX_VALUE;
+    expect(await Promise.all([bucket.tryConsume(n), bucket.tryConsume()])).toEqual([false, true]);
+    expect((await bucket.decide(n)).allowed).toBe(false);
+    await expect(bucket.wait(n)).rejects.toMatchObject({ code: 'ERR_EXCEEDS_BURST' });
+    expect(await bucket.consumeOrDrain(n)).toBe(8);
+  });
+
+  test('of which one is unlimited take back what was promised', async () => {
+    let nowUs = NOW_US;
+    const limits = [{ rate: Number.POSITIVE_INFINITY, burst: 1 }, ...LIMITS];
+    const bucket = remote(connection, { limits }, () => nowUs);
+    await bucket.acquire(3, 0);
+    nowUs += 1e6;
+    const { receipt } = await bucket.acquire(2, 0);
+    expect(await bucket.cancel(receipt)).toBe(true);
+    expect(await bucket.drain(10)).toBe(7);
+  });
+
   test('are shared by processes while the server is unreachable', async () => {
     const gone = await RedisServer.start();
     const lost = await CONNECT.ioredis(gone.url);
@@ -239,7 +261,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
       { rate: SLOW, burst: 12 },
       { rate: SLOW, burst: 9 },
     ];
-    const options = { client: lost.client, limits, timeoutMs: 100 };
+    const options = { client: lost.client, limits };
     const bucket = create({ ...options, whenUnreachable: 'local', processes: 3 });
     const perKey = RedisKeyedTokenBucket.create({
       ...options,

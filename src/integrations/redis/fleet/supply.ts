@@ -76,7 +76,7 @@ export class Supply {
 
   /** A closed stock has nothing, and never will: that is an outage, not scarcity. */
   #checkOpen(): void {
-    if (this.#source.isClosed) throw new Error('the source is closed');
+    if (this.#source.isClosed === true) throw new Error('the source is closed');
   }
 
   /** Gives up an order that is under way. */

@@ -63,7 +63,8 @@ if isAll and stored and #stored >= ${SEVERAL_BYTES.least}
       for at = fixed, fixed + 4 * count - 4, 4 do
         local cost = tokens * f[at + 1]
         if cost % 1 ~= 0 then cost = cost - cost % 1 + 1 end
-        if cost > f[at + 4] then
+        -- No comparison holds for NaN, which rounding makes of infinity.
+        if not (cost <= f[at + 4]) then
           isTooMuch = true
         elseif cost > 0 then
           isFree = false
