@@ -204,7 +204,7 @@ const broken: readonly [string, (response: ServerResponse) => void][] = [
 ];
 
 test.each(broken)('keeps the last good strategy if the server sends %s', async (_, answer) => {
-  const scene = await samplerOf(await StrategyServer.start(), { maxBytes: 1000, timeoutMs: 300 });
+  const scene = await samplerOf(await StrategyServer.start(), { maxBytes: 1000, timeoutMs: 1000 });
   await put(scene, RATE_LIMITING);
   const before = scene.sampler.stats();
   const failed = scene.errors.length;

@@ -29,16 +29,18 @@ test('4 threads obey each change under load, with one question for each interval
   const crew = await Crew.start<RemoteJob, RemoteReport>('remote-sampling', THREADS);
   await crew.run({ handle: sampler.handle, until: 128 });
   const startedMs = performance.now();
-  const askedBefore = server.asked.length;
+  const pollsBefore = sampler.stats().polls;
   for (const of256 of [64, 256, 0, 192]) {
     server.answer = keeping(of256);
     for (const { kept, error } of await crew.run({ until: of256 })) {
       expect({ kept, error }).toEqual({ kept: of256 });
     }
   }
+  const { polls } = sampler.stats();
   const intervals = (performance.now() - startedMs) / POLL_MS;
-  // Whichever thread is first in an interval asks.
-  expect(server.asked.length - askedBefore).toBeLessThanOrEqual(Math.ceil(intervals) + 1);
+  // Whichever thread is first in an interval asks. The server may hear of several at once.
+  expect(polls - pollsBefore).toBeLessThanOrEqual(Math.ceil(intervals) + 1);
+  expect(server.asked.length).toBeLessThanOrEqual(sampler.stats().polls);
 });
 
 test('outages and nonsense under load leave the last strategy in force', async () => {
