@@ -30,7 +30,8 @@ export type RedisKeyedTokenBucketOptions = (BucketLimit | SeveralLimits) &
     readonly prefix: string;
     /**
      * For `whenUnreachable: 'local'`: the number of keys that this process has room for, at 32
-     * bytes each; further keys share one bucket. Default 10,000.
+     * bytes each, with several limits 64 and 16 for each limit; further keys share one bucket.
+     * Default 10,000.
      */
     readonly localCapacity?: number;
   };
