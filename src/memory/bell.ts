@@ -10,6 +10,17 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
+/** What a bell needs of a region that several processes share. */
+interface Shared {
+  /**
+   * A wait keeps the memory alive, and misses a ring if its thread dies before it notifies. This
+   * limits both to about that time; timeouts that expire together would stop the event loop.
+   */
+  readonly lookMs?: number;
+  /** Counts the rings of all bells: the lookouts of other processes look at this word first. */
+  readonly rings?: Int32Array<SharedArrayBuffer> | undefined;
+}
+
 /**
  * A shared word that any thread can ring and any thread can wait for. A pending wait does not keep
  * the event loop alive.
@@ -17,7 +28,7 @@ interface Sleeper {
 export class Bell {
   readonly #words: Int32Array<SharedArrayBuffer>;
   readonly #at: number;
-  readonly #longestWaitMs: number;
+  readonly #lookMs: number;
   readonly #rings: Int32Array<SharedArrayBuffer> | undefined;
   readonly #sleepers = new Set<Sleeper>();
   #isWatching = false;
@@ -25,22 +36,11 @@ export class Bell {
   /** The word's value for which it waits. */
   #value = 0;
 
-  /**
-   * A wait keeps the memory alive, and misses a ring if its thread dies before it notifies.
-   * `longestWaitMs` limits both to about that time. A timeout of each wait would do so too, but
-   * many that expire together stop the event loop. `rings` counts the rings of many bells: the
-   * lookouts of other processes look at that word first.
-   */
-  constructor(
-    words: Int32Array<SharedArrayBuffer>,
-    at: number,
-    longestWaitMs = Number.POSITIVE_INFINITY,
-    rings?: Int32Array<SharedArrayBuffer>,
-  ) {
+  constructor(words: Int32Array<SharedArrayBuffer>, at: number, region: Shared = {}) {
     this.#words = words;
     this.#at = at;
-    this.#longestWaitMs = longestWaitMs;
-    this.#rings = rings;
+    this.#lookMs = region.lookMs ?? Number.POSITIVE_INFINITY;
+    this.#rings = region.rings;
   }
 
   get buffer(): SharedArrayBuffer {
@@ -69,7 +69,7 @@ export class Bell {
    */
   alarm(): Alarm {
     const value = Atomics.load(this.#words, this.#at);
-    return { words: this.#words, at: this.#at, value, lookMs: this.#longestWaitMs };
+    return { words: this.#words, at: this.#at, value, lookMs: this.#lookMs };
   }
 
   /** Calls `wake` once, after the alarm has gone off. The returned function cancels it. */
@@ -89,8 +89,8 @@ export class Bell {
       return;
     }
     this.#value = value;
-    if (this.#longestWaitMs < Number.POSITIVE_INFINITY) {
-      this.#round = roundOf(this.#longestWaitMs);
+    if (this.#lookMs < Number.POSITIVE_INFINITY) {
+      this.#round = roundOf(this.#lookMs);
       this.#round.add(this);
     }
     const ring = Atomics.waitAsync(this.#words, this.#at, value);

@@ -45,11 +45,11 @@ export class ManualClock implements Clock {
   readonly #sleepers: ManualSleepers;
 
   private constructor(place: ClockPlace) {
-    const { buffer, now, moves, lookMs, rings } = place;
+    const { buffer, now, moves } = place;
     this.#place = place;
     this.#now = new BigInt64Array(buffer, now, 1);
     this.#float = new Float64Array(buffer, now, 1);
-    this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, lookMs, rings);
+    this.#moves = new Bell(new Int32Array(buffer, moves, 1), 0, place);
     this.#sleepers = new ManualSleepers(this.#moves, () => this.now());
   }
 

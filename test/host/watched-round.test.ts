@@ -50,7 +50,7 @@ async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   });
   const words = new Int32Array(new SharedArrayBuffer(64));
   const wait = (at: number, wake = () => {}) => {
-    const bell = new Bell(words, at, periodMs);
+    const bell = new Bell(words, at, { lookMs: periodMs });
     return bell.onRing(bell.alarm(), wake);
   };
   /** How many timers are set in a time. Not by a spy, whose end would leave the fake one behind. */

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Bell } from '../../src/memory/bell.ts';
 
-function bell(longestWaitMs?: number) {
-  return new Bell(new Int32Array(new SharedArrayBuffer(8)), 1, longestWaitMs);
+function bell(lookMs = Number.POSITIVE_INFINITY) {
+  return new Bell(new Int32Array(new SharedArrayBuffer(8)), 1, { lookMs });
 }
 
 /** Lets everything run that was notified: a notification is a task of the event loop. */
@@ -78,7 +78,7 @@ test('all sleepers share one wait, and none is left some time after the last', a
 
 test('a ring is heard even if its thread ends before it notifies', async () => {
   const words = new Int32Array(new SharedArrayBuffer(8));
-  const door = new Bell(words, 1, 20);
+  const door = new Bell(words, 1, { lookMs: 20 });
   const rung = new Promise<void>((resolve) => {
     door.onRing(door.alarm(), resolve);
   });

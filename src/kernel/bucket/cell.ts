@@ -61,5 +61,5 @@ export function openBucketCell(
 
 /** Rings when the limit changes. */
 export function changesOf({ region, offset }: CellPlace): Bell {
-  return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, region.lookMs, region.rings);
+  return new Bell(region.i32, (offset + BUCKET.sequence) >> 2, region);
 }

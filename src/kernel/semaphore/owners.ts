@@ -65,8 +65,8 @@ export class Owners {
   }
 
   #newBell(owner: number): Bell {
-    const { i32, lookMs, rings } = this.#place.region;
-    const bell = new Bell(i32, this.#at(owner, OWNER.bell), lookMs, rings);
+    const { region } = this.#place;
+    const bell = new Bell(region.i32, this.#at(owner, OWNER.bell), region);
     this.#bells[owner] = bell;
     return bell;
   }

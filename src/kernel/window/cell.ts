@@ -83,7 +83,7 @@ export function boundsOf(place: CellPlace): Bounds {
 
 /** Rings when the limit changes or tokens are returned. */
 export function windowChanges({ region, offset }: CellPlace): Bell {
-  return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, region.lookMs, region.rings);
+  return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, region);
 }
 
 /** Checks what never changes. */
