@@ -13,6 +13,16 @@ function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T>
   return typeof (value as Partial<Promise<T>>).then === 'function';
 }
 
+/** Calls a function of the user's, which may be async although nobody waits for it. */
+function told(call: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result instanceof Promise) result.catch(failed);
+  } catch (error) {
+    failed(error);
+  }
+}
+
 /** Limits the requests of a framework. */
 export class Gate<Request> {
   readonly #limits: RequestLimits<Request>;
@@ -49,12 +59,10 @@ export class Gate<Request> {
   #verdict(decision: Decision, request: Request): Verdict {
     if (decision.allowed) return { passes: fieldsOf(decision, this.#limits) };
     const answer = refusal(decision, this.#limits);
-    try {
-      this.#limits.onLimit?.(request, decision);
-    } catch (error) {
-      // The refusal stands, also where failures let requests pass.
-      this.#report(error, request);
-    }
+    const { onLimit } = this.#limits;
+    // The refusal stands if that fails, also where failures let requests pass.
+    const failed = (error: unknown) => this.#report(error, request);
+    if (onLimit) told(() => onLimit(request, decision), failed);
     return { answer };
   }
 
@@ -65,12 +73,12 @@ export class Gate<Request> {
 
   #report(error: unknown, request: Request): void {
     const { onError } = this.#limits;
-    try {
-      if (onError === undefined) this.#warn(error);
-      else onError(error, request);
-    } catch (another) {
-      this.#warn(another);
-    }
+    if (onError === undefined) this.#warn(error);
+    else
+      told(
+        () => onError(error, request),
+        (another) => this.#warn(another),
+      );
   }
 
   /** Once: a limiter that fails may do so with every request. */
