@@ -1,6 +1,7 @@
 import process from 'node:process';
 import type { Key } from '../../kernel/keyed/message.ts';
 import type { Decision } from '../../limiters/decision.ts';
+import { shown } from '../../options.ts';
 import { type Answer, type Fields, fieldsOf, refusal, unavailable } from './answer.ts';
 import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
 
@@ -73,18 +74,17 @@ export class Gate<Request> {
 
   #report(error: unknown, request: Request): void {
     const { onError } = this.#limits;
-    if (onError === undefined) this.#warn(error);
-    else
-      told(
-        () => onError(error, request),
-        (another) => this.#warn(another),
-      );
+    const warn = (another: unknown) => this.#warn(another);
+    if (onError === undefined) warn(error);
+    else told(() => onError(error, request), warn);
   }
 
   /** Once: a limiter that fails may do so with every request. */
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    process.emitWarning(`the limiter of requests failed: ${error}`, 'ZerotimeWarning');
+    // Anything may be thrown, also what cannot be converted to a string.
+    const what = error instanceof Error ? error : shown(error);
+    process.emitWarning(`the limiter of requests failed: ${what}`, 'ZerotimeWarning');
   }
 }

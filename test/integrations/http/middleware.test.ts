@@ -219,10 +219,15 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     expect(await statuses(await serve({ limiter, onError }), 2)).toEqual([503, 503]);
     const rejecting = async () => breakingWith(new Error('in async onError'));
     expect(await statuses(await serve({ limiter, onError: rejecting }), 2)).toEqual([503, 503]);
+    const odd = () => {
+      throw Object.create(null); // has no toString
+    };
+    expect(await statuses(await serve({ limiter, onError: odd }), 1)).toEqual([503]);
     expect(warn.mock.calls.map(([text]) => text)).toEqual([
       'the limiter of requests failed: Error: broken',
       'the limiter of requests failed: Error: in onError',
       'the limiter of requests failed: Error: in async onError',
+      'the limiter of requests failed: an object',
     ]);
   });
 
