@@ -23,7 +23,7 @@ describe('the zerotime command', () => {
   });
 
   it.each([
-    [['--help'], /load \[options\] \[url\]/],
+    [['--help'], /load \[options\] \[target\]/],
     [['simulate', '--help'], /--limiter <limiter>(.|\n)*fixed-window limit=(.|\n)*Exit code: 0/],
     [
       ['load', '--help'],
@@ -39,7 +39,7 @@ describe('the zerotime command', () => {
     [['lode'], /unknown command 'lode'/],
     [['load', '--rat', '1'], /unknown option '--rat'.*\n.*--rate/],
     [['load', '-r', 'fast'], /--rate <number>' argument 'fast' is invalid.*such as 2000/],
-    [['load', 'localhost'], /'localhost' is invalid for argument 'url'.*such as http:\/\//],
+    [['load', 'localhost'], /'localhost' is invalid for argument 'target'.*such as http:\/\//],
     [['load', '-t', '9', '-c', '8'], /--connections must be at least --threads, 9.*got 8/],
     [
       ['load', '--processes', '3', '-t', '3', '-c', '8'],

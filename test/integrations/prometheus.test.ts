@@ -3,6 +3,7 @@ import { register as globalRegistry, Registry } from 'prom-client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import {
   FixedWindow,
+  HandleError,
   LeakyBucket,
   ManualClock,
   Region,
@@ -285,4 +286,26 @@ it('exports the limiters of a region that keep counts, also later ones', async (
   expect(metrics.remove('second')).toBe(true);
   expect(await scraped(register)).not.toContain('zerotime_burst_tokens{limiter="second"} 7');
   expect(() => metrics.addRegion({} as never)).toThrow(/region must have a method limiters/);
+});
+
+it('a region that is damaged later does not hide the other limiters', async () => {
+  const register = new Registry();
+  const metrics = new LimiterMetrics({ register });
+  let error: Error | undefined;
+  const counted = (burst: number) => TokenBucket.create({ rate: 1, burst, stats: true });
+  metrics.addRegion({
+    limiters: () => {
+      if (error !== undefined) throw error;
+      return [{ name: 'known', limiter: counted(5) }];
+    },
+  });
+  metrics.add('other', counted(7));
+  error = new HandleError('ERR_REGION_INVALID', 'a name in the region makes no sense');
+  const bursts = (await scraped(register)).filter((line) => line.includes('burst_tokens'));
+  expect(bursts).toEqual([
+    'zerotime_burst_tokens{limiter="known"} 5',
+    'zerotime_burst_tokens{limiter="other"} 7',
+  ]);
+  error = new Error('mine');
+  await expect(register.metrics()).rejects.toThrow('mine');
 });

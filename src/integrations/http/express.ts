@@ -78,7 +78,9 @@ export function expressMiddleware<
       response.statusCode = answer.status;
       return handler(request, response, next, answer.decision);
     });
-    // Express 4 does not look at promises.
-    if (settled instanceof Promise) settled.catch(next);
+    // Express 4 does not look at promises. Without an error, `next` would let the request pass.
+    if (settled instanceof Promise) {
+      settled.catch((error: unknown) => next(error ?? new Error('a handler rejected')));
+    }
   };
 }

@@ -1,6 +1,7 @@
 import process from 'node:process';
 import type { Key } from '../../kernel/keyed/message.ts';
 import type { Decision } from '../../limiters/decision.ts';
+import { shown } from '../../options.ts';
 import { type Answer, type Fields, fieldsOf, refusal, unavailable } from './answer.ts';
 import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
 
@@ -11,6 +12,16 @@ const PASSES: Verdict = { passes: {} };
 
 function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>>).then === 'function';
+}
+
+/** Calls a function of the user's, which may be async although nobody waits for it. */
+function told(call: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result instanceof Promise) result.catch(failed);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** Limits the requests of a framework. */
@@ -49,12 +60,10 @@ export class Gate<Request> {
   #verdict(decision: Decision, request: Request): Verdict {
     if (decision.allowed) return { passes: fieldsOf(decision, this.#limits) };
     const answer = refusal(decision, this.#limits);
-    try {
-      this.#limits.onLimit?.(request, decision);
-    } catch (error) {
-      // The refusal stands, also where failures let requests pass.
-      this.#report(error, request);
-    }
+    const { onLimit } = this.#limits;
+    // The refusal stands if that fails, also where failures let requests pass.
+    const failed = (error: unknown) => this.#report(error, request);
+    if (onLimit) told(() => onLimit(request, decision), failed);
     return { answer };
   }
 
@@ -65,18 +74,17 @@ export class Gate<Request> {
 
   #report(error: unknown, request: Request): void {
     const { onError } = this.#limits;
-    try {
-      if (onError === undefined) this.#warn(error);
-      else onError(error, request);
-    } catch (another) {
-      this.#warn(another);
-    }
+    const warn = (another: unknown) => this.#warn(another);
+    if (onError === undefined) warn(error);
+    else told(() => onError(error, request), warn);
   }
 
   /** Once: a limiter that fails may do so with every request. */
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    process.emitWarning(`the limiter of requests failed: ${error}`, 'ZerotimeWarning');
+    // Anything may be thrown, also what cannot be converted to a string.
+    const what = error instanceof Error ? error : shown(error);
+    process.emitWarning(`the limiter of requests failed: ${what}`, 'ZerotimeWarning');
   }
 }

@@ -14,7 +14,7 @@ import type { Clock } from '../../time/clock.ts';
 export interface HitStoreOptions {
   /**
    * The memory that all threads share, or all processes of a machine if it is a `HostRegion`. It needs
-   * 64 bytes for each key, and as much again for each other length of a window.
+   * 32 bytes for each key, and as much again for each other length of a window.
    */
   readonly region: Region;
   /** The number of clients, over all threads, that the counts of one window have room for. */

@@ -1,3 +1,4 @@
+import { HandleError } from '../../errors.ts';
 import { shown } from '../../options.ts';
 import {
   checkCounts,
@@ -45,7 +46,7 @@ export class ExportedLimiters {
       throw new TypeError(`region must have a method limiters, got ${shown(region)}`);
     }
     this.#regions.push(region);
-    this.#findLimiters();
+    this.#findLimiters(region);
   }
 
   /** Returns whether the name was known. */
@@ -57,16 +58,21 @@ export class ExportedLimiters {
 
   /** Reads each limiter once, those that regions got meanwhile too. */
   read(): ReadonlyMap<string, Reading> {
-    this.#findLimiters();
+    for (const region of this.#regions) {
+      try {
+        this.#findLimiters(region);
+      } catch (error) {
+        // A damaged region has no new limiters; those known already and all others are read.
+        if (!(error instanceof HandleError)) throw error;
+      }
+    }
     return new Map([...this.#limiters].map(([name, limiter]) => [name, safeReadingOf(limiter)]));
   }
 
-  #findLimiters(): void {
-    for (const region of this.#regions) {
-      for (const { name, limiter } of region.limiters()) {
-        const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
-        if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
-      }
+  #findLimiters(region: LimiterRegion): void {
+    for (const { name, limiter } of region.limiters()) {
+      const isNew = !this.#limiters.has(name) && !this.#removed.has(name);
+      if (isNew && isMeasured(limiter)) this.#limiters.set(name, limiter);
     }
   }
 }

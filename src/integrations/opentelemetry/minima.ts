@@ -33,11 +33,14 @@ export interface MinimaHandle {
 
 /** The part of the limit that the minima of all operations may use together. */
 const SHARE = 1 / 2;
+/** The least rate of a bucket. */
+const LEAST_RATE = 1e-6;
 /** The most operations of which a thread notes that they have no token. */
 const MOST_NOTES = 4096;
 
 function togetherOf({ rate, burst }: TotalLimit): TotalLimit {
-  return { rate: rate * SHARE, burst: Math.max(1, burst * SHARE) };
+  const share = rate === 0 ? 0 : Math.max(LEAST_RATE, rate * SHARE);
+  return { rate: share, burst: Math.max(1, burst * SHARE) };
 }
 
 function perOperation({ minimum, minimumBurst }: MinimumLimit): TotalLimit {

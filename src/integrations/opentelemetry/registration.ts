@@ -1,4 +1,5 @@
 import type { Sampler } from '@opentelemetry/api';
+import { nodeModule } from '../../memory/node-module.ts';
 import { samplerFrom } from './sampler-from.ts';
 
 /** The parts of `NodeSDK` of `@opentelemetry/sdk-node` that are used. */
@@ -25,6 +26,8 @@ interface Configuration<Instrumentation> {
 /**
  * Starts the SDK of this thread, which reads its own settings from the environment, with the sampler
  * of this process. Exports what is left when the thread ends by itself or the process is terminated.
+ *
+ * @throws TypeError before Node.js 20.16, and what `samplerFrom` throws.
  */
 export async function register<Instrumentation>(
   NodeSDK: new (configuration: Configuration<Instrumentation>) => Telemetry,
@@ -33,6 +36,10 @@ export async function register<Instrumentation>(
 ): Promise<void> {
   // The SDK would start nothing, so a sampler need not be configured.
   if (traced.env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true') return;
+  if (nodeModule('worker_threads') === undefined) {
+    // Threads would not find the sampler: each would have one of its own, with a limit of its own.
+    throw new TypeError('zerotime/opentelemetry/register needs Node.js 20.16 or later');
+  }
   const sdk = new NodeSDK({
     sampler: samplerFrom(),
     // Those of the package that the SDK's user installed beside it.

@@ -91,6 +91,20 @@ test('express gets the error of a handler, at once or later', async () => {
   }
 });
 
+test('a handler that rejects without an error admits nothing', async () => {
+  const app = express();
+  app.use(
+    expressMiddleware({ limiter: { decide: () => REFUSED }, handler: () => Promise.reject() }),
+  );
+  app.use((_request, response) => void response.send('hello'));
+  const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
+    response.status(500).send(error.message);
+  };
+  app.use(failed);
+  const response = await fetch(await urlOf(createServer(app)));
+  expect([response.status, await response.text()]).toEqual([500, 'a handler rejected']);
+});
+
 test('an answer that was sent while the limiter decided stays as it is', async () => {
   let isNext = false;
   const url = await urlOf(

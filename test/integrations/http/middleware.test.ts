@@ -17,6 +17,10 @@ function bucketOf(burst: number): TokenBucket {
   return TokenBucket.create({ rate: 0.5, burst, clock });
 }
 
+function breakingWith(error: Error): never {
+  throw error;
+}
+
 /** The same limiter, but on a server. */
 function remote(limiter: { decide(n?: number): Decision }) {
   return { decide: async (n?: number) => limiter.decide(n) };
@@ -163,12 +167,13 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     ]);
   });
 
-  test('a refusal stands if onLimit throws, also where failures let requests pass', async () => {
+  test.each([
+    ['throws', (error: Error) => () => breakingWith(error)],
+    ['rejects', (error: Error) => async () => breakingWith(error)],
+  ])('a refusal stands if onLimit %s, also where failures let requests pass', async (_, of) => {
     const errors: unknown[] = [];
     const limiter = bucketOf(1);
-    const onLimit = () => {
-      throw new Error('in onLimit');
-    };
+    const onLimit = of(new Error('in onLimit'));
     const url = await serve({ limiter, onLimit, onError: (e) => errors.push(e), fail: 'open' });
     expect(await statuses(url, 2)).toEqual([200, 429]);
     expect(errors).toEqual([new Error('in onLimit')]);
@@ -212,9 +217,17 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
       throw new Error('in onError');
     };
     expect(await statuses(await serve({ limiter, onError }), 2)).toEqual([503, 503]);
+    const rejecting = async () => breakingWith(new Error('in async onError'));
+    expect(await statuses(await serve({ limiter, onError: rejecting }), 2)).toEqual([503, 503]);
+    const odd = () => {
+      throw Object.create(null); // has no toString
+    };
+    expect(await statuses(await serve({ limiter, onError: odd }), 1)).toEqual([503]);
     expect(warn.mock.calls.map(([text]) => text)).toEqual([
       'the limiter of requests failed: Error: broken',
       'the limiter of requests failed: Error: in onError',
+      'the limiter of requests failed: Error: in async onError',
+      'the limiter of requests failed: an object',
     ]);
   });
 

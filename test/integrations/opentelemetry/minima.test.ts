@@ -255,3 +255,9 @@ test.each<[string, (handle: SamplerHandle) => unknown]>([
     expect.objectContaining({ name: 'HandleError' }),
   );
 });
+
+test('half of the least rate is still a rate', () => {
+  const { sampler } = scene({ rate: 1e-6, minimum: 1 });
+  expect(() => sampler.reconfigure({ rate: 1.5e-6 })).not.toThrow();
+  expect(() => sampler.reconfigure({ rate: 0 })).not.toThrow();
+});

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { setEnvironmentData } from 'node:worker_threads';
 import type { Sampler } from '@opentelemetry/api';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { autoInstrumentations } from '../../../src/integrations/opentelemetry/auto-instrumentations.ts';
 import { register } from '../../../src/integrations/opentelemetry/registration.ts';
 
@@ -119,4 +119,10 @@ test('takes the instrumentations of the package, if it is installed', async () =
   expect(load).toHaveBeenCalledWith('@opentelemetry/auto-instrumentations-node');
   // One that it needs is another matter.
   await expect(autoInstrumentations(() => notFound('pg'))).rejects.toThrow("'pg'");
+});
+
+test('starts nothing where threads could not find the sampler', async () => {
+  vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined as never);
+  onTestFinished(() => void vi.restoreAllMocks());
+  await expect(registered()).rejects.toThrow('register needs Node.js 20.16 or later');
 });

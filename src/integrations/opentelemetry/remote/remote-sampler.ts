@@ -35,6 +35,8 @@ const NO_MINIMUM = 1;
 function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
   const text = JSON.stringify(strategy);
   if (text === board.read()) return;
+  // Before the limits change: a strategy is put in force as a whole or not at all.
+  board.checkRoom(text);
   const rate = Math.min(strategy.rate ?? settings.rate, settings.rate);
   const burst = Math.min(burstOf(rate, undefined), settings.burst);
   const minimum = strategy.minimum > 0 ? minimumLimit(strategy.minimum, undefined) : {};

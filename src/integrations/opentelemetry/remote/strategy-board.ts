@@ -78,17 +78,25 @@ export class StrategyBoard {
     return STRATEGY_BOARD.places + (version & 1) * this.#placeBytes;
   }
 
+  /** @throws RangeError if a text is too long. */
+  checkRoom(text: string): void {
+    this.#encoded(text);
+  }
+
+  #encoded(text: string): Uint8Array {
+    const bytes = new TextEncoder().encode(text);
+    const most = this.#placeBytes - STRATEGY_PLACE.text;
+    if (bytes.length <= most) return bytes;
+    throw new RangeError(`the strategy takes ${bytes.length} bytes, at most ${most} have room`);
+  }
+
   /**
    * Puts up the next text, while this thread is the writer.
    *
    * @throws RangeError if it is too long.
    */
   write(text: string): void {
-    const bytes = new TextEncoder().encode(text);
-    const most = this.#placeBytes - STRATEGY_PLACE.text;
-    if (bytes.length > most) {
-      throw new RangeError(`the strategy takes ${bytes.length} bytes, at most ${most} have room`);
-    }
+    const bytes = this.#encoded(text);
     const next = (this.version + 1) | 0;
     const at = this.#placeOf(next);
     this.#bytes.set(bytes, at + STRATEGY_PLACE.text);
@@ -100,8 +108,9 @@ export class StrategyBoard {
   /** Makes this thread the writer and returns what to pass to `unlock`; 0 if another one is. */
   lock(): number {
     const at = STRATEGY_BOARD.writer >> 2;
-    const ms = Math.floor(systemClock.now() / 1000) & MS_MASK;
+    // Read before the clock: another thread's later instant would seem to be long ago.
     const held = Atomics.load(this.#i32, at);
+    const ms = Math.floor(systemClock.now() / 1000) & MS_MASK;
     if (held !== 0 && ((ms - held) & MS_MASK) < LEASE_MS) return 0;
     const mine = ms || 1;
     return Atomics.compareExchange(this.#i32, at, held, mine) === held ? mine : 0;
@@ -111,11 +120,13 @@ export class StrategyBoard {
     Atomics.compareExchange(this.#i32, STRATEGY_BOARD.writer >> 2, mine, 0);
   }
 
-  /** Whether this thread is the first to take a turn; each is a number unlike the one before. */
+  /** Whether this thread is the first to take a turn. They are numbered by integers of 32 bits. */
   takeTurn(turn: number): boolean {
     const at = STRATEGY_BOARD.turn >> 2;
     const last = Atomics.load(this.#i32, at);
-    return last !== turn && Atomics.compareExchange(this.#i32, at, last, turn) === last;
+    // An earlier one is that of a thread which was held up after it read the clock.
+    if (last !== 0 && ((turn - last) | 0) <= 0) return false;
+    return Atomics.compareExchange(this.#i32, at, last, turn) === last;
   }
 
   /** The number of a question to the server, higher than all before. */

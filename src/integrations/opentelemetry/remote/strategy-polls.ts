@@ -16,7 +16,6 @@ interface Answers {
   readonly report: (error: unknown) => void;
 }
 
-const TURNS = 2 ** 31;
 const RETRY_MS = 5;
 
 function pause(ms: number): Promise<void> {
@@ -53,7 +52,7 @@ export class StrategyPolls {
   #tick(): void {
     // Of the system's clock, which all threads read alike.
     const turn = 1 + Math.floor(systemClock.now() / (this.#polling.pollMs * 1000));
-    if (this.#board.takeTurn(turn % TURNS)) void this.poll();
+    if (this.#board.takeTurn(turn | 0)) void this.poll();
   }
 
   /** Asks once; resolves with whether a strategy came. Never rejects. */

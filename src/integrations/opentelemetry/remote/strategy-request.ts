@@ -1,4 +1,5 @@
 import type * as Http from 'node:http';
+import { context, createContextKey, ROOT_CONTEXT } from '@opentelemetry/api';
 import { nodeModule } from '../../../memory/node-module.ts';
 
 /** What to ask the server, and how long and how much to read. */
@@ -10,6 +11,8 @@ export interface StrategyRequest {
 }
 
 const OK = 200;
+/** The key by which `suppressTracing` of `@opentelemetry/core` keeps exporters out of the traces. */
+const SUPPRESSED = 'OpenTelemetry SDK Context Key SUPPRESS_TRACING';
 
 /** The module that speaks the protocol of a URL; undefined where there is none. */
 export function httpModule(url: string): Pick<typeof Http, 'get'> | undefined {
@@ -17,7 +20,7 @@ export function httpModule(url: string): Pick<typeof Http, 'get'> | undefined {
 }
 
 /**
- * Asks once. Neither the connection nor the timer keeps the process running.
+ * Asks once, and leaves no span. Neither the connection nor the timer keeps the process running.
  *
  * @throws Error if there is no whole answer in time, or it is too long or not a success.
  */
@@ -25,11 +28,14 @@ export function ask({ url, headers, timeoutMs, maxBytes }: StrategyRequest): Pro
   return new Promise((resolve, reject) => {
     const http = httpModule(url);
     if (http === undefined) throw new Error('there is no node:http');
-    const request = http.get(url, {
+    const options = {
       // A connection for this request alone: none stays open until the next.
       agent: false,
       headers: { accept: 'application/json', ...headers },
-    });
+    };
+    // Not in the context of whoever made the sampler, such as a request that is being served.
+    const untraced = ROOT_CONTEXT.setValue(createContextKey(SUPPRESSED), true);
+    const request = context.with(untraced, () => http.get(url, options));
     const fail = (message: string) => {
       reject(new Error(message));
       request.destroy();

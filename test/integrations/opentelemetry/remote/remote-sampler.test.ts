@@ -1,6 +1,14 @@
-import type { ServerResponse } from 'node:http';
+import http, { type ServerResponse } from 'node:http';
 import { setEnvironmentData } from 'node:worker_threads';
-import { diag } from '@opentelemetry/api';
+import {
+  type Context,
+  type ContextManager,
+  context,
+  createContextKey,
+  diag,
+  ROOT_CONTEXT,
+  trace,
+} from '@opentelemetry/api';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock } from '../../../../src/index.ts';
 import {
@@ -203,8 +211,12 @@ const broken: readonly [string, (response: ServerResponse) => void][] = [
   ['no answer', () => {}],
 ];
 
-test.each(broken)('keeps the last good strategy if the server sends %s', async (_, answer) => {
-  const scene = await samplerOf(await StrategyServer.start(), { maxBytes: 1000, timeoutMs: 1000 });
+const endless = ['no end', 'no answer'];
+
+test.each(broken)('keeps the last good strategy if the server sends %s', async (name, answer) => {
+  // Others must not be taken for one on a machine that is slow to answer.
+  const timeoutMs = endless.includes(name) ? 2000 : 60_000;
+  const scene = await samplerOf(await StrategyServer.start(), { maxBytes: 1000, timeoutMs });
   await put(scene, RATE_LIMITING);
   const before = scene.sampler.stats();
   const failed = scene.errors.length;
@@ -258,13 +270,64 @@ test('an unchanged strategy changes nothing', async () => {
 
 test('a strategy that takes more room than there is leaves the last in force', async () => {
   const scene = await samplerOf(await StrategyServer.start(), { maxBytes: 1000 });
+  await put(scene, RATE_LIMITING);
   // Longer as it is stored, where the fields that are left out are written.
   const operations = Array.from({ length: 300 }, () => '{}').join();
   scene.server.answer = `{"operationSampling":{"perOperationStrategies":[${operations}]}}`;
   expect(scene.server.answer.length).toBeLessThan(1000);
   expect(await scene.sampler.poll()).toBe(false);
   expect(scene.errors.at(-1)).toBeInstanceOf(RangeError);
+  // Its limit too, which is that of the whole process.
+  expect(arrive(scene, 10, 1000).kept).toBeLessThanOrEqual(20 + 20);
   await put(scene, RATE_LIMITING);
+  expect(arrive(scene, 10, 1000).kept).toBeLessThanOrEqual(20 + 20);
+});
+
+test('the least rate of a strategy is obeyed', async () => {
+  const scene = await samplerOf(await StrategyServer.start());
+  await put(scene, '{"rateLimitingSampling":{"maxTracesPerSecond":0.000001}}');
+  expect(arrive(scene, 10, 1000).kept).toBeLessThanOrEqual(10);
+});
+
+test('polls are not traced, and belong to no request that is being served', async () => {
+  const { get } = http;
+  const contexts: Context[] = [];
+  let active = ROOT_CONTEXT;
+  const manager: ContextManager = {
+    active: () => active,
+    with(inner, call, that, ...args) {
+      const outer = active;
+      active = inner;
+      try {
+        return call.apply(that as never, args);
+      } finally {
+        active = outer;
+      }
+    },
+    bind: (_, target) => target,
+    enable: () => manager,
+    disable: () => manager,
+  };
+  context.disable(); // another file's
+  context.setGlobalContextManager(manager);
+  onTestFinished(() => context.disable());
+  vi.spyOn(http, 'get').mockImplementation((...args: unknown[]) => {
+    contexts.push(context.active());
+    return Reflect.apply(get, http, args);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const span = trace.wrapSpanContext({ traceId: LOWEST, spanId: '1'.repeat(16), traceFlags: 1 });
+  const server = await StrategyServer.start();
+  const { sampler } = await context.with(trace.setSpan(ROOT_CONTEXT, span), () =>
+    samplerOf(server),
+  );
+  expect(await sampler.poll()).toBe(true);
+  expect(contexts).toHaveLength(2);
+  const key = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
+  for (const each of contexts) {
+    expect(each.getValue(key)).toBe(true);
+    expect(trace.getSpan(each)).toBeUndefined();
+  }
 });
 
 test('failed polls are reported to diag, and an onError that throws is ignored', async () => {

@@ -70,6 +70,8 @@ test('each turn is taken once, and later questions come later', () => {
   expect([one.takeTurn(5), other.takeTurn(5), other.takeTurn(6), one.takeTurn(6)]).toEqual([
     ...[true, false, true, false],
   ]);
+  expect(other.takeTurn(5)).toBe(false);
+  expect([one.takeTurn(2 ** 31 - 1), other.takeTurn(-(2 ** 31))]).toEqual([true, true]);
   const first = one.ask();
   const second = other.ask();
   expect(other.polls).toBe(2);
