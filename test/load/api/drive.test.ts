@@ -219,6 +219,29 @@ describe.concurrent('drive', () => {
   });
 });
 
+describe.concurrent('drive within its warm-up', () => {
+  const options = {
+    task: module('export default () => {}'),
+    rate: 100,
+    warmupMs: 600_000,
+    durationMs: 100,
+  };
+
+  it('rejects with the reason of its signal: nothing counts yet', async () => {
+    const controller = new AbortController();
+    const onProgress = () => controller.abort(new Error('too soon'));
+    const run = drive({ ...options, signal: controller.signal, onProgress });
+    await expect(run).rejects.toThrow('too soon');
+  });
+
+  it('rejects with what onProgress throws', async () => {
+    const onProgress = () => {
+      throw new RangeError('of the caller');
+    };
+    await expect(drive({ ...options, onProgress })).rejects.toThrow('of the caller');
+  });
+});
+
 describe.concurrent('drive with rate Infinity', () => {
   it('calls as fast as it can in rounds, on all threads', async () => {
     const task = module('export default ({ sequence }) => sequence');
