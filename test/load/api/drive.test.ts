@@ -114,7 +114,7 @@ describe.concurrent('drive', () => {
       task,
       rate: 100,
       durationMs: 400,
-      timeoutMs: 300,
+      timeoutMs: 1_500,
       gates: maxErrors,
     });
     const { sent, succeeded, failed } = result.calls;
