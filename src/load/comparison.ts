@@ -63,8 +63,16 @@ export function compareRuns(
       runs.map((run) =>
         figure.kind === 'rate' ? rateEstimate(run) : latencyEstimate(run, figure.percentile),
       );
-    return ratioLine(figure, estimates(baseline), estimates(other), resolutionOf(figure, baseline));
+    const resolution = resolutionOf(figure, baseline);
+    const line = ratioLine(figure, estimates(baseline), estimates(other), resolution);
+    if (figure.kind === 'rate' || [...baseline, ...other].every(hasLatency)) return line;
+    return { ...line, difference: { ...line.difference, interval: undefined } };
   });
+}
+
+/** A run without a latency, whose requests all failed, is no fast one. */
+function hasLatency({ latency }: RunFigures): boolean {
+  return latency.totalCount > 0;
 }
 
 /** How coarse a figure is, as a share of it. */

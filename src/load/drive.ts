@@ -9,7 +9,10 @@ import type { ThreadHandle } from './thread-handle.ts';
 
 /** Time for a stop to reach all threads, so that they end at the same instant. */
 const STOP_LEAD_US = 20_000;
-/** Grace period after the timeout of the last request; a thread that takes longer is stuck. */
+/**
+ * Grace period after the timeout of the last request, or of the teardown that follows the last call;
+ * a thread that takes longer is stuck.
+ */
 const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
 /** The live latencies are of this time. */
@@ -118,6 +121,7 @@ export async function drive(
     interrupted = true;
     for (const thread of threads) thread.post({ type: 'stop', endUs });
   };
+  const patienceUs = timeoutMs * (task === undefined ? 1_000 : 2_000) + STUCK_US;
   const gauge = new LatencyGauge(WINDOW_MS / PROGRESS_MS);
   let processorsAreFull = false;
   const watchProcessors = () => {
@@ -139,7 +143,7 @@ export async function drive(
       waiting: threads.reduce((sum, { waiting }) => sum + waiting, 0),
       finishing: nowUs > endUs,
     });
-    if (nowUs > endUs + timeoutMs * 1_000 + STUCK_US) {
+    if (nowUs > endUs + patienceUs) {
       for (const thread of threads) void thread.giveUp();
     }
   };

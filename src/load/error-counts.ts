@@ -11,13 +11,17 @@ export interface ErrorCount {
 const MOST_KINDS = 100;
 const OTHER_KINDS = 'other errors';
 
+/** The kind under which to count, beside those that are known. */
+export function kindAmong(known: ReadonlyMap<string, unknown>, kind: ErrorKind): ErrorKind {
+  return known.has(kind) || known.size < MOST_KINDS ? kind : OTHER_KINDS;
+}
+
 /** Adds to the errors of a kind. */
 export function addErrors(
   errors: Map<ErrorKind, ErrorCount>,
   { kind, count, example }: ErrorCount,
 ): void {
-  const isTooMany = !errors.has(kind) && errors.size >= MOST_KINDS;
-  const name = isTooMany ? OTHER_KINDS : kind;
+  const name = kindAmong(errors, kind);
   const known = errors.get(name);
   if (known === undefined) errors.set(name, { kind: name, count, example });
   else known.count += count;

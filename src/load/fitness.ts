@@ -65,8 +65,10 @@ export function fitnessOf({ tally, connections, loops, processors }: FitnessOpti
   const busiestLoop = Math.max(0, ...loops);
   const p99Ms = intervalOf(latency);
   const limits: ClientLimit[] = [];
-  if (lateMs > MOST_OWN_SHARE * latencyMs) limits.push({ kind: 'lateness', lateMs, latencyMs });
-  if (queuedMs > MOST_OWN_SHARE * latencyMs) {
+  // Without a latency, as if all requests fail, there is none to be a part of.
+  const mostMs = latency.totalCount === 0 ? Number.POSITIVE_INFINITY : MOST_OWN_SHARE * latencyMs;
+  if (lateMs > mostMs) limits.push({ kind: 'lateness', lateMs, latencyMs });
+  if (queuedMs > mostMs) {
     limits.push({ kind: 'connections', queuedMs, latencyMs, connections });
   }
   if (busiestLoop > MOST_BUSY) limits.push({ kind: 'event loop', busy: busiestLoop });

@@ -98,10 +98,13 @@ export class Http2Session implements Carrier {
   }
 
   abandon(exchange: HttpExchange): void {
-    this.#streams.get(exchange)?.close(constants.NGHTTP2_CANCEL);
-    if (this.#session?.connecting !== true) return;
+    const stream = this.#streams.get(exchange);
+    const session = stream?.session;
+    stream?.close(constants.NGHTTP2_CANCEL);
+    // One that was opened since is not to blame.
+    if (session === undefined || session !== this.#session || !session.connecting) return;
     // The next requests try another one, and this one ends with those that wait for it.
-    this.#session.close();
+    session.close();
     this.#session = undefined;
   }
 

@@ -144,7 +144,7 @@ function collect({
   }
   const { course } = watch;
   // A thread that received an early stop late ran past it, which extends the run.
-  const endUs = Math.max(plannedEndUs, (watch.lastUs ?? startUs) + HALF_SLOT_US);
+  const endUs = Math.max(plannedEndUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const sent = threads.reduce((sum, { counters }) => sum + counters.sent, 0);
   const wantedRate =

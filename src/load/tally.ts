@@ -4,7 +4,7 @@ import {
   encodeIntoCompressedBase64,
   type Histogram,
 } from 'hdr-histogram-js';
-import { addErrors, type ErrorCount } from './error-counts.ts';
+import { addErrors, type ErrorCount, kindAmong } from './error-counts.ts';
 import type { ErrorKind } from './error-kind.ts';
 import { LatencyTimeline, type LatencyTimelineRecord } from './latency-timeline.ts';
 import { RecentLatencies } from './recent-latencies.ts';
@@ -129,10 +129,11 @@ export class Tally {
   }
 
   #failuresOf(kind: string): Timeline {
-    const known = this.failuresByTime.get(kind);
+    const name = kindAmong(this.failuresByTime, kind);
+    const known = this.failuresByTime.get(name);
     if (known !== undefined) return known;
     const failures = new Timeline();
-    this.failuresByTime.set(kind, failures);
+    this.failuresByTime.set(name, failures);
     return failures;
   }
 

@@ -22,6 +22,14 @@ class SlowThread {
     this.end = resolve;
   });
 
+  isGivenUp = false;
+
+  giveUp(): Promise<void> {
+    this.isGivenUp = true;
+    this.end();
+    return Promise.resolve();
+  }
+
   post(command: LoadCommand): void {
     this.commands.push(command);
     if (command.type === 'rate') this.follows = false;
@@ -79,4 +87,27 @@ test('an interrupt during the last preparations ends the run', async () => {
   const run = await drive(options, 0, threads, plan, undefined, watch, idle, { stop });
   expect(run.interrupted).toBe(true);
   expect(thread.commands.map(({ type }) => type)).toEqual(['go', 'stop']);
+});
+
+test.each([
+  ['requests', undefined, 11],
+  ['a task, which may tear down for as long as a call', {}, 17],
+])('a thread of %s is given up when all times are over', async (_, task, limitS) => {
+  const clock = ManualClock.create();
+  const bucket = TokenBucket.create({ rate: 200, burst: 1, clock });
+  const thread = new SlowThread();
+  const threads = [thread] as unknown as ThreadHandle[]; // all that a run needs of it
+  const watch = new AdmissionWatch({ threads: 1, startUs: 0, rate: 200, burst: 1 });
+  const options = { durationMs: 1000, timeoutMs: 6000, task } as LoadOptions;
+  const plan = { bucket, startUs: 0.5 };
+  const { signal: stop } = new AbortController();
+  const idle = new CpuGauge(() => ({ idleMs: 0, totalMs: 0, ownMs: 0 }));
+  const run = drive(options, 0, threads, plan, undefined, watch, idle, { stop });
+  let seconds = 0;
+  for (; seconds < 30 && !thread.isGivenUp; seconds++) {
+    clock.advance(1000);
+    vi.advanceTimersByTime(1000);
+  }
+  expect(seconds).toBe(1 + limitS + 1);
+  await run;
 });

@@ -40,6 +40,13 @@ describe('fitnessOf', () => {
     expect(limits).toMatchObject([{ kind, ...more }]);
   });
 
+  it('calls lateness no part of a latency that nobody knows', () => {
+    const tally = new Tally();
+    tally.record('clientLag', 800);
+    tally.record('queued', 200);
+    expect(fitnessOf({ ...measured(), tally }).limits).toEqual([{ kind: 'samples', count: 0 }]);
+  });
+
   it('gives p99 a range that the order statistics support', () => {
     const tally = new Tally();
     for (let us = 1; us <= 10_000; us++) tally.record('latency', us);

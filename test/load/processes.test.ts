@@ -36,7 +36,10 @@ const DATA: ThreadData = { timeoutMs: 1, outstanding: 1, latencyByTime: false };
 
 /** A replacement for the worker of the load threads. */
 function worker(code: string): URL {
-  const source = `import { parentPort, threadId, workerData } from 'node:worker_threads'; ${code}`;
+  const source = `
+    import { parentPort, threadId, workerData } from 'node:worker_threads';
+    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: new Uint32Array(0) };
+    ${code}`;
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 }
 
@@ -84,7 +87,7 @@ test('a process that dies is reported for each of its threads, and ends the run'
         if (workerData.connections === 2) process.kill(process.pid, 'SIGKILL');
       } else if (type === 'stop') {
         const counters = { sent: 1, succeeded: 1, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
+        parentPort.postMessage({ ...REPORT, admissions, counters });
         process.exit(7);
       }
     });

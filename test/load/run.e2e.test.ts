@@ -30,7 +30,10 @@ const NO_GATES: LoadOptions['gates'] = [
 
 /** A replacement for the worker of the load threads. */
 function worker(code: string): URL {
-  const source = `import { parentPort, threadId } from 'node:worker_threads'; ${code}`;
+  const source = `
+    import { parentPort, threadId } from 'node:worker_threads';
+    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: new Uint32Array(0) };
+    ${code}`;
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
 }
 
@@ -42,7 +45,7 @@ describe.concurrent('runLoad', () => {
       parentPort.once('message', ({ endUs }) => {
         const admissions = Float64Array.of(endUs - 2e4 * threadId);
         const counters = { sent: 1, succeeded: 1, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
+        parentPort.postMessage({ ...REPORT, admissions, counters });
         setImmediate(() => { throw new Error('out of luck'); });
       });
       parentPort.postMessage({ type: 'ready' });
@@ -88,7 +91,7 @@ describe.concurrent('runLoad', () => {
         if (type !== 'stop') return;
         const admissions = Float64Array.of(endUs + 1e4, endUs + 3e4);
         const counters = { sent: 2, succeeded: 2, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
+        parentPort.postMessage({ ...REPORT, admissions, counters });
         process.exit();
       });
       parentPort.postMessage({ type: 'ready' });
@@ -107,7 +110,7 @@ describe.concurrent('runLoad', () => {
       parentPort.on('message', ({ endUs }) => {
         const admissions = Float64Array.from({ length: 10 }, (_, slot) => endUs - 1e5 + slot * 1e4);
         const counters = { sent: 10, succeeded: 10, failed: 0 };
-        parentPort.postMessage({ type: 'report', admissions, throughUs: 0, counters, waiting: 0 });
+        parentPort.postMessage({ ...REPORT, admissions, counters });
         process.exit();
       });
       parentPort.postMessage({ type: 'ready' });

@@ -55,6 +55,19 @@ describe('Tally', () => {
     expect(untimed.failuresByTime.size).toBe(0);
   });
 
+  it('keeps the times of a limited number of kinds, which a task may make up', () => {
+    const total = new Tally(0);
+    for (const thread of [1, 2]) {
+      const tally = new Tally(0);
+      for (let at = 0; at < 300; at += 1) tally.countError(`E${thread}-${at}`, '', 0);
+      expect(tally.failuresByTime.size).toBe(tally.errors.size);
+      total.add(structuredClone(tally.toRecord()));
+    }
+    expect(total.failuresByTime.size).toBe(101);
+    const counts = [...total.failuresByTime.values()].map(({ counts: [count = 0] }) => count);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(600);
+  });
+
   it("clamps values outside the histogram's range", () => {
     const tally = new Tally();
     tally.record('response', -1);

@@ -9,15 +9,22 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { requestTemplate } from '../../src/load/connection.ts';
+import { HttpExchange, type Outcome } from '../../src/load/http-exchange.ts';
+import { Http2Session, http2Request } from '../../src/load/http2-session.ts';
 import { Sender, type SenderOptions } from '../../src/load/sender.ts';
 import { Tally } from '../../src/load/tally.ts';
-import type { Transport } from '../../src/load/transport.ts';
+import { connectTerms, type Transport } from '../../src/load/transport.ts';
 import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
 import { CERT, KEY } from '../support/certificate.ts';
 
@@ -296,6 +303,41 @@ describe('HTTP/2', () => {
     ending.push(() => silent.kill());
     const url = silent.url.replace('http:', 'https:');
     expect(kindsOf(await send(url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
+  });
+
+  it('keeps a new session when requests of the one before it time out', async () => {
+    const server = createSecureServer({ cert: CERT, key: KEY });
+    server.on('stream', respond);
+    server.on('session', (session) => void session.on('error', () => undefined));
+    // It begins no handshake until it is told to.
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const stalled = createTcpServer({ pauseOnConnect: true }, (socket) => {
+      void released.then(() => server.emit('connection', socket));
+    });
+    const url = new URL(`https://127.0.0.1:${await listen(stalled)}/`);
+    const template = requestTemplate(url, { method: 'GET', headers: [], body: undefined });
+    const terms = connectTerms({ tls: { insecure: true } });
+    const session = new Http2Session(url, http2Request(url, url.host, template), terms);
+    ending.push(async () => session.close());
+    const dispatch = () => {
+      let exchange: HttpExchange | undefined;
+      const ended = new Promise<Outcome>((resolve) => {
+        exchange = new HttpExchange(0, 0, (_, outcome) => resolve(outcome));
+        session.dispatch(exchange);
+      });
+      return { exchange: exchange as HttpExchange, ended }; // made in the promise
+    };
+    const [one, two] = [dispatch(), dispatch()];
+    one.exchange.giveUp();
+    session.abandon(one.exchange);
+    const three = dispatch();
+    two.exchange.giveUp();
+    session.abandon(two.exchange);
+    release();
+    expect(await three.ended).toEqual({ ended: 'response', status: 200 });
   });
 
   it('says what is wrong with the server', async () => {

@@ -54,8 +54,6 @@ function recordedRun(path: string, data: unknown): RecordedRun {
   };
 }
 
-/** Random by default, and the same load with any seed. */
-const IGNORED = new Set(['seed']);
 /** `ratePerSecond` is called rate. */
 const UNIT = /(PerSecond|Ms|Bytes)$/;
 
@@ -65,9 +63,16 @@ function conditionsOf(target: Data, options: Data): ReadonlyMap<string, string> 
   const all = Object.entries({ ...rest, url, ...options });
   return new Map(
     all
-      .filter(([name, value]) => !IGNORED.has(name) && value !== null && value !== undefined)
-      .map(([name, value]) => [name.replace(UNIT, ''), textOf(value)]),
+      .filter(([, value]) => value !== null && value !== undefined)
+      .map(([name, value]) => [name.replace(UNIT, ''), conditionText(value)]),
   );
+}
+
+/** Without the seed of arrivals: random by default, and the same load with any. */
+function conditionText(value: unknown): string {
+  if (!isObject(value)) return textOf(value);
+  const { seed: _, ...rest } = value;
+  return textOf(rest);
 }
 
 function circumstancesOf(run: Data): ReadonlyMap<string, string> {

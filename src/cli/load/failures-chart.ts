@@ -11,7 +11,8 @@ const MOST_SLOTS = 100;
 export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | undefined {
   const { failuresByTime } = tally;
   if (failuresByTime.size === 0) return undefined;
-  const slotUs = slotFor(elapsedMs * 1_000);
+  const finestUs = Math.max(...[...failuresByTime.values()].map(({ slotUs: width }) => width));
+  const slotUs = slotFor(elapsedMs * 1_000, finestUs);
   const kinds = [...failuresByTime]
     .map(([kind, failures]) => ({ kind, rates: ratesOf(failures, slotUs, elapsedMs) }))
     .sort((a, b) => sum(b.rates) - sum(a.rates));
@@ -44,11 +45,15 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
   };
 }
 
-/** A slot of 1, 2 or 5 times a power of ten, of which there are not too many. */
-function slotFor(spanUs: number): number {
+/**
+ * A slot of 1, 2 or 5 times a power of ten, of which there are not too many. It holds a whole number
+ * of the slots that were counted: otherwise even failures would seem to go up and down.
+ */
+function slotFor(spanUs: number, countedUs: number): number {
   const least = Math.max(1_000, spanUs / MOST_SLOTS);
   const power = 10 ** Math.floor(Math.log10(least));
-  return ([1, 2, 5].find((factor) => factor * power >= least) ?? 10) * power;
+  const widths = [1, 2, 5, 10].map((factor) => factor * power);
+  return widths.find((us) => us >= least && us % countedUs === 0) ?? Math.max(...widths);
 }
 
 /** Failures a second in each slot. */

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { ScheduleVerdict } from '../../load/guarantee.ts';
+import { threadsOf } from '../../load/options.ts';
 import type { LoadResult } from '../../load/result.ts';
 import type { Span } from '../../load/tally.ts';
 import { type About, machineText } from '../about.ts';
@@ -72,7 +73,7 @@ function circumstances(result: LoadResult, about: About): Facts {
     ['Started', startedAt.toISOString()],
     ['Time', `${span}${interrupted ? ', ended early' : ''}`],
     ['Wanted', wantedText(result).replace(' wanted', '')],
-    ['Threads', String(options.threads)],
+    ['Threads', threadCount(options)],
     options.task === undefined
       ? ['Connections', `at most ${formatCount(options.connections)}`]
       : ['Concurrency', `${options.task.concurrency} a thread`],
@@ -87,6 +88,11 @@ function circumstances(result: LoadResult, about: About): Facts {
     ['Versions', `zerotime ${about.version}, Node.js ${about.node}`],
     ['Machine', machineText(about.machine)],
   ];
+}
+
+function threadCount({ threads, processes }: LoadResult['options']): string {
+  const all = String(threadsOf({ threads, processes }));
+  return processes === undefined ? all : `${all} in ${processes} processes`;
 }
 
 function rateSection(result: LoadResult): Section {

@@ -23,10 +23,18 @@ export function parseTarget(text: string): string {
   const isModule = text.startsWith('file:') || (MODULE.test(text) && !/^https?:/i.test(text));
   if (!isModule) return parseUrl(text);
   const url = text.startsWith('file:') ? text : pathToFileURL(resolve(text)).href;
-  if (!existsSync(fileURLToPath(url))) {
+  if (!isThere(url)) {
     throw new InvalidArgumentError('It must be the path of a module that exists.');
   }
   return url;
+}
+
+function isThere(url: string): boolean {
+  try {
+    return existsSync(fileURLToPath(url));
+  } catch {
+    return false; // of another host
+  }
 }
 
 /** The task among the arguments, undefined for requests; ends with an error if options don't fit. */

@@ -51,6 +51,7 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
     if (thrown !== undefined) throw thrown.error;
     return result;
   } catch (error) {
+    if (thrown !== undefined) throw thrown.error;
     if (error instanceof InterruptedError && signal?.aborted) throw signal.reason;
     throw error;
   } finally {
@@ -67,7 +68,11 @@ async function run(
     const onProgress = ({ elapsedMs, admitted, failed, waiting, finishing }: Progress) => {
       report({ elapsedMs, calls: admitted, failed, waiting, finishing });
     };
-    return openResult(await runLoad(plan.options, { stop, onProgress }));
+    const result = await runLoad(plan.options, { stop, onProgress });
+    if (stop.aborted && result.elapsedMs === 0) {
+      throw new InterruptedError('stopped within the warm-up');
+    }
+    return openResult(result);
   }
   const { options, gates } = plan;
   const result = await runClosed(options, {

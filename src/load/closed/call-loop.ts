@@ -209,6 +209,7 @@ export class CallLoop {
   #abandonHanging(startUs: number): void {
     const { now, timeoutMs, onSample } = this.#options;
     const nowUs = now();
+    const goesOn = nowUs < this.#endUs && !this.#options.isStopped(nowUs);
     for (const lane of [...this.#lanes]) {
       if (lane.seen !== lane.call.sequence) {
         lane.seen = lane.call.sequence;
@@ -221,7 +222,7 @@ export class CallLoop {
         this.#fail({ kind: 'timed out', example });
         onSample(nowUs - lane.seenUs, 1);
         LoopCall.abort(lane.call, new DOMException(example, 'TimeoutError'));
-        if (nowUs < this.#endUs) void this.#runLane(this.#addLane(startUs), undefined);
+        if (goesOn) void this.#runLane(this.#addLane(startUs), undefined);
         this.#removeLane(lane);
       }
     }

@@ -96,6 +96,28 @@ describe('zerotime compare', () => {
     expect(stdout).toContain('there was no request to judge');
   });
 
+  it('does not take runs whose requests all failed for fast ones', async () => {
+    const { Tally } = await import('../../../src/load/tally.ts');
+    const down = ['1', '2'].map((name) =>
+      recordRun(folder, `down${name}.json`, { change: { tally: new Tally() } }),
+    );
+    const { code, stdout } = await compare(BASE, SAME, 'vs', ...down, '--max-slower', '5%');
+    expect(code).toBe(3);
+    expect(stdout).toContain('too few requests to judge any latency');
+    expect(row(stdout, 'p99')).toMatch(/not judged$/);
+    expect(stdout).not.toContain('faster');
+  });
+
+  it('compares arrivals at random, whatever their seeds, with no others', async () => {
+    const [one = '', two = ''] = [1, 2].map((seed) =>
+      recordRun(folder, `seed${seed}.json`, {
+        change: { options: { ...options, arrivals: { kind: 'poisson', seed } } },
+      }),
+    );
+    expect((await compare(one, two)).code).toBe(0);
+    expect((await compare(BASE, two)).stderr).toContain('arrivals: {"kind":"even"}');
+  });
+
   it('refuses runs of different things unless that is allowed, and says what differs', async () => {
     const other = recordRun(folder, 'other.json', {
       change: {

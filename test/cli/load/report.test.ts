@@ -74,6 +74,27 @@ it('failures are shown by the time when they were due, each kind in its colour',
   expect(text).not.toContain('No errors.');
 });
 
+it.each([500, 4_500, 5_000, 10_000, 50_000])(
+  'even failures over %d ms are drawn even',
+  (elapsedMs) => {
+    const tally = new Tally(0);
+    for (let ms = 0; ms < elapsedMs; ms += 1) tally.countStatus(503, ms * 1_000);
+    const chart = pageOf({ tally, elapsedMs }).charts.find(({ title }) =>
+      title.startsWith('Failures'),
+    ) as LineChart;
+    const whole = chart.series[0]?.values.slice(0, 45).map(Number) ?? [];
+    expect(whole).toHaveLength(45);
+    for (const rate of whole) expect(rate).toBeCloseTo(1_000, 6);
+  },
+);
+
+it('the page counts the threads of all processes', () => {
+  const { options } = resultOf();
+  expect(pageOf().text).toContain('<dt>Threads</dt><dd>2</dd>');
+  const { text } = pageOf({ options: { ...options, processes: 3 } });
+  expect(text).toContain('<dt>Threads</dt><dd>6 in 3 processes</dd>');
+});
+
 it('the page of a run shows its rate, its guarantee, its latencies and the share of each thread', () => {
   const { text, charts } = pageOf();
   expect(text).toContain('<h1>GET http://example.com/</h1>');

@@ -59,6 +59,7 @@ it.each([
   [['http://localhost/', '--concurrency', '3'], '--concurrency needs a module'],
   [[path, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
   [['./none.mjs'], 'It must be the path of a module that exists.'],
+  [['file://elsewhere/none.mjs'], 'It must be the path of a module that exists.'],
   [['./none'], 'It must be an absolute url'],
 ])('%j is an error', async (args, message) => {
   const { stderr, code } = await runInProcess(['load', ...args]);

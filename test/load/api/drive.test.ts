@@ -114,7 +114,7 @@ describe.concurrent('drive', () => {
       task,
       rate: 100,
       durationMs: 400,
-      timeoutMs: 300,
+      timeoutMs: 1_500,
       gates: maxErrors,
     });
     const { sent, succeeded, failed } = result.calls;
@@ -216,6 +216,29 @@ describe.concurrent('drive', () => {
       await expect(drive({ ...options, signal: aborted })).rejects.toThrow('never');
     };
     await Promise.all([100, Number.POSITIVE_INFINITY].map(endsEarly));
+  });
+});
+
+describe.concurrent('drive within its warm-up', () => {
+  const options = {
+    task: module('export default () => {}'),
+    rate: 100,
+    warmupMs: 600_000,
+    durationMs: 100,
+  };
+
+  it('rejects with the reason of its signal: nothing counts yet', async () => {
+    const controller = new AbortController();
+    const onProgress = () => controller.abort(new Error('too soon'));
+    const run = drive({ ...options, signal: controller.signal, onProgress });
+    await expect(run).rejects.toThrow('too soon');
+  });
+
+  it('rejects with what onProgress throws', async () => {
+    const onProgress = () => {
+      throw new RangeError('of the caller');
+    };
+    await expect(drive({ ...options, onProgress })).rejects.toThrow('of the caller');
   });
 });
 

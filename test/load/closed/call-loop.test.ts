@@ -152,3 +152,15 @@ it('looks at the clock about every 25 us, and once a call if calls take long', (
   for (let i = 0; i < 40; i++) pace.adapt(1e6);
   expect(pace.calls).toBe(1);
 });
+
+it('makes no further call in the place of one that hangs after a stop', async () => {
+  const { loop, failures, time } = loopOf(() => new Promise(() => {}), { stopUs: 1_000 });
+  const run = loop.run(0, 1e9);
+  for (let ms = 0; ms <= 200; ms += 10) {
+    time.nowUs += 10_000;
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  await run;
+  expect(failures).toHaveLength(1);
+  expect(loop.counters).toEqual({ sent: 1, succeeded: 0, failed: 1 });
+});
