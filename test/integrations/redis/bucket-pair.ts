@@ -132,7 +132,8 @@ export class BucketPair {
         expect(decisionOf(await theirs.decide(n)), `decide(${n})`).toEqual(ours.decide(n));
         break;
       case 5: {
-        if (n > ours.burst) break;
+        // For no tokens a full bucket stores nothing: the server can't tell whether they are the latest.
+        if (n > ours.burst || (n === 0 && this.#areSeveral)) break;
         const acquired = await theirs.acquire(n, maxWaitMs * 1000);
         const promised = ours.reserve(n, { maxWaitMs });
         expect(acquired.waitUs === LATER, `reserve(${n}, ${maxWaitMs})`).toBe(
