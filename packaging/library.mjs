@@ -36,8 +36,9 @@ const withoutTypes = {
     ),
 };
 
-/** What every entry point is made of. */
-const CORE = /src\/((errors|options|known-options)\.ts|(memory|kernel|time|limiters)\/)/;
+/** What every entry point is made of, without the layouts that only one of them imports. */
+const CORE =
+  /src\/((errors|options|known-options)\.ts|(memory(?!\/layout\/(fleet|strategy)\.ts)|kernel|time|limiters)\/)/;
 
 /** Each thread keeps the text that it loads. Names of classes and annotations for bundlers stay. */
 const compact = {

@@ -31,28 +31,29 @@ export function accessesTo(views: Views): JavaScriptImports {
     return halves[low] as number;
   }
 
+  /** A scratch word, of two halves. */
+  function joined(word: number, lowHalf: number, highHalf: number): bigint {
+    halves[2 * word + low] = lowHalf;
+    halves[2 * word + high] = highHalf;
+    return words[word] as bigint;
+  }
+
+  const load64 = (at: number) => seen(Atomics.load(views.i64, at >> 3));
+
   return {
     env: { getTempRet0: () => lastHigh },
     accesses: {
-      load64: (at) => seen(Atomics.load(views.i64, at >> 3)),
+      load64,
       exchange64(at, expectedLow, expectedHigh, nextLow, nextHigh) {
-        halves[2 + low] = expectedLow;
-        halves[2 + high] = expectedHigh;
-        halves[4 + low] = nextLow;
-        halves[4 + high] = nextHigh;
+        const expected = joined(1, expectedLow, expectedHigh);
         return seen(
-          Atomics.compareExchange(views.i64, at >> 3, words[1] as bigint, words[2] as bigint),
+          Atomics.compareExchange(views.i64, at >> 3, expected, joined(2, nextLow, nextHigh)),
         );
       },
-      add64(at, amountLow, amountHigh) {
-        halves[2 + low] = amountLow;
-        halves[2 + high] = amountHigh;
-        return seen(Atomics.add(views.i64, at >> 3, words[1] as bigint));
-      },
+      add64: (at, amountLow, amountHigh) =>
+        seen(Atomics.add(views.i64, at >> 3, joined(1, amountLow, amountHigh))),
       and64(at, maskLow, maskHigh) {
-        halves[2 + low] = maskLow;
-        halves[2 + high] = maskHigh;
-        Atomics.and(views.i64, at >> 3, words[1] as bigint);
+        Atomics.and(views.i64, at >> 3, joined(1, maskLow, maskHigh));
       },
       load32: (at) => Atomics.load(views.i32, at >> 2),
       store32(at, value) {
@@ -61,7 +62,7 @@ export function accessesTo(views: Views): JavaScriptImports {
       exchange32: (at, expected, next) =>
         Atomics.compareExchange(views.i32, at >> 2, expected, next),
       add32: (at, amount) => Atomics.add(views.i32, at >> 2, amount),
-      peek64: (at) => seen(Atomics.load(views.i64, at >> 3)),
+      peek64: load64,
       peekF64(at) {
         words[0] = Atomics.load(views.i64, at >> 3);
         return doubles[0] as number;

@@ -102,7 +102,7 @@ export function startUs(clock: Clock, { alignToMs, fillIntervalMs }: Grid): numb
   const nowUs = clock.now();
   if (alignToMs === undefined) return nowUs;
   if (fillIntervalMs === undefined) {
-    throw new TypeError('alignToMs needs a quantum and fillIntervalMs: nothing else has fills');
+    throw new TypeError('alignToMs needs a quantum and fillIntervalMs');
   }
   checkNumber('alignToMs', alignToMs, { min: -MOST_DATE_MS, max: MOST_DATE_MS });
   const dateMs = clock instanceof ManualClock ? clock.nowMs : Date.now();

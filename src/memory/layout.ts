@@ -1,6 +1,7 @@
 /**
  * The layout of shared memory, with a file and a diagram for each kind of cell. No other file knows
- * an offset or a size; docs/memory-layout.md is checked against these.
+ * an offset or a size; docs/memory-layout.md is checked against these. layout/fleet.ts and
+ * layout/strategy.ts are not exported here: only one entry point each loads them.
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
  * created, attached with counters, or reconfigured. Records are written before their index is
@@ -18,6 +19,5 @@ export { LINE_BYTES } from './layout/lines.ts';
 export * from './layout/names.ts';
 export * from './layout/semaphore.ts';
 export * from './layout/signals.ts';
-export * from './layout/strategy.ts';
 export * from './layout/watches.ts';
 export * from './layout/window.ts';

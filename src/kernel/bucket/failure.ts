@@ -7,14 +7,11 @@ export function fail(failure: number): never {
   if (failure === BUSY) {
     throw new RateLimitError(
       'ERR_RECONFIGURE_BUSY',
-      `all ${RECORD_COUNT} configuration records are claimed; the limit in force stays`,
+      `all ${RECORD_COUNT} configuration records are claimed`,
     );
   }
   if (failure === CROWDED) {
-    throw new RateLimitError(
-      'ERR_BUCKET_BUSY',
-      `all ${SLOT_COUNT} slots are held, by calls under way or by terminated threads`,
-    );
+    throw new RateLimitError('ERR_BUCKET_BUSY', `all ${SLOT_COUNT} slots are held`);
   }
   throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
 }

@@ -211,10 +211,7 @@ export class HostedKeyedComposite implements KeyedKernel {
 
 function failed(failure: number): never {
   if (failure === CROWDED) {
-    throw new RateLimitError(
-      'ERR_BUCKET_BUSY',
-      `all ${RACK_PLACES} spare slots are held, by calls under way or by terminated threads`,
-    );
+    throw new RateLimitError('ERR_BUCKET_BUSY', `all ${RACK_PLACES} spare slots are held`);
   }
   throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table make no sense');
 }

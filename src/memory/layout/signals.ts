@@ -1,11 +1,9 @@
 /**
- * Shared clocks, and the signals that wake the buyer of a fleet's stock, have their own buffers
- * outside any region. An empty line on either side keeps other data off the line that threads poll:
+ * Shared clocks have their own buffers outside any region. An empty line on either side keeps other
+ * data off the line that threads poll:
  *
  *     manual clock         0 │ now f64 │ moves i32 │ - │
  *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │
- *     fleet's stock   line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
- *                     line 2 │ purchases i64 │ bought i64 │ returned i64 │ failures i64 │ isCutOff i32 │ - │
  *
  * A manual clock in a region:
  *
@@ -27,19 +25,3 @@ export const TICKER_CLOCK = {
   beats: LINE_BYTES + 16,
 } as const;
 export const TICKER_CLOCK_BYTES = 3 * LINE_BYTES;
-
-/** Byte offsets in the signals buffer of a fleet's stock. */
-export const FLEET_STOCK = {
-  buyer: LINE_BYTES,
-  short: LINE_BYTES + 4,
-  rings: LINE_BYTES + 8,
-  beats: LINE_BYTES + 12,
-  thread: LINE_BYTES + 16,
-  started: LINE_BYTES + 20,
-  purchases: 2 * LINE_BYTES,
-  bought: 2 * LINE_BYTES + 8,
-  returned: 2 * LINE_BYTES + 16,
-  failures: 2 * LINE_BYTES + 24,
-  isCutOff: 2 * LINE_BYTES + 32,
-} as const;
-export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;

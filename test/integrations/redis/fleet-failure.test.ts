@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FleetCounts } from '../../../src/integrations/redis/fleet/counts.ts';
 import { Supply } from '../../../src/integrations/redis/fleet/supply.ts';
 import { termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
-import { FLEET_STOCK_BYTES } from '../../../src/memory/layout.ts';
+import { FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Fleet, settle } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;

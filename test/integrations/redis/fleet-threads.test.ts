@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { HandleError, ManualClock, TokenBucket } from '../../../src/index.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
-import { FLEET_STOCK_BYTES } from '../../../src/memory/layout.ts';
+import { FLEET_STOCK_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { Crew } from '../../support/crew.ts';
 import { part } from '../../support/random.ts';
 import type { FleetSpendJob, FleetSpent } from '../../workers/fleet-spender.ts';

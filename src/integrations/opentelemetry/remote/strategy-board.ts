@@ -1,5 +1,5 @@
 import { HandleError } from '../../../errors.ts';
-import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout.ts';
+import { STRATEGY_BOARD, STRATEGY_PLACE } from '../../../memory/layout/strategy.ts';
 import { sharedBytes } from '../../../memory/shared-bytes.ts';
 import { systemClock } from '../../../time/system-clock.ts';
 

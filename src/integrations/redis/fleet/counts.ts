@@ -1,4 +1,4 @@
-import { FLEET_STOCK } from '../../../memory/layout.ts';
+import { FLEET_STOCK } from '../../../memory/layout/fleet.ts';
 
 /** What is counted over all threads that buy for a stock. */
 type Counted = 'purchases' | 'bought' | 'returned' | 'failures';

@@ -1,4 +1,4 @@
-import { FLEET_STOCK } from '../../../memory/layout.ts';
+import { FLEET_STOCK } from '../../../memory/layout/fleet.ts';
 import { BuyerBell } from './buyer-bell.ts';
 import { doesRun, ownOsThread } from './os-thread.ts';
 

@@ -3,7 +3,7 @@ import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
 import type { KernelName } from '../../../memory/handle.ts';
-import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout.ts';
+import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
 import { readFields } from '../../../memory/read-fields.ts';
 import type { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
