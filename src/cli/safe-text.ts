@@ -73,7 +73,7 @@ export function endQuietly(stream: Writable): () => Error | undefined {
   return () => {
     // The event comes later than the error, which standard output forgets after the event.
     const error: NodeJS.ErrnoException | undefined = failed ?? stream.errored ?? undefined;
-    // Whoever closes a pipe has read enough, as `head` has.
+    // A reader that closes the pipe, such as `head`, has read enough.
     return error?.code === 'EPIPE' ? undefined : error;
   };
 }

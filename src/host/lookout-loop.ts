@@ -31,7 +31,7 @@ export function lookOut({ buffer, list }: LookoutThread, layout: LookoutLayout):
   const entries = new Int32Array(list);
   let [seenRings, seenAdded] = [0, -1];
   for (;;) {
-    // Before the list and its words: what comes after is for the next look.
+    // Read before the list and its words, so that later rings are left to the next look.
     const rings = Atomics.load(words, layout.rings);
     const added = Atomics.load(entries, head.added / 4);
     const isNew = rings !== seenRings || added !== seenAdded;

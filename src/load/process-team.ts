@@ -25,7 +25,7 @@ export class ProcessTeam {
   }
 
   /**
-   * Starts processes for so many threads each.
+   * Starts processes with this many threads each.
    *
    * @throws Error if this machine cannot share memory between processes, or a process cannot start.
    */

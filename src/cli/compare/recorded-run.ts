@@ -7,7 +7,7 @@ export interface RecordedRun extends RunFigures {
   readonly path: string;
   /** What was driven, and how: equal in runs that are comparable. */
   readonly conditions: ReadonlyMap<string, string>;
-  /** With what it was measured: may differ, and is told. */
+  /** What it was measured with. Differences are reported, not refused. */
   readonly circumstances: ReadonlyMap<string, string>;
   /** Why its figures are not to be trusted. */
   readonly doubts: readonly string[];

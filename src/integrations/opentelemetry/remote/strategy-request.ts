@@ -33,7 +33,7 @@ export function ask({ url, headers, timeoutMs, maxBytes }: StrategyRequest): Pro
       agent: false,
       headers: { accept: 'application/json', ...headers },
     };
-    // Not in the context of whoever made the sampler, such as a request that is being served.
+    // Not in the context in which the sampler was made, such as a request being served.
     const untraced = ROOT_CONTEXT.setValue(createContextKey(SUPPRESSED), true);
     const request = context.with(untraced, () => http.get(url, options));
     const fail = (message: string) => {
