@@ -9,9 +9,12 @@ export interface Rehearsal {
   /** The embedded server, so that the target only gets requests that are in the result. */
   readonly url: string;
   readonly requests: number;
-  /** Whether that server and the target speak HTTP/2. */
-  readonly http2?: boolean | undefined;
+  readonly request: RequestParts;
+  readonly transport?: Transport | undefined;
 }
+
+/** What is sent, apart from where to. */
+type RequestParts = Pick<LoadOptions, 'method' | 'headers' | 'body'>;
 
 /** What every thread needs to know. */
 export interface ThreadData {
@@ -32,7 +35,7 @@ export interface LoadThreadData extends ThreadData {
   readonly connections: number;
   /** How many of them to open before the run, at least one. */
   readonly openAhead: number;
-  readonly request: Pick<LoadOptions, 'method' | 'headers' | 'body'>;
+  readonly request: RequestParts;
   /** How to connect to the target; by default over TCP, with HTTP/1.1. */
   readonly transport?: Transport | undefined;
 }

@@ -1,11 +1,12 @@
+import { once } from 'node:events';
+import { MessageChannel } from 'node:worker_threads';
 import { TokenBucket } from '../limiters/token-bucket.ts';
-import { AdmissionLog } from './admission-log.ts';
-import { requestTemplate } from './connection.ts';
-import type { Rehearsal } from './messages.ts';
-import { Pacer } from './pacer.ts';
-import { Sender } from './sender.ts';
-import { Tally } from './tally.ts';
+import type { LoadCommand, LoadThreadData } from './messages.ts';
+import { openSender } from './open-sender.ts';
+import { ThreadService } from './thread-service.ts';
 
+/** Code that has met one object of a kind only is compiled for that object. */
+const ROUNDS = 3;
 /** Enough that connections also wait for each other, as they will. */
 const CONNECTIONS = 8;
 /** Faster than cold code can send: the first requests come at once, the last ones at their instants. */
@@ -13,53 +14,36 @@ const RATE = 5_000;
 const AHEAD = 64;
 
 /**
- * Sends requests to our own server, at their instants as in a run, until all code is loaded and
- * compiled. Otherwise the first requests to the target would be late, which would count as the
- * target's latency.
+ * Plays short runs against our own server until all code is loaded and compiled. Otherwise the first
+ * requests to the target would be late, which would count as the target's latency.
  */
-export function rehearse({ url, requests, http2 }: Rehearsal): Promise<void> {
-  if (requests === 0) return Promise.resolve();
-  const target = new URL(url);
-  const tally = new Tally();
-  const log = new AdmissionLog();
-  const bucket = TokenBucket.create({ rate: RATE, burst: 1 });
-  return new Promise((resolve) => {
-    let isOver = false;
-    const finish = () => {
-      if (!sender.isIdle) return;
-      sender.close();
-      resolve();
-    };
-    const sender = new Sender({
-      origin: target.origin,
-      request: requestTemplate(target, { method: 'GET', headers: [], body: undefined }),
-      connections: CONNECTIONS,
-      transport: { http2 },
-      timeoutMs: 1_000,
-      tallyOf: () => tally,
-      now: () => bucket.clock.now(),
-      onIdle: () => (isOver ? finish() : pacer.wake()),
-    });
-    const pacer = new Pacer({
-      bucket,
-      outstanding: AHEAD,
-      alternates: true,
-      endUs: Number.POSITIVE_INFINITY,
-      isFull: () => sender.queued > CONNECTIONS,
-      isIdle: () => sender.isIdle,
-      onDue: (dueUs, nowUs) => {
-        log.append(dueUs);
-        tally.record('clientLag', nowUs - dueUs);
-        sender.send(dueUs, nowUs);
-        // A rehearsal that fails only makes the first requests slower.
-        const { sent, failed } = tally.counters;
-        if (sent >= requests || failed > 0) pacer.stop(nowUs);
-      },
-      onEnd: () => {
-        isOver = true;
-        finish();
-      },
-    });
-    pacer.start();
+export async function rehearse(data: LoadThreadData): Promise<void> {
+  const { requests, ...target } = data.rehearsal;
+  if (requests === 0) return;
+  const rehearsed: LoadThreadData = {
+    ...data,
+    ...target,
+    connections: CONNECTIONS,
+    openAhead: Math.min(CONNECTIONS, data.openAhead),
+    timeoutMs: 1_000,
+    outstanding: AHEAD,
+    fleet: undefined,
+  };
+  for (let round = 0; round < ROUNDS; round++) await playRun(rehearsed, requests / ROUNDS);
+}
+
+async function playRun(data: LoadThreadData, requests: number): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  const { done } = new ThreadService(port1, {
+    data,
+    // A target that is slow for lack of processor time gets all requests all the same.
+    capacity: Number.POSITIVE_INFINITY,
+    open: (hooks) => openSender(data, hooks),
   });
+  await once(port2, 'message'); // ready
+  const { handle, clock } = TokenBucket.create({ rate: RATE, burst: 1 });
+  const startUs = clock.now();
+  const endUs = startUs + (requests / RATE) * 1e6;
+  port2.postMessage({ type: 'go', bucket: handle, startUs, endUs } satisfies LoadCommand);
+  await done;
 }

@@ -73,7 +73,8 @@ function requestData(
   const rehearsal = {
     url: rehearsalUrl,
     requests: rehearsalRequests(options),
-    http2: transport?.http2,
+    request: { method: 'GET', headers: [], body: undefined },
+    transport: { http2: transport?.http2 },
   };
   return (thread) => {
     const share = Math.floor(((thread + 1) * connections) / threads);

@@ -40,6 +40,7 @@ interface Told {
 }
 
 const RATE = 200;
+const GET = { method: 'GET', headers: [], body: undefined };
 
 /** Runs a load thread from `ready` to `done`; `stopMs` ends it early. */
 async function load(
@@ -55,10 +56,10 @@ async function load(
   const ready = once(port2, 'message');
   runLoadThread(port1, {
     url,
-    rehearsal: { url, requests: 0 },
+    rehearsal: { url, requests: 0, request: GET },
     connections: 2,
     openAhead: 2,
-    request: { method: 'GET', headers: [], body: undefined },
+    request: GET,
     timeoutMs: 1000,
     outstanding: 2,
     latencyByTime: false,
@@ -104,7 +105,7 @@ describe('a load thread', () => {
     expect(await (await fetch(url)).text()).toBe('zerotime\n');
     expect(await (await fetch(url, { method: 'POST', body })).text()).toBe(body.toString());
 
-    const told = await load(url, 600, { rehearsal: { url, requests: 5 } });
+    const told = await load(url, 600, { rehearsal: { url, requests: 5, request: GET } });
     expectSchedule(told, 600);
     const { counters, statusCodes } = told.tally;
     // The warm-up is not included.
@@ -155,7 +156,9 @@ describe('a load thread', () => {
 
   it('is ready although the warm-up failed, and counts refused connections', async () => {
     const url = await deadUrl();
-    const { admissions, tally } = await load(url, 50, { rehearsal: { url, requests: 5 } });
+    const { admissions, tally } = await load(url, 50, {
+      rehearsal: { url, requests: 5, request: GET },
+    });
     expect(tally.counters).toEqual({
       sent: admissions.length,
       succeeded: 0,

@@ -17,7 +17,12 @@ import { runInput } from './input.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
-import { type CommandOptions, DEFAULT_CONNECTIONS, loadOptions } from './load-options.ts';
+import {
+  type CommandOptions,
+  DEFAULT_CONNECTIONS,
+  loadOptions,
+  THREADS_TEXT,
+} from './load-options.ts';
 import { nounOf } from './noun.ts';
 import {
   parseBody,
@@ -67,7 +72,11 @@ export function loadCommand(version: string): Command {
       ).conflicts('rate'),
     )
     .addOption(
-      option('-t, --threads <number>', 'threads that send the requests', parseThreads).default(4),
+      option(
+        '-t, --threads <number>',
+        `threads that send the requests (default: ${THREADS_TEXT})`,
+        parseThreads,
+      ),
     )
     .addOption(
       option(

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { type Header, type LoadOptions, type Ramp, threadsOf } from '../../load/options.ts';
 import { type ArrivalOptions, arrivalTerms } from './arrival-options.ts';
@@ -11,11 +12,17 @@ import { type TransportOptions, transportOf } from './transport-options.ts';
 /** Connections unless the user says how many, or has more threads. */
 export const DEFAULT_CONNECTIONS = 64;
 
+/** One thread sends this many requests a second with time to spare. */
+const RATE_BY_THREAD = 15_000;
+const DEFAULT_THREADS = 4;
+/** How many threads there are by default. */
+export const THREADS_TEXT = `one for each 15000/s of a URL, up to ${DEFAULT_THREADS}; otherwise ${DEFAULT_THREADS}`;
+
 /** The options as parsed by commander. */
 export interface CommandOptions extends ArrivalOptions, TransportOptions {
   readonly rate: number;
   readonly ramp?: Ramp;
-  readonly threads: number;
+  readonly threads?: number;
   readonly processes?: number;
   readonly connections?: number;
   readonly duration: number;
@@ -39,9 +46,13 @@ export function loadOptions(
   { body, instantsUs }: RunInput,
   command: Command,
 ): LoadOptions {
-  const { threads, processes, burst, duration, timeout, header } = given;
-  const all = threadsOf({ threads, processes });
+  const { processes, burst, duration, timeout, header } = given;
+  const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
+  const terms = arrivalTerms(given, evenly, instantsUs, command);
   const task = taskOf(url, { ...given }, command);
+  const sendsToUrl = url !== undefined && task === undefined;
+  const threads = given.threads ?? (sendsToUrl ? threadsFor(terms.rate) : DEFAULT_THREADS);
+  const all = threadsOf({ threads, processes });
   const most = given.http2 === true ? all : Math.max(DEFAULT_CONNECTIONS, all);
   const connections = given.connections ?? most;
   if (connections < all) {
@@ -58,8 +69,6 @@ export function loadOptions(
     command.error('error: --redis-key needs --redis, the server that has the key');
   }
   const transport = transportOf(url, given, command);
-  const evenly = { rate: given.ramp?.to ?? given.rate, durationMs: duration };
-  const terms = arrivalTerms(given, evenly, instantsUs, command);
   return {
     url,
     ...terms,
@@ -79,4 +88,9 @@ export function loadOptions(
     gates: gatesOf({ ...given }),
     latencyByTime: given.report !== undefined || given.json !== undefined,
   };
+}
+
+/** As few as keep up: the target may need the processors that others would take. */
+function threadsFor(rate: number): number {
+  return Math.min(Math.ceil(rate / RATE_BY_THREAD), DEFAULT_THREADS, availableParallelism());
 }
