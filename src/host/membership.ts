@@ -10,7 +10,7 @@ const SWEEP_MS = 500;
 export class Membership {
   readonly #processes: Processes;
   readonly #timer: NodeJS.Timeout;
-  #sweptAtMs = 0;
+  #sweptAtMs = Number.NEGATIVE_INFINITY;
 
   /** `opener`: the entry of the thread that opened the file, by default this one. */
   constructor(region: Region, locks: FileLocks, path: string, opener?: number) {
@@ -24,6 +24,8 @@ export class Membership {
       tend: () => this.#tend(),
     });
     processes.enter();
+    // A process that takes the place of a killed one may need its permits at once.
+    this.#tend();
     this.#timer = setInterval(() => this.#tend(), SWEEP_MS);
     this.#timer.unref();
   }

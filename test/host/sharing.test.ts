@@ -65,6 +65,19 @@ describe('a process that is killed', () => {
     expect(semaphore.inUse()).toBe(3);
   });
 
+  test('returns its permits to one that opens the region next, whose place is another', async () => {
+    const path = hostPath();
+    const [first, second, third] = await startProcesses('host-user', 3);
+    if (first === undefined || second === undefined || third === undefined) return;
+    expect(await result(first, { hold: path, permits: 1 })).toBe(true);
+    expect(await result(second, { hold: path, permits: 2 })).toBe(true);
+    for (const killed of [first, second]) {
+      killed.kill('SIGKILL');
+      await once(killed, 'exit');
+    }
+    expect(await result(third, { hold: path, permits: 3 })).toBe(true);
+  });
+
   test('is out of the list a moment later, and leaves the queue', async () => {
     const region = hostRegion();
     const semaphore = Semaphore.open(region, 'permits', { permits: 3 });
@@ -90,7 +103,7 @@ describe('a process that is killed', () => {
     for (let i = 0; i < part(70, 2); i++) {
       const [user] = await startProcesses('host-user', 1);
       if (user === undefined) return;
-      await result(user, { hold: region.path, permits: 3 });
+      expect(await result(user, { hold: region.path, permits: 3, waits: true })).toBe(true);
       user.kill('SIGKILL');
       await once(user, 'exit');
     }

@@ -24,11 +24,19 @@ interface StallJob {
   readonly burst: number;
 }
 
+interface HoldJob {
+  /** The path of the region. */
+  readonly hold: string;
+  readonly permits: number;
+  /** For the permits of a process that another one is still recovering. */
+  readonly waits?: boolean;
+}
+
 /** What a process does with a region when it is asked to. */
 export type HostJob =
   | OpenJob
   | StallJob
-  | { readonly hold: string; readonly permits: number }
+  | HoldJob
   | { readonly acquire: string }
   | { readonly acquireSync: string }
   | { readonly key: string; readonly path: string }
@@ -87,11 +95,16 @@ function keysOf(path: string): KeyedTokenBucket {
   return KeyedTokenBucket.open(HostRegion.open({ path }), 'keys', { limits, capacity: 4 });
 }
 
+function hold({ hold: path, permits, waits }: HoldJob): boolean {
+  const semaphore = semaphoreOf(path);
+  return (waits ? semaphore.acquireSync(permits) : semaphore.tryAcquire(permits)) !== undefined;
+}
+
 async function answer(job: HostJob): Promise<unknown> {
   if ('stall' in job) return stallIn(job);
   if ('key' in job) return keysOf(job.path).tryConsume(job.key);
   if ('open' in job) return openTogether(job);
-  if ('hold' in job) return semaphoreOf(job.hold).tryAcquire(job.permits) !== undefined;
+  if ('hold' in job) return hold(job);
   if ('acquire' in job) return (await semaphoreOf(job.acquire).acquire()).n;
   if ('acquireSync' in job) return semaphoreOf(job.acquireSync).acquireSync()?.n;
   if ('take' in job) return attach(job.take).consumeOrDrain(3);
