@@ -1,4 +1,4 @@
-/** Admission instants in microseconds, in the order in which one thread handled them. */
+/** The instants in microseconds at which one thread's requests came due, in the order handled. */
 export class AdmissionLog {
   #instants = new Float64Array(256);
   #count = 0;
@@ -13,7 +13,7 @@ export class AdmissionLog {
     this.#count += 1;
   }
 
-  /** The entries appended since the last call, copied to an array that can be transferred. */
+  /** Removes and returns the entries as a transferable array. */
   take(): Float64Array<ArrayBuffer> {
     const taken = this.#instants.slice(0, this.#count);
     this.#count = 0;

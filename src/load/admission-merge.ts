@@ -1,37 +1,37 @@
-/** Instants are released in batches of at least this length, to sort and copy each only once. */
+/** Minimum span of a released batch, so that each instant is sorted and copied only once. */
 const BATCH_US = 100_000;
 
 /**
- * Merges the admissions of several threads in the order of their instants, while the threads run.
- * An instant is held until every thread has said that all of its later ones follow it, so memory
- * depends on how often they report and not on the length of the run.
+ * Merges the admissions of running threads into one ascending stream. An instant is held until
+ * every thread has reported past it, so memory depends on the reporting interval, not on the length
+ * of the run.
  */
 export class AdmissionMerge {
-  /** All further instants of each thread are at or after this one. */
+  /** Per thread: no further instant is earlier than this. */
   readonly #throughUs: number[];
   readonly #onMerged: (instants: Float64Array) => void;
   #held: Float64Array[] = [];
-  /** The changes since the latest instant released. */
+  /** Rate changes since the latest released instant. */
   #changes: { readonly beforeUs: number; readonly afterUs: number }[] = [];
   #releasedUs = Number.NEGATIVE_INFINITY;
 
-  /** @param onMerged receives all instants in ascending order, in pieces */
+  /** @param onMerged receives all instants in ascending order, in batches */
   constructor(threads: number, onMerged: (instants: Float64Array) => void) {
     this.#throughUs = new Array<number>(threads).fill(Number.NEGATIVE_INFINITY);
     this.#onMerged = onMerged;
   }
 
   /**
-   * Notes a change of the rate between two instants. What a thread promised in between does not
-   * hold: a request due later may have moved to any instant from `beforeUs` on.
+   * Records a rate change between two instants. A `throughUs` reported in between no longer holds:
+   * a later request may have moved to any instant from `beforeUs` on.
    */
   change(beforeUs: number, afterUs: number): void {
     this.#changes.push({ beforeUs, afterUs });
   }
 
   /**
-   * @param thread its index
-   * @param throughUs all its further instants are at or after this one; infinite at its end
+   * @param thread the thread's index
+   * @param throughUs no further instant of the thread is earlier; infinite once it has ended
    */
   add(thread: number, instants: Float64Array, throughUs: number): void {
     if (instants.length > 0) this.#held.push(instants);
@@ -48,8 +48,8 @@ export class AdmissionMerge {
       for (const instant of instants) (instant < untilUs ? released : kept).push(instant);
       return kept.length === 0 ? [] : [Float64Array.from(kept)];
     });
-    // If the clock of a fleet's server steps back, an instant may precede those already released:
-    // it counts together with the latest of them.
+    // If the clock of a fleet's server steps back, an instant may precede released ones. It then
+    // counts as simultaneous with the latest of them.
     const fromUs = this.#releasedUs;
     this.#releasedUs = untilUs;
     this.#changes = this.#changes.filter(({ afterUs }) => afterUs > untilUs);

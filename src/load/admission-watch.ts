@@ -10,13 +10,13 @@ export interface AdmissionWatchOptions {
   readonly startUs: number;
   readonly rate: number;
   readonly burst: number;
-  /** The schedule to check, if it is not that of a bucket. */
+  /** The schedule to check against, unless it is the bucket's. */
   readonly schedule?: ScheduleCheck | undefined;
-  /** The rates of its beginning and its end. */
+  /** The initial and final rate. */
   readonly ramp?: Pick<Ramp, 'from' | 'to'> | undefined;
 }
 
-/** Counts and checks the admissions of all threads as they are reported, and keeps none of them. */
+/** Counts and checks the admissions of all threads as they are reported, without storing them. */
 export class AdmissionWatch {
   /** The rate of the run. */
   readonly course: Pick<RateCourse, 'rate' | 'isSteady' | 'range' | 'tokens'>;
@@ -39,16 +39,16 @@ export class AdmissionWatch {
     });
   }
 
-  /** Call this after each change of the rate, with clock readings from before and after it. */
+  /** Call after each rate change, with clock readings from before and after it. */
   change(rate: number, beforeUs: number, afterUs: number): void {
     this.#course.change(rate, beforeUs, afterUs);
     this.#merge.change(beforeUs, afterUs);
   }
 
   /**
-   * See {@link AdmissionMerge.add}. Those of a warm-up are checked, and not counted.
+   * See {@link AdmissionMerge.add}. Admissions of the warm-up are checked but not counted.
    *
-   * @returns how many of them count
+   * @returns how many of the instants count
    */
   add(thread: number, instants: Float64Array, throughUs: number): number {
     const counted = instants.filter((us) => us >= this.#startUs);
@@ -67,23 +67,23 @@ export class AdmissionWatch {
     return this.#meter.rateAt(nowUs);
   }
 
-  /** Admissions in each 100 ms until `endUs`. */
+  /** Admissions per 100 ms slot until `endUs`. */
   per100Ms(endUs: number): number[] {
     return this.#meter.countsUntil(endUs);
   }
 
-  /** The latest admission, once all threads have ended. */
+  /** The latest admission. Call after all threads have ended. */
   get lastUs(): number | undefined {
     return this.#lastUs;
   }
 
-  /** The guarantee, checked over all admissions once all threads have ended. */
+  /** The verdict on the guarantee over all admissions. Call after all threads have ended. */
   get guarantee(): GuaranteeVerdict {
     return this.#check.verdict;
   }
 }
 
-/** The rate of a schedule: as many requests as it has. */
+/** The course of a fixed schedule: its tokens are its requests. */
 function scheduledCourse(
   schedule: ScheduleCheck,
   rate: number,

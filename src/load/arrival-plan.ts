@@ -2,21 +2,21 @@ import type { Region } from '../limiters/region.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
 import type { SharedSchedule } from './scheduled-slots.ts';
 
-/** A bucket whose first instant lies at a known time in the near future. */
+/** A bucket whose first request is due at a known instant in the near future. */
 export interface ArrivalPlan {
   readonly bucket: TokenBucket;
   /** The instant of the first request. */
   readonly startUs: number;
-  /** When requests are due, if the bucket does not say so. */
+  /** When requests are due, unless the bucket decides. */
   readonly schedule?: SharedSchedule | undefined;
 }
 
 /**
- * Creates the bucket that all threads share. Its first token falls due about `leadMs` from now. At
- * that instant the bucket holds one token, whatever the burst: the burst is for catching up after a
- * stall, not for opening with a spike.
+ * Creates the bucket that all threads share. Its first token is due about `leadMs` from now. The
+ * bucket then holds one token even if the burst is larger: the burst lets a run catch up after a
+ * stall, and must not open it with a spike.
  *
- * The bucket therefore starts in debt: the tokens that flow in until then are already taken.
+ * The bucket therefore starts in debt for the tokens that arrive until then.
  */
 export function planArrivals(
   rate: number,
@@ -37,7 +37,8 @@ export function planArrivals(
     bucket.reserve(n);
     debt -= n;
   }
-  // Reads the next instant. No one else has the bucket yet, so the cancellation always succeeds.
+  // Only reads the next instant. Nothing else uses the bucket yet, so the cancellation always
+  // succeeds.
   const first = bucket.reserve();
   if (first === undefined) throw new Error('a reservation without a maximum wait was refused');
   first.cancel();

@@ -1,19 +1,18 @@
-/** When requests are due, if not evenly spaced. */
+/** When requests are due, unless evenly spaced. */
 export type Arrivals =
   | {
       /**
-       * At random and independent of each other, as many as the rate says. A ramp changes how close
-       * they are.
+       * At random and independent of each other. The rate gives their number, a ramp their density.
        */
       readonly kind: 'poisson';
       /** A whole number from 0 to 2^32 - 1. The same seed gives the same instants. */
       readonly seed: number;
     }
   | {
-      /** At given instants, and neither rate nor ramp matters. */
+      /** At given instants. Rate and ramp are ignored. */
       readonly kind: 'listed';
-      /** Where they come from, for people. */
+      /** The source of the instants, for display. */
       readonly name: string;
-      /** Microseconds from the beginning of the run, ascending. */
+      /** Microseconds since the start of the run, ascending. */
       readonly instantsUs: Float64Array;
     };

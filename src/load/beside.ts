@@ -1,4 +1,4 @@
-/** A file that the build puts beside the bundled command: the code of a thread, a part of a report. */
+/** The URL of a file that the build puts beside the bundled command, such as a thread's code. */
 export function beside(name: string): URL {
   return new URL(`./${name}`, import.meta.url);
 }

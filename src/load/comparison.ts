@@ -8,7 +8,7 @@ import {
   varianceOf,
 } from './interval.ts';
 
-/** The figures of a run that are compared. */
+/** The figures of a run to compare. */
 export interface RunFigures {
   readonly sent: number;
   readonly elapsedMs: number;
@@ -19,23 +19,25 @@ export interface RunFigures {
   readonly latency: Histogram;
 }
 
-/** What one line compares, and how it is measured. */
+/** The figure that a line compares. */
 type ComparedFigure =
   | { readonly kind: 'latency'; readonly percentile: number }
   | { readonly kind: 'rate' }
   | { readonly kind: 'errors' };
 
-/** One figure of two sides. */
+/** One figure, for both sides. */
 export interface ComparisonLine {
   readonly figure: ComparedFigure;
-  /** Milliseconds, requests per second, or a share from 0 to 1; means where a side has several runs. */
+  /**
+   * Milliseconds, requests per second, or a share from 0 to 1. The mean if a side has several runs.
+   */
   readonly baseline: number;
   readonly other: number;
-  /** By how much the other is higher: 0.1 is 10 %, or 10 percentage points of errors. */
+  /** How much higher the other side is: 0.1 is 10 %, or 10 percentage points of errors. */
   readonly difference: Difference;
 }
 
-/** Percentile 100 is the longest latency. */
+/** Percentile 100 is the maximum latency. */
 const COMPARED: readonly ComparedFigure[] = [
   ...[50, 90, 99, 99.9, 100].map((percentile) => ({ kind: 'latency', percentile }) as const),
   { kind: 'rate' },
@@ -43,16 +45,16 @@ const COMPARED: readonly ComparedFigure[] = [
 ];
 
 const US_PER_MS = 1_000;
-/** Histograms keep three digits, of whole microseconds. */
+/** Histograms keep three significant digits of whole microseconds. */
 const HISTOGRAM_PRECISION = 1 / 1024;
 const HISTOGRAM_UNIT_US = 1;
-/** Stands for a latency of 0, which has no logarithm. */
+/** Replaces a latency of 0, which has no logarithm. */
 const LEAST_MS = HISTOGRAM_UNIT_US / 2 / 1_000;
-/** The spread of the rate within a run comes from this many parts of it. */
+/** A run is divided into this many parts to estimate the spread of its rate. */
 const PARTS = 20;
 const LEAST_PARTS = 10;
 
-/** Compares the runs of one side with those of the other, figure by figure. */
+/** Compares the runs of two sides, figure by figure. */
 export function compareRuns(
   baseline: readonly RunFigures[],
   other: readonly RunFigures[],
@@ -70,15 +72,15 @@ export function compareRuns(
   });
 }
 
-/** A run without a latency, whose requests all failed, is no fast one. */
+/** False for a run whose requests all failed: it must not look fast. */
 function hasLatency({ latency }: RunFigures): boolean {
   return latency.totalCount > 0;
 }
 
-/** How coarse a figure is, as a share of it. */
+/** The resolution of a figure, relative to its value. */
 function resolutionOf(figure: ComparedFigure, runs: readonly RunFigures[]): number {
   const shares = runs.map(({ latency, sent }) => {
-    // One request more or less is a matter of when the run began.
+    // The start of the run decides whether it has one request more or less.
     if (figure.kind !== 'latency') return 1 / Math.max(1, sent);
     const us = Math.max(1, latency.getValueAtPercentile(figure.percentile));
     return Math.max(HISTOGRAM_PRECISION, HISTOGRAM_UNIT_US / us);
@@ -86,7 +88,7 @@ function resolutionOf(figure: ComparedFigure, runs: readonly RunFigures[]): numb
   return Math.max(...shares);
 }
 
-/** Latencies and rates differ by a factor: their logarithms are compared. */
+/** Latencies and rates differ by a factor, so their logarithms are compared. */
 function ratioLine(
   figure: ComparedFigure,
   baseline: readonly Estimate[],
@@ -98,7 +100,7 @@ function ratioLine(
     other.map(logarithm),
     Math.log1p(resolution),
   );
-  // The logarithm and back would leave a trace on a single value.
+  // Taking a single value to its logarithm and back would add a rounding error.
   const mean = (side: readonly Estimate[]) =>
     side.length === 1
       ? (side[0]?.value ?? 0)
@@ -122,7 +124,7 @@ function logarithm({ value, interval }: Estimate): Estimate {
   };
 }
 
-/** In milliseconds. A maximum has no upper bound, so it never has an interval. */
+/** In milliseconds. A single run's maximum has no upper bound, so it gets no interval. */
 function latencyEstimate({ latency }: RunFigures, percentile: number): Estimate {
   const value = latency.getValueAtPercentile(percentile) / US_PER_MS;
   const interval = percentileInterval(latency, percentile);
@@ -132,7 +134,7 @@ function latencyEstimate({ latency }: RunFigures, percentile: number): Estimate 
   };
 }
 
-/** Per second, with the spread between parts of the run. */
+/** Per second. The interval comes from the spread between parts of the run. */
 function rateEstimate({ sent, elapsedMs, admittedPer100Ms }: RunFigures): Estimate {
   const seconds = elapsedMs / 1_000;
   const value = seconds === 0 ? 0 : sent / seconds;
@@ -146,7 +148,7 @@ function rateEstimate({ sent, elapsedMs, admittedPer100Ms }: RunFigures): Estima
   return { value, interval: { low: value - spread, high: value + spread } };
 }
 
-/** Shares that may be 0 have no ratio: their difference is compared. */
+/** A share may be 0, so the difference is compared instead of the ratio. */
 function errorLine(
   figure: ComparedFigure,
   baseline: readonly RunFigures[],

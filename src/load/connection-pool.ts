@@ -3,17 +3,17 @@ import { Connection, type RequestTemplate } from './connection.ts';
 import type { HttpExchange } from './http-exchange.ts';
 import { connectTerms, type Transport } from './transport.ts';
 
-/** How to reach the target, and what to send there. */
+/** How to reach the target, and what to send. */
 export interface TargetOptions {
   readonly origin: string;
-  /** The Host header, if it is not the origin's. */
+  /** The Host header, if it differs from the origin. */
   readonly host?: string | undefined;
   readonly request: RequestTemplate;
   readonly connections: number;
   readonly transport?: Transport | undefined;
 }
 
-/** A connection that repeats one request. */
+/** A connection that sends the same request again and again. */
 class RequestConnection implements Carrier {
   readonly #connection: Connection;
   readonly #request: RequestTemplate;
@@ -31,13 +31,13 @@ class RequestConnection implements Carrier {
     this.#connection.dispatch(this.#request, exchange);
   }
 
-  /** A response may still arrive, so only another connection can carry the next exchange. */
+  /** A late response may still arrive, so the next exchange needs a new connection. */
   abandon(): void {
     this.#connection.reset();
   }
 }
 
-/** Connections of HTTP/1.1, each of which carries one exchange at a time. */
+/** HTTP/1.1 connections. Each carries one exchange at a time. */
 export class ConnectionPool implements Carriers {
   readonly #free: RequestConnection[];
 
@@ -50,13 +50,13 @@ export class ConnectionPool implements Carriers {
   }
 
   async open(count: number, timeoutMs: number): Promise<void> {
-    // The last one is used first.
+    // The pool is a stack: the last one is used first.
     const first = this.#free.slice(-count);
     await Promise.all(first.map((connection) => connection.open(timeoutMs)));
   }
 
   take(): RequestConnection | undefined {
-    // The last one freed is open and warm, and surplus connections are never opened.
+    // The connection freed last is open and warm. Surplus connections are never opened.
     return this.#free.pop();
   }
 

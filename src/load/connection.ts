@@ -23,17 +23,19 @@ export function requestTemplate(
 
 type Connector = ReturnType<typeof buildConnector>;
 
-/** One TCP or TLS connection. Opened by its first request or before, and reopened after a failure. */
+/**
+ * One TCP or TLS connection, opened no later than its first request and reopened after a failure.
+ */
 export class Connection {
   readonly #origin: string;
   readonly #host: string;
   readonly #servername: string | undefined;
   readonly #connector: Connector;
   #client: Client | undefined;
-  /** Opened ahead, and not used yet. */
+  /** Opened in advance and not used yet. */
   #ready: Socket | undefined;
 
-  /** @param host the Host header of the requests, which also names the server in a TLS handshake */
+  /** @param host the requests' Host header, also the server name of the TLS handshake */
   constructor(
     origin: string,
     host: string = new URL(origin).host,
@@ -42,7 +44,7 @@ export class Connection {
     this.#origin = origin;
     this.#host = host;
     this.#servername = servername;
-    // Undici's timeouts are only accurate to about a second, so the sender has its own.
+    // Undici's timeouts are only accurate to about a second. The sender has its own.
     this.#connector = buildConnector({
       timeout: 0,
       ...tls,
@@ -51,8 +53,8 @@ export class Connection {
   }
 
   /**
-   * Opens the connection, without a request. Resolves as well if that fails or takes too long: the
-   * first request then tries again, and counts what happens.
+   * Opens the connection without sending a request. Never rejects: after a failure or a timeout,
+   * the first request tries again and counts the outcome.
    */
   open(timeoutMs: number): Promise<void> {
     const { protocol, hostname, port } = new URL(this.#origin);
@@ -64,7 +66,7 @@ export class Connection {
       };
       const name = hostname.replace(/^\[|\]$/g, '');
       const target = this.#named({ protocol, hostname: name, host: this.#host, port });
-      // The connector returns the socket, which its type does not say.
+      // The connector returns the socket, though its type doesn't declare it.
       const opening = this.#connector(target, (error, socket) =>
         settle(error === null ? socket : undefined),
       ) as unknown as Socket;
@@ -85,7 +87,7 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** Aborts what is in progress, connecting included. The next request opens a new connection. */
+  /** Aborts the current request or connection attempt. The next request opens a new connection. */
   reset(): void {
     // Pending requests fail through their handlers; nothing waits for the socket to close.
     this.#client?.destroy().catch(() => undefined);
@@ -104,7 +106,7 @@ export class Connection {
     this.#ready = undefined;
   };
 
-  /** Undici names the server after the host. */
+  /** Undici would use the host as the server name. */
   #named(options: buildConnector.Options): buildConnector.Options {
     return this.#servername === undefined ? options : { ...options, servername: this.#servername };
   }
@@ -117,7 +119,7 @@ export class Connection {
     }
     this.#ready = undefined;
     socket.off('close', this.#drop);
-    // Undici asks while it looks through its queue, and would miss an answer at once.
+    // Undici connects while it walks its queue and would miss a synchronous answer.
     queueMicrotask(() => callback(null, socket));
   };
 }

@@ -1,10 +1,10 @@
 import { cpus } from 'node:os';
 
-/** Times of all processors since an instant, in milliseconds. */
+/** Cumulative processor times, in milliseconds. */
 interface CpuTimes {
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Of this process and those that it has started, with all of their threads. */
+  /** Used by this process and the ones it started, all threads included. */
   readonly ownMs: number;
 }
 
@@ -16,10 +16,10 @@ export interface CpuUse {
   readonly own: number;
 }
 
-/** The kernel counts in hundredths of a second: over less than this the share is noise. */
+/** The operating system counts in steps of 10 ms: over less than this, the share is noise. */
 const WINDOW_MS = 200;
 
-/** How busy the processors of this machine are. */
+/** Measures how busy the processors of this machine are. */
 export class CpuGauge {
   readonly #read: () => CpuTimes;
   #begin: CpuTimes;
@@ -32,18 +32,18 @@ export class CpuGauge {
     this.#window = this.#begin;
   }
 
-  /** Begins to measure anew. */
+  /** Restarts the measurement. */
   begin(): void {
     this.#begin = this.#read();
     this.#window = this.#begin;
   }
 
-  /** The use since the beginning. */
+  /** The use since {@link CpuGauge.begin}. */
   get use(): CpuUse {
     return useBetween(this.#begin, this.#read());
   }
 
-  /** The use since the last call that was long enough ago. */
+  /** The use over the last window, of 200 ms or more. */
   get recent(): CpuUse {
     const now = this.#read();
     if (now.totalMs - this.#window.totalMs >= WINDOW_MS) {
@@ -64,7 +64,7 @@ function useBetween(from: CpuTimes, to: CpuTimes): CpuUse {
   };
 }
 
-/** @param othersMs processor time of the processes that this one has started */
+/** @param othersMs processor time of the processes that this one started */
 export function readTimes(othersMs = 0): CpuTimes {
   let idleMs = 0;
   let totalMs = 0;

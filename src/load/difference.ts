@@ -1,23 +1,24 @@
 import { type Interval, meanOf, studentDeviations, varianceOf } from './interval.ts';
 
-/** A value of one run, and the range in which the true one lies; undefined if nothing is known. */
+/** A value measured in one run and its confidence interval; undefined if unknown. */
 export interface Estimate {
   readonly value: number;
   readonly interval: Interval | undefined;
 }
 
-/** How far one side is from the other. */
+/** The difference between two sides. */
 export interface Difference {
   readonly value: number;
-  /** Undefined if the runs are too short, or too few, to say. */
+  /** Undefined if the runs are too few or too short. */
   readonly interval: Interval | undefined;
 }
 
 /**
- * The difference of two sides. With several runs on a side it comes from the spread between those,
- * which includes all that differs from run to run; otherwise from the intervals of the two runs.
+ * The difference between two sides. If a side has several runs, its interval comes from the spread
+ * between runs, which covers all run-to-run variation; otherwise from the intervals of the two
+ * runs.
  *
- * @param resolution how coarse the values are, by which the interval is wider on each side
+ * @param resolution of the values; widens the interval by this much on each side
  */
 export function differenceOf(
   baseline: readonly Estimate[],
@@ -39,7 +40,9 @@ function valuesOf(estimates: readonly Estimate[]): number[] {
   return estimates.map(({ value }) => value);
 }
 
-/** From the intervals of both: MOVER, by Zou and Donner, which keeps them lopsided. */
+/**
+ * From the intervals of both: MOVER (Zou and Donner), which keeps asymmetric intervals asymmetric.
+ */
 function ofTwo(a: Estimate, b: Estimate): Difference {
   const value = b.value - a.value;
   if (a.interval === undefined || b.interval === undefined) return { value, interval: undefined };
@@ -48,7 +51,7 @@ function ofTwo(a: Estimate, b: Estimate): Difference {
   return { value, interval: { low: value - below, high: value + above } };
 }
 
-/** By Welch. A side of one run is taken to vary as much as the other. */
+/** By Welch's t. A side with one run is assumed to vary as much as the other. */
 function ofMeans(a: readonly number[], b: readonly number[]): Difference {
   const value = meanOf(b) - meanOf(a);
   const ofA = varianceOf(a.length > 1 ? a : b) / a.length;
@@ -58,7 +61,7 @@ function ofMeans(a: readonly number[], b: readonly number[]): Difference {
     a.length === 1 || b.length === 1
       ? Math.max(a.length, b.length) - 1
       : error ** 2 / (ofA ** 2 / (a.length - 1) + ofB ** 2 / (b.length - 1));
-  // Without any spread the quotient is not a number.
+  // Without any spread, the degrees of freedom are NaN.
   const spread = studentDeviations(error === 0 ? 1 : degrees) * Math.sqrt(error);
   return { value, interval: { low: value - spread, high: value + spread } };
 }

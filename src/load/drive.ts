@@ -7,20 +7,20 @@ import { type LoadOptions, MAX_RATE, MIN_RATE } from './options.ts';
 import { outstandingAt } from './start-threads.ts';
 import type { ThreadHandle } from './thread-handle.ts';
 
-/** Time for a stop to reach all threads, so that they end at the same instant. */
+/** Lead time for a stop to reach all threads, so that they end at the same instant. */
 const STOP_LEAD_US = 20_000;
 /**
- * Grace period after the timeout of the last request, or of the teardown that follows the last call;
- * a thread that takes longer is stuck.
+ * Grace period after the timeout of the last request, or of the teardown. A thread that takes
+ * longer is stuck.
  */
 const STUCK_US = 5e6;
 const PROGRESS_MS = 250;
-/** The live latencies are of this time. */
+/** Live latencies cover this span. */
 const WINDOW_MS = 1_000;
-/** Time between two steps of a ramp. */
+/** Time between the steps of a ramp. */
 const RAMP_STEP_MS = 100;
 /**
- * Slots are at least 1 us apart. The run starts and ends half a microsecond before a slot, so that
+ * Slots are at least 1 us apart. A run starts and ends half a microsecond before a slot, so
  * rounding cannot move a slot across either end.
  */
 export const HALF_SLOT_US = 0.5;
@@ -28,17 +28,17 @@ export const HALF_SLOT_US = 0.5;
 /** The progress of a run. */
 export interface Progress {
   readonly elapsedMs: number;
-  /** Requests per second over the last second; undefined at the start. */
+  /** Requests per second over the last second; undefined before the first report. */
   readonly rateNow: number | undefined;
-  /** The current target rate; undefined until it is first changed. */
+  /** The current target rate; undefined until it first changes. */
   readonly rateWanted: number | undefined;
-  /** Latencies of the last second; undefined without a response in it. */
+  /** Latencies of the last second; undefined if it had no response. */
   readonly latency: RecentPercentiles | undefined;
   readonly admitted: number;
   readonly failed: number;
   /** Requests in flight or queued. */
   readonly waiting: number;
-  /** No more requests come due; the run waits for those in flight. */
+  /** Whether no more requests come due and the run waits for those in flight. */
   readonly finishing: boolean;
 }
 
@@ -48,11 +48,11 @@ export interface RunHooks {
   readonly onStart?: (url: string) => void;
   readonly onProgress?: (progress: Progress) => void;
   /**
-   * Called once the run has begun, with a function that multiplies the rate by a factor, clamped to
-   * the valid rates.
+   * Called once the run has started. The given function multiplies the rate by a factor, within the
+   * valid rates.
    */
   readonly onSteerable?: (steer: (factor: number) => void) => void;
-  /** For tests: replaces the worker of the load threads. */
+  /** For tests: replaces the code of the load threads. */
   readonly loadWorker?: URL;
 }
 
@@ -85,7 +85,8 @@ export async function drive(
     wantedRate = Math.min(Math.max(rate, MIN_RATE), MAX_RATE);
     change();
   };
-  // One change at a time: a thread that is held up learns when its requests were due under each.
+  // One change at a time, so that even a delayed thread knows when its requests were due under each
+  // rate.
   const change = () => {
     const rate = wantedRate;
     if (rate === course.rate || !threads.every((thread) => thread.follows)) return;
@@ -95,13 +96,13 @@ export async function drive(
     const outstanding = outstandingAt(rate, { threads: threads.length, task });
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
-  // Before the first request a change would move the start of the run. A fleet's rate is not ours to
-  // change, and a schedule is fixed.
+  // Before the first request, a change would move the start of the run. A fleet's rate belongs to
+  // all its processes, and a schedule is fixed.
   const isSteerable = aheadUs === undefined && schedule === undefined;
   const steerable = setTimeout(
     () => {
       if (isSteerable) onSteerable?.((factor) => setRate(wantedRate * factor));
-      // What the warm-up used does not count.
+      // The processor time of the warm-up does not count.
       cpu.begin();
     },
     Math.ceil((startUs - now()) / 1_000) + 1,
@@ -155,21 +156,21 @@ export async function drive(
   cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);
   stop.addEventListener('abort', endEarly, { once: true });
-  // While the last preparations ran.
+  // The signal may have been aborted during the preparations.
   if (stop.aborted) endEarly();
   await Promise.all(
     threads.map(async (thread) => {
       await thread.done;
-      // With a thread missing, the load no longer has the requested rate.
+      // Without this thread the load can't keep the requested rate.
       if (thread.crash !== undefined) endEarly();
     }),
   );
   stop.removeEventListener('abort', endEarly);
   clearInterval(progress);
-  // On a busy machine no report may have been due since the load began.
+  // On a busy machine there may have been no report since the run started.
   report();
   clearInterval(ramping);
   clearTimeout(steerable);
-  // Stopped within the warm-up, it has no length.
+  // A run stopped during the warm-up has length 0.
   return { startUs, endUs: Math.max(startUs, endUs), interrupted };
 }

@@ -7,7 +7,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 
-/** The embedded server's message to the main thread once it listens. */
+/** Posted to the main thread once the embedded server listens. */
 export interface ServerListening {
   readonly url: string;
 }
@@ -16,11 +16,11 @@ const GREETING = Buffer.from('zerotime\n');
 
 /** The embedded server's options, as `workerData`. */
 export interface EchoServerOptions {
-  /** Whether it speaks HTTP/2, with prior knowledge, in place of HTTP/1.1. */
+  /** Speak HTTP/2 with prior knowledge instead of HTTP/1.1. */
   readonly http2: boolean;
 }
 
-/** Answers at once with the request's body, or with a greeting. */
+/** Responds immediately with the request's body, or with a greeting. */
 function echo(
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
@@ -30,13 +30,13 @@ function echo(
   request.on('end', () => {
     const body = chunks.length === 0 ? GREETING : Buffer.concat(chunks);
     const headers = { 'content-type': 'text/plain', 'content-length': body.length };
-    // The two classes have no common type whose `writeHead` could be called.
+    // The two response classes share no type with a callable `writeHead`.
     (response as ServerResponse).writeHead(200, headers);
     response.end(body);
   });
 }
 
-/** Serves on a free loopback port until the thread ends. */
+/** Serves on a free loopback port until the thread is terminated. */
 export function runEchoServer(port: MessagePort, { http2 }: EchoServerOptions): void {
   const server = http2 ? createHttp2Server(echo) : createServer(echo);
   server.listen(0, '127.0.0.1', () => {

@@ -1,17 +1,17 @@
 import type { ErrorKind } from './error-kind.ts';
 
-/** The number of times an error occurred, and the first message. */
+/** How often an error occurred, and its first message. */
 export interface ErrorCount {
   readonly kind: ErrorKind;
   count: number;
   readonly example: string;
 }
 
-/** More kinds of errors than this are counted as one: a task may make them up. */
+/** A task may invent error kinds. Kinds beyond this number are counted as one. */
 const MOST_KINDS = 100;
 const OTHER_KINDS = 'other errors';
 
-/** The kind under which to count, beside those that are known. */
+/** The kind to count an error as, given the kinds counted so far. */
 export function kindAmong(known: ReadonlyMap<string, unknown>, kind: ErrorKind): ErrorKind {
   return known.has(kind) || known.size < MOST_KINDS ? kind : OTHER_KINDS;
 }

@@ -1,4 +1,7 @@
-/** The kinds of errors, as shown to the user: those of requests, and names of what a task throws. */
+/**
+ * The kind of an error, as shown to the user: a request error, or the name of an error thrown by a
+ * task.
+ */
 export type ErrorKind = RequestErrorKind | (string & Record<never, never>);
 
 type RequestErrorKind =
@@ -27,7 +30,7 @@ const KIND_OF_CODE = new Map<string, RequestErrorKind>([
   ['ERR_HTTP2_GOAWAY_SESSION', 'connection closed'],
   ['ERR_HTTP2_SESSION_ERROR', 'connection closed'],
   ['ERR_HTTP2_STREAM_ERROR', 'connection reset'],
-  // What the server sent is not HTTP/2.
+  // The server sent something other than HTTP/2.
   ['ERR_HTTP2_ERROR', 'bad response'],
   ['ETIMEDOUT', 'timed out'],
   ['ENOTFOUND', 'host not found'],
@@ -45,7 +48,7 @@ const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)|_
 /** Classifies a request error. */
 export function errorKind(error: unknown): RequestErrorKind {
   const { code, name } = error as { code?: unknown; name?: unknown };
-  // Undici sets a code only for some malformed responses.
+  // Undici sets a code for some malformed responses only.
   if (name === 'HTTPParserError') return 'bad response';
   if (typeof code !== 'string') return 'other error';
   const known = KIND_OF_CODE.get(code);

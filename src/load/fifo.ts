@@ -20,7 +20,7 @@ export class Fifo<T> {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#head];
     this.#head += 1;
-    // Compacting costs as much as the items left, so wait until they are the smaller half.
+    // Compacting costs as much as the remaining items, so wait until they are the smaller half.
     if (this.#head > 1024 && this.#head * 2 > this.#items.length) this.#compact();
     return item;
   }

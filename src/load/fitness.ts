@@ -3,20 +3,20 @@ import type { CpuUse } from './cpu-gauge.ts';
 import { percentileInterval } from './interval.ts';
 import type { Tally } from './tally.ts';
 
-/** The client's own part of the latency at p99 may be this share of it. */
+/** The largest share of the p99 latency that the client itself may cause. */
 export const MOST_OWN_SHARE = 0.1;
-/** Above this an event loop or the processors have no time to spare. */
+/** An event loop or the processors busier than this have no time to spare. */
 export const MOST_BUSY = 0.95;
 const PERCENTILE = 99;
 
-/** Why a client could not measure what it should. */
+/** A reason why the client's figures are not fit for use. */
 export type ClientLimit =
-  /** It noticed requests later than they were due. */
+  /** The client noticed due requests late. */
   | {
       readonly kind: 'lateness';
       /** Due to noticed, at p99. */
       readonly lateMs: number;
-      /** The latency reported at p99, of which that is a part. */
+      /** The reported latency at p99, which includes it. */
       readonly latencyMs: number;
     }
   /** Requests waited for a connection. */
@@ -27,36 +27,36 @@ export type ClientLimit =
       readonly latencyMs: number;
       readonly connections: number;
     }
-  /** The busiest thread had no time left. */
+  /** The busiest thread's event loop had no time left. */
   | { readonly kind: 'event loop'; readonly busy: number }
   /** The processors had no time left. */
   | ({ readonly kind: 'processors' } & CpuUse)
-  /** So few requests say little about p99. */
+  /** Too few requests for p99. */
   | { readonly kind: 'samples'; readonly count: number };
 
-/** Whether the client was fit to measure. */
+/** Whether the client was fit to measure, and the figures that decide it. */
 export interface Fitness {
   readonly fit: boolean;
-  /** What was in the way. Empty if it was fit. */
+  /** What made it unfit. Empty if it was fit. */
   readonly limits: readonly ClientLimit[];
-  /** Due to noticed by the client, at p99. */
+  /** Due to noticed by this client, at p99. */
   readonly lateMs: number;
-  /** The share of the time in which the busiest thread's event loop was busy. */
+  /** The share of the time for which the busiest thread's event loop was busy. */
   readonly busiestLoop: number;
   readonly processors: CpuUse;
-  /** The range of p99 with 95 % confidence; undefined if there are too few requests for one. */
+  /** The 95 % confidence interval of p99; undefined if there are too few requests. */
   readonly p99Ms: { readonly low: number; readonly high: number } | undefined;
 }
 
 export interface FitnessOptions {
   readonly tally: Pick<Tally, 'histograms'>;
   readonly connections: number;
-  /** The share of the time in which each thread's event loop was busy. */
+  /** Per thread: the share of the time for which its event loop was busy. */
   readonly loops: readonly number[];
   readonly processors: CpuUse;
 }
 
-/** Decides whether the client or the target was measured. */
+/** Decides whether the run measured the target or the client. */
 export function fitnessOf({ tally, connections, loops, processors }: FitnessOptions): Fitness {
   const { latency, clientLag, queued } = tally.histograms;
   const latencyMs = p99(latency);
@@ -65,7 +65,7 @@ export function fitnessOf({ tally, connections, loops, processors }: FitnessOpti
   const busiestLoop = Math.max(0, ...loops);
   const p99Ms = intervalOf(latency);
   const limits: ClientLimit[] = [];
-  // Without a latency, as if all requests fail, there is none to be a part of.
+  // If all requests failed, there is no latency to compare with.
   const mostMs = latency.totalCount === 0 ? Number.POSITIVE_INFINITY : MOST_OWN_SHARE * latencyMs;
   if (lateMs > mostMs) limits.push({ kind: 'lateness', lateMs, latencyMs });
   if (queuedMs > mostMs) {

@@ -8,12 +8,12 @@ export interface FleetReservationsOptions {
   readonly fleet: Pick<Fleet, 'bucket'>;
   /** How far the server's clock is ahead of ours. */
   readonly aheadUs: number;
-  /** How many reservations to hold or have on order. */
+  /** How many reservations to hold or to have on order. */
   readonly stock: number;
-  /** Buys from this instant on, and until a reservation is due after `endUs`. */
+  /** Buy from this instant on, until a reservation is due after `endUs`. */
   readonly startUs: number;
   readonly endUs: number;
-  /** Called when a reservation has arrived. */
+  /** Called when a reservation arrives. */
   readonly onBought: () => void;
 }
 
@@ -21,7 +21,7 @@ interface Due {
   readonly dueUs: number;
 }
 
-/** Reservations on a server's bucket, bought ahead so that `reserve` can answer at once. */
+/** Reservations on a server's bucket, bought in advance so that `reserve` is synchronous. */
 export class FleetReservations {
   readonly clock = systemClock;
   readonly #options: FleetReservationsOptions;
@@ -64,12 +64,12 @@ export class FleetReservations {
     const { fleet, aheadUs, endUs, onBought } = this.#options;
     try {
       const { waitUs, nowUs } = await fleet.bucket.acquire(1, Number.POSITIVE_INFINITY);
-      // Subtract first: server times count from 1970, so adding a fraction to them would round it.
+      // Subtract first: server times count from 1970, and adding a fraction to them would round it.
       const dueUs = nowUs - aheadUs + waitUs;
       this.#latestUs = Math.max(this.#latestUs, dueUs);
       this.#bought.push({ dueUs });
     } catch (error) {
-      // An outage of the server only delays requests; the run continues when it answers again.
+      // A server outage only delays requests. The run continues once the server responds again.
       if (isUnreachable(error)) {
         await untilRetry(fleet.bucket.node, endUs, this.#end.signal, error).catch(() => undefined);
       } else if (!this.#end.signal.aborted) throw error;

@@ -3,7 +3,7 @@ import { RemoteBucket } from '../integrations/redis/remote-bucket.ts';
 import { scheduleOf } from '../limiters/limit.ts';
 import { systemClock } from '../time/system-clock.ts';
 
-/** A limit shared by several processes. Plain data, because it is sent to the threads. */
+/** A limit shared by several processes. Plain data: it is posted to the threads. */
 export interface FleetOptions {
   /** The URL of a Redis or Valkey server. */
   readonly url: string;
@@ -13,7 +13,7 @@ export interface FleetOptions {
 }
 
 const ANSWER_MS = 1_000;
-/** Number of clock readings; the one that arrives soonest gives the best estimate. */
+/** Number of clock readings. The one with the shortest delay gives the best estimate. */
 const LOOKS = 16;
 
 /** A connection to the shared limit. */
@@ -33,7 +33,7 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
   const schedules = [scheduleOf({ rate, burst })] as const;
   const bucket = new RemoteBucket({ link: Link.of(client), key, schedules, timeoutMs: ANSWER_MS });
   try {
-    // The client retries forever. The first answer shows whether the server is reachable.
+    // The client retries for ever. The first reply shows whether the server is reachable.
     client.connect().catch(() => undefined);
     await bucket.balance();
   } catch (cause) {
@@ -45,17 +45,17 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
   if (all.length > 1 || inForce.rate !== rate || inForce.burst !== burst) {
     client.destroy();
     throw new Error(
-      `${key} is limited to ${inForce.rate}/s, burst ${inForce.burst}, by another process now; ` +
-        'give the same rate and burst, or another key',
+      `${key} is limited to ${inForce.rate}/s, burst ${inForce.burst}, by another process; ` +
+    'use the same rate and burst, or another key',
     );
   }
   return { bucket, close: () => client.destroy() };
 }
 
 /**
- * Lower bound on how far the server's clock is ahead of ours: a server instant minus this has
- * already passed on the server when it arrives here. All threads use the same value; otherwise
- * their schedules would not fit together.
+ * Lower bound on how far the server's clock is ahead of ours: a server instant minus this bound has
+ * already passed on the server when it arrives here. All threads use the same value, so that their
+ * schedules agree.
  */
 export async function measureAhead({ bucket }: Pick<Fleet, 'bucket'>): Promise<number> {
   let aheadUs = Number.NEGATIVE_INFINITY;

@@ -1,16 +1,16 @@
 import type { RequestCounts, Tally } from './tally.ts';
 
-/** A percentile of the latency is at most this long. */
+/** An upper bound on a latency percentile. */
 export interface LatencyGate {
   /** The kind of gate. */
   readonly kind: 'latency';
   /** Above 0 and at most 100. */
   readonly percentile: number;
-  /** The longest latency allowed, in milliseconds. */
+  /** The longest latency that passes, in milliseconds. */
   readonly maxMs: number;
 }
 
-/** At most this share of what came due fails. */
+/** An upper bound on the share of failed requests or calls. */
 export interface ErrorGate {
   /** The kind of gate. */
   readonly kind: 'errors';
@@ -18,7 +18,7 @@ export interface ErrorGate {
   readonly maxShare: number;
 }
 
-/** At least this share of the schedule is sent. */
+/** A lower bound on the share of the schedule that is sent. */
 export interface RateGate {
   /** The kind of gate. */
   readonly kind: 'rate';
@@ -29,37 +29,38 @@ export interface RateGate {
 /** A bound on the result of a run, for continuous integration. */
 export type Gate = LatencyGate | ErrorGate | RateGate;
 
-/** How a run did at one gate. */
+/** The verdict of one gate. */
 export interface GateVerdict {
   readonly gate: Gate;
   readonly passed: boolean;
-  /** The value compared: milliseconds of a latency, otherwise a share. Undefined without a request. */
+  /** The measured value: a latency in milliseconds, or a share. Undefined without a request. */
   readonly actual: number | undefined;
 }
 
-/** The parts of a result that gates look at. */
+/** The parts of a result that gates check. */
 export interface Gated {
   readonly tally: {
     readonly counters: RequestCounts;
     readonly histograms: Pick<Tally['histograms'], 'latency'>;
   };
-  /** Units of the histogram in a millisecond: microseconds, unless it says otherwise. */
+  /** The histogram's units per millisecond. Default: 1,000, for microseconds. */
   readonly perMs?: number;
   readonly sent: number;
   readonly elapsedMs: number;
   readonly wantedRate: number;
 }
 
-/** In force where no gate of the kind is given: a run that mostly failed is no success. */
+/** Applies if no error gate is given: a run that mostly failed must not pass. */
 export const DEFAULT_MAX_ERRORS = 0.5;
 export const DEFAULT_MIN_RATE = 0.5;
-/** 0.29 x 100 is a little less than 29 requests. */
+/** Allows for rounding: 0.29 x 100 is slightly less than 29. */
 const ROUNDING = 1e-6;
 
 /**
- * Adds the gates that hold by default.
+ * Adds the default gates for kinds that are not given.
  *
- * @param isShared whether other processes send a part of the rate, which then has no lower bound
+ * @param isShared whether other processes send part of the rate; its lower bound then does not
+ *   apply
  */
 export function gatesInForce(given: readonly Gate[], isShared: boolean): Gate[] {
   const has = (kind: Gate['kind']) => given.some((gate) => gate.kind === kind);
@@ -80,7 +81,7 @@ export function checkGates(result: Gated, gates: readonly Gate[]): GateVerdict[]
 
 function latencyVerdict({ tally, perMs = 1_000 }: Gated, gate: LatencyGate): GateVerdict {
   const { latency } = tally.histograms;
-  // No latency at all is no low latency.
+  // Without any latency the gate fails.
   if (latency.totalCount === 0) return { gate, passed: false, actual: undefined };
   const actual = latency.getValueAtPercentile(gate.percentile) / perMs;
   return { gate, passed: actual <= gate.maxMs, actual };
@@ -97,7 +98,7 @@ function rateVerdict(result: Gated, gate: RateGate): GateVerdict {
   const { sent, elapsedMs, wantedRate } = result;
   const slots = (wantedRate * elapsedMs) / 1_000;
   if (slots < 1) return { gate, passed: true, actual: undefined };
-  // A part of a slot is no request.
+  // Round down: part of a slot is not a request.
   return {
     gate,
     passed: sent >= Math.floor(gate.minShare * slots + ROUNDING),

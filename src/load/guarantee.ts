@@ -1,40 +1,40 @@
 import { RateCourse, TICK_US } from './rate-course.ts';
 
-/** An interval of the log and the number of admissions that the guarantee allows in it. */
+/** An interval of the log and the admissions that the guarantee allows in it. */
 interface Interval {
-  /** Number of admissions in the interval, both ends included. */
+  /** Admissions in the interval, both ends included. */
   readonly lengthUs: number;
   /** Offset of the interval's first admission from the first of the log. */
   readonly startsAfterUs: number;
   readonly admitted: number;
-  /** burst + rate x length: may be fractional, because tokens flow continuously. */
+  /** burst + rate x length. May be fractional, because tokens arrive continuously. */
   readonly allowed: number;
 }
 
 /** The result of a {@link GuaranteeCheck}. */
 export interface GuaranteeVerdict {
   readonly held: boolean;
-  /** Number of intervals checked: one for each pair of admissions. */
+  /** Number of intervals checked: one per pair of admissions. */
   readonly intervals: number;
   /** The interval closest to its limit, or furthest beyond it. */
   readonly tightest: Interval | undefined;
-  /** Rounding tolerance in tokens, far below the one token that any violation exceeds it by. */
+  /** Rounding tolerance in tokens. Far below 1, the least excess of a violation. */
   readonly tolerance: number;
-  /** Of a schedule other than evenly spaced: checked is whether each admission has a slot of it. */
+  /** Set for a fixed schedule, where each admission must have its own slot. */
   readonly scheduled?: ScheduleVerdict;
 }
 
-/** How admissions compare with the schedule that was asked for. */
+/** How admissions compare with a fixed schedule. */
 export interface ScheduleVerdict {
   readonly admitted: number;
-  /** Admissions that are not in the schedule, or more often than there. */
+  /** Admissions without a slot of their own. */
   readonly strays: number;
 }
 
 /** The distance from `x` to the next larger double. */
 function ulp(x: number): number {
-  // There are 2^52 doubles between two powers of two. `floor(log2)` may be one too high near a
-  // power of two, which doubles the result: harmless for a tolerance.
+  // There are 2^52 doubles between two powers of two. Near one, `floor(log2)` may be one too high.
+  // This doubles the result, which is harmless for a tolerance.
   return x === 0 ? Number.MIN_VALUE : 2 ** (Math.floor(Math.log2(Math.abs(x))) - 52);
 }
 
@@ -66,12 +66,12 @@ interface Place {
 
 /**
  * Checks a stream of admissions against the guarantee of a token bucket: any interval of length t
- * contains at most `burst + rate x t` admissions. If the rate changed, `rate x t` is the sum over
- * the times of each rate.
+ * contains at most `burst + rate x t` admissions. If the rate changes, `rate x t` is the sum over
+ * the spans of each rate.
  *
  * Among intervals with the same admissions, the shortest is the tightest: it starts and ends on an
- * admission. So it is enough to check pairs i <= j: `j - i + 1 <= burst + rate * (x_j - x_i)`. For
- * each j the tightest i has the least `i - rate * x_i`. The check only keeps how far j is above
+ * admission. Checking pairs i <= j is therefore enough: `j - i + 1 <= burst + rate * (x_j - x_i)`.
+ * For each j the tightest i has the least `i - rate * x_i`. The check only keeps how far j is above
  * that minimum, like the level of a bucket: one pass, constant memory, and no large numbers.
  */
 export class GuaranteeCheck {
@@ -80,20 +80,20 @@ export class GuaranteeCheck {
   #count = 0;
   #firstUs = 0;
   #lastUs = 0;
-  /** How far `index - tokens` of the last admission is above its minimum. */
+  /** `index - tokens` of the last admission, minus its minimum so far. */
   #level = 0;
-  /** What rounding took from the level, to be added back: Kahan's compensated sum. */
+  /** The rounding error of the level: Kahan's compensated sum. */
   #lost = 0;
   #highestLevel = Number.NEGATIVE_INFINITY;
-  // Of equally tight intervals, as in a perfect schedule, report the longest: the start moves only
-  // for a difference above the tolerance, the end for any difference down to minus the tolerance.
+  // Of equally tight intervals, as in a perfect schedule, report the longest. The start moves only
+  // for a difference above the tolerance, the end for any difference above minus the tolerance.
   #start: Place = { us: 0, index: 0 };
   #levelFromStart = 0;
   #tightStart = this.#start;
   #tightEndUs = 0;
   #tightEndIndex = 0;
 
-  /** @param course may change while the check runs, but only after the instants checked so far */
+  /** @param course may gain changes during the check, but only after the instants checked so far */
   constructor(course: RateCourse, burst: number) {
     this.#course = course;
     this.#burst = burst;
@@ -180,7 +180,6 @@ export class GuaranteeCheck {
  * Checks a whole log.
  *
  * @param instants microseconds in ascending order
- *
  * @param rate tokens per second
  */
 export function checkGuarantee(

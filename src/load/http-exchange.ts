@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 
-/** How an exchange ended: with a response of any status, or with an error. */
+/** How an exchange ended: with a response, whatever its status, or with an error. */
 export type Outcome =
   | { readonly ended: 'response'; readonly status: number }
   | { readonly ended: 'error'; readonly error: Error };
@@ -23,7 +23,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#onEnd = onEnd;
   }
 
-  /** Does nothing, but undici recognizes its current handler interface by this method. */
+  /** Does nothing. Undici recognizes its current handler interface by this method. */
   onRequestStart(): void {}
 
   onResponseStart(_controller: unknown, status: number): void {
@@ -40,7 +40,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     this.#end({ ended: 'error', error });
   }
 
-  /** Ends the exchange: later events from undici are ignored. */
+  /** Ends the exchange and ignores later events from undici. */
   giveUp(): void {
     this.#ended = true;
   }

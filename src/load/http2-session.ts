@@ -12,28 +12,28 @@ import type { RequestTemplate } from './connection.ts';
 import type { HttpExchange } from './http-exchange.ts';
 import type { ConnectTerms } from './transport.ts';
 
-/** Until the server has said how many it takes: what RFC 9113 asks every server to take. */
+/** Assumed until the server's settings arrive: the minimum that RFC 9113 recommends to servers. */
 const FIRST_STREAMS = 100;
 
-/** A request in HTTP/2's form, built once per run. */
+/** A request in HTTP/2 form, built once per run. */
 export interface Http2Request {
   readonly headers: OutgoingHttpHeaders;
   readonly body: Uint8Array | undefined;
-  /** The host that it names, for a TLS handshake. */
+  /** Its host, for the TLS handshake. */
   readonly servername: string;
 }
 
-/** Headers of HTTP/1.1 that concern one connection, or that HTTP/2 has another name for. */
+/** HTTP/1.1 headers that concern one connection, or that HTTP/2 renames. */
 const OF_CONNECTION = new Set(['connection', 'host', 'proxy-connection']);
 
-/** One session of HTTP/2. Opened by its first request or before, and reopened after it has ended. */
+/** One HTTP/2 session, opened no later than its first request and reopened after it ends. */
 export class Http2Session implements Carrier {
   readonly #origin: URL;
   readonly #request: Http2Request;
   readonly #terms: ConnectTerms;
   #session: ClientHttp2Session | undefined;
   readonly #streams = new Map<HttpExchange, ClientHttp2Stream>();
-  /** Exchanges that have room here. */
+  /** Exchanges that occupy room here. */
   inUse = 0;
 
   constructor(origin: URL, request: Http2Request, terms: ConnectTerms) {
@@ -42,14 +42,14 @@ export class Http2Session implements Carrier {
     this.#terms = terms;
   }
 
-  /** How many more exchanges there is room for. */
+  /** Room for this many more exchanges. */
   get room(): number {
     const most = this.#session?.remoteSettings?.maxConcurrentStreams ?? FIRST_STREAMS;
-    // Before the server's settings arrive, Node assumes that it takes any number.
+    // Until the server's settings arrive, Node assumes no maximum.
     return (Number.isFinite(most) && most < 2 ** 31 ? most : FIRST_STREAMS) - this.inUse;
   }
 
-  /** Opens the session, and waits for what the server says about it. Resolves if that fails too. */
+  /** Opens the session and waits for the server's settings. Never rejects. */
   open(timeoutMs: number): Promise<void> {
     const session = this.#live();
     return new Promise((resolve) => {
@@ -84,12 +84,12 @@ export class Http2Session implements Carrier {
         if (isWhole) exchange.onResponseEnd();
       });
       stream.on('error', (error) => fail(causeOf(error)));
-      // After its end or an error this says nothing new.
+      // Has no effect after its end or an error.
       stream.on('close', () => {
         this.#streams.delete(exchange);
         fail(streamClosed());
       });
-      // The body is discarded.
+      // Discards the body.
       stream.resume();
       if (body !== undefined) stream.end(body);
     } catch (error) {
@@ -101,29 +101,29 @@ export class Http2Session implements Carrier {
     const stream = this.#streams.get(exchange);
     const session = stream?.session;
     stream?.close(constants.NGHTTP2_CANCEL);
-    // One that was opened since is not to blame.
+    // A session opened since then is not to blame.
     if (session === undefined || session !== this.#session || !session.connecting) return;
-    // The next requests try another one, and this one ends with those that wait for it.
+    // Its pending requests fail with it. The next requests open another session.
     session.close();
     this.#session = undefined;
   }
 
-  /** Ends all that is in progress. The next request opens a new session. */
+  /** Ends all requests in progress. The next request opens a new session. */
   close(): void {
     this.#session?.destroy();
     this.#session = undefined;
   }
 
-  /** A session that takes new requests. */
+  /** A session that accepts new requests, opened if there is none. */
   #live(): ClientHttp2Session {
     const known = this.#session;
-    // After the server's GOAWAY a session ends its streams and takes no more.
+    // After the server's GOAWAY, a session finishes its streams and accepts no new ones.
     if (known !== undefined && !known.closed && !known.destroyed) return known;
     const session = connect(this.#origin, {
       createConnection: () => this.#connect(),
       settings: { enablePush: false },
     });
-    // Its streams fail with the same error, and count it.
+    // Its streams fail with the same error and count it.
     session.on('error', () => undefined);
     this.#session = session;
     return session;
@@ -148,18 +148,18 @@ export class Http2Session implements Carrier {
   }
 }
 
-/** Why the session ended, if that is what ended the stream. */
+/** The error that ended the session, if it also ended the stream. */
 function causeOf(error: Error): Error {
   return error.cause instanceof Error ? error.cause : error;
 }
 
-/** Streams that end without an error of their own, as after the server's RST_STREAM. */
+/** For streams that end without an error of their own, as after the server's RST_STREAM. */
 function streamClosed(): Error {
   const error = new Error('the stream was closed before the end of the response');
   return Object.assign(error, { code: 'ERR_HTTP2_STREAM_CANCEL' });
 }
 
-/** Converts a request of undici's form. */
+/** Converts a request from undici's form. */
 export function http2Request(url: URL, host: string, template: RequestTemplate): Http2Request {
   const { path, method, headers: flat, body } = template;
   const headers: Record<string, string | string[]> = {
@@ -168,7 +168,7 @@ export function http2Request(url: URL, host: string, template: RequestTemplate):
     ':authority': host,
     ':path': path,
   };
-  const names = flat as readonly string[]; // as `requestTemplate` makes them
+  const names = flat as readonly string[]; // made by `requestTemplate`
   for (let at = 0; at < names.length; at += 2) {
     const [name = '', value = ''] = [names[at]?.toLowerCase(), names[at + 1]];
     if (OF_CONNECTION.has(name)) continue;
@@ -179,6 +179,6 @@ export function http2Request(url: URL, host: string, template: RequestTemplate):
   if (bytes !== undefined) headers['content-length'] = String(bytes.byteLength);
   const { hostname } = new URL(`${url.protocol}//${host}`);
   const name = hostname.replace(/^\[|\]$/g, '');
-  // An address is no name.
+  // TLS allows no address as a server name.
   return { headers, body: bytes, servername: isIP(name) === 0 ? name : '' };
 }

@@ -3,7 +3,7 @@ import type { TargetOptions } from './connection-pool.ts';
 import { Http2Session, http2Request } from './http2-session.ts';
 import { connectTerms } from './transport.ts';
 
-/** Sessions of HTTP/2, each with as many streams as the server allows. */
+/** HTTP/2 sessions, each with as many streams as the server allows. */
 export class Http2Sessions implements Carriers {
   readonly #sessions: readonly Http2Session[];
 

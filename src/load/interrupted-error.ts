@@ -1,4 +1,4 @@
-/** Thrown if the run was stopped before its first request. */
+/** Thrown if the run is stopped before its first request. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
 }

@@ -1,12 +1,12 @@
 import type { Histogram } from 'hdr-histogram-js';
 
-/** A range that holds the true value with 95 % confidence. */
+/** A 95 % confidence interval. */
 export interface Interval {
   readonly low: number;
   readonly high: number;
 }
 
-/** Standard deviations on each side of an interval that holds with 95 % confidence. */
+/** Standard deviations on each side of a 95 % confidence interval. */
 const DEVIATIONS = 1.96;
 
 /** The same for Student's t with 1 to 30 degrees of freedom. */
@@ -16,16 +16,16 @@ const STUDENT = [
   2.045, 2.042,
 ];
 
-/** Standard errors on each side of a mean; fractions of a degree of freedom are dropped. */
+/** Standard errors on each side of a mean. Degrees of freedom are rounded down. */
 export function studentDeviations(degrees: number): number {
   const whole = Math.max(1, Math.floor(degrees));
   return STUDENT[whole - 1] ?? DEVIATIONS + 2.5 / whole;
 }
 
 /**
- * The range of a percentile in the unit of the histogram, from the ranks of its order statistics: the
- * number of values below the true percentile is binomial, if values are independent. Undefined if
- * the range would end beyond the least or the greatest value.
+ * The confidence interval of a percentile, in the histogram's unit, from the ranks of its order
+ * statistics: for independent values, the number of values below the true percentile is binomial.
+ * Undefined if the interval would extend beyond the least or greatest value.
  */
 export function percentileInterval(histogram: Histogram, percentile: number): Interval | undefined {
   const share = percentile / 100;
@@ -37,7 +37,10 @@ export function percentileInterval(histogram: Histogram, percentile: number): In
   return { low: at(rank - spread), high: at(rank + spread) };
 }
 
-/** The range of a share from 0 to 1, by Wilson: right also if nothing or everything failed. */
+/**
+ * The confidence interval of a share from 0 to 1, by Wilson, which also holds for shares of 0 and
+ * 1.
+ */
 export function shareInterval(part: number, whole: number): Interval | undefined {
   if (whole === 0) return undefined;
   const square = DEVIATIONS ** 2;
@@ -53,7 +56,7 @@ export function meanOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The variance of the population that these values are a sample of; 0 for a single value. */
+/** The sample variance of these values; 0 for a single value. */
 export function varianceOf(values: readonly number[]): number {
   if (values.length < 2) return 0;
   const mean = meanOf(values);

@@ -1,23 +1,23 @@
 import { RecentLatencies } from './recent-latencies.ts';
 
-/** Latencies of the last moments of a run. */
+/** Percentiles of recent latencies. */
 export interface RecentPercentiles {
   /** In microseconds, within about 3 %. */
   readonly p50Us: number;
   readonly p99Us: number;
 }
 
-/** The percentiles of the last few readings together. */
+/** Percentiles over the last few readings. */
 export class LatencyGauge {
   readonly #length: number;
   readonly #window: (readonly Uint32Array[])[] = [];
 
-  /** @param length how many readings count */
+  /** @param length number of readings to cover */
   constructor(length: number) {
     this.#length = length;
   }
 
-  /** @param counts what each thread has counted since the last reading */
+  /** @param counts each thread's counts since the last reading */
   read(counts: readonly Uint32Array[]): RecentPercentiles | undefined {
     this.#window.push(counts);
     if (this.#window.length > this.#length) this.#window.shift();

@@ -3,12 +3,12 @@ import { FIRST_SLOT_US, MOST_SLOTS, widerSlot } from './slot-width.ts';
 
 /** An hour, in microseconds. */
 const HIGHEST_US = 3.6e9;
-/** Two significant digits are enough for a line on a chart. */
+/** Two significant digits are enough for a chart. */
 const DIGITS = 2;
 
 /** The percentiles of one time slot, in microseconds. */
 export interface SlotPercentiles {
-  /** The start of the slot. */
+  /** Start of the slot, in microseconds. */
   readonly atUs: number;
   readonly untilUs: number;
   /** The number of values in the slot. */
@@ -19,17 +19,17 @@ export interface SlotPercentiles {
   readonly max: number;
 }
 
-/** A {@link LatencyTimeline} as plain data: the values of each slot and their counts. */
+/** A {@link LatencyTimeline} as plain data: each slot's values and their counts. */
 export interface LatencyTimelineRecord {
   readonly slotUs: number;
   readonly slots: readonly (readonly [slot: number, values: Float64Array, counts: Float64Array])[];
 }
 
-/** Some slots in a row as one. */
+/** Several consecutive slots as one. */
 class JoinedSlots {
   readonly histogram: Int32Histogram;
   readonly from: number;
-  /** The slot after the last one. */
+  /** The slot after the last one joined. */
   until: number;
 
   constructor(empty: Int32Histogram, slot: number, histogram: Int32Histogram) {
@@ -58,11 +58,11 @@ class JoinedSlots {
   }
 }
 
-/** Latencies by time, in slots that widen as time passes. */
+/** Latencies over time, in slots that widen as the run gets longer. */
 export class LatencyTimeline {
   #slotUs = FIRST_SLOT_US;
   #slots = new Map<number, Int32Histogram>();
-  /** Cache: the last slot recorded in is usually the next one too. */
+  /** Cache: consecutive values usually fall into the same slot. */
   #latest: { readonly slot: number; readonly histogram: Int32Histogram } | undefined;
   readonly #highestUs: number;
   readonly #digits: 2 | 3;
@@ -121,7 +121,7 @@ export class LatencyTimeline {
 
   /**
    * The percentiles of all non-empty slots, in order. Neighbours are joined until each slot has at
-   * least this many values; fewer only if there are no more in all.
+   * least `least` values, or all values are in one slot.
    */
   percentiles(least = 1): readonly SlotPercentiles[] {
     const slots = [...this.#slots].sort(([a], [b]) => a - b);
@@ -144,7 +144,7 @@ export class LatencyTimeline {
     return joined.map((group) => group.percentiles(this.#slotUs));
   }
 
-  /** Twice as many values as are needed, so that chance does not make slots of differing widths. */
+  /** Aim for twice the values needed, so that chance does not lead to slots of different widths. */
   #joinedSlots(least: number): number {
     if (least <= 1) return 1;
     let count = 0;
@@ -161,8 +161,8 @@ export class LatencyTimeline {
       recorded.reset();
       while (recorded.hasNext()) {
         const { valueIteratedTo, countAddedInThisIterationStep } = recorded.next();
-        // The iterator returns the upper end of a bucket of values, which can exceed the largest
-        // one.
+        // The iterator returns the upper end of a histogram bucket, which can exceed the largest
+        // value.
         values.push(Math.min(valueIteratedTo, histogram.maxValue));
         counts.push(countAddedInThisIterationStep);
       }
@@ -171,7 +171,7 @@ export class LatencyTimeline {
     return { slotUs: this.#slotUs, slots };
   }
 
-  /** Adds what another thread recorded. */
+  /** Adds the record of another thread. */
   add({ slotUs, slots }: LatencyTimelineRecord): void {
     while (this.#slotUs < slotUs) this.#widen();
     for (const [slot, values, counts] of slots) {

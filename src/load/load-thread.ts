@@ -4,7 +4,7 @@ import { openSender } from './open-sender.ts';
 import { rehearse } from './rehearsal.ts';
 import { ThreadService } from './thread-service.ts';
 
-/** One of the threads that send requests. */
+/** Runs a thread that sends requests. */
 export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   new ThreadService(port, {
     data,

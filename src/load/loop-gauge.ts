@@ -1,24 +1,24 @@
-/** Over shorter times, one long task would count as a full event loop. */
+/** Over shorter spans, one long task would count as a full event loop. */
 const WINDOW_MS = 100;
-/** A loop that is busier than this has no time left. */
+/** A busier loop has no time left. */
 const FULL = 0.95;
 
-/** The state of an event loop, in milliseconds since the thread began. */
+/** Cumulative times of an event loop, in milliseconds since the thread started. */
 interface LoopTimes {
-  /** Blocked sleeps included: to the event loop they are work. */
+  /** Includes blocking sleeps, which the event loop counts as work. */
   readonly activeMs: number;
   readonly idleMs: number;
   readonly sleptMs: number;
 }
 
-/** How busy this thread's event loop is, apart from the sleeps of the pacer. */
+/** Measures how busy this thread's event loop is, excluding the pacer's sleeps. */
 export class LoopGauge {
   readonly #read: () => LoopTimes;
   #begin: LoopTimes;
   #window: LoopTimes;
   #isFull = false;
 
-  /** @param sleptMs how long the pacer has slept so far */
+  /** @param sleptMs returns how long the pacer has slept so far */
   static ofThisThread(sleptMs: () => number): LoopGauge {
     return new LoopGauge(() => {
       const { active, idle } = performance.eventLoopUtilization();
@@ -32,18 +32,18 @@ export class LoopGauge {
     this.#window = this.#begin;
   }
 
-  /** Begins to measure anew. */
+  /** Restarts the measurement. */
   begin(): void {
     this.#begin = this.#read();
     this.#window = this.#begin;
   }
 
-  /** The share of the time since the beginning in which the loop was busy. */
+  /** The share of the time since {@link LoopGauge.begin} for which the loop was busy. */
   get busy(): number {
     return busyBetween(this.#begin, this.#read());
   }
 
-  /** Whether the loop had no time left over the last tenth of a second that has passed. */
+  /** Whether the loop had no time left in the last complete window of 100 ms. */
   get isFull(): boolean {
     const now = this.#read();
     if (lengthMs(this.#window, now) >= WINDOW_MS) {

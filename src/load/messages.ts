@@ -4,9 +4,9 @@ import type { SharedSchedule } from './scheduled-slots.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 import type { Transport } from './transport.ts';
 
-/** How a thread gets its code compiled before the run. */
+/** How a thread warms up its code before the run. */
 export interface Rehearsal {
-  /** The embedded server, so that the target only gets requests that are in the result. */
+  /** The embedded server's URL: the target must only get requests that are in the result. */
   readonly url: string;
   readonly requests: number;
   readonly request: RequestParts;
@@ -16,14 +16,14 @@ export interface Rehearsal {
 /** What is sent, apart from where to. */
 type RequestParts = Pick<LoadOptions, 'method' | 'headers' | 'body'>;
 
-/** What every thread needs to know. */
+/** The part of `workerData` that all threads get. */
 export interface ThreadData {
   readonly timeoutMs: number;
-  /** Number of reservations that the thread holds ahead. */
+  /** Number of reservations to hold ahead. */
   readonly outstanding: number;
   /** Whether to also record latencies by time. */
   readonly latencyByTime: boolean;
-  /** The shared limit, if it is not the bucket of this process. */
+  /** The limit shared through a server, if any. */
   readonly fleet?: FleetOptions | undefined;
 }
 
@@ -31,21 +31,21 @@ export interface ThreadData {
 export interface LoadThreadData extends ThreadData {
   readonly url: string;
   readonly rehearsal: Rehearsal;
-  /** Connections of this thread. */
+  /** Maximum number of this thread's connections. */
   readonly connections: number;
-  /** How many of them to open before the run, at least one. */
+  /** Connections to open before the run, at least one. */
   readonly openAhead: number;
   readonly request: RequestParts;
   /** How to connect to the target; by default over TCP, with HTTP/1.1. */
   readonly transport?: Transport | undefined;
 }
 
-/** The module that a thread calls. */
+/** The task that a thread calls. */
 interface ThreadTask extends TaskOptions {
   /** The index of the thread. */
   readonly thread: number;
   readonly threads: number;
-  /** Counts the calls of all threads. */
+  /** The call counter shared by all threads. */
   readonly counter: BigInt64Array<SharedArrayBuffer>;
 }
 
@@ -60,54 +60,54 @@ export type LoadCommand =
       readonly type: 'go';
       /** The handle of the bucket that all threads share. */
       readonly bucket: unknown;
-      /** The schedule, if it is not that of the bucket. */
+      /** The schedule, unless it is the bucket's. */
       readonly schedule?: SharedSchedule | undefined;
       /** How far the clock of the fleet's server is ahead of ours. */
       readonly aheadUs?: number | undefined;
-      /** When the warm-up begins, whose requests don't count; by default there is none. */
+      /** Start of the warm-up; by default there is none. */
       readonly firstUs?: number | undefined;
       readonly startUs: number;
       readonly endUs: number;
     }
-  /** The rate has changed. */
+  /** Sent when the rate has changed. */
   | {
       readonly type: 'rate';
-      /** Number of reservations to hold ahead from now on. */
+      /** The new number of reservations to hold ahead. */
       readonly outstanding: number;
     }
   /** Ends the run early. Requests due before `endUs` are still sent. */
   | { readonly type: 'stop'; readonly endUs: number }
-  /** Whether the processors of this machine have no time left. */
+  /** Sent when the processors become full, or stop being full. */
   | { readonly type: 'processors'; readonly areFull: boolean };
 
 /** A message from a load thread to the main thread. */
 export type LoadEvent =
   /** All code is loaded; the thread waits for `go`. */
   | { readonly type: 'ready' }
-  /** It can't get ready; the reason is for the user. */
+  /** It can't get ready, for a reason to show to the user. */
   | { readonly type: 'unready'; readonly reason: string }
-  /** The answer to `rate`: all reservations follow the change. */
+  /** The reply to `rate`: all reservations follow the change. */
   | { readonly type: 'followed' }
   | {
       readonly type: 'report';
-      /** Instants admitted since the last report. */
+      /** Admissions since the last report. */
       readonly admissions: Float64Array;
-      /** Instants of later reports are at or after this one. */
+      /** No later report has an earlier instant. */
       readonly throughUs: number;
       readonly counters: RequestCounts;
       readonly waiting: number;
-      /** Latencies since the last report: as counted by `RecentLatencies`. */
+      /** Latencies since the last report, as counted by `RecentLatencies`. */
       readonly latencies: Uint32Array;
     }
-  /** The last message: all requests have ended, or the thread has to. */
+  /** The last message: all requests have ended, or the thread must end. */
   | {
       readonly type: 'done';
       readonly admissions: Float64Array;
       readonly tally: TallyRecord;
       /** The requests of the warm-up. */
       readonly warmUp: RequestCounts;
-      /** The share of the time in which the event loop was busy. */
+      /** The share of the time for which the event loop was busy. */
       readonly busy: number;
-      /** Why the thread ended early, or what went wrong in the end. */
+      /** Why the thread ended early, or why its teardown failed. */
       readonly failure?: string | undefined;
     };

@@ -3,49 +3,49 @@ import type { FleetOptions } from './fleet.ts';
 import type { Gate } from './gates.ts';
 import type { Transport } from './transport.ts';
 
-/** The options of a run. Plain data, because they are sent to the threads. */
+/** The options of a run. Plain data: they are posted to the threads. */
 export interface LoadOptions {
-  /** Absolute http or https URL; undefined for the embedded server. */
+  /** Absolute http or https URL. Undefined: the embedded server. */
   readonly url: string | undefined;
   /** Requests per second over all threads; with a ramp, its final rate. */
   readonly rate: number;
-  /** Moves from one rate to the other within `overMs`, then stays there. */
+  /** Moves from one rate to another within `overMs`, then stays there. */
   readonly ramp: Ramp | undefined;
   readonly burst: number;
-  /** When requests are due; evenly spaced by default. */
+  /** When requests are due. Default: evenly spaced. */
   readonly arrivals?: Arrivals | undefined;
   /** Threads of each process. */
   readonly threads: number;
-  /** Processes that send the requests; by default the threads belong to this one. */
+  /** Number of processes to start. Default: the threads run in this one. */
   readonly processes?: number | undefined;
   /** Maximum number of connections over all threads. */
   readonly connections: number;
   readonly durationMs: number;
   readonly timeoutMs: number;
-  /** How long requests are sent, at the first rate, before any counts. */
+  /** How long to send at the initial rate before anything counts. */
   readonly warmupMs: number;
   readonly method: string;
   readonly headers: readonly Header[];
   readonly body: Uint8Array | undefined;
-  /** How to connect to the target; by default over TCP, with HTTP/1.1. */
+  /** How to connect to the target. Default: HTTP/1.1 over TCP. */
   readonly transport?: Transport | undefined;
-  /** Bounds that the result has to meet, beside those that hold by default. */
+  /** Bounds on the result, in addition to the default ones. */
   readonly gates: readonly Gate[];
-  /** Whether to record latencies by time, for a report. */
+  /** Whether to record latencies over time, for a report. */
   readonly latencyByTime: boolean;
-  /** A module to call at each due instant. Nothing about requests then applies. */
+  /** A module to call at each due instant, instead of sending requests. */
   readonly task?: TaskOptions | undefined;
-  /** A limit shared with other processes; `rate` and `burst` then apply to all of them together. */
+  /** A limit shared with other processes: `rate` and `burst` then are their totals. */
   readonly fleet?: FleetOptions | undefined;
 }
 
-/** A module that the threads call. */
+/** A task: a module that the threads call. */
 export interface TaskOptions {
   /** The URL of the module. */
   readonly url: string;
-  /** What its `setup` gets; cloneable. */
+  /** Passed to `setup`. Must be cloneable. */
   readonly data: unknown;
-  /** The most calls that a thread has in flight. */
+  /** Maximum number of calls in flight per thread. */
   readonly concurrency: number;
 }
 

@@ -2,15 +2,15 @@ import type { Reservation } from '../limiters/reservation.ts';
 import type { TokenBucket } from '../limiters/token-bucket.ts';
 import { Fifo } from './fifo.ts';
 
-/** The parts of a bucket that a pacer uses. */
+/** A reservation as the pacer sees it. */
 type Due = Pick<Reservation, 'dueUs'>;
 interface ReservingBucket {
   readonly clock: Pick<TokenBucket['clock'], 'now' | 'sleepSync'>;
-  /** Undefined if no reservation is ready; `wake` is then called when one is. */
+  /** Undefined if no reservation is ready yet; `wake` is called once one is. */
   reserve(): Due | undefined;
   /**
-   * No later reservation is due before this instant. Without it, none is due before the time at
-   * which it is made.
+   * No later reservation is due before this instant. Without this method, none is due before the
+   * time at which it is made.
    */
   nextUs?(): number;
 }
@@ -20,49 +20,47 @@ export interface PacerOptions {
   /** Number of reservations to hold ahead. */
   readonly outstanding: number;
   /**
-   * Whether to reserve only a few slots at a time, because other threads do from the same bucket.
-   * Otherwise one thread would have to send all that is due within a span, and then the next one.
+   * Whether to reserve only a few slots at a time, because other threads use the same bucket.
+   * Otherwise one thread would send everything due within a span, and the next thread the following
+   * span.
    */
   readonly alternates?: boolean;
-  /** No request is due at or after this instant. */
+  /** Requests due at or after this instant are not sent. */
   readonly endUs: number;
-  /** Whether this client can't send more than it has taken: it then leaves slots to others. */
+  /** Whether this thread can't keep up and should leave slots to others. */
   readonly isFull?: () => boolean;
-  /** Whether no events are pending on this thread, so that it may block. */
+  /** Whether this thread has no pending events and may block. */
   readonly isIdle: () => boolean;
-  /**
-   * Called when a request is due: `dueUs` is its reservation's instant, `nowUs` the current time.
-   */
+  /** Called for each due request with its reservation's instant and the current time. */
   readonly onDue: (dueUs: number, nowUs: number) => void;
   /** Called once no more requests will come due. */
   readonly onEnd: () => void;
 }
 
 /**
- * How far ahead all threads together reserve. If a thread wakes late, its requests are already
- * scheduled and the other threads' schedule is unaffected. A slot is lost only if no thread
- * reserves for this long. Measured with ten busy threads on two processors: 20 ms lost 6 % of the
- * slots, 100 ms up to 1.5 %, 250 ms none.
+ * How far ahead all threads together reserve. A thread that wakes late does not affect the schedule
+ * of the others. A slot is lost only if no thread reserves for this long. Measured with ten busy
+ * threads on two processors: 20 ms lost 6 % of the slots, 100 ms up to 1.5 %, 250 ms none.
  */
 const LOOKAHEAD_MS = 250;
 
-/** More ahead than this is more than one thread can send in that time. */
+/** One thread can't send more than this within the lookahead. */
 const MOST_AHEAD = 4_096;
 
-/** The requests of one turn, after which events have theirs: those that are late must not starve. */
+/** Requests per turn: a thread that is late must not starve its events. */
 const MOST_A_TURN = 128;
 
-/** A pacer that alternates reserves as much as it holds ahead in this number of turns... */
+/** An alternating pacer spreads its reservations over this number of turns... */
 const FILLING_TURNS = 32;
-/** ...or within this time if its turns are rare, so that it never falls behind the rate. */
+/** ...or over this time if its turns are rare, so that it never falls behind the rate. */
 const FILLING_US = 60_000;
-/** A turn takes no longer than this and the last of its requests, for the same reason. */
+/** A turn issues no further request after this time, so that events get their turn. */
 const MOST_TURN_US = 10_000;
 
 /** Timers have a resolution of 1 ms and fire up to 1 ms early or late. */
 const TIMER_SLACK_US = 1_000;
 
-/** The number of reservations that each of `threads` holds ahead, from one to `most`. */
+/** The number of reservations that each thread holds ahead, from 1 to `most`. */
 export function reservationsAhead(
   rate: number,
   threads: number,
@@ -73,16 +71,16 @@ export function reservationsAhead(
 }
 
 /**
- * Calls `onDue` for each reservation at its instant or later, never before.
+ * Calls `onDue` for each reservation at its instant or later, never earlier.
  *
- * Reservations are taken in advance, so the shared bucket alone defines the schedule: a late
- * wake-up delays one request but not the following ones.
+ * Reservations are made in advance, so the shared bucket alone defines the schedule: a late wake-up
+ * delays one request but not the following ones.
  */
 export class Pacer {
   readonly #options: PacerOptions;
-  /** Reservations in order of their instants; a rate change preserves the order. */
+  /** Reservations by instant. A rate change preserves their order. */
   readonly #pending = new Fifo<Due>();
-  /** The newest reservation: once it is due after the end, no more are needed. */
+  /** The newest reservation. Once it is due after the end, no more are needed. */
   #latest: Due | undefined;
   #outstanding: number;
   #endUs: number;
@@ -90,11 +88,11 @@ export class Pacer {
   /** The instant of the last request issued. */
   #issuedUs = Number.NEGATIVE_INFINITY;
   #sleptUs = 0;
-  /** Whether the last turn took no reservations. */
+  /** Whether the last turn made no reservations. */
   #isPaused = false;
-  /** When it last reserved, from its start on. */
+  /** When it last reserved, or when it started. */
   #filledUs = Number.POSITIVE_INFINITY;
-  /** Whether the last turn left slots to others, and the next one is to take more. */
+  /** Whether the last turn left slots to others and the next turn should reserve more. */
   #isFilling = false;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
@@ -109,9 +107,7 @@ export class Pacer {
     this.#turn();
   }
 
-  /**
-   * Call this when the thread becomes idle: it may then block, which is more precise than timers.
-   */
+  /** Call when the thread becomes idle: it may then block, which is more precise than timers. */
   wake(): void {
     this.#immediate ??= setImmediate(this.#turn);
   }
@@ -122,15 +118,15 @@ export class Pacer {
     this.wake();
   }
 
-  /** How long this thread has slept, blocked, for instants that were close. */
+  /** How long this thread has blocked in sleeps until close instants. */
   get sleptMs(): number {
     return this.#sleptUs / 1_000;
   }
 
-  /** No request still to come is due before this instant. */
+  /** No further request is due before this instant. */
   get earliestUs(): number {
-    // A rate that rises moves a later request to an earlier instant, but not into the past. The
-    // clock goes first, as the thread may be held up here; the microsecond is for rounding.
+    // A rising rate moves later requests to earlier instants, but never into the past. Read the
+    // clock first: the thread may be delayed here. The microsecond allows for rounding.
     const { bucket } = this.#options;
     const nowUs = bucket.clock.now();
     const pendingUs = this.#pending.peek()?.dueUs;
@@ -138,10 +134,11 @@ export class Pacer {
     return Math.min(pendingUs ?? this.#issuedUs, nowUs - 1);
   }
 
-  /** Call this after a rate change, with the new number of reservations to hold ahead. */
+  /** Call after a rate change, with the new number of reservations to hold ahead. */
   follow(outstanding: number): void {
     this.#outstanding = outstanding;
-    // A request that was due under a rate which nobody read seems due at the next change.
+    // Read each instant under this rate: otherwise, a request that comes due now would seem due at
+    // the next change.
     this.#pending.forEach((due) => void due.dueUs);
     this.wake();
   }
@@ -157,16 +154,16 @@ export class Pacer {
     this.#arm();
   };
 
-  /** The instant of the next request, or the end. */
+  /** The instant of the next request, or the end of the run. */
   #nextUs(): number {
     return Math.min(this.#pending.peek()?.dueUs ?? this.#endUs, this.#endUs);
   }
 
-  /** Issues the requests that are due, and replaces their reservations. */
+  /** Issues the due requests and replaces their reservations. */
   #issue(): void {
     const { bucket, onDue } = this.#options;
-    // Compared with one time. If requests come due as fast as this thread can issue them, a fresh
-    // reading would keep it from returning to the event loop.
+    // One reading for all. If requests come due as fast as this thread can issue them, fresh
+    // readings would keep it from returning to the event loop.
     const nowUs = bucket.clock.now();
     for (let issued = 0; issued < MOST_A_TURN; issued++) {
       const dueUs = this.#pending.peek()?.dueUs;
@@ -188,7 +185,7 @@ export class Pacer {
     }
   }
 
-  /** How many reservations to hold after this turn. */
+  /** The number of reservations to hold after this turn. */
   #mostPending(nowUs: number): number {
     if (this.#options.alternates !== true) return this.#outstanding;
     const share = Math.max(1 / FILLING_TURNS, (nowUs - this.#filledUs) / FILLING_US);
@@ -198,7 +195,7 @@ export class Pacer {
   }
 
   /**
-   * Blocks the thread until the instant if that is too close for a timer. Uses no CPU, wakes within
+   * Blocks the thread until the instant, if it is too close for a timer. Uses no CPU, wakes within
    * about 0.1 ms, and delays no events, because the thread is idle.
    *
    * @returns whether it slept
@@ -214,7 +211,7 @@ export class Pacer {
 
   #arm(): void {
     const nextUs = this.#nextUs();
-    // If the rate rises before the end, a request now due after the end may come due before it.
+    // A rising rate may still move a request from after the end to before it.
     if (nextUs >= this.#endUs && this.#options.bucket.clock.now() >= this.#endUs) {
       this.#ended = true;
       this.#options.onEnd();

@@ -4,7 +4,7 @@ import type { LoadCommand, ThreadData } from './messages.ts';
 import type { ProcessCommand, ProcessEvent } from './process-messages.ts';
 import type { RunningThread } from './running-thread.ts';
 
-/** A load thread of another process. */
+/** A load thread in another process. */
 class RemoteThread extends EventEmitter implements RunningThread {
   readonly #post: (command: LoadCommand) => void;
   readonly #end: () => Promise<void>;
@@ -20,7 +20,7 @@ class RemoteThread extends EventEmitter implements RunningThread {
     this.#post(command);
   }
 
-  /** Ends the whole process: one that does not answer has no way to end one of its threads. */
+  /** Ends the whole process: an unresponsive process can't end a single thread. */
   terminate(): Promise<void> {
     return this.#end();
   }
@@ -32,7 +32,7 @@ class RemoteThread extends EventEmitter implements RunningThread {
   }
 }
 
-/** A process that runs load threads, as seen by the main process. */
+/** The main process's view of a process that runs load threads. */
 export class ProcessHandle {
   readonly #child: ChildProcess;
   readonly #threads: RemoteThread[] = [];
@@ -42,7 +42,7 @@ export class ProcessHandle {
   private constructor(child: ChildProcess) {
     this.#child = child;
     this.#exited = new Promise((resolve) => {
-      // Unlike 'exit', it comes after all messages.
+      // Unlike 'exit', emitted after all messages.
       child.once('close', (code, signal) => {
         this.#lose(signal ?? `code ${code}`);
         resolve();
@@ -56,11 +56,10 @@ export class ProcessHandle {
 
   /**
    * Starts a process that opens the region at `path`.
-   *
    * @throws Error if it can't.
    */
   static async start(code: URL, path: string): Promise<ProcessHandle> {
-    // Two processes can't be debugged at one port.
+    // Two processes can't share a debugger port.
     const execArgv = process.execArgv.filter((flag) => !flag.startsWith('--inspect'));
     const child = fork(code, [path], {
       execArgv,
@@ -74,7 +73,7 @@ export class ProcessHandle {
     throw new Error(`a load process cannot start: ${reason}`);
   }
 
-  /** Why it can't start; undefined once it is up. */
+  /** Resolves with the reason why it can't start; undefined once it is up. */
   async #refusal(): Promise<string | undefined> {
     const ended = this.#exited.then(() => [{ type: 'down', reason: 'it ended at once' }]);
     try {
@@ -85,7 +84,7 @@ export class ProcessHandle {
     }
   }
 
-  /** Processor time that it has used, in milliseconds, as of its last report. */
+  /** Processor time used, in milliseconds, as of its last report. */
   get cpuMs(): number {
     return this.#cpuMs;
   }
@@ -101,7 +100,7 @@ export class ProcessHandle {
     return thread;
   }
 
-  /** Ends the process at once. */
+  /** Kills the process. */
   async end(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#exited;
@@ -121,17 +120,17 @@ export class ProcessHandle {
     else thread?.exit(event.code);
   }
 
-  /** The process has ended, and with it the threads that it still had. */
+  /** Call when the process has ended: reports its remaining threads as crashed. */
   #lose(cause: string): void {
     for (const thread of this.#threads) {
       if (thread.hasExited) continue;
-      thread.emit('error', `its process ${this.#child.pid} ended with ${cause}`);
+      thread.emit('error', `process ${this.#child.pid} ended with ${cause}`);
       thread.exit(1);
     }
   }
 }
 
-/** The handle of the bucket, without memory that can't be sent. The region's path stays. */
+/** Removes the bucket's memory, which can't be sent. The region's path stays. */
 function withoutMemory(command: LoadCommand): LoadCommand {
   if (command.type !== 'go') return command;
   return { ...command, bucket: { ...(command.bucket as object), memory: undefined } };

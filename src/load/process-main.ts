@@ -4,7 +4,7 @@ import { TokenBucket } from '../limiters/token-bucket.ts';
 import type { LoadCommand } from './messages.ts';
 import type { ProcessCommand, ProcessEvent } from './process-messages.ts';
 
-/** The connection to the process that started this one. */
+/** The channel to the main process. */
 export interface ProcessChannel {
   send(event: ProcessEvent): void;
   onCommand(listener: (command: ProcessCommand) => void): void;
@@ -12,7 +12,7 @@ export interface ProcessChannel {
 
 type Handle = Parameters<typeof TokenBucket.attach>[0];
 
-/** Runs load threads in this process, for another one. `path`: the region of the shared bucket. */
+/** Runs load threads in this process for the main process. `path` is the shared bucket's region. */
 export function runLoadProcess(path: string, { send, onCommand }: ProcessChannel): void {
   try {
     HostRegion.find(path);
@@ -22,7 +22,9 @@ export function runLoadProcess(path: string, { send, onCommand }: ProcessChannel
   }
   const workers: Worker[] = [];
   let bucket: TokenBucket | undefined;
-  /** Memory can't be sent to other processes: the handle comes without, and gets that of this one. */
+  /**
+   * The handle arrives without memory, which can't be sent: this process's mapping takes its place.
+   */
   const here = (command: LoadCommand): LoadCommand => {
     if (command.type !== 'go') return command;
     bucket ??= TokenBucket.attach(command.bucket as Handle);

@@ -1,7 +1,7 @@
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 
-// What the main process and those that it starts tell each other about threads, each known by the
-// number that it has in its process.
+// Messages between the main process and the processes it starts. A thread is identified by its
+// index within its process.
 
 /** A message from the main process. */
 export type ProcessCommand =
@@ -16,15 +16,15 @@ export type ProcessCommand =
 
 /** A message to the main process. */
 export type ProcessEvent =
-  /** It has opened the region. */
+  /** The process has opened the region. */
   | { readonly type: 'up' }
-  /** It ends, because it can't open the region. */
+  /** The process can't open the region, and ends. */
   | { readonly type: 'down'; readonly reason: string }
   | {
       readonly type: 'event';
       readonly thread: number;
       readonly event: LoadEvent;
-      /** Processor time that the process has used, in milliseconds. */
+      /** Processor time used by the process, in milliseconds. */
       readonly cpuMs: number;
     }
   | { readonly type: 'error'; readonly thread: number; readonly reason: string }

@@ -5,14 +5,14 @@ import { ProcessHandle } from './process-handle.ts';
 import type { StartThread } from './running-thread.ts';
 
 const LOAD_PROCESS = beside('load-process.js');
-/** The region has room for the one bucket, and its processes. */
+/** Room for the bucket and the list of processes. */
 const REGION_BYTES = 65_536;
 
 let teams = 0;
 
-/** Processes whose threads share one limiter, in a region that all of them have open. */
+/** Processes whose threads share one limiter, in a region that all of them map. */
 export class ProcessTeam {
-  /** Where the bucket belongs. */
+  /** The region to create the bucket in. */
   readonly region: HostRegion;
   readonly #members: readonly ProcessHandle[];
   readonly #threads: number;
@@ -27,7 +27,7 @@ export class ProcessTeam {
   /**
    * Starts processes with this many threads each.
    *
-   * @throws Error if this machine cannot share memory between processes, or a process cannot start.
+   * @throws Error if processes can't share memory on this machine, or one can't start.
    */
   static async start(processes: number, threads: number): Promise<ProcessTeam> {
     const region = await openRegion();
@@ -35,7 +35,7 @@ export class ProcessTeam {
       ProcessHandle.start(LOAD_PROCESS, region.path),
     );
     const results = await Promise.allSettled(starts);
-    // All who need it have it open: nothing stays behind, however this process ends.
+    // All processes have it open. Without a path, no file stays behind however this process ends.
     rmSync(region.path);
     const members = results.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
     const team = new ProcessTeam(region, members, threads);
@@ -45,7 +45,7 @@ export class ProcessTeam {
     throw failed.reason;
   }
 
-  /** Starts a thread in the next process that has not got all of its threads. */
+  /** Starts a thread in the next process that lacks one. */
   readonly startThread: StartThread = (code, data) => {
     const member = this.#members[Math.floor(this.#started / this.#threads)];
     if (member === undefined) throw new Error('all processes have all of their threads');
@@ -53,7 +53,7 @@ export class ProcessTeam {
     return member.startThread(code, data);
   };
 
-  /** Processor time of all processes, in milliseconds. */
+  /** Processor time used by all processes, in milliseconds. */
   get cpuMs(): number {
     return this.#members.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
   }

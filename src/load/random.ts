@@ -1,5 +1,5 @@
 /**
- * Numbers above 0 and up to 1, determined by the seed: mulberry32
+ * Pseudorandom numbers above 0 and up to 1: mulberry32
  * (https://gist.github.com/tommyettinger/46a874533244883189143505d203312c).
  */
 export function randomNumbers(seed: number): () => number {

@@ -1,20 +1,20 @@
-/** The limiter's tick is 1/S us; S differs from 4096 by too little to matter here. */
+/** The limiter's tick is 1/S us. The difference between S and 4096 does not matter here. */
 export const TICK_US = 1 / 4096;
 
-/** The rate from an instant on. */
+/** A rate and the instant from which it applies. */
 interface Stretch {
   readonly sinceUs: number;
   readonly rate: number;
 }
 
-/** The rates of a run and the times at which they applied. */
+/** The rates of a run over time. */
 export class RateCourse {
   readonly #stretches: [Stretch, ...Stretch[]];
   #latest: Stretch;
   #lowest: number;
   #highest: number;
   #blur = 0;
-  /** The stretch of the last query: the next one is usually about the same or the following one. */
+  /** The stretch of the last query. The next query usually needs the same or the following one. */
   #at = 0;
 
   constructor(startUs: number, rate: number) {
@@ -36,7 +36,8 @@ export class RateCourse {
 
   /**
    * Extra tokens allowed in an interval, because the instants of rate changes are not known
-   * exactly. An interval can start within at most one change, so the largest uncertainty is enough.
+   * exactly. At most one change overlaps the start of an interval, so the largest uncertainty is
+   * enough.
    */
   get blur(): number {
     return this.#blur;
@@ -47,7 +48,7 @@ export class RateCourse {
     return this.#stretches.length - 1;
   }
 
-  /** Whether the rate was never changed. */
+  /** Whether the rate never changed. */
   get isSteady(): boolean {
     return this.changes === 0;
   }
@@ -57,7 +58,7 @@ export class RateCourse {
     return [this.#lowest, this.#highest];
   }
 
-  /** Records a change between two clock readings. In between, the higher rate is assumed. */
+  /** Records a change between two clock readings. The higher rate is assumed in between. */
   change(rate: number, beforeUs: number, afterUs: number): void {
     const changeUs = Math.max(rate > this.rate ? beforeUs : afterUs, this.#latest.sinceUs);
     this.#blur = Math.max(this.#blur, (Math.abs(rate - this.rate) * (afterUs - beforeUs)) / 1e6);
@@ -68,16 +69,16 @@ export class RateCourse {
   }
 
   /**
-   * Tokens that flow in between two instants in microseconds. Queries in the order of time take
-   * constant time each, plus the changes that they pass.
+   * Tokens that arrive between two instants in microseconds. Queries in order of time take constant
+   * time each, plus the changes that they pass.
    */
   tokens(fromUs: number, toUs: number): number {
     return this.#tokens(fromUs, toUs, 0);
   }
 
   /**
-   * The most tokens that a limiter may have let flow in between two instants: at each change it
-   * rounds the instants to come to one of its ticks.
+   * An upper bound on the tokens that a limiter adds between two instants: at each change it rounds
+   * to its ticks.
    */
   mostTokens(fromUs: number, toUs: number): number {
     return this.#tokens(fromUs, toUs, TICK_US);
@@ -88,7 +89,7 @@ export class RateCourse {
     let at = this.#at;
     // The first rate also applies before the first stretch.
     while (at > 0 && fromUs < (stretches[at] as Stretch).sinceUs) at -= 1; // in bounds
-    // A difference of running totals would lose the precision that the guarantee is checked with.
+    // A difference of running totals would be too imprecise to check the guarantee.
     let sum = 0;
     let us = fromUs;
     let { rate } = stretches[at] ?? this.#latest;

@@ -4,7 +4,7 @@ const SETTLE_SLOTS = 5;
 /** The rate is averaged over this many slots: one second. */
 const WINDOW_SLOTS = 10;
 
-/** The current rate of admissions, from logs that arrive late and in pieces. */
+/** Measures the current rate of admissions from logs that arrive late and in pieces. */
 export class RateMeter {
   readonly #startUs: number;
   readonly #counts: number[] = [];
@@ -27,15 +27,15 @@ export class RateMeter {
     this.#admitted += admissions.length;
   }
 
-  /** The counts of all slots of 100 ms that begin before `endUs`. */
+  /** The counts of all 100 ms slots that start before `endUs`. */
   countsUntil(endUs: number): number[] {
     const slots = Math.max(0, Math.ceil((endUs - this.#startUs) / SLOT_US));
     return Array.from({ length: slots }, (_, slot) => this.#counts[slot] ?? 0);
   }
 
   /**
-   * Admissions per second over the latest second for which all threads have reported by `nowUs`;
-   * over less at the start, and undefined without any report.
+   * Admissions per second over the latest second for which all threads have reported by `nowUs`.
+   * Covers less at the start of a run; undefined before the first report.
    */
   rateAt(nowUs: number): number | undefined {
     const end = Math.floor((nowUs - this.#startUs) / SLOT_US) - SETTLE_SLOTS;

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { InterruptedError } from './interrupted-error.ts';
 
-/** A `setup` that never ends must not hold up its run for ever. */
+/** A `setup` that never ends must not block the run for ever. */
 const READY_MS = 60_000;
 
-/** A thread that gets ready. */
+/** A starting thread. */
 interface Starting {
   /** Resolves when the thread is ready or has crashed. */
   readonly ready: Promise<void>;
   readonly crash: string | undefined;
-  /** Why it could not get ready, in words for the user. */
+  /** Why it could not get ready, as a message for the user. */
   readonly refusal: string | undefined;
 }
 
-/** Waits until all threads are ready. Throws if one can't be, or if the run is stopped before. */
+/** Waits until all threads are ready. Throws if one fails, or if the run is stopped first. */
 export async function untilReady(threads: readonly Starting[], stop: AbortSignal): Promise<void> {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;

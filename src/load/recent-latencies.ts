@@ -1,11 +1,11 @@
-/** Each power of two has this many buckets: a value is off by at most 1/32 of itself. */
+/** Buckets per power of two: the relative error is at most 1/32. */
 const PARTS = 16;
 const PARTS_BITS = 4;
 const HIGHEST_US = 2 ** 32 - 1;
 const BUCKETS = PARTS * (32 - PARTS_BITS + 1);
 
 function bucketOf(us: number): number {
-  // Also not a number, which no comparison holds for.
+  // Also handles NaN, for which every comparison is false.
   if (!(us >= 1)) return 0;
   const whole = us >= HIGHEST_US ? HIGHEST_US : Math.floor(us);
   if (whole < PARTS) return whole;
@@ -19,7 +19,7 @@ function middleOf(bucket: number): number {
   return (PARTS + (bucket % PARTS) + 0.5) * 2 ** shift;
 }
 
-/** Latencies counted in few buckets, cheap enough to report four times a second. */
+/** Counts latencies in few buckets, cheap enough to report four times a second. */
 export class RecentLatencies {
   #counts = new Uint32Array(BUCKETS);
 
@@ -34,14 +34,14 @@ export class RecentLatencies {
     });
   }
 
-  /** The counts of all buckets, which start again at 0. */
+  /** Returns the counts of all buckets and resets them. */
   take(): Uint32Array {
     const counts = this.#counts;
     this.#counts = new Uint32Array(BUCKETS);
     return counts;
   }
 
-  /** About this percentile in microseconds; undefined if nothing was recorded. */
+  /** The approximate percentile in microseconds; undefined if nothing was recorded. */
   percentile(percentile: number): number | undefined {
     const total = this.#counts.reduce((sum, count) => sum + count, 0);
     if (total === 0) return undefined;

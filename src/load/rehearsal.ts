@@ -7,9 +7,9 @@ import { ThreadService } from './thread-service.ts';
 
 /** Code that has met one object of a kind only is compiled for that object. */
 const ROUNDS = 3;
-/** Enough that connections also wait for each other, as they will. */
+/** Few enough that requests also wait for a connection, as in a run. */
 const CONNECTIONS = 8;
-/** Faster than cold code can send: the first requests come at once, the last ones at their instants. */
+/** Faster than cold code can send: the first requests are late, the last ones on time. */
 const RATE = 5_000;
 const AHEAD = 64;
 

@@ -1,7 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Set by undici for the connection; overriding them would change the meaning of the request. */
+/**
+ * Undici sets these for the connection. Overriding them would change the meaning of the request.
+ */
 const RESERVED_HEADERS = new Set([
   'content-length',
   'expect',
@@ -10,7 +12,7 @@ const RESERVED_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Any HTTP method but CONNECT, which opens a tunnel that no response ends. */
+/** Accepts any HTTP method but CONNECT, which opens a tunnel instead of getting a response. */
 export function isMethod(method: string): boolean {
   return TOKEN.test(method) && method.toUpperCase() !== 'CONNECT';
 }

@@ -24,10 +24,10 @@ const LEAD_MS = 100;
 const LEAD_MS_PER_THREAD = 2;
 
 /**
- * Runs the load described by `options`. Failed requests are part of the result; it throws only if
- * no load could be generated at all.
+ * Runs the load described by `options`. Failed requests are part of the result. Throws only if the
+ * load can't start.
  *
- * @throws InterruptedError if it was stopped before its first request
+ * @throws InterruptedError if stopped before the first request
  */
 export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<LoadResult> {
   const { processes, threads } = options;
@@ -40,7 +40,7 @@ export async function runLoad(options: LoadOptions, hooks: RunHooks): Promise<Lo
   }
 }
 
-/** @param team has the threads, if this process has not */
+/** @param team the processes that run the threads, unless this one does */
 async function runWith(
   options: LoadOptions,
   hooks: RunHooks,
@@ -69,7 +69,7 @@ async function runWith(
       team?.region,
     );
     const { rate } = plan.bucket;
-    // A whole number of slots, so that the rest of the schedule begins with one as well.
+    // A whole number of slots, so that the run itself also starts with a slot.
     const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
     const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
     const { arrivals, burst, ramp } = options;
@@ -113,7 +113,7 @@ function totalOf(counts: readonly RequestCounts[]): RequestCounts {
   return total;
 }
 
-/** The most that all threads can have in flight. */
+/** The most requests or calls that all threads can have in flight. */
 function capacityOf({ task, threads, connections }: LoadOptions): number {
   return task === undefined ? connections : task.concurrency * threads;
 }
@@ -143,7 +143,7 @@ function collect({
     if (thread.tally !== undefined) tally.add(thread.tally);
   }
   const { course } = watch;
-  // A thread that received an early stop late ran past it, which extends the run.
+  // A thread that learns late of an early stop runs past it and extends the run.
   const endUs = Math.max(plannedEndUs, (watch.lastUs ?? Number.NEGATIVE_INFINITY) + HALF_SLOT_US);
   const elapsedMs = (endUs - startUs) / 1_000;
   const sent = threads.reduce((sum, { counters }) => sum + counters.sent, 0);

@@ -1,11 +1,11 @@
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 import { startWorker } from './start-worker.ts';
 
-/** A load thread that has been started, in this process or in another. */
+/** A started load thread, in this process or another. */
 export interface RunningThread {
   on(event: 'message', listener: (event: LoadEvent) => void): unknown;
   on(event: 'error', listener: (error: unknown) => void): unknown;
-  /** It comes last, once. */
+  /** Emitted once, after all other events. */
   on(event: 'exit', listener: (code: number) => void): unknown;
   postMessage(command: LoadCommand): void;
   terminate(): Promise<unknown>;
@@ -13,5 +13,5 @@ export interface RunningThread {
 
 export type StartThread = (code: URL, data: ThreadData) => RunningThread;
 
-/** Starts a thread of this process. */
+/** Starts a thread in this process. */
 export const startHere: StartThread = (code, workerData) => startWorker(code, workerData);

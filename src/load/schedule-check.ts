@@ -3,16 +3,16 @@ import { instantsOf } from './schedule.ts';
 import type { SharedSchedule } from './scheduled-slots.ts';
 
 /**
- * Checks a stream of admissions against the schedule that was asked for: each of them has its own
- * slot there, at the same instant. Slots without an admission were lost.
+ * Checks a stream of admissions against a fixed schedule: each admission must have its own slot, at
+ * the same instant. Slots without an admission were lost.
  */
 export class ScheduleCheck {
   readonly #originUs: number;
   readonly #startUs: number;
   readonly #instants: Iterator<number, undefined>;
-  /** The slot that comes next, infinite after the last. */
+  /** The instant of the next slot; infinite after the last. */
   #nextUs: number;
-  /** Slots passed that count. */
+  /** Slots passed since the end of the warm-up. */
   #passed = 0;
   #admitted = 0;
   #strays = 0;
@@ -35,7 +35,10 @@ export class ScheduleCheck {
     }
   }
 
-  /** The slots that count and are due before this instant: ask once all admissions were added. */
+  /**
+   * Slots due before this instant, without the warm-up's. Call after all admissions have been
+   * added.
+   */
   countUntil(endUs: number): number {
     while (this.#nextUs < endUs) this.#pass();
     return this.#passed;

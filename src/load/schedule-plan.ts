@@ -2,7 +2,7 @@ import type { Arrivals } from './arrivals.ts';
 import type { LoadOptions } from './options.ts';
 import type { RateStretch, Schedule } from './schedule.ts';
 
-/** The schedule of a run with a warm-up of this length. */
+/** The fixed schedule of a run with a warm-up of this length, if it has one. */
 export function scheduleOf(
   arrivals: Arrivals,
   { rate, ramp, durationMs }: Pick<LoadOptions, 'rate' | 'ramp' | 'durationMs'>,
@@ -23,7 +23,7 @@ export function scheduleOf(
   return { kind: 'poisson', seed: arrivals.seed, parts: [[warmUp], run] };
 }
 
-/** A copy that threads share instead of copying it again. */
+/** A copy in shared memory, which threads get without copying it again. */
 function shared(instants: Float64Array): Float64Array {
   const copy = new Float64Array(new SharedArrayBuffer(instants.byteLength));
   copy.set(instants);

@@ -1,38 +1,38 @@
 import { randomNumbers } from './random.ts';
 
-/** A time over which the rate of a schedule changes evenly, if at all. */
+/** A span of a schedule over which the rate is constant or changes linearly. */
 export interface RateStretch {
   readonly lengthUs: number;
-  /** Requests per second at its beginning. */
+  /** Requests per second at its start. */
   readonly from: number;
   /** Requests per second at its end. */
   readonly to: number;
 }
 
-/** A part of a random schedule: it has exactly as many instants as its rate says. */
+/** A part of a random schedule, with exactly as many instants as its rate gives. */
 type SchedulePart = readonly RateStretch[];
 
-/** A fixed schedule, from which every thread computes the same instants. */
+/** A fixed schedule. Every thread computes the same instants from it. */
 export type Schedule =
   | {
       readonly kind: 'poisson';
       readonly seed: number;
-      /** One after the other: the warm-up, if there is one, and the run. */
+      /** In order: the warm-up, if any, and the run. */
       readonly parts: readonly SchedulePart[];
     }
   | {
       readonly kind: 'listed';
-      /** Microseconds from the beginning, ascending. */
+      /** Microseconds since the start, ascending. */
       readonly instantsUs: Float64Array;
     };
 
-/** The instants of a schedule in order, in microseconds from its beginning. */
+/** The instants of a schedule in order, in microseconds since its start. */
 export function instantsOf(schedule: Schedule): Iterator<number, undefined> {
   if (schedule.kind === 'poisson') return randomInstants(schedule.seed, schedule.parts);
   return listedInstants(schedule.instantsUs);
 }
 
-/** Requests that flow in over a stretch. */
+/** The number of requests that fall into a stretch, possibly fractional. */
 function tokensOf({ lengthUs, from, to }: RateStretch): number {
   return ((from + to) / 2) * (lengthUs / 1e6);
 }
@@ -42,18 +42,17 @@ function countOf(part: SchedulePart): number {
   return Math.round(part.reduce((sum, stretch) => sum + tokensOf(stretch), 0));
 }
 
-/** How long after its beginning a stretch has let `tokens` flow in. */
+/** The time after which a stretch has produced `tokens`. */
 function untilTokens({ lengthUs, from, to }: RateStretch, tokens: number): number {
-  // The quadratic formula without its cancellation, for a rate that climbs by `slope` a second.
+  // The quadratic formula in the form without cancellation; the rate grows by `slope` per second.
   const slope = (to - from) / (lengthUs / 1e6);
   return (2e6 * tokens) / (from + Math.sqrt(Math.max(0, from * from + 2 * slope * tokens)));
 }
 
 /**
- * A Poisson process, given its number of instants: as many as the rate asks for, each of them
- * independent of the others and equally likely wherever the rate is the same. They are drawn in
- * order: of `left` instants in the rest of the time, the first has the share `1 - v^(1/left)` of it
- * before it, with `v` random.
+ * A Poisson process conditioned on its number of instants: instants are independent of each other,
+ * with a density proportional to the rate. They are drawn in order: the first of `left` instants
+ * comes after the share `1 - v^(1/left)` of the remaining time, with `v` random.
  */
 function* randomInstants(
   seed: number,
@@ -62,7 +61,7 @@ function* randomInstants(
   const random = randomNumbers(seed);
   let beginUs = 0;
   for (const part of parts) {
-    // In tokens, of which each stretch has as many in equal times as its rate says.
+    // In tokens rather than time, so that the density follows the rate.
     let rest = part.reduce((sum, stretch) => sum + tokensOf(stretch), 0);
     let before = 0;
     let at = 0;

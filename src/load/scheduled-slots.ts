@@ -1,12 +1,12 @@
 import { systemClock } from '../time/system-clock.ts';
 import { instantsOf, type Schedule } from './schedule.ts';
 
-/** A schedule that all threads share. Plain data, because it is sent to them. */
+/** A schedule that all threads share. Plain data: it is posted to them. */
 export interface SharedSchedule {
   readonly schedule: Schedule;
-  /** The instant at which it begins. */
+  /** The instant at which it starts. */
   readonly originUs: number;
-  /** One 64-bit word: how many of its slots the threads have taken. */
+  /** One 64-bit word: the number of slots taken so far. */
   readonly taken: SharedArrayBuffer;
 }
 
@@ -15,26 +15,26 @@ interface Due {
 }
 
 /**
- * A slot that no thread has taken for so long is lost: this client can't catch up. Shorter stalls
+ * A slot that no thread takes for this long is lost: this client can't catch up. Shorter stalls
  * only delay requests.
  */
 const MOST_LATE_US = 1e6;
 
-/** A new schedule, of which no slot is taken. */
+/** Shares a schedule. No slot is taken yet. */
 export function shareSchedule(schedule: Schedule, originUs: number): SharedSchedule {
   return { schedule, originUs, taken: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT) };
 }
 
 /**
- * The slots of a schedule, each taken by exactly one thread. The threads share only the number of
- * slots taken: each thread computes all instants for itself, and they come out the same.
+ * The slots of a schedule. Exactly one thread takes each. Threads share only the number of slots
+ * taken; each computes the same instants by itself.
  */
 export class ScheduledSlots {
   readonly clock: Pick<typeof systemClock, 'now' | 'sleepSync'>;
   readonly #taken: BigInt64Array;
   readonly #originUs: number;
   readonly #instants: Iterator<number, undefined>;
-  /** The slot whose instant is at hand. */
+  /** The slot of the instant computed last. */
   #slot = 0;
   #atUs: number;
 
@@ -46,7 +46,7 @@ export class ScheduledSlots {
     this.#atUs = this.#following();
   }
 
-  /** Takes the next slot; undefined if there is none left. */
+  /** Takes the next slot; undefined if none is left. */
   reserve(): Due | undefined {
     for (;;) {
       if (this.nextUs() === Number.POSITIVE_INFINITY) return undefined;
@@ -56,12 +56,12 @@ export class ScheduledSlots {
     }
   }
 
-  /** No slot still to be taken is due before this instant; infinite if there is none. */
+  /** The instant of the next free slot; infinite if none is left. */
   nextUs(): number {
     return this.#instantOf(Number(Atomics.load(this.#taken, 0)));
   }
 
-  /** @param slot not before that of the last call */
+  /** @param slot not less than in the last call */
   #instantOf(slot: number): number {
     for (; this.#slot < slot && this.#atUs < Number.POSITIVE_INFINITY; this.#slot += 1) {
       this.#atUs = this.#following();

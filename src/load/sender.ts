@@ -16,14 +16,14 @@ interface QueuedRequest {
 }
 
 /**
- * Sends requests over a limited number of connections. If all are busy, a request is queued with
- * its due instant and its latency counts from there, so that a stalled server cannot hide behind
- * requests that were never sent.
+ * Sends requests over a limited number of connections. If all are busy, requests are queued.
+ * Latency counts from the due instant, so a stalled server can't hide its stall by delaying later
+ * requests.
  */
 export class Sender implements Work {
   readonly #options: SenderOptions;
   readonly #carriers: Carriers;
-  /** In order of sending, and so of their deadlines. */
+  /** In the order sent, which is the order of their deadlines. */
   readonly #inFlight = new Map<HttpExchange, Carrier>();
   readonly #queue = new Fifo<QueuedRequest>();
   #pumping = false;
@@ -48,7 +48,10 @@ export class Sender implements Work {
     return this.#inFlight.size === 0 && this.#queue.length === 0;
   }
 
-  /** Opens the first `count` connections; what can't be opened in time is left to its first request. */
+  /**
+   * Opens the first `count` connections. One that is not open in time is opened by its first
+   * request.
+   */
   open(count: number, timeoutMs: number): Promise<void> {
     return this.#carriers.open(count, timeoutMs);
   }
@@ -59,7 +62,7 @@ export class Sender implements Work {
     this.#pump();
   }
 
-  /** Drops the queued requests: each counts as `unsent`, with the time that it has waited. */
+  /** Drops the queued requests. Each counts as `unsent`, with the time for which it waited. */
   dropQueue(): void {
     const { tallyOf, now } = this.#options;
     const nowUs = now();
@@ -77,8 +80,8 @@ export class Sender implements Work {
   }
 
   #pump(): void {
-    // An exchange that fails at once re-enters here from its dispatch. Return, and let the outer
-    // call continue with the queue; otherwise the stack would grow with every such failure.
+    // An exchange that fails synchronously re-enters here. Let the outer call continue with the
+    // queue, so that the stack does not grow with each failure.
     if (this.#pumping) return;
     this.#pumping = true;
     while (this.#queue.length > 0) {
@@ -113,8 +116,8 @@ export class Sender implements Work {
     const carrier = this.#inFlight.get(exchange);
     this.#inFlight.delete(exchange);
     if (carrier !== undefined) this.#carriers.give(carrier);
-    // On an error undici is still failing its pending requests, and a new request at that point
-    // trips an assertion. After a response it is ready.
+    // During an error, undici is still failing its pending requests: a new request would trip an
+    // assertion.
     if (outcome.ended === 'error') this.#pumpSoon();
     else this.#pump();
     if (this.isIdle) onIdle();
@@ -127,9 +130,7 @@ export class Sender implements Work {
     });
   }
 
-  /**
-   * Times out overdue exchanges and sleeps until the next deadline: one timer for all exchanges.
-   */
+  /** Times out overdue exchanges, then sleeps until the next deadline: one timer for all. */
   readonly #sweep = (): void => {
     const { now, timeoutMs, onIdle } = this.#options;
     const nowUs = now();
@@ -153,8 +154,7 @@ export class Sender implements Work {
 
   #countError(exchange: HttpExchange, kind: ErrorKind, message: string): void {
     this.#options.tallyOf(exchange.dueUs).countError(kind, message, exchange.dueUs);
-    // Without timed-out requests, which are the slowest, the percentiles would look better than
-    // they are.
+    // Timed-out requests are the slowest. Percentiles without them would be too low.
     if (kind === 'timed out') this.#recordTimes(exchange);
   }
 

@@ -10,26 +10,26 @@ const LOAD_WORKER = beside('load-worker.js');
 const TASK_WORKER = beside('task-worker.js');
 
 /**
- * Rehearsed are the requests of this time, up to this number in a thread and over all threads. The
- * first 1,600 of a thread take several times as long as later ones, and from 3,200 on they are as
- * fast as they get.
+ * A rehearsal has the requests of this time, up to a number per thread and in total. A thread's
+ * first 1,600 requests take several times as long as later ones; from 3,200 on they are at full
+ * speed.
  */
 const REHEARSED_S = 1.5;
 const MOST_BY_THREAD = 4_000;
 const MOST_REHEARSED = 16_000;
 /**
- * The connections opened ahead do for answers within this time. A server that serves one connection
- * after another would wait for those that are opened and never used.
+ * Open enough connections for responses within this time. A server that serves one connection at a
+ * time would wait on idle ones.
  */
 const OPEN_AHEAD_S = 0.02;
 /**
- * How far ahead each process of a fleet reserves, at its full rate. A process that joins waits for
+ * How far ahead each process of a fleet reserves, at the full rate. A process that joins waits for
  * everything that the others have reserved.
  */
 const FLEET_AHEAD_MS = 50;
-/** A call may be over so fast that a thread makes this many in the time that it reserves ahead. */
+/** Calls may be so short that one thread makes this many within the lookahead. */
 const MOST_CALLS_AHEAD = 32_768;
-/** Instants of a list that a thread holds ahead at least. */
+/** Minimum number of listed instants that a thread holds ahead. */
 const AHEAD_OF_LISTED = 64;
 
 /** The number of reservations that each thread holds ahead at this rate. */
@@ -39,7 +39,7 @@ export function outstandingAt(
 ): number {
   const aheadMs = fleet && FLEET_AHEAD_MS;
   const ahead = reservationsAhead(rate, threads, aheadMs, task && MOST_CALLS_AHEAD);
-  // Listed instants may come in bursts, whatever their rate is on average.
+  // Listed instants may come in bursts, whatever their mean rate.
   return arrivals?.kind === 'listed' ? Math.max(ahead, AHEAD_OF_LISTED) : ahead;
 }
 
@@ -92,10 +92,10 @@ function requestData(
   };
 }
 
-/** Enough to get a thread's code compiled; fewer if many threads share the processor. */
+/** Enough to compile a thread's code; fewer if many threads share the processors. */
 function rehearsalRequests({ rate, threads }: LoadOptions): number {
   const least = Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
-  // At a high rate even little more time for each request makes a backlog.
+  // At a high rate, slightly slower requests already build a backlog.
   const most = Math.min(MOST_BY_THREAD, Math.floor(MOST_REHEARSED / threads));
   return Math.max(least, Math.min(most, Math.ceil((rate * REHEARSED_S) / threads)));
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-/** Starts a thread. Of what it gets, only the data of a task may be something that can't be copied. */
+/** Starts a thread. If `workerData` can't be cloned, the task's `data` is to blame. */
 export function startWorker(code: URL, workerData: object): Worker {
   try {
     return new Worker(code, { workerData });

@@ -14,8 +14,8 @@ import { Timeline, type TimelineRecord } from './timeline.ts';
 export const SPANS = ['latency', 'clientLag', 'queued', 'response'] as const;
 
 /**
- * - `latency`: from the reservation's instant to the end of the response
- * - `clientLag`: from that instant until this client noticed it
+ * - `latency`: from the due instant to the end of the response
+ * - `clientLag`: from the due instant until this client noticed it
  * - `queued`: from then until a connection was free
  * - `response`: from sending to the end of the response
  */
@@ -26,7 +26,7 @@ export interface RequestCounts {
   sent: number;
   /** Responses with a status below 400. */
   succeeded: number;
-  /** Other responses, and errors. */
+  /** Responses with other statuses, and errors. */
   failed: number;
 }
 
@@ -35,21 +35,21 @@ export interface TallyRecord {
   readonly counters: RequestCounts;
   readonly statusCodes: readonly (readonly [status: number, count: number])[];
   readonly errors: readonly ErrorCount[];
-  /** Histograms of microseconds in HdrHistogram's compressed encoding. */
+  /** Histograms of microseconds, in HdrHistogram's compressed encoding. */
   readonly histograms: Readonly<Record<Span, string>>;
   readonly latencyByTime: LatencyTimelineRecord;
   readonly blocked: BlockedCalls;
-  /** By kind of error, or by status. */
+  /** By error kind or status. */
   readonly failuresByTime: readonly (readonly [kind: string, failures: TimelineRecord])[];
 }
 
-/** The calls that kept their thread from all else for long. */
+/** The calls that blocked their thread for 0.1 s or more. */
 export interface BlockedCalls {
   calls: number;
   longestUs: number;
 }
 
-/** One hour: requests wait no longer than a run, and higher values are clamped. */
+/** One hour. Higher values are clamped. */
 const HIGHEST_US = 3.6e9;
 
 function emptyHistogram(): Histogram {
@@ -62,7 +62,7 @@ function emptyHistogram(): Histogram {
   });
 }
 
-/** The outcomes of requests, of one thread or, after {@link Tally.add}, of several. */
+/** The outcomes of requests in one thread or, after {@link Tally.add}, in several. */
 export class Tally {
   readonly counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly statusCodes = new Map<number, number>();
@@ -75,15 +75,15 @@ export class Tally {
     response: emptyHistogram(),
   };
 
-  /** Stays empty without a start instant. */
+  /** Empty without a start instant. */
   readonly latencyByTime = new LatencyTimeline();
-  /** Failures by kind of error or by status; empty without a start instant. */
+  /** Failures by error kind or status; empty without a start instant. */
   readonly failuresByTime = new Map<string, Timeline>();
-  /** Those since they were last taken, for the live line. */
+  /** Latencies since the last report, for the live line. */
   readonly recent = new RecentLatencies();
   readonly #startUs: number | undefined;
 
-  /** @param startUs the start of the run, if latencies are to be recorded by time */
+  /** @param startUs the start of the run; enables recording over time */
   constructor(startUs?: number) {
     this.#startUs = startUs;
   }
@@ -99,7 +99,7 @@ export class Tally {
     this.histograms[span].recordValue(Math.min(Math.max(0, Math.round(us)), HIGHEST_US));
   }
 
-  /** @param dueUs when the request was due, for the failures by time */
+  /** @param dueUs when the request was due, for failures over time */
   countStatus(status: number, dueUs?: number): void {
     this.statusCodes.set(status, (this.statusCodes.get(status) ?? 0) + 1);
     if (status < 400) {
@@ -110,13 +110,13 @@ export class Tally {
     this.#recordFailure(String(status), dueUs);
   }
 
-  /** Counts a call that kept its thread from all else for this long. */
+  /** Counts a call that blocked its thread for this long. */
   countBlocked(us: number): void {
     this.blocked.calls += 1;
     this.blocked.longestUs = Math.max(this.blocked.longestUs, us);
   }
 
-  /** @param dueUs when the request was due, for the failures by time */
+  /** @param dueUs when the request was due, for failures over time */
   countError(kind: ErrorKind, example: string, dueUs?: number): void {
     addErrors(this.errors, { kind, count: 1, example });
     this.counters.failed += 1;

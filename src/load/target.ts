@@ -6,17 +6,17 @@ import type { LoadOptions } from './options.ts';
 
 const ECHO_SERVER = beside('echo-server.js');
 
-/** What a run drives. */
+/** The target of a run. */
 export interface Target {
   readonly url: string;
-  /** The URL of the embedded server, on which threads rehearse; undefined for a task. */
+  /** The embedded server's URL, for rehearsals; undefined for a task. */
   readonly rehearsalUrl: string | undefined;
-  /** Call this when all threads are ready: ends what they needed until then. */
+  /** Call when all threads are ready: stops the embedded server unless it is the target. */
   ready(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts the embedded server, unless the run calls a task. */
+/** Opens the target of a run. Starts the embedded server unless the run calls a task. */
 export async function openTarget({ task, url, transport }: LoadOptions): Promise<Target> {
   if (task !== undefined) {
     const nothing = () => Promise.resolve();
@@ -27,7 +27,7 @@ export async function openTarget({ task, url, transport }: LoadOptions): Promise
   const close = async () => void (await server.terminate());
   // Rejects on the worker's 'error' event.
   const [{ url: ownUrl }] = (await once(server, 'message')) as [ServerListening];
-  // If it crashes later, its requests fail and the result shows that.
+  // If the server crashes later, requests fail and the result shows it.
   server.on('error', () => undefined);
   return {
     url: url ?? ownUrl,

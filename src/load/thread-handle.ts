@@ -3,7 +3,7 @@ import { RecentLatencies } from './recent-latencies.ts';
 import { type RunningThread, type StartThread, startHere } from './running-thread.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
 
-/** A load thread as seen by the main thread: its reports, and whether it is still alive. */
+/** The main thread's view of a load thread: its reports, and whether it is alive. */
 export class ThreadHandle {
   readonly #worker: RunningThread;
   #tally: TallyRecord | undefined;
@@ -11,13 +11,13 @@ export class ThreadHandle {
   #refusal: string | undefined;
   /** As of the last report. */
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
-  /** The requests of the warm-up, once it has ended. */
+  /** The requests of the warm-up; available once the thread has ended. */
   warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Requests in flight or queued, as of the last report. */
   waiting = 0;
-  /** Latencies that it has reported and nobody has taken. */
+  /** Reported latencies that have not been taken yet. */
   readonly latencies = new RecentLatencies();
-  /** The share of the time in which its event loop was busy; 0 until it has ended. */
+  /** The share of the time for which its event loop was busy; 0 until it has ended. */
   busy = 0;
   /** Resolves when the thread has loaded its code or has crashed; never rejects. */
   readonly ready: Promise<void>;
@@ -27,14 +27,14 @@ export class ThreadHandle {
   /** Admissions reported so far. */
   admitted = 0;
 
-  /** Rate changes that it has not answered. */
+  /** Rate changes that it has not acknowledged. */
   #unanswered = 0;
-  /** Called when it has answered all of them. */
+  /** Called when it has acknowledged all rate changes. */
   onFollowed: () => void = () => undefined;
 
   /**
-   * @param onAdmissions receives each piece of the log as it arrives, and returns how many of it
-   *   count; all further instants are at or after `throughUs`, infinite once the thread has ended
+   * @param onAdmissions receives each piece of the log and returns how many of its entries count.
+   *   No further instant is earlier than `throughUs`, which is infinite once the thread has ended
    */
   constructor(
     code: URL,
@@ -87,7 +87,7 @@ export class ThreadHandle {
       // Only the first line: a stack or an assertion's source may follow.
       this.#fail(String(error).split('\n', 1).join());
     });
-    // Unlike 'error', 'exit' comes after all messages that the thread posted.
+    // Unlike 'error', 'exit' is emitted after all messages of the thread.
     this.#worker.on('exit', (code) => {
       this.#fail(`exited with code ${code}`);
       onAdmissions(new Float64Array(), Number.POSITIVE_INFINITY);
@@ -96,22 +96,22 @@ export class ThreadHandle {
     });
   }
 
-  /** Why it could not get ready, in words for the user. */
+  /** Why it could not get ready, as a message for the user. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
 
-  /** The outcomes of its requests; undefined while the thread runs, and if it could not report. */
+  /** The outcomes of its requests; undefined while it runs, or if it could not report. */
   get tally(): TallyRecord | undefined {
     return this.#tally;
   }
 
-  /** Why the thread ended early, or what went wrong in the end; undefined if all went well. */
+  /** Why the thread ended early, or why its teardown failed; undefined otherwise. */
   get crash(): string | undefined {
     return this.#crash;
   }
 
-  /** Whether its reservations follow all changes of the rate. One that has ended holds none. */
+  /** Whether its reservations follow all rate changes. True once it has ended. */
   get follows(): boolean {
     return this.#unanswered === 0 || this.#tally !== undefined || this.#crash !== undefined;
   }

@@ -10,19 +10,19 @@ import { ScheduledSlots } from './scheduled-slots.ts';
 import type { ThreadTallies } from './thread-tallies.ts';
 import type { Work } from './work.ts';
 
-/** Short enough for a live rate, and to lose little if the thread crashes. */
+/** Short enough for a live rate, and to lose little in a crash. */
 const REPORT_MS = 250;
 
 /**
- * How long queued requests are still sent after the end. Those that came due in the last moments
- * and found their connections busy do not yet mean that the server is slow.
+ * How long queued requests are still sent after the end. The last requests may find all connections
+ * busy even if the server is fast.
  */
 const QUEUE_DRAIN_MS = 250;
 
-/** A thread that is held up begins what came due until this long after the end. */
+/** A delayed thread may still start due requests until this long after the end. */
 const LATEST_START_MS = 2_000;
 
-/** Concurrent commands of one thread to the fleet's server. */
+/** Maximum concurrent commands of one thread to the fleet's server. */
 const MOST_ORDERED = 64;
 
 export interface ThreadRunOptions {
@@ -36,21 +36,21 @@ export interface ThreadRunOptions {
 }
 
 export interface ThreadRun {
-  /** Begins. Work may end the thread at once, so that its caller must know the run by then. */
+  /** Starts the run. Its work may end the thread immediately, so set the hooks first. */
   start(): void;
   /** Ends the run at an earlier instant. */
   stop(endUs: number): void;
-  /** Follows a change of the rate, with this number of reservations ahead. */
+  /** Follows a rate change, with this number of reservations ahead. */
   follow(outstanding: number): void;
-  /** To be called when the work has nothing in flight or queued. */
+  /** Call when the work has nothing in flight or queued. */
   onIdle(): void;
-  /** Whether the end is so long ago that nothing may begin any more. */
+  /** Whether it is too late to start anything. */
   isOver(nowUs: number): boolean;
-  /** Posts the last report now, whatever is still in flight. */
+  /** Posts the last report immediately, whatever is in flight. */
   abandon(failure: string): void;
 }
 
-/** Does the work of one thread at the instants of the shared schedule, and reports. */
+/** Does the work of one thread at the instants of the shared schedule and reports it. */
 export function startRun(
   { data, command, work, fleet, backlog, tallies, post }: ThreadRunOptions,
   onDone: () => void,

@@ -9,19 +9,19 @@ import { UnreadyError } from './unready-error.ts';
 import type { Work, WorkHooks } from './work.ts';
 
 export interface OpenHooks extends WorkHooks {
-  /** Whether the end is so long ago that nothing may begin any more. */
+  /** Whether it is too late to start anything. */
   readonly isOver: (nowUs: number) => boolean;
 }
 
 export interface ThreadServiceOptions {
   readonly data: ThreadData;
-  /** The most that the thread can have in flight. */
+  /** The most requests or calls that the thread can have in flight. */
   readonly capacity: number;
-  /** Gets all ready for the first due instant. */
+  /** Prepares everything for the first due instant. */
   readonly open: (hooks: OpenHooks) => Promise<Work>;
 }
 
-/** Serves the commands of the main thread: opens the work, runs it, reports. */
+/** Executes the commands of the main thread: opens the work, runs it, and reports. */
 export class ThreadService {
   readonly #port: MessagePort;
   readonly #options: ThreadServiceOptions;
@@ -45,7 +45,7 @@ export class ThreadService {
     void this.#prepare();
   }
 
-  /** Reports at once all that there is: the thread ends before its work has. */
+  /** Posts the last report immediately: the thread ends before its work does. */
   abandon(failure: string): void {
     this.#run?.abandon(failure);
   }
@@ -66,7 +66,7 @@ export class ThreadService {
       });
       this.#post({ type: 'ready' });
     } catch (error) {
-      // Anything else crashes the thread, which the main thread reports.
+      // Any other error crashes the thread, and the main thread reports it.
       if (!(error instanceof UnreadyError)) throw error;
       this.#post({ type: 'unready', reason: error.message });
       this.#close();
@@ -91,7 +91,7 @@ export class ThreadService {
   }
 
   #go(command: LoadCommand & { type: 'go' }): void {
-    if (this.#work === undefined) throw new Error('told to go before it was ready');
+    if (this.#work === undefined) throw new Error('received go before it was ready');
     this.#run = startRun(
       {
         data: this.#options.data,

@@ -1,14 +1,14 @@
 import { Tally } from './tally.ts';
 
-/** The outcomes of one thread: those that count, and those of the warm-up before them. */
+/** The outcomes of one thread, with the warm-up apart. */
 export class ThreadTallies {
   readonly warmUp = new Tally();
   counted = new Tally();
   #countFromUs = 0;
 
   /**
-   * @param countFromUs what is due before belongs to the warm-up
-   * @param byTime whether to also record latencies by time
+   * @param countFromUs requests due earlier belong to the warm-up
+   * @param byTime whether to also record latencies over time
    */
   begin(startUs: number, countFromUs: number, byTime: boolean): void {
     this.#countFromUs = countFromUs;

@@ -7,7 +7,7 @@ export interface TimelineRecord {
   readonly counts: readonly number[];
 }
 
-/** The number of events per time slot. Slots widen as time passes. */
+/** Counts events per time slot. Slots widen as the run gets longer. */
 export class Timeline {
   readonly #counts = new Float64Array(MOST_SLOTS);
   #slotUs = FIRST_SLOT_US;
@@ -18,7 +18,7 @@ export class Timeline {
     return this.#slotUs;
   }
 
-  /** One count per slot, from instant 0 to the slot of the last event. */
+  /** One count per slot, from 0 to the slot of the last event. */
   get counts(): readonly number[] {
     return [...this.#counts.subarray(0, this.#used)];
   }

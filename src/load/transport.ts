@@ -1,29 +1,29 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 
-/** How connections to the target are made. Plain data, because it is sent to the threads. */
+/** How to connect to the target. Plain data: it is posted to the threads. */
 export interface Transport {
-  /** The path of a Unix domain socket to connect to, whatever host and port the URL names. */
+  /** Path of a Unix domain socket to connect to, instead of the URL's host and port. */
   readonly socketPath?: string | undefined;
-  /** HTTP/2 in place of HTTP/1.1: by ALPN for https, with prior knowledge for http. */
+  /** Use HTTP/2: by ALPN for https, with prior knowledge for http. */
   readonly http2?: boolean | undefined;
   readonly tls?: TlsTerms | undefined;
 }
 
-/** What a TLS handshake uses, for https URLs. */
+/** TLS options, for https URLs. */
 export interface TlsTerms {
-  /** Accepts any certificate of the server. */
+  /** Accept any server certificate. */
   readonly insecure?: boolean | undefined;
-  /** The certificate of this client, in PEM. */
+  /** The client certificate, in PEM. */
   readonly cert?: string | undefined;
-  /** Its private key, in PEM. */
+  /** The client's private key, in PEM. */
   readonly key?: string | undefined;
-  /** The authorities that the server's certificate may come from, in PEM. */
+  /** Certificate authorities to trust instead of the default ones, in PEM. */
   readonly ca?: string | undefined;
-  /** The name of the server, if it is not the host of the requests. */
+  /** The server name for the handshake. Default: the host of the requests. */
   readonly servername?: string | undefined;
 }
 
-/** What every connection of a thread is made with. */
+/** The options of all connections of a thread. */
 export interface ConnectTerms {
   readonly socketPath?: string | undefined;
   readonly servername?: string | undefined;
@@ -31,7 +31,7 @@ export interface ConnectTerms {
   readonly tls: { readonly rejectUnauthorized?: boolean; readonly secureContext?: SecureContext };
 }
 
-/** @throws Error if a certificate or key can't be read, or they don't belong together */
+/** @throws Error if a certificate or key can't be parsed, or the two don't match */
 export function connectTerms({ socketPath, tls = {} }: Transport = {}): ConnectTerms {
   const { insecure, servername, cert, key, ca } = tls;
   const isDefault = cert === undefined && key === undefined && ca === undefined;
@@ -40,7 +40,7 @@ export function connectTerms({ socketPath, tls = {} }: Transport = {}): ConnectT
     servername,
     tls: {
       ...(insecure === true && { rejectUnauthorized: false }),
-      // Made once: every connection would read all certificates again.
+      // Created once, so that connections don't parse all certificates again.
       ...(!isDefault && { secureContext: createSecureContext({ cert, key, ca }) }),
     },
   };

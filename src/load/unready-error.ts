@@ -1,4 +1,4 @@
-/** Thrown while a thread gets ready, with a message for the user. */
+/** Thrown if a thread can't get ready, with a message for the user. */
 export class UnreadyError extends Error {
   override readonly name = 'UnreadyError';
 }

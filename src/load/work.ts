@@ -1,25 +1,25 @@
 import type { Tally } from './tally.ts';
 
-/** What a thread needs from its surroundings to do its work. */
+/** What a thread provides to its work. */
 export interface WorkHooks {
-  /** The tally of what is due at this instant. */
+  /** The tally for requests due at this instant. */
   readonly tallyOf: (dueUs: number) => Tally;
-  /** The current time in microseconds, on the clock of the instants. */
+  /** The current time in microseconds, on the clock of the due instants. */
   readonly now: () => number;
-  /** Called when nothing is in flight or queued any more. */
+  /** Called when nothing is in flight or queued. */
   readonly onIdle: () => void;
 }
 
-/** What a thread does at each due instant. */
+/** The work of a thread: sends requests, or calls a task, at each due instant. */
 export interface Work {
   readonly inFlight: number;
-  /** Due, and not begun yet. */
+  /** Requests or calls that are due and not started. */
   readonly queued: number;
   readonly isIdle: boolean;
-  /** Starts or queues what is due. */
+  /** Starts or queues a due request or call. */
   send(dueUs: number, nowUs: number): void;
-  /** Counts what is queued as `unsent`, and forgets it. */
+  /** Drops the queue and counts its entries as `unsent`. */
   dropQueue(): void;
-  /** A rejection says what went wrong in the end; the results stand. */
+  /** A rejection reports a failed teardown; the results stay valid. */
   close(): void | Promise<void>;
 }
