@@ -4,7 +4,7 @@ const [path] = process.argv.slice(2);
 if (path === undefined || process.send === undefined) {
   throw new Error('load-process must be started by zerotime load');
 }
-// The main process decides when to end, also after Ctrl-C, which all processes of a terminal get.
+// Ctrl-C reaches all processes of a terminal, but the main process decides when to end.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined);
 process.on('disconnect', () => process.exit());
 runLoadProcess(path, {

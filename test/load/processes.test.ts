@@ -95,7 +95,7 @@ test('a process that dies is reported for each of its threads, and ends the run'
   `);
   const never = new AbortController().signal;
   const result = await runLoad({ ...OPTIONS, connections: 5 }, { stop: never, loadWorker });
-  const lost = expect.stringMatching(/^its process \d+ ended with SIGKILL$/);
+  const lost = expect.stringMatching(/^process \d+ ended with SIGKILL$/);
   const exited = 'exited with code 7';
   expect(result.threads.map(({ crash }) => crash)).toEqual([exited, exited, lost, lost]);
   expect(result.interrupted).toBe(true);

@@ -29,7 +29,7 @@ function checkGate(gate: Gate, name: string, isClosed: boolean): Gate {
     }
     case 'rate': {
       const { kind, minShare } = checkOptions(gate, { kind: true, minShare: true }, name);
-      if (isClosed) throw new TypeError(`${name}: no rate is wanted with rate Infinity`);
+      if (isClosed) throw new TypeError(`${name}: needs a finite rate, got Infinity`);
       return { kind, minShare: checkNumber(`${name}.minShare`, minShare, { min: 0, max: 1 }) };
     }
     default: {

@@ -32,12 +32,12 @@ const MAX_ROUNDS = 1_000;
 const DURATION = { min: 1, max: DAY_MS };
 const RATE = { min: MIN_RATE, max: MAX_RATE };
 
-/** What to run: at a rate, or as fast as possible. */
+/** A checked plan: calls at a rate (open loop) or as fast as possible (closed loop). */
 export type DrivePlan =
   | { readonly loop: 'open'; readonly options: LoadOptions }
   | { readonly loop: 'closed'; readonly options: ClosedOptions; readonly gates: readonly Gate[] };
 
-/** Checks the options of {@link drive}; throws if one is unknown or out of its range. */
+/** Checks the options of {@link drive}. Throws if one is unknown or out of range. */
 export function checkDriveOptions(given: DriveOptions): DrivePlan {
   const options = checkOptions(given, KNOWN);
   const { task, target, signal, onProgress } = options;
@@ -93,7 +93,7 @@ function closedPlan(options: DriveOptions): DrivePlan {
   };
 }
 
-/** Throws for options that make no sense here. */
+/** Throws if one of these options is given. */
 function rejectGiven(
   options: DriveOptions,
   names: readonly (keyof DriveOptions)[],
@@ -119,7 +119,7 @@ function checkRate({ rate, ramp }: DriveOptions): { rate: number; ramp: Ramp | u
   if (ramp === undefined) {
     return { rate: checkNumber('rate', rate, { ...RATE, orInfinity: true }), ramp };
   }
-  if (rate !== undefined) throw new TypeError(`rate must be left out with ramp, got ${rate}`);
+  if (rate !== undefined) throw new TypeError(`rate must be omitted with ramp, got ${rate}`);
   const { from, to, overMs } = checkOptions(ramp, { from: true, to: true, overMs: true }, 'ramp');
   return {
     rate: checkNumber('ramp.to', to, RATE),

@@ -14,13 +14,13 @@ const KNOWN: Known<HttpTarget> = {
 const DEFAULT_CONNECTIONS = 64;
 const MOST_CONNECTIONS = 65_536;
 
-/** The part of a run's options that describes requests. */
+/** The options of a run that describe requests. */
 export type RequestOptions = Pick<
   LoadOptions,
   'url' | 'method' | 'headers' | 'body' | 'connections'
 >;
 
-/** What a run without requests has in place of them. */
+/** The same for a run that sends no requests. */
 export function noRequests(threads: number): RequestOptions {
   return { url: undefined, method: 'GET', headers: [], body: undefined, connections: threads };
 }
@@ -49,8 +49,8 @@ function checkUrl(value: unknown): string {
     throw new TypeError(`target.url must be an absolute http or https URL, got ${shown(text)}`);
   }
   if (url.username !== '' || url.password !== '') {
-    // Without the value, which contains the password.
-    throw new TypeError('target.url must have no user name: use a header, such as Authorization');
+    // Omit the value: it contains the password.
+    throw new TypeError('target.url must not contain a user name: use a header, such as Authorization');
   }
   return url.href;
 }
@@ -58,7 +58,7 @@ function checkUrl(value: unknown): string {
 function checkMethod(method: unknown): string {
   if (typeof method !== 'string' || !isMethod(method)) {
     throw new TypeError(
-      `target.method must be an HTTP method, and not CONNECT, got ${shown(method)}`,
+      `target.method must be an HTTP method other than CONNECT, got ${shown(method)}`,
     );
   }
   return method.toUpperCase();
@@ -67,12 +67,12 @@ function checkMethod(method: unknown): string {
 function checkHeaders(headers: unknown): Header[] {
   return Object.entries(checkObject('target.headers', headers as object)).map(([name, value]) => {
     if (typeof value !== 'string' || !isHeader(name, value)) {
-      // Without the value, which may be a password.
-      throw new TypeError(`target.headers must have names and values of HTTP, got ${shown(name)}`);
+      // Omit the value: it may be a password.
+      throw new TypeError(`target.headers must be valid HTTP headers, got ${shown(name)}`);
     }
     if (isReservedHeader(name)) {
       throw new TypeError(
-        `target.headers must leave ${name.toLowerCase()} to the connection, which sets it`,
+        `target.headers must not contain ${name.toLowerCase()}, which the connection sets`,
       );
     }
     return [name, value] as const;

@@ -1,46 +1,46 @@
 import type { ClosedResult } from '../closed/run-closed.ts';
 
-/** The median of several rounds, with their range. */
+/** The median and range of a figure over several rounds. */
 export interface Spread {
-  /** Half of the rounds have less. */
+  /** The median over the rounds. */
   readonly median: number;
-  /** The round with the least. */
+  /** The lowest value of a round. */
   readonly least: number;
-  /** The round with the most. */
+  /** The highest value of a round. */
   readonly most: number;
 }
 
 /** One thread in one round. */
 export interface RoundThread {
-  /** Calls that ended in the round. */
+  /** Calls that ended in this round. */
   readonly calls: number;
-  /** From its first call to the end of its last. */
+  /** Milliseconds from its first call to the end of its last. */
   readonly elapsedMs: number;
 }
 
-/** One round, in which all threads began at one instant. */
+/** One round. All threads start it at the same instant. */
 export interface Round {
-  /** Of all threads together. */
+  /** Total of all threads. */
   readonly callsPerSecond: number;
-  /** The time that one thread took for a call, with all in flight beside it. Null without a call. */
+  /** The threads' total time divided by their calls, in nanoseconds. Null without a call. */
   readonly nsPerCall: number | null;
-  /** Null for a thread of which nothing is known, because it crashed. */
+  /** One per thread; null if the thread crashed before it could report. */
   readonly threads: readonly (RoundThread | null)[];
 }
 
-/** What `rate: Infinity` measured. */
+/** The figures of a run with `rate: Infinity`. */
 export interface ClosedFigures {
   /** The rounds, in order. */
   readonly rounds: readonly Round[];
-  /** Of all threads together. Null without a round. */
+  /** Total of all threads. Null without a round. */
   readonly callsPerSecond: Spread | null;
-  /** The time that one thread took for a call. Null without a call. */
+  /** Thread time per call, in nanoseconds. Null without a call. */
   readonly nsPerCall: Spread | null;
-  /** The share of all processors in use by anyone while the rounds ran, from 0 to 1. */
+  /** Processor use of the whole machine during the rounds, from 0 to 1. */
   readonly processors: number;
 }
 
-/** The figures of all rounds. */
+/** Summarizes all rounds. */
 export function closedFigures({ rounds, processors }: ClosedResult): ClosedFigures {
   const figures = rounds.map((threads) => roundOf(threads));
   return {

@@ -8,7 +8,7 @@ import type { CallCounts, DriveResult } from './drive-result.ts';
 import { timesOf } from './times.ts';
 import { verdictOf } from './verdict.ts';
 
-/** The result of a closed loop as plain data. */
+/** Converts the result of a closed loop to plain data. */
 export function closedResult(
   result: ClosedResult,
   { task }: ClosedOptions,
@@ -83,7 +83,7 @@ function countsOf({ rounds }: ClosedResult, thread: number): CallCounts {
   return rounds.map((round) => round[thread]?.counters ?? NO_CALLS).reduce(sumOf, NO_CALLS);
 }
 
-/** How long the slowest thread took. */
+/** The duration of the slowest thread. */
 function lengthMs(round: ClosedResult['rounds'][number]): number {
   return Math.max(0, ...round.map((thread) => thread?.elapsedUs ?? 0)) / 1_000;
 }

@@ -7,108 +7,111 @@ import type { Times } from './times.ts';
 export interface CallCounts {
   /** Calls made. */
   readonly sent: number;
-  /** Calls that returned or resolved, and responses with a status below 400. */
+  /** Calls that returned or resolved; for a target, responses with a status below 400. */
   readonly succeeded: number;
-  /** All others: those that threw, were rejected, timed out or were never begun. */
+  /** Calls that threw, rejected, timed out or never started; other responses and errors. */
   readonly failed: number;
 }
 
-/** What to know before reading any figure. */
+/** The verdict on a run. */
 export interface DriveVerdict {
-  /** Whether the guarantee held, some call succeeded, all threads lived, and all gates passed. */
+  /** True if the guarantee held, a call succeeded, no thread crashed, and all gates passed. */
   readonly ok: boolean;
-  /** What is wrong: a sentence for each. Empty if `ok`. */
+  /** One sentence per problem. Empty if `ok`. */
   readonly reasons: readonly string[];
 }
 
-/** Whether the limiter kept its promise: in any time t at most burst + rate x t calls came due. */
+/** Whether at most burst + rate x t calls came due in any interval of length t. */
 export interface Guarantee {
-  /** Whether it did. */
+  /** Whether the guarantee held. */
   readonly held: boolean;
-  /** How many intervals were checked: one for each pair of calls. */
+  /** Number of intervals checked: one per pair of calls. */
   readonly intervals: number;
-  /** Allowance for rounding. */
+  /** Rounding tolerance of the check. */
   readonly toleranceInTokens: number;
-  /** The interval closest to its limit; null without a call. */
+  /** The interval closest to its maximum; null without a call. */
   readonly tightest: TightestInterval | null;
 }
 
-/** An interval, and how many calls may come due in it. */
+/** An interval and the calls that came due in it. */
 export interface TightestInterval {
-  /** Its start, counted from the first call. */
+  /** Its start, in milliseconds after the first call. */
   readonly startsAfterMs: number;
-  /** From its first call to its last. */
+  /** Milliseconds from its first call to its last. */
   readonly lengthMs: number;
   /** Calls that came due in it. */
   readonly admitted: number;
-  /** The most that may. */
+  /** Calls that the guarantee allows in it. */
   readonly allowed: number;
 }
 
-/** How a run did at a gate. */
+/** The verdict of one gate. */
 export interface GateResult {
   /** The gate. */
   readonly gate: Gate;
-  /** Whether the result meets it. */
+  /** Whether the result meets the gate. */
   readonly passed: boolean;
-  /** Milliseconds of a latency, otherwise a share from 0 to 1. Null without a call. */
+  /** The measured value: a latency in milliseconds, or a share from 0 to 1. Null without a call. */
   readonly actual: number | null;
 }
 
-/** Calls that failed in the same way. */
+/** Calls that failed with the same kind of error. */
 export interface DriveError {
   /**
-   * For a task, the name of the error and its `code`, if it has one; `timed out`; `unsent`, due and
-   * never begun; `thread ended`, in flight when its thread exited. For a target, such as
+   * For a task: the error's name and `code`, if any; `timed out`; `unsent`, due but never started;
+   * or `thread ended`, in flight when its thread exited. For a target, for example
    * `connection refused`.
    */
   readonly kind: string;
-  /** How many. */
+  /** Number of these calls. */
   readonly count: number;
-  /** The message of the first. */
+  /** The message of the first one. */
   readonly example: string;
 }
 
-/** What one thread did. */
+/** The figures of one thread. */
 export interface ThreadFigures {
-  /** Calls that came due in it; with `rate: Infinity`, calls made. */
+  /** Calls that came due in this thread; with `rate: Infinity`, calls made. */
   readonly admitted: number;
-  /** That as a share of all, from 0 to 1. */
+  /** Its share of all calls, from 0 to 1. */
   readonly share: number;
   /** How they ended. */
   readonly calls: CallCounts;
   /**
-   * Why the thread ended early, or why its `teardown` failed; null if all went well. What it had not
-   * reported by then is missing from all figures.
+   * Why the thread ended early, or why its `teardown` failed; null otherwise. Anything it had not
+   * reported is missing from all figures.
    */
   readonly crash: string | null;
 }
 
-/** Calls that kept their thread from everything else for 0.1 s or more. */
+/** Calls that blocked their thread for 0.1 s or more. */
 export interface BlockedFigures {
-  /** How many. */
+  /** Number of these calls. */
   readonly calls: number;
-  /** The longest time. */
+  /** The longest block. */
   readonly longestMs: number;
 }
 
 /** The result of {@link drive}. Plain data: `JSON.stringify` stores all of it. */
 export interface DriveResult {
-  /** `open`: calls at a set rate. `closed`: with `rate: Infinity`. */
+  /** `closed` with `rate: Infinity`, otherwise `open`. */
   readonly loop: 'open' | 'closed';
-  /** What to know before reading any figure. */
+  /** The verdict. Read it before any figure. */
   readonly verdict: DriveVerdict;
   /** The URL of the task or of the target. */
   readonly url: string;
   /** The version of Node.js. */
   readonly node: string;
-  /** When the first call was about to come due, in the format of ISO 8601. */
+  /** Time of the first call, in ISO 8601. */
   readonly startedAt: string;
-  /** Whether it ended early: by `signal`, or because a thread ended. */
+  /** Whether the run ended early: by `signal`, or because a thread ended. */
   readonly interrupted: boolean;
-  /** From the first slot of the schedule to the end of the last; of all rounds together. */
+  /**
+   * From the first slot of the schedule to the end of the last; with `rate: Infinity`, the sum of
+   * all rounds.
+   */
   readonly elapsedMs: number;
-  /** The calls of the warm-up, which count nowhere else. */
+  /** The calls of the warm-up. They count nowhere else. */
   readonly warmUp: CallCounts;
   /** Calls that came due; with `rate: Infinity`, calls made. */
   readonly admitted: number;
@@ -116,41 +119,47 @@ export interface DriveResult {
   readonly calls: CallCounts;
   /** Calls made per second, over all threads. */
   readonly achievedRatePerSecond: number;
-  /** The rate asked for, on average if it changed; null with `rate: Infinity`. */
+  /** The requested rate, or its mean if it changed; null with `rate: Infinity`. */
   readonly wantedRatePerSecond: number | null;
-  /** Null with `rate: Infinity`, which limits nothing. */
+  /** Whether the rate limit held; null with `rate: Infinity`. */
   readonly guarantee: Guarantee | null;
-  /** The gates, with those that hold by default. */
+  /** The verdicts of all gates, including the default ones. */
   readonly gates: readonly GateResult[];
-  /** Null with `rate: Infinity`: there, the client is what is measured. */
+  /** Whether this client was fit to measure; null with `rate: Infinity`. */
   readonly fitness: FitnessResult | null;
   /** Responses by status; empty for a task. */
   readonly statusCodes: Readonly<Record<string, number>>;
   /** Failed calls by kind. */
   readonly errors: readonly DriveError[];
-  /** Calls that held up their thread, with any outcome. Not counted with `rate: Infinity`. */
+  /** Calls that blocked their thread, whatever their outcome. Not counted with `rate: Infinity`. */
   readonly blocked: BlockedFigures;
   /** How long calls took. */
   readonly times: DriveTimes;
-  /** What each thread did. */
+  /** The figures of each thread. */
   readonly threads: readonly ThreadFigures[];
-  /** Calls that came due in each tenth of a second; empty with `rate: Infinity`. */
+  /** Calls that came due in each 100 ms; empty with `rate: Infinity`. */
   readonly admittedPer100Ms: readonly number[];
-  /** The rounds; null at a set rate. */
+  /** The rounds; null at a finite rate. */
   readonly closed: ClosedFigures | null;
 }
 
-/** How long calls took, however they ended. All but `response` are empty with `rate: Infinity`. */
+/**
+ * The times of all calls, whatever their outcome. With `rate: Infinity`, only `response` has
+ * values.
+ */
 export interface DriveTimes {
-  /** From the instant at which a call was due to its end. */
+  /** From the due instant to the end of the call. */
   readonly latency: Times;
-  /** From that instant until this client noticed it. */
+  /** From the due instant until this client noticed it. */
   readonly clientLag: Times;
-  /** From then until it could begin: a free connection, or less than `concurrency` in flight. */
+  /**
+   * From then until it could start: a connection was free, or fewer than `concurrency` calls were
+   * in flight.
+   */
   readonly queued: Times;
   /**
-   * From its beginning to its end. With `rate: Infinity`, a sample is the mean of the calls between
-   * two readings of the clock: a single call if that takes longer than some 25 us.
+   * From start to end. With `rate: Infinity`, a sample is the mean of the calls between two clock
+   * readings, about 25 us apart; a longer call is a sample by itself.
    */
   readonly response: Times;
 }

@@ -10,14 +10,14 @@ import { openResult } from './open-result.ts';
 import type { DriveProgress } from './progress.ts';
 
 /**
- * Calls a module of yours, or sends HTTP requests, from several threads at one exact rate. With
- * `rate: Infinity`, each thread calls as fast as it can: a benchmark of code on several threads.
+ * Calls your module, or sends HTTP requests, from several threads at one exact rate. With
+ * `rate: Infinity`, each thread calls your module as fast as it can: a multi-threaded benchmark.
  *
- * Calls that fail are part of the result, and so are threads that end.
+ * Failed calls and ended threads are part of the result, not errors.
  *
- * @throws TypeError, RangeError for an option that is unknown or out of its range.
- * @throws Error if the module can't be loaded or has no function as default export, if its `setup`
- *   fails, or if threads can't start. Then nothing was called.
+ * @throws TypeError, RangeError if an option is unknown or out of range.
+ * @throws Error if the module can't be loaded or its default export is not a function, if its
+ *   `setup` fails, or if threads can't start. No call has been made then.
  *
  * @example
  * ```ts
@@ -70,7 +70,7 @@ async function run(
     };
     const result = await runLoad(plan.options, { stop, onProgress });
     if (stop.aborted && result.elapsedMs === 0) {
-      throw new InterruptedError('stopped within the warm-up');
+      throw new InterruptedError('stopped during the warm-up');
     }
     return openResult(result);
   }

@@ -1,64 +1,64 @@
 import type { Fitness } from '../fitness.ts';
 
-/** Whether this client was fit to measure, or was itself a part of what it measured. */
+/** Whether this client was fit to measure, or distorted the figures itself. */
 export interface FitnessResult {
-  /** Whether it was. */
+  /** Whether this client was fit to measure. */
   readonly fit: boolean;
-  /** What was in the way. Empty if `fit`. */
+  /** What made it unfit. Empty if `fit`. */
   readonly limits: readonly FitnessLimit[];
-  /** From due to noticed by this client, at p99, in milliseconds. */
+  /** Due to noticed by this client, at p99, in milliseconds. */
   readonly lateMs: number;
-  /** The share of the time in which the busiest thread's event loop was busy, from 0 to 1. */
+  /** Share of the time for which the busiest thread's event loop was busy, from 0 to 1. */
   readonly busiestLoop: number;
-  /** How busy the processors of the machine were. */
+  /** Processor use during the run. */
   readonly processors: ProcessorUse;
-  /** The range of p99 with 95 % confidence; null if there are too few calls for one. */
+  /** The 95 % confidence interval of p99; null if there are too few calls. */
   readonly p99Ms: ConfidenceRange | null;
 }
 
-/** What was in the way of measuring, and by how much: only what belongs to its kind is there. */
+/** A reason why the client was unfit. Only the fields of its `kind` are set. */
 export interface FitnessLimit {
   /**
-   * `lateness`: calls were noticed late. `connections`: they waited for one, or for a place among
-   * `concurrency`. `event loop`, `processors`: these had no time left. `samples`: there are too few
-   * calls for p99.
+   * `lateness`: calls were noticed late. `connections`: they waited for a connection, or for fewer
+   * than `concurrency` calls in flight. `event loop`, `processors`: these had no time left.
+   * `samples`: too few calls for p99.
    */
   readonly kind: 'lateness' | 'connections' | 'event loop' | 'processors' | 'samples';
-  /** `lateness`: from due to noticed, at p99. */
+  /** `lateness`: due to noticed, at p99. */
   readonly lateMs?: number;
-  /** `connections`: from noticed to begun, at p99. */
+  /** `connections`: noticed to started, at p99. */
   readonly queuedMs?: number;
-  /** `lateness`, `connections`: the latency at p99, of which that is a part. */
+  /** `lateness`, `connections`: the latency at p99, which includes that time. */
   readonly latencyMs?: number;
-  /** `connections`: how many there were, or how many calls may be in flight. */
+  /** `connections`: the number of connections, or of calls that may be in flight. */
   readonly connections?: number;
-  /** `event loop`: the share of the time in which the busiest was busy, from 0 to 1. */
+  /** `event loop`: the share of the time for which the busiest one was busy, from 0 to 1. */
   readonly busy?: number;
-  /** `processors`: the share of all of them in use by anyone, from 0 to 1. */
+  /** `processors`: the use by all processes, from 0 to 1. */
   readonly machine?: number;
-  /** `processors`: the share of all of them that this process used, from 0 to 1. */
+  /** `processors`: the use by this process, from 0 to 1. */
   readonly own?: number;
-  /** `samples`: how many there were. */
+  /** `samples`: the number of calls. */
   readonly count?: number;
 }
 
-/** How busy the processors were. */
+/** Processor use during a run, as shares of all processors. */
 export interface ProcessorUse {
-  /** The share of all processors in use by anyone, from 0 to 1. */
+  /** Use by all processes of the machine, from 0 to 1. */
   readonly machine: number;
-  /** The share of all processors that this process used, from 0 to 1. */
+  /** Use by this process, from 0 to 1. */
   readonly own: number;
 }
 
-/** A range in milliseconds. */
+/** A confidence interval. */
 export interface ConfidenceRange {
-  /** Its lower end. */
+  /** Lower end, in milliseconds. */
   readonly low: number;
-  /** Its upper end. */
+  /** Upper end, in milliseconds. */
   readonly high: number;
 }
 
-/** The fitness of a run as plain data. */
+/** Converts the fitness of a run to plain data. */
 export function fitnessResult(fitness: Fitness): FitnessResult {
   return { ...fitness, p99Ms: fitness.p99Ms ?? null };
 }

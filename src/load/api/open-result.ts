@@ -4,7 +4,7 @@ import { fitnessResult } from './fitness-result.ts';
 import { timesOf } from './times.ts';
 import { verdictOf } from './verdict.ts';
 
-/** The result of a run at a set rate as plain data. */
+/** Converts the result of an open loop to plain data. */
 export function openResult(result: LoadResult): DriveResult {
   const { tally, admitted, elapsedMs } = result;
   const { latency, clientLag, queued, response } = tally.histograms;

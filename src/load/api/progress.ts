@@ -1,13 +1,13 @@
-/** How far a run is. */
+/** The progress of a run. */
 export interface DriveProgress {
   /** Milliseconds since the first call that counts. */
   readonly elapsedMs: number;
   /** Calls that came due so far; with `rate: Infinity`, calls made. */
   readonly calls: number;
-  /** How many of them have failed. */
+  /** Calls that have failed so far. */
   readonly failed: number;
-  /** Calls that are in flight, or due and not begun. */
+  /** Calls in flight, or due and not started. */
   readonly waiting: number;
-  /** No more calls come due; the run waits for those in flight. */
+  /** True when no more calls come due and the run waits for those in flight. */
   readonly finishing: boolean;
 }

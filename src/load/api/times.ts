@@ -5,26 +5,26 @@ import {
 } from 'hdr-histogram-js';
 import { checkNumber } from '../../options.ts';
 
-/** How long something took, over all calls of a run. */
+/** The distribution of a time over all calls of a run. */
 export interface Times {
-  /** How many calls are in it. */
+  /** Number of calls. */
   readonly count: number;
-  /** Milliseconds; null without a call. */
+  /** A summary in milliseconds; null without a call. */
   readonly ms: TimesMs | null;
   /**
-   * All values, as a histogram in HdrHistogram's compressed encoding: `decodeFromCompressedBase64`
-   * of the package hdr-histogram-js reads it, and {@link percentileMs}.
+   * All values, as a histogram in HdrHistogram's compressed encoding. Read it with
+   * {@link percentileMs}, or with `decodeFromCompressedBase64` of the package hdr-histogram-js.
    */
   readonly hdrHistogram: string;
   /** The unit of the values in {@link hdrHistogram}. */
   readonly hdrUnit: 'us' | 'ns';
 }
 
-/** A summary in milliseconds. */
+/** A summary of times, in milliseconds. */
 export interface TimesMs {
   /** The mean. */
   readonly mean: number;
-  /** Half of the calls took at most this long. */
+  /** The median: 50 % of the calls took at most this long. */
   readonly p50: number;
   /** 75 % of them. */
   readonly p75: number;
@@ -38,7 +38,7 @@ export interface TimesMs {
   readonly 'p99.9': number;
   /** 99.99 % of them. */
   readonly 'p99.99': number;
-  /** The longest. */
+  /** The longest time. */
   readonly max: number;
 }
 
@@ -72,11 +72,11 @@ function summaryOf(histogram: Histogram, perMs: number): TimesMs | null {
 }
 
 /**
- * Reads any percentile of the times in a result, in milliseconds: also in one that was stored as
- * JSON. Returns undefined if there was no call.
+ * Returns any percentile of the times in a result, in milliseconds. Also works on results stored as
+ * JSON. Undefined if there was no call.
  *
  * @param percentile above 0 and at most 100
- * @throws RangeError, TypeError if it is not.
+ * @throws RangeError, TypeError if `percentile` is out of range or not a number.
  */
 export function percentileMs(times: Times, percentile: number): number | undefined {
   checkNumber('percentile', percentile, { above: 0, max: 100 });

@@ -1,6 +1,6 @@
 import type { DriveResult, DriveVerdict, GateResult } from './drive-result.ts';
 
-/** Decides as the exit code of the command does, and says why. */
+/** Applies the rules of the command's exit code and explains the verdict. */
 export function verdictOf(result: Omit<DriveResult, 'verdict'>): DriveVerdict {
   const { guarantee, calls, threads, errors, gates } = result;
   const reasons: string[] = [];

@@ -9,13 +9,13 @@ export interface CallLoopOptions {
   readonly task: TaskModule['default'];
   /** The index of the thread. */
   readonly thread: number;
-  /** How many calls of an async task are in flight. */
+  /** Number of calls to keep in flight if the task is async. */
   readonly concurrency: number;
   readonly timeoutMs: number;
   readonly now: () => number;
-  /** Whether to end early. Looked at each time that the clock is read. */
+  /** Whether to end early. Checked at each clock reading. */
   readonly isStopped: (nowUs: number) => boolean;
-  /** Called with the time that some calls took together. */
+  /** Called with the total time of the calls between two clock readings. */
   readonly onSample: (us: number, calls: number) => void;
   readonly onFailure: (failure: Failure) => void;
 }
@@ -23,25 +23,25 @@ export interface CallLoopOptions {
 interface Lane {
   readonly call: LoopCall;
   readonly pace: Pace;
-  /** The call seen in flight at the last look of the watch, and since when. */
+  /** The call in flight at the last check, and since when. */
   seen: number;
   seenUs: number;
   isAbandoned: boolean;
 }
 
-/** Looks for calls that hang this often within the timeout. */
+/** Checks for hanging calls per timeout. */
 const LOOKS_PER_TIMEOUT = 10;
 
-/** Makes calls as fast as it can: in a tight loop, or for an async task in lanes. */
+/** Makes calls as fast as possible: in a tight loop, or in lanes if the task is async. */
 export class CallLoop {
   readonly #options: CallLoopOptions;
   #call: LoopCall;
   readonly #pace = new Pace();
   #sequence = 0;
   #counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
-  /** What a call returned: without a use of it the compiler might leave out the call. */
+  /** Holds the last call's result, so that the compiler can't optimize the call away. */
   sink: unknown;
-  /** The first call of the tight loop that runs. */
+  /** The first call of the running tight loop. */
   #burstFrom: number | undefined;
   #isAsync = false;
   #endUs = 0;
@@ -59,7 +59,7 @@ export class CallLoop {
     return this.#counters;
   }
 
-  /** Calls until `endUs`. Resolves with the instant of the last look, when all calls have ended. */
+  /** Calls until `endUs`. Resolves with the last clock reading once all calls have ended. */
   async run(startUs: number, endUs: number): Promise<number> {
     this.#counters = { sent: 0, succeeded: 0, failed: 0 };
     this.#call.dueUs = startUs;
@@ -71,12 +71,12 @@ export class CallLoop {
     return this.#lastUs;
   }
 
-  /** Calls until the end, or until a call answers with a promise: that one is returned. */
+  /** Calls until the end, or until a call returns a promise, which it returns. */
   #tightLoop(): PromiseLike<unknown> | undefined {
     const { now, onSample } = this.#options;
     const pace = this.#pace;
     let fromUs = now();
-    // A thread that was held up for all of the round makes some calls as well.
+    // Even a thread that was delayed for the whole round makes some calls.
     do {
       const before = this.#counters.sent;
       const answer = this.#callMany(pace.calls);
@@ -95,7 +95,7 @@ export class CallLoop {
     return nowUs >= this.#endUs || this.#options.isStopped(nowUs);
   }
 
-  /** Makes up to `count` calls; one that throws, or answers with a promise, is the last. */
+  /** Makes up to `count` calls; stops after one that throws or returns a promise. */
   #callMany(count: number): PromiseLike<unknown> | undefined {
     const { task } = this.#options;
     const call = this.#call;
@@ -125,7 +125,7 @@ export class CallLoop {
     return undefined;
   }
 
-  /** Counts the calls of the tight loop before this one: they have succeeded. */
+  /** Counts the tight loop's calls before this one as succeeded. */
   #endBurst(before: number): void {
     const calls = before - (this.#burstFrom ?? before);
     this.#counters.sent += calls;
@@ -133,7 +133,7 @@ export class CallLoop {
     this.#burstFrom = undefined;
   }
 
-  /** To be called when the thread ends: a call of the tight loop may be what ends it. */
+  /** Call when the thread ends, which a call of the tight loop may have caused. */
   interrupt(): void {
     if (this.#burstFrom === undefined) return;
     this.#endBurst(this.#call.sequence);
@@ -145,13 +145,13 @@ export class CallLoop {
     this.#options.onFailure(failure);
   }
 
-  /** Keeps `concurrency` calls in flight. `first` is in flight already. */
+  /** Keeps `concurrency` calls in flight. `first`, if given, is already in flight. */
   async #runLanes(startUs: number, first: PromiseLike<unknown> | undefined): Promise<void> {
     const { concurrency, timeoutMs } = this.#options;
     const ended = new Promise<void>((resolve) => {
       this.#onLanesEnded = resolve;
     });
-    // Before any lane ends, so that the first to end is not taken for the last.
+    // Create all lanes before any of them ends, so that the first to end is not taken for the last.
     const lanes = Array.from({ length: concurrency }, (_, at) =>
       this.#addLane(startUs, at === 0 ? this.#call : undefined),
     );
@@ -205,7 +205,7 @@ export class CallLoop {
     if (this.#lanes.size === 0) this.#onLanesEnded();
   }
 
-  /** Counts calls that are in flight for too long as failed, and puts other lanes in their place. */
+  /** Counts overdue calls as failed and replaces their lanes. */
   #abandonHanging(startUs: number): void {
     const { now, timeoutMs, onSample } = this.#options;
     const nowUs = now();
@@ -217,7 +217,7 @@ export class CallLoop {
       } else if (nowUs - lane.seenUs >= timeoutMs * 1_000) {
         const example = `the call took longer than ${timeoutMs} ms`;
         lane.isAbandoned = true;
-        // The task may still hold the one that hangs.
+        // The hanging task may still hold the old object.
         if (lane.call === this.#call) this.#call = new LoopCall(this.#options.thread);
         this.#fail({ kind: 'timed out', example });
         onSample(nowUs - lane.seenUs, 1);

@@ -9,7 +9,7 @@ import type {
   ThreadRound,
 } from './messages.ts';
 
-/** A thread of a closed loop as seen by the main thread. */
+/** The main thread's view of a thread of a closed loop. */
 export class ClosedHandle {
   readonly #worker: Worker;
   #isReady = false;
@@ -17,7 +17,7 @@ export class ClosedHandle {
   #crash: string | undefined;
   #record: ClosedRecord | undefined;
   #onAnswer: (round: ThreadRound | undefined) => void = () => undefined;
-  /** The counts of the round that runs, as of the last report. */
+  /** The counts of the current round, as of the last report. */
   counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   /** Resolves when the thread is ready or has crashed; never rejects. */
   readonly ready: Promise<void>;
@@ -39,33 +39,35 @@ export class ClosedHandle {
     });
   }
 
-  /** Why it could not get ready, in words for the user. */
+  /** Why it could not get ready, as a message for the user. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
 
-  /** Why the thread ended early, or what went wrong in the end; undefined if all went well. */
+  /** Why the thread ended early, or why its teardown failed; undefined otherwise. */
   get crash(): string | undefined {
     return this.#crash;
   }
 
-  /** Errors and times of its measured rounds; undefined while it runs, and if it could not report. */
+  /**
+   * Errors and times of its measured rounds; undefined while it runs, or if it could not report.
+   */
   get record(): ClosedRecord | undefined {
     return this.#record;
   }
 
-  /** Whether it takes commands. */
+  /** Whether it accepts commands. */
   get isAlive(): boolean {
     return this.#isReady && this.#record === undefined && this.#crash === undefined;
   }
 
-  /** Runs a round. Resolves with what is known of it, undefined if that is nothing. */
+  /** Runs a round. Resolves with its figures, or undefined if the thread could not report. */
   round(command: ClosedCommand & { type: 'round' }): Promise<ThreadRound | undefined> {
     this.counters = { sent: 0, succeeded: 0, failed: 0 };
     return this.#ask(command);
   }
 
-  /** Ends the thread, which reports its record. */
+  /** Ends the thread after it has reported its record. */
   async end(): Promise<void> {
     await this.#ask({ type: 'end' });
   }

@@ -11,7 +11,7 @@ import { Samples } from './samples.ts';
 
 const PROGRESS_US = 250_000;
 
-/** One of the threads of a closed loop. */
+/** Runs a thread of a closed loop. */
 export function runClosedThread(port: MessagePort, data: ClosedThreadData): void {
   const thread = new ClosedThread(port, data);
   void thread.done.then(onThreadEnd((failure) => thread.abandon(failure)));
@@ -24,7 +24,7 @@ class ClosedThread {
   readonly #errors = new Map<string, ErrorCount>();
   #loop: CallLoop | undefined;
   #end: TaskEnd | undefined;
-  /** The start of the round that runs. */
+  /** Start of the current round. */
   #startedUs: number | undefined;
   #counts = false;
   #reportUs = 0;
@@ -44,7 +44,7 @@ class ClosedThread {
     void this.#prepare();
   }
 
-  /** Reports what there is: the thread ends before its round. */
+  /** Posts the last report immediately: the thread ends before its round does. */
   abandon(failure: string): void {
     const round = this.#interrupted(failure);
     this.#post({ type: 'done', record: this.#record(), round, failure });
@@ -97,24 +97,24 @@ class ClosedThread {
 
   async #round({ startUs, endUs, counts }: ClosedCommand & { type: 'round' }): Promise<void> {
     const loop = this.#loop;
-    if (loop === undefined) throw new Error('told to call before it was ready');
+    if (loop === undefined) throw new Error('received round before it was ready');
     this.#counts = counts;
-    // To the microsecond, so that all threads begin together.
+    // To the microsecond, so that all threads start together.
     systemClock.sleepSync(startUs, { strict: true });
     this.#startedUs = systemClock.now();
     this.#reportUs = this.#startedUs + PROGRESS_US;
-    // One that begins late measures for as long as the others.
+    // A thread that starts late measures for as long as the others.
     const lateUs = Math.max(0, this.#startedUs - startUs);
     const lastUs = await loop.run(startUs, endUs + lateUs);
     const isStopped = Atomics.load(this.#data.stop, 0) !== 0;
-    // Time in which all of its calls hung is time of the round.
+    // Time in which all calls hang belongs to the round.
     const endedUs = isStopped ? lastUs : Math.max(lastUs, endUs + lateUs);
     const elapsedUs = Math.max(0, endedUs - this.#startedUs);
     this.#startedUs = undefined;
     this.#post({ type: 'round', round: { counters: loop.counters, elapsedUs } });
   }
 
-  /** The round that the thread can't end, and what is known of it. */
+  /** The figures of the round that the thread can't finish. */
   #interrupted(failure: string): ThreadRound | undefined {
     if (this.#loop === undefined || this.#startedUs === undefined) return undefined;
     this.#loop.interrupt();

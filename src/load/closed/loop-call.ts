@@ -1,9 +1,9 @@
 import type { TaskCall } from '../task/task.ts';
 
-/** The calls of one lane, one after the other: one object for all of them. */
+/** The object passed to all calls of one lane in turn. */
 export class LoopCall implements TaskCall {
   readonly thread: number;
-  /** The start of the round. */
+  /** Start of the round. */
   dueUs = 0;
   sequence = 0;
   #controller: AbortController | undefined;
@@ -17,7 +17,7 @@ export class LoopCall implements TaskCall {
     return this.#controller.signal;
   }
 
-  /** Begins the next call of a lane. */
+  /** Starts the next call of a lane. */
   static begin(call: LoopCall, sequence: number): void {
     call.sequence = sequence;
     if (call.#controller !== undefined) call.#controller = undefined;

@@ -9,50 +9,50 @@ export interface ClosedThreadData {
   readonly thread: number;
   readonly threads: number;
   readonly timeoutMs: number;
-  /** Not 0 when the run ends early: a thread in a tight loop gets no messages. */
+  /** Set to a value other than 0 to end early: a thread in a tight loop receives no messages. */
   readonly stop: Int32Array<SharedArrayBuffer>;
 }
 
 /** A message from the main thread. */
 export type ClosedCommand =
-  /** Calls from one instant, the same for all threads, to another. */
+  /** Calls between two instants, the same for all threads. */
   | {
       readonly type: 'round';
       readonly startUs: number;
       readonly endUs: number;
-      /** Whether it is one of the rounds that are measured. */
+      /** Whether the round is measured. */
       readonly counts: boolean;
     }
   | { readonly type: 'end' };
 
-/** What one thread did in a round. */
+/** The figures of one thread in one round. */
 export interface ThreadRound {
   readonly counters: RequestCounts;
   /** From its first call to the end of its last. */
   readonly elapsedUs: number;
 }
 
-/** All measured rounds of a thread. */
+/** The figures of a thread over all measured rounds. */
 export interface ClosedRecord {
   readonly errors: readonly ErrorCount[];
-  /** Nanoseconds in HdrHistogram's compressed encoding. */
+  /** Histogram of nanoseconds, in HdrHistogram's compressed encoding. */
   readonly histogram: string;
 }
 
 /** A message to the main thread. */
 export type ClosedEvent =
   | { readonly type: 'ready' }
-  /** It can't get ready; the reason is for the user. */
+  /** It can't get ready, for a reason to show to the user. */
   | { readonly type: 'unready'; readonly reason: string }
-  /** The counts of the round so far. */
+  /** The counts of the current round so far. */
   | { readonly type: 'progress'; readonly counters: RequestCounts }
   | { readonly type: 'round'; readonly round: ThreadRound }
   /** The last message. */
   | {
       readonly type: 'done';
       readonly record: ClosedRecord;
-      /** The round that it could not end. */
+      /** The round that it could not finish. */
       readonly round?: ThreadRound | undefined;
-      /** Why the thread ended early, or what went wrong in the end. */
+      /** Why the thread ended early, or why its teardown failed. */
       readonly failure?: string | undefined;
     };

@@ -9,20 +9,22 @@ import { ClosedHandle } from './closed-handle.ts';
 import type { ClosedRecord, ThreadRound } from './messages.ts';
 
 const CLOSED_WORKER = beside('closed-worker.js');
-/** Time for all threads to learn when a round begins. */
+/** Lead time for all threads to learn when a round starts. */
 const LEAD_US = 20_000;
 const LEAD_US_PER_THREAD = 2_000;
-/** The warm-up is several short rounds, so that code is compiled as it is used in a round. */
+/**
+ * The warm-up consists of several short rounds, so that code is compiled for the way rounds use it.
+ */
 const WARM_UP_ROUNDS = 10;
 const PROGRESS_MS = 250;
-/** A thread that takes this much longer than its round and a call's timeout is stuck. */
+/** Grace period after a round and a call's timeout. A thread that takes longer is stuck. */
 const STUCK_MS = 5_000;
 
 /** The options of a closed loop. */
 export interface ClosedOptions {
   readonly task: TaskOptions;
   readonly threads: number;
-  /** Of all measured rounds together. */
+  /** Total length of the measured rounds. */
   readonly durationMs: number;
   readonly rounds: number;
   readonly warmupMs: number;
@@ -40,7 +42,7 @@ export interface ClosedHooks {
   readonly onProgress?: ((progress: ClosedProgress) => void) | undefined;
 }
 
-/** A thread of a closed loop, when all is over. */
+/** The result of one thread of a closed loop. */
 interface ClosedThreadResult {
   readonly crash: string | undefined;
   readonly record: ClosedRecord | undefined;
@@ -50,16 +52,16 @@ export interface ClosedResult {
   readonly startedAt: Date;
   readonly interrupted: boolean;
   readonly warmUp: RequestCounts;
-  /** What each thread did in each measured round; undefined if that is unknown. */
+  /** Per measured round, the figures of each thread; undefined if unknown. */
   readonly rounds: readonly (readonly (ThreadRound | undefined)[])[];
   readonly threads: readonly ClosedThreadResult[];
   readonly processors: CpuUse;
 }
 
 /**
- * Calls a task as fast as its threads can, in rounds that begin at one instant in all threads.
+ * Calls a task as fast as its threads can, in rounds that start at the same instant in all threads.
  *
- * @throws InterruptedError if it was stopped before the first measured round
+ * @throws InterruptedError if stopped before the first measured round
  */
 export async function runClosed(options: ClosedOptions, hooks: ClosedHooks): Promise<ClosedResult> {
   const { task, threads: count, timeoutMs } = options;
@@ -90,7 +92,7 @@ class ClosedRun {
   readonly #warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly #rounds: (ThreadRound | undefined)[][] = [];
   readonly #cpu = new CpuGauge();
-  /** The start of the round that runs. */
+  /** Start of the current round. */
   #startUs = 0;
 
   constructor(
@@ -138,7 +140,7 @@ class ClosedRun {
     };
   }
 
-  /** Whether there is another round: not without one of the threads. */
+  /** Whether to run another round: only while all threads are alive. */
   get #goesOn(): boolean {
     return !this.#hooks.stop.aborted && this.#threads.every(({ isAlive }) => isAlive);
   }
@@ -150,13 +152,13 @@ class ClosedRun {
     const endUs = startUs + ms * 1_000;
     return this.#patiently(ms + leadUs / 1_000, async (thread) => {
       const done = await thread.round({ type: 'round', startUs, endUs, counts });
-      // The others would go on without it.
+      // End the round for the other threads, too.
       if (!thread.isAlive) this.#end();
       return done;
     });
   }
 
-  /** Asks all threads, and gives up those that do not answer in time. */
+  /** Asks all threads, and terminates those that don't respond in time. */
   async #patiently<T>(ms: number, ask: (thread: ClosedHandle) => Promise<T>): Promise<T[]> {
     const waiting = new Set(this.#threads);
     const giveUp = () => {

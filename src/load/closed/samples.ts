@@ -14,7 +14,7 @@ export function nanoseconds(): Histogram {
   });
 }
 
-/** How long calls take: each sample is the mean of the calls between two readings of the clock. */
+/** Call times. Each sample is the mean of the calls between two clock readings. */
 export class Samples {
   #histogram = nanoseconds();
 

@@ -1,6 +1,6 @@
 import type { TaskCall } from './task.ts';
 
-/** A call in flight. Only a task that reads the signal pays for it. */
+/** A call in flight. Its signal is only created if the task reads it. */
 export class Call implements TaskCall {
   readonly thread: number;
   readonly sequence: number;
@@ -16,7 +16,7 @@ export class Call implements TaskCall {
     this.#startedUs = startedUs;
   }
 
-  /** When a call began. */
+  /** The start of a call. */
   static startOf(call: Call): number {
     return call.#startedUs;
   }
@@ -30,7 +30,7 @@ export class Call implements TaskCall {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      // The task may look at it only after its time is over.
+      // The task may first read the signal after the timeout.
       if (this.#reason !== undefined) this.#controller.abort(this.#reason);
     }
     return this.#controller.signal;

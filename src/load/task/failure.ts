@@ -1,4 +1,4 @@
-/** What a task threw or rejected with, for a count by kind. */
+/** An error that a task threw or rejected with, as it is counted. */
 export interface Failure {
   readonly kind: string;
   readonly example: string;
@@ -7,7 +7,7 @@ export interface Failure {
 const MOST_OF_KIND = 80;
 const MOST_OF_EXAMPLE = 200;
 
-/** Names a thrown value: an error by its name, and by its code if it has one. */
+/** Names a thrown value. An error has its name, and its code if any. */
 export function failureOf(thrown: unknown): Failure {
   try {
     if (typeof thrown !== 'object' || thrown === null) {
@@ -26,7 +26,7 @@ export function failureOf(thrown: unknown): Failure {
   }
 }
 
-/** The first line, at most this long. */
+/** The first line, truncated to `most` characters. */
 function cut(text: string, most: number): string {
   return (text.split('\n', 1)[0] ?? '').slice(0, most);
 }

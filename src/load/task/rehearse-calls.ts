@@ -2,14 +2,14 @@ import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { Tally } from '../tally.ts';
 import { TaskWork } from './task-work.ts';
 
-/** Enough for all code of a call to be compiled. */
+/** Enough to compile all code of a call. */
 const CALLS = 3_000;
-/** Of these the event loop serves the async ones together. */
+/** Calls started per turn of the event loop. */
 const A_TURN = 100;
 
 /**
- * Makes calls that do nothing and count nowhere, until our own code is compiled. Otherwise the first
- * calls of the task would be late.
+ * Makes empty calls that count nowhere until our own code is compiled. Otherwise the task's first
+ * calls would be late.
  */
 export async function rehearseCalls(): Promise<void> {
   const bucket = TokenBucket.create({ rate: 1e6, burst: 1 });

@@ -1,7 +1,7 @@
 import type { TaskModule } from './task.ts';
 import { reasonOf } from './task-module.ts';
 
-/** The end of a task in one thread: its signal, then its `teardown`. */
+/** Ends a task in one thread: aborts its signal, then calls `teardown`. */
 export class TaskEnd {
   readonly #module: Pick<TaskModule, 'teardown'>;
   readonly #timeoutMs: number;
@@ -12,12 +12,12 @@ export class TaskEnd {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Aborted at the end. */
+  /** Aborted when the task ends. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Rejects, with a message for the user, if `teardown` fails or takes too long. */
+  /** Rejects with a message for the user if `teardown` fails or times out. */
   async close(): Promise<void> {
     this.#controller.abort();
     let timer: NodeJS.Timeout | undefined;

@@ -3,7 +3,7 @@ import { UnreadyError } from '../unready-error.ts';
 import { failureOf } from './failure.ts';
 import type { TaskModule, TaskSetup } from './task.ts';
 
-/** Loads the module of a task. Throws {@link UnreadyError} if it is none. */
+/** Loads the module of a task. Throws {@link UnreadyError} if it is not a valid task. */
 export async function importTask(url: string): Promise<TaskModule> {
   const loaded = await load(url);
   const { default: call, setup, teardown } = loaded;
@@ -25,7 +25,7 @@ async function load(url: string): Promise<Record<string, unknown>> {
   }
 }
 
-/** Calls `setup`. Throws {@link UnreadyError} if it does. */
+/** Calls `setup`. Throws {@link UnreadyError} if `setup` throws or rejects. */
 export async function setUpTask(url: string, module: TaskModule, about: TaskSetup): Promise<void> {
   try {
     await module.setup?.(about);
@@ -34,12 +34,12 @@ export async function setUpTask(url: string, module: TaskModule, about: TaskSetu
   }
 }
 
-/** A module in an error. The text of a data: URL is left out. */
+/** Names a module in an error. Long URLs are truncated. */
 function named(url: string): string {
   return `task ${url.length > 200 ? `${url.slice(0, 60)}...` : url}`;
 }
 
-/** A thrown value in a sentence. */
+/** The message of a thrown value. */
 export function reasonOf(error: unknown): string {
   const { kind, example } = failureOf(error);
   return example === '' ? kind : `${kind}: ${example}`;

@@ -7,7 +7,7 @@ import { importTask, setUpTask } from './task-module.ts';
 import { TaskWork } from './task-work.ts';
 import { onThreadEnd } from './thread-end.ts';
 
-/** One of the threads that call a task. */
+/** Runs a thread that calls a task. */
 export function runTaskThread(port: MessagePort, { task, ...data }: TaskThreadData): void {
   const { url, data: own, thread, threads, concurrency, counter } = task;
   const { timeoutMs } = data;

@@ -10,12 +10,12 @@ export interface TaskWorkOptions extends OpenHooks {
   readonly task: TaskModule['default'];
   /** The index of the thread. */
   readonly thread: number;
-  /** The most calls in flight. */
+  /** Maximum number of calls in flight. */
   readonly concurrency: number;
   readonly timeoutMs: number;
-  /** The number of the next call. */
+  /** Returns the number of the next call. */
   readonly nextSequence: () => number;
-  /** Called when the last call has ended; what it rejects with goes into the result. */
+  /** Called when the last call has ended. A rejection goes into the result. */
   readonly onClose: () => Promise<void>;
 }
 
@@ -24,18 +24,18 @@ interface QueuedCall {
   readonly queuedUs: number;
 }
 
-/** A call that keeps its thread this long delays others. */
+/** A call that blocks its thread this long counts as blocked. */
 const BLOCKED_US = 100_000;
 
 const NO_TURN = 'its thread had no room for it until the end of the run';
 
 /**
- * Calls a task with a limited number of calls in flight. If there are as many, a call is queued with
- * its due instant and its latency counts from there.
+ * Calls a task with a limited number of calls in flight. Further calls are queued. Latency counts
+ * from the due instant.
  */
 export class TaskWork implements Work {
   readonly #options: TaskWorkOptions;
-  /** In order of their starts, and so of their deadlines. */
+  /** In the order started, which is the order of their deadlines. */
   readonly #inFlight = new Set<Call>();
   readonly #queue = new Fifo<QueuedCall>();
   #isPumping = false;
@@ -69,7 +69,7 @@ export class TaskWork implements Work {
     }
   }
 
-  /** Counts all calls that have not ended as failures of this kind: the thread ends. */
+  /** Counts all unfinished calls as failures of this kind: the thread ends. */
   abandon(kind: string, example: string): void {
     this.dropQueue();
     const nowUs = this.#options.now();
@@ -83,7 +83,7 @@ export class TaskWork implements Work {
   }
 
   #pump(): void {
-    // A call that ends at once comes back here; the loop goes on with the queue.
+    // A call that ends synchronously re-enters here. Let the outer loop continue with the queue.
     if (this.#isPumping) return;
     this.#isPumping = true;
     while (this.#inFlight.size < this.#options.concurrency) {
@@ -115,7 +115,7 @@ export class TaskWork implements Work {
     const call = new Call(thread, nextSequence(), dueUs, startedUs);
     let ended: Promise<unknown> | undefined;
     let failure: Failure | undefined;
-    // Before the call, which may end the thread: it would be missing from the results.
+    // Add it first: the call may end the thread, and must still be in the results.
     this.#inFlight.add(call);
     try {
       const result = task(call);
@@ -138,14 +138,14 @@ export class TaskWork implements Work {
   }
 
   #settle(call: Call, failure?: Failure): void {
-    // It has timed out, or the thread is about to end.
+    // The call has timed out, or the thread is about to end.
     if (!this.#inFlight.delete(call)) return;
     this.#count(call, this.#options.now(), failure);
     this.#pump();
     if (this.isIdle) this.#options.onIdle();
   }
 
-  /** Times out overdue calls and sleeps until the next deadline: one timer for all calls. */
+  /** Times out overdue calls, then sleeps until the next deadline: one timer for all. */
   readonly #sweep = (): void => {
     const { now, timeoutMs, onIdle } = this.#options;
     const nowUs = now();
@@ -169,7 +169,7 @@ export class TaskWork implements Work {
     return `the call took longer than ${this.#options.timeoutMs} ms`;
   }
 
-  /** Counts a call that is over. Its time counts however it ended. */
+  /** Counts a finished call. Its time counts whatever its outcome. */
   #count(call: Call, nowUs: number, failure: Failure | undefined): void {
     const { tallyOf, timeoutMs } = this.#options;
     const { dueUs } = call;

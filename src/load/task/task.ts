@@ -1,37 +1,36 @@
-/** One call of a task, as the task sees it. */
+/** The argument of each call of a task. */
 export interface TaskCall {
   /** The index of the thread, from 0. */
   readonly thread: number;
   /**
-   * The number of the call, from 0. At a set rate no two calls of a run have the same one, whatever
-   * their threads, and none is left out; those of a warm-up come first. With `rate: Infinity` each
-   * thread counts its own calls.
+   * The number of the call, from 0. At a finite rate, all threads share one count, in which the
+   * warm-up comes first: no number is repeated or skipped. With `rate: Infinity`, each thread
+   * counts its own calls.
    */
   readonly sequence: number;
   /**
-   * When the call was due, in microseconds of `systemClock` of `zerotime`. With `rate: Infinity`
-   * nothing is ever due: it is the start of the round.
+   * When the call was due, in microseconds of zerotime's `systemClock`. With `rate: Infinity`, the
+   * start of the round.
    */
   readonly dueUs: number;
-  /** Aborted when the call has timed out, and counts as failed whatever it does. */
+  /** Aborted when the call times out. The call then counts as failed, whatever its outcome. */
   readonly signal: AbortSignal;
 }
 
-/** What {@link TaskModule.setup} gets, once in each thread. */
+/** The argument of {@link TaskModule.setup}. */
 export interface TaskSetup<Data = unknown> {
   /** The index of the thread, from 0. */
   readonly thread: number;
-  /** How many threads there are. */
+  /** Number of threads. */
   readonly threads: number;
   /** A copy of the option `data`. */
   readonly data: Data;
-  /** Aborted when the last call of the thread has ended, before `teardown`. */
+  /** Aborted after the thread's last call, before `teardown`. */
   readonly signal: AbortSignal;
 }
 
 /**
- * What a module exports to be driven: `default` is called at each due instant, and may be
- * synchronous. A call that throws or rejects has failed.
+ * The exports of a task module. Only `default` is required.
  *
  * @example
  * ```ts
@@ -48,9 +47,9 @@ export interface TaskSetup<Data = unknown> {
  * ```
  */
 export interface TaskModule<Data = unknown> {
-  /** Called at each due instant. */
+  /** Called at each due instant. May be synchronous. A call that throws or rejects has failed. */
   readonly default: (call: TaskCall) => unknown;
-  /** Called once in each thread before any call, and awaited. */
+  /** Called once in each thread before any call, and awaited. If it fails, `drive` rejects. */
   readonly setup?: (about: TaskSetup<Data>) => unknown;
   /** Called once in each thread after its last call, and awaited. */
   readonly teardown?: () => unknown;

@@ -1,4 +1,4 @@
-/** Whether an answer has to be awaited. */
+/** Whether a returned value must be awaited. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' &&

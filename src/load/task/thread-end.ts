@@ -1,8 +1,8 @@
 import { reasonOf } from './task-module.ts';
 
 /**
- * Calls back when this thread is about to end by itself, with the reason: it exits, or nothing
- * caught an error. Returns a function that ends the watch.
+ * Calls back with the reason when this thread is about to end by itself: by an exit or an uncaught
+ * error. Returns a function that removes the listeners.
  */
 export function onThreadEnd(callback: (failure: string) => void): () => void {
   let uncaught: string | undefined;

@@ -76,7 +76,7 @@ describe('the options of drive', () => {
     ],
     [
       { task, rate: 1, ramp: { from: 1, to: 2, overMs: 1 } },
-      'rate must be left out with ramp, got 1',
+      'rate must be omitted with ramp, got 1',
     ],
     [
       { task, ramp: { from: 1, to: 2, over: 1 } },
@@ -116,19 +116,19 @@ describe('the options of drive', () => {
       'target.url must be an absolute http or https URL, got "/a"',
     ],
     [{ target: { url: 'ftp://a/' }, rate: 1 }, 'target.url must be an absolute http or https URL'],
-    [{ target: { url: 'http://me:secret@a/' }, rate: 1 }, 'target.url must have no user name'],
+    [{ target: { url: 'http://me:secret@a/' }, rate: 1 }, 'target.url must not contain a user name'],
     [
       { target: { url, method: 'CONNECT' }, rate: 1 },
-      'target.method must be an HTTP method, and not CONNECT, got "CONNECT"',
+      'target.method must be an HTTP method other than CONNECT, got "CONNECT"',
     ],
     [{ target: { url, method: 3 }, rate: 1 }, 'target.method must be'],
     [
       { target: { url, headers: { 'a b': 'c' } }, rate: 1 },
-      'target.headers must have names and values of HTTP, got "a b"',
+      'target.headers must be valid HTTP headers, got "a b"',
     ],
     [
       { target: { url, headers: { a: 3 } }, rate: 1 },
-      'target.headers must have names and values of HTTP, got "a"',
+      'target.headers must be valid HTTP headers, got "a"',
     ],
     [
       { target: { url, headers: { 'Content-Length': '3' } }, rate: 1 },
@@ -148,7 +148,7 @@ describe('the options of drive', () => {
     [{ task, rate: Number.POSITIVE_INFINITY, rounds: 0 }, 'rounds must be an integer at least 1'],
     [
       { task, rate: Number.POSITIVE_INFINITY, gates: [{ kind: 'rate', minShare: 1 }] },
-      'gates[0]: no rate is wanted with rate Infinity',
+      'gates[0]: needs a finite rate, got Infinity',
     ],
   ])('%o: %s', (options, message) => {
     const check = () => checkDriveOptions(options as DriveOptions); // wrong on purpose
