@@ -1,26 +1,26 @@
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { safeCommandLine } from './command-line.ts';
 
-/** The circumstances of a run, for what is written about it. */
+/** The circumstances of a run, for its reports. */
 export interface About {
   /** The version of zerotime. */
   readonly version: string;
   readonly node: string;
-  /** Without secrets. */
+  /** The command line, without secrets. */
   readonly commandLine: string;
   readonly machine: Machine;
 }
 
-/** What a machine is, without its name. */
+/** A description of a machine, without its name. */
 export interface Machine {
   readonly processor: string;
-  /** How many threads may run at once. */
+  /** Number of threads that can run at once. */
   readonly processors: number;
   readonly memoryBytes: number;
   readonly system: string;
 }
 
-/** @param args what follows the name of the command */
+/** @param args the command-line arguments */
 export function aboutThisRun(version: string, args = process.argv.slice(2)): About {
   return {
     version,
@@ -35,7 +35,7 @@ export function aboutThisRun(version: string, args = process.argv.slice(2)): Abo
   };
 }
 
-/** A machine in one line. */
+/** Describes a machine in one line. */
 export function machineText({ processor, processors, memoryBytes, system }: Machine): string {
   return `${processors} x ${processor}, ${(memoryBytes / 2 ** 30).toFixed(1)} GiB, ${system}`;
 }

@@ -3,13 +3,13 @@ import { safeHeaders, safeText } from './safe-text.ts';
 const HIDDEN = '***';
 const HEADER = /^(-H|--header=)(.+)$/s;
 const BODY = /^(--body=)(?!@)(.+)$/s;
-/** Values in the query of a URL that are secrets by their names. */
+/** Query parameters whose names suggest a secret. */
 const QUERY =
   /([?&][\w.-]*(?:token|secret|passw|pwd|api-?_?key|signature|credential)[\w.-]*=)[^&#\s]+/gi;
-/** Needs no quotes in a shell. */
+/** Arguments that need no quotes in a shell. */
 const PLAIN = /^[\w@%+=:,./-]+$/;
 
-/** A URL as it may be stored. */
+/** Removes secrets from a URL, so that it may be stored. */
 export function safeUrl(url: string): string {
   return safeText(url).replace(QUERY, `$1${HIDDEN}`);
 }
@@ -34,7 +34,7 @@ function quoted(arg: string): string {
   return PLAIN.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A command line as it may be stored: without passwords, secret headers, tokens and bodies. */
+/** A command line that may be stored: without passwords, secret headers, tokens and bodies. */
 export function safeCommandLine(args: readonly string[]): string {
   const safe = args.map((arg, at) => safeArgument(arg, args[at - 1] ?? ''));
   return ['zerotime', ...safe.map(quoted)].join(' ');

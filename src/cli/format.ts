@@ -16,10 +16,10 @@ export function formatRate(rate: number): string {
   return `${rate.toLocaleString('en-US', { maximumFractionDigits })}/s`;
 }
 
-/** A share in percent; 0 if the whole is 0. */
+/** Formats a share in percent; 0 if the whole is 0. */
 export function formatShare(part: number, whole: number): string {
   const percent = whole === 0 ? 0 : (100 * part) / whole;
-  // Only a complete share shows as 100 %, and only an empty one as 0 %.
+  // Only a whole shows as 100 %, and only nothing as 0 %.
   const shown = part === whole || part === 0 ? percent : Math.min(Math.max(percent, 0.1), 99.9);
   return `${shown.toFixed(1)} %`;
 }
@@ -27,7 +27,7 @@ export function formatShare(part: number, whole: number): string {
 /** Microseconds as milliseconds with about three significant digits, or as seconds. */
 export function formatLatency(us: number): string {
   const ms = us / 1_000;
-  // Each bound is the value at which the format above it would round up to one more digit.
+  // At each bound, the format above would round up to one more digit.
   if (ms < 9.995) return `${ms.toFixed(2)} ms`;
   if (ms < 99.95) return `${ms.toFixed(1)} ms`;
   if (ms < 999.5) return `${ms.toFixed(0)} ms`;
@@ -52,7 +52,7 @@ export function formatSpan(ms: number): string {
 
 const LEVELS = '▁▂▃▄▅▆▇█';
 
-/** A sparkline with one bar per value; `full` is the value of a full bar. */
+/** A sparkline with one bar per value. A bar is full at the value `full`. */
 export function sparkline(values: readonly number[], full: number): string {
   return values
     .map((value) => {
@@ -76,7 +76,7 @@ export const PLAIN: Paint = { bold: asItIs, dim: asItIs, good: asItIs, bad: asIt
 
 type Style = 'bold' | 'dim' | 'green' | 'red';
 
-/** Plain text before Node.js 20.12. Whether to style at all is decided for each stream. */
+/** Plain text before Node.js 20.12. `paintFor` decides per stream whether to style at all. */
 function styled(style: Style): (text: string) => string {
   return (text) => util.styleText?.(style, text, { validateStream: false }) ?? text;
 }
@@ -88,7 +88,7 @@ export const COLOURS: Paint = {
   bad: styled('red'),
 };
 
-/** Colours, unless the terminal has none or NO_COLOR is set. */
+/** Styles for a stream; plain if the terminal has no colours or NO_COLOR is set. */
 export function paintFor(stream: NodeJS.WriteStream): Paint {
   return stream.isTTY && stream.hasColors() ? COLOURS : PLAIN;
 }

@@ -7,7 +7,7 @@ import { loadCommand } from './load/command.ts';
 import { endQuietly, failIfLost, SAFE_OUTPUT } from './safe-text.ts';
 import { simulateCommand } from './simulate/command.ts';
 
-// Relative to lib/cli, where this runs.
+// Relative to lib/cli, where the bundle runs.
 const MANIFEST = new URL('../../package.json', import.meta.url);
 const { version }: { version: string } = JSON.parse(readFileSync(MANIFEST, 'utf8'));
 
@@ -16,7 +16,7 @@ const lostOutput = endQuietly(process.stdout);
 process.on('exit', () => failIfLost(lostOutput()));
 await new Command('zerotime')
   .configureOutput(SAFE_OUTPUT)
-  .description('Tools of zerotime: exact rate limits shared by all threads.')
+  .description('Load generator, simulator and tools of zerotime.')
   .version(version)
   .addCommand(loadCommand(version))
   .addCommand(compareCommand(version))

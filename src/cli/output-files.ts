@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { printError } from './safe-text.ts';
 
-/** Stands for standard output among the paths of files. */
+/** The path that means standard output. */
 export const STDOUT = '-';
 
 /** Writes to a file, or to standard output. */
@@ -10,13 +10,13 @@ export function writeOutput(path: string, text: string): void {
   else writeFileSync(path, text);
 }
 
-/** A file to write, if it was asked for. */
+/** A file to write, if requested. */
 interface OutputFile {
   readonly path: string | undefined;
   readonly write: (path: string) => void;
 }
 
-/** Writes each file, whatever becomes of the others. Returns whether all are written. */
+/** Writes each file even if others fail. Returns whether all were written. */
 export function writeFiles(files: readonly OutputFile[]): boolean {
   let areWritten = true;
   for (const { path, write } of files) {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Lets commander report a rejected value, with the option and the reason. */
+/** Makes commander report a rejected value with the option and the reason. */
 export function parsed<A extends readonly unknown[], T>(
   parse: (...args: A) => T,
 ): (...args: A) => T {

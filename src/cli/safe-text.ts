@@ -1,30 +1,30 @@
 import type { Writable } from 'node:stream';
 
 /**
- * The part of a URL that names a user, password included. A colon without a port begins a password,
- * which may have a slash: the URL is then invalid, and the error repeats it.
+ * The user name and password of a URL. A password with a slash makes the URL invalid, and
+ * commander's error repeats it: treat a colon without a port as the start of a password.
  */
 const CREDENTIALS =
   /([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/'"]*@|(?:[^\s/'":@[]*:(?!\d+(?:[/?#\s'"]|$))|:)[^\s]*@)/gi;
-/** Headers to their end: that of the value in commander's error, or of the line. */
+/** Secret headers, up to the end of the value in commander's error or of the line. */
 const SECRETS = /((?:proxy-)?authorization|cookie)\b\s*[:=]?.*?(?='?(?: is invalid|$))/gim;
-/** The same for names that are words as well: a colon says that a header is meant. */
+/** The same for names that are also words: only a colon marks them as headers. */
 const NAMED_SECRETS =
   /([\w-]*(?:secret|password|apikey|\w[-_](?:token|key|auth))[\w-]*)\s*:.*?(?='?(?: is invalid|$))/gim;
-/** The value of any header that commander finds invalid, with or without a colon. */
+/** The value of a header that commander rejects, with or without a colon. */
 const INVALID_HEADER = /(--header <name: value>' argument ')([\w-]*)(.*?)(?=' is invalid)/gis;
-/** All but tabs and ends of lines. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be printed
+/** Control characters except tab and newline. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be printed
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Headers whose values are secrets, by their names. */
+/** Names of headers whose values are secrets. */
 const SECRET_HEADER =
   /^(proxy-)?authorization$|^cookie2?$|secret|password|passwd|credential|api-?key|(^|[-_])(token|key|auth|signature|session|sid)$|token$/i;
 const HIDDEN = '***';
-/** Of every command. */
+/** The exit code of all commands for a failure. */
 const EXIT_FAILED = 1;
 
-/** Text from outside as it may be printed: no passwords, and nothing that steers a terminal. */
+/** Makes external text safe to print: removes passwords and control characters. */
 export function safeText(text: string): string {
   return printable(text)
     .replace(CREDENTIALS, `$1${HIDDEN}@`)
@@ -33,37 +33,36 @@ export function safeText(text: string): string {
     .replace(NAMED_SECRETS, `$1: ${HIDDEN}`);
 }
 
-/** Shows control characters as `\x1b` instead of sending them to the terminal. */
+/** Escapes control characters, as in `\x1b`. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, (char) => {
     return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
   });
 }
 
-/** Headers as they may be stored: without the values that are secrets. */
+/** Headers that may be stored: without secret values. */
 export function safeHeaders(
   headers: readonly (readonly [string, string])[],
 ): readonly (readonly [string, string])[] {
   return headers.map(([name, value]) => [name, SECRET_HEADER.test(name) ? HIDDEN : value]);
 }
 
-/** For `configureOutput` of commander, whose errors repeat what was typed. */
+/** For commander's `configureOutput`: its errors repeat the user's input. */
 export const SAFE_OUTPUT = {
   writeErr: (text: string): void => {
     process.stderr.write(safeText(text));
   },
 };
 
-/** Writes `error: ...` with the reason. */
+/** Writes `error: ` and the reason to standard error. */
 export function printError(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
   process.stderr.write(`error: ${safeText(reason)}\n`);
 }
 
 /**
- * Lets the command go on to its end where nobody reads its output, or the disk is full.
- *
- * @returns the error for which output is lost, once there is one
+ * Lets the command finish even if its output can't be written.
+ * @returns the error that lost output, if any
  */
 export function endQuietly(stream: Writable): () => Error | undefined {
   let failed: Error | undefined;
@@ -71,14 +70,14 @@ export function endQuietly(stream: Writable): () => Error | undefined {
     failed ??= error;
   });
   return () => {
-    // The event comes later than the error, which standard output forgets after the event.
+    // The event comes after the error is set; standard output clears the error after the event.
     const error: NodeJS.ErrnoException | undefined = failed ?? stream.errored ?? undefined;
-    // A reader that closes the pipe, such as `head`, has read enough.
+    // EPIPE is no failure: a reader such as `head` has read enough.
     return error?.code === 'EPIPE' ? undefined : error;
   };
 }
 
-/** To be called at the exit: a command whose output is lost must not look like a success. */
+/** Call on exit: a command that lost output must not report success. */
 export function failIfLost(error: Error | undefined): void {
   if (error === undefined) return;
   printError(new Error(`standard output was not written: ${error.message}`));

@@ -50,8 +50,8 @@ describe('the zerotime command', () => {
       /'--processes <number>' cannot be used with option '--redis <url>'/,
     ],
     [['load', '--redis-key', 'a'], /--redis-key needs --redis/],
-    [['load', '--json', folder], /--json <file>'.*can be written/],
-    [['load', '--json', join(folder, 'no', 'such')], /--json <file>'.*can be written/],
+    [['load', '--json', folder], /--json <file>'.*a writable file/],
+    [['load', '--json', join(folder, 'no', 'such')], /--json <file>'.*a writable file/],
     [['load', 'http://a/', 'http://b/'], /too many arguments/],
   ])('%j ends with what is wrong and no load', async (args, text) => {
     const { code, stdout, stderr } = await runCli(args);

@@ -18,15 +18,15 @@ const EXIT_FAILED = 1;
 const EXIT_GATE_FAILED = 3;
 
 const HELP = `
-Each file is the result of 'zerotime load --json FILE'. The first one is the baseline; each other one
-is compared with it. To compare several runs of each side, put 'vs' between the sides:
+Each file is a result of 'zerotime load --json FILE'. The first one is the baseline for all others.
+To compare several runs per side, put 'vs' between the sides:
 
   zerotime compare before.json after.json
   zerotime compare before-*.json vs after-*.json --max-slower 5%
 
-With several runs of a side, the intervals come from the spread between runs; with one, from the
-latencies within it, which says less. Runs of another target, rate, number of threads or duration
-are refused, unless --allow names what may differ.
+With several runs per side, intervals come from the spread between runs; with one, from the latencies
+within it, which is less reliable. Runs with a different target, rate, number of threads or duration
+are refused unless --allow names the difference.
 
 Exit codes:
   0    no gate failed
@@ -44,7 +44,7 @@ interface CommandOptions extends CompareGates {
 function parseNames(text: string): ReadonlySet<string> {
   const names = text.split(',').map((name) => name.trim());
   if (names.includes('')) {
-    throw new InvalidArgumentError('It must be names with commas between them, such as url,rate.');
+    throw new InvalidArgumentError('It must be a comma-separated list of names, such as url,rate.');
   }
   return new Set(names);
 }
@@ -61,31 +61,27 @@ function parseSides(words: string[], command: Command): string[][] {
 export function compareCommand(version: string): Command {
   return new Command('compare')
     .configureOutput(SAFE_OUTPUT)
-    .description('Compare results of load: by how much do they differ, and is it more than chance?')
+    .description('Compare results of load and tell real differences from chance.')
     .argument('<files...>', "results of 'load --json'; the first is the baseline")
     .addOption(
       new Option(
         '--max-slower <share>',
-        'gate: the most by which a percentile may be slower, or the rate lower, such as 5%',
+        'gate: maximum slowdown of a percentile or of the rate, such as 5%',
       ).argParser(parseShare),
     )
     .addOption(
       new Option(
         '--max-more-errors <share>',
-        'gate: the most percentage points by which errors may be more, such as 1%',
+        'gate: maximum increase of errors, in percentage points, such as 1%',
       ).argParser(parseShare),
     )
-    .option(
-      '--allow <names>',
-      'compare although these conditions differ, such as url,rate',
-      parseNames,
-    )
+    .option('--allow <names>', 'conditions that may differ, such as url,rate', parseNames)
     .option(
       '--json <file>',
-      'write the comparison to this file, or - for standard output',
+      'write the comparison as JSON to this file, or - for standard output',
       parseOutputPathOrStdout,
     )
-    .option('--report <file>', 'write a self-contained page with all runs', parseOutputPath)
+    .option('--report <file>', 'write a self-contained HTML page with all runs', parseOutputPath)
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime compare --help shows all options)')
     .action((files: string[], given: CommandOptions, command: Command) => {

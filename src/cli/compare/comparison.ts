@@ -7,23 +7,23 @@ import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from
 export interface SideComparison {
   readonly side: Side;
   readonly lines: readonly ComparisonLine[];
-  /** One line for each gate that failed. */
+  /** One line per failed gate. */
   readonly failures: readonly string[];
-  /** What a gate let pass for want of knowledge. */
+  /** Figures that passed a gate only because their intervals are too wide. */
   readonly undecided: string | undefined;
 }
 
-/** All that is known of some files. */
+/** The comparison of all sides. */
 export interface Comparison {
   readonly baseline: Side;
   readonly others: readonly SideComparison[];
-  /** Conditions that were allowed to differ. */
+  /** Conditions that differ and were allowed to. */
   readonly allowed: readonly string[];
-  /** What is to be known before any figure is trusted. */
+  /** Reasons not to trust the figures. */
   readonly remarks: readonly string[];
 }
 
-/** Thrown where runs are of different things. */
+/** Thrown if runs have different conditions. */
 class NotComparableError extends Error {
   override readonly name = 'NotComparableError';
 }
@@ -31,8 +31,8 @@ class NotComparableError extends Error {
 /**
  * Compares each side with the first one.
  *
- * @param allow the names of conditions that may differ
- * @throws NotComparableError that names each other condition in which runs differ
+ * @param allow names of conditions that may differ
+ * @throws NotComparableError that names all other conditions that differ
  */
 export function compareSides(
   sides: readonly Side[],
@@ -40,7 +40,7 @@ export function compareSides(
   allow: ReadonlySet<string>,
 ): Comparison {
   const [baseline, ...others] = sides;
-  if (baseline === undefined) throw new TypeError('there must be a side');
+  if (baseline === undefined) throw new TypeError('sides must not be empty');
   const runs = sides.flatMap((side) => side.runs);
   const differing = mismatches(runs, ({ conditions }) => conditions);
   const refused = differing.filter(({ name }) => !allow.has(name));
@@ -73,11 +73,11 @@ function refusal(refused: readonly Mismatch[], runs: readonly RecordedRun[]): st
   return [
     'these runs are not comparable:',
     ...refused.map((one) => `  ${mismatchText(one, runs)}`),
-    `compare them all the same with --allow ${names}`,
+    `to compare them anyway, use --allow ${names}`,
   ].join('\n');
 }
 
-/** `p50 and p99 slower, rate no difference seen`: the findings, each with its figures. */
+/** Summarizes the findings with their figures: `slower: p50, p99; lower: rate`. */
 export function findingText(lines: readonly ComparisonLine[]): string {
   const byFinding = new Map<string, string[]>();
   for (const line of lines) {
@@ -91,20 +91,20 @@ export function findingText(lines: readonly ComparisonLine[]): string {
   return texts.length === 0 ? 'no difference seen' : texts.join('; ');
 }
 
-/** Whether nothing is worse than in the baseline. */
+/** Whether no figure is worse than in the baseline. */
 export function isNoWorse({ lines, failures }: SideComparison): boolean {
   return failures.length === 0 && lines.every((line) => findingOf(line).isBetter !== false);
 }
 
-/** What the intervals assume. */
+/** The assumptions behind the intervals, as sentences. */
 export function assumptions({ baseline, others }: Comparison): string[] {
   const counts = others.map(({ side }) => baseline.runs.length + side.runs.length);
   const spread =
-    'With several runs of a side, intervals come from the spread between runs (Welch), and assume that runs are independent.';
+    'With several runs per side, intervals come from the spread between runs (Welch) and assume that runs are independent.';
   const single =
-    'With one run of each side, intervals come from the ranks of the latencies within each run, assume that ' +
-    'requests are independent, and miss what differs from run to run. Stalls that hit many requests at once ' +
-    'make them too narrow. Give several runs of a side: a1.json a2.json vs b1.json b2.json.';
+    'With one run per side, intervals come from the ranks of the latencies within each run. They assume that ' +
+    'requests are independent and ignore variation between runs. Stalls that delay many requests at once ' +
+    'make them too narrow. Give several runs per side: a1.json a2.json vs b1.json b2.json.';
   const borrowed = 'A side with a single run is assumed to vary as much as the other.';
   const isUneven = others.some(
     ({ side }, at) =>
@@ -114,6 +114,6 @@ export function assumptions({ baseline, others }: Comparison): string[] {
     ...(counts.some((count) => count > 2) ? [spread] : []),
     ...(isUneven ? [borrowed] : []),
     ...(counts.some((count) => count === 2) ? [single] : []),
-    'Each line has 95 % confidence by itself: among its lines, a comparison of equal sides shows a difference in about one of four cases.',
+    'Each line has 95 % confidence by itself: if the sides are equal, about one comparison in four still shows a difference in some line.',
   ];
 }

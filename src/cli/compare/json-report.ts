@@ -26,7 +26,7 @@ function jsonReport(comparison: Comparison, version: string): object {
         unit: UNITS[line.figure.kind],
         baseline: line.baseline,
         compared: line.other,
-        // A share of the baseline, or of errors the difference of the shares.
+        // Relative to the baseline; for errors, the difference of the shares.
         change: line.difference.value,
         interval: line.difference.interval ?? null,
         finding: findingOf(line).text,

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import type { RunFigures } from '../../load/comparison.ts';
 
-/** The parts of a `--json` file that are compared. */
+/** The compared parts of a `--json` file. */
 export interface RecordedRun extends RunFigures {
   readonly path: string;
-  /** What was driven, and how: equal in runs that are comparable. */
+  /** Target and options. They must be equal for runs to be comparable. */
   readonly conditions: ReadonlyMap<string, string>;
-  /** What it was measured with. Differences are reported, not refused. */
+  /** Versions and machine. Differences are reported, not refused. */
   readonly circumstances: ReadonlyMap<string, string>;
-  /** Why its figures are not to be trusted. */
+  /** Reasons not to trust its figures. */
   readonly doubts: readonly string[];
   /** Pairs of seconds and milliseconds. */
   readonly p99ByTime: readonly (readonly [atS: number, ms: number])[];
@@ -17,7 +17,7 @@ export interface RecordedRun extends RunFigures {
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** @throws Error that names the file if it is not the result of a load */
+/** @throws Error that names the file, if it is not a load result */
 export function readRun(path: string): RecordedRun {
   let data: unknown;
   try {
@@ -28,13 +28,13 @@ export function readRun(path: string): RecordedRun {
   try {
     return recordedRun(path, data);
   } catch (error) {
-    throw new Error(`${path} is no result of zerotime load --json: ${(error as Error).message}`);
+    throw new Error(`${path} is not a result of zerotime load --json: ${(error as Error).message}`);
   }
 }
 
 function recordedRun(path: string, data: unknown): RecordedRun {
   const run = objectAt({ run: data }, 'run');
-  // A task of the user's makes calls.
+  // A task makes calls.
   const requests = objectAt(run, 'calls' in run ? 'calls' : 'requests');
   const latency = objectAt(objectAt(run, 'times'), 'latency');
   const elapsedMs = numberAt(run, 'elapsedMs');
@@ -54,7 +54,7 @@ function recordedRun(path: string, data: unknown): RecordedRun {
   };
 }
 
-/** `ratePerSecond` is called rate. */
+/** Units to strip from names: `ratePerSecond` becomes `rate`. */
 const UNIT = /(PerSecond|Ms|Bytes)$/;
 
 function conditionsOf(target: Data, options: Data): ReadonlyMap<string, string> {
@@ -68,7 +68,9 @@ function conditionsOf(target: Data, options: Data): ReadonlyMap<string, string> 
   );
 }
 
-/** Without the seed of arrivals: random by default, and the same load with any. */
+/**
+ * Omits the seed of arrivals: it is random by default, and the load is equivalent with any seed.
+ */
 function conditionText(value: unknown): string {
   if (!isObject(value)) return textOf(value);
   const { seed: _, ...rest } = value;
@@ -89,8 +91,8 @@ function doubtsOf(run: Data, elapsedMs: number, durationMs: number): string[] {
   const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
   const texts = limits.filter(isObject).map((limit) => String(limit['text']));
   return [
-    ...(isObject(guarantee) && guarantee['held'] === false ? ['its guarantee was broken'] : []),
-    // Threads may be told of the end a little late.
+    ...(isObject(guarantee) && guarantee['held'] === false ? ['the guarantee was broken'] : []),
+    // Allow for threads that learn of the end slightly late.
     ...(elapsedMs < 0.99 * durationMs
       ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`]
       : []),

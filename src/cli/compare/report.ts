@@ -22,7 +22,7 @@ export function writeReport(path: string, comparison: Comparison, about: About):
   writeOutput(path, renderPage(reportPage(comparison, about)));
 }
 
-/** A run in the colour of its side. */
+/** A run and the colour of its side. */
 interface ColouredRun {
   readonly run: RecordedRun;
   readonly colour: (typeof COLOURS)[number];
@@ -62,7 +62,7 @@ function reportPage(comparison: Comparison, about: About): Page {
   };
 }
 
-/** Sides have the colours of the palette in turn, dashed once those are used. */
+/** Sides take the colours of the palette in turn; once all are used, lines are dashed. */
 function coloured({ runs }: Side, at: number): ColouredRun[] {
   const colour = COLOURS[at % COLOURS.length] ?? 'blue';
   return runs.map((run) => ({ run, colour, look: at < COLOURS.length ? 'line' : 'dashes' }));
@@ -112,7 +112,7 @@ function p99Chart(runs: readonly ColouredRun[]): LineChart {
   const values = series.flatMap((one) => one.values);
   return {
     kind: 'lines',
-    title: 'p99 from due to answered, by the time when it was due',
+    title: 'p99 from due to answered, by due time',
     over: 'time',
     x,
     end: Math.max(...runs.map(({ run }) => run.elapsedMs)) / 1_000,
@@ -125,7 +125,7 @@ function p99Chart(runs: readonly ColouredRun[]): LineChart {
 
 function curve(runs: readonly ColouredRun[]): LineChart {
   return percentileCurve(
-    'How long at each percentile, from due to answered',
+    'Latency by percentile, from due to answered',
     runs.map(
       ({ run, colour, look }): Distribution => ({
         label: run.path,

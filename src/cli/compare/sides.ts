@@ -1,15 +1,15 @@
 import type { RecordedRun } from './recorded-run.ts';
 
-/** Stands between the files of one side and those of the next. */
+/** Separates the files of two sides. */
 const AGAINST = 'vs';
 
-/** The runs that are compared with those of other sides. The first side is the baseline. */
+/** A group of runs to compare with other groups. The first side is the baseline. */
 export interface Side {
   readonly name: string;
   readonly runs: readonly RecordedRun[];
 }
 
-/** The files of each side: each its own, or as many as stand between two `vs`. */
+/** Splits files into sides: at each `vs` or, without one, after each file. */
 export function splitSides(words: readonly string[]): string[][] {
   if (!words.includes(AGAINST)) return words.map((word) => [word]);
   const sides: string[][] = [[]];
@@ -27,14 +27,14 @@ export function sideOf(runs: readonly RecordedRun[]): Side {
   return { name: others > 0 ? `${name} and ${others} more` : name, runs };
 }
 
-/** A condition in which a run differs from the first one. */
+/** A condition that is not equal in all runs. */
 export interface Mismatch {
   readonly name: string;
-  /** What each run has, in order. */
+  /** The value of each run, in order. */
   readonly values: readonly string[];
 }
 
-/** The names in which not all runs agree. */
+/** The conditions that are not equal in all runs. */
 export function mismatches(
   runs: readonly RecordedRun[],
   of: (run: RecordedRun) => ReadonlyMap<string, string>,
@@ -45,7 +45,7 @@ export function mismatches(
     .filter(({ values }) => new Set(values).size > 1);
 }
 
-/** Each value once, with the files that have it. */
+/** Lists each distinct value with its files. */
 export function mismatchText({ name, values }: Mismatch, runs: readonly RecordedRun[]): string {
   const holders = new Map<string, string[]>();
   values.forEach((value, at) => {

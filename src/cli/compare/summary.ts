@@ -15,14 +15,14 @@ const LABEL = 12;
 const INDENT = LABEL + 2;
 const COLUMN = 11;
 const INTERVAL = 24;
-/** Room for a line of the table; it takes two where there is less. */
+/** Columns for a row of the table on one line; with fewer, a row takes two lines. */
 const WIDE = 2 + 8 + 3 * COLUMN + 3 + INTERVAL + 3 + 'no difference seen'.length;
 
 function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
 
-/** The lines of a comparison's summary, which fit this many columns, from 60. */
+/** Renders the summary of a comparison for this many columns, at least 60. */
 export function renderSummary(
   comparison: Comparison,
   paint: Paint,

@@ -2,22 +2,22 @@ import type { ComparisonLine } from '../../load/comparison.ts';
 import type { Interval } from '../../load/interval.ts';
 import { formatLatency, formatNumber, formatRate } from '../format.ts';
 
-/** What a line says about the side that is compared with the baseline. */
+/** The finding of a line about the compared side. */
 export interface Finding {
   readonly text: string;
-  /** Undefined if there is no difference, or nothing is known. */
+  /** Undefined if no difference was seen, or none can be judged. */
   readonly isBetter: boolean | undefined;
 }
 
 /** Bounds on the difference, for continuous integration. */
 export interface CompareGates {
-  /** The most by which a latency may be higher, or the rate lower: 0.05 is 5 %. */
+  /** Maximum slowdown of a latency or of the rate: 0.05 is 5 %. */
   readonly maxSlower?: number;
-  /** The most percentage points of errors more: 0.01 is one. */
+  /** Maximum increase of the error share: 0.01 is one percentage point. */
   readonly maxMoreErrors?: number;
 }
 
-/** Beyond this a figure says only that too little is known. */
+/** A larger change only means that too little is known. */
 const MOST_PERCENT = 999;
 
 const NONE: Finding = { text: 'no difference seen', isBetter: undefined };
@@ -29,7 +29,7 @@ const WORDS = {
   errors: { higher: 'more', lower: 'fewer' },
 } as const;
 
-/** What the interval of a line allows to say. */
+/** Derives the finding of a line from its interval. */
 export function findingOf({ figure, difference: { interval } }: ComparisonLine): Finding {
   if (interval === undefined) return UNKNOWN;
   const words = WORDS[figure.kind];
@@ -45,14 +45,14 @@ export function nameOf({ figure }: ComparisonLine): string {
   return figure.percentile === 100 ? 'max' : `p${figure.percentile}`;
 }
 
-/** A value of one side, with its unit. */
+/** Formats a value of one side, with its unit. */
 export function valueText({ figure }: ComparisonLine, value: number): string {
   if (figure.kind === 'rate') return formatRate(value);
   if (figure.kind === 'errors') return `${formatNumber(100 * value)} %`;
   return Number.isFinite(value) ? formatLatency(1_000 * value) : 'none';
 }
 
-/** `+11.1 %`; shares of errors differ by percentage points. */
+/** Formats a change as `+11.1 %`; for errors, in percentage points. */
 export function changeText({ figure }: ComparisonLine, change: number): string {
   const unit = figure.kind === 'errors' ? 'pt' : '%';
   const percent = 100 * change;
@@ -63,19 +63,19 @@ export function changeText({ figure }: ComparisonLine, change: number): string {
   return `${Number(shown) === 0 ? (0).toFixed(digits) : sign + shown} ${unit}`;
 }
 
-/** The range in which the difference lies. */
+/** Formats the confidence interval of the difference. */
 export function intervalText(line: ComparisonLine): string {
   const { interval } = line.difference;
   if (interval === undefined) return 'too few requests or runs';
   return `${changeText(line, interval.low)} to ${changeText(line, interval.high)}`;
 }
 
-/** One line for each gate that failed: the whole interval lies beyond the bound. */
+/** One line per failed gate. A gate fails if the whole interval lies beyond the bound. */
 export function failedGates(lines: readonly ComparisonLine[], gates: CompareGates): string[] {
   return [...slowerThan(lines, gates.maxSlower), ...moreErrorsThan(lines, gates.maxMoreErrors)];
 }
 
-/** Names the figures that passed a gate although they could also be beyond it. */
+/** Names the figures that passed a gate but may still be beyond it. */
 export function undecidedGate(
   lines: readonly ComparisonLine[],
   { maxSlower: most }: CompareGates,
@@ -90,14 +90,14 @@ export function undecidedGate(
     })
     .map(nameOf);
   if (names.length === 0) return undefined;
-  return `${names.join(', ')} may still be slower by more than ${formatNumber(100 * most)} %: longer or more runs would tell`;
+  return `${names.join(', ')} may still be slower by more than ${formatNumber(100 * most)} %: use longer runs, or more of them, to find out`;
 }
 
 function slowerThan(lines: readonly ComparisonLine[], most: number | undefined): string[] {
   if (most === undefined) return [];
   const timed = lines.filter(({ figure }) => figure.kind !== 'errors');
   const judged = timed.filter(({ difference }) => difference.interval !== undefined);
-  // What can't be seen is no proof that all is well.
+  // If nothing can be judged, the gate fails.
   if (!judged.some(({ figure }) => figure.kind === 'latency')) {
     return ['--max-slower: there are too few requests to judge any latency'];
   }

@@ -13,7 +13,7 @@ const FOLDER = platform.folder;
 const WATCH_MS = 1000;
 
 const NOTES = `
-PATH is the file of a region; a name without a slash is that of a file in ${FOLDER}.
+PATH is the file of a region; a name without a slash refers to ${FOLDER}.
 
 Exit code: 0 if all is well; 1 if the region cannot be opened, or is in use.
 
@@ -27,7 +27,7 @@ Examples:
 export function hostCommand(): Command {
   return new Command('host')
     .configureOutput(SAFE_OUTPUT)
-    .description('Look at the regions that processes of this machine share, and remove them.')
+    .description('Inspect and remove the regions that processes of this machine share.')
     .addCommand(
       new Command('ls')
         .description('list the regions in a folder')
@@ -36,13 +36,9 @@ export function hostCommand(): Command {
     )
     .addCommand(
       new Command('show')
-        .description('show the limiters and the processes of a region')
+        .description('show the limiters and processes of a region')
         .argument('<path>', 'the region')
-        .option(
-          '-w, --watch [time]',
-          'show it again and again, each second by default',
-          parseDuration,
-        )
+        .option('-w, --watch [time]', 'repeat at this interval (default: 1s)', parseDuration)
         .option('--owner <uid>', 'the user that owns the file (default: you)', Number)
         .action((path: string, options: ShowOptions) => report(() => show(path, options))),
     )
@@ -50,7 +46,11 @@ export function hostCommand(): Command {
       new Command('rm')
         .description('remove a region that no process has open')
         .argument('<path>', 'the region')
-        .option('-f, --force', 'remove it even if processes have it open; they keep theirs', false)
+        .option(
+          '-f, --force',
+          'remove it even if processes have it open; they keep their mapping',
+          false,
+        )
         .action((path: string, { force }: { force: boolean }) =>
           report(() => removeRegion(path, { isForced: force })),
         ),
@@ -91,7 +91,7 @@ async function show(path: string, { watch, owner }: ShowOptions): Promise<void> 
   }
   const everyMs = watch === true ? WATCH_MS : watch;
   for (;;) {
-    // From the top left corner, where there is one.
+    // Redraw from the top left corner of a terminal.
     if (process.stdout.isTTY) process.stdout.write('\x1b[H\x1b[J');
     print(shownRegion(region));
     await after(everyMs);

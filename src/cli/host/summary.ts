@@ -3,7 +3,7 @@ import { HostRegion } from '../../host/host-region.ts';
 import type { HostLimiter } from '../../host/limiters.ts';
 import { formatCount, formatSpan } from '../format.ts';
 
-/** Lays rows out in columns. */
+/** Aligns rows in columns. */
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -29,7 +29,7 @@ function others(region: HostRegion) {
   return region.processes().filter(({ isOwn }) => !isOwn);
 }
 
-/** The line of a file in a list; nothing if it holds no region. */
+/** The lines for a file in the list; none if it holds no region. */
 export function listed(path: string): string[] {
   try {
     const region = HostRegion.find(path);
@@ -45,7 +45,7 @@ export function listed(path: string): string[] {
   }
 }
 
-/** Counts over all processes; what a limiter does not count is left out. */
+/** Formats a limiter's counts over all processes; omits those it does not keep. */
 function counts({ kind, limiter }: HostLimiter): string {
   if (kind === 'semaphore') return `${formatCount(limiter.waiting)} waiting`;
   if (kind === 'sometimes') return '';
@@ -58,7 +58,7 @@ function counts({ kind, limiter }: HostLimiter): string {
   }
 }
 
-/** A region with its limiters and processes. */
+/** Renders a region with its limiters and processes. */
 export function shownRegion(region: HostRegion): string[] {
   const limiters = region.limiters().map((one) => [one.name, `${one.limiter}`, counts(one)]);
   const processes = others(region).map(({ pid, openMs, isAlive }) => [

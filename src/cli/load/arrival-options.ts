@@ -8,9 +8,9 @@ import { safeText } from '../safe-text.ts';
 import { parseInputPath, parseSeed } from '../simulate/options.ts';
 import type { BodyOption } from './options.ts';
 
-/** The options of arrivals as parsed by commander. */
+/** The arrival options as parsed by commander. */
 export interface ArrivalOptions {
-  /** Evenly spaced, at random, or as listed in the file of this path. */
+  /** Evenly spaced, at random, or listed in this file. */
   readonly arrivals: 'even' | 'poisson' | { readonly path: string };
   readonly seed?: number;
   readonly body?: BodyOption;
@@ -22,23 +22,21 @@ function parseArrivals(text: string): ArrivalOptions['arrivals'] {
   try {
     return { path: parseInputPath(text) };
   } catch {
-    throw new InvalidArgumentError(
-      'It must be even, poisson, - or the path of a file that can be read.',
-    );
+    throw new InvalidArgumentError('It must be even, poisson, - or the path of a readable file.');
   }
 }
 
-/** Options whose meaning these arrivals leave no room for, by the names that commander gives them. */
+/** Options that contradict these arrivals, by commander's names. */
 const SENSELESS_FOR_POISSON = ['redis', 'burst'];
 const SENSELESS_FOR_FILE = ['redis', 'burst', 'rate', 'ramp', 'warmup'];
 
-/** Adds the options of arrivals to a command. */
+/** Adds the arrival options to a command. */
 export function withArrivals(command: Command): Command {
   return command
     .addOption(
       new Option(
         '--arrivals <kind>',
-        'when requests are due: even, poisson, or a file with an instant on each line',
+        'when requests are due: even, poisson, or a file with one instant per line',
       )
         .argParser(parseArrivals)
         .default('even'),
@@ -75,7 +73,10 @@ export function checkArrivals({ arrivals, seed, body }: ArrivalOptions, command:
   }
 }
 
-/** What the arrivals say about a run; a list also says its rate and, by default, its length. */
+/**
+ * The terms of a run that follow from its arrivals. A list also gives the rate and, by default, the
+ * length.
+ */
 export function arrivalTerms(
   { arrivals, seed }: ArrivalOptions,
   { rate, durationMs }: Pick<LoadOptions, 'rate' | 'durationMs'>,
@@ -86,7 +87,7 @@ export function arrivalTerms(
   if (arrivals === 'poisson' || instantsUs === undefined) {
     return { rate, durationMs, arrivals: { kind: 'poisson', seed: seed ?? someSeed() } };
   }
-  // To the end of the millisecond of the last one.
+  // Up to the end of the last instant's millisecond.
   const lengthMs = isWhole(command) ? Math.floor((instantsUs.at(-1) ?? 0) / 1_000) + 1 : durationMs;
   return {
     rate: instantsUs.length / (lengthMs / 1_000),
@@ -95,12 +96,12 @@ export function arrivalTerms(
   };
 }
 
-/** Whether a list is sent to its end, because no length of the run is given. */
+/** Whether to send a whole list, because no duration is given. */
 function isWhole(command: Command): boolean {
   return command.getOptionValueSource('duration') === 'default';
 }
 
-/** Reads a list of instants. Ends the command with an error if it can't be sent as it is. */
+/** Reads a list of instants. Ends the command with an error unless all of it can be sent. */
 export function readArrivals(
   path: string,
   durationMs: number,
@@ -126,25 +127,25 @@ async function readInstants(path: string, endUs: number): Promise<Float64Array> 
     count += batch.length;
   }
   const { unreadable, late } = file.counts;
-  if (count === 0) throw new Error(`no line of ${path} holds an instant that is known`);
-  // To leave requests out or to move them would not be the schedule that was asked for.
+  if (count === 0) throw new Error(`${path} has no line with a valid instant`);
+  // Don't skip or move requests: the schedule must be sent as given.
   if (unreadable > 0) {
-    throw new Error(`${formatCount(unreadable)} lines of ${path} hold no instant that is known`);
+    throw new Error(`${formatCount(unreadable)} lines of ${path} have no valid instant`);
   }
   if (late > 0) {
-    throw new Error(`${formatCount(late)} lines of ${path} come before the line above them`);
+    throw new Error(`${formatCount(late)} lines of ${path} are earlier than the line above`);
   }
   return instants.subarray(0, count);
 }
 
-/** How the arrivals of a run are spaced, if not evenly. */
+/** Describes the spacing of a run's arrivals, unless it is even. */
 export function arrivalText(arrivals: Arrivals | undefined): string | undefined {
   if (arrivals === undefined) return undefined;
-  if (arrivals.kind === 'poisson') return `at random, repeated by --seed ${arrivals.seed}`;
+  if (arrivals.kind === 'poisson') return `at random; repeat with --seed ${arrivals.seed}`;
   return `as listed in ${safeText(arrivals.name)}`;
 }
 
-/** The arrivals of a run as plain data. */
+/** Converts the arrivals of a run to plain data. */
 export function jsonArrivals(arrivals: Arrivals | undefined): object {
   if (arrivals === undefined) return { kind: 'even' };
   if (arrivals.kind === 'poisson') return arrivals;

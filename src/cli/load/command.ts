@@ -53,7 +53,7 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 export function loadCommand(version: string): Command {
   return withTransport(withArrivals(gatedCommand('load')))
     .configureOutput(SAFE_OUTPUT)
-    .description('Drive an HTTP server, or a module, at one exact rate from many threads.')
+    .description('Generate load for an HTTP server or a module at one exact rate, from many threads.')
     .argument(
       '[target]',
       'URL to request, or module to call (default: an embedded server)',
@@ -74,14 +74,14 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '-t, --threads <number>',
-        `threads that send the requests (default: ${THREADS_TEXT})`,
+        `number of threads (default: ${THREADS_TEXT})`,
         parseThreads,
       ),
     )
     .addOption(
       option(
         '--processes <number>',
-        'processes with that many threads each (default: threads of this one)',
+        'number of processes, with --threads each (default: this process only)',
         parseProcesses,
       ).conflicts(['redis', 'arrivals']),
     )
@@ -95,7 +95,7 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--concurrency <number>',
-        'maximum calls of a module in flight on each thread (default: 1000)',
+        'maximum calls of a module in flight per thread (default: 1000)',
         parseConcurrency,
       ),
     )
@@ -105,7 +105,7 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '-b, --burst <number>',
-        'requests that may be sent at once to catch up after a stall of this client',
+        'maximum requests sent at once to catch up after a stall of this client',
         parseBurst,
       ).default(1),
     )
@@ -116,21 +116,21 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--body <text>',
-        'body to send; @file for the content of a file, @- for standard input',
+        'body to send; @file reads a file, @- standard input',
         parseBody,
       ),
     )
     .addOption(
       option(
         '--timeout <time>',
-        'timeout of each request or call, from its beginning',
+        'timeout of each request or call, from its start',
         parseDuration,
       ).default(5_000, '5s'),
     )
     .addOption(
       option(
         '--warmup <time>',
-        'send at the first rate for this long before anything counts',
+        'length of a warm-up at the initial rate, which does not count',
         parseDuration,
       ).default(0, 'none'),
     )
@@ -144,19 +144,19 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--redis-key <name>',
-        "key of the limit on the Redis server (default: from the target's origin)",
+        "key of the limit on the Redis server (default: derived from the target's origin)",
         parseRedisKey,
       ),
     )
     .addOption(
       option(
         '--json <file>',
-        'write the full result to this file, or - for standard output',
+        'write the full result as JSON to this file, or - for standard output',
         parseOutputPathOrStdout,
       ),
     )
-    .option('--hgrm <file>', "write the latencies in HdrHistogram's format", parseOutputPath)
-    .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
+    .option('--hgrm <file>', "write the latencies in HdrHistogram's percentile format", parseOutputPath)
+    .option('--report <file>', 'write a self-contained HTML page with charts', parseOutputPath)
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
@@ -166,7 +166,7 @@ export function loadCommand(version: string): Command {
     });
 }
 
-/** Runs the load and prints and writes its result; returns the exit code. */
+/** Runs the load, prints and writes its result, and returns the exit code. */
 async function load(
   options: LoadOptions,
   { json, hgrm, report }: Pick<CommandOptions, 'json' | 'hgrm' | 'report'>,

@@ -1,6 +1,6 @@
 import type { LoadResult } from '../../load/result.ts';
 
-/** The exit codes as the help shows them. */
+/** The exit codes, for the help. */
 export const EXIT_CODES = `Exit codes:
   0    all is well
   1    no request succeeded, a thread crashed, the command line is invalid, or a file or standard
@@ -15,7 +15,7 @@ const EXIT_OK = 0;
 export const EXIT_FAILED = 1;
 const EXIT_GUARANTEE_BROKEN = 2;
 const EXIT_GATE_FAILED = 3;
-/** 128 + SIGINT, as in shells. */
+/** 128 + the number of SIGINT, as in shells. */
 export const EXIT_INTERRUPTED = 130;
 
 /** The exit code for a result. */

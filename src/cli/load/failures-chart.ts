@@ -3,11 +3,11 @@ import type { Timeline } from '../../load/timeline.ts';
 import { formatSpan } from '../format.ts';
 import { COLOURS, type LineChart, type Series } from '../report/page.ts';
 
-/** The rest of the kinds are one line. */
+/** Further kinds share one line. */
 const MOST_KINDS = COLOURS.length - 1;
 const MOST_SLOTS = 100;
 
-/** The failures by the time when they were due, by kind; undefined if there were none. */
+/** Failures by due time and kind; undefined if there were none. */
 export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | undefined {
   const { failuresByTime } = tally;
   if (failuresByTime.size === 0) return undefined;
@@ -26,7 +26,7 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
   const slots = named[0]?.rates.length ?? 0;
   return {
     kind: 'lines',
-    title: `Failures by the time when they were due, each ${formatSpan(slotUs / 1_000)}`,
+    title: `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
     over: 'time',
     x: Array.from({ length: slots + 1 }, (_, at) => (at * slotUs) / 1e6),
     end: elapsedMs / 1_000,
@@ -34,7 +34,7 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
       ({ kind, rates }, at): Series => ({
         label: kind,
         colour: COLOURS[at] ?? 'grey',
-        // The last step is as long as the others.
+        // Extends the last step to the length of the others.
         values: [...rates, rates.at(-1) ?? 0],
         look: 'area',
       }),
@@ -46,8 +46,8 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
 }
 
 /**
- * A slot of 1, 2 or 5 times a power of ten, of which there are not too many. It holds a whole number
- * of the slots that were counted: otherwise even failures would seem to go up and down.
+ * A slot of 1, 2 or 5 times a power of ten, wide enough for a chart. It holds a whole number of
+ * counted slots: otherwise a constant failure rate would seem to oscillate.
  */
 function slotFor(spanUs: number, countedUs: number): number {
   const least = Math.max(1_000, spanUs / MOST_SLOTS);
@@ -56,7 +56,7 @@ function slotFor(spanUs: number, countedUs: number): number {
   return widths.find((us) => us >= least && us % countedUs === 0) ?? Math.max(...widths);
 }
 
-/** Failures a second in each slot. */
+/** Failures per second in each slot. */
 function ratesOf(failures: Timeline, slotUs: number, elapsedMs: number): number[] {
   const { slotUs: fineUs, counts } = failures;
   const slots = Math.max(1, Math.ceil((elapsedMs * 1_000) / slotUs));

@@ -1,12 +1,12 @@
-/** The width of a label. */
+/** Width of a label. */
 export const LABEL = 12;
-/** The width of a column of figures. */
+/** Width of a column of figures. */
 export const COLUMN = 10;
 
-/** A line of the summary: a label, empty for further lines of a block, and its text. */
+/** A line of the summary: a label, which is empty after the first line of a block, and text. */
 export function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
 
-/** Where the text after a label begins. */
+/** Column at which the text after a label starts. */
 export const INDENT = LABEL + 2;

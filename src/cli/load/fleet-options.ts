@@ -1,6 +1,6 @@
 import type { FleetOptions } from '../../load/fleet.ts';
 
-/** The options of a shared rate as parsed by commander. */
+/** The options of `--redis` as parsed by commander. */
 interface GivenFleet {
   readonly rate: number;
   readonly burst: number;
@@ -8,7 +8,7 @@ interface GivenFleet {
   readonly redisKey?: string;
 }
 
-/** The limit that processes share with `--redis`, if it is given. */
+/** The limit that processes share, if `--redis` is given. */
 export function fleetOptions(url = '', given: GivenFleet): FleetOptions | undefined {
   const { redis, redisKey, rate, burst } = given;
   if (redis === undefined) return undefined;

@@ -10,7 +10,7 @@ const UNIT_MS = new Map([
   ['m', 60_000],
 ]);
 
-/** A latency with its unit, in milliseconds: `20ms`, `1.5s`, `800us`. */
+/** Parses a latency with its unit to milliseconds: `20ms`, `1.5s`, `800us`. */
 export function parseLatency(text: string): number {
   const [, amount = '', unit = ''] = LATENCY.exec(text) ?? [];
   const ms = Number(amount || Number.NaN) * (UNIT_MS.get(unit) ?? Number.NaN);
@@ -20,7 +20,7 @@ export function parseLatency(text: string): number {
   return ms;
 }
 
-/** A share of 1, given in percent: `1%`. */
+/** Parses a percentage to a share: `1%` is 0.01. */
 export function parseShare(text: string): number {
   const [, amount = ''] = /^(\d+(?:\.\d+)?) ?%$/.exec(text) ?? [];
   const percent = Number(amount || Number.NaN);
@@ -33,13 +33,13 @@ export function parseShare(text: string): number {
 function latencyOption(percentile: string): Option {
   if (!(Number(percentile) > 0 && Number(percentile) <= 100)) {
     throw new InvalidArgumentError(
-      `error: --max-p${percentile} must name a percentile above 0 and at most 100`,
+      `error: --max-p${percentile}: the percentile must be above 0 and at most 100`,
     );
   }
-  return new Option(`--max-p${percentile} <time>`, 'gate: the longest latency at this percentile');
+  return new Option(`--max-p${percentile} <time>`, 'gate: maximum latency at this percentile');
 }
 
-/** A command that also takes `--max-pN` for any percentile N. */
+/** A command that accepts `--max-pN` for any percentile N. */
 class GatedCommand extends Command {
   override parseOptions(args: string[]): ReturnType<Command['parseOptions']> {
     for (const arg of args) {
@@ -55,26 +55,26 @@ class GatedCommand extends Command {
   }
 }
 
-/** A command with the options of gates. */
+/** Creates a command with the gate options. */
 export function gatedCommand(name: string): Command {
   const percent = (share: number) => `${100 * share}%`;
   return new GatedCommand(name)
     .addOption(
       new Option(
         '--max-p99 <time>',
-        'gate: the longest latency at p99; --max-p50, --max-p99.9 and so on for any percentile',
+        'gate: maximum latency at p99; likewise --max-p50, --max-p99.9 or any percentile',
       ).argParser(parseLatency),
     )
     .addOption(
       new Option(
         '--max-errors <share>',
-        `gate: the largest share of failed requests (default: ${percent(DEFAULT_MAX_ERRORS)})`,
+        `gate: maximum share of failed requests (default: ${percent(DEFAULT_MAX_ERRORS)})`,
       ).argParser(parseShare),
     )
     .addOption(
       new Option(
         '--min-rate <share>',
-        `gate: the least share of the rate that is sent (default: ${percent(DEFAULT_MIN_RATE)})`,
+        `gate: minimum share of the rate that is sent (default: ${percent(DEFAULT_MIN_RATE)})`,
       )
         .argParser(parseShare)
         .conflicts('redis'),

@@ -6,7 +6,7 @@ function percent(share: number): string {
   return `${formatNumber(100 * share)} %`;
 }
 
-/** One line that says what a gate wanted and what came. */
+/** One line with the wanted and the measured value of a gate. */
 export function gateText({ gate, actual }: GateVerdict, noun: Noun = 'requests'): string {
   switch (gate.kind) {
     case 'latency': {

@@ -4,7 +4,7 @@ import { formatCount, formatNumber, type Paint } from '../format.ts';
 import { field } from './field.ts';
 import { nounOf } from './noun.ts';
 
-/** Whether the guarantee held, and how close the run came to it. */
+/** The lines that say whether the guarantee held, with the tightest span. */
 export function guaranteeLines(
   { guarantee, options, rateRange }: LoadResult,
   paint: Paint,
@@ -38,7 +38,7 @@ export function guaranteeLines(
   return lines;
 }
 
-/** Whether each of them had a place in the schedule that was asked for. */
+/** The line that says whether each request had its own slot in the schedule. */
 function scheduleLine({ admitted, strays }: ScheduleVerdict, noun: string, paint: Paint): string {
   const text =
     strays === 0

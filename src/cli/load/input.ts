@@ -2,22 +2,22 @@ import type { Command } from 'commander';
 import { type ArrivalOptions, checkArrivals, readArrivals } from './arrival-options.ts';
 import type { BodyOption } from './options.ts';
 
-/** What a run reads before it begins. */
+/** The input that a run reads before it starts. */
 export interface RunInput {
   readonly body: Uint8Array | undefined;
   /** The instants of `--arrivals FILE`. */
   readonly instantsUs: Float64Array | undefined;
 }
 
-/** The options that say what to read. */
+/** The options that name the input. */
 interface InputOptions extends ArrivalOptions {
   readonly body?: BodyOption;
   readonly duration: number;
 }
 
 /**
- * The input of a run: a promise only if there is something to wait for. Until then an interrupt ends
- * the command at once, as it does with any command that reads.
+ * Reads the input of a run; a promise only if reading takes time. Meanwhile an interrupt ends the
+ * command at once, like any command that reads.
  */
 export function runInput(given: InputOptions, command: Command): RunInput | Promise<RunInput> {
   checkArrivals(given, command);
@@ -39,7 +39,7 @@ async function read(
   };
 }
 
-/** The body itself. */
+/** Resolves the body option to the body. */
 export async function bodyOf(
   option: BodyOption | undefined,
   stdin: AsyncIterable<Uint8Array>,

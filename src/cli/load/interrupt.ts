@@ -1,11 +1,11 @@
 import { EXIT_INTERRUPTED } from './exit-code.ts';
 
-/** Under `npm start` one Ctrl-C arrives twice: from the terminal and forwarded by npm. */
+/** Under `npm start`, one Ctrl-C arrives twice: from the terminal and from npm. */
 const SAME_KEYPRESS_MS = 500;
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Turns the first interrupt into an abort, for a clean end; a second one exits at once. */
+/** Turns the first interrupt into an abort for a clean end. The second one exits immediately. */
 export class Interrupt {
   readonly #abort = new AbortController();
   #firstAt = 0;

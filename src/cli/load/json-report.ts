@@ -12,7 +12,7 @@ import { limitText } from './verdict.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
-/** Points of the latency by time have at least this many requests, so that p99 is not the maximum. */
+/** Minimum requests per point of the latency over time, so that p99 is not the maximum. */
 const LEAST_PER_SLOT = 110;
 
 /** Writes the full result of a run to a file or, as `-`, to standard output. */
@@ -20,7 +20,7 @@ export function writeJsonReport(path: string, result: LoadResult, about: About):
   writeOutput(path, `${JSON.stringify(jsonReport(result, about), undefined, 2)}\n`);
 }
 
-/** The result as plain data; the name of each number includes its unit. */
+/** Converts a result to plain data. Names of numbers include the unit. */
 export function jsonReport(result: LoadResult, about: About): object {
   const { options, tally, guarantee, threads, admitted } = result;
   const { tightest } = guarantee;
@@ -127,7 +127,7 @@ function times(histogram: Histogram): object {
             ...Object.fromEntries(at),
             max: histogram.maxValue / 1_000,
           },
-    /** In microseconds; readable by any HdrHistogram. */
+    /** In microseconds, readable by any HdrHistogram library. */
     hdrHistogram: encodeIntoCompressedBase64(histogram),
   };
 }

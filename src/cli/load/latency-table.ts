@@ -6,7 +6,10 @@ import { spanRows } from './spans.ts';
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 
-/** The latency of each phase; what the phases mean comes below if there is no room beside. */
+/**
+ * The latency of each phase. The meaning of the phases goes below the table if it does not fit
+ * beside it.
+ */
 export function latencyTable(
   { tally, options }: LoadResult,
   paint: Paint,
@@ -42,13 +45,13 @@ export function latencyTable(
     .filter(([count]) => count > 0)
     .map(([count, kind]) => `${formatCount(count)} ${kind}`);
   if (waited.length > 0) {
-    lines.push(field('', `Includes ${withoutEnd(options)}, at the time that they waited:`));
+    lines.push(field('', `Includes ${withoutEnd(options)}, counted as the time they waited:`));
     lines.push(field('', `${waited.join(', ')}.`));
   }
   return lines;
 }
 
-/** What `timed out` and `unsent` are. */
+/** Names what `timed out` and `unsent` have in common. */
 function withoutEnd({ task }: LoadResult['options']): string {
   return task === undefined ? 'requests without a response' : 'calls that did not end';
 }

@@ -6,13 +6,13 @@ import type { Noun } from './noun.ts';
 /** Shows the progress of a run. */
 export interface Live {
   update(progress: Progress): void;
-  /** A line of its own, which stays. */
+  /** Prints a line that stays. */
   note(text: string): void;
   stop(): void;
 }
 
 const PLAIN_EVERY_MS = 1_000;
-/** A wider terminal gets no longer line. */
+/** Maximum width of the line, also on wider terminals. */
 const MOST_COLUMNS = 100;
 const BAR = 20;
 const MOST_BARS = 24;
@@ -32,16 +32,16 @@ function words(progress: Progress, noun: Noun): string {
   return [`${formatRate(rateNow)} now${wanted}`, errors, ...latencyWords(progress)].join(', ');
 }
 
-/** A part of the line, which may be left out where the terminal is narrow. */
+/** A part of the line, dropped if the terminal is too narrow. */
 interface Part {
   readonly text: string;
-  /** Those of low rank come first if there is no room for all. */
+  /** Parts of lower rank are kept first. */
   readonly rank: number;
-  /** Whether the end of it does where there is no room for all of it. */
+  /** Whether the part may be cut to its end. */
   readonly canShrink?: boolean;
 }
 
-/** As many parts as there is room for, in their order. */
+/** Selects the parts that fit, in order. */
 function fitted(parts: readonly Part[], room: number): string {
   const taken = new Map<Part, string>();
   let left = room;
@@ -60,7 +60,10 @@ function barOf(share: number): string {
   return '█'.repeat(full) + '░'.repeat(BAR - full);
 }
 
-/** One line of a terminal, written over at each update. It sets no mode that an exit could leave on. */
+/**
+ * One terminal line, overwritten at each update. Sets no terminal mode, so none can stay on after
+ * an exit.
+ */
 class LiveLine implements Live {
   readonly #stream: NodeJS.WriteStream;
   readonly #durationMs: number;
@@ -79,7 +82,7 @@ class LiveLine implements Live {
       this.#p99s.push(progress.latency.p99Us);
       if (this.#p99s.length > MOST_BARS) this.#p99s.shift();
     }
-    // A line of all columns would make some terminals begin the next one.
+    // A line of full width would make some terminals wrap.
     const room = Math.min(this.#stream.columns || 80, MOST_COLUMNS) - 1;
     this.#draw(fitted(this.#parts(progress), room));
   }
@@ -121,7 +124,7 @@ class LiveLine implements Live {
     this.#stream.write(line);
   }
 
-  /** A terminal that has become narrower shows the line in several rows. */
+  /** A terminal that was made narrower shows the line in several rows. */
   #erase(): void {
     const rows = Math.ceil(this.#line.length / (this.#stream.columns || 80));
     cursorTo(this.#stream, 0);
@@ -147,7 +150,7 @@ function lines(stream: NodeJS.WritableStream, noun: Noun): Live {
   };
 }
 
-/** A live line suited to the stream. */
+/** Creates a live display for the stream. */
 export function liveOn(
   stream: NodeJS.WriteStream,
   durationMs: number,

@@ -9,7 +9,7 @@ import type { BodyOption } from './options.ts';
 import { taskOf } from './task-options.ts';
 import { type TransportOptions, transportOf } from './transport-options.ts';
 
-/** Connections unless the user says how many, or has more threads. */
+/** Default number of connections, unless there are more threads. */
 export const DEFAULT_CONNECTIONS = 64;
 
 /** One thread sends this many requests a second with time to spare. */
@@ -39,7 +39,7 @@ export interface CommandOptions extends ArrivalOptions, TransportOptions {
   readonly redisKey?: string;
 }
 
-/** The options of a run, of those of the command line. Exits if they do not fit each other. */
+/** Converts the command line's options to those of a run. Exits if they contradict each other. */
 export function loadOptions(
   url: string | undefined,
   given: CommandOptions,
@@ -63,10 +63,10 @@ export function loadOptions(
     );
   }
   if (given.redis !== undefined && url === undefined) {
-    command.error('error: --redis needs the url of a target, shared by all processes');
+    command.error('error: --redis needs a target URL, the same for all processes');
   }
   if (given.redisKey !== undefined && given.redis === undefined) {
-    command.error('error: --redis-key needs --redis, the server that has the key');
+    command.error('error: --redis-key needs --redis');
   }
   const transport = transportOf(url, given, command);
   return {

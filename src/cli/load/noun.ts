@@ -1,9 +1,9 @@
 import type { LoadOptions } from '../../load/options.ts';
 
-/** What a load makes. */
+/** What a run counts. */
 export type Noun = 'calls' | 'requests';
 
-/** Calls of a task, or requests. */
+/** `calls` for a task, otherwise `requests`. */
 export function nounOf({ task }: Pick<LoadOptions, 'task'>): Noun {
   return task === undefined ? 'requests' : 'calls';
 }

@@ -24,7 +24,7 @@ function invalid(wanted: string): InvalidArgumentError {
   return new InvalidArgumentError(`It must be ${wanted}.`);
 }
 
-/** A number of requests per second: `2000`, `0.5`, `1e4`. */
+/** Parses requests per second: `2000`, `0.5`, `1e4`. */
 export function parseRate(text: string): number {
   const rate = NUMBER.test(text) ? Number(text) : Number.NaN;
   if (!(rate >= MIN_RATE && rate <= MAX_RATE)) {
@@ -33,7 +33,7 @@ export function parseRate(text: string): number {
   return rate;
 }
 
-/** Two rates and the time of the change: `500:5000:10s`. */
+/** Parses two rates and the duration of the change: `500:5000:10s`. */
 export function parseRamp(text: string): Ramp {
   const [from, to, over, ...rest] = text.split(':');
   if (from === undefined || to === undefined || over === undefined || rest.length > 0) {
@@ -70,19 +70,19 @@ export function parseBurst(text: string): number {
   return parseCount(text, MAX_BURST, 1);
 }
 
-/** A duration, returned in milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
+/** Parses a duration to milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
 export function parseDuration(text: string): number {
   const [, amount = '', unit = 's'] = DURATION.exec(text) ?? [];
   const ms = amount === '' ? Number.NaN : Number(amount) * (UNIT_MS.get(unit) ?? Number.NaN);
   if (!(ms >= 1 && ms <= DAY_MS)) {
-    throw invalid('a span of time from 1ms to 24h, such as 10, 10s, 500ms, 2m or 1h');
+    throw invalid('a duration from 1ms to 24h, such as 10, 10s, 500ms, 2m or 1h');
   }
   return ms;
 }
 
-/** An absolute http or https URL. */
+/** Parses an absolute http or https URL. */
 export function parseUrl(text: string): string {
-  const wanted = 'an absolute url, such as http://localhost:8080/path';
+  const wanted = 'an absolute URL, such as http://localhost:8080/path';
   if (!URL.canParse(text)) throw invalid(wanted);
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
@@ -94,31 +94,31 @@ export function parseUrl(text: string): string {
   return url.href;
 }
 
-/** The URL of a Redis server. */
+/** Parses the URL of a Redis server. */
 export function parseRedisUrl(text: string): string {
   const protocol = URL.canParse(text) ? new URL(text).protocol : '';
   if (protocol !== 'redis:' && protocol !== 'rediss:') {
-    throw invalid('the url of a Redis server, such as redis://localhost:6379');
+    throw invalid('the URL of a Redis server, such as redis://localhost:6379');
   }
   return text;
 }
 
-/** The key of a limit on a Redis server. */
+/** Parses the key of a limit on a Redis server. */
 export function parseRedisKey(text: string): string {
   if (text.length < 1 || text.length > 1024) throw invalid('a key of 1 to 1024 characters');
   return text;
 }
 
-/** An HTTP method, in any case. */
+/** Parses an HTTP method in upper or lower case. */
 export function parseMethod(text: string): string {
   const method = text.toUpperCase();
   if (!isMethod(method)) {
-    throw invalid('an HTTP method such as GET, POST or PUT, and not CONNECT');
+    throw invalid('an HTTP method other than CONNECT, such as GET, POST or PUT');
   }
   return method;
 }
 
-/** One `Name: value`, appended to the previous ones. */
+/** Parses one `Name: value` and appends it to the previous ones. */
 export function parseHeader(text: string, before: readonly Header[] = []): Header[] {
   const colon = text.indexOf(':');
   const name = text.slice(0, colon).trim();
@@ -128,18 +128,18 @@ export function parseHeader(text: string, before: readonly Header[] = []): Heade
   }
   const key = name.toLowerCase();
   if (isReservedHeader(key)) {
-    throw invalid(`a header other than ${key}, which is set by the connection itself`);
+    throw invalid(`a header other than ${key}, which the connection sets`);
   }
   if (key === 'host' && before.some(([other]) => other.toLowerCase() === 'host')) {
-    throw invalid('given once for Host');
+    throw invalid('given only once for Host');
   }
   return [...before, [name, value]];
 }
 
-/** A request body as parsed. Standard input is read when all options are known. */
+/** A parsed body. Standard input is read later, when all options are known. */
 export type BodyOption = Uint8Array | '@-';
 
-/** The text itself, `@file` for the content of a file, or `@-` for standard input. */
+/** Parses a body: text, `@file` for a file, or `@-` for standard input. */
 export function parseBody(text: string): BodyOption {
   if (text === '@-') return text;
   if (!text.startsWith('@')) return Buffer.from(text);

@@ -1,17 +1,17 @@
 import type { ReadStream } from 'node:tty';
 
-/** The factor of one key press. The two keys undo each other. */
+/** Factor per key press. The two keys cancel each other out. */
 const STEP = 1.1;
 const CTRL_C = '\x03';
 /** The unshifted + key on most keyboards is =. */
 const KEYS = /^[+=-]+$/;
 
-/** How the keys are announced. */
+/** The line that announces the keys. */
 export const RATE_KEYS = '  + and - change the rate by 10 %';
 
 /**
- * Reads + and - from the terminal during a run. From the start nothing that is typed is echoed into
- * the live line; the keys count once they are announced, so what was typed before changes nothing.
+ * Reads + and - from the terminal during a run. Input is never echoed into the live line. Keys only
+ * count once they are announced, so earlier input has no effect.
  */
 export class RateKeys {
   readonly #stdin: ReadStream;
@@ -24,12 +24,12 @@ export class RateKeys {
     stdin.resume();
   }
 
-  /** Undefined if there is no terminal. */
+  /** Undefined if standard input is not a terminal. */
   static on(stdin: ReadStream): RateKeys | undefined {
     return stdin.isTTY ? new RateKeys(stdin) : undefined;
   }
 
-  /** Lets the keys count from now on. */
+  /** Keys count from now on. */
   enable(steer: (factor: number) => void): void {
     this.#steer = steer;
   }
@@ -45,7 +45,7 @@ export class RateKeys {
     const text = typed.toString();
     // In raw mode the terminal does not turn Ctrl-C into a signal.
     for (const char of text) if (char === CTRL_C) process.kill(process.pid, 'SIGINT');
-    // A - within other text, as in a pasted command, is no key press.
+    // Ignore a - within other text, as in a pasted command.
     if (!KEYS.test(text)) return;
     for (const key of text) this.#steer?.(key === '-' ? 1 / STEP : STEP);
   };

@@ -82,7 +82,7 @@ function circumstances(result: LoadResult, about: About): Facts {
       : [
           [
             'Warm-up',
-            `${formatCount(warmUp.sent)} ${nounOf(options)}, which are in no figure`,
+            `${formatCount(warmUp.sent)} ${nounOf(options)}, not included in any figure`,
           ] as const,
         ]),
     ['Versions', `zerotime ${about.version}, Node.js ${about.node}`],
@@ -117,14 +117,14 @@ function rateSection(result: LoadResult): Section {
   };
 }
 
-/** Whether each of them had a place in the schedule that was asked for. */
+/** Says whether each request had its own slot in the schedule. */
 function scheduleText({ admitted, strays }: ScheduleVerdict, noun: string): string {
   return strays === 0
     ? `Guarantee: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`
     : `Guarantee broken: ${formatCount(strays)} of ${formatCount(admitted)} ${noun} are not in the schedule`;
 }
 
-/** The requests that came due, by time. */
+/** Requests that came due, over time. */
 function rateChart(result: LoadResult): LineChart {
   const { admittedPer100Ms: counts, options, elapsedMs, rateRange } = result;
   const noun = nounOf(options);
@@ -150,7 +150,7 @@ function rateChart(result: LoadResult): LineChart {
     end: elapsedMs / 1_000,
     series: [
       { label: noun, colour: 'blue', values: [...rates, rates.at(-1) ?? 0], look: 'area' },
-      // If the rate changed, the requests themselves show it.
+      // A changing rate is visible in the requests themselves.
       ...(rateRange ? [] : [wanted]),
     ],
     unit: '/s',
@@ -178,16 +178,12 @@ function latencySection({ tally, options, elapsedMs }: LoadResult): Section {
     verdicts: [],
     table: { columns: ['From and to', ...PERCENTILES.map((p) => `p${p}`), 'max'], rows },
     charts: [
-      latencyLines(
-        'From due to answered, by the time when it was due',
-        latencyByTime,
-        elapsedMs / 1_000,
-      ),
-      percentileCurve('How long at each percentile', [
+      latencyLines('From due to answered, by due time', latencyByTime, elapsedMs / 1_000),
+      percentileCurve('Latency by percentile', [
         { label: meaningOf('latency'), colour: 'blue', histogram: latency },
         { label: meaningOf('response'), colour: 'orange', histogram: response, look: 'dashes' },
       ]),
-      latencyBars('How many took how long', latency, nounOf(options)),
+      latencyBars('Latency distribution', latency, nounOf(options)),
     ],
   };
 }

@@ -14,7 +14,7 @@ interface CountRow {
   readonly example: string;
 }
 
-/** The responses by status, and the errors, most frequent first. */
+/** Responses by status, then errors, most frequent first. */
 export function responseLines(
   { counters, statusCodes, errors }: Pick<Tally, 'counters' | 'statusCodes' | 'errors'>,
   noun: Noun,

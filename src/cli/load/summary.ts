@@ -19,13 +19,13 @@ import { nounOf } from './noun.ts';
 import { responseLines } from './responses.ts';
 import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
-/** With more threads than this, only the range of their shares is shown. */
+/** With more threads, only the range of their shares is shown. */
 const MOST_THREADS_LISTED = 16;
 const SPARKLINE_WIDTH = 60;
-/** Room for `each 1 min 20 s` behind it. */
+/** Room for `each 1 min 20 s` after the sparkline. */
 const SPARKLINE_LEGEND = 16;
 
-/** The lines of a run's summary, which fit this many columns, from 60. */
+/** Renders the summary of a run for this many columns, at least 60. */
 export function renderSummary(
   result: LoadResult,
   paint: Paint,
@@ -49,7 +49,7 @@ export function renderSummary(
   ].flatMap((line) => wrapped(line, columns, INDENT));
 }
 
-/** The verdict, before any figure. */
+/** The verdict, which precedes all figures. */
 function verdictBlock(result: LoadResult, paint: Paint): string[] {
   return verdictLines(result).map(({ isGood, text }, index) => {
     const line = isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
@@ -85,7 +85,7 @@ function rateLines(result: LoadResult, paint: Paint, columns: number): string[] 
   return [...lines, ...shortfallLines(result, paint)];
 }
 
-/** The requests that count nowhere. */
+/** The line about the warm-up. */
 function warmUpLine({ warmUp: { sent, failed }, options }: LoadResult): string[] {
   if (sent === 0) return [];
   const outcome = failed === 0 ? '' : `, of which ${formatCount(failed)} failed`;
@@ -99,22 +99,22 @@ export function wantedText({ rateRange, wantedRate, options }: LoadResult): stri
   return `${formatRate(wantedRate)} wanted on average, from ${lowest} to ${highest}`;
 }
 
-/** Why the rate was missed, and what to do about it. */
+/** Why the rate was missed and what to do about it. */
 function shortfallLines(result: LoadResult, paint: Paint): string[] {
   const { wantedRate, elapsedMs, admitted, sent, threads, options } = result;
-  // A crashed thread's unreported requests are missing too; the crash is reported separately.
+  // A crashed thread's unreported requests are missing, too. The crash has its own line.
   if (threads.some(({ crash }) => crash !== undefined)) return [];
   const lines: string[] = [];
   const unsent = admitted - sent;
   if (unsent > 0 && options.task !== undefined) {
     lines.push(
-      field('', paint.bad(`${formatCount(unsent)} calls were not begun in time:`)),
-      field('', 'the task or this client is too slow for this rate, or --concurrency too little.'),
+      field('', paint.bad(`${formatCount(unsent)} calls were not started in time:`)),
+      field('', 'the task or this client is too slow for this rate, or --concurrency too low.'),
     );
   } else if (unsent > 0) {
     lines.push(
       field('', paint.bad(`${formatCount(unsent)} requests found no free connection in time:`)),
-      field('', 'the target or this client is too slow for this rate, or --connections too few.'),
+      field('', 'the target or this client is too slow for this rate, or --connections too low.'),
     );
   }
   const slots = (wantedRate * elapsedMs) / 1_000;
@@ -128,32 +128,30 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
   return lines;
 }
 
-/** The admissions over time; all bars cover the same number of tenths of a second. */
+/** A sparkline of admissions. Each bar covers the same number of 100 ms slots. */
 function rateBars(
   { admittedPer100Ms: counts, wantedRate, rateRange }: LoadResult,
   columns: number,
 ): string {
   const room = Math.max(1, Math.min(SPARKLINE_WIDTH, columns - INDENT - SPARKLINE_LEGEND));
-  // With only a few requests per bar, the alignment of their slots would make the bars jump.
+  // With few requests per bar, bars would jump with the alignment of the slots.
   const width = Math.max(Math.ceil(counts.length / room), Math.ceil(200 / wantedRate));
   const bars: number[] = [];
   for (let at = 0; at + width <= counts.length; at += width) {
     bars.push(counts.slice(at, at + width).reduce((sum, count) => sum + count, 0));
   }
   if (bars.length < 2) return '';
-  // The target rate fills seven eighths, which leaves room to show an excess.
+  // The target rate fills seven eighths, to leave room for an excess.
   const line = sparkline(bars, ((rateRange?.[1] ?? wantedRate) / 10) * width * (8 / 7));
   return `${line} each ${formatSpan(100 * width)}`;
 }
 
-/** Calls that kept others of their thread waiting. */
+/** The line about calls that blocked their thread. */
 function blockedLines({ tally: { blocked } }: LoadResult, paint: Paint): string[] {
   if (blocked.calls === 0) return [];
   const calls = blocked.calls === 1 ? '1 call' : `${formatCount(blocked.calls)} calls`;
   const longest = formatLatency(blocked.longestUs);
-  return [
-    field('Blocked', paint.bad(`${calls} kept a thread from all else, for up to ${longest}`)),
-  ];
+  return [field('Blocked', paint.bad(`${calls} blocked a thread, for up to ${longest}`))];
 }
 
 function threadLines({ threads, admitted, options }: LoadResult, paint: Paint): string[] {

@@ -7,7 +7,7 @@ import { parseUrl } from './options.ts';
 
 const MODULE = /\.[cm]?[jt]s$/i;
 const DEFAULT_CONCURRENCY = 1_000;
-/** Options of requests, which no task has. */
+/** Options that apply to requests only. */
 const OF_REQUESTS = [
   'processes',
   'connections',
@@ -18,7 +18,7 @@ const OF_REQUESTS = [
   'unix',
 ] as const;
 
-/** What to drive: the URL of a server, or the path or file: URL of a module. */
+/** Parses the target: the URL of a server, or the path or file: URL of a module. */
 export function parseTarget(text: string): string {
   const isModule = text.startsWith('file:') || (MODULE.test(text) && !/^https?:/i.test(text));
   if (!isModule) return parseUrl(text);
@@ -33,11 +33,11 @@ function isThere(url: string): boolean {
   try {
     return existsSync(fileURLToPath(url));
   } catch {
-    return false; // of another host
+    return false; // names another host
   }
 }
 
-/** The task among the arguments, undefined for requests; ends with an error if options don't fit. */
+/** The task of a run, undefined for requests. Ends the command if options contradict it. */
 export function taskOf(
   url: string | undefined,
   given: Readonly<Record<string, unknown>>,
@@ -46,15 +46,15 @@ export function taskOf(
   const concurrency = given['concurrency'] as number | undefined; // parsed by commander
   if (!url?.startsWith('file:')) {
     if (concurrency !== undefined) {
-      command.error('error: --concurrency needs a module; requests have --connections');
+      command.error('error: --concurrency needs a module; for requests, use --connections');
     }
     return undefined;
   }
   for (const name of OF_REQUESTS) {
-    if (given[name] !== undefined) command.error(`error: --${name} is for requests, not a module`);
+    if (given[name] !== undefined) command.error(`error: --${name} cannot be used with a module`);
   }
   if (given['redis'] !== undefined && given['redisKey'] === undefined) {
-    command.error('error: --redis needs --redis-key with a module');
+    command.error('error: with a module, --redis needs --redis-key');
   }
   return { url, data: undefined, concurrency: concurrency ?? DEFAULT_CONCURRENCY };
 }

@@ -1,4 +1,4 @@
-/** What sends the requests of a run. */
+/** Describes the threads and processes of a run. */
 export function threadsText(threads: number, processes: number | undefined): string {
   const each = counted(threads, 'thread', 'threads');
   const all =

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TlsTerms, Transport } from '../../load/transport.ts';
 
-/** The options of transports as parsed by commander. */
+/** The transport options as parsed by commander. */
 export interface TransportOptions {
   readonly unix?: string;
   readonly http2?: boolean;
@@ -18,7 +18,7 @@ export interface TransportOptions {
 const OF_TLS = ['insecure', 'cert', 'key', 'ca', 'servername'] as const;
 const NAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
 
-/** The path of a socket that a server listens at. */
+/** Parses the path of a Unix domain socket. */
 function parseSocketPath(path: string): string {
   try {
     if (statSync(path).isSocket()) return path;
@@ -30,7 +30,7 @@ function parseSocketPath(path: string): string {
   throw new InvalidArgumentError('It must be the path of a Unix domain socket.');
 }
 
-/** The text of a file in PEM. */
+/** Reads a PEM file. */
 function parsePem(path: string): string {
   const wanted = 'It must be the path of a file in PEM';
   let text: string;
@@ -50,7 +50,7 @@ function parseServername(text: string): string {
   throw new InvalidArgumentError('It must be the name of a host, such as api.example.com.');
 }
 
-/** Adds the options of transports to a command. */
+/** Adds the transport options to a command. */
 export function withTransport(command: Command): Command {
   const option = (flags: string, description: string, parse: (text: string) => string) =>
     new Option(flags, description).argParser(parse);
@@ -58,27 +58,31 @@ export function withTransport(command: Command): Command {
     .addOption(
       option(
         '--unix <path>',
-        'Unix domain socket to connect to, in place of host and port',
+        'Unix domain socket to connect to instead of host and port',
         parseSocketPath,
       ),
     )
-    .option('--http2', 'speak HTTP/2; --connections are then sessions (default: one per thread)')
-    .option('--insecure', 'accept any certificate of the server')
-    .addOption(option('--cert <file>', 'certificate of this client, in PEM; needs --key', parsePem))
-    .addOption(option('--key <file>', 'its private key, in PEM', parsePem))
+    .option('--http2', 'use HTTP/2; --connections then counts sessions (default: one per thread)')
+    .option('--insecure', 'accept any server certificate')
+    .addOption(option('--cert <file>', 'client certificate, in PEM; needs --key', parsePem))
+    .addOption(option('--key <file>', 'private key of --cert, in PEM', parsePem))
     .addOption(
-      option('--ca <file>', 'authorities to trust in place of the usual ones, in PEM', parsePem),
+      option(
+        '--ca <file>',
+        'certificate authorities to trust instead of the default, in PEM',
+        parsePem,
+      ),
     )
     .addOption(
       option(
         '--servername <name>',
-        "name of the server in the TLS handshake (default: the url's host)",
+        "server name for the TLS handshake (default: the URL's host)",
         parseServername,
       ),
     );
 }
 
-/** The transport of a run. Ends the command with an error if its options contradict each other. */
+/** The transport of a run. Ends the command if its options contradict each other. */
 export function transportOf(
   url: string | undefined,
   given: TransportOptions,
@@ -86,11 +90,11 @@ export function transportOf(
 ): Transport | undefined {
   const { unix, http2, insecure, cert, key, ca, servername } = given;
   if (unix !== undefined && url === undefined) {
-    command.error('error: --unix needs the url of a target, whose path and host are requested');
+    command.error('error: --unix needs a target URL, for the path and the Host header');
   }
   const ofTls = OF_TLS.find((name) => given[name] !== undefined);
   if (ofTls !== undefined && (url === undefined || !url.startsWith('https:'))) {
-    command.error(`error: --${ofTls} needs an https url; got ${url ?? 'none'}`);
+    command.error(`error: --${ofTls} needs an https URL; got ${url ?? 'none'}`);
   }
   if (insecure === true && ca !== undefined) {
     command.error('error: --insecure accepts any certificate: it cannot be used with --ca');
@@ -109,7 +113,7 @@ export function transportOf(
   };
 }
 
-/** Ends the command with an error if OpenSSL can't use these files. */
+/** Ends the command if OpenSSL can't use these files. */
 function checked(terms: TlsTerms, command: Command): TlsTerms {
   const { cert, key, ca } = terms;
   const check = (names: string, use: () => unknown) => {
@@ -120,7 +124,7 @@ function checked(terms: TlsTerms, command: Command): TlsTerms {
     }
   };
   check('--cert and --key', () => createSecureContext({ cert, key }));
-  // A context leaves out authorities that it can't read.
+  // A context ignores authorities that it can't parse.
   if (ca !== undefined) check('--ca', () => new X509Certificate(ca));
   return terms;
 }

@@ -4,7 +4,7 @@ import { formatCount, formatLatency, formatRate, formatShare } from '../format.t
 import { gateText } from './gate-text.ts';
 import { type Noun, nounOf } from './noun.ts';
 
-/** The rate counts as met within this fraction of the target. */
+/** The rate counts as met if it is within this fraction of the target. */
 export const RATE_TOLERANCE = 0.001;
 
 /** One line of the verdict on a run. */
@@ -13,7 +13,9 @@ export interface VerdictLine {
   readonly text: string;
 }
 
-/** What to know before reading any figure: did it hold, can the figures be trusted, the gates. */
+/**
+ * The verdict: whether rate and guarantee held, whether the figures can be trusted, and the gates.
+ */
 export function verdictLines(result: LoadResult): VerdictLine[] {
   return [
     rateVerdict(result),
@@ -41,10 +43,10 @@ function rateVerdict(result: LoadResult): VerdictLine {
   if (succeeded === 0 && failed > 0) {
     return { isGood: false, text: `all ${formatCount(failed)} ${noun} failed, at ${share}` };
   }
-  return { isGood: sent > 0, text: `held: ${share}, and the guarantee` };
+  return { isGood: sent > 0, text: `rate and guarantee held: ${share}` };
 }
 
-/** Whether more than a slot of the schedule and more than the tolerance were not sent. */
+/** Whether the requests not sent exceed both one slot and the tolerance. */
 function isShort({ sent, wantedRate, elapsedMs, options }: LoadResult): boolean {
   // The other processes send the rest.
   if (options.fleet !== undefined) return false;
@@ -52,17 +54,17 @@ function isShort({ sent, wantedRate, elapsedMs, options }: LoadResult): boolean 
   return slots - sent > Math.max(1, slots * RATE_TOLERANCE);
 }
 
-/** Names the client if it was the limit. A target is to blame only if the client had time left. */
+/** Names the bottleneck. The target is named only if the client had time left. */
 function shortfallCause({ fitness, threads, admitted, sent, options }: LoadResult): string {
   if (threads.some(({ crash }) => crash !== undefined)) return ', because a thread crashed';
   const isAtLimit = (wanted: ClientLimit['kind']) =>
     fitness.limits.some(({ kind }) => kind === wanted);
-  if (isAtLimit('event loop')) return ', the limit of this client';
-  if (isAtLimit('processors')) return ', the limit of this client beside all else on the machine';
+  if (isAtLimit('event loop')) return ', limited by this client';
+  if (isAtLimit('processors')) return ', limited by this client and other work on the machine';
   if (admitted === sent) return ', because this client was late';
   return options.task === undefined
-    ? ', by the target or --connections'
-    : ', by the task or --concurrency';
+    ? ', limited by the target or --connections'
+    : ', limited by the task or --concurrency';
 }
 
 function fitnessVerdict({ fitness, tally, options }: LoadResult): VerdictLine[] {
@@ -79,14 +81,14 @@ function fitnessVerdict({ fitness, tally, options }: LoadResult): VerdictLine[] 
   }));
 }
 
-/** The range in which p99 lies. */
+/** The confidence interval of p99. */
 function confidenceText({ p99Ms }: LoadResult['fitness']): string {
   if (p99Ms === undefined) return '';
   const [low, high] = [p99Ms.low, p99Ms.high].map((ms) => formatLatency(1_000 * ms));
   return low === high ? '' : `; p99 lies between ${low} and ${high} with 95 % confidence`;
 }
 
-/** What was in the way of measuring, and by how much. */
+/** Why the client was not fit to measure. */
 export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
   switch (limit.kind) {
     case 'lateness':
@@ -110,7 +112,7 @@ export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
 
 function atP99(partMs: number, latencyMs: number): string {
   return (
-    `${formatLatency(1_000 * partMs)} at p99, ${formatShare(partMs, latencyMs)} of the latency, ` +
-    `where at most ${100 * MOST_OWN_SHARE} % is fit`
+    `${formatLatency(1_000 * partMs)} at p99, ${formatShare(partMs, latencyMs)} of the latency ` +
+    `(at most ${100 * MOST_OWN_SHARE} % is fit)`
   );
 }

@@ -1,11 +1,11 @@
-// Runs in the browser, in a page with uPlot and the data: see render.ts. It is bundled with what it
-// imports, and inlined as text; nothing imports it.
+// Runs in the browser, in a page with uPlot and the data: see render.ts. Bundled and inlined as
+// text; nothing imports it.
 
 import type uPlotModule from 'uplot';
 import type { BarChart, Chart, Colour, LineChart } from './page.ts';
 import { clock, percentile, shown, TIME_STEPS, tick } from './ticks.ts';
 
-// The few browser types used here. The DOM library would add its globals to all other files.
+// The few browser types used here. The DOM library would add its globals to all files.
 interface Element {
   readonly clientWidth: number;
   readonly textContent: string;
@@ -26,7 +26,7 @@ type Plot = InstanceType<typeof uPlotModule>;
 
 const HEIGHT = 260;
 const LOW_HEIGHT = 160;
-/** The same for all charts, so that those one below the other are aligned. */
+/** The same for all charts, so that they align one below the other. */
 const Y_AXIS = 64;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif';
 
@@ -44,7 +44,7 @@ function axis(): object {
   };
 }
 
-/** 0, 90, 99, 99.9 % and so on, as many as there is room for, and 50 %. */
+/** Ticks at 0, 50, 90, 99, 99.9 % and so on, as far as there is room. */
 function percentileSplits(plot: Plot, last: number): number[] {
   const decades = Math.max(1, Math.log10(last));
   const room = (plot.width - Y_AXIS) / decades;
@@ -56,7 +56,7 @@ function percentileSplits(plot: Plot, last: number): number[] {
   return room < 150 ? powers : [1, 2, ...powers.slice(1)];
 }
 
-/** The options of the x axis. */
+/** Options of the x axis. */
 function across({ x, end, over }: LineChart) {
   const last = end ?? x.at(-1) ?? 1;
   if (over === 'percentile') {
@@ -87,7 +87,7 @@ function across({ x, end, over }: LineChart) {
   };
 }
 
-/** All of the time, unless the reader has chosen a part of it. */
+/** The whole time axis, or the part that the reader has selected. */
 function zoomed(
   from: number | null,
   to: number | null,
@@ -139,7 +139,7 @@ function lineOptions(chart: LineChart): Options {
         label,
         stroke: () => ink(colour),
         width: look === 'area' ? 1 : 2,
-        // A line through a single point would not be seen.
+        // Shows a dot for a single point, whose line would be invisible.
         points: { show: values.filter((value) => value !== null).length < 2, size: 6 },
         spanGaps: true,
         value: (_: Plot, value: number | null) => (value === null ? '' : shown(value, unit)),
@@ -151,14 +151,14 @@ function lineOptions(chart: LineChart): Options {
   };
 }
 
-/** How the markers of the legend are filled. */
+/** Fills of the legend's markers. */
 const FILLS = {
   line: (colour: string) => colour,
   area: (colour: string) => `color-mix(in srgb, ${colour} 30%, transparent)`,
   dashes: () => 'transparent',
 };
 
-/** The colours of the legend follow the theme by themselves. The first series is that of x. */
+/** Colours of the legend, which follow the theme in CSS. The first series is x. */
 function markersOf(series: LineChart['series']): object {
   const at = (index: number) => series[index - 1];
   const variable = (index: number) => `var(--${at(index)?.colour})`;
@@ -236,7 +236,7 @@ function draw(chart: Chart, place: Element): void {
   kept.push(dark);
 }
 
-/** Keeps the media queries from being collected; the colours would no longer follow the theme. */
+/** Keeps the media queries alive: once collected, the colours would no longer follow the theme. */
 const kept: object[] = [];
 
 const charts: Chart[] = JSON.parse(document.getElementById('charts')?.textContent ?? '[]');

@@ -13,7 +13,8 @@ function barEnds(maxUs: number): number[] {
 
 /** A histogram of microseconds as bars, each about twice as wide as the previous one. */
 export function latencyBars(title: string, histogram: Histogram, unit: string): BarChart {
-  if (!(histogram instanceof JsHistogram)) throw new TypeError('no histogram of this library');
+  if (!(histogram instanceof JsHistogram))
+    throw new TypeError('histogram must come from hdr-histogram-js');
   const ends = barEnds(histogram.maxValue);
   const values = ends.map(() => 0);
   const { recordedValuesIterator: recorded } = histogram;
@@ -24,7 +25,7 @@ export function latencyBars(title: string, histogram: Histogram, unit: string): 
     const bar = found === -1 ? ends.length - 1 : found;
     values[bar] = (values[bar] ?? 0) + countAddedInThisIterationStep;
   }
-  // Drop the empty bars at the low end but one.
+  // Keep one of the empty bars at the low end.
   const first = Math.max(0, values.findIndex((count) => count > 0) - 1);
   return {
     kind: 'bars',

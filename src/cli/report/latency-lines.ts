@@ -11,8 +11,8 @@ const LINES = {
 type Line = keyof typeof LINES;
 
 /**
- * With fewer values in a slot, a percentile would be their maximum: then there are wider slots, or
- * fewer lines if a run is too short for those.
+ * With fewer values per slot, a percentile would be the maximum. Slots are widened until they have
+ * enough; a run too short for that gets fewer lines.
  */
 const LEVELS: readonly { readonly least: number; readonly lines: readonly Line[] }[] = [
   { least: 110, lines: ['p50', 'p90', 'p99', 'max'] },
@@ -21,13 +21,13 @@ const LEVELS: readonly { readonly least: number; readonly lines: readonly Line[]
 ];
 const LEAST_SLOTS = 4;
 
-/** How many values each slot needs for p99, which so is not their maximum. */
+/** Values per slot that p99 needs to differ from the maximum. */
 export const LEAST_FOR_P99 = LEVELS[0]?.least ?? 1;
 
 const MS = 1_000;
 
 /**
- * Percentiles by time in milliseconds; on a logarithmic axis unless a value is 0.
+ * Percentiles over time in milliseconds, on a logarithmic axis unless a value is 0.
  *
  * @param endS the end of the time axis, in seconds
  */
@@ -49,7 +49,7 @@ export function latencyLines(title: string, timeline: LatencyTimeline, endS: num
   };
 }
 
-/** In seconds. */
+/** The middle of a slot, in seconds. */
 export function middleOf({ atUs, untilUs }: SlotPercentiles): number {
   return (atUs + untilUs) / 2e6;
 }

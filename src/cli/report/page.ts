@@ -4,7 +4,7 @@ export interface BarChart {
   readonly title: string;
   readonly labels: readonly string[];
   readonly values: readonly number[];
-  /** What the numbers count, such as `requests`. */
+  /** Unit of the numbers, such as `requests`. */
   readonly unit: string;
 }
 
@@ -12,11 +12,11 @@ export const COLOURS = ['blue', 'orange', 'green', 'purple', 'sky', 'gold'] as c
 
 export type Colour = (typeof COLOURS)[number] | 'grey' | 'red';
 
-/** One line of a chart. */
+/** A line of a chart. */
 export interface Series {
   readonly label: string;
   readonly colour: Colour;
-  /** One value per x; null for a gap. */
+  /** One value per x; null is a gap. */
   readonly values: readonly (number | null)[];
   readonly look: 'line' | 'area' | 'dashes';
 }
@@ -26,23 +26,23 @@ export interface LineChart {
   readonly kind: 'lines';
   readonly title: string;
   /**
-   * - `time`: seconds from the start. All such charts of a page have one time axis and one pointer.
-   * - `percentile`: 1 / (1 - share of the values below), so 100 is the 99th percentile
+   * - `time`: seconds since the start. All such charts of a page share a time axis and pointer.
+   * - `percentile`: 1 / (1 - share of the values below): 100 is the 99th percentile
    */
   readonly over: 'time' | 'percentile';
   readonly x: readonly number[];
-  /** The end of the axis, if that is not the last x. */
+  /** The end of the axis. Default: the last x. */
   readonly end?: number | undefined;
   readonly series: readonly Series[];
   /** The unit of the values: `/s`, ` ms`. */
   readonly unit: string;
-  /** A logarithmic axis for values that differ by orders of magnitude; no value may be 0. */
+  /** Use a logarithmic axis, for values that differ by orders of magnitude. No value may be 0. */
   readonly logarithmic: boolean;
-  /** Draws steps: each value holds until the next x. */
+  /** Draw steps: each value holds until the next x. */
   readonly steps: boolean;
-  /** The highest value of the axis, for charts that are to have the same one. */
+  /** The highest value of the axis, for charts that share a scale. */
   readonly top?: number;
-  /** Half as high as others, for charts that are compared one below the other. */
+  /** Half height, for charts stacked for comparison. */
   readonly isLow?: boolean;
 }
 
@@ -50,7 +50,7 @@ export type Chart = LineChart | BarChart;
 
 export interface Table {
   readonly columns: readonly string[];
-  /** Rows of text cells; the first cell is the row's name. */
+  /** Rows of text cells. The first cell names the row. */
   readonly rows: readonly (readonly string[])[];
 }
 
@@ -68,7 +68,7 @@ export interface Section {
   /** Shares of a whole, as bars. */
   readonly shares?: readonly { readonly name: string; readonly count: number }[];
   readonly charts: readonly Chart[];
-  /** Plain text below all else. */
+  /** Plain text at the end of the section. */
   readonly notes?: readonly string[];
 }
 
@@ -78,12 +78,12 @@ export type Facts = readonly (readonly [name: string, value: string])[];
 /** The content of a report as plain data. */
 export interface Page {
   readonly title: string;
-  /** What to know before any figure. */
+  /** The verdict, which precedes all figures. */
   readonly verdicts: readonly Verdict[];
-  /** The main figures, below the verdict. */
+  /** The main figures. */
   readonly facts: Facts;
   readonly sections: readonly Section[];
-  /** How, with what and where: at the end. */
+  /** Command, versions and machine, at the end of the page. */
   readonly circumstances: Facts;
   readonly footer: string;
 }

@@ -1,11 +1,11 @@
 import type { Histogram } from 'hdr-histogram-js';
 import type { Colour, LineChart, Series } from './page.ts';
 
-/** Points for each factor of ten. */
+/** Points per factor of ten. */
 const POINTS = 12;
 const US_PER_MS = 1_000;
 
-/** A histogram of microseconds as a line. */
+/** A histogram of microseconds, drawn as a line. */
 export interface Distribution {
   readonly label: string;
   readonly colour: Colour;
@@ -13,7 +13,7 @@ export interface Distribution {
   readonly look?: Series['look'];
 }
 
-/** Values by percentile, with as much room for 90 to 99 % as for 99 to 99.9 %. */
+/** Values by percentile. 90 to 99 % takes as much room as 99 to 99.9 %. */
 export function percentileCurve(title: string, lines: readonly Distribution[]): LineChart {
   const most = Math.max(1, ...lines.map(({ histogram }) => histogram.totalCount));
   const x = Array.from(
@@ -40,7 +40,7 @@ export function percentileCurve(title: string, lines: readonly Distribution[]): 
   };
 }
 
-/** Up to the maximum, which is the last value. */
+/** The values at each x. The last one is the maximum. */
 function valuesOf(histogram: Histogram, x: readonly number[]): (number | null)[] {
   const { totalCount, maxValue } = histogram;
   return x.map((odds, at) => {

@@ -92,12 +92,12 @@ function isByTime(chart: Chart): boolean {
   return chart.kind === 'lines' && chart.over === 'time';
 }
 
-/** In the order of their places. */
+/** Charts in the order of the page. */
 function inOrder(charts: readonly Chart[]): Chart[] {
   return [...charts.filter(isByTime), ...charts.filter((chart) => !isByTime(chart))];
 }
 
-/** Charts over time take the whole width; of the others two stand side by side. */
+/** Charts over time take the full width; others go side by side in pairs. */
 function renderCharts(charts: readonly Chart[]): string {
   const byTime = charts.filter(isByTime);
   const others = charts.filter((chart) => !isByTime(chart));
@@ -114,7 +114,7 @@ function renderChart({ title }: Chart): string {
 function renderTable({ columns, rows }: Table): string {
   const head = columns.map((column) => `<th>${escaped(column)}</th>`).join('');
   const body = rows.map(([name = '', ...cells]) => {
-    // A phone shows the name of the column beside each cell.
+    // On a phone, the column's name is shown beside each cell.
     const rest = cells
       .map((cell, at) => `<td data-name="${escaped(columns[at + 1] ?? '')}">${escaped(cell)}</td>`)
       .join('');

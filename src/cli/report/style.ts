@@ -1,6 +1,6 @@
 /**
- * Follows the reader's light or dark theme. The charts take their colours from here: they are told
- * apart by lightness as well, also by the colour-blind, and have a contrast of 3 to the card.
+ * Follows the reader's light or dark theme. Charts take their colours from here. The colours also
+ * differ in lightness, for colour-blind readers, and have a contrast of 3 to the card.
  */
 export const STYLE = `
 :root { --text: #57606a; --strong: #1f2328; --faint: #dfe3e8; --page: #f4f6f8; --card: #fff;

@@ -1,4 +1,4 @@
-// What the axes and legends of charts say. Runs in the browser, with charts.ts.
+// Labels of axes and legends. Runs in the browser, with charts.ts.
 
 export function shown(value: number, unit: string): string {
   if (unit === ' ms' && value >= 1_000) return shown(value / 1_000, ' s');
@@ -6,20 +6,20 @@ export function shown(value: number, unit: string): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: digits }) + unit;
 }
 
-/** Short enough for the axis. */
+/** A label short enough for the axis. */
 export function tick(value: number, unit: string): string {
   if (value < 10_000 || unit === ' ms') return shown(value, unit);
   const notation = { notation: 'compact', maximumFractionDigits: 1 } as const;
   return value.toLocaleString('en-US', notation) + unit;
 }
 
-/** Odds of 100 as `99 %`. */
+/** Formats odds as a percentile: 100 as `99 %`. */
 export function percentile(odds: number): string {
   const digits = Math.max(0, Math.ceil(Math.log10(odds)) - 1);
   return `${Number((100 - 100 / odds).toFixed(digits))} %`;
 }
 
-/** `90` as `1:30`, `0.5` as `0.5 s`. */
+/** Formats seconds: `90` as `1:30`, `0.5` as `0.5 s`. */
 export function clock(seconds: number, isLong: boolean): string {
   if (!isLong) return `${Number(seconds.toFixed(3))} s`;
   const whole = Math.round(seconds);

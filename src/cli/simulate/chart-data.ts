@@ -3,17 +3,17 @@ import type { LimiterResult } from '../../simulate/simulation.ts';
 
 const MOST_ABOVE = 2;
 
-/** Rates over time for one limiter. */
+/** The rates of one limiter over time. */
 export interface RatesByTime {
   readonly slotSeconds: number;
-  /** Per second, one value per slot; all slots have the same length. */
+  /** Per second, one value per slot of equal length. */
   readonly arrivals: readonly number[];
   readonly admitted: readonly number[];
-  /** The most that the limiter promises to admit in a slot, per second. */
+  /** The guaranteed maximum rate of admissions in a slot, per second. */
   readonly bound: number;
   /** The highest rate of all slots. */
   readonly highest: number;
-  /** A bound far above the rates would flatten the chart; it is then stated as text. */
+  /** False if the bound is so far above the rates that it would flatten the chart. */
   readonly isBoundNear: boolean;
 }
 
@@ -42,7 +42,7 @@ export function ratesByTime(
   };
 }
 
-/** The highest rate of the charts of all limiters, so that they can have one scale. */
+/** The highest rate over all limiters, so that their charts share a scale. */
 export function highestOf(result: SimulateResult): number {
   const tops = result.limiters.map((one) => {
     const { highest, bound, isBoundNear } = ratesByTime(result, one);

@@ -19,29 +19,29 @@ import { renderSummary } from './summary.ts';
 import { writeSvg } from './svg.ts';
 
 const NOTES = `
-Limiters, with the options of their classes. Joined by ' + ', all of them must admit a call:
+Limiters, with the options of their classes. If joined by ' + ', all of them must admit a call:
   token-bucket rate=... burst=... [initial=...]
   token-bucket quantum=... fillIntervalMs=... burst=... [initial=...]
   leaky-bucket rate=... [slack=...]
   fixed-window limit=... intervalMs=...
   sliding-window limit=... intervalMs=... [slots=...]
   sliding-log limit=... intervalMs=...
-  semaphore permits=...   first or alone, with --server: at most so many calls in flight
+  semaphore permits=...   calls in flight; first or alone, with --server
 
-Server. Works on at most 'capacity' calls at once (default: any number); the others queue there:
+Server. Processes up to 'capacity' calls at once (default: unlimited) and queues the others:
   constant serviceMs=... [capacity=...]
-  exponential serviceMs=... [capacity=...]   at random, serviceMs on average
+  exponential serviceMs=... [capacity=...]   random, serviceMs on average
 
-Arrivals. Several patterns can be joined by ' + ':
+Arrivals. Join several patterns by ' + ':
   constant rate=...                        evenly spaced
-  poisson rate=...                         at random and independent
+  poisson rate=...                         random and independent
   bursts size=... everyMs=... [overMs=...] all at once, or spread over overMs
 
-A rate is per second unless it has a unit: rate=6000/minute. Each arrival asks for one token.
+A rate is per second unless it has a unit: rate=6000/minute. Each arrival takes one token.
 
-A file has a timestamp on each line: common log format, ISO dates, or epoch seconds or milliseconds
-at the start of the line. It is read as a stream. Lines of the same whole second are spread evenly
-over it; --no-spread keeps them as they are.
+A file has one timestamp per line: common log format, ISO dates, or epoch seconds or milliseconds at
+the start of the line. It is read as a stream. Timestamps of whole seconds are spread evenly over
+their second; --no-spread keeps them as they are.
 
 Exit code: 0 if all is well; 1 if the command line is invalid or no timestamp was found; 2 if a
 limiter admitted more than it promises.
@@ -75,11 +75,11 @@ export function simulateCommand(version: string): Command {
         .makeOptionMandatory(),
     )
     .option('-a, --arrivals <pattern>', 'arrival pattern', parsed(parsePattern))
-    .option('--server <server>', 'how long calls take (default: no time)', parsed(parseServer))
+    .option('--server <server>', 'how long calls take (default: 0)', parsed(parseServer))
     .addOption(
       new Option(
         '-f, --file <path>',
-        'file of timestamps, such as an access log; - for standard input',
+        'file with timestamps, such as an access log; - for standard input',
       )
         .argParser(parseInputPath)
         .conflicts('arrivals'),
@@ -92,7 +92,7 @@ export function simulateCommand(version: string): Command {
     )
     .option(
       '-w, --wait <time>',
-      'how long callers wait for a token at most (default: not at all)',
+      'maximum wait of callers for a token (default: none)',
       parseDuration,
     )
     .option(
@@ -102,25 +102,25 @@ export function simulateCommand(version: string): Command {
     )
     .option(
       '--json <file>',
-      'write the full result to this file, or - for standard output',
+      'write the full result as JSON to this file, or - for standard output',
       parseOutputPathOrStdout,
     )
-    .option('--svg <file>', 'draw arrivals, admissions and bounds', parseOutputPath)
-    .option('--report <file>', 'write a self-contained page with charts', parseOutputPath)
+    .option('--svg <file>', 'write a drawing of arrivals, admissions and bounds', parseOutputPath)
+    .option('--report <file>', 'write a self-contained HTML page with charts', parseOutputPath)
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime simulate --help shows all options)')
     .action(async (given: CommandOptions, command: Command) => {
       if (given.arrivals === undefined && given.file === undefined) {
-        command.error('error: give --arrivals, or --file with timestamps');
+        command.error('error: give --arrivals or --file');
       }
       if (given.server === undefined && given.limiter.some(({ hasPermits }) => hasPermits)) {
-        command.error('error: a semaphore needs --server, which says how long a permit is held');
+        command.error('error: a semaphore needs --server, which defines how long permits are held');
       }
       process.exitCode = await run(given, version);
     });
 }
 
-/** Runs the simulation and prints and writes its result; returns the exit code. */
+/** Runs the simulation, prints and writes its result, and returns the exit code. */
 async function run(given: CommandOptions, version: string): Promise<number> {
   const { stderr } = process;
   const summary = summaryStream(given.json);

@@ -5,12 +5,12 @@ import { exitCode } from './exit-code.ts';
 
 const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
-/** Writes the full result, which is identical for identical arguments. */
+/** Writes the full result, which is identical for the same arguments. */
 export function writeJsonReport(path: string, result: SimulateResult, version: string): void {
   writeOutput(path, `${JSON.stringify(jsonReport(result, version), undefined, 2)}\n`);
 }
 
-/** The result as plain data; the name of each number includes its unit. */
+/** Converts a result to plain data. Names of numbers include the unit. */
 function jsonReport(result: SimulateResult, version: string): object {
   const { source, arrivals, limiters, count, durationMs, waitMs, server } = result;
   const { file } = source;
@@ -55,7 +55,7 @@ function jsonReport(result: SimulateResult, version: string): object {
   };
 }
 
-/** In milliseconds; null if there are none. */
+/** Percentiles in milliseconds; null without values. */
 function percentiles(histogram: Int32Histogram): object | null {
   if (histogram.totalCount === 0) return null;
   const at = PERCENTILES.map((percentile) => [

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { type LimiterSpec, parseLimiter } from '../../simulate/limiter-specs.ts';
 import { MAX_SEED } from '../../simulate/seed.ts';
 
-/** One limiter, appended to the previous ones. */
+/** Parses one limiter and appends it to the previous ones. */
 export function addLimiter(text: string, before: readonly LimiterSpec[] = []): LimiterSpec[] {
   return [...before, parseLimiter(text)];
 }
@@ -16,14 +16,14 @@ export function parseSeed(text: string): number {
   return seed;
 }
 
-/** The path of a readable file, or `-`. */
+/** Parses the path of a readable file, or `-`. */
 export function parseInputPath(path: string): string {
   if (path === '-') return path;
   try {
     accessSync(path, constants.R_OK);
   } catch (error) {
     throw new InvalidArgumentError(
-      `It must be - or the path of a file that can be read (${(error as Error).message}).`,
+      `It must be - or the path of a readable file (${(error as Error).message}).`,
     );
   }
   return path;

@@ -38,7 +38,7 @@ function reportPage(result: SimulateResult, about: About): Page {
     ],
     sections: [
       {
-        heading: limiters.length === 1 ? 'What became of them' : 'Side by side',
+        heading: limiters.length === 1 ? 'Outcome' : 'Side by side',
         verdicts: [],
         table: {
           columns: ['Limiter', ...columnsOf(result)],
@@ -59,7 +59,7 @@ function reportPage(result: SimulateResult, about: About): Page {
   };
 }
 
-/** Whether each limiter kept its promise, and how close it came. */
+/** Whether each limiter kept its bounds, and its peak. */
 function boundVerdicts(limiters: readonly LimiterResult[]): Page['verdicts'] {
   const all = limiters.flatMap(({ text, outcomes }) =>
     outcomes.bounds.map((bound, at) => ({
@@ -75,7 +75,10 @@ function boundVerdicts(limiters: readonly LimiterResult[]): Page['verdicts'] {
   return [{ isGood: broken === 0, text }, ...all];
 }
 
-/** The end of the last slot of any limiter in seconds: callers that wait are admitted later. */
+/**
+ * The end of the last slot of any limiter, in seconds. Waiting callers are admitted after the last
+ * arrival.
+ */
 function endOf(result: SimulateResult): number {
   const ends = result.limiters.map((one) => {
     const { arrivals, slotSeconds } = ratesByTime(result, one);
@@ -84,7 +87,7 @@ function endOf(result: SimulateResult): number {
   return Math.max(...ends);
 }
 
-/** One chart for each limiter, all with the same two axes. */
+/** One chart per limiter, all with the same axes. */
 function rateSection(result: SimulateResult): Section {
   const { limiters } = result;
   const scale = { top: highestOf(result) * 1.05, end: endOf(result) };
@@ -96,7 +99,7 @@ function colourAt(at: number): (typeof COLOURS)[number] {
   return COLOURS[at % COLOURS.length] ?? 'blue';
 }
 
-/** Once all colours are used, lines are dashed. */
+/** Lines are dashed once all colours are used. */
 function lookAt(at: number): Series['look'] {
   return at < COLOURS.length ? 'line' : 'dashes';
 }
@@ -133,24 +136,24 @@ function ratesChart(
   };
 }
 
-/** The waits of all limiters in the same charts. */
+/** The waits of all limiters in shared charts. */
 function waitSections(result: SimulateResult): Section[] {
   const { limiters } = result;
   const end = endOf(result);
   const waiting = limiters.some(({ outcomes }) => outcomes.waits.totalCount > 0);
   if (!waiting) return [];
   const [only] = limiters;
-  const curve = curveOf('Waits at each percentile', limiters, ({ outcomes }) => outcomes.waits);
+  const curve = curveOf('Waits by percentile', limiters, ({ outcomes }) => outcomes.waits);
   const charts: Chart[] =
     limiters.length === 1 && only !== undefined
       ? [
           latencyLines(
-            'Waits of those admitted, by the time of their arrival',
+            'Waits of admitted callers, by arrival time',
             only.outcomes.waitsByTime,
             end,
           ),
           curve,
-          latencyBars('How many waited how long', only.outcomes.waits, 'admitted'),
+          latencyBars('Distribution of waits', only.outcomes.waits, 'admitted'),
         ]
       : [waitsByTime(limiters, end), curve];
   return [{ heading: 'Waits', verdicts: [], charts }];
@@ -169,7 +172,7 @@ function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart
   return {
     ...onOneAxis(lines),
     kind: 'lines',
-    title: `p99 of the waits of those admitted, by the time of their arrival, at least ${LEAST_FOR_P99} for each point`,
+    title: `p99 of the waits of admitted callers, by arrival time, at least ${LEAST_FOR_P99} for each point`,
     over: 'time',
     end,
     unit: ' ms',
@@ -178,11 +181,11 @@ function waitsByTime(limiters: readonly LimiterResult[], end: number): LineChart
   };
 }
 
-/** How long calls took at the server, its queue included. */
+/** Response times at the server, including its queue. */
 function responseSections({ limiters, server }: SimulateResult): Section[] {
   if (server === undefined) return [];
   const curve = curveOf(
-    'Responses at each percentile',
+    'Response times by percentile',
     limiters,
     ({ outcomes }) => outcomes.responses,
   );

@@ -17,7 +17,7 @@ import { printable } from '../safe-text.ts';
 const LABEL = 12;
 const GAP = '   ';
 
-/** One row of the table: the limiter, then one cell per number. */
+/** One row of the table: the limiter, then its cells. */
 interface Row {
   readonly name: string;
   readonly cells: readonly string[];
@@ -27,7 +27,7 @@ function field(label: string, text: string): string {
   return `  ${label.padEnd(LABEL)}${text}`;
 }
 
-/** The lines of a simulation's summary, which fit this many columns, from 60. */
+/** Renders the summary of a simulation for this many columns, at least 60. */
 export function renderSummary(
   result: SimulateResult,
   paint: Paint,
@@ -44,15 +44,15 @@ export function renderSummary(
   ].flatMap((line) => wrapped(line, columns, LABEL + 2));
 }
 
-/** The arrivals and their source. */
+/** The number of arrivals, the time they span and their rate. */
 export function describeArrivals({ count, durationMs }: SimulateResult): string {
   const rate = durationMs > 0 ? `, ${formatRate(count / (durationMs / 1_000))}` : '';
   return `${formatCount(count)} in ${formatSpan(durationMs)}${rate}`;
 }
 
-/** What callers do when they find no token. */
+/** Describes what callers do without a token. */
 export function describeCallers({ waitMs }: SimulateResult): string {
-  return waitMs === 0 ? 'take a refusal' : `wait, at most ${formatSpan(waitMs)}`;
+  return waitMs === 0 ? 'do not wait' : `wait up to ${formatSpan(waitMs)}`;
 }
 
 function arrivalLines(result: SimulateResult, paint: Paint): string[] {
@@ -76,34 +76,34 @@ function fileLines(file: NonNullable<SimulateResult['source']['file']>, paint: P
     format === undefined ? [] : [field('', paint.dim(`read as ${format}${since(startedUs)}`))];
   if (unreadable > 0) {
     lines.push(
-      field('', paint.bad(`lines without a timestamp, left out: ${formatCount(unreadable)}`)),
+      field('', paint.bad(`lines without a timestamp, skipped: ${formatCount(unreadable)}`)),
     );
   }
   if (late > 0) {
     lines.push(
       field(
         '',
-        `lines out of order, taken at the latest instant before them: ${formatCount(late)}`,
+        `lines out of order, moved to the latest instant before them: ${formatCount(late)}`,
       ),
     );
   }
   return lines;
 }
 
-/** Small numbers don't count from 1970, so they are not shown as dates. */
+/** Shows timestamps as dates, unless they are too small to count from 1970. */
 function since(startedUs: number | undefined): string {
   if (startedUs === undefined || startedUs < 1e14) return '';
   return `, from ${new Date(startedUs / 1_000).toISOString()}`;
 }
 
-/** The table head after the limiter's column. */
+/** The heads of the columns after the limiter. */
 export function columnsOf({ waitMs, server }: SimulateResult): readonly string[] {
   const served = server === undefined ? [] : ['in flight', 'response p50', 'p99'];
   if (waitMs === 0) return ['admitted', 'refused', ...served];
   return ['at once', 'later', 'refused', 'gave up', 'wait p50', 'p99', 'longest', ...served];
 }
 
-/** Two percentiles and, where asked for, the longest; dashes if there is nothing. */
+/** Two percentiles and, optionally, the maximum; dashes without values. */
 function timesOf(times: Int32Histogram, withLongest: boolean): string[] {
   const values = [times.getValueAtPercentile(50), times.getValueAtPercentile(99)];
   if (withLongest) values.push(times.maxValue);
@@ -138,7 +138,7 @@ function tableLines(result: SimulateResult, paint: Paint, columns: number): stri
   return [paint.dim(line(head)), ...rows.map(line)];
 }
 
-/** The same table turned, for a terminal that is too narrow for it: one block for each limiter. */
+/** The transposed table for narrow terminals: one block per limiter. */
 function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
   const width = Math.max(...rows.flatMap(({ cells }) => cells.map(({ length }) => length)));
   return rows.flatMap(({ name, cells }, at) => [
@@ -151,10 +151,10 @@ function blocks(head: Row, rows: readonly Row[], paint: Paint): string[] {
   ]);
 }
 
-/** How close a limiter came to its bound. */
+/** Describes a bound and the limiter's peak. */
 export function describeBound({ promise, peak, allowed, held }: Bound): string {
   const came = formatNumber(Math.floor(peak * 1_000 + 0.5) / 1_000);
-  return `${promise}; came to ${came} of ${formatNumber(allowed)}${held ? '' : ', BROKEN'}`;
+  return `${promise}; peak ${came} of ${formatNumber(allowed)}${held ? '' : ', BROKEN'}`;
 }
 
 function boundLines({ limiters }: SimulateResult, paint: Paint): string[] {

@@ -4,16 +4,15 @@ import { writeOutput } from '../output-files.ts';
 import { highestOf, type RatesByTime, ratesByTime } from './chart-data.ts';
 import { cellsOf, columnsOf, describeArrivals } from './summary.ts';
 
-// Written by hand: three step lines per limiter, and byte-identical output for identical
-// arguments.
+// Hand-written SVG: three step lines per limiter, and identical output for the same arguments.
 
 const WIDTH = 760;
 const LEFT = 72;
 const RIGHT = WIDTH - 20;
-/** Above the first panel. */
+/** Height above the first panel. */
 const HEAD = 58;
 const PANEL = 212;
-/** Offset within a panel, from its top. */
+/** Offset from the top of a panel. */
 const TOP = 50;
 const BASE = 174;
 
@@ -34,7 +33,7 @@ const TIME_STEPS = [
 ];
 const MOST_TIME_STEPS = 8;
 
-/** Draws the arrivals, admissions and bound of each limiter, one below the other. */
+/** Writes an SVG with the arrivals, admissions and bound of each limiter, stacked. */
 export function writeSvg(path: string, result: SimulateResult): void {
   writeOutput(path, drawSvg(result));
 }

@@ -50,7 +50,7 @@ describe('--arrivals', () => {
   it('poisson takes a seed, or draws one and says which', async () => {
     const seeded = await terms('--arrivals', 'poisson', '--seed', '7');
     expect(seeded).toEqual({ ...EVEN, arrivals: { kind: 'poisson', seed: 7 } });
-    expect(arrivalText(seeded.arrivals)).toBe('at random, repeated by --seed 7');
+    expect(arrivalText(seeded.arrivals)).toBe('at random; repeat with --seed 7');
     expect(jsonArrivals(seeded.arrivals)).toEqual({ kind: 'poisson', seed: 7 });
     const { arrivals } = await terms('--arrivals', 'poisson');
     expect(arrivals).toMatchObject({ kind: 'poisson', seed: expect.any(Number) });
@@ -75,7 +75,7 @@ describe('--arrivals', () => {
   });
 
   it.each([
-    [['--arrivals', '/no/such/file'], /even, poisson, - or the path of a file/],
+    [['--arrivals', '/no/such/file'], /even, poisson, - or the path of a readable file/],
     [['--seed', '1'], /--seed needs --arrivals poisson/],
     [['--arrivals', LIST, '--seed', '1'], /--seed needs --arrivals poisson/],
     [['--arrivals', 'poisson', '--burst', '2'], /--arrivals poisson' .* '--burst'/],
@@ -88,8 +88,8 @@ describe('--arrivals', () => {
       /poisson' .* '--redis'/,
     ],
     [['--arrivals', '-', '--body', '@-'], /'--arrivals -' .* '--body @-'/],
-    [['--arrivals', file('empty')], /no line of .*empty holds an instant/],
-    [['--arrivals', file('odd', '1', 'x')], /1 lines of .*odd hold no instant/],
+    [['--arrivals', file('empty')], /empty has no line with a valid instant/],
+    [['--arrivals', file('odd', '1', 'x')], /1 lines of .*odd have no valid instant/],
     [['--arrivals', file('back', '2', '1')], /1 lines of .*back come before/],
     [['--arrivals', file('far', '1', '1e1', '99999999999')], /line \d is \d+ days after/],
   ])('%j is an error that says what contradicts what', async (args, message) => {

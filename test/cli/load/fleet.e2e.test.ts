@@ -82,7 +82,7 @@ describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {
     ]);
     expect(gone.stderr).toMatch(/error: the Redis server at 127\.0\.0\.1:1: /);
     expect(taken.stderr).toContain('taken is limited to 0.001/s, burst 7, by another process');
-    expect(alone.stderr).toContain('--redis needs the url of a target');
+    expect(alone.stderr).toContain('--redis needs a target URL');
     expect([gone.code, taken.code, alone.code]).toEqual([1, 1, 1]);
   });
 });

@@ -67,7 +67,7 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
   [parseRedisUrl, 'http://localhost', /such as redis:/],
   [parseRedisKey, '', /key of 1 to 1024 characters/],
   [parseUrl, 'localhost:8080', /start with http:\/\/ or https:\/\//],
-  [parseUrl, 'example.com', /absolute url, such as http:/],
+  [parseUrl, 'example.com', /absolute URL, such as http:/],
   [parseUrl, 'ftp://example.com', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'http://user:secret@example.com', /without a user name.*Authorization/],
   [parseMethod, 'CONNECT', /not CONNECT/],

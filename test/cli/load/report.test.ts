@@ -30,7 +30,9 @@ function ratesOf(charts: readonly Chart[]): LineChart {
 
 it('the page begins with the verdict, and ends with how, with what and where', () => {
   const { text } = pageOf();
-  const verdict = text.indexOf('<section class="verdict good">\n<p class="good">held: 2,000/s');
+  const verdict = text.indexOf(
+    '<section class="verdict good">\n<p class="good">rate and guarantee held: 2,000/s',
+  );
   expect(verdict).toBeGreaterThan(0);
   expect(verdict).toBeLessThan(text.indexOf('<dl class="tiles">'));
   expect(text.indexOf('<dt>Command</dt>')).toBeGreaterThan(text.lastIndexOf('<figure>'));
@@ -41,7 +43,7 @@ it('the page begins with the verdict, and ends with how, with what and where', (
   expect(text).toContain('<p class="good">No errors.</p>');
   expect(text).not.toContain('Warm-up');
   const warm = pageOf({ warmUp: { sent: 20, succeeded: 20, failed: 0 } }).text;
-  expect(warm).toContain('<dd>20 requests, which are in no figure</dd>');
+  expect(warm).toContain('<dd>20 requests, not included in any figure</dd>');
 });
 
 it('the page hides what a URL keeps secret', () => {
@@ -50,14 +52,14 @@ it('the page hides what a URL keeps secret', () => {
   expect(text).not.toContain('abc');
 });
 
-it('failures are shown by the time when they were due, each kind in its colour', () => {
+it('failures are shown by due time, each kind in its colour', () => {
   const tally = new Tally(0);
   for (let at = 0; at < 7; at += 1) {
     for (let count = 0; count <= at; count += 1) tally.countStatus(500 + at, at * 100_000);
   }
   const { text, charts } = pageOf({ tally });
   const chart = charts.find(({ title }) => title.startsWith('Failures')) as LineChart;
-  expect(chart.title).toBe('Failures by the time when they were due, each 10 ms');
+  expect(chart.title).toBe('Failures by due time, each 10 ms');
   expect([chart.x.length, chart.end]).toEqual([101, 1]);
   // The most frequent first. A failure in 10 ms is 100 a second.
   expect(chart.series.map(({ label, values }) => [label, Math.max(...values.map(Number))])).toEqual(
@@ -110,9 +112,9 @@ it('the page of a run shows its rate, its guarantee, its latencies and the share
   );
   expect(text).toContain('<footer>zerotime 9.9.9 load, Node.js');
   expect(charts.map(({ title }) => title)).toEqual([
-    'From due to answered, by the time when it was due',
-    'How long at each percentile',
-    'How many took how long',
+    'From due to answered, by due time',
+    'Latency by percentile',
+    'Latency distribution',
     'Requests that came due, each 100 ms',
   ]);
   const rates = ratesOf(charts);

@@ -21,7 +21,7 @@ describe('renderSummary', () => {
 
   it('shows a successful run', () => {
     expect(summaryOf()).toBe(`
-  Verdict     ✔ held: 2,000/s of 2,000/s, and the guarantee
+  Verdict     ✔ rate and guarantee held: 2,000/s of 2,000/s
               ✔ fit to measure: this client was 0.01 ms late at p99, and 25.0 % busy
 
   Target      http://example.com/

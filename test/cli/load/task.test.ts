@@ -54,8 +54,8 @@ it('zerotime load calls a module, and speaks of calls', async () => {
 });
 
 it.each([
-  [[path, '--method', 'PUT'], '--method is for requests, not a module'],
-  [[path, '--redis', 'redis://localhost'], '--redis needs --redis-key with a module'],
+  [[path, '--method', 'PUT'], '--method cannot be used with a module'],
+  [[path, '--redis', 'redis://localhost'], 'with a module, --redis needs --redis-key'],
   [['http://localhost/', '--concurrency', '3'], '--concurrency needs a module'],
   [[path, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
   [['./none.mjs'], 'It must be the path of a module that exists.'],
@@ -78,12 +78,14 @@ describe('the summary of calls', () => {
     const tally = new Tally();
     tally.countBlocked(2e6);
     const one = callsOf({ tally, sent: 1_000 });
-    expect(text(one)).toContain('Blocked     1 call kept a thread from all else, for up to 2.00 s');
-    expect(text(one)).toContain('1,000 calls were not begun in time:');
+    expect(text(one)).toContain('Blocked     1 call blocked a thread, for up to 2.00 s');
+    expect(text(one)).toContain('1,000 calls were not started in time:');
     expect(text(one)).toContain('unknown: there was no call');
     expect(text(one)).toMatch(/Calls +none/);
     const shares = { achievedRate: 1_000 };
-    expect(verdictLines({ ...one, ...shares })[0]?.text).toContain('by the task or --concurrency');
+    expect(verdictLines({ ...one, ...shares })[0]?.text).toContain(
+      'limited by the task or --concurrency',
+    );
     tally.countBlocked(1e6);
     expect(text(one)).toContain('2 calls kept');
   });

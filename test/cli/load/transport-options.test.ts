@@ -61,7 +61,7 @@ describe('the options of transports', () => {
     [['--cert', '/no/such/file'], /PEM \(ENOENT/],
     [['--cert', NOT_PEM], /begins with -----BEGIN/],
     [['--servername', 'two words'], /name of a host/],
-    [['--insecure'], /--insecure needs an https url; got http:/],
+    [['--insecure'], /--insecure needs an https URL; got http:/],
     [[HTTPS, '--insecure', '--ca', CERT_FILE], /--insecure .* cannot be used with --ca/],
     [[HTTPS, '--cert', CERT_FILE], /--cert needs --key, because/],
     [[HTTPS, '--key', KEY_FILE], /--key needs --cert, because/],
@@ -81,9 +81,11 @@ describe('the options of transports', () => {
     const server = createServer();
     const path = join(folder, 'other');
     await new Promise<void>((resolve) => server.listen(path, resolve));
-    expect((await runInProcess(['load', '--unix', path])).stderr).toMatch(/--unix needs the url/);
+    expect((await runInProcess(['load', '--unix', path])).stderr).toMatch(
+      /--unix needs a target URL/,
+    );
     await new Promise((resolve) => server.close(resolve));
     const { stderr } = await runInProcess(['load', '--insecure']);
-    expect(stderr).toMatch(/--insecure needs an https url; got none/);
+    expect(stderr).toMatch(/--insecure needs an https URL; got none/);
   });
 });

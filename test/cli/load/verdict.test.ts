@@ -33,17 +33,17 @@ describe('the verdict', () => {
     [
       'a client at its limit',
       { ...MISSED, ...limited(LOOP) },
-      '- rate missed: 500/s of 2,000/s, the limit of this client',
+      '- rate missed: 500/s of 2,000/s, limited by this client',
     ],
     [
       'processors at their limit',
       { ...MISSED, ...limited({ kind: 'processors', machine: 1, own: 0.2 }) },
-      '- rate missed: 500/s of 2,000/s, the limit of this client beside all else on the machine',
+      '- rate missed: 500/s of 2,000/s, limited by this client and other work on the machine',
     ],
     [
       'requests without a connection, where the client had time left',
       MISSED,
-      '- rate missed: 500/s of 2,000/s, by the target or --connections',
+      '- rate missed: 500/s of 2,000/s, limited by the target or --connections',
     ],
     [
       'slots lost by a client that was not busy',
@@ -68,7 +68,7 @@ describe('the verdict', () => {
     [
       'one process of several',
       { ...MISSED, options: { ...options, fleet: { url: '', key: '', rate: 1, burst: 1 } } },
-      '+ held: 500/s of 2,000/s, and the guarantee',
+      '+ rate and guarantee held: 500/s of 2,000/s',
     ],
   ])('names %s first', (_name, change, first) => {
     expect(lines(change)[0]).toBe(first);
@@ -83,8 +83,8 @@ describe('the verdict', () => {
       { kind: 'samples', count: 12 },
     );
     expect(lines(change).slice(1)).toEqual([
-      '- not fit to measure: this client was late by 3.00 ms at p99, 30.0 % of the latency, where at most 10 % is fit',
-      '- not fit to measure: all 64 connections were busy, for 5.00 ms at p99, 50.0 % of the latency, where at most 10 % is fit',
+      '- not fit to measure: this client was late by 3.00 ms at p99, 30.0 % of the latency (at most 10 % is fit)',
+      '- not fit to measure: all 64 connections were busy, for 5.00 ms at p99, 50.0 % of the latency (at most 10 % is fit)',
       '- not fit to measure: the busiest event loop of this client was 99.0 % busy',
       '- not fit to measure: the processors were 97.0 % busy, 40.0 % with this client',
       '- not fit to measure: 12 responses are too few for p99',

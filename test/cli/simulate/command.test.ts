@@ -63,7 +63,7 @@ describe('zerotime simulate', () => {
     const { code, stdout } = await runInProcess([...BUCKET, '--file', log, '--wait', '20ms']);
     expect(code).toBe(0);
     expect(stdout).toContain('read as common log format, from 2024-01-01T00:00:10.000Z');
-    expect(stdout).toContain('lines without a timestamp, left out: 1');
+    expect(stdout).toContain('lines without a timestamp, skipped: 1');
     expect(stdout).toMatch(/300 in 1\.99 s/);
   });
 
@@ -72,7 +72,7 @@ describe('zerotime simulate', () => {
     writeFileSync(log, '10\n12\n11\n13\n');
     const { stdout } = await runInProcess([...BUCKET, '--file', log, '--no-spread']);
     expect(stdout).toContain('read as epoch seconds or milliseconds\n');
-    expect(stdout).toContain('lines out of order, taken at the latest instant before them: 1');
+    expect(stdout).toContain('lines out of order, moved to the latest instant before them: 1');
     expect(stdout).toContain('4 in 3 s, 1.333/s');
   });
 
@@ -94,14 +94,14 @@ describe('zerotime simulate', () => {
     const { limiters }: Json = JSON.parse(readFileSync(json, 'utf8'));
     expect(limiters.map(({ waitMs }) => waitMs?.max)).toEqual([10, 0]);
     const page = readFileSync(report, 'utf8');
-    expect(page).toContain('<dt>Callers</dt><dd>wait, at most 15 ms</dd>');
+    expect(page).toContain('<dt>Callers</dt><dd>wait up to 15 ms</dd>');
     const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/g)].map(([, title]) => title);
     // A chart of the rate for each, and one of each kind for the waits of all.
     expect(titles).toEqual([
       expect.stringContaining('token-bucket rate=100 burst=1, each'),
       expect.stringContaining('leaky-bucket rate=1/minute, each'),
       expect.stringContaining('p99 of the waits'),
-      'Waits at each percentile',
+      'Waits by percentile',
     ]);
     const [, data = '[]'] = /id="charts">(.*)<\/script>/.exec(page) ?? [];
     const charts: LineChart[] = JSON.parse(data);
@@ -131,10 +131,10 @@ describe('zerotime simulate', () => {
     const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/g)].map(([, title]) => title);
     expect(titles).toEqual([
       'semaphore permits=2, each 100 ms',
-      expect.stringContaining('Waits of those admitted, by the time of their arrival'),
-      'Waits at each percentile',
-      'How many waited how long',
-      'Responses at each percentile',
+      expect.stringContaining('Waits of admitted callers, by arrival time'),
+      'Waits by percentile',
+      'Distribution of waits',
+      'Response times by percentile',
     ]);
     expect(page).toContain('<p class="good">held: every limiter kept its bound</p>');
   });
@@ -155,14 +155,14 @@ describe('zerotime simulate', () => {
 
   it.each([
     [['simulate', '-a', 'constant rate=1'], /required option '-l, --limiter <limiter>'/],
-    [BUCKET, /give --arrivals, or --file/],
+    [BUCKET, /give --arrivals or --file/],
     [[...BUCKET, '-a', 'constant rate=1', '-f', '-'], /cannot be used with option/],
     [[...BUCKET, '-a', 'constant'], /--arrivals <pattern>' argument 'constant' is invalid/],
     [[...BUCKET, '-l', 'bucket'], /--limiter <limiter>' argument 'bucket' is invalid/],
-    [[...BUCKET, '-f', join(folder, 'missing')], /--file <path>'.*can be read/],
+    [[...BUCKET, '-f', join(folder, 'missing')], /--file <path>'.*a readable file/],
     [[...BUCKET, '-a', 'constant rate=1', '--seed', '-1'], /--seed <number>'.*whole number/],
-    [[...BUCKET, '-a', 'constant rate=1', '--svg', folder], /--svg <file>'.*can be written/],
-    [[...BUCKET, '-a', 'constant rate=1', '--wait', 'long'], /--wait <time>'.*span of time/],
+    [[...BUCKET, '-a', 'constant rate=1', '--svg', folder], /--svg <file>'.*a writable file/],
+    [[...BUCKET, '-a', 'constant rate=1', '--wait', 'long'], /--wait <time>'.*a duration/],
   ])('%j ends with what is wrong', async (args, text) => {
     const { code, stdout, stderr } = await runInProcess(args);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

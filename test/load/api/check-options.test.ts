@@ -116,7 +116,10 @@ describe('the options of drive', () => {
       'target.url must be an absolute http or https URL, got "/a"',
     ],
     [{ target: { url: 'ftp://a/' }, rate: 1 }, 'target.url must be an absolute http or https URL'],
-    [{ target: { url: 'http://me:secret@a/' }, rate: 1 }, 'target.url must not contain a user name'],
+    [
+      { target: { url: 'http://me:secret@a/' }, rate: 1 },
+      'target.url must not contain a user name',
+    ],
     [
       { target: { url, method: 'CONNECT' }, rate: 1 },
       'target.method must be an HTTP method other than CONNECT, got "CONNECT"',
@@ -132,7 +135,7 @@ describe('the options of drive', () => {
     ],
     [
       { target: { url, headers: { 'Content-Length': '3' } }, rate: 1 },
-      'target.headers must leave content-length to the connection',
+      'target.headers must not contain content-length',
     ],
     [{ target: { url, body: 3 }, rate: 1 }, 'target.body must be a string or a Uint8Array, got 3'],
     [
