@@ -1,28 +1,28 @@
 import { Fifo } from '../load/fifo.ts';
 import { toleranceInTokens } from '../load/guarantee.ts';
 
-/** An upper bound promised by a limiter, checked in constant memory as admissions arrive. */
+/** An upper bound that a limiter guarantees, checked in constant memory as admissions arrive. */
 export interface Bound {
-  /** The promise in words. */
+  /** The bound in words. */
   readonly promise: string;
   /**
-   * An admission, in microseconds. If its instant is only known to lie between two, give both. The
-   * first ones must be ascending.
+   * Adds an admission, in microseconds. If its instant is only known to lie between two, pass both.
+   * The `fromUs` of successive calls must ascend.
    */
   add(fromUs: number, toUs?: number): void;
-  /** The closest that the admissions came to {@link allowed}, in the same unit. */
+  /** The admissions' highest value, to compare with {@link allowed}. */
   readonly peak: number;
   readonly allowed: number;
   readonly held: boolean;
-  /** A call that was admitted has ended. */
+  /** Call when an admitted call has ended. */
   end?(): void;
-  /** The most that may be admitted in any span of this length. */
+  /** The maximum number of admissions in any span of this length. */
   most(spanUs: number): number;
 }
 
 /**
  * At most `burst` more than the inflow in any interval. The tightest intervals start and end on an
- * admission, so it is enough to compare each admission with the least lead before it, as in
+ * admission, so comparing each admission with the least lead before it is enough: see
  * {@link checkGuarantee}.
  */
 abstract class InflowBound implements Bound {
@@ -37,7 +37,7 @@ abstract class InflowBound implements Bound {
     this.#burst = burst;
   }
 
-  /** Tokens that have flowed in from the start until this instant. */
+  /** Tokens that have arrived by this instant. */
   protected abstract inflow(atUs: number): number;
   protected abstract tolerance(lastUs: number, count: number): number;
   abstract most(spanUs: number): number;
@@ -45,7 +45,7 @@ abstract class InflowBound implements Bound {
   add(fromUs: number, toUs = fromUs): void {
     const lead = this.#count - this.inflow(fromUs);
     if (lead < this.#least) this.#least = lead;
-    // The intervals are as long as they may have been.
+    // Use the longest possible intervals.
     this.#lastUs = Math.max(this.#lastUs, toUs);
     const excess = this.#count + 1 - this.inflow(this.#lastUs) - this.#least;
     if (excess > this.#peak) this.#peak = excess;
@@ -65,7 +65,7 @@ abstract class InflowBound implements Bound {
   }
 }
 
-/** Tokens that flow in continuously. */
+/** A bound for tokens that arrive continuously. */
 export class RateBound extends InflowBound {
   readonly promise: string;
   readonly #ratePerUs: number;
@@ -89,7 +89,7 @@ export class RateBound extends InflowBound {
   }
 }
 
-/** Tokens that arrive `quantum` at a time, counted from the limiter's creation at 0. */
+/** A bound for fills of `quantum` tokens, counted from the limiter's creation at 0. */
 export class QuantumBound extends InflowBound {
   readonly promise: string;
   readonly #quantum: number;
@@ -98,7 +98,7 @@ export class QuantumBound extends InflowBound {
 
   constructor(quantum: number, fillIntervalMs: number, burst: number) {
     super(burst);
-    this.promise = `at most ${burst}, and ${quantum} for each fill, once in ${fillIntervalMs} ms`;
+    this.promise = `at most ${burst}, plus ${quantum} per fill, every ${fillIntervalMs} ms`;
     this.#quantum = quantum;
     this.#fillUs = fillIntervalMs * 1_000;
     // The limiter rounds its clock to ticks, which are coarser for very long intervals.
@@ -118,7 +118,7 @@ export class QuantumBound extends InflowBound {
   }
 }
 
-/** A maximum number of calls in flight. */
+/** A bound on calls in flight. */
 export class InFlightBound implements Bound {
   readonly promise: string;
   readonly allowed: number;
@@ -147,24 +147,24 @@ export class InFlightBound implements Bound {
     return this.#peak <= this.allowed;
   }
 
-  /** Unknown: it depends on how long the calls take. */
+  /** Unknown: it depends on the duration of the calls. */
   most(): number {
     return Number.POSITIVE_INFINITY;
   }
 }
 
-/** A maximum number of admissions in any half-open interval of one length. */
+/** A bound on admissions in any half-open interval of one length. */
 export class IntervalBound implements Bound {
   readonly promise: string;
   readonly allowed: number;
   readonly most: (spanUs: number) => number;
   readonly #spanUs: number;
-  /** The admissions of the interval that ends now. */
+  /** Admissions in the interval that ends now. */
   readonly #recent = new Fifo<number>();
   #lastUs = Number.NEGATIVE_INFINITY;
   #peak = 0;
 
-  /** @param slackUs how much the limiter's ticks may shorten the interval */
+  /** @param slackUs by how much the limiter's ticks may shorten the interval */
   constructor(
     allowed: number,
     intervalMs: number,

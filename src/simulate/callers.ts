@@ -5,22 +5,22 @@ import { Fifo } from '../load/fifo.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 
-/** Simulated calls to a limiter, for one token each. */
+/** Simulated calls to a limiter, of one token each. */
 export interface Callers {
   /** Adds arrivals: instants in microseconds, ascending. */
   arrive(instants: Float64Array): void;
-  /** Ends the arrivals and simulates the calls that still wait. */
+  /** Ends the arrivals and completes the waiting calls. */
   finish(): void;
 }
 
-/** A limiter with its clock and its outcomes. */
+/** A limiter with its clock and outcomes. */
 interface Setting<L extends Limiter = Limiter> {
   readonly limiter: L;
   readonly clock: SimulatedClock;
   readonly outcomes: Outcomes;
 }
 
-/** Callers that take a token now or leave. */
+/** Callers that leave if no token is available now. */
 class ImpatientCallers implements Callers {
   readonly #setting: Setting;
 
@@ -41,7 +41,7 @@ class ImpatientCallers implements Callers {
 }
 
 /**
- * Callers that wait at a bucket, which tells each one at once how long to wait or that it can't.
+ * Callers that reserve tokens from a bucket. Each learns at once how long to wait, or is refused.
  */
 class BookingCallers implements Callers {
   readonly #setting: Setting<Bucket<'token-bucket' | 'leaky-bucket'>>;
@@ -65,19 +65,22 @@ class BookingCallers implements Callers {
   finish(): void {}
 }
 
-/** A retry due in less than one of the limiter's ticks would be due again at the same instant. */
+/**
+ * Minimum sleep: after less than one tick of the limiter, a retry would be due again at the same
+ * instant.
+ */
 export const LEAST_SLEEP_US = 1 / 16;
 
 /**
- * Callers that wait at a limiter without reservations. Each sleeps until a retry can succeed at the
- * earliest, tries again, and leaves as soon as the next retry would be too late. All ask for one
- * token and so wake at the same instant; they try in order of arrival, and before new arrivals of
- * that instant.
+ * Callers that wait for a limiter without reservations. Each sleeps until the earliest instant at
+ * which a retry can succeed, and leaves once the next retry would be too late. All ask for one
+ * token and therefore wake at the same instant. They retry in order of arrival, before new arrivals
+ * of that instant.
  */
 class RetryingCallers implements Callers {
   readonly #setting: Setting;
   readonly #mostUs: number;
-  /** The arrival instants of the waiting callers. */
+  /** Arrival instants of the waiting callers. */
   readonly #waiting = new Fifo<number>();
   #retryUs = Number.POSITIVE_INFINITY;
 
@@ -132,7 +135,7 @@ class RetryingCallers implements Callers {
   }
 }
 
-/** @param mostMs how long callers wait at most; 0 means not at all */
+/** @param mostMs maximum wait; 0 for callers that do not wait */
 export function callersAt(setting: Setting, mostMs: number): Callers {
   if (mostMs === 0) return new ImpatientCallers(setting);
   const { limiter } = setting;

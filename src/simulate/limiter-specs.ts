@@ -14,24 +14,24 @@ import { SimulatedClock } from './simulated-clock.ts';
 import { parseTerms, type Term, type TermForm } from './terms.ts';
 
 /**
- * A limiter of the command line: `token-bucket rate=100 burst=20`, or several joined with ` + `.
+ * A limiter from the command line: `token-bucket rate=100 burst=20`, or several joined by ` + `.
  */
 export interface LimiterSpec {
   readonly text: string;
-  /** Whether a semaphore comes before the limiters. */
+  /** Whether the first part is a semaphore. */
   readonly hasPermits: boolean;
-  /** The semaphore before the limiters, on a clock that reads 0; undefined if there is none. */
+  /** Creates the semaphore, on a clock that reads 0; undefined if there is none. */
   semaphore(clock: Clock): Semaphore | undefined;
-  /** The limiter, on a clock that reads 0; undefined if there is only a semaphore. */
+  /** Creates the limiter, on a clock that reads 0; undefined if there is only a semaphore. */
   create(clock: Clock): Limiter | undefined;
-  /** New bounds, one per part. */
+  /** Creates the bounds, one per part. */
   bounds(): readonly Bound[];
 }
 
 /** The tick of windows. */
 const TICK_US = 1 / 16;
 
-// Values are unchecked here: the limiters validate their options.
+// Unchecked: the limiters validate their options.
 type Numbers = Readonly<Record<string, number>>;
 
 interface Kind {
@@ -40,7 +40,7 @@ interface Kind {
   bound(numbers: Numbers): Bound;
 }
 
-/** For any window of at least this length: a span overlaps one more window than fits in it. */
+/** The bound of a fixed window: a span overlaps one more window than fits into it. */
 function twoWindows(limit: number, intervalMs: number): Bound {
   // Fixed windows use coarser ticks for high limits.
   const slackUs = TICK_US * 2 ** (1 + Math.max(0, countBitsOf(limit) - EXACT_COUNT_BITS));
@@ -111,23 +111,21 @@ const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
 
 function kindOf({ kind }: Term): Kind {
   const found = KINDS[kind];
-  if (found === undefined) throw new RangeError(`no limiter is called ${kind}`);
+  if (found === undefined) throw new RangeError(`unknown limiter ${kind}`);
   return found;
 }
 
-/**
- * @throws RangeError with the reason, in the limiter's words if it rejects the options.
- */
+/** @throws RangeError with the reason; the limiter's own message if it rejects the options. */
 export function parseLimiter(text: string): LimiterSpec {
   const terms = parseTerms(text, FORMS);
   const limiters = terms.filter(({ kind }) => kind !== SEMAPHORE);
   const permits = terms[0].kind === SEMAPHORE ? terms[0].numbers['permits'] : undefined;
   if (terms.length - limiters.length > (permits === undefined ? 0 : 1)) {
-    throw new RangeError('There is at most one semaphore, before the limiters.');
+    throw new RangeError('A semaphore must come first, and only once.');
   }
   const create = (clock: Clock) => {
     const [first, ...others] = limiters.map((term) => kindOf(term).create(term.numbers, clock));
-    // A single limiter keeps the methods that only buckets have.
+    // Don't wrap a single limiter: only buckets can reserve.
     return first === undefined || others.length === 0 ? first : allOf(first, ...others);
   };
   const semaphore = (clock: Clock) =>

@@ -6,32 +6,32 @@ import type { Bound } from './bounds.ts';
 /** An hour. */
 const HIGHEST_RESPONSE_US = 3.6e9;
 
-/** The outcomes of the calls; their memory does not grow with the number of calls. */
+/** The outcomes of the calls, in constant memory. */
 export class Outcomes {
   admittedAtOnce = 0;
   admittedLater = 0;
   refusedAtOnce = 0;
-  /** Calls that waited and then were refused. */
+  /** Calls that waited in vain. */
   gaveUp = 0;
   readonly admissions = new Timeline();
-  /** Waits of the admitted calls by arrival; empty if callers don't wait. */
+  /** Waits of admitted calls by arrival time; empty if callers don't wait. */
   readonly waitsByTime: LatencyTimeline;
   readonly bounds: readonly Bound[];
-  /** Times from the start of a call to its response, in microseconds; empty without a server. */
+  /** Response times in microseconds; empty without a server. */
   readonly responses = new Int32Histogram(1, HIGHEST_RESPONSE_US, 3);
-  /** The most calls in flight at once; 0 without a server. */
+  /** Maximum number of calls in flight; 0 without a server. */
   mostInFlight = 0;
   #inFlight = 0;
   readonly #doesWait: boolean;
 
-  /** @param waitMs how long callers wait at most */
+  /** @param waitMs maximum wait of callers */
   constructor(bounds: readonly Bound[], waitMs: number) {
     this.bounds = bounds;
     this.#doesWait = waitMs > 0;
     this.waitsByTime = new LatencyTimeline({ highestUs: waitMs * 1_000, digits: 3 });
   }
 
-  /** Call this in order of `admittedUs`. */
+  /** Counts an admission. Call in order of `admittedUs`. */
   admit(arrivedUs: number, admittedUs: number): void {
     this.admissions.add(admittedUs);
     for (const bound of this.bounds) bound.add(admittedUs);
@@ -41,20 +41,20 @@ export class Outcomes {
     if (this.#doesWait) this.waitsByTime.record(arrivedUs, waitUs);
   }
 
-  /** An admitted call reaches the server, which responds after `us`. */
+  /** Counts an admitted call that the server responds to after `us`. */
   respond(us: number): void {
     this.responses.recordValue(Math.min(HIGHEST_RESPONSE_US, Math.round(us)));
     this.#inFlight += 1;
     this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight);
   }
 
-  /** The response to an admitted call is there. */
+  /** Call when the response to an admitted call has arrived. */
   end(): void {
     this.#inFlight -= 1;
     for (const bound of this.bounds) bound.end?.();
   }
 
-  /** Waits of the admitted calls, in microseconds. */
+  /** Waits of admitted calls, in microseconds. */
   get waits(): Int32Histogram {
     return this.waitsByTime.total();
   }

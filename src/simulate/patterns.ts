@@ -1,14 +1,14 @@
 import { checkNumber } from '../options.ts';
 import { parseTerms, type Term, type TermForm } from './terms.ts';
 
-/** An arrival pattern of the command line: `poisson rate=100`, or several joined with ` + `. */
+/** An arrival pattern from the command line: `poisson rate=100`, or several joined by ` + `. */
 export interface ArrivalPattern {
   readonly text: string;
   /** Whether the arrivals depend on the seed. */
   readonly isRandom: boolean;
   /**
-   * The instants from 0 until `endUs`, in microseconds, ascending, in batches. Each batch reuses
-   * the memory of the previous one.
+   * Yields the instants from 0 to `endUs` in microseconds, ascending, in batches. Batches reuse the
+   * same memory.
    */
   arrivals(endUs: number, random: () => number): Iterable<Float64Array>;
 }
@@ -25,13 +25,13 @@ const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
   bursts: [{ needs: ['size', 'everyMs'], takes: ['overMs'] }],
 };
 
-/** Multiplies instead of adding, so that rounding errors don't accumulate. */
+/** Evenly spaced. Multiplies instead of adding, so that rounding errors don't accumulate. */
 function constant({ rate = 1 }: Term['numbers']): Next {
   let index = 0;
   return () => (index++ * 1e6) / rate;
 }
 
-/** Exponentially distributed gaps: independent calls. */
+/** Independent calls: the gaps are exponentially distributed. */
 function poisson({ rate = 1 }: Term['numbers'], random: () => number): Next {
   let atUs = 0;
   return () => {
@@ -57,7 +57,7 @@ function nextOf({ kind, numbers }: Term, random: () => number): Next {
   return kind === 'bursts' ? bursts(numbers) : constant(numbers);
 }
 
-/** Merges several patterns: returns the earliest instant each time. */
+/** Merges several patterns in order of instants. */
 function merged(parts: readonly Next[]): Next {
   const [only, ...others] = parts;
   if (only !== undefined && others.length === 0) return only;
@@ -70,7 +70,7 @@ function merged(parts: readonly Next[]): Next {
   };
 }
 
-/** Batches the instants from `next` until `endUs`. */
+/** Batches the instants from `next` up to `endUs`. */
 function* batches(next: Next, endUs: number): Generator<Float64Array> {
   const batch = new Float64Array(BATCH);
   let length = 0;
@@ -92,7 +92,7 @@ function check({ kind, numbers }: Term): void {
   const { size, everyMs, overMs = 0 } = numbers;
   checkNumber('size', size, { min: 1, max: 1e9, integer: true });
   const most = checkNumber('everyMs', everyMs, { min: 0.001, max: 1e9 });
-  // Otherwise a burst would begin before the previous one has ended.
+  // A burst must end before the next one starts.
   checkNumber('overMs', overMs, { min: 0, max: most });
 }
 

@@ -9,21 +9,21 @@ import { TimestampFile } from './timestamp-file.ts';
 
 const DEFAULT_DURATION_MS = 60_000;
 
-/** What to simulate: an arrival pattern, or a file of timestamps. */
+/** Options of a simulation. Give `arrivals` or `file`. */
 export interface SimulateOptions {
   readonly limiters: readonly LimiterSpec[];
   readonly arrivals?: ArrivalPattern;
-  /** A path, or `-` for standard input. */
+  /** Path of a file with timestamps, or `-` for standard input. */
   readonly file?: string;
-  /** Whether timestamps of the same whole second are spread over it. */
+  /** Whether to spread timestamps of the same whole second over it. */
   readonly spread: boolean;
-  /** In milliseconds. Default: a minute, or the whole file. */
+  /** Simulated time in milliseconds. Default: a minute, or the whole file. */
   readonly duration?: number;
-  /** How long callers wait at most, in milliseconds. Default: not at all. */
+  /** Maximum wait of callers in milliseconds. Default: 0. */
   readonly wait?: number;
-  /** The server that the calls go to. Default: they take no time. */
+  /** The simulated server. Default: calls take no time. */
   readonly server?: ServerSpec;
-  /** Default: random. */
+  /** Seed of random arrivals and service times. Default: random. */
   readonly seed?: number;
 }
 
@@ -36,7 +36,7 @@ export function runSimulation(options: SimulateOptions): Promise<SimulateResult>
   const { arrivals, file } = options;
   if (arrivals !== undefined) return simulatePattern(arrivals, options);
   if (file !== undefined) return simulateFile(file, options);
-  throw new TypeError('give arrivals, or a file with timestamps');
+  throw new TypeError('give arrivals or a file');
 }
 
 async function simulatePattern(
@@ -69,7 +69,7 @@ async function simulateFile(
   const endUs = (duration ?? Number.POSITIVE_INFINITY) * 1_000;
   const seed = rest.seed ?? someSeed();
   const simulated = await simulate(file.arrivals(endUs), limiters, callersOf(waitMs, server, seed));
-  if (simulated.count === 0) throw new Error(`no line of ${path} holds a timestamp that is known`);
+  if (simulated.count === 0) throw new Error(`${path} has no line with a valid timestamp`);
   const source = {
     text: path,
     seed: server?.isRandom === true ? seed : undefined,

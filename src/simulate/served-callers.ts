@@ -8,18 +8,18 @@ import type { Outcomes } from './outcomes.ts';
 import type { Server } from './server.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 
-/** A caller that waits, and its permit once it has one. */
+/** A waiting caller, and its permit once it has one. */
 interface Caller {
   readonly arrivedUs: number;
   permit: Permit | undefined;
 }
 
-/** A call in flight, until its response. */
+/** A call in flight. */
 interface Flight extends Timed {
   readonly permit: Permit | undefined;
 }
 
-/** What the callers of a server need. */
+/** What simulated callers of a server need. */
 export interface ServedSetting {
   readonly semaphore: Semaphore | undefined;
   readonly limiter: Limiter | undefined;
@@ -29,8 +29,8 @@ export interface ServedSetting {
 }
 
 /**
- * Callers that keep their permit until the server has responded. Each waits for a permit, then for a
- * token, both in order of arrival, as with `allOf(semaphore, limiter)`.
+ * Callers that hold a permit until the server responds. Each waits for a permit, then for a token,
+ * both in order of arrival, as with `allOf(semaphore, limiter)`.
  */
 export class ServedCallers implements Callers {
   readonly #setting: ServedSetting;
@@ -38,10 +38,10 @@ export class ServedCallers implements Callers {
   readonly #forPermit = new Fifo<Caller>();
   readonly #forToken = new Fifo<Caller>();
   readonly #flights = new Heap<Flight>();
-  /** When the first caller for a token tries again. */
+  /** When the first caller in line for a token retries. */
   #retryUs = Number.POSITIVE_INFINITY;
 
-  /** @param mostMs how long callers wait at most; 0 means not at all */
+  /** @param mostMs maximum wait; 0 for callers that do not wait */
   constructor(setting: ServedSetting, mostMs: number) {
     this.#setting = setting;
     this.#mostUs = mostMs * 1_000;
@@ -55,7 +55,7 @@ export class ServedCallers implements Callers {
       this.#forPermit.push({ arrivedUs: atUs, permit: undefined });
       this.#advance();
       if (this.#mostUs > 0) continue;
-      // A caller that does not wait has started by now, or is the only one in line.
+      // A caller that can't wait has started by now, or is alone in its line.
       for (const line of [this.#forPermit, this.#forToken]) {
         for (let one = line.shift(); one !== undefined; one = line.shift()) {
           one.permit?.release();
@@ -70,7 +70,7 @@ export class ServedCallers implements Callers {
     this.#run(Number.POSITIVE_INFINITY);
   }
 
-  /** Simulates responses and retries until an instant. */
+  /** Simulates responses and retries up to an instant. */
   #run(untilUs: number): void {
     const { clock, outcomes } = this.#setting;
     for (;;) {
@@ -110,12 +110,12 @@ export class ServedCallers implements Callers {
         continue;
       }
       this.#retryUs = clock.nowUs + Math.max(LEAST_SLEEP_US, limiter.timeUntil(1) * 1_000);
-      // A permit that comes back may go to somebody else at once.
+      // A returned permit may go to the next caller at once.
       if (!this.#leaveLate(this.#forToken, this.#retryUs)) return;
     }
   }
 
-  /** Ends the waits that would exceed their time before `untilUs`; returns whether there were any. */
+  /** Removes callers whose time runs out before `untilUs`. Returns whether there were any. */
   #leaveLate(line: Fifo<Caller>, untilUs: number): boolean {
     let isLate = false;
     if (this.#mostUs === 0) return isLate;

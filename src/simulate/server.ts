@@ -3,12 +3,12 @@ import { checkNumber } from '../options.ts';
 import { Heap, type Timed } from '../time/heap.ts';
 import { parseTerms, type TermForm } from './terms.ts';
 
-/** A server of the command line: `exponential serviceMs=80 capacity=20`. */
+/** A server from the command line: `exponential serviceMs=80 capacity=20`. */
 export interface ServerSpec {
   readonly text: string;
   /** Whether the service times depend on the seed. */
   readonly isRandom: boolean;
-  /** A new idle server at instant 0. */
+  /** Creates an idle server at instant 0. */
   create(seed: number): Server;
 }
 
@@ -17,15 +17,15 @@ const FORMS: Readonly<Record<string, readonly TermForm[]>> = {
   exponential: [{ needs: ['serviceMs'], takes: ['capacity'] }],
 };
 
-/** Apart from the random numbers of the arrivals. */
+/** Keeps the random service times independent of the arrivals. */
 const SEED_OFFSET = 0x5e12;
 
-/** When one of the server's places becomes free. */
+/** The instant at which one of the server's places becomes free. */
 function placeFreeAt(atUs: number): Timed {
   return { atUs, place: -1, order: 0 };
 }
 
-/** A server that works on at most `capacity` requests at once; the others wait for it in order. */
+/** A server that processes up to `capacity` requests at once and queues the others in order. */
 export class Server {
   readonly #capacity: number;
   readonly #serviceUs: () => number;
@@ -53,7 +53,7 @@ export class Server {
 /** @throws RangeError with the reason */
 export function parseServer(text: string): ServerSpec {
   const [term, ...others] = parseTerms(text, FORMS);
-  if (others.length > 0) throw new RangeError('There is one server.');
+  if (others.length > 0) throw new RangeError('Give only one server.');
   const { serviceMs, capacity = Number.POSITIVE_INFINITY } = term.numbers;
   let serviceUs: number;
   try {

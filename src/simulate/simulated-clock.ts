@@ -1,8 +1,8 @@
 import type { Clock, ClockHandle } from '../time/clock.ts';
 
 /**
- * A clock that is one number. A manual clock would work too, but it serves all threads: setting it
- * costs 120 ns or more, compared with 50 ns for a bucket call, and here is only one thread.
+ * A clock that is a plain number, for one thread. A `ManualClock` would also work but serves all
+ * threads: setting it takes 120 ns or more, a bucket call 50 ns.
  */
 export class SimulatedClock implements Clock {
   readonly name = 'simulated';
@@ -13,14 +13,14 @@ export class SimulatedClock implements Clock {
   }
 
   sleep(): Promise<void> {
-    throw new Error('nobody sleeps in simulated time');
+    throw new Error('a simulated clock cannot sleep');
   }
 
   sleepSync(): void {
-    throw new Error('nobody sleeps in simulated time');
+    throw new Error('a simulated clock cannot sleep');
   }
 
   get handle(): ClockHandle {
-    throw new Error('simulated time stays in its thread');
+    throw new Error('a simulated clock cannot be shared');
   }
 }

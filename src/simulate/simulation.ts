@@ -6,7 +6,7 @@ import { ServedCallers } from './served-callers.ts';
 import type { Server } from './server.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-/** One limiter's outcomes. */
+/** The outcomes of one limiter. */
 export interface LimiterResult {
   readonly text: string;
   readonly outcomes: Outcomes;
@@ -15,7 +15,7 @@ export interface LimiterResult {
 /** The arrivals and the outcomes of each limiter. */
 export interface SimulationResult {
   readonly count: number;
-  /** The last arrival in microseconds from the start. */
+  /** The last arrival, in microseconds from the start. */
   readonly lastUs: number;
   readonly arrivals: Timeline;
   readonly limiters: readonly LimiterResult[];
@@ -27,11 +27,11 @@ interface Stand {
   readonly callers: Callers;
 }
 
-/** What the callers do. */
+/** The behaviour of the callers. */
 export interface CallerOptions {
-  /** How long they wait at most; 0 means that they take a refusal. */
+  /** Their maximum wait; 0 if they do not wait. */
   readonly waitMs: number;
-  /** Creates the server that they call; by default the calls take no time. */
+  /** Creates the server that they call. Default: calls take no time. */
   readonly server?: (() => Server) | undefined;
 }
 
@@ -45,16 +45,14 @@ function stand(spec: LimiterSpec, { waitMs, server }: CallerOptions): Stand {
       return new ServedCallers({ semaphore, limiter, clock, outcomes, server: server() }, waitMs);
     }
     if (semaphore !== undefined || limiter === undefined) {
-      throw new TypeError('a semaphore needs a server, which says how long a permit is held');
+      throw new TypeError('a semaphore needs a server, which defines how long permits are held');
     }
     return callersAt({ limiter, clock, outcomes }, waitMs);
   };
   return { text: spec.text, outcomes, callers: callersOf() };
 }
 
-/**
- * Replays the same arrivals through each limiter, in simulated time.
- */
+/** Replays the same arrivals through each limiter in simulated time. */
 export async function simulate(
   batches: Iterable<Float64Array> | AsyncIterable<Float64Array>,
   specs: readonly LimiterSpec[],
@@ -75,7 +73,7 @@ export async function simulate(
   return { count, lastUs, arrivals, limiters: stands };
 }
 
-/** Gives all timelines the same slots, so that charts can overlay them. */
+/** Gives all timelines equal slots, so that charts can overlay them. */
 function sameSlots(timelines: readonly Timeline[]): void {
   const widest = Math.max(...timelines.map(({ slotUs }) => slotUs));
   for (const timeline of timelines) timeline.widenTo(widest);

@@ -40,7 +40,7 @@ function parseTerm(text: string, forms: Readonly<Record<string, readonly TermFor
   const numbers: Record<string, number> = {};
   for (const word of words) {
     const [, name = word, value = ''] = /^([^=]+)=(.*)$/.exec(word) ?? [];
-    if (Object.hasOwn(numbers, name)) throw new RangeError(`${name} is given twice.`);
+    if (Object.hasOwn(numbers, name)) throw new RangeError(`${name} must be given only once.`);
     if (!candidates.some(({ needs, takes = [] }) => [...needs, ...takes].includes(name))) {
       const wanted = candidates.map((form) => shape(kind, form)).join(', or ');
       throw new RangeError(`It must be ${wanted}; got ${JSON.stringify(word)}.`);
@@ -58,7 +58,7 @@ function parseTerm(text: string, forms: Readonly<Record<string, readonly TermFor
   return { kind, numbers };
 }
 
-/** Parses terms joined with ` + `. Throws RangeErrors that name the term and the problem. */
+/** Parses terms joined by ` + `. Throws a RangeError that names the term and the problem. */
 export function parseTerms(
   text: string,
   forms: Readonly<Record<string, readonly TermForm[]>>,

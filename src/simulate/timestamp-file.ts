@@ -4,7 +4,7 @@ import { formatOf, type Timestamp, type TimestampFormat } from './timestamps.ts'
 
 const BATCH = 4_096;
 const SECOND_US = 1e6;
-/** Nobody waits for a year between two calls: a line further ahead is a mistake. */
+/** A line that is further ahead of the previous one is taken for a mistake. */
 const MOST_AHEAD_US = 366 * 86_400 * SECOND_US;
 
 /** Counts over the lines read so far. */
@@ -14,15 +14,15 @@ export interface TimestampCounts {
   readonly startedUs: number | undefined;
   /** Lines without a timestamp in the format of the first one. */
   readonly unreadable: number;
-  /** Arrivals written after later ones; they count as simultaneous with those. */
+  /** Arrivals listed after later ones. They count as simultaneous with those. */
   readonly late: number;
 }
 
 /**
- * Streams the arrivals of a file with a timestamp on each line. The first arrival is at 0.
+ * Streams the arrivals of a file with one timestamp per line. The first arrival is at 0.
  *
- * With `spread`, lines that state only the same whole second are spread evenly over it. Otherwise
- * they would all arrive at the same instant.
+ * With `spread`, timestamps of the same whole second are spread evenly over it. Otherwise they all
+ * arrive at the same instant.
  */
 export class TimestampFile {
   readonly #lines: AsyncIterable<string>;
@@ -43,7 +43,7 @@ export class TimestampFile {
     this.#spread = spread;
   }
 
-  /** @param path of a file, or `-` for standard input */
+  /** @param path a file, or `-` for standard input */
   static open(path: string, options: { readonly spread: boolean }): TimestampFile {
     const input = path === '-' ? process.stdin : createReadStream(path);
     return new TimestampFile(
@@ -61,7 +61,10 @@ export class TimestampFile {
     };
   }
 
-  /** The instants from 0 until `endUs`, in microseconds, ascending; batches reuse their memory. */
+  /**
+   * Yields the instants from 0 to `endUs` in microseconds, ascending. Batches reuse the same
+   * memory.
+   */
   async *arrivals(endUs: number): AsyncGenerator<Float64Array> {
     let second: number | undefined;
     let inSecond = 0;

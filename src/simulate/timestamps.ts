@@ -1,12 +1,12 @@
-/** An instant named in a line of text. */
+/** A timestamp read from a line of text. */
 export interface Timestamp {
-  /** Since 1970; small numbers count from an unknown start. */
+  /** Microseconds since 1970; small numbers count from an unknown origin. */
   readonly us: number;
-  /** Whether it was written in whole seconds, without a fraction. */
+  /** Whether it has whole seconds only. */
   readonly isWholeSecond: boolean;
 }
 
-/** One way to write instants. */
+/** A format of timestamps. */
 export interface TimestampFormat {
   readonly name: string;
   /** Undefined if the line contains none. */
@@ -18,9 +18,7 @@ const COMMON_LOG = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-
 const ISO = /(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?: ?(Z|UTC|[+-]\d\d:?\d\d))?/;
 const NUMBER = /^\s*"?(\d+)(\.\d+)?(?=$|[\s,;"])/;
 
-/**
- * Tells seconds from milliseconds: this many seconds are 5,138 years, as milliseconds it is 1973.
- */
+/** Numbers from here on are milliseconds: as seconds it is the year 5138, as milliseconds 1973. */
 const FIRST_MS = 1e11;
 const BEYOND_MS = 1e14;
 
@@ -49,7 +47,7 @@ const commonLog: TimestampFormat = {
   },
 };
 
-/** `2000-10-10T13:55:36.123-07:00`, anywhere in the line; UTC without a zone. */
+/** `2000-10-10T13:55:36.123-07:00`, anywhere in the line. UTC if it has no zone. */
 const isoDate: TimestampFormat = {
   name: 'ISO dates',
   read(line) {
@@ -79,7 +77,7 @@ const epoch: TimestampFormat = {
 
 const FORMATS: readonly TimestampFormat[] = [commonLog, isoDate, epoch];
 
-/** The first format that finds an instant in this line. */
+/** The first format that matches this line. */
 export function formatOf(line: string): TimestampFormat | undefined {
   return FORMATS.find((format) => format.read(line) !== undefined);
 }

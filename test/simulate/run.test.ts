@@ -53,5 +53,5 @@ it('no caller sleeps on a simulated clock, and no other thread can attach it', (
   expect(clock.now()).toBe(5);
   expect(() => clock.sleep()).toThrow('nobody sleeps');
   expect(() => clock.sleepSync()).toThrow('nobody sleeps');
-  expect(() => clock.handle).toThrow('stays in its thread');
+  expect(() => clock.handle).toThrow('cannot be shared');
 });

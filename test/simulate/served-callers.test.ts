@@ -102,6 +102,6 @@ describe('a server', () => {
     'token-bucket rate=1 burst=1 + semaphore permits=1',
     'semaphore permits=1 + semaphore permits=1',
   ])('has one semaphore before it, unlike %j', (text) => {
-    expect(() => parseLimiter(text)).toThrow('at most one semaphore, before the limiters');
+    expect(() => parseLimiter(text)).toThrow('A semaphore must come first, and only once');
   });
 });

@@ -144,7 +144,7 @@ describe('zerotime simulate', () => {
     writeFileSync(log, 'nothing\nof the kind\n');
     const { code, stdout, stderr } = await runInProcess([...BUCKET, '--file', log]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('holds a timestamp that is known');
+    expect(stderr).toContain('has no line with a valid timestamp');
   });
 
   it('fails if the file does not exist', async () => {
