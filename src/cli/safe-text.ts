@@ -62,6 +62,7 @@ export function printError(error: unknown): void {
 
 /**
  * Lets the command finish even if its output can't be written.
+ *
  * @returns the error that lost output, if any
  */
 export function endQuietly(stream: Writable): () => Error | undefined {

@@ -1,4 +1,4 @@
-// Entry point `zerotime/fetch`: the web platform's interfaces, without Node.js.
+// Entry point `zerotime/fetch`. Uses only interfaces of the web platform.
 import type { Key } from '../kernel/keyed/message.ts';
 import { shown } from '../options.ts';
 import { heldResponse } from './fetch/held-response.ts';
@@ -25,23 +25,23 @@ export {
 /** Options of {@link rateLimitedFetch}. Pass a `limiter`, a `semaphore` or both. */
 export interface RateLimitedFetchOptions extends OutgoingOptions {
   /**
-   * The key of a request: `'origin'`, such as `https://api.example.com`, or a function of the
-   * request's URL. It names the limit of a keyed limiter, and what `Retry-After` holds up.
-   * Default: `'origin'` with a keyed limiter; otherwise all requests have one key.
+   * The key of a request: `'origin'`, such as `https://api.example.com`, or a function of its URL.
+   * A keyed limiter has one limit per key, and `Retry-After` pauses one key. Default: `'origin'`
+   * with a keyed limiter; otherwise all requests share one key.
    */
   readonly key?: 'origin' | ((url: URL) => Key);
   /** The function that sends the requests. Default: the global `fetch` of each call. */
   readonly fetch?: typeof fetch;
 }
 
-/** Like `fetch`, which takes anything else for a URL. */
+/** As in `fetch`, anything else is a URL. */
 function isRequest(input: Parameters<typeof fetch>[0]): input is Request {
   return typeof input === 'object' && 'url' in input;
 }
 
 function urlOf(input: Parameters<typeof fetch>[0]): URL {
   if (input instanceof URL) return input;
-  // A page's own address completes a relative one.
+  // Relative URLs are resolved against the page's address.
   const { location } = globalThis as { readonly location?: { readonly href: string } };
   return new URL(isRequest(input) ? input.url : String(input), location?.href);
 }
@@ -55,28 +55,27 @@ function signalOf(
 }
 
 /**
- * Returns a `fetch` that limits requests, over all threads that attach to the same limiter and
- * semaphore. A request takes a permit and then a token before it is sent. Its permit comes back when
- * the response's body has arrived, failed or been cancelled. At most 64 KiB are read ahead, so read
- * larger bodies or cancel them: one that you drop unread keeps its permit until it ends or is garbage
- * collected.
+ * Returns a `fetch` that limits requests over all threads that share the limiter and the semaphore.
+ * Each request takes a permit and then a token before it is sent. The permit is returned when the
+ * response's body has arrived, failed or been cancelled. Read or cancel bodies above 64 KiB:
+ * unread, they keep their permit until they end or are garbage collected.
  *
- * A call that waits and is aborted, or that cannot start within `timeoutMs`, takes nothing. A
- * response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all
+ * A call that is aborted while it waits, or that cannot start within `timeoutMs`, takes nothing. A
+ * response with status 429, or 503 with `Retry-After`, pauses the requests of its key: in all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread. Redirects that
- * `fetch` follows by itself take no tokens.
+ * `fetch` follows take no tokens.
  *
  * @example
  * ```ts
  * import { rateLimitedFetch } from 'zerotime/fetch';
  *
  * const limiter = KeyedTokenBucket.create({ rate: 10, burst: 20, capacity: 1000 });
- * const fetch = rateLimitedFetch({ limiter, timeoutMs: 5000 }); // 10 a second for each origin
+ * const fetch = rateLimitedFetch({ limiter, timeoutMs: 5000 }); // 10 per second and origin
  * const response = await fetch('https://api.example.com/items');
  * await response.json();
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it. The returned function rejects with
- * a RateLimitError: `ERR_RATE_LIMIT_TIMEOUT` or `ERR_QUEUE_FULL`.
+ * @throws TypeError, RangeError for an invalid option. The returned function rejects with a
+ *   RateLimitError `ERR_RATE_LIMIT_TIMEOUT` or `ERR_QUEUE_FULL`.
  */
 export function rateLimitedFetch(options: RateLimitedFetchOptions): typeof fetch {
   const outgoing = checkOutgoing(options, { ...OUTGOING_OPTIONS, key: true, fetch: true });

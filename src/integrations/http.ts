@@ -1,4 +1,4 @@
-// Entry point `zerotime/http`. It imports nothing of the frameworks: each adapter has its own types.
+// Entry point `zerotime/http`. It imports no framework: each adapter declares the types it needs.
 export {
   type AddressedContext,
   type AddressedRequest,

@@ -1,5 +1,5 @@
-// Entry point `zerotime/opentelemetry`. It imports only the API package, which all SDK versions
-// share, so the samplers work with any of them.
+// Entry point `zerotime/opentelemetry`. Imports only the API package, so the samplers work with any
+// SDK version.
 
 export type { ConsistentSamplerOptions } from './opentelemetry/consistent-options.ts';
 export { ConsistentRateLimitingSampler } from './opentelemetry/consistent-sampler.ts';

@@ -56,6 +56,7 @@ export class ProcessHandle {
 
   /**
    * Starts a process that opens the region at `path`.
+   *
    * @throws Error if it can't.
    */
   static async start(code: URL, path: string): Promise<ProcessHandle> {

@@ -255,7 +255,7 @@ it('names the invalid argument before anything is exported', async () => {
     expect.objectContaining({ code: 'ERR_STATS_DISABLED' }),
   );
   expect(() => metrics.add('one', bucket)).toThrow(
-    new RangeError('name must be one that is not shown yet, got "one"'),
+    new RangeError('name must not be in use, got "one"'),
   );
   // @ts-expect-error wrong on purpose
   expect(() => metrics.add(2, bucket)).toThrow(new TypeError('name must be a string, got 2'));

@@ -50,7 +50,7 @@ describe('parseLimiter', () => {
     ['token-bucket rate=1 burst=1 size=3', /got "size=3"/],
     ['token-bucket rate=1 burst', /burst must be a number.*got ""/],
     ['token-bucket rate=1 quantum=1 fillIntervalMs=1 burst=1', /must be token-bucket rate/],
-    ['token-bucket rate=1 rate=2 burst=1', /rate is given twice/],
+    ['token-bucket rate=1 rate=2 burst=1', /rate must be given only once/],
     [
       'token-bucket rate=fast burst=1',
       /rate must be a number, such as 100 or 6000\/minute, got "fast"/,

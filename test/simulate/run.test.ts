@@ -51,7 +51,7 @@ it('no caller sleeps on a simulated clock, and no other thread can attach it', (
   const clock = new SimulatedClock();
   clock.nowUs = 5;
   expect(clock.now()).toBe(5);
-  expect(() => clock.sleep()).toThrow('nobody sleeps');
-  expect(() => clock.sleepSync()).toThrow('nobody sleeps');
+  expect(() => clock.sleep()).toThrow('cannot sleep');
+  expect(() => clock.sleepSync()).toThrow('cannot sleep');
   expect(() => clock.handle).toThrow('cannot be shared');
 });

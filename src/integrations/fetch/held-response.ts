@@ -1,10 +1,10 @@
-/** Ends the bodies of responses that were dropped unread, as fetch does with its own. */
+/** Ends the bodies of unread responses that were garbage collected, as fetch does. */
 const dropped = new FinalizationRegistry<() => void>((end) => end());
 
-/** So much is read ahead, as undici does: a small body ends though nobody reads it. */
+/** Read-ahead, as in undici: a small body ends even if it is not read. */
 const AHEAD_BYTES = 65_536;
 
-/** Returns a copy of the next bytes; undefined at the end. */
+/** Resolves with a copy of the next bytes; undefined at the end. */
 async function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
@@ -12,10 +12,10 @@ async function nextChunk(
     const { done, value } = await reader.read();
     if (done) return undefined;
     try {
-      // A byte stream detaches what it is given, such as Node's pool of buffers. A Buffer's own
+      // A byte stream detaches the buffer it is given, which may be Node's pool. A Buffer's own
       // `slice` does not copy.
       const copy = Uint8Array.prototype.slice.call(value);
-      // A byte stream refuses empty chunks.
+      // A byte stream rejects empty chunks.
       if (copy.length > 0) return copy;
     } catch (error) {
       reader.cancel(error).catch(() => undefined);
@@ -24,10 +24,10 @@ async function nextChunk(
   }
 }
 
-/** Calls `ended` when the body has ended, failed or been cancelled. */
+/** Returns the body and calls `ended` when it has ended, failed or been cancelled. */
 function heldBody(body: ReadableStream, ended: () => void): ReadableStream {
   const reader = body.getReader();
-  // Settles however the body ends, even while nobody reads.
+  // Settles at any end of the body, even if nobody is reading.
   reader.closed.then(ended, ended);
   const held = new ReadableStream(
     {
@@ -39,7 +39,7 @@ function heldBody(body: ReadableStream, ended: () => void): ReadableStream {
           return;
         }
         controller.close();
-        // Answers a read into a buffer of the reader's own, which `close` leaves open.
+        // Completes a pending BYOB read, which `close` does not.
         controller.byobRequest?.respond(0);
       },
       cancel: (reason) => reader.cancel(reason),
@@ -50,12 +50,12 @@ function heldBody(body: ReadableStream, ended: () => void): ReadableStream {
   return held;
 }
 
-/** The fields of a response that its constructor does not take, or not with every value. */
+/** Fields of a response that the constructor does not accept, or not with every value. */
 const FIELDS = ['url', 'redirected', 'type', 'status', 'ok'] as const;
 
 type Fields = Pick<Response, (typeof FIELDS)[number]>;
 
-/** Sets the fields, for clones too. */
+/** Sets the fields, also on clones. */
 function withFields(response: Response, fields: Fields): Response {
   for (const name of FIELDS) Object.defineProperty(response, name, { value: fields[name] });
   const clone = () => withFields(Response.prototype.clone.call(response), fields);
@@ -63,8 +63,8 @@ function withFields(response: Response, fields: Fields): Response {
 }
 
 /**
- * Returns the same response, which calls `ended` when its body has ended, failed or been cancelled:
- * at once if it has none.
+ * Returns a response that calls `ended` when its body has ended, failed or been cancelled; at once
+ * if it has no body.
  */
 export function heldResponse(response: Response, ended: () => void): Response {
   const { body, statusText, headers, url, redirected, type, status, ok } = response;
@@ -72,7 +72,7 @@ export function heldResponse(response: Response, ended: () => void): Response {
     ended();
     return response;
   }
-  // The constructor refuses some statuses that servers do send, such as 999.
+  // The constructor rejects some statuses that servers send, such as 999.
   const known = status >= 200 && status <= 599 ? status : 200;
   const held = new Response(heldBody(body, ended), { status: known, statusText, headers });
   return withFields(held, { url, redirected, type, status, ok });

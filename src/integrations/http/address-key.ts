@@ -6,42 +6,42 @@ import { TrustedProxies } from './trusted-proxies.ts';
 /** Options of {@link addressKey}. */
 export interface AddressKeyOptions {
   /**
-   * The bits of an IPv6 address that name a client, which often has all addresses of a /64: an
-   * integer from 1 to 128. Default 64.
+   * Length of the IPv6 prefix that identifies a client: an integer from 1 to 128. Default 64, since
+   * a client usually has a whole /64.
    */
   readonly ipv6Prefix?: number;
   /**
-   * The proxies in front of this server, as addresses or networks: `['10.0.0.0/8', 'fd00::/8']`. Only
-   * what these append to `X-Forwarded-For` is believed. Default: the framework's own `request.ip`,
-   * which follows `trust proxy` of express and `trustProxy` of fastify, or else the connection's
-   * address.
+   * The proxies in front of this server, as addresses or networks: `['10.0.0.0/8', 'fd00::/8']`.
+   * Only the entries that they append to `X-Forwarded-For` are trusted. Default: the framework's
+   * `request.ip`, which follows `trust proxy` of express and `trustProxy` of fastify, or else the
+   * connection's address.
    */
   readonly trustedProxies?: readonly string[];
 }
 
-/** What {@link addressKey} reads of a request of node:http, express or fastify. */
+/** The part of a request of node:http, express or fastify that {@link addressKey} reads. */
 export interface AddressedRequest {
-  /** The client's address, as the framework found it. */
+  /** The client's address, as determined by the framework. */
   readonly ip?: string | undefined;
   /** The connection. */
   readonly socket?:
     | {
-        /** The address of its other end. */
+        /** The peer's address. */
         readonly remoteAddress?: string | undefined;
       }
     | null
     | undefined;
-  /** The request's headers, with lower-case names. */
+  /** Headers by lower-case name. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** What {@link addressKey} reads of a context of hono that `@hono/node-server` serves. */
+/** The part of a hono context on `@hono/node-server` that {@link addressKey} reads. */
 export interface AddressedContext {
-  /** Has the request of Node.js as `incoming`. */
+  /** Contains the Node.js request as `incoming`. */
   readonly env: unknown;
 }
 
-/** The key of requests whose address is unknown: they have one limit in common. */
+/** The key of requests without a known address. They share one limit. */
 const UNKNOWN = 'unknown';
 
 function requestOf(source: AddressedRequest | AddressedContext): AddressedRequest {
@@ -60,11 +60,11 @@ function clientOf(
 }
 
 /**
- * Returns a function that names the client of a request by its address, for the option `key`. IPv6
- * addresses are cut to a network, such as `2001:db8:0:1::/64`; an IPv4 address mapped to IPv6 is
- * IPv4. It never throws: a request whose address is missing or makes no sense is `'unknown'`.
+ * Returns a function for the option `key` that identifies the client by address. IPv6 addresses are
+ * cut to a network, such as `2001:db8:0:1::/64`; IPv4 addresses mapped to IPv6 count as IPv4. The
+ * function never throws: for a missing or invalid address it returns `'unknown'`.
  *
- * The function also takes an address as text, if you know better where to find it.
+ * The function also accepts an address as text, if you read it from elsewhere.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ function clientOf(
  * key('2001:DB8::1'); // '2001:db8:0:0::/64'
  * key('[::ffff:192.0.2.1]:443'); // '192.0.2.1'
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function addressKey(
   options: AddressKeyOptions = {},

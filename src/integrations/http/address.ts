@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 /** An IPv4 address as text, or the eight groups of an IPv6 address. */
 export type Address = string | readonly number[];
 
-/** Longer than any address with a zone and a port. */
+/** Longer than any address with zone and port. */
 const MAX_LENGTH = 128;
 const GROUPS = 8;
 const GROUP_BITS = 16;
@@ -14,8 +14,8 @@ const IPV4_WITH_PORT = /^([\d.]+):\d{1,5}$/;
 const DOTTED_END = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 /**
- * Reads an address as sockets and proxies write it: with brackets, a port or a zone. An IPv4 address
- * mapped to IPv6 is IPv4. Returns undefined for anything else.
+ * Parses an address as written by sockets and proxies, with or without brackets, port and zone.
+ * IPv4 addresses mapped to IPv6 become IPv4. Undefined for anything else.
  */
 export function addressOf(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_LENGTH) return undefined;
@@ -55,7 +55,7 @@ function unmapped(groups: readonly number[]): Address {
   return isMapped ? `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}` : groups;
 }
 
-/** The address as text, without abbreviations. */
+/** Formats an address without abbreviations. */
 export function textOf(address: Address): string {
   return typeof address === 'string' ? address : hexadecimal(address);
 }
@@ -64,7 +64,7 @@ function hexadecimal(groups: readonly number[]): string {
   return groups.map((group) => group.toString(16)).join(':');
 }
 
-/** An IPv4 address as text; of an IPv6 address the network of this many bits. */
+/** Formats an IPv4 address, or the network of an IPv6 address. */
 export function networkOf(address: Address, ipv6Prefix: number): string {
   if (typeof address === 'string') return address;
   const count = Math.ceil(ipv6Prefix / GROUP_BITS);

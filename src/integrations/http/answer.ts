@@ -5,7 +5,7 @@ import type { RequestLimits } from './options.ts';
 /** Header fields by name. */
 export type Fields = Readonly<Record<string, string>>;
 
-/** An answer in place of the handler's. */
+/** A response sent instead of the handler's. */
 export interface Answer {
   readonly status: 429 | 503;
   readonly fields: Fields;
@@ -18,12 +18,12 @@ type Format = Pick<RequestLimits<never>, 'headers' | 'legacyHeaders' | 'problemJ
 
 const TEXT = { 'Content-Type': 'text/plain; charset=utf-8' };
 const PROBLEM = { 'Content-Type': 'application/problem+json' };
-/** The draft asks IANA for these names. */
+/** The draft registers this problem type with IANA. */
 const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
 
 /**
- * By draft-ietf-httpapi-ratelimit-headers-11, `Retry-After` must not end before the window of
- * `RateLimit` does. The whole quota may take longer to come back than the tokens of one retry.
+ * draft-ietf-httpapi-ratelimit-headers-11 requires `Retry-After` to end no earlier than the
+ * `RateLimit` window. The tokens of one retry may be available before that.
  */
 function untilRetry(decision: Decision): Decision {
   const { allowed, retryAfterMs, limits } = decision;
@@ -47,7 +47,7 @@ function legacyFields({ limit, remaining, resetMs }: Decision): Fields {
   };
 }
 
-/** The fields that tell a client of its limit. */
+/** The header fields that describe the limit to the client. */
 export function fieldsOf(decision: Decision, format: Format): Fields {
   const { 'Retry-After': retryAfter, ...limits } = rateLimitHeaders(
     untilRetry(decision),
@@ -60,7 +60,7 @@ export function fieldsOf(decision: Decision, format: Format): Fields {
   };
 }
 
-/** The names of the policies that refused, as in `RateLimit-Policy`. */
+/** The violated policies, by their names in `RateLimit-Policy`. */
 function violated({ limits, retryAfterMs }: Decision, { policy = 'default' }: HeaderOptions) {
   const names = (limits ?? [{ retryAfterMs }]).map((state, i) => {
     const name = typeof policy === 'string' ? policy : policy[i];
@@ -70,7 +70,7 @@ function violated({ limits, retryAfterMs }: Decision, { policy = 'default' }: He
   return names.filter(({ state }) => state.retryAfterMs > 0).map(({ name }) => name);
 }
 
-/** The answer to a request that exceeds its limit. */
+/** The response to a request that exceeds its limit. */
 export function refusal(decision: Decision, format: Format): Answer {
   const status = 429;
   const fields = fieldsOf(decision, format);
@@ -86,7 +86,7 @@ export function refusal(decision: Decision, format: Format): Answer {
   return { status, fields: { ...fields, ...PROBLEM }, body, decision };
 }
 
-/** The answer while the limiter fails. */
+/** The response if the limiter fails. */
 export function unavailable({ problemJson }: Format): Answer {
   const status = 503;
   if (!problemJson) return { status, fields: TEXT, body: 'Service unavailable\n' };

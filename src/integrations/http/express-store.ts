@@ -1,18 +1,18 @@
 import { HitCounts, type HitStoreOptions, type HitWindow } from './hit-counts.ts';
 
-/** A client's hits, in the terms of express-rate-limit. */
+/** A client's hits, in express-rate-limit's format. */
 export interface ExpressHits {
-  /** The hits of the client in this window, also those beyond the limit. */
+  /** Hits of the client in this window, including those above the limit. */
   totalHits: number;
-  /** When the window ends. */
+  /** The end of the window. */
   resetTime: Date;
 }
 
 /** A store for express-rate-limit: see {@link expressRateLimitStore}. */
 export class ExpressRateLimitStore {
-  /** False: all threads count together. */
+  /** False: all threads share the counts. */
   readonly localKeys = false;
-  /** Tells express-rate-limit that stores of other names count apart. */
+  /** Tells express-rate-limit that stores with other names have separate counts. */
   readonly prefix: string;
   readonly #counts: HitCounts;
   #window: HitWindow | undefined;
@@ -25,10 +25,10 @@ export class ExpressRateLimitStore {
   }
 
   /**
-   * Opens the counts of the middleware's window, in the region.
+   * Opens the counts of the middleware's window in the region.
    *
-   * @throws RangeError, HandleError, RateLimitError if they cannot be opened. The middleware logs it,
-   * and each request fails with it.
+   * @throws RangeError, HandleError, RateLimitError if they cannot be opened. The middleware logs
+   *   the error, and every request fails with it.
    */
   init({ windowMs }: { readonly windowMs: number }): void {
     try {
@@ -41,12 +41,10 @@ export class ExpressRateLimitStore {
 
   get #opened(): HitWindow {
     if (this.#window !== undefined) return this.#window;
-    throw (
-      this.#failure ?? new TypeError('init must be called before any other method of the store')
-    );
+    throw this.#failure ?? new TypeError('init must be called before other methods of the store');
   }
 
-  /** Returns a client's hits; undefined if it has none in this window. */
+  /** Returns a client's hits in this window; undefined without any. */
   get(key: string): ExpressHits | undefined {
     const { hits, resetMs } = this.#opened.read(key);
     return hits === 0 ? undefined : { totalHits: hits, resetTime: inMs(resetMs) };
@@ -58,17 +56,17 @@ export class ExpressRateLimitStore {
     return { totalHits: hits, resetTime: inMs(resetMs) };
   }
 
-  /** Takes a hit back. */
+  /** Removes a hit. */
   decrement(key: string): void {
     this.#opened.unhit(key);
   }
 
-  /** Sets a client's count to 0, in all threads. */
+  /** Resets a client's count, for all threads. */
   resetKey(key: string): void {
     this.#opened.forget(key);
   }
 
-  /** Sets all counts of this name to 0, in all threads. */
+  /** Resets all counts with this name, for all threads. */
   resetAll(): void {
     this.#counts.forgetAll();
   }
@@ -79,10 +77,10 @@ function inMs(ms: number): Date {
 }
 
 /**
- * A store for express-rate-limit 7 and 8: all threads that share the region count each client
- * together, exactly. Make one for each `rateLimit()`, in each thread, with the same options.
+ * A store for express-rate-limit 7 and 8. Threads that share the region count each client together,
+ * exactly. In each thread, create one store per `rateLimit()`, with the same options everywhere.
  *
- * The windows of all clients start at the same instants, not with a client's first request.
+ * Windows start at fixed instants for all clients, not with a client's first request.
  *
  * @example
  * ```ts
@@ -96,7 +94,7 @@ function inMs(ms: number): Date {
  *   store: expressRateLimitStore({ region, capacity: 100_000 }),
  * });
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function expressRateLimitStore(options: HitStoreOptions): ExpressRateLimitStore {
   return new ExpressRateLimitStore(options);

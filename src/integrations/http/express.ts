@@ -5,9 +5,9 @@ import type { Answer, Fields } from './answer.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
-/** A request of express, or of any server that calls middleware as express does. */
+/** A request of express, or of another server with the same middleware signature. */
 export type ExpressRequest = IncomingMessage & {
-  /** The client's address, as express finds it by its setting `trust proxy`. */
+  /** The client's address, which express determines by its setting `trust proxy`. */
   readonly ip?: string | undefined;
 };
 
@@ -17,8 +17,8 @@ export interface ExpressLimitOptions<
   Response extends ServerResponse = ServerResponse,
 > extends RequestLimitOptions<Request> {
   /**
-   * Answers a request that is refused, in place of the text. Status 429 and all fields are set; the
-   * handler may change them, or call `next`.
+   * Sends the response to a refused request. Status 429 and all header fields are already set; the
+   * handler may change them, or call `next`. Default: sends a line of text.
    */
   readonly handler?: (
     request: Request,
@@ -28,7 +28,7 @@ export interface ExpressLimitOptions<
   ) => unknown;
 }
 
-/** A middleware that a timeout overtook finds the answer sent. */
+/** After a timeout elsewhere, the response may already be sent. */
 function put(response: ServerResponse, fields: Fields): void {
   if (response.headersSent) return;
   for (const [name, value] of Object.entries(fields)) response.setHeader(name, value);
@@ -42,8 +42,8 @@ function send(response: ServerResponse, { status, fields, body }: Answer): void 
 }
 
 /**
- * A middleware for express 4 and 5, and for others of the same form. A request that exceeds its limit
- * is answered with 429; the other ones go on to `next`.
+ * A middleware for express 4 and 5, and for compatible servers. Responds with 429 to requests that
+ * exceed their limit, and calls `next` for the others.
  *
  * @example
  * ```ts
@@ -54,7 +54,7 @@ function send(response: ServerResponse, { status, fields, body }: Answer): void 
  * const app = express();
  * app.use(expressMiddleware({ limiter, key: addressKey({ trustedProxies: ['10.0.0.0/8'] }) }));
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function expressMiddleware<
   Request extends ExpressRequest = ExpressRequest,
@@ -78,7 +78,7 @@ export function expressMiddleware<
       response.statusCode = answer.status;
       return handler(request, response, next, answer.decision);
     });
-    // Express 4 does not look at promises. Without an error, `next` would let the request pass.
+    // Express 4 ignores promises. Without an error, `next` would let the request pass.
     if (settled instanceof Promise) {
       settled.catch((error: unknown) => next(error ?? new Error('a handler rejected')));
     }

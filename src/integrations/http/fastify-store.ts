@@ -1,10 +1,10 @@
 import { HitCounts, type HitStoreOptions, type Hits } from './hit-counts.ts';
 
-/** Gets a client's hits, in the terms of @fastify/rate-limit. */
+/** Receives a client's hits, in the format of @fastify/rate-limit. */
 export type FastifyHitsCallback = (
   error: Error | null,
   result?: {
-    /** The hits of the client in this window, also those beyond the limit. */
+    /** Hits of the client in this window, including those above the limit. */
     current: number;
     /** Milliseconds until the window ends. */
     ttl: number;
@@ -15,16 +15,16 @@ export type FastifyHitsCallback = (
 export interface FastifyRateLimitStore {
   /** Counts a hit in a window of `timeWindow` milliseconds. */
   incr(key: string, callback: FastifyHitsCallback, timeWindow: number, max?: number): void;
-  /** Reports a client's hits and counts nothing. */
+  /** Reports a client's hits without counting one. */
   read(key: string, callback: FastifyHitsCallback, timeWindow: number, max?: number): void;
-  /** Returns the store of a route with options of its own. */
+  /** Returns the store of a route with its own options. */
   child(routeOptions: object): FastifyRateLimitStore;
 }
 
-/** What `fastifyRateLimitStore` returns: the option `store` of @fastify/rate-limit. */
+/** The option `store` of @fastify/rate-limit. */
 export type FastifyRateLimitStoreClass = new (options: object) => FastifyRateLimitStore;
 
-/** The options of a route that a store looks at. */
+/** The route options that a store reads. */
 interface RouteOptions {
   readonly groupId?: string;
   readonly routeInfo?: { readonly method?: unknown; readonly url?: string };
@@ -32,7 +32,7 @@ interface RouteOptions {
   readonly exponentialBackoff?: unknown;
 }
 
-/** They start the window of one client anew: here it starts for all clients at once. */
+/** These restart the window of a single client, but here all clients share windows. */
 const UNSUPPORTED = ['continueExceeding', 'exponentialBackoff'] as const;
 
 function checkSupported(options: RouteOptions): void {
@@ -42,11 +42,12 @@ function checkSupported(options: RouteOptions): void {
 }
 
 /**
- * A store for @fastify/rate-limit 10 and 11, on fastify 5: all threads that share the region count each client
- * together, exactly. Pass the result as the option `store`, in each thread, with the same options.
+ * A store for @fastify/rate-limit 10 and 11, on fastify 5. Threads that share the region count each
+ * client together, exactly. In each thread, pass the result as the option `store`, with the same
+ * options everywhere.
  *
- * The windows of all clients start at the same instants, not with a client's first request. The
- * options `continueExceeding` and `exponentialBackoff` throw.
+ * Windows start at fixed instants for all clients, not with a client's first request. The options
+ * `continueExceeding` and `exponentialBackoff` throw.
  *
  * @example
  * ```ts
@@ -62,7 +63,7 @@ function checkSupported(options: RouteOptions): void {
  *   store: fastifyRateLimitStore({ region, capacity: 100_000 }),
  * });
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function fastifyRateLimitStore(options: HitStoreOptions): FastifyRateLimitStoreClass {
   const counts = new HitCounts(options);
@@ -76,7 +77,7 @@ export function fastifyRateLimitStore(options: HitStoreOptions): FastifyRateLimi
 
 class SharedStore implements FastifyRateLimitStore {
   readonly #counts: HitCounts;
-  /** Tells the routes with options of their own apart: no place begins with another. */
+  /** Identifies a route with its own options. No place is a prefix of another. */
   readonly #place: string;
   #unnamed = 0;
 
@@ -98,7 +99,7 @@ class SharedStore implements FastifyRateLimitStore {
     try {
       taken = take();
     } catch (error) {
-      callback(error as Error); // limiters throw nothing else
+      callback(error as Error); // limiters only throw errors
       return;
     }
     callback(null, { current: taken.hits, ttl: taken.resetMs });
@@ -112,7 +113,7 @@ class SharedStore implements FastifyRateLimitStore {
   #placeOf({ groupId, routeInfo: { method, url } = {} }: RouteOptions): string {
     if (groupId !== undefined) return `group ${groupId}`;
     if (url !== undefined) return `${method} ${url}`;
-    // Made by `app.rateLimit()` or `createRateLimit()`: all threads do so in one order.
+    // From `app.rateLimit()` or `createRateLimit()`, which all threads call in the same order.
     return `#${this.#unnamed++}`;
   }
 }

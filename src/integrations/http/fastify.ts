@@ -3,11 +3,11 @@ import { type AddressedRequest, addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
-/** What the hook needs of a reply of fastify. */
+/** The part of a fastify reply that the hook uses. */
 export interface FastifyReply {
   /** Sets the status. */
   code(status: number): unknown;
-  /** Sets several fields. */
+  /** Sets header fields. */
   headers(fields: Record<string, string>): unknown;
   /** Sends the body. */
   send(body: string): unknown;
@@ -19,8 +19,8 @@ export interface FastifyLimitOptions<
   Reply extends FastifyReply = FastifyReply,
 > extends RequestLimitOptions<Request> {
   /**
-   * Answers a request that is refused, in place of the text: it sends the reply, whose status 429 and
-   * fields are set, or throws.
+   * Sends the reply to a refused request, or throws. Status 429 and all header fields are already
+   * set. Default: sends a line of text.
    */
   readonly handler?: (request: Request, reply: Reply, decision: Decision) => unknown;
 }
@@ -28,15 +28,15 @@ export interface FastifyLimitOptions<
 /** A hook that limits requests: see {@link fastifyHook}. */
 export type FastifyHook = (request: AddressedRequest, reply: FastifyReply) => Promise<unknown>;
 
-/** What the plugin needs of an instance of fastify. */
+/** The part of a fastify instance that the plugin uses. */
 export interface FastifyApp {
-  /** Adds a hook to all routes that follow. */
+  /** Adds a hook to all later routes. */
   addHook(name: 'onRequest', hook: FastifyHook): unknown;
 }
 
 /**
- * Returns a hook for fastify 4 and 5, to limit single routes: as `onRequest`, or later, such as
- * `preHandler`, if the key needs what other hooks find out.
+ * Returns a hook for fastify 4 and 5 that limits single routes. Use it as `onRequest`, or later,
+ * such as `preHandler`, if the key depends on other hooks.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ export interface FastifyApp {
  * const app = fastify();
  * app.post('/login', { onRequest: fastifyHook({ limiter }) }, async () => 'welcome');
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function fastifyHook<
   Request extends AddressedRequest = AddressedRequest,
@@ -76,9 +76,9 @@ export function fastifyHook<
   return hook as unknown as FastifyHook; // fastify calls it with its own requests
 }
 
-/** What fastify itself adds to the options of a plugin. */
+/** Options that fastify adds to those of a plugin. */
 interface Registration {
-  /** The prefix of a plugin's routes. This plugin has none. */
+  /** Prefix of a plugin's routes. Not used: this plugin has no routes. */
   readonly prefix?: string;
   /** Not used. */
   readonly logLevel?: unknown;
@@ -87,8 +87,8 @@ interface Registration {
 }
 
 /**
- * A plugin for fastify 4 and 5 that limits all routes of the instance on which it is registered, and of
- * the plugins within.
+ * A plugin for fastify 4 and 5 that limits all routes of the instance that registers it, including
+ * those of nested plugins.
  *
  * @example
  * ```ts
@@ -99,7 +99,7 @@ interface Registration {
  * const app = fastify();
  * await app.register(fastifyPlugin, { limiter });
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export const fastifyPlugin: (
   app: FastifyApp,
@@ -110,7 +110,7 @@ export const fastifyPlugin: (
     app.addHook('onRequest', fastifyHook(limits));
   },
   {
-    // Fastify adds the hook to the instance itself, instead of one within.
+    // Makes fastify add the hook to the instance itself instead of a nested one.
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'zerotime',
     [Symbol.for('plugin-meta')]: { name: 'zerotime', fastify: '4.x || 5.x' },

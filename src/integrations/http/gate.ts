@@ -5,7 +5,10 @@ import { shown } from '../../options.ts';
 import { type Answer, type Fields, fieldsOf, refusal, unavailable } from './answer.ts';
 import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
 
-/** What becomes of a request: it passes, and its answer gets these fields, or it is answered. */
+/**
+ * The verdict on a request: it passes, and its response gets these fields, or it gets this
+ * response.
+ */
 export type Verdict = { readonly passes: Fields } | { readonly answer: Answer };
 
 const PASSES: Verdict = { passes: {} };
@@ -14,7 +17,7 @@ function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T>
   return typeof (value as Partial<Promise<T>>).then === 'function';
 }
 
-/** Calls a function of the user's, which may be async although nobody waits for it. */
+/** Calls a user's function, which may be async, without waiting for it. */
 function told(call: () => unknown, failed: (error: unknown) => void): void {
   try {
     const result = call();
@@ -29,14 +32,14 @@ export class Gate<Request> {
   readonly #limits: RequestLimits<Request>;
   #hasWarned = false;
 
-  /** @throws TypeError, RangeError for an invalid option, naming it. */
+  /** @throws TypeError, RangeError for an invalid option. */
   constructor(options: RequestLimitOptions<Request>, keyOf: (request: Request) => Key) {
     this.#limits = checkRequestLimit(options, keyOf);
   }
 
   /**
-   * Gives `settle` the verdict on a request: before it returns, unless the limiter is on a server.
-   * Returns what `settle` returns. Only `settle` may throw, or its promise reject.
+   * Passes the verdict on a request to `settle` and returns its result. Synchronous unless the
+   * limiter is on a server. Throws or rejects only if `settle` does.
    */
   judge<Result>(request: Request, settle: (verdict: Verdict) => Result): Result | Promise<Result> {
     const verdict = this.#judge(request);
@@ -45,7 +48,7 @@ export class Gate<Request> {
 
   #judge(request: Request): Verdict | Promise<Verdict> {
     try {
-      // Not a promise: one of an async function would let every request pass.
+      // Must be `true`: the promise of an async `skip` would let every request pass.
       if (this.#limits.skip?.(request) === true) return PASSES;
       const decided = this.#limits.decide(request);
       if (!isPromise(decided)) return this.#verdict(decided, request);
@@ -61,7 +64,7 @@ export class Gate<Request> {
     if (decision.allowed) return { passes: fieldsOf(decision, this.#limits) };
     const answer = refusal(decision, this.#limits);
     const { onLimit } = this.#limits;
-    // The refusal stands if that fails, also where failures let requests pass.
+    // If `onLimit` fails, the request stays refused, even with `fail: 'open'`.
     const failed = (error: unknown) => this.#report(error, request);
     if (onLimit) told(() => onLimit(request, decision), failed);
     return { answer };
@@ -79,11 +82,11 @@ export class Gate<Request> {
     else told(() => onError(error, request), warn);
   }
 
-  /** Once: a limiter that fails may do so with every request. */
+  /** Warns only once: a failing limiter may fail for every request. */
   #warn(error: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    // Anything may be thrown, also what cannot be converted to a string.
+    // Thrown values may not be convertible to a string.
     const what = error instanceof Error ? error : shown(error);
     process.emitWarning(`the limiter of requests failed: ${what}`, 'ZerotimeWarning');
   }

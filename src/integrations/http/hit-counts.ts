@@ -13,48 +13,48 @@ import type { Clock } from '../../time/clock.ts';
 /** Options of {@link expressRateLimitStore} and {@link fastifyRateLimitStore}. */
 export interface HitStoreOptions {
   /**
-   * The memory that all threads share, or all processes of a machine if it is a `HostRegion`. It needs
-   * 32 bytes for each key, and as much again for each other length of a window.
+   * The memory that all threads share, or all processes of a machine if it is a `HostRegion`. It
+   * needs 32 bytes per client and window length.
    */
   readonly region: Region;
-  /** The number of clients, over all threads, that the counts of one window have room for. */
+  /** Maximum number of clients per window length, over all threads. */
   readonly capacity: number;
   /**
-   * The name of these counts in the region: stores with one name count together. Give each limiter of
-   * a program a name of its own. Default `'hits'`.
+   * The name of the counts in the region. Stores with the same name share counts, so give each
+   * limiter of a program its own name. Default `'hits'`.
    */
   readonly name?: string;
   /**
-   * What to do with clients that find no place among the counts: let them `'share'` one (the default),
+   * What to do with clients beyond `capacity`: let them `'share'` one count (the default),
    * `'refuse'` or `'admit'` them.
    */
   readonly whenFull?: WhenFull;
-  /** The clock by which windows end. Default: the system's monotonic clock. */
+  /** The clock of the windows. Default: the system's monotonic clock. */
   readonly clock?: Clock;
 }
 
-/** The hits of a client in the current window. */
+/** A client's hits in the current window. */
 export interface Hits {
   readonly hits: number;
-  /** Milliseconds until the window ends, rounded up; 0 if there are no hits. */
+  /** Milliseconds until the window ends, rounded up; 0 without hits. */
   readonly resetMs: number;
 }
 
-/** More than a client can send in a window. A window of 1 ms or longer has room for 4e6 at least. */
+/** More hits than a client can send in a window. */
 const MOST_HITS = 2 ** 30 - 1;
 const MOST_HITS_PER_MS = 4e6;
 
-/** Ticks are rounded: a window of 60 s must not seem to end after 60.0000001. */
+/** Ticks are rounded: a window of 60 s must not appear to end after 60.0000001 s. */
 const ROUNDING_MS = 0.001;
-/** Each client of an era has another key than in those before. */
+/** In each era, all clients have new keys. */
 const MOST_ERAS = 2 ** 20;
 
-/** Counts of hits in shared memory, by client and by length of the window. */
+/** Counts hits in shared memory, by client and window length. */
 export class HitCounts {
   readonly name: string;
   readonly #options: HitStoreOptions;
   readonly #windows = new Map<number, HitWindow>();
-  /** A bucket that never refills: the tokens that are gone are the calls of {@link forgetAll}. */
+  /** A bucket that never refills: the tokens taken count the calls of {@link forgetAll}. */
   readonly #resets: TokenBucket;
 
   /** @throws TypeError, RangeError for an invalid option; HandleError, RateLimitError for the region. */
@@ -73,7 +73,7 @@ export class HitCounts {
     this.#resets = TokenBucket.open(region, `${name} resets`, { rate: 0, burst: MOST_ERAS });
   }
 
-  /** The counts of the windows of this length. */
+  /** Returns the counts of windows of this length. */
   of(windowMs: number): HitWindow {
     const known = this.#windows.get(windowMs);
     if (known !== undefined) return known;
@@ -91,15 +91,15 @@ export class HitCounts {
     return counts;
   }
 
-  /** Sets every count of every window to 0, in all threads. */
+  /** Resets all counts, for all threads. */
   forgetAll(): void {
     if (!this.#resets.tryConsume()) this.#resets.returnTokens(MOST_ERAS);
   }
 }
 
 /**
- * Counts hits without a limit: a window that admits more of them than anybody sends. So one atomic
- * step counts a hit and says how many there were, also beyond the limit of the middleware.
+ * Counts hits in a window whose limit is out of reach: one atomic step counts a hit and returns the
+ * total, even above the middleware's limit.
  */
 export class HitWindow {
   readonly #window: KeyedFixedWindow;
@@ -111,15 +111,15 @@ export class HitWindow {
     this.#era = era;
   }
 
-  /** After {@link HitCounts.forgetAll} all clients have new keys. */
+  /** After {@link HitCounts.forgetAll}, all clients have new keys. */
   #key(client: string): string {
     return `${this.#era()} ${client}`;
   }
 
-  /** Counts a hit; the count includes it. */
+  /** Counts a hit and returns the counts, including it. */
   hit(client: string): Hits {
     const taken = this.#take(client, 1);
-    // A client that has no place and is admitted.
+    // A client beyond `capacity`, admitted without a count.
     return taken.hits > 0 ? taken : { ...taken, hits: 1 };
   }
 
@@ -133,9 +133,9 @@ export class HitWindow {
     return { hits, resetMs: Math.ceil(Math.max(0, resetMs - ROUNDING_MS)) };
   }
 
-  /** Takes one hit back, if the client has any in this window. */
+  /** Removes one hit, if the client has any in this window. */
   unhit(client: string): void {
-    // Windows have no `returnTokens` for keys: this is only exact if the hit is of the same window.
+    // Keyed windows have no `returnTokens`. This is exact only if the hit was in the same window.
     this.#table ??= new KeyedTable(
       find('keyed-fixed-window', this.#window.handle, openKeyedCell),
       openKeyed,

@@ -3,13 +3,13 @@ import { type AddressedContext, addressKey } from './address-key.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
-/** What the middleware needs of a context of hono. */
+/** The part of a hono context that the middleware uses. */
 export interface HonoContext extends AddressedContext {
-  /** Sets a field of the answer. */
+  /** Sets a header field of the response. */
   header(name: string, value: string): void;
-  /** Sets the status of the answer. */
+  /** Sets the status of the response. */
   status(status: 429): void;
-  /** Makes an answer that has the fields set before. */
+  /** Creates a response with the fields set so far. */
   body(body: string, status: 429 | 503, fields: Record<string, string>): Response;
 }
 
@@ -17,14 +17,14 @@ export interface HonoContext extends AddressedContext {
 export interface HonoLimitOptions<Context extends HonoContext = HonoContext>
   extends RequestLimitOptions<Context> {
   /**
-   * Answers a request that is refused, in place of the text. Status 429 and all fields are set in the
-   * context.
+   * Returns the response to a refused request. Status 429 and all header fields are already set in
+   * the context. Default: a line of text.
    */
   readonly handler?: (context: Context, decision: Decision) => Response | Promise<Response>;
 }
 
 /**
- * A middleware for hono 4. The default key needs `@hono/node-server`; on other servers pass a `key`.
+ * A middleware for hono 4. The default key needs `@hono/node-server`; elsewhere, pass a `key`.
  *
  * @example
  * ```ts
@@ -35,7 +35,7 @@ export interface HonoLimitOptions<Context extends HonoContext = HonoContext>
  * const app = new Hono();
  * app.use(honoMiddleware({ limiter }));
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function honoMiddleware<Context extends HonoContext = HonoContext>(
   options: HonoLimitOptions<Context>,

@@ -7,15 +7,15 @@ import type { RequestLimitOptions } from './options.ts';
 export interface NodeLimitOptions<Request extends IncomingMessage = IncomingMessage>
   extends RequestLimitOptions<Request> {
   /**
-   * Answers a request that is refused, in place of the text. Status 429 and all fields are set; the
-   * handler may change them.
+   * Sends the response to a refused request. Status 429 and all header fields are already set; the
+   * handler may change them. Default: sends a line of text.
    */
   readonly handler?: (request: Request, response: ServerResponse, decision: Decision) => unknown;
 }
 
 /**
- * Wraps a listener of a server of node:http or node:https: it gets the requests that their limit
- * admits. The others are answered with 429.
+ * Wraps a request listener of node:http or node:https. The listener gets the admitted requests; the
+ * others get a response with status 429.
  *
  * @example
  * ```ts
@@ -29,7 +29,7 @@ export interface NodeLimitOptions<Request extends IncomingMessage = IncomingMess
  *   }),
  * );
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function nodeListener<
   Request extends IncomingMessage = IncomingMessage,
@@ -47,7 +47,7 @@ export function nodeListener<
   ) => handler?.(request, response, decision);
   const limited = expressMiddleware<Request, Response>({
     ...limits,
-    // Anything else than a function is reported as such.
+    // Pass on an invalid handler, so that the options check reports it.
     ...(handler !== undefined && { handler: typeof handler === 'function' ? answer : handler }),
   });
   return (request, response) =>

@@ -4,9 +4,9 @@ import type { Decision } from '../../limiters/decision.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
 import { checkFlag, shown } from '../../options.ts';
 
-/** A limiter that decides at once, or on a server: each one of `zerotime` and `zerotime/redis`. */
+/** A limiter with a `decide` method: any of `zerotime` or `zerotime/redis`. */
 export interface RequestLimiter {
-  /** Takes `n` tokens now or none, and reports the state of the limiter. */
+  /** Takes `n` tokens now or none, and returns the state of the limiter. */
   decide(n?: number): Decision | Promise<Decision>;
 }
 
@@ -15,47 +15,48 @@ export interface RequestLimiter {
  * `RedisKeyedTokenBucket`.
  */
 export interface KeyedRequestLimiter {
-  /** Takes `n` tokens of a key now or none, and reports the state of the key's limit. */
+  /** Takes `n` tokens of a key now or none, and returns the state of its limit. */
   decide(key: Key, n?: number): Decision | Promise<Decision>;
   /** Returns the limiter of one key. */
   for(key: Key): unknown;
 }
 
-/** How requests are limited, in every framework. `Request` is the framework's own type. */
+/** Options shared by all frameworks. `Request` is the framework's type. */
 export interface RequestLimitOptions<Request> extends HeaderOptions {
   /**
    * The limiter, which other threads, processes and code may share; or a function that returns the
-   * limiter of a request, such as one of a tier or an `allOf`.
+   * limiter of a request, such as that of its tier or an `allOf`.
    */
   readonly limiter: RequestLimiter | KeyedRequestLimiter | ((request: Request) => RequestLimiter);
   /** The key of a request, for a keyed limiter. Default: {@link addressKey} without options. */
   readonly key?: (request: Request) => Key;
-  /** The tokens that a request takes: a number >= 0. Default 1. */
+  /** Tokens that a request takes: a number >= 0. Default 1. */
   readonly cost?: (request: Request) => number;
-  /** Whether to let a request pass without taking a token. Default: none. */
+  /** Return true to let a request pass without a token. Default: no request is skipped. */
   readonly skip?: (request: Request) => boolean;
-  /** Called for each request that is refused, before it is answered. */
+  /** Called for each refused request, before the response is sent. */
   readonly onLimit?: (request: Request, decision: Decision) => void;
   /**
-   * What becomes of a request if the limiter or one of the functions above fails, such as while a
-   * Redis server is down: `'open'` lets it pass, `'closed'` answers 503. Default `'closed'`.
+   * What to do if the limiter or one of the functions above fails, for example because a Redis
+   * server is down: `'open'` lets the request pass, `'closed'` responds with 503. Default
+   * `'closed'`.
    */
   readonly fail?: 'open' | 'closed';
-  /** Called with each such error. Default: the first one is a warning of the process. */
+  /** Called with each of these errors. Default: emits a process warning for the first one. */
   readonly onError?: (error: unknown, request: Request) => void;
   /**
-   * Whether to send `RateLimit` and `RateLimit-Policy`. A refusal has `Retry-After` anyway. Default
+   * Whether to send `RateLimit` and `RateLimit-Policy`. Refusals always have `Retry-After`. Default
    * true.
    */
   readonly headers?: boolean;
   /**
-   * Whether to send `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` as well, the
-   * last one in seconds since 1970. Default false.
+   * Whether to also send `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
+   * (seconds since 1970). Default false.
    */
   readonly legacyHeaders?: boolean;
   /**
-   * Whether a refusal's body is an `application/problem+json` of the type `quota-exceeded` (RFC 9457
-   * and the IETF draft) in place of a line of text. Default false.
+   * Whether a refusal's body is `application/problem+json` of type `quota-exceeded` (RFC 9457 and
+   * the IETF draft) instead of a line of text. Default false.
    */
   readonly problemJson?: boolean;
 }
@@ -96,7 +97,7 @@ function isKeyed(limiter: RequestLimiter | KeyedRequestLimiter): limiter is Keye
   return typeof (limiter as Partial<KeyedRequestLimiter>).for === 'function';
 }
 
-/** How a request takes its tokens. */
+/** Returns the function that takes the tokens of a request. */
 function decideBy<Request>(
   { limiter, cost }: RequestLimitOptions<Request>,
   keyOf: (request: Request) => Key,
@@ -111,7 +112,7 @@ function decideBy<Request>(
     : (request) => limiter.decide(costOf(request));
 }
 
-/** Has `rateLimitHeaders` check these options before there is a request. */
+/** Lets `rateLimitHeaders` check these options before the first request. */
 function checkPolicy({ policy, windowMs }: HeaderOptions): HeaderOptions {
   const given = {
     ...(policy !== undefined && { policy }),
@@ -124,7 +125,7 @@ function checkPolicy({ policy, windowMs }: HeaderOptions): HeaderOptions {
   return given;
 }
 
-/** @throws TypeError, RangeError for an invalid option, naming it. */
+/** @throws TypeError, RangeError for an invalid option. */
 export function checkRequestLimit<Request>(
   options: RequestLimitOptions<Request>,
   keyOf: (request: Request) => Key,

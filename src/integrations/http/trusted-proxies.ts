@@ -2,12 +2,12 @@ import { BlockList } from 'node:net';
 import { shown } from '../../options.ts';
 import { type Address, addressOf, textOf } from './address.ts';
 
-/** Proxies whose `X-Forwarded-For` is believed. */
+/** Proxies whose `X-Forwarded-For` is trusted. */
 export class TrustedProxies {
-  /** Apart, so that `::/0` has no IPv4 address, which could be mapped into it. */
+  /** Separate lists, so that `::/0` does not match IPv4 addresses as mapped ones. */
   readonly #networks = { ipv4: new BlockList(), ipv6: new BlockList() };
 
-  /** @throws TypeError unless each is an address, or a network in CIDR notation. */
+  /** @throws TypeError unless all are addresses or networks in CIDR notation. */
   constructor(networks: readonly string[]) {
     if (!Array.isArray(networks)) {
       throw new TypeError(`trustedProxies must be an array, got ${shown(networks)}`);
@@ -19,7 +19,7 @@ export class TrustedProxies {
     const [, text, bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(String(network)) ?? [];
     const address = addressOf(text);
     if (address === undefined) throw notNetwork(network);
-    // A network of mapped addresses, ::ffff:10.0.0.0/104, is one of IPv4.
+    // A network of mapped addresses, such as ::ffff:10.0.0.0/104, is an IPv4 network.
     const isMapped = typeof address === 'string' && text?.includes(':');
     const most = typeof address === 'string' ? 32 : 128;
     const prefix = bits === undefined ? most : Number(bits) - (isMapped ? 96 : 0);
@@ -34,8 +34,9 @@ export class TrustedProxies {
   }
 
   /**
-   * The client of a connection: the rightmost address of `X-Forwarded-For` that no trusted proxy has.
-   * Each proxy appends the address that it saw, so a client can forge only what lies left of its own.
+   * The client of a connection: the rightmost address in `X-Forwarded-For` that is not a trusted
+   * proxy. Each proxy appends the address it saw, so a client can forge only entries left of its
+   * own.
    */
   clientOf(peer: Address, forwardedFor: string): Address {
     const hops = forwardedFor.split(',');

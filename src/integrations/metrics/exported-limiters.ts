@@ -8,25 +8,25 @@ import {
   safeReadingOf,
 } from './readings.ts';
 
-/** A limiter of a region. */
+/** A named limiter of a region. */
 export interface RegionLimiter {
-  /** The name under which it was opened. */
+  /** The name with which it was opened. */
   readonly name: string;
-  /** The limiter: a bucket, a window, a table or any other kind. */
+  /** The limiter, of any kind. */
   readonly limiter: unknown;
 }
 
-/** A region whose limiters have names: a `HostRegion` of `zerotime/host`. */
+/** A region with named limiters: a `HostRegion` of `zerotime/host`. */
 export interface LimiterRegion {
-  /** Its limiters by name. */
+  /** Returns its limiters. */
   limiters(): Iterable<RegionLimiter>;
 }
 
-/** The limiters that one `LimiterMetrics` exports, by name, to whatever system. */
+/** The limiters that a `LimiterMetrics` exports, by name. */
 export class ExportedLimiters {
   readonly #limiters = new Map<string, MeasuredLimiter>();
   readonly #regions: LimiterRegion[] = [];
-  /** Limiters of regions that are no longer exported. */
+  /** Removed limiters of regions. */
   readonly #removed = new Set<string>();
 
   add(name: string, limiter: MeasuredLimiter): void {
@@ -35,9 +35,9 @@ export class ExportedLimiters {
       throw new TypeError(`limiter must have a method stats, got ${shown(limiter)}`);
     }
     if (this.#limiters.has(name)) {
-      throw new RangeError(`name must be one that is not shown yet, got ${shown(name)}`);
+      throw new RangeError(`name must not be in use, got ${shown(name)}`);
     }
-    checkCounts(limiter); // throws here rather than at the next collection
+    checkCounts(limiter); // throw now, not at the next collection
     this.#limiters.set(name, limiter);
   }
 
@@ -49,20 +49,20 @@ export class ExportedLimiters {
     this.#findLimiters(region);
   }
 
-  /** Returns whether the name was known. */
+  /** Returns whether the name was in use. */
   remove(name: string): boolean {
     const isKnown = this.#limiters.delete(name);
     if (isKnown) this.#removed.add(name);
     return isKnown;
   }
 
-  /** Reads each limiter once, those that regions got meanwhile too. */
+  /** Reads each limiter once, including new ones of regions. */
   read(): ReadonlyMap<string, Reading> {
     for (const region of this.#regions) {
       try {
         this.#findLimiters(region);
       } catch (error) {
-        // A damaged region has no new limiters; those known already and all others are read.
+        // A damaged region lists no new limiters. All known ones are still read.
         if (!(error instanceof HandleError)) throw error;
       }
     }

@@ -10,11 +10,11 @@ export interface CountedLimiter {
   stats(): LimiterStats;
   /** The largest number of tokens that one call can take. */
   readonly limit: number;
-  /** In tokens per second; windows and logs have none. */
+  /** Tokens per second. Windows and logs have none. */
   readonly rate?: number;
   /** Tokens that can be taken now. */
   available(): number;
-  /** Like `available`, but negative in debt; windows and logs have no debt. */
+  /** Like `available`, but negative in debt. Windows and logs have no debt. */
   balance?(): number;
 }
 
@@ -22,23 +22,23 @@ export interface CountedLimiter {
 export interface CountedSemaphore {
   /** The counters of all threads. */
   stats(): LimiterStats;
-  /** The number of permits, in use or not. */
+  /** Number of permits, in use or not. */
   readonly permits: number;
-  /** Permits that callers of all threads hold. */
+  /** Permits in use, over all threads. */
   inUse(): number;
 }
 
-/** A function of `throttled` or a throttled pool: the calls or tasks of this thread. */
+/** A function returned by `throttled`, or a throttled pool. Covers this thread only. */
 export interface CountedThrottle {
-  /** How many calls there are in each state. */
+  /** Calls or tasks by state. */
   stats(): ThrottleStats;
-  /** Milliseconds for which the longest waiting call has waited; 0 if none waits. */
+  /** How long the longest-waiting call has waited, in milliseconds; 0 if none waits. */
   readonly oldestMs: number;
 }
 
-/** A sampler of `zerotime/opentelemetry` with shared counts: a `ConsistentRateLimitingSampler`. */
+/** A sampler with shared counts: a `ConsistentRateLimitingSampler` of `zerotime/opentelemetry`. */
 export interface CountedSampler {
-  /** What it does, over all threads. */
+  /** Counts of all threads. */
   stats(): SpanCounts;
   /** Decides on a span. */
   shouldSample(...args: never): unknown;
@@ -46,17 +46,19 @@ export interface CountedSampler {
 
 /** The part of a sampler's `stats` that is exported. */
 export interface SpanCounts {
-  /** The smoothed rate at which spans arrive, in spans per second. */
+  /** The smoothed arrival rate, in spans per second. */
   readonly arrivalsPerSecond: number;
-  /** The probability with which the next span would be kept. */
+  /** The probability of keeping the next span. */
   readonly probability: number;
-  /** Spans that the probability would have kept and the limit refused. */
+  /** Spans that the probability selected but the limit refused. */
   readonly refused: number;
-  /** Spans that only the minimum of their operation kept. */
+  /** Spans kept only by the minimum of their operation. */
   readonly keptByMinimum?: number;
 }
 
-/** Anything that a `LimiterMetrics` can export. A keyed limiter also counts its entries. */
+/**
+ * Anything that a `LimiterMetrics` can export. Keyed limiters also export their number of entries.
+ */
 export type MeasuredLimiter =
   | CountedLimiter
   | KeyedTokenBucket
@@ -65,7 +67,7 @@ export type MeasuredLimiter =
   | CountedThrottle
   | CountedSampler;
 
-/** The values of one limiter at one instant; a damaged one has no others. */
+/** The values of one limiter at one instant. A damaged limiter only has `damaged`. */
 export interface Reading extends Partial<LimiterStats & KeyedStats & ThrottleStats> {
   readonly damaged: 0 | 1;
   readonly rate?: number | undefined;
@@ -108,12 +110,12 @@ function readingOf(limiter: MeasuredLimiter): Reading {
   };
 }
 
-/** Throws where a limiter cannot be exported: it keeps no counts. */
+/** Throws if a limiter keeps no counts. */
 export function checkCounts(limiter: MeasuredLimiter): void {
   readingOf(limiter);
 }
 
-/** Reads a limiter so that a damaged one does not hide the others. */
+/** Reads a limiter without throwing if it is damaged, so that the others are still exported. */
 export function safeReadingOf(limiter: MeasuredLimiter): Reading {
   try {
     return readingOf(limiter);
@@ -130,10 +132,10 @@ export function isMeasured(limiter: unknown): limiter is MeasuredLimiter {
   };
   if (typeof stats !== 'function' || (limit ?? burst ?? permits) === undefined) return false;
   try {
-    readingOf(limiter as MeasuredLimiter); // it has the methods of one
+    readingOf(limiter as MeasuredLimiter); // it has the methods
     return true;
   } catch (error) {
-    if (error instanceof HandleError) return true; // and is damaged
+    if (error instanceof HandleError) return true; // damaged
     if (error instanceof RateLimitError) return false; // it keeps no counts
     throw error;
   }

@@ -1,23 +1,23 @@
 import type { Reading } from './readings.ts';
 
-/** A metric: its names, and where its value comes from. */
+/** A metric: its names and the source of its value. */
 export interface Series {
   /**
-   * `counter`: only grows. `level`: an amount that rises and falls, and adds up over limiters.
-   * `gauge`: a value of which sums say nothing.
+   * `counter`: only grows. `level`: rises and falls, and can be summed over limiters. `gauge`: sums
+   * are meaningless.
    */
   readonly kind: 'counter' | 'level' | 'gauge';
-  /** In Prometheus, after the prefix. */
+  /** The name in Prometheus, after the prefix. */
   readonly name: string;
-  /** In OpenTelemetry, after `zerotime.`; by its conventions without a unit and `total`. */
+  /** The name in OpenTelemetry, after `zerotime.`; by convention without unit and `total`. */
   readonly instrument: string;
-  /** In UCUM, as OpenTelemetry writes it: what is counted stands in braces. */
+  /** The unit in UCUM, as in OpenTelemetry: counted things are in braces. */
   readonly unit: string;
   readonly help: string;
   readonly value: (reading: Reading) => number | undefined;
 }
 
-/** What Prometheus and OpenTelemetry show of limiters. */
+/** The metrics of limiters, in Prometheus and OpenTelemetry. */
 export const SERIES: readonly Series[] = [
   {
     kind: 'counter',

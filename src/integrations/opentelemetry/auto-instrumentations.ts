@@ -1,12 +1,15 @@
-/** The part of `@opentelemetry/auto-instrumentations-node` that is used. */
+/** The part of `@opentelemetry/auto-instrumentations-node` used here. */
 interface AutoInstrumentations {
   getNodeAutoInstrumentations(): readonly unknown[];
 }
 
-/** Not a literal, which a compiler would look for: most programs do without the package. */
+/** Typed as string, so that compilers don't resolve this optional package. */
 const PACKAGE: string = '@opentelemetry/auto-instrumentations-node';
 
-/** The instrumentations of that package, chosen by its own variables; none if it is not installed. */
+/**
+ * The package's instrumentations, selected by its own environment variables; none if it is not
+ * installed.
+ */
 export async function autoInstrumentations(
   load: (name: string) => Promise<unknown> = (name) => import(name),
 ): Promise<readonly unknown[]> {
@@ -19,7 +22,7 @@ export async function autoInstrumentations(
   }
 }
 
-/** Whether the package itself is missing, and not one that it needs. */
+/** Whether the package itself is missing, rather than one of its dependencies. */
 function isMissing(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   return code === 'ERR_MODULE_NOT_FOUND' && message.includes(`'${PACKAGE}'`);

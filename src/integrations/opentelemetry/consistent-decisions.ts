@@ -22,15 +22,15 @@ import { COUNTED, REFUSED, UNMET } from './verdict.ts';
 const NO_ATTRIBUTES: Attributes = /* @__PURE__ */ Object.freeze({});
 
 /**
- * Decides as OpenTelemetry's probability sampling defines it: by the randomness of the trace and a
- * threshold, which it notes in the tracestate of the spans that it keeps.
+ * Decides as defined by OpenTelemetry's probability sampling: compares the trace's randomness with
+ * a threshold, and records the threshold in the tracestate of kept spans.
  */
 export abstract class ConsistentDecisions implements Sampler {
   readonly #sampling: SharedSampling;
   readonly #follows: boolean;
   readonly #isExplicit: boolean;
   readonly #operationOf: OperationOf;
-  /** The result for kept spans without a tracestate, and what it was made for. */
+  /** Cached result for kept spans without a tracestate, and its inputs. */
   #kept: SamplingResult | undefined;
   #keptTh: string | undefined;
   #unmet: SamplingIntent | undefined;
@@ -44,7 +44,7 @@ export abstract class ConsistentDecisions implements Sampler {
     this.#operationOf = operationOf(options.operation);
   }
 
-  /** Decides on a span, as the SDK asks when one starts. */
+  /** Decides on a span. The SDK calls this when a span starts. */
   shouldSample(
     context: Context,
     traceId: string,
@@ -52,7 +52,7 @@ export abstract class ConsistentDecisions implements Sampler {
     spanKind: SpanKind = SpanKind.INTERNAL,
     attributes: Attributes = NO_ATTRIBUTES,
   ): SamplingResult {
-    // Most roots have no context at all, and looking into it costs a fifth of dropping a span.
+    // Most root spans have no context, and a lookup costs a fifth of the time to drop a span.
     const parent = context === ROOT_CONTEXT ? undefined : trace.getSpanContext(context);
     const isRoot = parent === undefined || !isSpanContextValid(parent);
     if (!isRoot && this.#follows) return followed(parent);
@@ -86,7 +86,7 @@ export abstract class ConsistentDecisions implements Sampler {
       : this.#decide(traceState, state, state.rv, 0, operation);
   }
 
-  /** Decides by randomness, and notes the threshold in the tracestate, or that there is none. */
+  /** Decides by randomness, and records in the tracestate the threshold or its absence. */
   #decide(
     traceState: SpanContext['traceState'],
     state: SamplingState,
@@ -102,9 +102,9 @@ export abstract class ConsistentDecisions implements Sampler {
   }
 
   /**
-   * This sampler's part in a composite sampler's decision. It always decides by itself: to let
-   * children follow, wrap it in `createComposableParentThresholdSampler`. Takes a token if the
-   * randomness of the trace reaches the threshold.
+   * This sampler's part in a composite sampler's decision. Ignores the parent: to make children
+   * follow it, wrap the sampler in `createComposableParentThresholdSampler`. Takes a token if the
+   * trace's randomness reaches the threshold.
    */
   getSamplingIntent(
     context: Context,
@@ -125,7 +125,8 @@ export abstract class ConsistentDecisions implements Sampler {
     if (verdict === REFUSED) return REFUSED_INTENT;
     if (verdict === UNMET) return this.#unmetIntent(sampling.unmet.integer);
     const { th } = sampling;
-    // The composite may compare an unreliable threshold with other randomness: this one is kept.
+    // The composite may compare an unreliable threshold with other randomness: make it keep the
+    // span.
     const threshold = th === undefined ? KEEP_ALL : integerOf(th);
     return {
       threshold,
@@ -134,7 +135,7 @@ export abstract class ConsistentDecisions implements Sampler {
     };
   }
 
-  /** The same object for all spans that are dropped at one threshold. */
+  /** Reuses one object for all spans dropped at a threshold. */
   #unmetIntent(threshold: bigint): SamplingIntent {
     if (this.#unmet?.threshold !== threshold) {
       this.#unmet = Object.freeze({ threshold, thresholdReliable: true });
@@ -143,7 +144,7 @@ export abstract class ConsistentDecisions implements Sampler {
   }
 }
 
-/** A span whose parent has been decided on. */
+/** The result for a span that follows its parent. */
 function followed({ traceFlags, traceState, traceId }: SpanContext): SamplingResult {
   if ((traceFlags & TraceFlags.SAMPLED) === 0) return DROP;
   const state = readState(traceState);
@@ -151,11 +152,11 @@ function followed({ traceFlags, traceState, traceId }: SpanContext): SamplingRes
   if (th === undefined) return FOLLOWED;
   const isMet =
     rv === undefined ? reaches(traceId, traceId.length - DIGITS, th) : reaches(rv, 0, th);
-  // Erased, as the specification asks: the parent was not kept by the probability that it states.
+  // Erased, as the specification requires: the parent was not kept by the probability it states.
   return isMet ? FOLLOWED : { ...FOLLOWED, ...changed(traceState, { ...state, th: undefined }) };
 }
 
-/** 56 random bits: two draws of 28. */
+/** 56 random bits, from two draws of 28. */
 function randomDigits(): string {
   const half = () =>
     Math.floor(Math.random() * 2 ** 28)

@@ -2,25 +2,25 @@ import type { Known } from '../../known-options.ts';
 import { shown } from '../../options.ts';
 import type { OperationOf } from './operation.ts';
 
-/** How one thread uses a `ConsistentRateLimitingSampler` or a `RemoteSampler`. */
+/** Per-thread options of a `ConsistentRateLimitingSampler` or a `RemoteSampler`. */
 export interface ConsistentSamplerOptions {
   /**
-   * What becomes of a span that has a parent. `follow`, the default: it is kept if its parent is.
-   * `decide`: it is counted and decided like a root span, by the randomness of its trace, so that a
-   * trace kept by a service with a higher threshold is also kept by one with a lower.
+   * How to decide on a span with a parent. `follow`, the default: keep it if its parent is kept.
+   * `decide`: count it and decide on it like a root span, by the trace's randomness. A service with
+   * a lower threshold then keeps all traces that one with a higher threshold keeps.
    */
   readonly children?: 'follow' | 'decide';
   /**
-   * Where the randomness of a new trace comes from. `trace-id`, the default: the last 7 bytes of the
-   * trace id, which the SDK makes at random although it does not set the W3C random flag.
+   * The source of a new trace's randomness. `trace-id`, the default: the last 7 bytes of the trace
+   * id, which the SDK generates at random even though it does not set the W3C random flag.
    * `explicit`: a number in the tracestate, `rv`, for trace ids that are not random. It costs an
-   * allocation for each span, dropped ones included, because children need it.
+   * allocation per span, including dropped ones.
    */
   readonly randomness?: 'trace-id' | 'explicit';
   /**
-   * The operation of a span, for which minima and the probabilities of operations hold: the name of
-   * an attribute, or a function. Spans without the attribute, and spans for which the function
-   * throws, are named by the span. Use one with few different values. Default: the span's name.
+   * The operation of a span, to which minima and per-operation probabilities apply: the name of an
+   * attribute, or a function. If the attribute is missing or the function throws, the span's name
+   * is used. Choose one with few distinct values. Default: the span's name.
    */
   readonly operation?: string | OperationOf;
 }
@@ -31,7 +31,7 @@ export const CHOICES: Known<ConsistentSamplerOptions> = {
   operation: true,
 };
 
-/** The value of an option, the first of its choices if it is left out. */
+/** The value of an option; by default its first choice. */
 export function choice<T extends string>(
   name: string,
   value: T | undefined,

@@ -13,18 +13,18 @@ import { SharedSampling } from './shared-sampling.ts';
 const OPTIONS = /* @__PURE__ */ joined(SAMPLER_OPTIONS, CHOICES);
 
 /**
- * Keeps at most burst + rate x t spans in any t seconds over all threads, as
- * {@link RateLimitingSampler} does, but by a probability that all threads share, so that the kept
- * spans can be counted: rare operations have the same chance as frequent ones, and each kept span
- * carries the threshold `ot=th:` from which its adjusted count follows.
+ * Keeps at most burst + rate x t spans in any t seconds over all threads, like
+ * {@link RateLimitingSampler}, but selects them by a shared probability. Rare operations therefore
+ * have the same chance as frequent ones, and each kept span carries the threshold `ot=th:`, which
+ * gives its adjusted count.
  *
- * The probability follows the smoothed rate of arrivals and what the bucket holds. Where the limit
- * has to refuse a span nevertheless, the next one that is kept carries no threshold, and
- * {@link ConsistentRateLimitingSampler.stats} counts it as refused.
+ * The probability follows the smoothed arrival rate and the tokens in the bucket. If the limit
+ * still refuses a span, the next kept span carries no threshold, and
+ * {@link ConsistentRateLimitingSampler.stats} counts the refused one.
  *
- * With a `minimum`, each operation keeps that many spans per second at least, within the same limit.
- * Spans that are kept only by their minimum carry no threshold: they add nothing to the sum of
- * adjusted counts, which stays right.
+ * With a `minimum`, each operation keeps at least this many spans per second, within the same
+ * limit. Spans kept only by their minimum carry no threshold, so the sum of adjusted counts stays
+ * correct.
  *
  * Spans with a parent follow it, so the SDK's `ParentBasedSampler` is not needed. It is also a
  * composable sampler for `createCompositeSampler` of `@opentelemetry/sampler-composite`.
@@ -50,7 +50,7 @@ export class ConsistentRateLimitingSampler extends ConsistentDecisions {
   /**
    * Creates a sampler. Pass its `handle` to the other threads.
    *
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RangeError, TypeError for an invalid option.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
    */
   static create(options: SamplerOptions & ConsistentSamplerOptions): ConsistentRateLimitingSampler {
@@ -62,7 +62,7 @@ export class ConsistentRateLimitingSampler extends ConsistentDecisions {
    * Attaches this thread to the sampler behind a handle.
    *
    * @throws HandleError if `handle` is not a sampler's, or its memory is damaged.
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RangeError, TypeError for an invalid option.
    */
   static attach(
     handle: SamplerHandle,
@@ -72,24 +72,21 @@ export class ConsistentRateLimitingSampler extends ConsistentDecisions {
     return new ConsistentRateLimitingSampler(SharedSampling.attach(handle), options);
   }
 
-  /** Send this to another thread and pass it to `attach` there. */
+  /** A handle to send to other threads, for `attach`. */
   get handle(): SamplerHandle {
     return this.#shared.handle;
   }
 
-  /**
-   * The rate of arrivals, the probability, the refused spans, and those kept by a minimum, of all
-   * threads together.
-   */
+  /** The arrival rate, the probability, and counts of spans, over all threads. */
   stats(): SamplerStats {
     return this.#shared.stats();
   }
 
   /**
-   * Changes the limit and the minimum for all threads at once. `rate: 0` keeps nothing once the
-   * burst is used up. Threads compute their probability anew within 1/64 of `smoothingMs`.
+   * Changes the limit and the minimum for all threads at once. With `rate: 0`, nothing is kept once
+   * the burst is used up. Threads update their probability within 1/64 of `smoothingMs`.
    *
-   * @throws RangeError, TypeError for an invalid value, naming it.
+   * @throws RangeError, TypeError for an invalid value.
    */
   reconfigure(change: SamplerChange): void {
     this.#shared.reconfigure(change);

@@ -1,4 +1,4 @@
-// Entry point `zerotime/opentelemetry/metrics`. It imports nothing of OpenTelemetry but types.
+// Entry point `zerotime/opentelemetry/metrics`. Imports only types from OpenTelemetry.
 
 import type {
   BatchObservableCallback,
@@ -22,11 +22,11 @@ export type {
   SpanCounts,
 } from '../metrics/readings.ts';
 
-/** Where the instruments of {@link LimiterMetrics} are created. */
+/** Options of {@link LimiterMetrics}. */
 export interface LimiterMetricsOptions {
   /**
    * The meter, such as `metrics.getMeter('zerotime')` of `@opentelemetry/api` 1.3 or later. Get it
-   * after the SDK was started: one from before measures nothing.
+   * after the SDK has started: an earlier one records nothing.
    */
   readonly meter: Meter;
 }
@@ -40,11 +40,11 @@ interface Instrument {
 }
 
 /**
- * Exports limiters through OpenTelemetry, as observable instruments: `zerotime.limiter.calls` and
- * others. Each limiter is one value of the attribute `zerotime.limiter.name`, and its counters
- * cover all threads, so export it from one thread only. Limiters are read once for each collection,
- * which adds nothing to the cost of their calls. One whose memory is damaged shows
- * `zerotime.limiter.damaged` as 1 and nothing else; the others are not affected.
+ * Exports limiters to OpenTelemetry as observable instruments, such as `zerotime.limiter.calls`.
+ * The attribute `zerotime.limiter.name` names the limiter. Counters cover all threads, so export
+ * each limiter from one thread only. Limiters are read once per collection, at no cost to their
+ * calls. A limiter with damaged memory only exports `zerotime.limiter.damaged` as 1; others are not
+ * affected.
  *
  * @example
  * ```ts
@@ -66,7 +66,7 @@ export class LimiterMetrics {
   /**
    * Creates the instruments. Add limiters with {@link add}.
    *
-   * @throws TypeError if `meter` is not one, or an option does not exist.
+   * @throws TypeError if `meter` is not a meter, or an option is unknown.
    */
   constructor(options: LimiterMetricsOptions) {
     const { meter } = checkOptions(options, { meter: true });
@@ -83,10 +83,10 @@ export class LimiterMetrics {
   }
 
   /**
-   * Exports a limiter with the attribute `zerotime.limiter.name` until {@link remove} is called.
+   * Exports a limiter under this name until {@link remove} is called.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if the limiter was created without `stats: true`. A
-   * keyed bucket without it is accepted and exports only its entries.
+   *   keyed bucket without it is accepted and only exports its entries.
    * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
    */
   add(name: string, limiter: MeasuredLimiter): void {
@@ -94,8 +94,8 @@ export class LimiterMetrics {
   }
 
   /**
-   * Exports the limiters of a region by their names, also those that are created later: all that keep
-   * counts, over all processes that share the region. Export it from one process only.
+   * Exports all limiters of a region that keep counts, under their names, including those created
+   * later. Counts cover all processes that share the region, so export it from one process only.
    *
    * @throws TypeError if `region` has no `limiters` method.
    */
@@ -104,14 +104,17 @@ export class LimiterMetrics {
   }
 
   /**
-   * Stops exporting a limiter. Returns whether the name was known. Readers of SDK 2 repeat its last
-   * values, unless their temporality is delta.
+   * Stops exporting a limiter. Returns whether the name was in use. SDK 2 readers repeat its last
+   * values unless their temporality is delta.
    */
   remove(name: string): boolean {
     return this.#exported.remove(name);
   }
 
-  /** Stops exporting all limiters. A meter cannot remove instruments: they have no values any more. */
+  /**
+   * Stops exporting all limiters. The instruments remain, without values: a meter cannot remove
+   * them.
+   */
   unregister(): void {
     this.#meter.removeBatchObservableCallback(this.#observe, this.#observables);
   }
@@ -121,7 +124,7 @@ export class LimiterMetrics {
       const attributes = { [NAME]: name };
       for (const { observable, value } of this.#instruments) {
         const found = value(reading);
-        // An unlimited rate has no value: OTLP in JSON has no infinity.
+        // Skip an unlimited rate: JSON OTLP has no infinity.
         if (found !== undefined && Number.isFinite(found)) {
           result.observe(observable, found, attributes);
         }

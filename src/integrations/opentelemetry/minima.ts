@@ -3,7 +3,7 @@ import type { LimiterHandle, SharedOptions } from '../../limiters/opening.ts';
 import { TokenBucket } from '../../limiters/token-bucket.ts';
 import { readFields } from '../../memory/read-fields.ts';
 
-/** What each operation may keep at least. */
+/** The minimum of each operation. */
 export interface MinimumLimit {
   /** Spans per second. */
   readonly minimum: number;
@@ -11,7 +11,7 @@ export interface MinimumLimit {
   readonly minimumBurst: number;
 }
 
-/** What each operation may keep, and how many operations there may be. */
+/** The minimum of each operation, and the maximum number of operations. */
 export interface MinimumOptions {
   readonly limit: MinimumLimit;
   readonly capacity: number;
@@ -25,17 +25,17 @@ interface TotalLimit {
 
 /** Attaches other threads to the minima of a sampler. */
 export interface MinimaHandle {
-  /** A bucket for each operation. */
+  /** A bucket per operation. */
   readonly operations: LimiterHandle<'keyed-token-bucket'>;
-  /** The bucket from which all minima together take. */
+  /** The bucket that all minima share. */
   readonly together: LimiterHandle<'token-bucket'>;
 }
 
-/** The part of the limit that the minima of all operations may use together. */
+/** The share of the limit that all minima together may use. */
 const SHARE = 1 / 2;
 /** The least rate of a bucket. */
 const LEAST_RATE = 1e-6;
-/** The most operations of which a thread notes that they have no token. */
+/** Maximum number of operations that a thread remembers as out of tokens. */
 const MOST_NOTES = 4096;
 
 function togetherOf({ rate, burst }: TotalLimit): TotalLimit {
@@ -48,18 +48,18 @@ function perOperation({ minimum, minimumBurst }: MinimumLimit): TotalLimit {
 }
 
 /**
- * A bucket for each operation, from which it keeps spans that the probability drops. All of them
- * together use at most half of the limit, so that new names by the thousand leave room for the rest.
+ * A bucket per operation, which keeps spans that the probability would drop. Together they use at
+ * most half of the limit, so that thousands of new names leave room for other spans.
  */
 export class Minima {
-  /** The instant of the next call. As an argument it would be a number on the heap for each span. */
+  /** The instant of the next call. As an argument, it would be a heap number for each span. */
   readonly nowUs = new Float64Array(1);
   readonly #operations: KeyedTokenBucket;
   readonly #together: TokenBucket;
   readonly #horizonUs: number;
-  /** Until when an operation has no token: cheaper to look at than its bucket. */
+  /** Until when an operation has no token: cheaper to check than its bucket. */
   readonly #emptyUntilUs = new Map<string, number>();
-  /** Until when the limit has none for any of them. */
+  /** Until when the limit has no token for any of them. */
   #noneUntilUs = Number.NEGATIVE_INFINITY;
 
   private constructor(operations: KeyedTokenBucket, together: TokenBucket, horizonUs: number) {
@@ -68,7 +68,7 @@ export class Minima {
     this.#horizonUs = horizonUs;
   }
 
-  /** Looks at a bucket again after `horizonUs` at the latest, since limits may change. */
+  /** Buckets are checked again after `horizonUs` at the latest, because limits may change. */
   static create(
     { limit, capacity }: MinimumOptions,
     total: TotalLimit,
@@ -80,7 +80,7 @@ export class Minima {
     return new Minima(operations, together, horizonUs);
   }
 
-  /** @throws HandleError if the handles are not those of such buckets. */
+  /** @throws HandleError if `handle` is invalid. */
   static attach(handle: unknown, horizonUs: number): Minima {
     const names = ['operations', 'together'] as const;
     const { operations, together } = readFields("a sampler's minima", handle, ...names);
@@ -99,12 +99,12 @@ export class Minima {
     return { minimum: this.#operations.rate, minimumBurst: this.#operations.burst };
   }
 
-  /** The spans that were kept by their minimum. */
+  /** The number of spans kept by a minimum. */
   get kept(): number {
     return this.#together.stats().admitted;
   }
 
-  /** Takes a token of the operation for a span, and one of the limit. */
+  /** Takes a token from both the operation and the limit. */
   take(operation: string, limit: TokenBucket): boolean {
     if (this.#us < this.#noneUntilUs || this.#isEmpty(operation)) return false;
     const operations = this.#operations;
@@ -117,7 +117,7 @@ export class Minima {
       this.#noneUntilUs = this.#due(limit.timeUntil(1));
       return false;
     }
-    // The last to be taken, so that its count of tokens is that of spans.
+    // Taken last, so that its token count is the number of kept spans.
     if (this.#together.tryConsume()) return true;
     limit.returnTokens(1);
     operations.returnTokens(operation, 1);
@@ -125,7 +125,7 @@ export class Minima {
     return false;
   }
 
-  /** Takes a token of an operation, if it has one, for a span that is kept anyway. */
+  /** Takes a token from an operation, if it has one, for a span that is kept anyway. */
   charge(operation: string): void {
     if (!this.#isEmpty(operation)) this.#operations.tryConsume(operation);
   }
@@ -139,7 +139,7 @@ export class Minima {
     return untilUs !== undefined && this.#us < untilUs;
   }
 
-  /** When to look again: a microsecond early, so that no rounding makes it late. */
+  /** When to check again: a microsecond early, in case of rounding. */
   #due(ms: number): number {
     return this.#us + Math.min(ms * 1000 - 1, this.#horizonUs);
   }
@@ -149,13 +149,13 @@ export class Minima {
     this.#emptyUntilUs.set(operation, untilUs);
   }
 
-  /** Looks at every bucket again: limits have changed. */
+  /** Checks every bucket again after a change of limits. */
   forget(): void {
     this.#emptyUntilUs.clear();
     this.#noneUntilUs = Number.NEGATIVE_INFINITY;
   }
 
-  /** Changes the limits in force, for all threads. */
+  /** Changes the limits for all threads. */
   reconfigure(limit: MinimumLimit, total: TotalLimit): void {
     this.#operations.reconfigure(perOperation(limit));
     this.#together.reconfigure(togetherOf(total));

@@ -1,7 +1,7 @@
 import { type Attributes, type Context, diag, type SpanKind } from '@opentelemetry/api';
 import { shown } from '../../options.ts';
 
-/** Names the operation of a span that starts, from what the SDK tells a sampler. */
+/** Names the operation of a starting span. The arguments are those of a sampler. */
 export type OperationOf = (
   context: Context,
   spanName: string,
@@ -18,7 +18,7 @@ function byAttribute(name: string): OperationOf {
   };
 }
 
-/** Falls back to the span's name: a sampler must never throw into the traced program. */
+/** Falls back to the span's name if the function throws: a sampler must never throw. */
 function guarded(own: OperationOf): OperationOf {
   let isReported = false;
   return (context, spanName, spanKind, attributes) => {
@@ -32,7 +32,7 @@ function guarded(own: OperationOf): OperationOf {
   };
 }
 
-/** @throws TypeError if the option is neither a function nor an attribute's name. */
+/** @throws TypeError if the option is neither a function nor a string. */
 export function operationOf(option: string | OperationOf | undefined): OperationOf {
   if (option === undefined) return byName;
   if (typeof option === 'string') return byAttribute(option);

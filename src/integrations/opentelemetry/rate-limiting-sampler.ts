@@ -2,11 +2,11 @@ import { type Sampler, SamplingDecision, type SamplingResult } from '@openteleme
 import { shown } from '../../options.ts';
 import { byLimit, DROP } from './results.ts';
 
-/** The limiter behind a {@link RateLimitingSampler}: any object that answers yes or no at once. */
+/** The limiter of a {@link RateLimitingSampler}: any object with a synchronous `tryConsume`. */
 export interface SpanLimiter {
   /** Takes a token for a span and returns true, or returns false to drop the span. */
   tryConsume(): boolean;
-  /** The current rate in spans per second, reported in `sampler.param` and the description. */
+  /** The current rate in spans per second, for `sampler.param` and the description. */
   readonly rate?: number;
 }
 
@@ -22,9 +22,9 @@ function keep(rate: number | undefined): SamplingResult {
  * threads attached to the limiter. Wrap it in the SDK's `ParentBasedSampler`: it then decides for
  * root spans only, and each trace is kept or dropped as a whole.
  *
- * A sampled span carries the attributes that Jaeger's rate-limiting sampler sets: `sampler.type` is
- * `ratelimiting` and `sampler.param` is the current rate. To change the rate for all threads at
- * once, call `reconfigure` on the limiter.
+ * A sampled span carries the attributes of Jaeger's rate-limiting sampler: `sampler.type` is
+ * `ratelimiting`, `sampler.param` the current rate. To change the rate for all threads at once,
+ * call `reconfigure` on the limiter.
  *
  * @example
  * ```ts

@@ -6,17 +6,17 @@ import {
 } from '@opentelemetry/api';
 import { type SamplingState, writeState } from './trace-state.ts';
 
-/** Shared by all dropped spans: frozen, because the SDK may keep a result. */
+/** The result of all dropped spans. Frozen, because the SDK may keep results. */
 export const DROP: SamplingResult = /* @__PURE__ */ Object.freeze({
   decision: SamplingDecision.NOT_RECORD,
 });
 
-/** Shared by all spans that follow a sampled parent and keep its tracestate. */
+/** The result of all spans that follow a sampled parent and keep its tracestate. */
 export const FOLLOWED: SamplingResult = /* @__PURE__ */ Object.freeze({
   decision: SamplingDecision.RECORD_AND_SAMPLED,
 });
 
-/** The attributes that Jaeger's samplers set on the spans they keep. */
+/** The attributes that Jaeger's samplers set on kept spans. */
 function attributesOf(type: string, parameter: number | undefined): Attributes {
   return Object.freeze({
     'sampler.type': type,
@@ -24,22 +24,22 @@ function attributesOf(type: string, parameter: number | undefined): Attributes {
   });
 }
 
-/** Those of a span kept under a limit. */
+/** Attributes of a span kept under a limit. */
 export function byLimit(rate: number | undefined): Attributes {
   return attributesOf('ratelimiting', rate);
 }
 
-/** Those of a span kept by a probability that does not follow a limit. */
+/** Attributes of a span kept by a fixed probability. */
 export function byProbability(probability: number): Attributes {
   return attributesOf('probabilistic', probability);
 }
 
-/** Those of a span kept by the minimum of its operation. */
+/** Attributes of a span kept by the minimum of its operation. */
 export function byMinimum(minimum: number): Attributes {
   return attributesOf('lowerbound', minimum);
 }
 
-/** The tracestate of a result, where it differs from the parent's. */
+/** The tracestate of a result, if it differs from the parent's. */
 export function changed(
   traceState: TraceState | undefined,
   state: SamplingState,
@@ -48,7 +48,7 @@ export function changed(
   return next === undefined ? {} : { traceState: next };
 }
 
-/** A kept span, with the threshold that its state names. */
+/** The result of a kept span with this state. */
 export function kept(
   attributes: Attributes,
   traceState: TraceState | undefined,

@@ -9,7 +9,7 @@ import type { SamplerHandle } from './sampler-options.ts';
 
 type AnyHandle = SamplerHandle | RemoteSamplerHandle;
 
-/** Names the sampler in the environment data of threads, which the threads that they start inherit. */
+/** Key of the sampler in the environment data, which threads inherit. */
 const KEY = 'zerotime.sampler.1';
 const RATE = 'ZEROTIME_TRACES_PER_SECOND';
 const BURST = 'ZEROTIME_TRACES_BURST';
@@ -20,7 +20,7 @@ function isHandle(value: unknown): value is AnyHandle {
     : false;
 }
 
-/** A handle, or the first property that is one. */
+/** The value itself if it is a handle, or its first property that is one. */
 function handleIn(source: unknown): AnyHandle | undefined {
   if (isHandle(source)) return source;
   if (typeof source !== 'object' || source === null) return undefined;
@@ -36,13 +36,17 @@ function fromEnvironment(name: string): number | undefined {
 }
 
 /**
- * The sampler of this process, in one line for each thread. It is the one whose handle `source` is
- * or has among its properties, as `workerData` may, a `RemoteSampler` too; without one, that of the thread that started
- * this one; and where there is none yet, a new one from the environment: `ZEROTIME_TRACES_PER_SECOND`
- * is its rate and `ZEROTIME_TRACES_BURST` its burst, the rate by default. Threads that are started
- * from now on find it too.
+ * Returns the sampler of this process. Call it in each thread. In order of preference, the sampler
+ * comes from:
  *
- * The environment data of threads needs Node.js 20.16 or later; before, pass the handle.
+ * 1. a handle: `source` itself or one of its properties, also that of a `RemoteSampler`
+ * 2. the thread that started this one
+ * 3. the environment: creates a sampler with the rate `ZEROTIME_TRACES_PER_SECOND` and the burst
+ *    `ZEROTIME_TRACES_BURST` (default: the rate)
+ *
+ * Threads that are started later inherit it.
+ *
+ * Inheriting needs Node.js 20.16 or later; before that, pass the handle.
  *
  * @example
  * ```ts
@@ -51,9 +55,9 @@ function fromEnvironment(name: string): number | undefined {
  *
  * const provider = new BasicTracerProvider({ sampler: samplerFrom(workerData) });
  * ```
- * @param source Usually `workerData`. Anything without a handle counts as nothing.
- * @throws TypeError if there is no sampler, and no rate in the environment or this is a worker.
- * @throws RangeError for an invalid value there, or an invalid option.
+ * @param source Usually `workerData`. Ignored if it has no handle.
+ * @throws TypeError if there is no sampler and the environment has no rate, or this is a worker.
+ * @throws RangeError for an invalid environment variable or option.
  * @throws HandleError if the handle's memory is damaged.
  */
 export function samplerFrom(
@@ -63,13 +67,13 @@ export function samplerFrom(
   const threads = nodeModule<typeof WorkerThreads>('worker_threads');
   const handle = handleIn(source) ?? handleIn(threads?.getEnvironmentData(KEY));
   if (handle === undefined && threads?.isMainThread === false) {
-    // One of its own would have a limit of its own.
+    // A sampler created here would have its own limit.
     throw new TypeError(
       'this thread has no sampler: call samplerFrom in the thread that starts it, or pass its handle',
     );
   }
   const sampler = handle === undefined ? created(options) : attached(handle, options);
-  // A sampler that was passed by hand is for the threads of this one as well.
+  // Threads started by this one also inherit a sampler that was passed by hand.
   threads?.setEnvironmentData(KEY, sampler.handle as object as WorkerThreads.Serializable);
   return sampler;
 }
@@ -83,9 +87,7 @@ function attached(handle: AnyHandle, options: ConsistentSamplerOptions) {
 function created(options: ConsistentSamplerOptions): ConsistentRateLimitingSampler {
   const rate = fromEnvironment(RATE);
   if (rate === undefined) {
-    throw new TypeError(
-      `${RATE} must be set, or the argument be a sampler's handle or have one, as workerData may`,
-    );
+    throw new TypeError(`${RATE} must be set, or the argument must contain a sampler's handle`);
   }
   const burst = fromEnvironment(BURST);
   return ConsistentRateLimitingSampler.create({

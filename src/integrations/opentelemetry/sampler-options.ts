@@ -6,43 +6,45 @@ import { checkNumber } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { MinimaHandle, MinimumLimit, MinimumOptions } from './minima.ts';
 
-/** Options of {@link ConsistentRateLimitingSampler.create} that hold for all threads. */
+/** Options of {@link ConsistentRateLimitingSampler.create} that apply to all threads. */
 export interface SamplerOptions {
-  /** The most spans per second that are kept in the long run, over all threads: 1e-6 to 4e9. */
+  /** Maximum spans per second over all threads: 1e-6 to 4e9. */
   readonly rate: number;
   /**
-   * The most spans that are kept at once, at least 2: in any t seconds at most burst + rate x t. The
-   * smaller it is, the more often the limit refuses spans that are then missing from the counts.
-   * Default: `rate`, at least 10.
+   * Maximum spans at once, at least 2: any t seconds have at most burst + rate x t. With a small
+   * burst, the limit refuses more spans, which are then missing from the counts. Default: `rate`,
+   * at least 10.
    */
   readonly burst?: number;
   /**
-   * The time constant of the smoothed rate of arrivals, in milliseconds, from 100 to 86,400,000.
-   * Default 1000.
+   * Time constant of the smoothed arrival rate in milliseconds, from 100 to 86,400,000. Default
+   * 1000.
    */
   readonly smoothingMs?: number;
   /**
-   * Spans per second that each operation keeps at least, 1e-6 to 4e9, so that rare operations are
-   * kept beside frequent ones. What the probability keeps counts towards it. All minima together
-   * use at most half of `rate` and of `burst`. Default: no minimum.
+   * Minimum spans per second of each operation, 1e-6 to 4e9, so that rare operations are kept, too.
+   * Spans kept by probability count towards it. All minima together use at most half of `rate` and
+   * of `burst`. Default: no minimum.
    */
   readonly minimum?: number;
-  /** Spans that a minimum keeps at once, at least 1. Default: `minimum` x 10 s, at least 1. */
+  /**
+   * Maximum spans that a minimum keeps at once, at least 1. Default: `minimum` x 10 s, at least 1.
+   */
   readonly minimumBurst?: number;
   /**
-   * The operations that have minima at the same time, an integer from 1 to 67,000,000. Each takes 32
-   * bytes. Operations beyond share one minimum; places fall free as minima fill up. Default 1000.
+   * Maximum number of operations with their own minimum, an integer from 1 to 67,000,000. Each
+   * takes 32 bytes. Further operations share one minimum until idle ones make room. Default 1000.
    */
   readonly operations?: number;
-  /** The clock to read. Default: the system's monotonic clock. */
+  /** The clock. Default: the system's monotonic clock. */
   readonly clock?: Clock;
-  /** The region to allocate in. Default: a region of its own. */
+  /** The region to allocate in. Default: a new region. */
   readonly region?: Region;
-  /** The implementation to use, in all threads. Default: as for limiters. */
+  /** The kernel to use in all threads. Default: as for limiters. */
   readonly kernel?: KernelName;
 }
 
-/** A change of the limit. Fields left out keep their value. */
+/** A change of the limit. Omitted fields do not change. */
 export type SamplerChange = Partial<
   Pick<SamplerOptions, 'rate' | 'burst' | 'minimum' | 'minimumBurst'>
 >;
@@ -51,25 +53,25 @@ export type SamplerChange = Partial<
 export interface SamplerHandle {
   /** Always `sampler`. */
   readonly zerotime: 'sampler';
-  /** The bucket of the limit, whose memory also holds the rate of arrivals. */
+  /** The bucket of the limit. Its memory also holds the arrival rate. */
   readonly bucket: LimiterHandle<'token-bucket'>;
-  /** Byte offset of the cell that holds the rate of arrivals. */
+  /** Byte offset of the arrival rate's cell. */
   readonly offset: number;
   /** A copy of a random number in that cell, to detect stale handles. */
   readonly nonce: number;
-  /** The minima of operations, if there are any. */
+  /** The minima of operations, if any. */
   readonly minima?: MinimaHandle | undefined;
 }
 
-/** What a sampler does, over all threads. */
+/** Statistics of a sampler over all threads. */
 export interface SamplerStats {
-  /** The smoothed rate at which spans arrive, in spans per second. */
+  /** The smoothed arrival rate, in spans per second. */
   readonly arrivalsPerSecond: number;
-  /** The probability with which the next span would be kept. */
+  /** The probability of keeping the next span. */
   readonly probability: number;
-  /** Spans that the probability would have kept and the limit refused, since the creation. */
+  /** Spans that the probability selected but the limit refused, since creation. */
   readonly refused: number;
-  /** Spans that were kept by the minimum of their operation, since the creation. */
+  /** Spans kept only by the minimum of their operation, since creation. */
   readonly keptByMinimum: number;
 }
 
@@ -93,7 +95,7 @@ const CHANGE: Known<SamplerChange> = {
 const BURST = { min: 2 } as const;
 const LEAST_BURST = 10;
 const OPERATIONS = 1000;
-/** How long a minimum adds up while nothing is kept. */
+/** How long an unused minimum accumulates. */
 const MINIMUM_SECONDS = 10;
 
 /** @throws RangeError, TypeError naming the parameter, its range and its value. */
@@ -107,7 +109,7 @@ export function minimumLimit(minimum: number, minimumBurst: number | undefined):
   return { minimum, minimumBurst: checkNumber('minimumBurst', burst, { min: 1 }) };
 }
 
-/** The minimum that the options ask for, and for how many operations. */
+/** The minimum given by the options, and its number of operations. */
 export function minimumOf({
   minimum,
   minimumBurst,
@@ -122,7 +124,7 @@ export function minimumOf({
   return { limit: minimumLimit(minimum, minimumBurst), capacity: operations ?? OPERATIONS };
 }
 
-/** A change of the limit, and the minimum that is in force with it. */
+/** A checked change: the limit and the minimum in force with it. */
 interface CheckedChange {
   readonly limit: Partial<Pick<SamplerOptions, 'rate' | 'burst'>>;
   readonly minimum: MinimumLimit | undefined;

@@ -28,7 +28,7 @@ import {
 import { Threshold } from './threshold.ts';
 import { COUNTED, REFUSED, UNCOUNTED, UNMET } from './verdict.ts';
 
-/** A thread tells the others of its arrivals this many times in a time constant. */
+/** How often a thread reports its arrivals to the others, per time constant. */
 const REPORTS = 64;
 
 function reportUs({ smoothingMs }: HostedArrivals): number {
@@ -36,8 +36,8 @@ function reportUs({ smoothingMs }: HostedArrivals): number {
 }
 
 /**
- * The shared state of a sampler, as one thread sees it: an exact bucket, a rate of arrivals, and
- * the minima of operations. The last verdict leaves its threshold and attributes for the caller.
+ * One thread's view of a sampler's shared state: an exact bucket, an arrival rate, and the minima
+ * of operations. After a verdict, its threshold and attributes are in the fields.
  */
 export class SharedSampling {
   readonly #bucket: TokenBucket;
@@ -47,13 +47,13 @@ export class SharedSampling {
   readonly #policy: Policy | undefined;
   readonly #clock: Clock;
   readonly #reportUs: number;
-  /** Arrivals at this thread that the others do not know of yet. */
+  /** Arrivals at this thread that have not been reported yet. */
   #arrived = 0;
   #dueUs = Number.NEGATIVE_INFINITY;
-  /** The limit as this thread read it last: reading it costs more than a decision. */
+  /** This thread's copy of the limit: reading the limit costs more than a decision. */
   #limit = { rate: 0, burst: 0 };
   #limitDueUs = Number.NEGATIVE_INFINITY;
-  /** The threshold of the limit in this thread. */
+  /** The limit's threshold in this thread. */
   readonly #threshold = new Threshold();
   #attributes: Attributes = byLimit(0);
   #attributesRate = 0;
@@ -61,7 +61,7 @@ export class SharedSampling {
   readonly isPerOperation: boolean;
   /** The threshold that the last span did not reach. */
   unmet = this.#threshold;
-  /** Of the span that was kept last: its threshold if it is counted, and its attributes. */
+  /** Of the span kept last: its threshold, if counted, and its attributes. */
   th: string | undefined;
   attributes = this.#attributes;
 
@@ -130,8 +130,8 @@ export class SharedSampling {
   }
 
   /**
-   * Decides on a span that arrives, by the 14 hexadecimal digits of `text` from `from` on. Looks at
-   * the clock whether the threshold is still in force.
+   * Decides on an arriving span by the 14 hexadecimal digits of `text` at `from`. Reads the clock
+   * to check whether the threshold is still in force.
    */
   decide(text: string, from: number, operation: string): number {
     const policy = this.#policy;
@@ -154,7 +154,7 @@ export class SharedSampling {
     return this.#atLeast(operation, UNMET);
   }
 
-  /** Takes a token for a span whose randomness reaches the threshold. */
+  /** Takes a token for a span that reaches the threshold. */
   #admit(threshold: Threshold, attributes: Attributes | undefined, operation: string): number {
     const isAdmitted = this.#bucket.tryConsume();
     if (isAdmitted) {
@@ -163,14 +163,14 @@ export class SharedSampling {
     } else {
       this.#arrivals.refuse();
     }
-    // The threshold was reached, so the bucket has changed.
+    // The bucket has changed, so renew the threshold.
     this.#renew(this.#clock.now());
     if (!isAdmitted) return REFUSED;
     this.attributes = attributes ?? this.#byLimit();
     return this.th === undefined ? UNCOUNTED : COUNTED;
   }
 
-  /** Keeps a span that would be dropped, if its operation has kept less than its minimum. */
+  /** Keeps a span that would be dropped if its operation is below its minimum. */
   #atLeast(operation: string, otherwise: number): number {
     const minima = this.#minima;
     if (minima === undefined || this.#policy?.hasMinima === false) return otherwise;

@@ -1,13 +1,13 @@
-/** The digits of a threshold: 56 bits. */
+/** Hexadecimal digits of a threshold: 56 bits. */
 export const DIGITS = 14;
-/** Digits after the leading `f`s, as the specification recommends. */
+/** Digits after the leading `f`s, as recommended by the specification. */
 const PRECISION = 4;
 const STEPS = 16 ** PRECISION;
 const LEAST = 2 ** -56;
 
 const [ZERO, NINE, A] = [48, 57, 97];
 const F = 15;
-/** Makes a letter small, and leaves a digit as it is. */
+/** OR with this makes a letter lower-case and leaves a digit unchanged. */
 const SMALL = 0x20;
 
 function letterOf(digit: number): number {
@@ -19,8 +19,8 @@ function digitOf(letter: number): number {
 }
 
 /**
- * A rejection threshold: spans whose randomness, 56 bits, is below it are dropped. Compared digit by
- * digit with randomness in hexadecimal, so nothing is parsed or allocated.
+ * A rejection threshold: spans whose 56-bit randomness is below it are dropped. It is compared with
+ * hexadecimal randomness digit by digit, without parsing or allocation.
  *
  * https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/
  */
@@ -64,7 +64,7 @@ export class Threshold {
     }
   }
 
-  /** Whether the randomness, 14 hexadecimal digits of `text` from `from` on, reaches it. */
+  /** Whether the randomness, 14 hexadecimal digits of `text` at `from`, reaches the threshold. */
   isMet(text: string, from: number): boolean {
     for (let at = 0; at < this.#length; at++) {
       const digit = text.charCodeAt(from + at) | SMALL;
@@ -74,30 +74,30 @@ export class Threshold {
     return true;
   }
 
-  /** The probability with which a span is kept; its inverse is the adjusted count. */
+  /** The probability of keeping a span. Its inverse is the adjusted count. */
   get probability(): number {
     return this.#probability;
   }
 
-  /** The value of `th`: without trailing zeros, and `0` if all spans are kept. */
+  /** The value of `th`, without trailing zeros; `0` if all spans are kept. */
   get text(): string {
     this.#text ??= String.fromCharCode(...this.#letters.subarray(0, this.#length)) || '0';
     return this.#text;
   }
 
-  /** As an integer of 56 bits. */
+  /** The threshold as a 56-bit integer. */
   get integer(): bigint {
     this.#integer ??= integerOf(this.text);
     return this.#integer;
   }
 }
 
-/** A `th` as an integer of 56 bits. */
+/** Converts a `th` to a 56-bit integer. */
 export function integerOf(th: string): bigint {
   return BigInt(`0x${th.padEnd(DIGITS, '0')}`);
 }
 
-/** Whether randomness reaches the threshold of a `th`; both are hexadecimal digits. */
+/** Whether randomness reaches a `th`. Both are hexadecimal. */
 export function reaches(randomness: string, from: number, th: string): boolean {
   for (let at = 0; at < th.length; at++) {
     const digit = digitOf(randomness.charCodeAt(from + at) | SMALL);

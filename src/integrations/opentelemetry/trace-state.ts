@@ -4,24 +4,24 @@ import { createTraceState, type TraceState } from '@opentelemetry/api';
 // https://opentelemetry.io/docs/specs/otel/trace/tracestate-handling/
 
 const KEY = 'ot';
-/** The longest entry. */
+/** Maximum length of an entry. */
 const MAX_LENGTH = 256;
 const TH = /^[0-9a-f]{1,14}$/i;
 const RV = /^[0-9a-f]{14}$/i;
 
-/** What the entry says about sampling. */
+/** The sampling fields of the entry. */
 export interface SamplingState {
   /** The threshold, without trailing zeros. */
   readonly th?: string | undefined;
-  /** The randomness, 14 digits, where the trace id's is not used. */
+  /** The explicit randomness, 14 digits, if it replaces the trace id's. */
   readonly rv?: string | undefined;
-  /** The members that are others' concern. */
+  /** Members unrelated to sampling. */
   readonly rest: readonly string[];
 }
 
 const NOTHING: SamplingState = { rest: [] };
 
-/** Leaves out values that are not valid. */
+/** Reads the entry and omits invalid values. */
 export function readState(traceState: TraceState | undefined): SamplingState {
   const entry = traceState?.get(KEY);
   if (!entry || entry.length > MAX_LENGTH) return NOTHING;
@@ -38,7 +38,7 @@ export function readState(traceState: TraceState | undefined): SamplingState {
   };
 }
 
-/** The entry, without its last members if it would be too long. */
+/** Formats the entry. Drops the last members if it would be too long. */
 export function textOf({ th, rv, rest }: SamplingState): string {
   const members = [
     ...(th === undefined ? [] : [`th:${th}`]),
@@ -49,7 +49,7 @@ export function textOf({ th, rv, rest }: SamplingState): string {
   return members.join(';');
 }
 
-/** The tracestate with that entry; undefined where neither has anything to say. */
+/** The tracestate with this entry; undefined if both are empty. */
 export function writeState(
   traceState: TraceState | undefined,
   state: SamplingState,

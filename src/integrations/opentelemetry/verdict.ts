@@ -1,10 +1,10 @@
-// What becomes of a span.
+// Verdicts on a span.
 
 /** Its randomness does not reach the threshold. */
 export const UNMET = 0;
-/** Dropped whatever its randomness: the limit has no token, or its probability is 0. */
+/** Dropped regardless of its randomness: the limit has no token, or its probability is 0. */
 export const REFUSED = 1;
-/** Kept by its randomness, so it counts as the threshold says. */
+/** Kept by its randomness: the threshold gives its adjusted count. */
 export const COUNTED = 2;
-/** Kept, but no threshold tells how many spans it stands for. */
+/** Kept without an adjusted count. */
 export const UNCOUNTED = 3;

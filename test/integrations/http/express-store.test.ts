@@ -205,7 +205,7 @@ describe('a store in one thread', () => {
 
   test('before init, it says so', () => {
     expect(() => newStore().store.increment('ann')).toThrow(
-      'init must be called before any other method of the store',
+      'init must be called before other methods of the store',
     );
   });
 

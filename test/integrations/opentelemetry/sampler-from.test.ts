@@ -66,7 +66,7 @@ test('passes on how this thread uses it', () => {
 test('names what is missing or wrong', () => {
   expect(() => samplerFrom({ traces: 1 })).toThrow(
     new TypeError(
-      "ZEROTIME_TRACES_PER_SECOND must be set, or the argument be a sampler's handle or have one, as workerData may",
+      "ZEROTIME_TRACES_PER_SECOND must be set, or the argument must contain a sampler's handle",
     ),
   );
   vi.stubEnv('ZEROTIME_TRACES_PER_SECOND', 'many');

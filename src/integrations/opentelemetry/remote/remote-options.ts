@@ -12,36 +12,36 @@ import {
 import type { Polling } from './strategy-polls.ts';
 import { httpModule } from './strategy-request.ts';
 
-/** Options of {@link RemoteSampler.create} that hold for all threads. */
+/** Options of {@link RemoteSampler.create} that apply to all threads. */
 export interface RemoteOptions
   extends Partial<Omit<SamplerOptions, 'minimum' | 'minimumBurst' | 'region'>> {
-  /** The name of the service whose strategy to ask for. */
+  /** Name of the service whose strategy is requested. */
   readonly service: string;
   /**
-   * The URL of the sampling endpoint, to which `?service=` is added. Jaeger and the OpenTelemetry
-   * Collector serve it as `/sampling` on port 5778. Default `http://localhost:5778/sampling`.
+   * URL of the sampling endpoint, without `?service=`. Jaeger and the OpenTelemetry Collector serve
+   * it as `/sampling` on port 5778. Default `http://localhost:5778/sampling`.
    */
   readonly endpoint?: string;
-  /** Milliseconds from one poll to the next, from 100 to 86,400,000. Default 60,000. */
+  /** Milliseconds between polls, from 100 to 86,400,000. Default 60,000. */
   readonly pollMs?: number;
-  /** Milliseconds that an answer may take, from 1 to 600,000. Default 5000. */
+  /** Timeout of a poll in milliseconds, from 1 to 600,000. Default 5000. */
   readonly timeoutMs?: number;
   /**
-   * The longest answer in bytes, from 1000 to 16,777,216. Twice as much shared memory holds the
-   * strategy. Default 262,144, enough for about 3,000 operations.
+   * Maximum size of a response in bytes, from 1000 to 16,777,216. The strategy takes twice as much
+   * shared memory. Default 262,144, enough for about 3,000 operations.
    */
   readonly maxBytes?: number;
-  /** Headers of the requests, such as `authorization`. */
+  /** Request headers, such as `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The probability with which to keep spans until the first answer, from 0 to 1. Default 0.001. */
+  /** Sampling probability until the first response, from 0 to 1. Default 0.001. */
   readonly initialProbability?: number;
 }
 
-/** How one thread uses a `RemoteSampler`. */
+/** Per-thread options of a `RemoteSampler`. */
 export interface RemoteSamplerOptions extends ConsistentSamplerOptions {
   /**
-   * Hears of each poll of this thread that failed: no answer, or one without a valid strategy. What
-   * it throws is ignored. Default: a warning of OpenTelemetry's `diag`.
+   * Called after each failed poll of this thread: no response, or no valid strategy in it.
+   * Exceptions are ignored. Default: logs a warning to OpenTelemetry's `diag`.
    */
   readonly onError?: (error: unknown) => void;
 }
@@ -50,21 +50,21 @@ export interface RemoteSamplerOptions extends ConsistentSamplerOptions {
 export interface RemoteSamplerHandle {
   /** Always `remote-sampler`. */
   readonly zerotime: 'remote-sampler';
-  /** The limit, the rate of arrivals and the minima. */
+  /** The limit, the arrival rate and the minima. */
   readonly sampler: SamplerHandle;
-  /** The memory that shows the strategy to all threads. */
+  /** The memory that publishes the strategy to all threads. */
   readonly board: SharedArrayBuffer;
-  /** What to ask and how often, with the headers of the requests, and the limit above all. */
+  /** The endpoint, headers and intervals of the polls, and the overall limit. */
   readonly settings: object;
 }
 
-/** What a remote sampler does, over all threads. */
+/** Counts of a remote sampler over all threads. */
 export interface RemoteSamplerStats extends SamplerStats {
-  /** The strategies that were put in force, the initial one included. */
+  /** Strategies applied, including the initial one. */
   readonly strategies: number;
-  /** The times that the server was asked. */
+  /** Polls of the server. */
   readonly polls: number;
-  /** The times that it gave no valid strategy. */
+  /** Polls that returned no valid strategy. */
   readonly failedPolls: number;
 }
 
@@ -99,7 +99,7 @@ const NO_LIMIT = 4e9;
 
 function checkString(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value;
-  throw new TypeError(`${name} must be a string that is not empty, got ${shown(value)}`);
+  throw new TypeError(`${name} must be a non-empty string, got ${shown(value)}`);
 }
 
 function urlOf(endpoint: string, service: string): string {
@@ -110,22 +110,22 @@ function urlOf(endpoint: string, service: string): string {
     throw new TypeError(`endpoint must be a URL, got ${shown(endpoint)}`);
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new TypeError(`endpoint must be a URL of http or https, got ${shown(endpoint)}`);
+    throw new TypeError(`endpoint must be an http or https URL, got ${shown(endpoint)}`);
   }
   url.searchParams.set('service', service);
   return url.href;
 }
 
-/** What all threads of a remote sampler agree on. */
+/** Settings shared by all threads of a remote sampler. */
 export interface RemoteSettings extends Polling {
-  /** The limit while no strategy sets one, and above those that do. */
+  /** The limit without a strategy, and an upper bound on a strategy's limit. */
   readonly rate: number;
   readonly burst: number;
 }
 
 const SETTINGS = ['url', 'headers', 'pollMs', 'timeoutMs', 'maxBytes', 'rate', 'burst'] as const;
 
-/** Checks them, whether they come from options or from a handle. */
+/** Checks settings from options or from a handle. */
 function checkSettings({
   url,
   headers,
@@ -149,7 +149,7 @@ function checkSettings({
   };
 }
 
-/** @throws RangeError, TypeError for an invalid option, naming it; also where Node.js is too old. */
+/** @throws RangeError, TypeError for an invalid option, or if Node.js is too old. */
 export function settingsOf(options: RemoteOptions): RemoteSettings {
   const { endpoint = ENDPOINT, pollMs = POLL_MS, timeoutMs = TIMEOUT_MS } = options;
   const { maxBytes = MAX_BYTES, headers = {}, rate = NO_LIMIT } = options;
@@ -157,7 +157,7 @@ export function settingsOf(options: RemoteOptions): RemoteSettings {
   const polling = { url, headers, pollMs, timeoutMs, maxBytes };
   const settings = checkSettings({ ...polling, rate, burst: burstOf(rate, options.burst) });
   if (httpModule(url) === undefined) {
-    throw new TypeError('RemoteSampler needs Node.js 20.16 or later: it asks through node:http');
+    throw new TypeError('RemoteSampler needs Node.js 20.16 or later');
   }
   return settings;
 }
@@ -172,7 +172,7 @@ export function checkOnError({ onError }: RemoteSamplerOptions): RemoteSamplerOp
   throw new TypeError(`onError must be a function, got ${shown(onError)}`);
 }
 
-/** @throws HandleError if it is not a remote sampler's handle. */
+/** @throws HandleError if `handle` is not a remote sampler's. */
 export function readRemoteHandle(handle: unknown): {
   readonly sampler: SamplerHandle;
   readonly board: unknown;
@@ -188,6 +188,6 @@ export function readRemoteHandle(handle: unknown): {
   try {
     return { sampler: sampler as SamplerHandle, board, settings: checkSettings(fields) };
   } catch (cause) {
-    throw new HandleError('ERR_HANDLE_INVALID', `${what} makes no sense`, { cause });
+    throw new HandleError('ERR_HANDLE_INVALID', `${what} is invalid`, { cause });
   }
 }

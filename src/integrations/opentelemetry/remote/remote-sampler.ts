@@ -21,21 +21,21 @@ import { StrategyBoard } from './strategy-board.ts';
 import { StrategyPolicy } from './strategy-policy.ts';
 import { StrategyPolls } from './strategy-polls.ts';
 
-/** What the threads of a remote sampler share. */
+/** The parts that the threads of a remote sampler share. */
 interface Shared {
   readonly board: StrategyBoard;
   readonly sampling: SharedSampling;
   readonly settings: RemoteSettings;
 }
 
-/** Until the first strategy that has one; no span is kept by it. */
+/** Placeholder until the first strategy with a minimum; keeps no span. */
 const NO_MINIMUM = 1;
 
-/** Puts a strategy in force for all threads. The thread that calls this is the writer. */
+/** Applies a strategy for all threads. The calling thread must be the writer. */
 function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
   const text = JSON.stringify(strategy);
   if (text === board.read()) return;
-  // Before the limits change: a strategy is put in force as a whole or not at all.
+  // Check before the limits change: a strategy is applied as a whole or not at all.
   board.checkRoom(text);
   const rate = Math.min(strategy.rate ?? settings.rate, settings.rate);
   const burst = Math.min(burstOf(rate, undefined), settings.burst);
@@ -44,35 +44,35 @@ function obey({ board, sampling, settings }: Shared, strategy: Strategy): void {
   board.write(text);
 }
 
-/** Reports to the user's function, or to `diag`. Never throws. */
+/** Reports errors to `onError` or to `diag`. Never throws. */
 function reporter(onError: RemoteSamplerOptions['onError']): (error: unknown) => void {
   return (error) => {
     try {
       if (onError === undefined) diag.warn('zerotime: no new sampling strategy', error);
       else onError(error);
     } catch {
-      // A sampler must never throw into the traced program.
+      // A sampler must never throw.
     }
   };
 }
 
 /**
- * Samples as a server says: it asks Jaeger's remote sampling endpoint, which the Jaeger collector
- * and the OpenTelemetry Collector serve, and all threads obey the answer at once.
+ * Samples by the strategy of a server: polls Jaeger's remote sampling endpoint, which the Jaeger
+ * collector and the OpenTelemetry Collector serve. All threads apply a new strategy at once.
  *
  * - `probabilisticSampling`: keeps spans with this probability.
- * - `rateLimitingSampling`: keeps at most so many spans per second over all threads, as
- *   {@link ConsistentRateLimitingSampler} does.
- * - `operationSampling`: a probability for each operation, a default for the others, a minimum for
- *   each operation (`defaultLowerBoundTracesPerSecond`) and a limit over all of them
+ * - `rateLimitingSampling`: keeps at most this many spans per second over all threads, like
+ *   {@link ConsistentRateLimitingSampler}.
+ * - `operationSampling`: a probability per operation, a default for other operations, a minimum per
+ *   operation (`defaultLowerBoundTracesPerSecond`) and a limit over all of them
  *   (`defaultUpperBoundTracesPerSecond`).
  *
- * One of the threads asks, in each interval the first to get to it, so the polling goes on whichever
- * threads end. If the server is down or its answer makes no sense, the last strategy stays in force.
+ * In each interval, one thread polls: the first one to get to it. Polling therefore continues when
+ * threads end. If the server is down or its response is invalid, the last strategy stays in force.
  * Polling does not keep the process running.
  *
- * Kept spans carry `ot=th:`, unless only the minimum of their operation kept them, and the
- * attributes `sampler.type` and `sampler.param`. Spans with a parent follow it.
+ * Kept spans carry the attributes `sampler.type` and `sampler.param` and, unless kept only by a
+ * minimum, the threshold `ot=th:`. Spans with a parent follow it.
  *
  * @example
  * ```ts
@@ -100,11 +100,11 @@ export class RemoteSampler extends ConsistentDecisions {
   }
 
   /**
-   * Creates a sampler and asks the server. Pass its `handle` to the other threads.
+   * Creates a sampler and starts polling. Pass its `handle` to the other threads.
    *
-   * `rate` and `burst` limit the spans of all threads whatever the server says. Default: no limit.
+   * `rate` and `burst` limit the spans of all threads under any strategy. Default: no limit.
    *
-   * @throws RangeError, TypeError for an invalid option, naming it; and before Node.js 20.16.
+   * @throws RangeError, TypeError for an invalid option, or before Node.js 20.16.
    */
   static create(options: RemoteOptions & RemoteSamplerOptions): RemoteSampler {
     checkOptions(options, ALL_REMOTE_OPTIONS);
@@ -119,10 +119,10 @@ export class RemoteSampler extends ConsistentDecisions {
   }
 
   /**
-   * Attaches this thread to the sampler behind a handle. It takes part in the polling.
+   * Attaches this thread to the sampler behind a handle. The thread takes part in the polling.
    *
    * @throws HandleError if `handle` is not a remote sampler's, or its memory is damaged.
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RangeError, TypeError for an invalid option.
    */
   static attach(handle: RemoteSamplerHandle, options: RemoteSamplerOptions = {}): RemoteSampler {
     checkOptions(options, REMOTE_CHOICES);
@@ -132,7 +132,7 @@ export class RemoteSampler extends ConsistentDecisions {
     return new RemoteSampler({ board, sampling, settings }, options);
   }
 
-  /** Send this to another thread and pass it to `attach` there. */
+  /** A handle to send to other threads, for `attach`. */
   get handle(): RemoteSamplerHandle {
     const { board, sampling, settings } = this.#shared;
     const { handle: sampler } = sampling;
@@ -140,19 +140,19 @@ export class RemoteSampler extends ConsistentDecisions {
   }
 
   /**
-   * Asks the server now, beside the polls of all threads. Resolves with whether it gave a valid
-   * strategy, which is then in force. Never rejects.
+   * Polls the server now, in addition to the regular polls. Resolves with whether a valid strategy
+   * came, which is then in force. Never rejects.
    */
   poll(): Promise<boolean> {
     return this.#polls.poll();
   }
 
-  /** Ends this thread's part in the polling; the strategy in force stays so. */
+  /** Ends this thread's part in the polling. The current strategy stays in force. */
   close(): void {
     this.#polls.stop();
   }
 
-  /** Counts of all threads together. `probability` is that of operations without one of their own. */
+  /** Counts over all threads. `probability` is the default, for operations without their own. */
   stats(): RemoteSamplerStats {
     const { board, sampling } = this.#shared;
     const stats = sampling.stats();

@@ -14,12 +14,12 @@ function chanceOf(probability: number): Chance | undefined {
   return { threshold, attributes: byProbability(probability) };
 }
 
-/** The strategy on a board, as one thread has read it. */
+/** One thread's copy of the strategy on a board. */
 export class StrategyPolicy implements Policy {
   readonly #board: StrategyBoard;
   #version = 0;
   #default: Chance | undefined;
-  /** Null if the operation is never kept by its probability. */
+  /** Null if the operation's probability is 0. */
   #chances = new Map<string, Chance | null>();
   hasMinima = false;
 
@@ -28,14 +28,14 @@ export class StrategyPolicy implements Policy {
     this.hasChanged();
   }
 
-  /** Reads the strategy if it is another one. One that cannot be read leaves the last in force. */
+  /** Reads the strategy if it has changed. If it cannot be read, the last one stays in force. */
   hasChanged(): boolean {
     const { version } = this.#board;
     if (version === this.#version) return false;
     this.#version = version;
     const text = this.#board.read();
     if (text === undefined) return false;
-    this.#obey(JSON.parse(text) as Strategy); // written by `write` after a check, and whole
+    this.#obey(JSON.parse(text) as Strategy); // checked before it was written, and complete
     return true;
   }
 
@@ -51,7 +51,7 @@ export class StrategyPolicy implements Policy {
     return own === undefined ? this.#default : (own ?? undefined);
   }
 
-  /** The probability of operations without one of their own. */
+  /** The default probability, for operations without their own. */
   get probability(): number {
     return this.#default?.threshold.probability ?? 0;
   }

@@ -3,16 +3,16 @@ import { type Strategy, strategyIn } from './strategy.ts';
 import type { StrategyBoard } from './strategy-board.ts';
 import { ask, type StrategyRequest } from './strategy-request.ts';
 
-/** Where strategies come from, and how often to ask for one. */
+/** The source of strategies and the polling interval. */
 export interface Polling extends StrategyRequest {
   readonly pollMs: number;
 }
 
-/** What to do with the answers. */
+/** Handlers of the responses. */
 interface Answers {
-  /** Puts a strategy in force, for all threads. */
+  /** Applies a strategy for all threads. */
   readonly apply: (strategy: Strategy) => void;
-  /** Hears of a poll that failed. */
+  /** Reports a failed poll. */
   readonly report: (error: unknown) => void;
 }
 
@@ -23,8 +23,8 @@ function pause(ms: number): Promise<void> {
 }
 
 /**
- * One thread's share in the polling. In each interval the first thread that gets to it asks the
- * server, so it does not matter which threads end.
+ * One thread's part in the polling. In each interval, the first thread to get to it polls, so
+ * polling continues when threads end.
  */
 export class StrategyPolls {
   readonly #board: StrategyBoard;
@@ -38,7 +38,7 @@ export class StrategyPolls {
     this.#answers = answers;
   }
 
-  /** Polls from now on, at once if no thread has in this interval. */
+  /** Starts polling, immediately if no thread has polled in this interval. */
   start(): void {
     this.#tick();
     this.#timer = setInterval(() => this.#tick(), this.#polling.pollMs);
@@ -50,18 +50,18 @@ export class StrategyPolls {
   }
 
   #tick(): void {
-    // Of the system's clock, which all threads read alike.
+    // By the system clock, which is the same for all threads.
     const turn = 1 + Math.floor(systemClock.now() / (this.#polling.pollMs * 1000));
     if (this.#board.takeTurn(turn | 0)) void this.poll();
   }
 
-  /** Asks once; resolves with whether a strategy came. Never rejects. */
+  /** Polls once. Resolves with whether a strategy came. Never rejects. */
   async poll(): Promise<boolean> {
     const question = this.#board.ask();
     try {
       const strategy = strategyIn(await ask(this.#polling));
       await this.#write(() => {
-        // One that was asked for later has been applied already if this answer was slow.
+        // If this response is late, a newer one may already be applied.
         if (this.#board.isNewest(question)) this.#answers.apply(strategy);
       });
       return true;

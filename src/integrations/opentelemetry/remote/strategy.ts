@@ -1,15 +1,15 @@
 import { checkNumber, shown } from '../../../options.ts';
 
-// What Jaeger's sampling endpoint answers, and what of it counts. The fields are those of
+// Parses responses of Jaeger's sampling endpoint. The fields are defined in
 // https://github.com/jaegertracing/jaeger-idl/blob/main/proto/api_v2/sampling.proto
 
-/** How to sample the spans of a service. */
+/** A sampling strategy for a service. */
 export interface Strategy {
-  /** The probability of operations that are not named below; undefined: the limit alone decides. */
+  /** The default probability; undefined: only the limit decides. */
   readonly probability?: number;
   /** Spans per second over all operations; undefined: no limit. */
   readonly rate?: number;
-  /** Spans per second that each operation keeps at least; 0: none. */
+  /** Minimum spans per second of each operation; 0: none. */
   readonly minimum: number;
   /** The probabilities of operations, by name. */
   readonly operations: readonly (readonly [operation: string, probability: number])[];
@@ -22,7 +22,7 @@ const MOST_RATE = 4e9;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An object; undefined if the field is missing or null, which some servers write for it. */
+/** An object; undefined if the field is missing, or null as written by some servers. */
 function fieldsOf(name: string, value: unknown): Fields | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'object' || Array.isArray(value)) {
@@ -31,12 +31,12 @@ function fieldsOf(name: string, value: unknown): Fields | undefined {
   return value as Fields;
 }
 
-/** A number; one that is missing is 0, since protobuf's JSON leaves zeros out. */
+/** A number; 0 if missing, because protobuf's JSON omits zeros. */
 function numberOf(name: string, value: unknown, range: { min: number; max?: number }): number {
   return checkNumber(name, value ?? 0, range);
 }
 
-/** Spans per second: 0, or a rate that a bucket can have. */
+/** Spans per second: 0, or a valid rate of a bucket. */
 function rateOf(name: string, value: unknown): number {
   const rate = numberOf(name, value, { min: 0 });
   if (rate > 0) checkNumber(name, rate, { min: LEAST_RATE });
@@ -77,13 +77,13 @@ function perOperation(fields: Fields): Strategy {
 }
 
 /**
- * The strategy in an answer of the server. The kind is that of the field which is present, as Jaeger
- * recommends, whatever `strategyType` says.
+ * Parses a server's response. As Jaeger recommends, the field that is present determines the kind,
+ * not `strategyType`.
  *
- * @throws Error if there is none, or one of its values makes no sense.
+ * @throws Error if there is no strategy, or one of its values is invalid.
  */
 export function strategyIn(answer: string): Strategy {
-  const fields = fieldsOf('the answer', JSON.parse(answer)) ?? {};
+  const fields = fieldsOf('the response', JSON.parse(answer)) ?? {};
   const { probabilisticSampling, rateLimitingSampling } = fields;
   const operations = fieldsOf('operationSampling', fields['operationSampling']);
   if (operations !== undefined) return perOperation(operations);
@@ -92,8 +92,8 @@ export function strategyIn(answer: string): Strategy {
     return { ...none, probability: probabilityOf('probabilisticSampling', probabilisticSampling) };
   }
   const limited = fieldsOf('rateLimitingSampling', rateLimitingSampling);
-  if (limited === undefined) throw new TypeError('the answer has no strategy');
+  if (limited === undefined) throw new TypeError('the response has no strategy');
   const rate = rateOf('maxTracesPerSecond', limited['maxTracesPerSecond']);
-  // A bucket with the rate 0 would still give away what it holds.
+  // A bucket with rate 0 would still admit the tokens it holds.
   return rate > 0 ? { ...none, rate } : { ...none, probability: 0 };
 }

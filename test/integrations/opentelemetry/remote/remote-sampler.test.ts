@@ -356,9 +356,9 @@ test('samplerFrom finds it in workerData', async () => {
 test('names the invalid option', () => {
   const create = (options: object) => () =>
     RemoteSampler.create({ service: 'shop', ...options } as RemoteOptions).close();
-  expect(create({ service: '' })).toThrow('service must be a string that is not empty, got ""');
+  expect(create({ service: '' })).toThrow('service must be a non-empty string, got ""');
   expect(create({ endpoint: 'nowhere' })).toThrow('endpoint must be a URL, got "nowhere"');
-  expect(create({ endpoint: 'ftp://a' })).toThrow('a URL of http or https, got "ftp://a"');
+  expect(create({ endpoint: 'ftp://a' })).toThrow('an http or https URL, got "ftp://a"');
   expect(create({ pollMs: 99 })).toThrow('pollMs must be a number at least 100');
   expect(create({ timeoutMs: 0 })).toThrow('timeoutMs must be a number at least 1');
   expect(create({ maxBytes: 1 })).toThrow('maxBytes must be an integer at least 1000');

@@ -22,7 +22,7 @@ test('refuses a text that has no room, and keeps the last', () => {
   const { one, other } = boards(1000);
   one.write('small');
   expect(() => one.write('x'.repeat(1001))).toThrow(
-    new RangeError('the strategy takes 1001 bytes, at most 1000 have room'),
+    new RangeError('the strategy takes 1001 bytes, which exceeds 1000'),
   );
   expect(other.version).toBe(1);
   expect(other.read()).toBe('small');
