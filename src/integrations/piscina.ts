@@ -1,4 +1,4 @@
-// Entry point `zerotime/piscina`. It imports only types from piscina: you create the pool.
+// Entry point `zerotime/piscina`. Imports only types from piscina: you create the pool.
 import type { Piscina } from 'piscina';
 import {
   type PoolOptions,
@@ -13,10 +13,10 @@ export type { ThrottleStats } from '../throttle/stats.ts';
 export type { CloseOptions } from '../throttle/throttled.ts';
 export type { TaskLimiter } from '../throttle/tokens.ts';
 
-/** The options of piscina's `run`: `signal`, `filename`, `name`, `transferList`. */
+/** Options of piscina's `run`: `signal`, `filename`, `name`, `transferList`. */
 export type RunOptions = NonNullable<Parameters<Piscina['run']>[1]>;
 
-/** A piscina pool with limits on starting tasks. Created by {@link throttle}. */
+/** A piscina pool with limits on its tasks. Created by {@link throttle}. */
 export type ThrottledPool<Task, Result> = ThrottledWorkerPool<
   Piscina<Task, Result>,
   Task,
@@ -25,15 +25,15 @@ export type ThrottledPool<Task, Result> = ThrottledWorkerPool<
 >;
 
 /**
- * Adds a rate limit, a limit of tasks in flight and a bounded, fair queue to a piscina pool. Other
- * threads and pools may share the limiter and the semaphore. A task takes its permit and its token
- * only when a thread is free, so none are held by tasks that cannot start.
+ * Adds a rate limit, a limit on tasks in flight and a bounded, fair queue to a piscina pool. Other
+ * threads and pools may share the limiter and the semaphore. A task takes its permit and token only
+ * when a thread is free, so waiting tasks hold none.
  *
  * Submit tasks only through the returned object's `run`. A task passed to the pool itself takes no
  * token and can occupy the thread of a task that did.
  *
- * @param pool A piscina 4 or 5 pool. Its `close` and `destroy` also abort the tasks waiting here.
- * @param limiter Any limiter; or options with a `limiter`, a `semaphore` or both.
+ * @param pool A piscina 4 or 5 pool. Its `close` and `destroy` also abort the waiting tasks.
+ * @param limiter Any limiter, or options with a `limiter`, a `semaphore` or both.
  * @throws TypeError, RangeError for an invalid argument.
  *
  * @example

@@ -24,10 +24,10 @@ export interface LimiterMetricsOptions {
 }
 
 /**
- * Exports limiters to Prometheus through prom-client. Each limiter is one value of the label
- * `limiter`, and its counters cover all threads, so export it from one thread only. Limiters are
- * read at each scrape, which adds nothing to the cost of their calls. One whose memory is damaged
- * shows `damaged` as 1 and nothing else; the others are not affected.
+ * Exports limiters to Prometheus through prom-client. The label `limiter` names the limiter.
+ * Counters cover all threads, so export each limiter from one thread only. Limiters are read at
+ * each scrape, at no cost to their calls. A limiter with damaged memory only exports `damaged` as
+ * 1; others are not affected.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ export class LimiterMetrics {
     this.#register = register;
     this.#names = SERIES.map(({ name }) => prefix + name);
     const taken = this.#names.find((name) => register.getSingleMetric(name) !== undefined);
-    if (taken !== undefined) throw new Error(`the registry has a metric ${taken} already`);
+    if (taken !== undefined) throw new Error(`the registry already has a metric ${taken}`);
     for (const series of SERIES) {
       if (series.kind === 'counter') this.#registerCounter(prefix, series);
       else this.#registerGauge(prefix, series);
@@ -64,10 +64,10 @@ export class LimiterMetrics {
   }
 
   /**
-   * Exports a limiter under the label `limiter="<name>"` until {@link remove} is called.
+   * Exports a limiter with the label `limiter="<name>"` until {@link remove} is called.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if the limiter was created without `stats: true`. A
-   * keyed bucket without it is accepted and exports only its entries.
+   *   keyed bucket without it is accepted and only exports its entries.
    * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
    */
   add(name: string, limiter: MeasuredLimiter): void {
@@ -75,8 +75,8 @@ export class LimiterMetrics {
   }
 
   /**
-   * Exports the limiters of a region by their names, also those that are created later: all that keep
-   * counts, over all processes that share the region. Export it from one process only.
+   * Exports all limiters of a region that keep counts, under their names, including those created
+   * later. Counts cover all processes that share the region, so export it from one process only.
    *
    * @throws TypeError if `region` has no `limiters` method.
    *
@@ -93,7 +93,7 @@ export class LimiterMetrics {
     this.#exported.addRegion(region);
   }
 
-  /** Stops exporting a limiter. Returns whether the name was known. */
+  /** Stops exporting a limiter. Returns whether the name was in use. */
   remove(name: string): boolean {
     return this.#exported.remove(name);
   }
@@ -104,8 +104,8 @@ export class LimiterMetrics {
   }
 
   /**
-   * Reads each limiter once for all metrics of a scrape, which prom-client collects in the same
-   * microtask turn. The metrics agree with each other, and a large table is counted once.
+   * Reads each limiter once per scrape: prom-client collects all metrics in the same microtask
+   * turn. The metrics agree with each other, and a large table is counted once.
    */
   #read(): ReadonlyMap<string, Reading> {
     if (this.#readings === undefined) {
@@ -124,7 +124,7 @@ export class LimiterMetrics {
       labelNames: ['limiter'],
       registers: [this.#register],
       collect: () => {
-        counter.reset(); // a prom-client counter can only be added to, and readings are totals
+        counter.reset(); // readings are totals, but a prom-client counter can only be incremented
         for (const [limiter, reading] of this.#read()) {
           const count = value(reading);
           if (count !== undefined) counter.inc({ limiter }, count);

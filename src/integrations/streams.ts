@@ -1,4 +1,4 @@
-// Entry point `zerotime/streams`: streams of Node.js.
+// Entry point `zerotime/streams`: Node.js streams.
 import { Transform, type TransformCallback } from 'node:stream';
 import { checkOptions, type Known } from '../known-options.ts';
 import { type ByteLimiter, checkByteLimiter, paced } from './streams/byte-limiter.ts';
@@ -7,7 +7,7 @@ export type { ByteLimiter } from './streams/byte-limiter.ts';
 
 /** Options of {@link throttleStream}. */
 export interface ThrottleStreamOptions {
-  /** Destroys the stream when it aborts, with the signal's reason as `cause` of an AbortError. */
+  /** Destroys the stream when aborted, with an AbortError whose `cause` is the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -15,11 +15,11 @@ const OPTIONS: Known<ThrottleStreamOptions> = { signal: true };
 
 class ThrottledStream extends Transform {
   readonly #limiter: ByteLimiter;
-  /** Ends the wait when the stream is destroyed. */
+  /** Aborts the wait when the stream is destroyed. */
   readonly #end = new AbortController();
 
   constructor(limiter: ByteLimiter, options: ThrottleStreamOptions) {
-    // Each side buffers one chunk, so that the source is not read ahead of the rate.
+    // Each side buffers only one chunk, so that the source is not read ahead of the rate.
     super({ ...options, writableHighWaterMark: 1, readableHighWaterMark: 1 });
     this.#limiter = limiter;
   }
@@ -28,7 +28,7 @@ class ThrottledStream extends Transform {
     try {
       for await (const piece of paced(chunk, this.#limiter, this.#end.signal)) this.push(piece);
     } catch (error) {
-      done(error as Error); // whatever a limiter rejects with
+      done(error as Error); // limiters reject with errors
       return;
     }
     done();
@@ -41,16 +41,16 @@ class ThrottledStream extends Transform {
 }
 
 /**
- * Returns a stream that passes bytes on at the pace of a limiter, one token for each byte, over all
- * streams and threads that share it. Its source is read only as fast as that, one chunk ahead.
+ * Returns a stream that passes bytes on at the rate of a limiter, one token per byte, over all
+ * streams and threads that share it. The source is read at the same rate, one chunk ahead.
  *
- * A chunk larger than the burst is passed on in pieces of the burst. Choose a burst that
- * covers the delays of your machine, such as a tenth of the rate: each piece may wait for a timer,
- * and a delay longer than the burst is not made up. A full bucket passes its burst at once; create
- * it with `initial: 0` to start at the rate.
+ * Chunks larger than the burst are split. Choose a burst that covers the delays of your machine,
+ * such as a tenth of the rate: each piece may wait for a timer, and a delay longer than the burst
+ * is not made up. A full bucket passes its burst at once; create it with `initial: 0` to start at
+ * the rate.
  *
- * Errors and aborts pass as in any stream, and a destroyed stream stops waiting. Strings are counted
- * as the bytes of their encoding; objects are refused.
+ * Errors and aborts propagate as in any stream, and a destroyed stream stops waiting. Strings count
+ * as the bytes of their encoding; objects are rejected.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ class ThrottledStream extends Transform {
  * await pipeline(createReadStream('in'), throttleStream(bucket), createWriteStream('out'));
  * ```
  * @throws TypeError for an invalid argument. The stream fails with a RateLimitError
- * `ERR_EXCEEDS_BURST` if the burst is less than a byte.
+ *   `ERR_EXCEEDS_BURST` if the burst is less than a byte.
  */
 export function throttleStream(
   limiter: ByteLimiter,

@@ -1,4 +1,4 @@
-// Entry point `zerotime/tinypool`. It imports only types from tinypool: you create the pool.
+// Entry point `zerotime/tinypool`. Imports only types from tinypool: you create the pool.
 import type { Tinypool } from 'tinypool';
 import {
   type PoolOptions,
@@ -13,22 +13,22 @@ export type { ThrottleStats } from '../throttle/stats.ts';
 export type { CloseOptions } from '../throttle/throttled.ts';
 export type { TaskLimiter } from '../throttle/tokens.ts';
 
-/** The options of tinypool's `run`: `signal`, `filename`, `name`, `transferList` and others. */
+/** Options of tinypool's `run`: `signal`, `filename`, `name`, `transferList` and others. */
 export type RunOptions = NonNullable<Parameters<Tinypool['run']>[1]>;
 
-/** A tinypool with limits on starting tasks. Created by {@link throttle}. */
+/** A tinypool with limits on its tasks. Created by {@link throttle}. */
 export type ThrottledPool<Task, Result> = ThrottledWorkerPool<Tinypool, Task, Result, RunOptions>;
 
 /**
- * Adds a rate limit, a limit of tasks in flight and a bounded, fair queue to a tinypool, as
- * `throttle` of `zerotime/piscina` does to a piscina pool. Tinypool has no types of tasks and
- * results, so pass them if you want them checked.
+ * Adds a rate limit, a limit on tasks in flight and a bounded, fair queue to a tinypool, like
+ * `throttle` of `zerotime/piscina` for piscina pools. Tinypool has no types for tasks and results:
+ * pass them as type arguments if you want them checked.
  *
  * Submit tasks only through the returned object's `run`. A task passed to the pool itself takes no
  * token and can occupy the thread of a task that did.
  *
- * @param pool A tinypool 1 or 2. Its `destroy` also aborts the tasks waiting here.
- * @param limiter Any limiter; or options with a `limiter`, a `semaphore` or both.
+ * @param pool A tinypool 1 or 2. Its `destroy` also aborts the waiting tasks.
+ * @param limiter Any limiter, or options with a `limiter`, a `semaphore` or both.
  * @throws TypeError, RangeError for an invalid argument.
  *
  * @example

@@ -1,4 +1,4 @@
-// Entry point `zerotime/undici`. It imports only types from undici: you create the dispatcher.
+// Entry point `zerotime/undici`. Imports only types from undici: you create the dispatcher.
 import type { Dispatcher } from 'undici';
 import type { Key } from '../kernel/keyed/message.ts';
 import {
@@ -22,31 +22,31 @@ export type {
 /** Options of {@link rateLimit}. Pass a `limiter`, a `semaphore` or both. */
 export interface RateLimitOptions extends OutgoingOptions {
   /**
-   * The key of a request: `'origin'`, such as `https://api.example.com`, or a function of undici's
-   * options of the request. It names the limit of a keyed limiter, and what `Retry-After` holds up.
-   * Default: `'origin'` with a keyed limiter; otherwise all requests have one key.
+   * The key of a request: `'origin'`, such as `https://api.example.com`, or a function of its
+   * undici options. A keyed limiter has one limit per key, and `Retry-After` pauses one key.
+   * Default: `'origin'` with a keyed limiter; otherwise all requests share one key.
    */
   readonly key?: 'origin' | ((request: Dispatcher.DispatchOptions) => Key);
 }
 
-/** A client that is composed on its own origin need not name it. */
+/** A composed `Client` may omit its own origin. */
 function originOf({ origin }: Dispatcher.DispatchOptions): string {
   if (origin === undefined) return '';
   return (typeof origin === 'string' ? new URL(origin) : origin).origin;
 }
 
 /**
- * An undici interceptor that limits requests, over all threads that attach to the same limiter and
- * semaphore. A request takes a permit and then a token before it is sent; its permit comes back
- * when the response's body has arrived or failed. Undici reads at most 64 KiB ahead, so read larger
- * bodies or destroy them. A request that waits and is aborted, or that cannot start within
- * `timeoutMs`, takes nothing and fails.
+ * An undici interceptor that limits requests over all threads that share the limiter and the
+ * semaphore. Each request takes a permit and then a token before it is sent. The permit is returned
+ * when the response's body has arrived or failed. Undici reads 64 KiB ahead, so read or destroy
+ * larger bodies. A request that is aborted while it waits, or that cannot start within `timeoutMs`,
+ * takes nothing and fails.
  *
- * A response of status 429, or 503 with `Retry-After`, holds up the requests of its key: over all
+ * A response with status 429, or 503 with `Retry-After`, pauses the requests of its key: in all
  * threads with a keyed limiter or the bucket of one key, otherwise in this thread.
  *
- * Put it before the interceptors that send requests again, such as `retry` and `redirect`, so that
- * each attempt takes a token of its own.
+ * Put it before interceptors that repeat requests, such as `retry` and `redirect`, so that each
+ * attempt takes its own token.
  *
  * @example
  * ```ts
@@ -56,13 +56,13 @@ function originOf({ origin }: Dispatcher.DispatchOptions): string {
  * const limiter = KeyedTokenBucket.create({ rate: 10, burst: 20, capacity: 1000 });
  * const semaphore = Semaphore.create({ permits: 50 });
  * const dispatcher = new Agent().compose(
- *   rateLimit({ limiter, semaphore, timeoutMs: 5000 }), // 10 a second for each origin
+ *   rateLimit({ limiter, semaphore, timeoutMs: 5000 }), // 10 per second and origin
  *   interceptors.retry(),
  * );
  * const { body } = await request('https://api.example.com/items', { dispatcher });
  * await body.json();
  * ```
- * @throws TypeError, RangeError for an invalid option, naming it.
+ * @throws TypeError, RangeError for an invalid option.
  */
 export function rateLimit(options: RateLimitOptions): Dispatcher.DispatcherComposeInterceptor {
   const outgoing = checkOutgoing(options, { ...OUTGOING_OPTIONS, key: true });

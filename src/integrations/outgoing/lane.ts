@@ -5,7 +5,7 @@ export class Lane {
   readonly #line = new Set<() => void>();
   #isTaken = false;
 
-  /** Resolves once every earlier caller has left. An abort takes the caller out of the line. */
+  /** Resolves once all earlier callers have left. An abort removes the caller from the line. */
   async enter(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (!this.#isTaken) {
@@ -25,7 +25,7 @@ export class Lane {
     });
   }
 
-  /** Lets the next caller in; false if there is none. */
+  /** Admits the next caller; false if there is none. */
   leave(): boolean {
     const [next] = this.#line;
     this.#isTaken = next !== undefined;

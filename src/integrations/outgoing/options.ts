@@ -7,64 +7,63 @@ import { checkFlag, checkNumber, checkSpanMs, shown } from '../../options.ts';
 import type { Clock } from '../../time/clock.ts';
 
 /**
- * The limiter methods that outgoing requests need. Every limiter of `zerotime` has them; those of
+ * The limiter methods that outgoing requests use. All limiters of `zerotime` have them; those of
  * `zerotime/redis` do not.
  */
 export interface OutgoingLimiter
   extends Pick<Limiter, 'clock' | 'limit' | 'tryConsume' | 'timeUntil'> {
-  /** Waits until `n` tokens are available, and takes them. */
+  /** Waits until `n` tokens are available and takes them. */
   wait(n?: number, options?: WaitOptions): Promise<unknown>;
-  /** Grants nothing for `ms` milliseconds, over all threads; false if it cannot. */
+  /** Blocks the limiter for `ms` milliseconds in all threads; false if that is not possible. */
   block?(ms: number): boolean;
 }
 
 /** A limiter with a limit for each key: `KeyedTokenBucket` or `KeyedFixedWindow`. */
 export interface OutgoingKeyedLimiter {
-  /** The clock, the same one for all keys. */
+  /** The clock of all keys. */
   readonly clock: Clock;
   /** Returns the limiter of one key. */
   for(key: Key): OutgoingLimiter;
 }
 
-/** What limits outgoing requests, and how long they may wait. */
+/** Options of limits on outgoing requests. */
 export interface OutgoingOptions {
-  /** Each request takes one token from it. Other threads and other code may share it. */
+  /** Each request takes one token. Other threads and code may share the limiter. */
   readonly limiter?: OutgoingLimiter | OutgoingKeyedLimiter;
   /**
-   * Each request holds one of its permits until the response's body has arrived, failed or been
-   * cancelled. Other threads and other code may share it.
+   * Each request holds one permit until the response's body has arrived, failed or been cancelled.
+   * Other threads and code may share the semaphore.
    */
   readonly semaphore?: Semaphore;
   /**
-   * Maximum wait for a permit and a token in milliseconds, >= 0: fail as soon as it is certain to
-   * take longer. Default Infinity.
+   * Maximum wait for a permit and a token in milliseconds, >= 0. A request fails as soon as its
+   * wait is certain to take longer. Default Infinity.
    */
   readonly timeoutMs?: number;
   /**
-   * Fail at once with `ERR_QUEUE_FULL` if a request would have to wait and this many requests of
-   * this thread already do: an integer >= 0. Default Infinity.
+   * Maximum number of this thread's requests that wait: an integer >= 0. A further request fails at
+   * once with `ERR_QUEUE_FULL`. Default Infinity.
    */
   readonly maxWaiting?: number;
   /**
-   * Start requests within microseconds of when they are due, at the cost of spinning before that.
-   * Default false.
+   * Start requests within microseconds of the due instant, at the cost of spinning. Default false.
    */
   readonly strict?: boolean;
   /**
-   * Whether to make up for requests that start late because a timer or other work delayed them.
-   * With `false` each request counts from when it starts, not from when its token was due: in any t
-   * seconds at most burst + rate * t requests start, over all threads, and lost time is not made up.
-   * Combine it with `strict` to lose little. Default true.
+   * Whether to catch up after a timer or other work has delayed requests. With `false`, each
+   * request counts from its actual start: at most burst + rate * t requests start in any t seconds,
+   * over all threads, and lost time is not made up. Combine it with `strict` to lose little.
+   * Default true.
    */
   readonly catchUp?: boolean;
   /**
-   * How long a response of status 429 without `Retry-After` holds up the requests of its key, in
+   * How long a response with status 429 but no `Retry-After` pauses the requests of its key, in
    * milliseconds >= 0. Default 1000.
    */
   readonly retryAfterMs?: number;
   /**
-   * The longest that any response holds up the requests of its key, in milliseconds from 0 to 1e11.
-   * With 0, `Retry-After` and 429 are ignored. Default 3,600,000: an hour.
+   * Maximum pause of a key's requests by any response, in milliseconds from 0 to 1e11. With 0,
+   * `Retry-After` and 429 are ignored. Default 3,600,000: an hour.
    */
   readonly maxRetryAfterMs?: number;
 }
@@ -99,12 +98,12 @@ export function isKeyed(
   return typeof (limiter as Partial<OutgoingKeyedLimiter> | undefined | null)?.for === 'function';
 }
 
-/** @throws TypeError, RangeError for an invalid option, naming it. */
+/** @throws TypeError, RangeError for an invalid option. */
 export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Known<T>): Outgoing {
   const { limiter, semaphore, retryAfterMs = 1000, ...others } = checkOptions(options, known);
   const { timeoutMs, maxWaiting, strict, catchUp, maxRetryAfterMs = 3_600_000 } = others;
   const hasCalls = isKeyed(limiter) || typeof limiter?.tryConsume === 'function';
-  // The Redis buckets have none: their calls return promises.
+  // Redis buckets have no clock: their calls return promises.
   const isLimiter = hasCalls && limiter?.clock !== undefined;
   if (limiter !== undefined && !isLimiter) {
     throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
@@ -130,7 +129,7 @@ export function checkOutgoing<T extends OutgoingOptions>(options: T, known: Know
   };
 }
 
-/** Returns a request's key by an option `key`: undefined if all requests have one in common. */
+/** Returns the function for a request's key; undefined if all requests share one key. */
 export function keyBy<Request>(
   key: unknown,
   limiter: Outgoing['limiter'],

@@ -1,26 +1,26 @@
-/** The fields of a response that ask its client to slow down. */
+/** The parts of a response that ask the client to slow down. */
 export interface Answer {
   /** The status code. */
   readonly status: number;
   /** `Retry-After`: seconds, or an HTTP-date. */
   readonly retryAfter: string | undefined;
-  /** `Date`: the server's clock when it answered. */
+  /** `Date`: the server's clock at the time of the response. */
   readonly date: string | undefined;
 }
 
 const SECONDS = /^\s*\d+(\.\d+)?\s*$/;
-/** The three forms of RFC 9110 begin with the name of a day; `Date.parse` also takes "-5" for a date. */
+/** All three forms of RFC 9110 begin with a weekday. `Date.parse` would also accept "-5". */
 const DATE = /^\s*(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 
 function dateMs(text: string | undefined): number {
   if (text === undefined || !DATE.test(text)) return Number.NaN;
-  // The oldest form names no zone, and is in GMT too.
+  // The oldest form has no zone but is also in GMT.
   return Date.parse(text.includes('GMT') ? text : `${text} GMT`);
 }
 
 /**
- * The milliseconds for which a server asks not to be called, >= 0; undefined if it does not say.
- * A date counts from the server's own `Date`, so its clock and ours need not agree.
+ * The delay that a server asks for, in milliseconds >= 0; undefined without one. A date is relative
+ * to the server's own `Date`, so the clocks need not agree.
  */
 export function retryAfterMs({ retryAfter, date }: Omit<Answer, 'status'>): number | undefined {
   if (retryAfter === undefined) return undefined;

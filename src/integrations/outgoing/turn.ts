@@ -1,6 +1,6 @@
 import type { Permit } from '../../limiters/permit.ts';
 
-/** The right to send one request: its token is spent, and its permit comes back. */
+/** The right to send one request: its token is spent, and its permit must be returned. */
 export class Turn {
   #permit: Permit | undefined;
 
@@ -8,14 +8,14 @@ export class Turn {
     this.#permit = permit;
   }
 
-  /** Returns the permit. Only the first call does. */
+  /** Returns the permit. Further calls have no effect. */
   release(): void {
     const permit = this.#permit;
     this.#permit = undefined;
     try {
       permit?.release();
     } catch {
-      // Held longer than `holdMs`, so somebody else has it. No request should fail for that.
+      // The permit expired after `holdMs`. That must not fail the request.
     }
   }
 }

@@ -9,24 +9,24 @@ import { isKeyed, type Outgoing, type OutgoingLimiter } from './options.ts';
 import { type Answer, retryAfterMs } from './retry-after.ts';
 import { Turn } from './turn.ts';
 
-/** Undefined if all requests have the same. */
+/** Undefined if all requests share one key. */
 type MaybeKey = Key | undefined;
 
-/** A request takes its permit, and reserves its token, this long before the token is due. */
+/** A request takes its permit and reserves its token this long before the token is due. */
 const AHEAD_US = 50_000;
-/** How often a longer wait looks again: a limit may be raised, or a key reset. */
+/** A longer wait checks this often whether a limit was raised or a key reset. */
 const LOOK_US = 1_000_000;
 const LEAST_US = 100;
 
 /**
- * Lets requests of this thread start: each with a permit and then a token, in order for each key.
- * Only the first of a key's line holds anything, so an abort of another takes nothing.
+ * Starts this thread's requests: each takes a permit and then a token, in order per key. Only the
+ * first in a key's line holds anything, so aborting another one costs nothing.
  */
 export class Turns {
   readonly #outgoing: Outgoing;
-  /** A lane for each key with requests that wait. */
+  /** The lanes of keys with waiting requests. */
   readonly #lanes = new Map<MaybeKey, Lane>();
-  /** Until when the requests of a key are held up in this thread, in microseconds. */
+  /** Until when the requests of a key are paused in this thread, in microseconds. */
   readonly #holds = new Map<MaybeKey, number>();
   #waiting = 0;
 
@@ -34,7 +34,7 @@ export class Turns {
     this.#outgoing = outgoing;
   }
 
-  /** A turn now; undefined, and nothing is taken, if the request has to wait. */
+  /** Returns a turn now, or takes nothing and returns undefined if the request has to wait. */
   take(key: MaybeKey): Turn | undefined {
     const { semaphore } = this.#outgoing;
     if (this.#lanes.has(key) || this.#isHeld(key)) return undefined;
@@ -52,7 +52,7 @@ export class Turns {
     return undefined;
   }
 
-  /** Waits for a turn. If it fails, nothing is taken. */
+  /** Waits for a turn. Takes nothing if it fails. */
   async wait(key: MaybeKey, signal?: AbortSignal): Promise<Turn> {
     const { clock, timeoutMs, maxWaiting } = this.#outgoing;
     signal?.throwIfAborted();
@@ -72,7 +72,7 @@ export class Turns {
     }
   }
 
-  /** Holds up the requests of a key if an answer asks for that. */
+  /** Pauses the requests of a key if a response asks for it. */
   heed(key: MaybeKey, answer: Answer): void {
     const { clock, maxRetryAfterMs } = this.#outgoing;
     const ms = Math.min(this.#askedMs(answer), maxRetryAfterMs);
@@ -89,10 +89,10 @@ export class Turns {
 
   #limiterOf(key: MaybeKey): OutgoingLimiter | undefined {
     const { limiter } = this.#outgoing;
-    return isKeyed(limiter) ? limiter.for(key as Key) : limiter; // a keyed limiter's requests have keys
+    return isKeyed(limiter) ? limiter.for(key as Key) : limiter; // its requests have keys
   }
 
-  /** 0 if the requests of this key are not held up here. */
+  /** 0 if the key is not paused in this thread. */
   #heldUntilUs(key: MaybeKey): number {
     return this.#holds.get(key) ?? 0;
   }
@@ -101,7 +101,7 @@ export class Turns {
     return this.#holds.size > 0 && this.#heldUntilUs(key) > this.#outgoing.clock.now();
   }
 
-  /** When a request of this key can start at the earliest; may have passed. */
+  /** The earliest instant at which a request of this key can start; may be in the past. */
   #startUs(key: MaybeKey): number {
     const tokenUs = (this.#limiterOf(key)?.timeUntil(1) ?? 0) * 1000;
     return Math.max(this.#heldUntilUs(key), this.#outgoing.clock.now() + tokenUs);
@@ -129,7 +129,7 @@ export class Turns {
       const turn = new Turn(permit);
       try {
         signal.throwIfAborted();
-        // An answer may have held up the key, or others may have taken its tokens.
+        // A response may have paused the key, or other callers may have taken its tokens.
         if (await this.#token(key, signal)) return turn;
       } catch (error) {
         turn.release();
@@ -139,7 +139,7 @@ export class Turns {
     }
   }
 
-  /** Takes a token; false if it is not almost due, so that the permit should go back. */
+  /** Takes a token; false if it is not almost due, and the permit should be returned. */
   async #token(key: MaybeKey, signal: AbortSignal): Promise<boolean> {
     const { clock, strict, catchUp } = this.#outgoing;
     const limiter = this.#limiterOf(key);
@@ -148,14 +148,14 @@ export class Turns {
       const aheadUs = limiter.timeUntil(1) * 1000;
       const isPaused = aheadUs === Number.POSITIVE_INFINITY;
       if (catchUp || isPaused) return this.#granted(limiter, isPaused, signal);
-      // Not reserved: what starts late is counted late.
+      // Without a reservation, a late start counts as late.
       if (limiter.tryConsume()) return true;
       await clock.sleep(clock.now() + Math.max(aheadUs, LEAST_US), { signal, strict });
     }
     return false;
   }
 
-  /** Waits for a token; false if a block, or other threads, put it off for long. */
+  /** Waits for a token; false if a block or other threads delay it for long. */
   async #granted(limiter: OutgoingLimiter, isPaused: boolean, signal: AbortSignal) {
     const { clock, strict } = this.#outgoing;
     const timeoutMs = isPaused ? Number.POSITIVE_INFINITY : LOOK_US / 1000;
@@ -167,19 +167,22 @@ export class Turns {
       if (!(error instanceof RateLimitError && error.code === 'ERR_RATE_LIMIT_TIMEOUT'))
         throw error;
     }
-    // Even if the limiter says that the token is due now, or this would spin.
+    // Sleep even if the limiter reports a token as due now, to avoid spinning.
     await clock.sleep(clock.now() + AHEAD_US, { signal });
     return false;
   }
 
-  /** Paused limiters count as near: their own `wait` wakes when that changes. */
+  /**
+   * Whether the next token is almost due. True for paused limiters: their own `wait` wakes on a
+   * change.
+   */
   #isNear(key: MaybeKey): boolean {
     if (this.#isHeld(key)) return false;
     const aheadUs = this.#startUs(key) - this.#outgoing.clock.now();
     return aheadUs <= AHEAD_US || aheadUs === Number.POSITIVE_INFINITY;
   }
 
-  /** Waits, without a permit, until the key is not held up and its next token is almost due. */
+  /** Waits, without a permit, until the key is not paused and its next token is almost due. */
   async #approach(key: MaybeKey, deadlineUs: number, signal: AbortSignal): Promise<void> {
     const { clock, timeoutMs } = this.#outgoing;
     while (!this.#isNear(key)) {
@@ -187,7 +190,7 @@ export class Turns {
       const startUs = this.#startUs(key);
       if (startUs > deadlineUs) throw timedOut(1, timeoutMs);
       const nearUs = this.#isHeld(key) ? this.#heldUntilUs(key) : startUs - AHEAD_US;
-      // Far enough for the clock to see the difference, or this would spin.
+      // Far enough ahead for the clock to notice, to avoid spinning.
       const atUs = Math.max(nearUs, nowUs + LEAST_US);
       await clock.sleep(Math.min(atUs, nowUs + LOOK_US), { signal });
     }

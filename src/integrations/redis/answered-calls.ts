@@ -8,7 +8,7 @@ import type { Answers } from './answers.ts';
 import type { CallCounts } from './redis-stats.ts';
 import type { RemoteBucket } from './remote-bucket.ts';
 
-/** What the calls of one bucket work with. */
+/** The parts of a bucket that its calls use. */
 export interface AskedBucket {
   readonly remote: RemoteBucket;
   readonly answers: Answers;
@@ -17,7 +17,9 @@ export interface AskedBucket {
   readonly local: () => BucketCalls;
 }
 
-/** The calls that wait for nothing but the server, each with its result while that is unreachable. */
+/**
+ * The calls that only wait for the server, each with its result while the server is unreachable.
+ */
 export class AnsweredCalls {
   readonly #remote: RemoteBucket;
   readonly #answers: Answers;
@@ -72,7 +74,7 @@ export class AnsweredCalls {
     };
   }
 
-  /** The milliseconds to wait, or `REFUSED`. */
+  /** Resolves with the milliseconds to wait, or `REFUSED`. */
   async acquire(n: number, maxWaitMs: number): Promise<number> {
     const waitMs = await this.#answers.ask(
       async () => {

@@ -4,22 +4,20 @@ import { isUnreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
 import { untilRetry } from './waiting.ts';
 
-/** Asks the server, and applies `whenUnreachable` if it does not answer. */
+/** Calls the server, and applies `whenUnreachable` if it does not respond. */
 export class Answers {
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
   readonly #node: () => ServerNode;
 
-  /** `node`: the server of the bucket's key at the time. */
+  /** @param node returns the current server of the bucket's key */
   constructor(settings: RedisSettings, counts: CallCounts, node: () => ServerNode) {
     this.#settings = settings;
     this.#counts = counts;
     this.#node = node;
   }
 
-  /**
-   * Asks the server. If it is unreachable, `without` supplies the result or the error is thrown.
-   */
+  /** Calls the server. If it is unreachable, `without` supplies the result, or the call rejects. */
   async ask<T>(ask: () => Promise<T>, without: { refuse?: () => T; local?: () => T }): Promise<T> {
     try {
       return await this.#counted(ask);
@@ -31,7 +29,9 @@ export class Answers {
     }
   }
 
-  /** Asks until the server answers. Resolves with undefined to use the local share instead. */
+  /**
+   * Retries until the server responds. Resolves with undefined if the local share should be used.
+   */
   async insist<T>(
     ask: () => Promise<T>,
     deadlineUs: number,

@@ -22,14 +22,14 @@ export interface IoRedisClient {
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** The user's client. */
+/** A client of either package. */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
-/** What the buckets need of a client. */
+/** The client interface that buckets use. */
 export interface ServerClient {
-  /** Runs the script on a key by its SHA-1, or in full if the server has not cached it. */
+  /** Runs the script on a key, by SHA-1 if the server has cached it. */
   run(key: string, words: readonly string[]): Promise<unknown>;
-  /** The name of the node to which the client sends the commands for a key. */
+  /** The name of the node that gets the commands for a key. */
   nodeOf(key: string): string;
   /** Calls the listener whenever a connection is ready for commands. */
   onReady(listener: () => void): void;
@@ -55,9 +55,9 @@ async function orInFull(
   }
 }
 
-/** The parts of the clients for clusters by which they say where a key lies. */
+/** The parts of cluster clients that tell where a key is stored. */
 interface ClusterParts {
-  /** By slot: ioredis has the names of the nodes, the master first; redis has the master. */
+  /** By slot: ioredis lists the names of the nodes, the master first; redis has the master. */
   readonly slots?: readonly (readonly string[] | { readonly master?: Master } | undefined)[];
   readonly options?: { readonly keyPrefix?: unknown };
   readonly _keyPrefix?: unknown;
@@ -66,7 +66,10 @@ interface Master {
   readonly address?: string;
 }
 
-/** Without a cluster there is one node. In one, a slot of an unknown node stands for itself. */
+/**
+ * Without a cluster, there is one node. If the node of a slot is unknown, the slot counts as a
+ * node.
+ */
 function nodeOf(client: RedisClient, key: string): string {
   const { slots, options, _keyPrefix } = client as ClusterParts;
   if (!Array.isArray(slots)) return '';
@@ -78,7 +81,7 @@ function nodeOf(client: RedisClient, key: string): string {
 }
 
 function onReady(client: RedisClient, listener: () => void): void {
-  // Both packages emit it; the types above name only what a client must have.
+  // Both packages emit `ready`; the types above only declare the required methods.
   (client as { on(event: string, listener: () => void): unknown }).on('ready', listener);
 }
 
@@ -104,7 +107,7 @@ function runner(client: RedisClient): ServerClient['run'] | undefined {
 export function serverClient(client: RedisClient): ServerClient {
   const run = typeof client === 'object' && client !== null ? runner(client) : undefined;
   if (run === undefined) {
-    throw new TypeError(`client must be one of redis or ioredis, got ${shown(client)}`);
+    throw new TypeError(`client must be a redis or ioredis client, got ${shown(client)}`);
   }
   return {
     run,

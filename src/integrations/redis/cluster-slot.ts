@@ -1,11 +1,11 @@
-/** The slots of a cluster, over which its nodes share the keys. */
+/** Number of slots in a cluster. */
 const SLOTS = 16_384;
-/** CRC16 as the cluster specification names it: XMODEM. */
+/** CRC16/XMODEM, as required by the cluster specification. */
 const POLYNOMIAL = 0x1021;
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 
-/** A key with a part in braces lies where that part alone would. */
+/** The hashed part of a key: the part in braces, if any. */
 function hashed(key: string): string {
   const start = key.indexOf('{');
   if (start === -1) return key;

@@ -1,15 +1,15 @@
 import { systemClock } from '../../time/system-clock.ts';
 
-/** A call that waits for its answer. */
+/** A call that waits for its response. */
 interface Pending {
   readonly untilUs: number;
-  /** Called once the deadline has passed. */
+  /** Called when the deadline has passed. */
   readonly expire: () => void;
 }
 
 /**
- * The deadlines of all calls of this thread. They share one timer, which stays set when a call is
- * over: to set one for each call costs more than the rest of it. It keeps the event loop alive only
+ * The deadlines of all calls of this thread. They share one timer, which stays set after a call: a
+ * timer per call would cost more than the rest of the call. It keeps the event loop alive only
  * while calls wait.
  */
 class Deadlines {
@@ -32,7 +32,7 @@ class Deadlines {
     clearTimeout(this.#timer);
     const leftMs = Math.max(0, Math.ceil((untilUs - systemClock.now()) / 1000));
     this.#firesUs = untilUs;
-    // This thread may have been too busy to read an answer that has arrived: read it first.
+    // A busy thread may not have read a response that has arrived: let it read first.
     this.#timer = setTimeout(() => setImmediate(() => this.#fire()), leftMs);
   }
 

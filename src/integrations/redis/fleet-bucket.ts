@@ -10,36 +10,36 @@ import { Stock } from './fleet/stock.ts';
 import { type FleetTermsOptions, termsOf, termsOptionsOf } from './fleet/terms.ts';
 import { checkSource, type TokenSource } from './token-source.ts';
 
-/** What a process does while the token source is unreachable. */
+/** The behaviour of a process while the token source is unreachable. */
 export type FleetWhenUnreachable =
   | {
-      /** Spends the stock, then refuses. The default. */
+      /** The default: spend the stock, then refuse. */
       readonly whenUnreachable?: 'refuse';
     }
   | {
-      /** Spends the stock, then this process's share of the rate by its own clock. */
+      /** Spend the stock, then this process's share of the rate by its own clock. */
       readonly whenUnreachable: 'local';
-      /** The rate of the whole fleet in tokens per second: 1e-6 to 4e9. */
+      /** Rate of the whole fleet in tokens per second: 1e-6 to 4e9. */
       readonly rate: number;
-      /** The number of processes that share the rate: an integer of at least 1. */
+      /** Number of processes that share the rate: an integer >= 1. */
       readonly processes: number;
     };
 
 /** Options of {@link FleetBucket.create}. */
 export type FleetBucketOptions = FleetWhenUnreachable & {
   /**
-   * The source of the tokens: a `RedisTokenBucket` with `whenUnreachable: 'throw'`, so that the
-   * buyer learns of an unreachable server.
+   * The source of tokens: a `RedisTokenBucket` with `whenUnreachable: 'throw'`, so that the buyer
+   * notices an unreachable server.
    */
   readonly source: TokenSource;
-  /** The largest number of tokens that this process holds: an integer from 1 to 1e9. */
+  /** Maximum number of tokens that this process holds: an integer from 1 to 1e9. */
   readonly stock: number;
   /** Tokens kept regardless of age: an integer from 1 to `stock`. Default 1. */
   readonly minStock?: number;
   /** Minimum time between commands to the source, in milliseconds: 1 to 60,000. Default 20. */
   readonly intervalMs?: number;
   /**
-   * Unspent tokens are returned to the source after this many milliseconds: at least 10 times
+   * Milliseconds after which unspent tokens are returned to the source: at least 10 times
    * `intervalMs`, or Infinity. Default 50 times `intervalMs`.
    */
   readonly maxAgeMs?: number;
@@ -47,13 +47,13 @@ export type FleetBucketOptions = FleetWhenUnreachable & {
    * The clock of the buyer and of timeouts, in all threads. Default: the system's monotonic clock.
    */
   readonly clock?: Clock;
-  /** Where to allocate the stock. Default: the region that all limiters of this thread share. */
+  /** The region for the stock. Default: the shared region of this thread's limiters. */
   readonly region?: Region;
-  /** The kernel that works on the stock, in all threads, as for every limiter. */
+  /** The kernel to use in all threads, as for every limiter. */
   readonly kernel?: KernelName;
-  /** Whether to count what the threads spend. Default false. */
+  /** Whether to count spent tokens. Default false. */
   readonly stats?: boolean;
-  /** Returns numbers from 0 to 1 that add jitter to the commands. Default `Math.random`. */
+  /** Returns numbers from 0 to 1, for jitter between commands. Default `Math.random`. */
   readonly random?: () => number;
 };
 
@@ -73,11 +73,9 @@ const OPTIONS: Known<FleetBucketOptions> = {
   random: true,
 };
 
-/** Counts of a fleet bucket, since it was created. */
+/** Counts of a fleet bucket since its creation. */
 export interface FleetStats {
-  /**
-   * Purchases: requests for tokens to the source or, while it is unreachable, to the local share.
-   */
+  /** Purchases from the source or, while it is unreachable, from the local share. */
   readonly purchases: number;
   /** Tokens bought. */
   readonly bought: number;
@@ -85,27 +83,27 @@ export interface FleetStats {
   readonly returned: number;
   /** Commands that failed because the source was unreachable. */
   readonly failures: number;
-  /** Whether the source answered the last command of the thread that buys. */
+  /** Whether the source responded to the buyer's last command. */
   readonly isReachable: boolean;
-  /** Callers now waiting in `wait` on this object. Those of other threads do not count. */
+  /** Callers waiting in `wait` on this object, without those of other threads. */
   readonly waiting: number;
   /** Counts of the stock over all threads; undefined without `stats: true`. */
   readonly threads: Omit<LimiterStats, 'waiting'> | undefined;
 }
 
 /**
- * One process's share of a limit for a whole fleet, for rates at which one command per token is too
- * slow. The stock lies in shared memory, and all threads of the process spend it without network
+ * One process's stock of tokens from a limit on a whole fleet, for rates at which one command per
+ * token is too slow. All threads of the process spend the stock in shared memory, without network
  * calls. A buyer refills it in bulk from a `RedisTokenBucket` before it runs dry.
  *
- * Tokens leave the source before they are spent. In any interval of t seconds the fleet therefore
- * spends at most burst + rate * t + the stocks of all processes, with the burst and rate of the
- * source. If a process is killed, the tokens in its stock are lost.
+ * Tokens leave the source before they are spent. In any interval of t seconds, the fleet therefore
+ * spends at most burst + rate * t of the source, plus the stocks of all processes. If a process is
+ * killed, its stock is lost.
  *
  * Create one in each process, in its longest-lived thread, and attach the other threads to its
  * handle. Each fleet bucket has its own stock and buyer, and counts as one process. The buyer runs
- * on the event loop of the thread that created it. If that thread ends or is blocked for a second
- * while others need tokens, a thread that was attached with a `source` takes over.
+ * on the event loop of the creating thread. If that thread ends, or blocks for a second while
+ * others need tokens, a thread attached with a `source` takes over.
  *
  * @example
  * ```ts
@@ -137,12 +135,12 @@ export class FleetBucket extends FleetSpender {
   }
 
   /**
-   * Creates the stock of this process and starts its buyer. Resolves after the first purchase,
-   * whether or not the source could be reached.
+   * Creates the stock of this process and starts its buyer. Resolves after the first purchase, even
+   * if the source was unreachable.
    *
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RangeError, TypeError for an invalid option.
    * @throws RateLimitError `ERR_REGION_FULL` if `region` has no room.
-   * @throws what `random` throws.
+   * @throws any error of `random`.
    */
   static async create(options: FleetBucketOptions): Promise<FleetBucket> {
     const terms = termsOf(checkOptions(options, OPTIONS));
@@ -155,7 +153,7 @@ export class FleetBucket extends FleetSpender {
     return new FleetBucket(stock, clock, termsOptionsOf(options), buyer, stats);
   }
 
-  /** The counts so far, over all threads that have bought. */
+  /** Counts of all threads that have bought. */
   stats(): FleetStats {
     const { counts } = this.stock;
     return {
@@ -171,21 +169,21 @@ export class FleetBucket extends FleetSpender {
 
   get #threads(): FleetStats['threads'] {
     if (!this.#isCounted) return undefined;
-    // Nobody waits on the stock's bucket itself.
+    // Callers never wait on the stock's bucket itself.
     const { waiting, ...threads } = this.stock.bucket.stats();
     return threads;
   }
 
   /**
-   * Stops the buyer and returns the unspent tokens to the source; resolves when that has succeeded
-   * or failed. From the call on, no thread gets tokens from the stock, and all waits reject with
-   * `ERR_FLEET_CLOSED`. Rejects with what `random` threw, which closes the fleet bucket too.
+   * Closes the stock for all threads, and returns the unspent tokens to the source; resolves when
+   * that has succeeded or failed. All waits reject with `ERR_FLEET_CLOSED`. Rejects with the error
+   * of `random`, which also closes the fleet bucket.
    */
   close(): Promise<void> {
     return this.#buyer.close();
   }
 
-  /** {@link close}, for `await using`. Node.js has the symbol since version 20.4. */
+  /** {@link close}, for `await using`. Needs Node.js 20.4. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -2,8 +2,8 @@ import type { Key } from '../../kernel/keyed/message.ts';
 import { shown } from '../../options.ts';
 import { checkName } from './redis-options.ts';
 
-// Braces would select the cluster node, so a user who chooses keys could load a single one. Lone
-// surrogates are not valid text: all of them would be sent as the same replacement character.
+// Braces would select the cluster node, so user-chosen keys could overload a single node. Lone
+// surrogates would all be sent as the same replacement character.
 const UNFIT = /[%{}\p{Surrogate}]/gu;
 
 function escaped(sign: string): string {

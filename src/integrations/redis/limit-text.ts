@@ -4,7 +4,7 @@ import type { Schedules } from '../../limiters/several-limits.ts';
 import { MAX_LIMITS } from '../../memory/layout.ts';
 import { halvesOf, ticksOfHalves } from './ticks.ts';
 
-/** Limits as stored on the server. Equal ones have equal texts. */
+/** Formats limits as stored on the server. Equal limits have equal texts. */
 export function limitsText(schedules: Schedules): string {
   return schedules.map(limitText).join(';');
 }
@@ -14,7 +14,7 @@ function limitText(schedule: Schedule): string {
   return [ticksPerToken, ticksPerMicro, ...halvesOf(capTicks), fillTicks, rate, burst].join(' ');
 }
 
-/** @throws RateLimitError `ERR_KEY_INVALID` if the text is not that of valid limits. */
+/** @throws RateLimitError `ERR_KEY_INVALID` if the text does not contain valid limits. */
 export function readLimits(text: string): Schedules {
   const [first = '', ...others] = text.split(';');
   if (others.length >= MAX_LIMITS) throw invalid();

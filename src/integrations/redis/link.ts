@@ -12,8 +12,8 @@ function read(word: unknown): unknown {
 }
 
 /**
- * A client as all buckets that use it share it. A failure concerns only the server that a key lies
- * on: each node of a cluster has a health and a clock of its own.
+ * The state of a client, shared by all its buckets. Each node of a cluster has its own health and
+ * clock, so a failure only affects keys on that node.
  */
 export class Link {
   readonly #client: ServerClient;
@@ -21,14 +21,14 @@ export class Link {
 
   private constructor(client: RedisClient) {
     this.#client = serverClient(client);
-    // Without a listener a broken connection would end the process. The calls report the error.
+    // Without a listener, a broken connection would end the process. Calls report the error.
     client.on('error', () => undefined);
     this.#client.onReady(() => {
       for (const node of this.#nodes.values()) node.retryNow();
     });
   }
 
-  /** @throws TypeError if `client` is not a client. */
+  /** @throws TypeError if `client` is not a redis or ioredis client. */
   static of(client: RedisClient): Link {
     const known = links.get(client);
     if (known !== undefined) return known;
@@ -37,7 +37,7 @@ export class Link {
     return link;
   }
 
-  /** The server on which the client now looks for a key. */
+  /** The current server of a key. */
   nodeOf(key: string): ServerNode {
     const name = this.#client.nodeOf(key);
     let node = this.#nodes.get(name);
@@ -49,12 +49,13 @@ export class Link {
   }
 
   /**
-   * Runs the script on a key and returns its answer. `words` receives the deadline by the server's
-   * clock: after it the script does nothing, even if the command was queued or sent again.
+   * Runs the script on a key and resolves with its answer. `words` gets the deadline by the
+   * server's clock: after it, the script does nothing, even if the command was queued or sent
+   * again.
    *
    * @throws RateLimitError `ERR_UNREACHABLE` if there is no answer by `untilUs` of our clock, if
-   * calls are paused, or if the server cannot serve the key now; `ERR_KEY_INVALID` if the key holds
-   * something else; `ERR_COMMAND_FAILED` if the server answers with another error.
+   *   calls are paused, or if the server cannot serve the key now; `ERR_KEY_INVALID` if the key
+   *   holds something else; `ERR_COMMAND_FAILED` for any other error of the server.
    */
   async ask(
     key: string,
@@ -99,7 +100,7 @@ export class Link {
       this.#client.run(key, words).then(
         (reply) => {
           deadlines.drop(pending);
-          // Numbers, or texts or bytes if the client's settings say so.
+          // Numbers; strings or bytes with some client settings.
           const answer = Array.isArray(reply) ? reply.map(read) : [];
           const serverUs = Number(answer[1]);
           if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs);

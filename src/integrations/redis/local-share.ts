@@ -5,24 +5,24 @@ import { TokenBucket } from '../../limiters/token-bucket.ts';
 
 /** A process's share of a limit: at least one token. */
 export function shareOf({ rate, burst }: Schedule, processes: number): ContinuousLimit {
-  // The share of a very slow rate may be below the minimum rate of a bucket.
+  // The share of a very low rate may be below a bucket's minimum.
   return { rate: Math.max(1e-6, rate / processes), burst: Math.max(1, burst / processes) };
 }
 
-/** What this process may admit by itself while the server is unreachable: its share of each limit. */
+/** This process's share of each limit, for use while the server is unreachable. */
 export class LocalShare {
   readonly #processes: number;
   readonly #shared: TokenBucket | undefined;
   #schedules: Schedules | undefined;
   #bucket: TokenBucket | undefined;
 
-  /** `shared` is the user's own bucket, which is never reconfigured. */
+  /** @param shared the user's own bucket, which is never reconfigured */
   constructor(processes: number, shared: TokenBucket | undefined) {
     this.#processes = processes;
     this.#shared = shared;
   }
 
-  /** This process's share of the limits. Its bucket starts full. */
+  /** A bucket with this process's share of the limits. It starts full. */
   of(schedules: Schedules): TokenBucket {
     if (this.#shared !== undefined) return this.#shared;
     const before = this.#schedules;

@@ -9,11 +9,11 @@ import { describedLimits, type RedisSettings, type WhenUnreachable } from './red
 import type { CallCounts, RedisStats } from './redis-stats.ts';
 import { RemoteBucket } from './remote-bucket.ts';
 
-/** A bucket on a server, and the looks at it. */
+/** A bucket on a server, with the methods that read its state. */
 export abstract class RedisBucketState extends Described {
   /** The bucket's key on the server. */
   readonly key: string;
-  /** What calls do while the server does not answer. */
+  /** The behaviour of calls while the server does not respond. */
   readonly whenUnreachable: WhenUnreachable;
   /** @internal */
   protected readonly asked: AskedBucket;
@@ -52,35 +52,32 @@ export abstract class RedisBucketState extends Described {
     return this.asked.remote.schedule.rate;
   }
 
-  /**
-   * The largest number of tokens in the bucket, as last reported by the server; with several limits,
-   * the smallest burst.
-   */
+  /** The burst, as last reported by the server; with several limits, the smallest one. */
   get burst(): number {
     return this.asked.remote.schedule.burst;
   }
 
-  /** {@link burst}, under the name that all limiters share. */
+  /** {@link burst}, under the common name of all limiters. */
   get limit(): number {
     return this.burst;
   }
 
-  /** The limits in force, as last reported by the server, in the order in which they were given. */
+  /** The limits in force, as last reported by the server, in the order given. */
   get limits(): readonly ContinuousLimit[] {
     return this.asked.remote.schedules.map(({ rate, burst }) => ({ rate, burst }));
   }
 
-  /** Counts over the calls of this object. */
+  /** Counts of this object's calls. */
   stats(): RedisStats {
     return this.asked.counts.stats(this.waiting);
   }
 
-  /** The calls of `wait` on this object that are not settled yet. */
+  /** Unsettled calls of `wait` on this object. */
   get waiting(): number {
     return this.#waiters.count;
   }
 
-  /** Tokens that can be taken now, fractions included: {@link balance}, or 0 in debt. */
+  /** Tokens available now, fractions included: {@link balance}, or 0 in debt. */
   async available(): Promise<number> {
     return Math.max(0, await this.balance());
   }
@@ -88,17 +85,17 @@ export abstract class RedisBucketState extends Described {
   /**
    * Tokens in the bucket, fractions included: negative in debt, Infinity if unlimited.
    *
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
+   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not respond, except with `'local'`.
    */
   async balance(): Promise<number> {
     return this.calls.balance();
   }
 
   /**
-   * Milliseconds until the bucket holds `tokens` if none are taken: 0 if it does now, Infinity if
-   * it never will.
+   * Milliseconds until the bucket holds `tokens` if none are taken: 0 if it already does, Infinity
+   * if it never will.
    *
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer, except with `'local'`.
+   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not respond, except with `'local'`.
    */
   async timeUntil(tokens: number): Promise<number> {
     checkTokens('tokens', tokens);

@@ -29,14 +29,14 @@ export type RedisKeyedTokenBucketOptions = (BucketLimit | SeveralLimits) &
     /** The prefix of the buckets' names on the server, 1 to 1024 characters. */
     readonly prefix: string;
     /**
-     * For `whenUnreachable: 'local'`: the number of keys that this process has room for, at 32
-     * bytes each, with several limits 64 and 16 for each limit; further keys share one bucket.
-     * Default 10,000.
+     * For `whenUnreachable: 'local'`: the number of keys in this process's table; further keys
+     * share one bucket. Each takes 32 bytes, with several limits 64 plus 16 per limit. Default
+     * 10,000.
      */
     readonly localCapacity?: number;
   };
 
-/** Stands for the bucket of a key that is none: every call rejects with the reason. */
+/** The bucket of an invalid key: every call rejects with the reason. */
 function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
   const call = () => Promise.reject(reason);
   return new Proxy({} as CallsOfKey<'async', RedisReservation>, { get: () => call });
@@ -44,8 +44,8 @@ function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
 
 /**
  * A token bucket per key (a user, an address) on a Redis or Valkey server: one limit per key for
- * all processes that use the prefix. Each key's bucket is stored under its own name, which expires
- * when the bucket is full again; in a cluster the names spread over all nodes.
+ * all processes that use the prefix. Each key's bucket has its own name on the server, which
+ * expires once the bucket is full; in a cluster, the names spread over all nodes.
  *
  * Keys are strings of at most 1024 characters, numbers or bigints, and are equal as in a `Map`.
  *
@@ -62,16 +62,15 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   /** The prefix of the buckets' names on the server. */
   readonly prefix: string;
   /**
-   * The rate of each key in tokens per second, unless changed by `reconfigure`; with several limits,
-   * the lowest one.
+   * Tokens per second of each key, unless changed by `reconfigure`; with several limits, the lowest
+   * rate.
    */
   readonly rate: number;
   /**
-   * The largest number of tokens in a key's bucket, unless changed by `reconfigure`; with several
-   * limits, the smallest burst.
+   * The burst of each key, unless changed by `reconfigure`; with several limits, the smallest one.
    */
   readonly burst: number;
-  /** The limits of each key, unless changed by `reconfigure`, in the order in which they were given. */
+  /** The limits of each key, unless changed by `reconfigure`, in the order given. */
   readonly limits: readonly ContinuousLimit[];
   readonly #settings: RedisSettings;
   readonly #counts: CallCounts;
@@ -92,9 +91,9 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   }
 
   /**
-   * Creates the buckets. Sends nothing yet.
+   * Creates the buckets. Does not contact the server yet.
    *
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RangeError, TypeError for an invalid option.
    */
   static create(options: RedisKeyedTokenBucketOptions): RedisKeyedTokenBucket {
     const { prefix, localCapacity = 10_000 } = checkObject('options', options);
@@ -108,7 +107,7 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     return ['RedisKeyedTokenBucket', { prefix: this.prefix, ...describedLimits(this.limits) }];
   }
 
-  /** This process's share of the limits of each key. */
+  /** This process's share of each key's limits. */
   #local(): KeyedTokenBucket {
     const { processes, schedules } = this.#settings;
     this.#locals ??= KeyedTokenBucket.create({
@@ -119,10 +118,9 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   }
 
   /**
-   * The bucket of one key as a limiter.
+   * Returns the bucket of one key, as a limiter.
    *
-   * @throws TypeError, RangeError for an invalid key. The other methods reject with the same
-   * errors.
+   * @throws TypeError, RangeError for an invalid key. The other methods reject with these errors.
    */
   for(key: Key): RedisTokenBucket {
     const name = keyName(this.prefix, key);
@@ -148,12 +146,12 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     return this.for(key).reconfigure(limit);
   }
 
-  /** Counts over all calls of this object and of the limiters that it created. */
+  /** Counts of all calls of this object and of its limiters from {@link for}. */
   stats(): RedisStats {
     return this.#counts.stats(this.waiting);
   }
 
-  /** The calls of `wait` for all keys that are not settled yet. `maxWaiting` counts those of one. */
+  /** Unsettled calls of `wait` for all keys. `maxWaiting` applies per key. */
   get waiting(): number {
     return this.#waiters.count;
   }

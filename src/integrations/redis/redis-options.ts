@@ -19,39 +19,41 @@ import type { RedisClient } from './client.ts';
 import { Link } from './link.ts';
 import type { RemoteOptions } from './remote-bucket.ts';
 
-/** The outcome of calls while the server does not answer. */
+/** The outcome of calls while the server does not respond. */
 export type WhenUnreachable = 'refuse' | 'throw' | 'local';
 
 const CHOICES: readonly WhenUnreachable[] = ['refuse', 'throw', 'local'];
 const TIMEOUT = { min: 1, max: 600_000 } as const;
 
-/** Where a bucket is stored, and what to do while the server is unreachable. */
+/** Options of all buckets on a server. */
 export interface RedisOptions {
   /**
    * A connected `redis` or `ioredis` client. You own it: close it yourself, and use it for other
-   * commands as you like. The bucket listens to its `error` event, so that a broken connection does
-   * not end the process; the calls report the error.
+   * commands, too. The bucket listens to its `error` event, so a broken connection does not end the
+   * process; calls report the error.
    */
   readonly client: RedisClient;
-  /** Milliseconds to wait for the server's answer, 1 to 600,000. Default 1000. */
+  /** Timeout for the server's response in milliseconds, 1 to 600,000. Default 1000. */
   readonly timeoutMs?: number;
   /**
-   * What calls do while the server does not answer in time.
+   * The outcome of calls while the server does not respond in time.
    *
-   * - `'refuse'`, the default: they are refused; `wait` keeps waiting for the server.
-   * - `'throw'`: they reject with a RateLimitError `ERR_UNREACHABLE`.
-   * - `'local'`: this process admits its share of the limit by itself: rate / processes and
-   *   burst / processes, at least one token.
+   * - `'refuse'`, the default: calls are refused; `wait` keeps waiting for the server.
+   * - `'throw'`: calls reject with a RateLimitError `ERR_UNREACHABLE`.
+   * - `'local'`: this process admits its share of the limit: rate / processes, and burst /
+   *   processes but at least one token.
    */
   readonly whenUnreachable?: WhenUnreachable;
   /**
-   * The number of buckets on all machines that share this key: 1 to 1,000,000. Required for
+   * Number of buckets that share this key, over all machines: 1 to 1,000,000. Required for
    * `'local'`.
    */
   readonly processes?: number;
-  /** For `'local'`: the bucket to use instead of a new one, so that threads can share it. */
+  /**
+   * For `'local'`: a bucket to use instead of a new one, for example to share it between threads.
+   */
   readonly localBucket?: TokenBucket;
-  /** Called each time the server stops answering. It must not throw. */
+  /** Called each time the server stops responding. Must not throw. */
   readonly onUnreachable?: (error: RateLimitError) => void;
 }
 
@@ -59,7 +61,7 @@ export interface RedisOptions {
 export type RedisTokenBucketOptions = (BucketLimit | SeveralLimits) &
   RedisOptions & {
     /**
-     * The bucket's key on the server, 1 to 1024 characters. Buckets with the same key share one
+     * Key of the bucket on the server, 1 to 1024 characters. Buckets with the same key share one
      * limit.
      */
     readonly key: string;
@@ -101,7 +103,7 @@ export function describedLimits(limits: readonly ContinuousLimit[]) {
   return { limits: limits.map((one) => `${one.burst} at ${one.rate}/s`).join(' and ') };
 }
 
-/** @throws TypeError, RangeError if any rate is 0: a pause would be stored for good. */
+/** @throws TypeError, RangeError if any rate is 0: the server would store the pause for good. */
 export function checkRates(schedules: Schedules): Schedules {
   for (const [i, { rate }] of schedules.entries()) {
     const check = () => checkNumber('rate', rate, { above: 0, orInfinity: true });
@@ -111,7 +113,7 @@ export function checkRates(schedules: Schedules): Schedules {
   return schedules;
 }
 
-/** @throws TypeError, RangeError for an invalid option, naming it. */
+/** @throws TypeError, RangeError for an invalid option. */
 export function checkRedisOptions<T extends RedisOptions & (BucketLimit | SeveralLimits)>(
   options: T,
   known: Known<T>,
@@ -152,7 +154,7 @@ export function checkName(what: string, name: unknown): string {
     throw new TypeError(`${what} must be a string, got ${shown(name)}`);
   }
   if (name.length < 1 || name.length > 1024) {
-    throw new RangeError(`${what} must be of 1 to 1024 characters, got ${name.length}`);
+    throw new RangeError(`${what} must have 1 to 1024 characters, got ${name.length}`);
   }
   return name;
 }

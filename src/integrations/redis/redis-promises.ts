@@ -12,7 +12,7 @@ import type { Acquired, RemoteBucket, RemoteReceipt } from './remote-bucket.ts';
 import { isUnreachable } from './server-error.ts';
 import { orAborted } from './waiting.ts';
 
-/** Tokens that a server promises for later: the reservations of one bucket, and its waits. */
+/** The reservations and waits of one bucket on a server. */
 export class RedisPromises {
   readonly #remote: RemoteBucket;
   readonly #counts: CallCounts;
@@ -117,7 +117,7 @@ export class RedisPromises {
     try {
       await sleepOrWake(systemClock, systemClock.now() + waitUs, options);
     } catch (error) {
-      // In the background: the caller need not wait for the cancellation.
+      // In the background: don't make the caller wait for the cancellation.
       this.#cancel(receipt).catch(() => undefined);
       throw error;
     }

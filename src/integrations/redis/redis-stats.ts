@@ -1,25 +1,25 @@
 import type { RateLimitError } from '../../errors.ts';
 
-/** Counts over the calls of one object. */
+/** Counts of one object's calls. */
 export interface RedisStats {
   /** Calls that asked for tokens. */
   readonly calls: number;
-  /** Tokens admitted, by the server or by the local share. Returned tokens are not subtracted. */
+  /** Tokens admitted by the server or the local share. Returned tokens are not subtracted. */
   readonly admitted: number;
   /** Calls refused. */
   readonly refused: number;
-  /** Calls that the server did not answer in time. */
+  /** Calls without a response in time. */
   readonly unreachable: number;
   /**
-   * Commands sent to the server. Calls for one key that are made in the same turn of the event loop
-   * share a command, which counts for the object that was called first.
+   * Commands sent to the server. Calls for one key in the same turn of the event loop share a
+   * command, which counts for the object called first.
    */
   readonly commands: number;
-  /** Calls of `wait` that are not settled yet. */
+  /** Unsettled calls of `wait`. */
   readonly waiting: number;
 }
 
-/** Counts calls, and reports when the server stops answering. */
+/** Counts calls, and reports when the server stops responding. */
 export class CallCounts {
   readonly #onUnreachable: (error: RateLimitError) => void;
   #calls = 0;
@@ -27,7 +27,7 @@ export class CallCounts {
   #refused = 0;
   #unreachable = 0;
   #commands = 0;
-  /** The servers that did not answer the last call. */
+  /** Servers that did not respond to the last call. */
   readonly #down = new Set<object>();
 
   constructor(onUnreachable: (error: RateLimitError) => void) {
@@ -46,7 +46,7 @@ export class CallCounts {
     this.#commands++;
   }
 
-  /** Whether a server did not answer the last call. */
+  /** Whether any server did not respond to the last call. */
   get hasOutage(): boolean {
     return this.#down.size > 0;
   }

@@ -25,13 +25,13 @@ import type { RemoteBucket } from './remote-bucket.ts';
 import type { TokenSource } from './token-source.ts';
 
 /**
- * A token bucket stored on a Redis or Valkey server: one limit for all processes on all machines
- * that use its key. Together they get at most burst + rate * t tokens in any interval of t seconds
- * of the server's clock. Calls in the same turn of the event loop share one command.
+ * A token bucket on a Redis or Valkey server: one limit for all processes on all machines that use
+ * its key. Together they get at most burst + rate * t tokens in any interval of t seconds of the
+ * server's clock. Calls in the same turn of the event loop share one command.
  *
- * The bucket starts full. If the key does not exist, the options set the limit; if it does, the
- * stored limit applies. The key expires after the bucket is full again, unless `reconfigure` has
- * changed the limit.
+ * The bucket starts full. If the key exists, the stored limit applies, otherwise the limit of the
+ * options. The key expires once the bucket is full again, unless `reconfigure` has changed the
+ * limit.
  *
  * @example
  * ```ts
@@ -40,8 +40,9 @@ import type { TokenSource } from './token-source.ts';
  * await bucket.wait(5);
  * ```
  *
- * With `limits`, the bucket has several limits. A call is admitted if all of them admit it, and then
- * counts against each; a refused one takes nothing anywhere. One command decides.
+ * With `limits`, the bucket has several limits, and one command decides on all of them. A call is
+ * admitted only if every limit admits it, and then counts against each; a refused call takes
+ * nothing.
  *
  * @example
  * ```ts
@@ -72,9 +73,9 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /**
-   * Creates a bucket. Sends nothing yet.
+   * Creates a bucket. Does not contact the server yet.
    *
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws RangeError, TypeError for an invalid option.
    */
   static create(options: RedisTokenBucketOptions): RedisTokenBucket {
     const settings = checkRedisOptions(options, BUCKET_OPTIONS);
@@ -98,8 +99,8 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /**
-   * Takes `n` tokens now or none, and reports the state of the bucket. If the server does not
-   * answer, `retryAfterMs` of the refusal is the time until it is asked again, and `resetMs` is
+   * Takes `n` tokens now or none, and resolves with the state of the bucket. If the server does not
+   * respond, the refusal's `retryAfterMs` is the time until the next attempt, and `resetMs` is
    * Infinity.
    */
   async decide(n = 1): Promise<Decision> {
@@ -109,8 +110,8 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
 
   /**
    * Takes `n` tokens if they will be available within `maxWaitMs`, and resolves with the
-   * milliseconds to wait before acting, counted from then; 0 means now. Otherwise takes nothing and
-   * resolves with `REFUSED`. Without `maxWaitMs` it borrows.
+   * milliseconds to wait before acting; 0 means now. Otherwise takes nothing and resolves with
+   * `REFUSED`. Without `maxWaitMs`, it borrows.
    */
   async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     checkTokens('n', n);
@@ -119,8 +120,8 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /**
-   * Reserves `n` tokens that will be available within `maxWaitMs` (default: any time); use them at
-   * the reservation's instant. Otherwise takes nothing and resolves with undefined.
+   * Reserves `n` tokens if they will be available within `maxWaitMs` (default: any time). Use them
+   * at the reservation's instant. Otherwise takes nothing and resolves with undefined.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -135,17 +136,17 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /**
-   * Resolves when `n` tokens are available to this caller, never before. Callers are served in the
-   * order in which the server received their calls, and sleep in their own process for the time
-   * that the server computed. An abort returns the tokens unless a later call depends on them.
+   * Resolves when `n` tokens are available to this caller, never earlier. The server serves callers
+   * in the order of their calls and computes their waits; they sleep in their own process. An abort
+   * returns the tokens unless a later call depends on them.
    *
-   * The timeout covers the wait for tokens. The server's answers, each up to the bucket's
-   * `timeoutMs`, come on top.
+   * The timeout covers the wait for tokens, not the server's responses, each of which may take up
+   * to the bucket's `timeoutMs`.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, taking nothing, if the wait would exceed
-   * `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_QUEUE_FULL`,
-   * taking nothing, if the tokens are not available now and `maxWaiting` callers of this object wait
-   * already; `ERR_UNREACHABLE` if the server did not answer in time.
+   *   `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_QUEUE_FULL`,
+   *   taking nothing, if the tokens are not available now and `maxWaiting` callers of this object
+   *   already wait; `ERR_UNREACHABLE` if the server did not respond in time.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
@@ -157,8 +158,8 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /**
-   * Returns tokens that were taken and not used; the bucket never exceeds its burst. If the server
-   * does not answer, they are lost.
+   * Returns unused tokens; the bucket never exceeds its burst. If the server does not respond, they
+   * are lost.
    */
   async returnTokens(n: number): Promise<void> {
     checkTokens('n', n);
@@ -166,23 +167,23 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /**
-   * Changes the limit for all users of the key. Each call, anywhere, sees either the old limit or
-   * the new one. Tokens and debt are kept, counted in tokens; waiting calls keep their instants.
-   * Omitted fields do not change. A limit that differs from the options is stored permanently with
-   * the key; if the key is deleted or lost, the limit of the options applies again.
+   * Changes the limit for all users of the key, atomically. Tokens and debt are kept, counted in
+   * tokens; waiting calls keep their instants. Omitted fields do not change. A limit that differs
+   * from the options is stored permanently with the key; if the key is deleted or lost, the limit
+   * of the options applies again.
    *
-   * If the bucket has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All
-   * of them change at the same instant.
+   * With several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All of them
+   * change at the same instant.
    *
-   * @throws RangeError, TypeError for an invalid option, naming it.
-   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not answer: the limit may or may
-   * not have changed.
+   * @throws RangeError, TypeError for an invalid option.
+   * @throws RateLimitError `ERR_UNREACHABLE` if the server does not respond: the limit may or may
+   *   not have changed.
    */
   async reconfigure(limit: LimitChange | LimitsChange): Promise<void> {
     checkOptions(limit, CHANGE_OPTIONS, 'limit');
     await this.calls.reconfigure((now) => {
       const next = changeOf(now.length, limit)(now);
-      return checkRates(next as unknown as Schedules); // as many as there are
+      return checkRates(next as unknown as Schedules); // the same number as before
     });
   }
 }

@@ -22,16 +22,16 @@ import {
 import { type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
 import { type Ticks, ticksWord } from './ticks.ts';
 
-/** What an acquisition wrote, needed by `cancel`. */
+/** The state written by an acquisition, for `cancel`. */
 export interface RemoteReceipt {
   readonly originUs: number;
-  /** One for each limit. */
+  /** One per limit. */
   readonly zeroTimes: readonly Ticks[];
   readonly generation: number;
   readonly tokens: number;
 }
 
-/** What an acquisition came to. */
+/** The result of an acquisition. */
 export interface Acquired {
   /** Microseconds to wait before acting, LATER or NEVER. */
   readonly waitUs: number;
@@ -41,22 +41,22 @@ export interface Acquired {
   readonly receipt: RemoteReceipt;
 }
 
-/** The parts of a bucket on a server. */
+/** Options of a bucket on a server. */
 export interface RemoteOptions {
   readonly link: Link;
   readonly key: string;
   /** The limits to use if the key does not exist. */
   readonly schedules: Schedules;
   readonly timeoutMs: number;
-  /** For tests: replaces the server's time, in whole microseconds. */
+  /** For tests: replaces the server's time. In whole microseconds. */
   readonly timeUs?: () => number;
-  /** Called for each command that is sent. */
+  /** Called for each command sent. */
   readonly onCommand?: () => void;
 }
 
 /**
- * The operations of src/kernel on a bucket on a server. Calls are made for the limits that the server
- * last reported. If others apply by now, the script changes nothing and returns them, and the call is
+ * The operations of src/kernel on a bucket on a server. A call assumes the limits that the server
+ * last reported. If others apply, the script changes nothing and returns them, and the call is
  * repeated.
  */
 export class RemoteBucket {
@@ -78,12 +78,12 @@ export class RemoteBucket {
     return this.#schedules;
   }
 
-  /** The lowest rate and the smallest burst of these. */
+  /** The lowest rate and the smallest burst of the current limits. */
   get schedule(): Schedule {
     return tightest(this.#schedules);
   }
 
-  /** The server on which the bucket lies. */
+  /** The server that stores the bucket. */
   get node(): ServerNode {
     return this.#options.link.nodeOf(this.#options.key);
   }
@@ -117,7 +117,7 @@ export class RemoteBucket {
     }
   }
 
-  /** An operation that is no take, after all takes that were called before it. */
+  /** Runs an operation other than a take, after all earlier takes. */
   #operate(
     operation: string,
     words: (schedules: Schedules) => readonly string[],
@@ -126,7 +126,7 @@ export class RemoteBucket {
     return this.#call(operation, words);
   }
 
-  /** Takes tokens, in one command with other callers of this turn. */
+  /** Takes tokens in one command with other callers of this turn. */
   #take<T>(
     tokens: number,
     maxWaitUs: number,
@@ -140,7 +140,7 @@ export class RemoteBucket {
         maxWaitUs,
         wantsState,
         resolve: (result, standing, limits) => {
-          // Another bucket object of this key may have asked, and learned of a change.
+          // Another bucket object of this key may have sent the command and learned of a change.
           this.#learn(limits);
           resolve(read(result, standing));
         },
@@ -154,7 +154,7 @@ export class RemoteBucket {
     maxWaitUs: number,
     read: (result: Result, standing: Standing) => T,
   ): Promise<T> {
-    // A take that asks for the state gets it.
+    // The state is there: this take asked for it.
     return this.#take(tokens, maxWaitUs, true, (result, standing) =>
       read(result, standing as Standing),
     );
@@ -169,7 +169,7 @@ export class RemoteBucket {
     return this.#takeAndLook(tokens, maxWaitUs, (result, standing) => {
       const { originUs, nowUs, generation, limits } = standing;
       const burst = Math.min(...limits.map(({ schedule }) => schedule.burst));
-      // A call that costs nothing never waits, even in debt.
+      // A free call never waits, even in debt.
       const dueUs = () => (isFree(standing, tokens) ? 0 : debtUs(standing));
       const waitUs = result === 0 ? dueUs() : result;
       const zeroTimes = limits.map(({ zeroTime }) => zeroTime);
@@ -186,7 +186,7 @@ export class RemoteBucket {
   async drain(tokens: number): Promise<number> {
     const { answer, schedules } = await this.#operate('drain', (schedules) => {
       const whole = Math.floor(tokens);
-      // The burst bounds the result, and the script can count up to it exactly.
+      // The burst bounds the result, so the script's count stays exact.
       const bursts = schedules.filter((one) => one.ticksPerToken > 0).map(({ burst }) => burst);
       const most = Math.min(whole, ...bursts.map(Math.floor));
       return [amountWord(schedules, most, Math.ceil), String(most)];
@@ -200,7 +200,7 @@ export class RemoteBucket {
     ]);
   }
 
-  /** Undoes an acquisition if nothing was written since. */
+  /** Undoes an acquisition if nothing has been written since. */
   async cancel({ originUs, zeroTimes, generation, tokens }: RemoteReceipt): Promise<boolean> {
     const { answer, schedules } = await this.#operate('cancel', (schedules) => [
       amountWord(schedules, tokens, Math.ceil),
@@ -220,7 +220,7 @@ export class RemoteBucket {
     return this.#takeAndLook(0, 0, (_, standing) => untilUs(standing, tokens));
   }
 
-  /** Replaces the limits by those that `change` derives from them. */
+  /** Replaces the limits by the result of `change`. */
   async reconfigure(change: (schedules: Schedules) => Schedules): Promise<void> {
     let text = this.#text;
     await this.#operate('change', (schedules) => {

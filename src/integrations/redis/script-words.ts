@@ -2,8 +2,9 @@ import { MAX_SPAN_TICKS } from '../../kernel/constants.ts';
 import type { Schedules } from '../../limiters/several-limits.ts';
 import { costOf, ticksWord } from './ticks.ts';
 
-// The script's arguments. Under one limit, amounts and waits are ticks, so that the script computes
-// little. Under several they are tokens and microseconds, the same ones for every limit.
+// The script's arguments. With one limit, amounts and waits are in ticks, to save the script
+// computation. With several limits they are in tokens and microseconds, which are the same for
+// every limit.
 
 /** Longer than any wait. */
 const EVER_US = 1e300;
@@ -18,12 +19,12 @@ export function amountWord(
   return ticksWord(costOf(tokens, ticksPerToken, round));
 }
 
-/** {@link amountWord} of a take: empty for one token. */
+/** The {@link amountWord} of a take; empty for one token. */
 export function takeWord(schedules: Schedules, tokens: number): string {
   return tokens === 1 ? '' : amountWord(schedules, tokens, Math.ceil);
 }
 
-/** How long a take may wait: empty for no time. */
+/** The maximum wait of a take; empty for 0. */
 export function waitWord([{ ticksPerMicro }, ...others]: Schedules, maxWaitUs: number): string {
   const most =
     others.length > 0
@@ -32,7 +33,7 @@ export function waitWord([{ ticksPerMicro }, ...others]: Schedules, maxWaitUs: n
   return most === 0 ? '' : String(most);
 }
 
-/** The operation's name under these limits; `isOwn` if they are those of the caller's options. */
+/** The operation's name with these limits. `isOwn`: they are the limits of the caller's options. */
 export function operationWord(operation: string, { length }: Schedules, isOwn: boolean): string {
   const named = isOwn ? `own ${operation}` : operation;
   return length > 1 ? `all ${named}` : named;

@@ -1,11 +1,11 @@
 import { RateLimitError } from '../../errors.ts';
 import { NO_BUCKET } from './script/format.ts';
 
-/** The first word of an error reply, by which servers classify errors. */
+/** The first word of an error reply, which is its code. */
 const CODE = /^-?([A-Z][A-Z0-9]+)(?= |$)/;
-/** Servers before version 7 put an error of a command in a script behind these words. */
+/** Before version 7, servers prefix errors of commands in scripts with this. */
 const IN_SCRIPT = /@user_script: ?\d+: (.*)/s;
-/** The server answers, but cannot serve this key now. */
+/** Codes with which a server says that it cannot serve the key now. */
 const UNABLE: readonly string[] = [
   'ASK',
   'BUSY',
@@ -21,7 +21,7 @@ const UNABLE: readonly string[] = [
 ];
 const TOO_MANY_CLIENTS = /max(imum)? number of clients/;
 
-/** The error of a call without an answer, or with one that says that the server cannot serve. */
+/** The error of a call that got no answer, or that the server cannot serve now. */
 export function unreachable(message: string, cause?: unknown): RateLimitError {
   return new RateLimitError('ERR_UNREACHABLE', message, cause === undefined ? {} : { cause });
 }
@@ -30,16 +30,16 @@ export function isUnreachable(error: unknown): error is RateLimitError {
   return error instanceof RateLimitError && error.code === 'ERR_UNREACHABLE';
 }
 
-/** The code of an error reply, or undefined if the error is not a reply of the server. */
+/** The code of an error reply; undefined if the error is not a reply. */
 function codeOf(error: unknown, message: string): string | undefined {
-  // The errors of sockets have a `code`; replies have none.
+  // Socket errors have a `code`, replies don't.
   if (!(error instanceof Error) || 'code' in error || 'syscall' in error) return undefined;
   const [, inner = message] = IN_SCRIPT.exec(message) ?? [];
   const [, code] = CODE.exec(inner) ?? CODE.exec(message) ?? [];
   return code;
 }
 
-/** The error of a call that the server answered with an error; undefined if there was no answer. */
+/** Converts an error reply; undefined if the server did not reply. */
 export function replyError(error: unknown): RateLimitError | undefined {
   const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error, message);

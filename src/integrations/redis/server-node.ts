@@ -2,75 +2,76 @@ import type { RateLimitError } from '../../errors.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { unreachable } from './server-error.ts';
 
-/** No call is sent for so long after a failure. */
+/** Pause after a failure during which no calls are sent. */
 const PAUSE_US = 50_000;
 
 /**
- * One server, as seen through one client: whether it answers, and how far its clock is ahead.
+ * The state of one server, seen through one client: whether it responds, and how far its clock is
+ * ahead.
  *
- * After a failure, calls fail at once for a pause instead of each waiting for a dead server. Then
- * one call at a time tries again. Any answer, however late, ends it.
+ * After a failure, calls fail immediately during a pause, instead of each waiting for a dead
+ * server. Then one call at a time tries again. Any response, even a late one, ends the outage.
  */
 export class ServerNode {
   /**
    * Upper bound on how far the server's clock is ahead of ours. Initially unknown: the first call
-   * then arrives with a deadline in the past, and the server's reply contains its clock.
+   * arrives with a deadline in the past, and the reply contains the server's clock.
    */
   #aheadUs = Number.NEGATIVE_INFINITY;
   #failure: RateLimitError | undefined;
   #pausedUntilUs = 0;
   readonly #waiting = new Set<() => void>();
 
-  /** Whether the server answered the last call. */
+  /** Whether the server responded to the last call. */
   get isUp(): boolean {
     return this.#failure === undefined;
   }
 
-  /** When a call without an answer is worth repeating, by our clock. */
+  /** The earliest instant to retry a failed call, by our clock. */
   get retryAtUs(): number {
     return this.#failure === undefined ? systemClock.now() + PAUSE_US : this.#pausedUntilUs;
   }
 
-  /** An instant of our clock by the server's, or a past one if that is unknown. */
+  /** Converts an instant of our clock to the server's; a past instant if unknown. */
   serverUs(ourUs: number): number {
     return Math.max(0, Math.floor(ourUs + this.#aheadUs));
   }
 
-  /** Calls `wake` once, when the server answers again. Returns a function that cancels it. */
+  /** Calls `wake` once when the server responds again. Returns a function that cancels this. */
   onceUp(wake: () => void): () => void {
     this.#waiting.add(wake);
     return () => this.#waiting.delete(wake);
   }
 
   /**
-   * After a pause, lets through one call at a time until the server answers.
+   * After a pause, lets one call at a time through until the server responds.
    *
    * @throws RateLimitError `ERR_UNREACHABLE` during a pause.
    */
   async admit(nowUs: number, untilUs: number): Promise<void> {
     if (this.#failure === undefined) return;
     if (nowUs < this.#pausedUntilUs) {
-      // Yields, so that a caller that retries in a loop does not starve the reading of the answer.
+      // Yield, so that a caller that retries in a loop does not starve the reading of the response.
       await new Promise((resolve) => setImmediate(resolve));
       throw unreachable('the server is unreachable, and calls to it are paused', this.#failure);
     }
     this.#pausedUntilUs = untilUs;
   }
 
-  /** The server answered a call that was sent at `sentUs`. */
+  /** Call when the server has responded to a call sent at `sentUs`. */
   tell(serverUs: number, sentUs: number): void {
     this.#aheadUs = serverUs - sentUs;
     this.mend();
   }
 
-  /** The server answers. */
+  /** Call when the server responds: ends the outage. */
   mend(): void {
     if (this.#failure === undefined) return;
     this.#failure = undefined;
     this.#wake();
   }
 
-  /** Ends the pause: a call may try at once. */
+  /** Ends the pause, so that a call may try at once. */
   retryNow(): void {
     if (this.#failure === undefined) return;
     this.#pausedUntilUs = 0;
@@ -83,7 +84,10 @@ export class ServerNode {
     for (const wake of waiting) wake();
   }
 
-  /** The server did not answer. Calls sent before the first failure do not lengthen the pause. */
+  /**
+   * Call when the server has not responded. Calls sent before the first failure do not extend the
+   * pause.
+   */
   fail(failure: RateLimitError, wasUp: boolean): RateLimitError {
     if (this.#failure === undefined || !wasUp) {
       this.#pausedUntilUs = systemClock.now() + PAUSE_US;

@@ -5,7 +5,7 @@ import { outcomeOf as outcomeOfLimits } from '../../kernel/bucket/several.ts';
 import type { Schedules } from '../../limiters/several-limits.ts';
 import { costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 
-/** What an operation came to: 0 for done, LATER or NEVER. */
+/** The result of an operation: 0 for done, LATER or NEVER. */
 export type Result = 0 | typeof LATER | typeof NEVER;
 
 /** The state under one limit. */
@@ -22,14 +22,14 @@ export interface Standing {
   readonly nowUs: number;
   /** Counts limit changes and renewals of the origin. */
   readonly generation: number;
-  /** One for each limit. */
+  /** One per limit. */
   readonly limits: readonly LimitStanding[];
 }
 
-/** Where the zero-times begin in an answer of the script. */
+/** Index of the zero-times in an answer of the script. */
 const ZERO_TIMES_AT = 4;
 
-/** Where the results of an operation other than `try` begin in the answer, behind the state. */
+/** Index of the results in the answer, after the state, for operations other than `try`. */
 export function resultsAt({ length }: Schedules): number {
   return ZERO_TIMES_AT + length + 1;
 }
@@ -48,14 +48,14 @@ export function readStanding(schedules: Schedules, answer: readonly unknown[]): 
   };
 }
 
-/** The price of tokens in ticks. */
+/** The cost of tokens in ticks. */
 function priceOf({ ticksPerToken }: Schedule, tokens: number): Ticks {
   return costOf(tokens, ticksPerToken, Math.ceil);
 }
 
-/** The state after these tokens were taken. */
+/** The state after a take of these tokens. */
 export function afterTake(standing: Standing, tokens: number): Standing {
-  // Nothing is written then. Otherwise limits under which it is free are written too.
+  // A free take writes nothing. Other takes also write the limits under which they are free.
   if (isFree(standing, tokens)) return standing;
   const { originUs, nowUs } = standing;
   const limits = standing.limits.map(({ schedule, zeroTime }) => {
@@ -66,7 +66,7 @@ export function afterTake(standing: Standing, tokens: number): Standing {
   return { ...standing, limits };
 }
 
-/** The balance under a limit, in ticks; negative in debt. */
+/** The balance under one limit, in ticks; negative in debt. */
 function heldTicks({ originUs, nowUs }: Standing, { schedule, zeroTime }: LimitStanding): number {
   const held = less(ticksAt(schedule, originUs, nowUs), zeroTime);
   return Math.min(held, Number(schedule.capTicks));
@@ -109,14 +109,14 @@ export function untilUs(standing: Standing, tokens: number): number {
   return Math.max(...waits);
 }
 
-/** Microseconds until a limit holds these ticks. */
+/** Microseconds until one limit holds these ticks. */
 function untilUnder(standing: Standing, limit: LimitStanding, wanted: number): number {
   const { originUs, nowUs } = standing;
   const { schedule } = limit;
   return untilHeld({ schedule, originUs }, nowUs, heldTicks(standing, limit), wanted);
 }
 
-/** What a decision about these tokens has come to, after it. */
+/** The outcome of a decision about these tokens, from the state after it. */
 export function outcomeOf(standing: Standing, tokens: number, allowed: boolean): Outcome {
   const outcomes = standing.limits.map((limit): LimitOutcome => {
     const { schedule } = limit;

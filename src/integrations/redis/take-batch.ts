@@ -9,26 +9,26 @@ import { afterTake, type Result, readStanding, resultsAt, type Standing } from '
 export interface Taking {
   readonly tokens: number;
   readonly maxWaitUs: number;
-  /** Told the state after its take, or undefined if it did not ask for that. */
+  /** Gets the state after its take if it asked for that, otherwise undefined. */
   readonly resolve: (result: Result, standing: Standing | undefined, limits: string) => void;
   readonly reject: (error: unknown) => void;
   readonly wantsState: boolean;
 }
 
-/** An answer of the script, and the limits that it is about. */
+/** An answer of the script, and the limits it applies to. */
 export interface TakeAnswer {
   readonly answer: readonly unknown[];
   readonly schedules: Schedules;
   readonly limits: string;
 }
 
-/** Runs `try` or `take`; the words follow from the limits in force. */
+/** Runs `try` or `take`. The words depend on the limits in force. */
 export type RunTakes = (
   operation: 'try' | 'take',
   words: (schedules: Schedules) => string[],
 ) => Promise<TakeAnswer>;
 
-/** More callers than this are not kept waiting for those after them. */
+/** A batch with this many callers is sent without waiting for more. */
 const MOST_CALLERS = 1000;
 
 /** Equal calls in a row. */
@@ -61,17 +61,17 @@ function wordsOf(rows: readonly Row[], schedules: Schedules): string[] {
   return words;
 }
 
-/** What is going on for a key. */
+/** The batches of a key. */
 interface Line {
-  /** The batch that is not sent yet. */
+  /** The batch that has not been sent yet. */
   open: TakeBatch | undefined;
-  /** Batches without an answer. */
+  /** Number of batches without an answer yet. */
   underWay: number;
 }
 
 const lines = /* @__PURE__ */ new WeakMap<Link, Map<string, Line>>();
 
-/** The keys of a client for which anything is going on. */
+/** The keys of a client with open or pending batches. */
 function linesOf(link: Link): Map<string, Line> {
   let keys = lines.get(link);
   if (keys === undefined) {
@@ -82,11 +82,11 @@ function linesOf(link: Link): Map<string, Line> {
 }
 
 /**
- * The takes for one key that meet in a turn of the event loop. They become one command, which
- * serves them in their order, just as if each were a command of its own at the same instant.
+ * The takes for one key in a turn of the event loop. One command serves them in order, as if each
+ * were its own command at the same instant.
  *
- * Alone, a caller waits for nobody but those who are called in the same go. While a command is
- * under way, callers wait for the end of the turn, since more of them are likely.
+ * Without a pending command, a batch only collects synchronous calls. While a command is pending,
+ * it waits for the end of the turn, since more callers are likely.
  */
 export class TakeBatch {
   readonly #takings: Taking[] = [];
@@ -94,7 +94,7 @@ export class TakeBatch {
   readonly #keys: Map<string, Line>;
   readonly #key: string;
   readonly #line: Line;
-  /** Names what its callers have in common: their limit and options. */
+  /** Identifies the limit and options that all its callers share. */
   readonly #terms: string;
 
   private constructor(link: Link, key: string, terms: string, run: RunTakes) {
@@ -110,7 +110,7 @@ export class TakeBatch {
     else setImmediate(close);
   }
 
-  /** The batch that a caller with these terms joins. The one who opens it runs it. */
+  /** Returns the batch for a caller with these terms. The caller that opens a batch runs it. */
   static of(link: Link, key: string, terms: string, run: RunTakes): TakeBatch {
     const open = linesOf(link).get(key)?.open;
     if (open !== undefined) {
@@ -120,7 +120,7 @@ export class TakeBatch {
     return new TakeBatch(link, key, terms, run);
   }
 
-  /** Sends what is open for a key, so that a later command does not overtake it. */
+  /** Sends the open batch of a key, so that later commands do not overtake it. */
   static send(link: Link, key: string): void {
     const open = linesOf(link).get(key)?.open;
     if (open !== undefined) open.#close();

@@ -3,7 +3,7 @@ import { HALF } from './script/arithmetic.ts';
 
 const HALF_TICKS = BigInt(HALF);
 
-/** Ticks: a number where a double counts them, otherwise a bigint. */
+/** Ticks: a number if a double is exact, otherwise a bigint. */
 export type Ticks = number | bigint;
 
 function compact(ticks: bigint): Ticks {
@@ -36,7 +36,7 @@ export function costOf(
   return compact(ticksOf(tokens, ticksPerToken, round));
 }
 
-/** Ticks as two halves, high * 2^29 + low. */
+/** Splits ticks into two halves: high * 2^29 + low. */
 export function halvesOf(ticks: bigint): [string, string] {
   const low = BigInt.asUintN(29, ticks);
   return [String((ticks - low) / HALF_TICKS), String(low)];
@@ -46,12 +46,12 @@ export function ticksOfHalves(high: number, low: number): bigint {
   return BigInt(high) * HALF_TICKS + BigInt(low);
 }
 
-/** Ticks as an argument of the script. */
+/** Formats ticks as an argument of the script. */
 export function ticksWord(ticks: Ticks): string {
   return typeof ticks === 'number' ? String(ticks) : halvesOf(ticks).join(':');
 }
 
-/** Ticks in an answer of the script, which is text from some clients. */
+/** Reads ticks from an answer of the script, which is text with some clients. */
 export function readTicks(word: unknown): Ticks {
   if (typeof word === 'number') return word;
   const [high, low] = String(word).split(':').map(Number);

@@ -1,35 +1,38 @@
 import { shown } from '../../options.ts';
 
-/** A remote source of tokens, for buying them in bulk and returning unused ones. */
+/** A remote source of tokens, to buy tokens in bulk and return unused ones. */
 export interface TokenSource {
   /**
    * Takes as many whole tokens as are available, up to `n`, and resolves with their number. Rejects
-   * if that is unknown.
+   * if the number is unknown.
    */
   consumeOrDrain(n: number): Promise<number> | number;
-  /** Returns tokens that were taken and not used; a promise is awaited. */
+  /** Returns unused tokens. A returned promise is awaited. */
   returnTokens(n: number): unknown;
   /**
-   * Resolves when `n` tokens are available to this caller, in the order of the calls; rejects with a
-   * RateLimitError `ERR_RATE_LIMIT_TIMEOUT` or `ERR_EXCEEDS_BURST` if it took nothing because that
-   * is later than the timeout, or never. With it, a fleet shares a source evenly.
+   * Resolves when `n` tokens are available to this caller, in order of the calls. Rejects, taking
+   * nothing, with a RateLimitError `ERR_RATE_LIMIT_TIMEOUT` or `ERR_EXCEEDS_BURST` if that would be
+   * after the timeout, or never. Lets a fleet share the source evenly.
    */
   wait?(n: number, options: TokenWait): Promise<unknown>;
-  /** True once it will never have tokens again, such as a closed `FleetBucket`. Default false. */
+  /**
+   * True once the source will never have tokens again, as a closed `FleetBucket`. Default false.
+   */
   readonly isClosed?: boolean;
 }
 
 /** Options of {@link TokenSource.wait}. */
 export interface TokenWait {
-  /** The longest wait, in milliseconds. */
+  /** Maximum wait in milliseconds. */
   readonly timeoutMs: number;
-  /** Ends the wait; the tokens go back if nobody depends on them. */
+  /** Ends the wait. The tokens are returned if no later call depends on them. */
   readonly signal: AbortSignal;
 }
 
 /**
- * @throws TypeError if it is not a source.
- * @throws RangeError if it answers in the place of an unreachable server: the buyer could not tell.
+ * @throws TypeError if `source` is not a source.
+ * @throws RangeError if `source` answers for an unreachable server, which the buyer would not
+ *   notice.
  */
 export function checkSource(source: TokenSource): TokenSource {
   if (typeof source?.consumeOrDrain !== 'function') {

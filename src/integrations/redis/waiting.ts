@@ -5,7 +5,7 @@ import { systemClock } from '../../time/system-clock.ts';
 import { unreachable } from './server-error.ts';
 import type { ServerNode } from './server-node.ts';
 
-/** Rejects as soon as the signal is aborted. A result that arrives later is passed to `undo`. */
+/** Rejects as soon as the signal is aborted. A later result is passed to `undo`. */
 export function orAborted<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
@@ -33,7 +33,7 @@ export function orAborted<T>(
 }
 
 /**
- * Resolves when the server answers again or may be asked again.
+ * Resolves when the server responds again or may be retried.
  *
  * @throws RateLimitError `ERR_UNREACHABLE` at the deadline.
  */

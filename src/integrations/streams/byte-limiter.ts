@@ -2,19 +2,19 @@ import { RateLimitError } from '../../errors.ts';
 import type { Limiter, WaitOptions } from '../../limiters/limiter.ts';
 import { shown } from '../../options.ts';
 
-/** The limiter methods that throttled streams need. Every zerotime limiter has them. */
+/** The limiter methods that throttled streams use. Every zerotime limiter has them. */
 export interface ByteLimiter extends Pick<Limiter, 'limit'> {
-  /** Waits until `n` tokens are available, and takes them. */
+  /** Waits until `n` tokens are available and takes them. */
   wait(n?: number, options?: WaitOptions): Promise<unknown>;
 }
 
-/** @throws TypeError if it is not a limiter. */
+/** @throws TypeError if `limiter` is not a limiter. */
 export function checkByteLimiter(limiter: ByteLimiter): ByteLimiter {
   if (typeof limiter?.wait === 'function') return limiter;
   throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
 }
 
-/** The most bytes of one piece. A paused window's limit is 0: one byte waits for that to change. */
+/** Maximum bytes per piece. A paused window has limit 0: let one byte wait for a change. */
 function pieceOf(limiter: ByteLimiter): number {
   return Math.max(1, Math.floor(limiter.limit));
 }
@@ -24,8 +24,8 @@ function isTooMuch(error: unknown): boolean {
 }
 
 /**
- * Yields the bytes in pieces of at most the limiter's burst, each when its tokens, one for each
- * byte, have been taken. Takes none before a piece is wanted. Pieces are views: nothing is copied.
+ * Yields the bytes in pieces of at most the burst, each after taking one token per byte. Takes none
+ * before a piece is requested. Pieces are views, not copies.
  */
 export async function* paced<Bytes extends Uint8Array>(
   bytes: Bytes,
@@ -39,11 +39,11 @@ export async function* paced<Bytes extends Uint8Array>(
     try {
       await limiter.wait(size, { signal });
     } catch (error) {
-      // The limit was lowered meanwhile: smaller pieces still fit.
+      // The limit was lowered during the wait: smaller pieces still fit.
       if (isTooMuch(error) && size > pieceOf(limiter)) continue;
       throw error;
     }
-    yield bytes.subarray(at, at + size) as Bytes; // of the same class
+    yield bytes.subarray(at, at + size) as Bytes; // same class
     at += size;
   }
 }

@@ -6,15 +6,15 @@ import { type ByteLimiter, checkByteLimiter, paced } from './byte-limiter.ts';
 
 /** Options of {@link throttleWebStream}. */
 export interface ThrottleWebStreamOptions {
-  /** Fails both sides when it aborts, with the signal's reason. */
+  /** Fails both sides when aborted, with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /** Both sides of a throttled stream, for `pipeThrough`. */
 export interface ThrottledWebStream {
-  /** The bytes at the limiter's pace. */
+  /** The bytes at the limiter's rate. */
   readonly readable: ReadableStream<Uint8Array>;
-  /** Takes an `ArrayBuffer`, a typed array or a `DataView` at a time. */
+  /** Accepts `ArrayBuffer`, typed array and `DataView` chunks. */
   readonly writable: WritableStream<ArrayBuffer | ArrayBufferView>;
 }
 
@@ -31,7 +31,7 @@ function bytesOf(chunk: unknown): Uint8Array {
   throw new TypeError(`chunk must be an ArrayBuffer or a view of one, got ${shown(chunk)}`);
 }
 
-/** A `TransformStream` of Node 20 keeps a cancelled wait; this pair ends it. */
+/** Unlike a `TransformStream` in Node 20, this pair ends the wait when cancelled. */
 class Pair implements ThrottledWebStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<ArrayBuffer | ArrayBufferView>;
@@ -57,13 +57,13 @@ class Pair implements ThrottledWebStream {
         },
         cancel: (reason) => this.#fail(reason),
       },
-      // Asks for a piece only when somebody reads.
+      // Requests a piece only when somebody reads.
       { highWaterMark: 0 },
     );
     this.writable = new WritableStream<ArrayBuffer | ArrayBufferView>({
       start: (controller) => {
         this.#in = controller;
-        // Aborts while a write is still waiting; the types of Node 20 lack it.
+        // Aborts even while a write waits. Missing in the types of Node 20.
         const { signal } = controller as Abortable;
         onAbort(signal, (reason) => this.#end(reason));
       },
@@ -77,7 +77,7 @@ class Pair implements ThrottledWebStream {
     this.#unlink = onAbort(signal, (reason) => this.#fail(reason));
   }
 
-  /** Fails both sides, and ends the wait. */
+  /** Fails both sides and ends the wait. */
   #fail(reason: unknown): void {
     this.#end(reason);
     this.#in.error(reason);
@@ -105,7 +105,7 @@ class Pair implements ThrottledWebStream {
     }
   }
 
-  /** Resolves when a piece is wanted. */
+  /** Resolves when a piece is requested. */
   async #demand(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#isWanted) return;
@@ -117,12 +117,12 @@ class Pair implements ThrottledWebStream {
 }
 
 /**
- * Returns a pair of web streams that passes bytes on at the pace of a limiter, one token for each
- * byte, over all streams and threads that share it. No token is taken before somebody reads, and the
- * source is read only as fast as the limiter allows, one chunk ahead.
+ * Returns a pair of web streams that passes bytes on at the rate of a limiter, one token per byte,
+ * over all streams and threads that share it. Tokens are only taken when somebody reads. The source
+ * is read at the same rate, one chunk ahead.
  *
- * A chunk larger than the burst is passed on in pieces of the burst: see `throttleStream` of
- * `zerotime/streams`, which is the same for streams of Node.js.
+ * Chunks larger than the burst are split: see `throttleStream` of `zerotime/streams`, the
+ * equivalent for Node.js streams.
  *
  * @example
  * ```ts
@@ -132,8 +132,8 @@ class Pair implements ThrottledWebStream {
  * const response = await fetch('https://example.com/large');
  * const slow = response.body?.pipeThrough(throttleWebStream(bucket));
  * ```
- * @throws TypeError for an invalid argument. Both sides fail with a TypeError for a chunk that is
- * not bytes, and with a RateLimitError `ERR_EXCEEDS_BURST` if the burst is less than a byte.
+ * @throws TypeError for an invalid argument. Both sides fail with a TypeError if a chunk is not
+ *   bytes, and with a RateLimitError `ERR_EXCEEDS_BURST` if the burst is less than a byte.
  */
 export function throttleWebStream(
   limiter: ByteLimiter,

@@ -3,8 +3,8 @@ import type { Dispatcher } from 'undici';
 type Body = Dispatcher.DispatchOptions['body'];
 
 /**
- * Calls `listener` if a body that is a stream fails: undici listens only once the request starts,
- * and an error that nobody listens to ends the process. The returned function stops listening.
+ * Calls `listener` if a stream body fails: undici only listens once the request starts, and an
+ * error without a listener ends the process. Returns a function that removes the listener.
  */
 export function onBodyError(body: Body, listener: (error: Error) => void): () => void {
   if (typeof body !== 'object' || body === null || !('on' in body)) return () => undefined;

@@ -2,8 +2,8 @@ import type { Dispatcher } from 'undici';
 import { type Handler, isModern } from './watched.ts';
 
 /**
- * The controller that a handler gets while its request waits for a turn, so that it can abort it.
- * Undici gives it another one when the request starts, as it does when it repeats a request.
+ * The controller with which a handler can abort its waiting request. When the request starts,
+ * undici passes another one, as it does for repeated requests.
  */
 export class Pending implements Dispatcher.DispatchController {
   rawHeaders = null;
@@ -40,21 +40,21 @@ export class Pending implements Dispatcher.DispatchController {
 
   resume(): void {}
 
-  /** Lets the handler abort from now on. */
+  /** Passes this controller to the handler, which may abort from now on. */
   announce(): void {
     if (isModern(this.#handler)) this.#handler.onRequestStart?.(this, null);
     else this.#handler.onConnect?.((reason) => this.abort(reason));
   }
 
-  /** Passes aborts on to the request itself. */
+  /** Forwards aborts to the started request. */
   started(abort: (reason: Error) => void): void {
     this.#abortStarted = abort;
     if (this.aborted) abort(this.signal.reason);
   }
 
-  /** Fails the request, which has not started. */
+  /** Fails the request before it has started. */
   fail(error: unknown): void {
-    // Undici's types want an Error, but a signal's reason may be anything.
+    // Undici's types require an Error, but a signal's reason may be anything.
     if (isModern(this.#handler)) this.#handler.onResponseError?.(this, error as Error);
     else this.#handler.onError?.(error as Error);
   }

@@ -1,16 +1,16 @@
 import type { Dispatcher } from 'undici';
 import type { Answer } from '../outgoing/retry-after.ts';
 
-/** What undici reports about a request, and what the library or user behind it takes. */
+/** An undici handler. */
 export type Handler = Parameters<Dispatcher['dispatch']>[1];
 type Modern = Required<Dispatcher.DispatchHandler>;
-/** The calls that undici makes to some handlers without declaring them. */
+/** Methods that undici calls on some handlers but does not declare. */
 interface Undeclared {
   onRequestSent?(): void;
   onResponseStarted?(): void;
 }
 
-/** Who wants to know how a request goes. */
+/** Gets notified of a request's progress. */
 export interface Watcher {
   /** The request is about to be written. May be called more than once. */
   started(abort: (reason: Error) => void): void;
@@ -19,12 +19,12 @@ export interface Watcher {
   ended(): void;
 }
 
-/** Undici 7 and 8 call other methods than undici 6. */
+/** Whether the handler has the methods of undici 7 and 8, rather than undici 6. */
 export function isModern(handler: Handler): boolean {
   return typeof handler.onRequestStart === 'function';
 }
 
-/** Returns a handler that also reports to a watcher. */
+/** Wraps a handler to also notify a watcher. */
 export function watched(handler: Handler, watcher: Watcher): Handler {
   return isModern(handler) ? modern(handler, watcher) : legacy(handler, watcher);
 }
@@ -63,7 +63,7 @@ function modern(handler: Handler & Undeclared, watcher: Watcher): Handler & Unde
   } satisfies Partial<Modern> & Undeclared;
 }
 
-/** Names and values in turn. */
+/** Reads a field from alternating names and values. */
 function field(headers: readonly Buffer[], name: string): string | undefined {
   const at = headers.findIndex((part, i) => i % 2 === 0 && `${part}`.toLowerCase() === name);
   return at < 0 ? undefined : `${headers[at + 1]}`;

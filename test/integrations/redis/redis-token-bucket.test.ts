@@ -294,10 +294,12 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
     const good = { client, key: 'a', rate: 1, burst: 1 };
     const local = TokenBucket.create({ rate: 1, burst: 1 });
     const create = (bad: object) => () => RedisTokenBucket.create({ ...good, ...bad } as never);
-    expect(create({ client: {} })).toThrow(/client must be one of redis or ioredis, got an object/);
+    expect(create({ client: {} })).toThrow(
+      /client must be a redis or ioredis client, got an object/,
+    );
     expect(create({ client: null })).toThrow(/client must be/);
     expect(create({ key: 7 })).toThrow(/key must be a string, got 7/);
-    expect(create({ key: '' })).toThrow(/key must be of 1 to 1024 characters, got 0/);
+    expect(create({ key: '' })).toThrow(/key must have 1 to 1024 characters, got 0/);
     expect(create({ rate: -1 })).toThrow(/rate must be/);
     expect(create({ timeoutMs: 0 })).toThrow(/timeoutMs must be a number at least 1/);
     expect(create({ whenUnreachable: 'no' })).toThrow(/whenUnreachable must be one of refuse/);

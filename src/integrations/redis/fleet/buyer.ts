@@ -6,10 +6,10 @@ import type { Stock } from './stock.ts';
 import { Supply } from './supply.ts';
 import type { FleetTerms } from './terms.ts';
 
-/** Jitter as a fraction of the interval, so that the processes' commands don't stay aligned. */
+/** Jitter as a fraction of the interval, so that the commands of processes don't align. */
 const SPREAD = 0.5;
 
-/** What a buyer works with. */
+/** The parts of a buyer. */
 export interface BuyerParts {
   readonly stock: Stock;
   readonly source: TokenSource;
@@ -18,7 +18,7 @@ export interface BuyerParts {
   readonly random: () => number;
 }
 
-/** Refills a process's stock from this thread, while it holds the office of the buyer. */
+/** Refills a process's stock from this thread while the thread holds the office of the buyer. */
 export class Buyer {
   readonly supply: Supply;
   readonly #stock: Stock;
@@ -30,9 +30,9 @@ export class Buyer {
   #nextCommandUs = 0;
   #ended: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
-  /** Called when the bell rings while another thread buys, or should. */
+  /** Called when the bell rings while this thread is not in office. */
   onOut: () => void = () => undefined;
-  /** What ended the buying, if it was an error. */
+  /** The error that ended the buying, if any. */
   failure: { readonly reason: unknown } | undefined;
   #hasStoodDown = false;
 
@@ -48,7 +48,9 @@ export class Buyer {
     this.#random = random;
   }
 
-  /** Buys from now on, as the first one. Resolves after the first purchase; rejects if that throws. */
+  /**
+   * Starts buying as the first buyer. Resolves after the first purchase; rejects if that throws.
+   */
   async open(): Promise<void> {
     const opened = new Promise<void>((resolve) => this.#serve(this.#stock.office.open(), resolve));
     this.stand();
@@ -61,10 +63,10 @@ export class Buyer {
     return this.#stock.office.isHeldBy(this.#tenure);
   }
 
-  /** From now on it gives signs of life, and takes the office whenever that is vacant. */
+  /** Starts to give signs of life and to take the office whenever it is vacant. */
   stand(): void {
     const { office } = this.#stock;
-    // Before the state is read, so that no ring in between is missed.
+    // Get the alarm before reading the state, so that no ring is missed.
     const alarm = office.bell.alarm();
     if (office.isClosed) {
       // Another thread closed it.
@@ -84,7 +86,7 @@ export class Buyer {
     if (this.isInOffice) this.#stock.counts.isReachable = this.supply.isReachable;
   }
 
-  /** Leaves the office to others for good. Resolves when what was under way has gone back. */
+  /** Leaves the office for good. Resolves when tokens on order have been returned. */
   async standDown(): Promise<void> {
     this.#hasStoodDown = true;
     this.#stock.office.resign(this.#tenure);
@@ -123,7 +125,7 @@ export class Buyer {
     }
   }
 
-  /** A ring ends a rest early, so this rests again until the clock reaches `untilUs`. */
+  /** Rests until the clock reaches `untilUs`, again after each ring. */
   async #restUntil(untilUs: number, tenure: number): Promise<void> {
     const { office } = this.#stock;
     while (this.#clock.now() < untilUs && office.isHeldBy(tenure)) {
@@ -133,7 +135,7 @@ export class Buyer {
 
   #command(): number {
     const drawn = checkNumber('random()', this.#random(), { min: 0, max: 1 });
-    // Those who queue come one after the other anyway.
+    // Queued orders are served one after the other anyway.
     const jitter = this.supply.isQueueing ? 0 : SPREAD * drawn;
     const nowUs = this.#clock.now();
     this.#nextCommandUs = nowUs + this.#terms.intervalUs * (1 + jitter);
@@ -145,9 +147,9 @@ export class Buyer {
     const got = await this.supply.take(wanted);
     this.#stock.counts.add('purchases', 1);
     this.#stock.counts.add('bought', got);
-    // Tokens may have been returned to the stock during the purchase.
+    // Callers may have returned tokens to the stock during the purchase.
     const room = Math.floor(this.#terms.stock - Math.max(0, this.#stock.balance));
-    // A successor buys for the whole stock, so a late delivery would exceed it.
+    // A successor buys for the whole stock: a late delivery would exceed it.
     const delivered = this.#stock.office.isHeldBy(tenure) ? Math.min(got, room) : 0;
     if (delivered > 0) this.#stock.deliver(delivered);
     const nowUs = this.#clock.now();
@@ -167,16 +169,16 @@ export class Buyer {
     await this.#giveBack(tokens);
   }
 
-  /** Sleeps until a spend; `held` is the balance that the decision to sleep was based on. */
+  /** Sleeps until a spend. `held` is the balance on which the decision to sleep was based. */
   async #sleep(held: number, lapseAtUs: number, tenure: number): Promise<void> {
     const { office } = this.#stock;
     office.lieDown(tenure);
-    // A spend after lieDown() rings the bell; one before it has changed the balance.
+    // A spend after lieDown() rings the bell; an earlier one has changed the balance.
     if (this.#stock.balance === held) await office.bell.rest(this.#clock, lapseAtUs);
     office.getUp(tenure);
   }
 
-  /** Closes the stock at once, then returns the unspent tokens to the source. */
+  /** Closes the stock immediately, then returns the unspent tokens to the source. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

@@ -1,6 +1,6 @@
-/** How a process buys. */
+/** The terms by which a process buys. */
 export interface BuyingTerms {
-  /** The largest number of tokens that it holds. */
+  /** Maximum number of tokens held. */
   readonly stock: number;
   /** Tokens kept regardless of age. */
   readonly minStock: number;
@@ -16,9 +16,9 @@ export interface Plan {
   readonly buy: number;
   /** Tokens to return because they are too old. */
   readonly lapse: number;
-  /** No tokens were requested since the last look, and there is nothing to do. */
+  /** Whether no tokens were requested since the last look and there is nothing to do. */
   readonly isQuiet: boolean;
-  /** When tokens will be too old if none are spent. */
+  /** When the oldest tokens lapse if none are spent. */
   readonly lapseAtUs: number;
 }
 
@@ -28,39 +28,39 @@ interface Lot {
   tokens: number;
 }
 
-/** A stock that lasts less than this is refilled: it must last until the purchase after next. */
+/** A stock is refilled if it lasts less than this: it must last until the purchase after next. */
 const LOW_INTERVALS = 2;
-/** A refill covers the demand for this long. */
+/** A refill covers the demand of this many intervals. */
 const FULL_INTERVALS = 5;
-/** A stock that ran dry grows by this factor, since the unmet demand is unknown. */
+/** The target of a stock that ran dry grows by this factor, since the unmet demand is unknown. */
 const GROWTH = 4;
-/** Time constant of the estimate's decay when demand falls. */
+/** Time constant with which the estimate follows a falling demand. */
 const MEMORY_INTERVALS = 5;
 
 /**
- * Decides when to buy and how much: a few intervals of recent demand, or a multiple of the last
- * target if the stock ran dry. Returns tokens that stay unused for too long. Pure arithmetic: the
- * caller reads the clock and the stock.
+ * Decides when to buy and how much: a few intervals of recent demand or, if the stock ran dry, a
+ * multiple of the last target. Returns tokens that stay unused for too long. Pure: the caller reads
+ * the clock and the stock.
  */
 export class BuyingRule {
   readonly #terms: BuyingTerms;
-  /** Unspent tokens, oldest first; spending takes the oldest. */
+  /** Unspent tokens, oldest first. Spending takes the oldest. */
   readonly #lots: Lot[] = [];
-  /** The balance at the last look, adjusted for deliveries and returns since. */
+  /** The balance at the last look, plus deliveries and minus returns since. */
   #expected = 0;
   /** Tokens per microsecond. */
   #demand = 0;
   #spent = 0;
   #sampledUs: number;
   #target: number;
-  /** A call found too few tokens since the last purchase. */
+  /** Whether a call has found too few tokens since the last purchase. */
   #isShort = true;
   #tripUs = 0;
 
   constructor(terms: BuyingTerms, nowUs: number) {
     this.#terms = terms;
     this.#sampledUs = nowUs;
-    // The first look is short, so it buys `minStock`.
+    // The first look counts as short and therefore buys `minStock`.
     this.#target = terms.minStock / GROWTH;
   }
 
@@ -78,7 +78,10 @@ export class BuyingRule {
     this.#expected -= tokens;
   }
 
-  /** `held`: tokens in stock, less those promised; `isShort`: a call found too few. */
+  /**
+   * @param held tokens in stock, minus promised ones
+   * @param isShort whether a call found too few tokens
+   */
   look(nowUs: number, held: number, isShort: boolean): Plan {
     const { stock, minStock, intervalUs, maxAgeUs } = this.#terms;
     const spent = this.#expected - held;
@@ -111,7 +114,7 @@ export class BuyingRule {
     return Math.min(stock, Math.max(minStock, steady, grown));
   }
 
-  /** Follows a rise at once and a fall slowly. */
+  /** Follows a rise of the demand at once and a fall slowly. */
   #sample(nowUs: number, spent: number): void {
     this.#spent += Math.max(0, spent);
     const elapsedUs = nowUs - this.#sampledUs;
@@ -124,7 +127,7 @@ export class BuyingRule {
     this.#sampledUs = nowUs;
   }
 
-  /** Missing tokens were spent; surplus ones were returned to the stock by callers. */
+  /** Missing tokens have been spent; callers have returned surplus ones to the stock. */
   #reconcile(nowUs: number, held: number): void {
     const more = held - this.#lots.reduce((sum, { tokens }) => sum + tokens, 0);
     if (more > 0) this.#lots.push({ atUs: nowUs, tokens: more });

@@ -1,12 +1,12 @@
 import { FLEET_STOCK } from '../../../memory/layout/fleet.ts';
 
-/** What is counted over all threads that buy for a stock. */
+/** The counters shared by all buyers of a stock. */
 type Counted = 'purchases' | 'bought' | 'returned' | 'failures';
 
 /** Int32 index of a flag. */
 const CUT_OFF_AT = FLEET_STOCK.isCutOff >> 2;
 
-/** Counts of the buying, in shared memory: they go on when another thread takes over. */
+/** Counts of purchases, in shared memory, so that they survive a change of the buyer. */
 export class FleetCounts {
   readonly #flags: Int32Array<SharedArrayBuffer>;
   readonly #counts: BigInt64Array<SharedArrayBuffer>;
@@ -24,7 +24,7 @@ export class FleetCounts {
     return Number(Atomics.load(this.#counts, FLEET_STOCK[what] >> 3));
   }
 
-  /** Whether the source answered the last command of the thread that buys. */
+  /** Whether the source responded to the buyer's last command. */
   get isReachable(): boolean {
     return Atomics.load(this.#flags, CUT_OFF_AT) === 0;
   }

@@ -9,15 +9,15 @@ const BEATS_AT = FLEET_STOCK.beats >> 2;
 const THREAD_AT = FLEET_STOCK.thread >> 2;
 const STARTED_AT = FLEET_STOCK.started >> 2;
 
-/** The state of the buyer, in the low bits of its word. Above them is the number of the tenure. */
+/** The state of the buyer, in the low bits of its word. The high bits number the tenure. */
 const STATE = {
-  /** It looks at the stock every few milliseconds. */
+  /** The buyer checks the stock every few milliseconds. */
   awake: 0,
-  /** Nobody spends: the first call that does wakes it. */
+  /** Nothing is spent: the first spend wakes the buyer. */
   asleep: 1,
   /** The stock is closed. */
   closed: 2,
-  /** It gave no sign of life: any thread with a source may take its place. */
+  /** The buyer gave no sign of life: any thread with a source may replace it. */
   vacant: 3,
 } as const;
 const STATE_MASK = 3;
@@ -28,11 +28,11 @@ function wordOf(tenure: number, state: number): number {
 }
 
 /**
- * The office of a stock's buyer. One thread holds it at a time, for a tenure. Every change of the
- * word names the tenure, so a buyer that was replaced can no longer change anything.
+ * The office of a stock's buyer. One thread at a time holds it, for a tenure. Every change of the
+ * word checks the tenure, so a replaced buyer can't change anything.
  */
 export class Office {
-  /** Wakes the buyer, and asks it for a sign of life. */
+  /** Wakes the buyer and asks it for a sign of life. */
   readonly bell: BuyerBell;
   readonly #signals: Int32Array<SharedArrayBuffer>;
 
@@ -57,14 +57,16 @@ export class Office {
     return (this.#word & STATE_MASK) === STATE.vacant;
   }
 
-  /** Whether a tenure goes on. */
+  /** Whether a tenure still lasts. */
   isHeldBy(tenure: number): boolean {
     const word = this.#word;
     const state = word & STATE_MASK;
     return word >> TENURE_SHIFT === tenure && state !== STATE.closed && state !== STATE.vacant;
   }
 
-  /** Enters the office for the first time, before other threads know it. Returns the tenure. */
+  /**
+   * Takes the office for the first time, before other threads know the stock. Returns the tenure.
+   */
   open(): number {
     this.#enter();
     return this.#word >> TENURE_SHIFT;
@@ -87,7 +89,7 @@ export class Office {
     this.beat();
   }
 
-  /** A sign of life of the buyer. */
+  /** Gives a sign of life of the buyer. */
   beat(): void {
     Atomics.add(this.#signals, BEATS_AT, 1);
   }
@@ -96,13 +98,13 @@ export class Office {
     return Atomics.load(this.#signals, BEATS_AT);
   }
 
-  /** Whether the thread of the latest buyer still runs; undefined if the system does not tell. */
+  /** Whether the latest buyer's thread still runs; undefined if the system can't tell. */
   get doesBuyerRun(): boolean | undefined {
     const id = Atomics.load(this.#signals, THREAD_AT);
     return doesRun({ id, started: Atomics.load(this.#signals, STARTED_AT) });
   }
 
-  /** Ends a tenure whose buyer gives no sign of life. */
+  /** Ends the tenure of a buyer that gives no sign of life. */
   vacate(): void {
     const word = this.#word;
     const state = word & STATE_MASK;
@@ -110,19 +112,19 @@ export class Office {
     if (this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.vacant))) this.bell.ring();
   }
 
-  /** Ends a tenure by its buyer's own will. Without a successor, the stock is closed in time. */
+  /** Ends a tenure on behalf of its buyer. Without a successor, the stock is closed later. */
   resign(tenure: number): void {
     if (!this.isHeldBy(tenure)) return;
     Atomics.store(this.#signals, THREAD_AT, 0);
     this.vacate();
   }
 
-  /** From now on a spend wakes the buyer. */
+  /** Makes spends wake the buyer. */
   lieDown(tenure: number): void {
     this.#exchange(wordOf(tenure, STATE.awake), wordOf(tenure, STATE.asleep));
   }
 
-  /** A spend need not wake the buyer. */
+  /** Makes spends stop waking the buyer. */
   getUp(tenure: number): void {
     this.#exchange(wordOf(tenure, STATE.asleep), wordOf(tenure, STATE.awake));
   }
@@ -137,14 +139,14 @@ export class Office {
     return state !== STATE.closed;
   }
 
-  /** Closes it for good if nobody holds it. Returns whether it did. */
+  /** Closes the stock for good if the office is vacant. Returns whether it did. */
   closeVacant(): boolean {
     const word = this.#word;
     if ((word & STATE_MASK) !== STATE.vacant) return false;
     return this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.closed));
   }
 
-  /** Closes it for good. Returns whether it was open. */
+  /** Closes the stock for good. Returns whether it was open. */
   close(): boolean {
     for (;;) {
       const word = this.#word;

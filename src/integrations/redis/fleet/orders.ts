@@ -3,15 +3,15 @@ import type { Clock } from '../../../time/clock.ts';
 import type { TokenSource } from '../token-source.ts';
 import type { BuyingTerms } from './buying-rule.ts';
 
-/** An order that waited less was served at once. */
+/** An order that waited less than this was served at once. */
 const NO_WAIT_INTERVALS = 1 / 8;
 /** Orders wait less than this if the source could serve more of them than may be sent. */
 const SHORT_WAIT_INTERVALS = 1 / 2;
-/** The longest wait for an order. A longer one would keep waiters from the tokens that flow in. */
+/** Maximum wait for an order. A longer one would keep arriving tokens from waiters. */
 const LONGEST_INTERVALS = 8;
-/** How often an order that is too large is halved: down to one token of the largest stock. */
+/** Maximum halvings of a too large order: enough to reduce the largest stock to one token. */
 const MOST_HALVINGS = 30;
-/** Orders granted in a row after which the next one is twice as large again. */
+/** After this many granted orders in a row, the next one is doubled again. */
 const GRANTED_IN_ROW = 16;
 
 function isTooLarge(error: unknown): boolean {
@@ -20,9 +20,9 @@ function isTooLarge(error: unknown): boolean {
 }
 
 /**
- * Shares a source evenly that has too few tokens for all. Each process then orders half of its stock,
- * and spends the other half while it waits its turn. The source serves in order, and nobody has two
- * orders, so in each round everyone whose stock runs dry gets half a stock.
+ * Shares a scarce source evenly. Each process orders half of its stock and spends the other half
+ * while it waits. The source serves orders in turn, and each process has at most one, so in each
+ * round every process that runs dry gets half a stock.
  */
 export class Orders {
   readonly #source: TokenSource;
@@ -30,10 +30,10 @@ export class Orders {
   readonly #half: number;
   readonly #intervalUs: number;
   readonly #end = new AbortController();
-  /** The source had fewer tokens than were asked for. */
+  /** Whether the source had fewer tokens than requested. */
   #isScarce = false;
   #isQueueShort = false;
-  /** How long the source takes to answer at once. */
+  /** Round-trip time of the source without waiting. */
   #tripUs = 0;
   #halvings = 0;
   #granted = 0;
@@ -45,12 +45,12 @@ export class Orders {
     this.#intervalUs = intervalUs;
   }
 
-  /** Whether the next tokens are to be ordered. */
+  /** Whether the next tokens should be ordered. */
   get areDue(): boolean {
     return this.#isScarce && this.#source.wait !== undefined;
   }
 
-  /** Takes at most `n` tokens: by an order if they are scarce. Rejects if it is unknown how many. */
+  /** Takes up to `n` tokens, by an order if they are scarce. Rejects if their number is unknown. */
   async take(n: number): Promise<number> {
     const fromUs = this.#clock.now();
     if (this.areDue) return this.#order(Math.min(n, this.#most));
@@ -61,7 +61,7 @@ export class Orders {
   }
 
   get #most(): number {
-    // Commands are so rare then that halves would leave the source idle.
+    // Commands are then so rare that half orders would leave the source idle.
     const most = this.#isQueueShort ? 2 * this.#half : this.#half;
     return Math.ceil(most / 2 ** this.#halvings);
   }
@@ -89,7 +89,7 @@ export class Orders {
     return n;
   }
 
-  /** Ends an order that is under way. What it had reserved goes back, or lapses. */
+  /** Cancels a pending order. Its reserved tokens are returned, or lapse. */
   close(): void {
     this.#end.abort();
   }

@@ -1,19 +1,19 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 
-/** A thread as the system knows it: 0 and 0 where it does not tell. */
+/** The operating system's identification of a thread; all 0 if not available. */
 export interface OsThread {
-  /** Its id, which another thread may get after its end. */
+  /** Its id. A later thread may reuse it. */
   readonly id: number;
-  /** When it started, cut to 32 bits: tells it from a later thread with its id. */
+  /** Its start time, cut to 32 bits, to detect a reused id. */
   readonly started: number;
 }
 
-/** In `/proc/self/task/N/stat`, counted from the field after the name. */
+/** Index in `/proc/self/task/N/stat`, counted from the field after the name. */
 const STARTED_FIELD = 19;
 
 function startOf(id: number): number {
   const stat = readFileSync(`/proc/self/task/${id}/stat`, 'latin1');
-  // The name before it may hold anything, parentheses included.
+  // The name may contain parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[STARTED_FIELD]) | 0;
 }
@@ -28,13 +28,13 @@ export function ownOsThread(): OsThread {
   }
 }
 
-/** Whether a thread of this process may still run; undefined if the system never tells. */
+/** Whether a thread of this process may still run; undefined if the system can't tell. */
 export function doesRun({ id, started }: OsThread): boolean | undefined {
   if (id === 0) return undefined;
   try {
     return startOf(id) === started;
   } catch (error) {
-    // Any other error, such as too many open files, says nothing about the thread.
+    // Other errors, such as too many open files, say nothing about the thread.
     const { code } = error as NodeJS.ErrnoException;
     return code !== 'ENOENT' && code !== 'ESRCH';
   }

@@ -25,20 +25,20 @@ import { Watch } from './watch.ts';
 /** Options of {@link FleetSpender.attach}. */
 export interface FleetSpenderOptions {
   /**
-   * The source of the tokens, as in {@link FleetBucketOptions}, made in this thread. With it, this
-   * thread takes over the buying if the thread that buys ends or is blocked.
+   * The source of tokens, as in {@link FleetBucketOptions}, created in this thread. With it, this
+   * thread takes over if the buyer's thread ends or blocks.
    */
   readonly source?: TokenSource;
-  /** Returns numbers from 0 to 1 that add jitter to the commands. Default `Math.random`. */
+  /** Returns numbers from 0 to 1, for jitter between commands. Default `Math.random`. */
   readonly random?: () => number;
 }
 
 /**
- * The stock of a `FleetBucket` as seen by any thread of its process. All calls work on shared
- * memory; none uses the network.
+ * A thread's access to the stock of its process's `FleetBucket`. All calls work on shared memory,
+ * without the network.
  *
- * The number of tokens `n` may be fractional, and 0 takes nothing. A negative, infinite or
- * non-numeric `n` throws. One call can never take more than the size of the stock.
+ * `n` may be fractional; 0 takes nothing. A negative, infinite or non-numeric `n` throws. One call
+ * can't take more than the size of the stock.
  *
  * @example
  * ```ts
@@ -48,11 +48,11 @@ export interface FleetSpenderOptions {
  * ```
  */
 export class FleetSpender {
-  /** The clock that timeouts are measured by. */
+  /** The clock of timeouts. */
   readonly clock: Clock;
   /** @internal */
   protected readonly stock: Stock;
-  /** Buys, if this thread has a source. */
+  /** The buyer of this thread, if it has a source. */
   readonly #buyer: Buyer | undefined;
   readonly #waiters = new Waiters();
   readonly #watch: Watch;
@@ -71,7 +71,7 @@ export class FleetSpender {
     this.#buyer = buyer;
     this.#watch = new Watch(stock, () => this.#waiters.count);
     if (buyer === undefined) return;
-    // Those who began to wait while this thread bought are not watched for yet.
+    // Callers that started to wait while this thread was buying are not watched yet.
     buyer.onOut = () => {
       if (this.#waiters.count > 0) this.#watch.start();
     };
@@ -80,14 +80,14 @@ export class FleetSpender {
   /**
    * Attaches this thread to the stock of its process.
    *
-   * @throws HandleError if it is not a fleet bucket's handle, or its memory is damaged.
-   * @throws RangeError, TypeError for an invalid option, naming it.
+   * @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged.
+   * @throws RangeError, TypeError for an invalid option.
    */
   static attach(handle: FleetHandle, options: FleetSpenderOptions = {}): FleetSpender {
     const { source, random = Math.random } = checkOptions(options, { source: true, random: true });
     const read = readFields("a fleet bucket's handle", handle, 'clock', 'terms');
     const terms = readTerms(read.terms);
-    const given = read.terms as FleetTermsOptions; // as readTerms has checked
+    const given = read.terms as FleetTermsOptions; // checked by readTerms
     const stock = Stock.open(handle);
     // attachClock validates the handle.
     const clock = attachClock(read.clock as ClockHandle);
@@ -97,12 +97,12 @@ export class FleetSpender {
     return new FleetSpender(stock, clock, given, buyer);
   }
 
-  /** Send it to another thread of this process and pass it to `FleetSpender.attach` there. */
+  /** A handle to send to other threads of this process, for `FleetSpender.attach`. */
   get handle(): FleetHandle {
     return { ...this.stock.handle, clock: this.clock.handle, terms: this.#terms };
   }
 
-  /** The size of the stock: the largest number of tokens that one call can take. */
+  /** The size of the stock: the maximum that one call can take. */
   get limit(): number {
     return this.stock.bucket.limit;
   }
@@ -114,14 +114,14 @@ export class FleetSpender {
     return false;
   }
 
-  /** Takes as many whole tokens as the stock holds, at most `n`, and returns how many. */
+  /** Takes as many whole tokens as the stock holds, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
     const taken = this.stock.drain(n);
     if (taken === 0) this.#lookAfterBuyer();
     return taken;
   }
 
-  /** A caller has too few tokens: if the buyer is in another thread, that may have ended. */
+  /** Call when a caller has too few tokens: the buyer's thread may have ended. */
   #lookAfterBuyer(): void {
     if (this.#buyer === undefined || !this.#buyer.isInOffice) this.#watch.start();
   }
@@ -134,13 +134,13 @@ export class FleetSpender {
   /**
    * Resolves when `n` tokens are available to this caller. Callers of all threads are served in
    * order of arrival. The wait keeps the event loop alive. After an abort or a timeout, the tokens
-   * go to the callers behind.
+   * go to the next callers.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, never earlier, because the
-   * time of the next purchase is unknown; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
-   * `ERR_QUEUE_FULL` if the stock has too few tokens and `maxWaiting` callers of this object wait
-   * already; `ERR_FLEET_CLOSED` when the fleet bucket is closed, or its buyer has ended and no thread
-   * with a source takes over, within 2 s.
+   *   next purchase is unpredictable; `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock;
+   *   `ERR_QUEUE_FULL` if the stock has too few tokens and `maxWaiting` callers of this object
+   *   already wait; `ERR_FLEET_CLOSED` when the fleet bucket is closed, or within 2 s if its buyer
+   *   has ended and no other thread with a source takes over.
    */
   async wait(n = 1, options: Omit<WaitOptions, 'strict'> = {}): Promise<Waited> {
     checkTokens('n', n);
@@ -160,7 +160,7 @@ export class FleetSpender {
     return waitedSince(this.clock, sinceUs);
   }
 
-  /** The callers now waiting in `wait` on this object. Those of other threads do not count. */
+  /** Callers waiting in `wait` on this object, without those of other threads. */
   get waiting(): number {
     return this.#waiters.count;
   }
@@ -168,7 +168,7 @@ export class FleetSpender {
   async #delivery(n: number, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
     const reservation = this.stock.reserve(n);
     try {
-      // close() woke only the reservations made before it.
+      // close() has only woken earlier reservations.
       if (!this.stock.isClosed) await this.#arrival(reservation, n, timeoutMs, signal);
     } catch (reason) {
       this.#leaveLine(reservation, n);
@@ -197,35 +197,32 @@ export class FleetSpender {
 
   #leaveLine(reservation: Reservation, n: number): void {
     if (reservation.cancel()) return;
-    // Later callers queue behind this reservation: pass its tokens on, but only once they arrive. If
-    // nothing else keeps the thread alive until then, they are lost with it.
+    // Later callers queue behind this reservation: pass its tokens on once they arrive. If nothing
+    // else keeps the thread alive until then, they are lost.
     const { stock } = this;
     stock.arrival(reservation, { ref: false }).then(() => stock.deliver(n));
   }
 
-  /**
-   * Returns unused tokens to the stock, where they can be taken again. Return only tokens that you
-   * took and did not use.
-   */
+  /** Returns unused tokens to the stock. Only return tokens that you took and did not use. */
   returnTokens(n: number): void {
     this.stock.deliver(checkTokens('n', n));
   }
 
-  /** Whether the fleet bucket is closed: no call gets tokens any more. */
+  /** Whether the fleet bucket is closed and calls get no more tokens. */
   get isClosed(): boolean {
     return this.stock.isClosed;
   }
 
   /**
    * Ends the buying in this thread for good, if it has a source. Another thread with a source takes
-   * over at once; if there is none, the fleet bucket is closed within 2 s if callers wait for tokens.
-   * Resolves when what was on order has gone back, or lapsed. Calls on this object go on as before.
+   * over at once; without one, the fleet bucket is closed within 2 s if callers wait for tokens.
+   * Resolves when tokens on order have been returned or have lapsed. Other calls continue to work.
    */
   async standDown(): Promise<void> {
     await this.#buyer?.standDown();
   }
 
-  /** Tokens that can be taken now, fractions included. */
+  /** Tokens available now, fractions included. */
   available(): number {
     return this.stock.isClosed ? 0 : Math.max(0, this.stock.balance);
   }

@@ -16,26 +16,26 @@ import type { FleetTermsOptions } from './terms.ts';
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
 
-/** One token flows in with each microsecond of the stock's clock. */
+/** One token arrives per microsecond of the stock's clock. */
 const RATE = 1e6;
-/** The bucket rounds its clock to ticks, and so do its waiters: what is so close is there. */
+/** The bucket and its waiters round to ticks: tokens this close count as arrived. */
 const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
 
 /** Attaches another thread to the stock of its process. */
 export interface FleetHandle {
-  /** What it is a handle of. */
+  /** Always `fleet-bucket`. */
   readonly zerotime: 'fleet-bucket';
-  /** Where the tokens are. */
+  /** The bucket that holds the tokens. */
   readonly bucket: TokenBucket['handle'];
-  /** By which threads wake the buyer. */
+  /** Signals between threads and the buyer. */
   readonly signals: SharedArrayBuffer;
-  /** What timeouts are measured by. */
+  /** The clock of timeouts. */
   readonly clock: ClockHandle;
-  /** How a thread that takes over the buying does it. */
+  /** The terms for a thread that takes over the buying. */
   readonly terms: FleetTermsOptions;
 }
 
-/** Where a stock lies, and what works on it. */
+/** Options of a stock. */
 export interface StockOptions {
   readonly region?: Region | undefined;
   readonly kernel?: KernelName | undefined;
@@ -43,16 +43,15 @@ export interface StockOptions {
 }
 
 /**
- * The tokens that a process has bought and not spent: an ordinary bucket in shared memory, on a clock
- * that counts tokens instead of time. It stands still, and a delivery of n tokens moves it by n
- * microseconds. So all that a bucket does is there: spending, debt, waiters served in their order,
- * and a largest number of tokens that it never goes beyond.
+ * The unspent tokens of a process: an ordinary bucket in shared memory, on a clock that counts
+ * tokens instead of time. A delivery of n tokens advances the clock by n microseconds. The bucket's
+ * spending, debt, ordered waiters and burst then work as usual.
  */
 export class Stock {
   readonly bucket: TokenBucket;
-  /** Who buys. */
+  /** The office of the buyer. */
   readonly office: Office;
-  /** What was bought. */
+  /** Counts of purchases. */
   readonly counts: FleetCounts;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
@@ -69,7 +68,7 @@ export class Stock {
     this.#signals = signals;
   }
 
-  /** An empty stock for `size` tokens at most. */
+  /** Creates an empty stock for up to `size` tokens. */
   static create(size: number, { region, kernel, stats = false }: StockOptions): Stock {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({
@@ -84,7 +83,7 @@ export class Stock {
     return new Stock(bucket, clock, new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES)));
   }
 
-  /** @throws HandleError if it is no fleet bucket's handle, or its memory is damaged. */
+  /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
   static open(handle: unknown): Stock {
     const fields = readFields("a fleet bucket's handle", handle, 'zerotime', 'bucket', 'signals');
     const { zerotime, signals } = fields;
@@ -95,11 +94,11 @@ export class Stock {
     ) {
       throw new HandleError('ERR_HANDLE_INVALID', "not a fleet bucket's handle");
     }
-    // What it is, attach checks.
+    // Checked by attach.
     const bucket = TokenBucket.attach(fields.bucket as TokenBucket['handle']);
     const { clock } = bucket;
     if (!(clock instanceof ManualClock)) {
-      throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is no fleet bucket's");
+      throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is not a fleet bucket's");
     }
     return new Stock(bucket, clock, new Int32Array(signals));
   }
@@ -112,7 +111,7 @@ export class Stock {
     };
   }
 
-  /** Tokens: negative where more are promised to waiters than are there. */
+  /** Tokens in stock; negative if more are promised to waiters. */
   get balance(): number {
     return this.bucket.balance();
   }
@@ -124,7 +123,7 @@ export class Stock {
     return false;
   }
 
-  /** Takes as many whole tokens as there are, at most `n`. */
+  /** Takes as many whole tokens as there are, up to `n`. */
   drain(n: number): number {
     const taken = this.bucket.consumeOrDrain(n);
     if (taken < Math.floor(n)) this.#runShort(1);
@@ -132,36 +131,36 @@ export class Stock {
   }
 
   /**
-   * Stands in line for `n` tokens.
+   * Reserves `n` tokens.
    *
-   * @throws RateLimitError `ERR_EXCEEDS_BURST` if that is more than its size.
+   * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock.
    */
   reserve(n: number): Reservation {
-    // No maximum is given, so that only what is too much is refused, and that throws.
+    // Without a maximum wait, reserve never returns undefined.
     const reservation = this.bucket.reserve(n) as Reservation;
     this.#isServed();
     return reservation;
   }
 
-  /** Resolves when the tokens of a reservation have come. */
+  /** Resolves when the tokens of a reservation have arrived. */
   arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal' | 'ref'>): Promise<void> {
     return this.#clock.sleep(atUs - HALF_TICK_US, options);
   }
 
-  /** To be looked at after tokens were taken: the buyer looks at the tokens after it has lain down. */
+  /** Check after taking tokens: the buyer checks the balance after it has lain down. */
   #isServed(): boolean {
-    // What is in the bucket of a closed stock are no tokens, but what woke its waiters.
+    // After close, the bucket's contents are not tokens; they only wake the waiters.
     return this.office.rouse();
   }
 
-  /** Lets the buyer know of a call that found too few tokens, if more of them are any use to it. */
+  /** Tells the buyer that a call found too few tokens, unless the call exceeds the stock. */
   #runShort(n: number): void {
     if (Atomics.load(this.#signals, SHORT_AT) !== 0 || n > this.bucket.limit) return;
     if (Atomics.exchange(this.#signals, SHORT_AT, 1) !== 0) return;
     if (this.office.rouse()) this.office.bell.ring();
   }
 
-  /** Puts tokens in. Those that stand in line come first; what is beyond the size lapses. */
+  /** Adds tokens. Waiting callers are served first; tokens beyond the size lapse. */
   deliver(n: number): void {
     this.#clock.advance(n / 1000);
   }
@@ -170,12 +169,12 @@ export class Stock {
     return this.office.isClosed;
   }
 
-  /** For the buyer: whether a call has found too few tokens since it last asked. */
+  /** For the buyer: whether a call has found too few tokens since the last check. */
   hearShort(): boolean {
     return Atomics.exchange(this.#signals, SHORT_AT, 0) !== 0;
   }
 
-  /** Nothing can be taken any more, and all waiters wake. Returns the tokens left over. */
+  /** Closes the stock and wakes all waiters. Returns the tokens left over. */
   close(): number {
     if (!this.office.close()) return 0;
     const left = this.bucket.consumeOrDrain(this.bucket.limit);
@@ -183,7 +182,7 @@ export class Stock {
     return left;
   }
 
-  /** Closes it unless a buyer has come. What is left lapses. */
+  /** Closes the stock if the office is still vacant. Remaining tokens lapse. */
   closeVacant(): void {
     if (this.office.closeVacant()) this.wakeAll();
   }

@@ -5,9 +5,9 @@ import type { FleetCounts } from './counts.ts';
 import { Orders } from './orders.ts';
 import type { FleetTerms } from './terms.ts';
 
-/** The source is asked again this long after a failure; the delay doubles with each further one. */
+/** Delay before the first retry after a failure; doubles with each further failure. */
 const RETRY_US = 50_000;
-/** The longest delay. */
+/** Maximum delay. */
 const MOST_RETRY_US = 1_000_000;
 
 /**
@@ -21,12 +21,12 @@ export class Supply {
   readonly #local: TokenBucket | undefined;
   readonly #counts: FleetCounts;
   #isReachable = true;
-  /** Called when the source begins or ceases to answer. */
+  /** Called when the source starts or stops responding. */
   onTurn: () => void = () => undefined;
   #isProbing = false;
   #retryAtUs = 0;
   #retryUs = RETRY_US;
-  /** Tokens that a probe got. */
+  /** Tokens taken by a probe. */
   #probed = 0;
 
   constructor(source: TokenSource, clock: Clock, terms: FleetTerms, counts: FleetCounts) {
@@ -41,19 +41,19 @@ export class Supply {
     return this.#isReachable;
   }
 
-  /** Drops what accrued in the local share while another thread bought. */
+  /** Drops the tokens that accrued in the local share while another thread was buying. */
   begin(): void {
     this.#local?.consumeOrDrain(this.#local.limit);
   }
 
-  /** Whether the next tokens come in turn, so that the source paces the purchases. */
+  /** Whether the next tokens come from an order, so that the source paces the purchases. */
   get isQueueing(): boolean {
     return this.#isReachable && this.#orders.areDue;
   }
 
   /**
-   * Takes as many whole tokens as are available, up to `n`; while others compete for them, waits for
-   * its turn. Never rejects.
+   * Takes as many whole tokens as are available, up to `n`; if they are scarce, waits for its turn.
+   * Never rejects.
    */
   async take(n: number): Promise<number> {
     const probed = this.takeProbed();
@@ -74,19 +74,19 @@ export class Supply {
     }
   }
 
-  /** A closed stock has nothing, and never will: that is an outage, not scarcity. */
+  /** A closed source counts as unreachable, not as scarce. */
   #checkOpen(): void {
     if (this.#source.isClosed === true) throw new Error('the source is closed');
   }
 
-  /** Gives up an order that is under way. */
+  /** Cancels a pending order. */
   close(): void {
     this.#orders.close();
   }
 
   /**
-   * Returns tokens and resolves with their number; 0 if the source is unreachable, and they are
-   * lost. Never rejects.
+   * Returns tokens and resolves with their number; 0 if they are lost because the source is
+   * unreachable. Never rejects.
    */
   async returnTokens(n: number): Promise<number> {
     if (!this.#isReachable) return 0;
@@ -100,7 +100,7 @@ export class Supply {
     }
   }
 
-  /** Takes the tokens that a probe got. */
+  /** Takes the probe's tokens. */
   takeProbed(): number {
     const probed = this.#probed;
     this.#probed = 0;
@@ -109,7 +109,7 @@ export class Supply {
 
   #fail(): void {
     this.#counts.add('failures', 1);
-    // Drop what accrued in the local share while the source supplied this process.
+    // Drop tokens that accrued in the local share while the source supplied this process.
     if (this.#isReachable) this.begin();
     this.#turn(false);
     this.#retryAtUs = this.#clock.now() + this.#retryUs;
@@ -121,7 +121,7 @@ export class Supply {
     this.onTurn();
   }
 
-  /** Asks for one token in the background: the buyer must not wait for a timeout. */
+  /** Requests one token in the background: the buyer must not wait for a timeout. */
   #probe(): void {
     if (this.#isProbing || this.#clock.now() < this.#retryAtUs) return;
     this.#isProbing = true;

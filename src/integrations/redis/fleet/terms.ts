@@ -4,20 +4,20 @@ import { readFields } from '../../../memory/read-fields.ts';
 import { checkNumber, shown } from '../../../options.ts';
 import type { BuyingTerms } from './buying-rule.ts';
 
-/** The largest stock whose balance is still exact. */
+/** The largest stock with an exact balance. */
 const MAX_STOCK = 1e9;
 /** Lower bound of `maxAgeMs`: the stock covers several intervals ahead and must outlive them. */
 const LEAST_AGE_INTERVALS = 10;
 
-/** How a stock is filled. */
+/** The terms by which a stock is filled. */
 export interface FleetTerms extends BuyingTerms {
-  /** This process's part of the rate while the source is unreachable, if it may use that. */
+  /** This process's share of the rate while the source is unreachable, if `'local'`. */
   readonly share: ContinuousLimit | undefined;
 }
 
-/** The options of a fleet bucket by which a thread that takes over the buying goes. */
+/** The options of a fleet bucket that apply to every thread that buys. */
 export interface FleetTermsOptions {
-  /** The largest number of tokens in stock. */
+  /** Maximum number of tokens in stock. */
   readonly stock: number;
   /** Tokens kept regardless of age. */
   readonly minStock?: number | undefined;
@@ -25,15 +25,15 @@ export interface FleetTermsOptions {
   readonly intervalMs?: number | undefined;
   /** Milliseconds after which unspent tokens are returned. */
   readonly maxAgeMs?: number | undefined;
-  /** What to do while the source is unreachable. */
+  /** The behaviour while the source is unreachable. */
   readonly whenUnreachable?: 'refuse' | 'local' | undefined;
   /** The rate of the whole fleet, for `'local'`. */
   readonly rate?: number | undefined;
-  /** The number of processes that share it. */
+  /** Number of processes that share the rate. */
   readonly processes?: number | undefined;
 }
 
-/** The options of the terms, without any others. */
+/** Extracts these options from all others. */
 export function termsOptionsOf(options: FleetTermsOptions): FleetTermsOptions {
   const { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes } = options;
   return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
@@ -52,7 +52,7 @@ function shareOf(options: FleetTermsOptions): ContinuousLimit | undefined {
   return { rate: rate / processes, burst: stock };
 }
 
-/** @throws RangeError, TypeError for an invalid option, naming it. */
+/** @throws RangeError, TypeError for an invalid option. */
 export function termsOf(options: FleetTermsOptions): FleetTerms {
   const { stock, minStock = 1, intervalMs = 20 } = options;
   checkNumber('stock', stock, { min: 1, max: MAX_STOCK, integer: true });
@@ -64,14 +64,14 @@ export function termsOf(options: FleetTermsOptions): FleetTerms {
   return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000, share };
 }
 
-/** @throws HandleError if a handle's terms are not those of a fleet bucket. */
+/** @throws HandleError if a handle's terms are invalid. */
 export function readTerms(terms: unknown): FleetTerms {
   const fields = ['stock', 'minStock', 'intervalMs', 'maxAgeMs'] as const;
   const unreachable = ['whenUnreachable', 'rate', 'processes'] as const;
   const what = "the terms in a fleet bucket's handle";
   const read = readFields(what, terms, ...fields, ...unreachable);
   try {
-    return termsOf(read as unknown as FleetTermsOptions); // which checks each of them
+    return termsOf(read as unknown as FleetTermsOptions); // termsOf checks each field
   } catch (cause) {
     throw new HandleError('ERR_HANDLE_INVALID', `${what} are invalid`, { cause });
   }

@@ -1,18 +1,20 @@
 import type { Stock } from './stock.ts';
 
-/** Time between two looks. Each asks the buyer for a sign of life. */
+/** Time between two checks. Each check asks the buyer for a sign of life. */
 const LOOK_MS = 200;
-/** Looks in a row without a sign after which the office is vacant; its buyer may only be blocked. */
+/**
+ * Checks without a sign of life until the office is declared vacant. Its buyer may only be blocked.
+ */
 const SILENT_LOOKS = 4;
-/** Further looks without a successor after which the stock is closed. */
+/** Further checks without a successor until the stock is closed. */
 const VACANT_LOOKS = 3;
-/** Looks that follow a call which found too few tokens. */
+/** Checks after a call that found too few tokens. */
 const SHORT_LOOKS = 10;
 
 /**
- * Makes sure that a stock on which this thread waits has a buyer. Looks are counted, not timed, so a
- * thread that was stopped itself gives the buyer time to answer. It does not keep the event loop
- * alive.
+ * Makes sure that a stock for which this thread waits has a buyer. Checks are counted, not timed:
+ * after this thread itself was suspended, the buyer still gets time to respond. Does not keep the
+ * event loop alive.
  */
 export class Watch {
   readonly #stock: Stock;
@@ -23,7 +25,7 @@ export class Watch {
   #silentLooks = 0;
   #vacantLooks = 0;
 
-  /** `waiting`: the callers of this thread for whom it watches. */
+  /** @param waiting returns the number of waiting callers of this thread */
   constructor(stock: Stock, waiting: () => number) {
     this.#stock = stock;
     this.#waiting = waiting;
@@ -47,7 +49,7 @@ export class Watch {
 
   #look(): void {
     const { office } = this.#stock;
-    // The thread that closed it may have ended before it woke them.
+    // The thread that closed the stock may have ended before it woke the waiters.
     if (office.isClosed && this.#waiting() > 0) this.#stock.wakeAll();
     this.#looksLeft--;
     this.#isRunning = !office.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
