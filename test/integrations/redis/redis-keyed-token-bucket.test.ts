@@ -81,7 +81,7 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     await expect(perKey.tryConsume(undefined as never)).rejects.toThrow(TypeError);
     await expect(perKey.tryConsume('x'.repeat(1025))).rejects.toThrow(/1 to 1024 characters/);
     await expect(perKey.tryConsume(1n << 9999n)).rejects.toThrow(RangeError);
-    expect(() => create({ prefix: '' })).toThrow(/prefix must be of 1 to 1024 characters/);
+    expect(() => create({ prefix: '' })).toThrow(/prefix must have 1 to 1024 characters/);
     expect(() => create({ localCapacity: 0 })).toThrow(/localCapacity must be an integer/);
   });
 
