@@ -46,7 +46,7 @@ export async function joinFleet({ url, key, rate, burst }: FleetOptions): Promis
     client.destroy();
     throw new Error(
       `${key} is limited to ${inForce.rate}/s, burst ${inForce.burst}, by another process; ` +
-    'use the same rate and burst, or another key',
+        'use the same rate and burst, or another key',
     );
   }
   return { bucket, close: () => client.destroy() };

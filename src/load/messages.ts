@@ -13,7 +13,7 @@ export interface Rehearsal {
   readonly transport?: Transport | undefined;
 }
 
-/** What is sent, apart from where to. */
+/** The parts of a request except its URL. */
 type RequestParts = Pick<LoadOptions, 'method' | 'headers' | 'body'>;
 
 /** The part of `workerData` that all threads get. */

@@ -3,10 +3,10 @@ import type { LoadThreadData } from './messages.ts';
 import { Sender } from './sender.ts';
 import type { WorkHooks } from './work.ts';
 
-/** A connection that takes longer to open is left to its first request. */
+/** A connection that takes longer to open is opened by its first request. */
 const OPEN_MS = 2_000;
 
-/** Gets a sender ready for the first due instant. */
+/** Creates a sender and opens its first connections. */
 export async function openSender(data: LoadThreadData, hooks: WorkHooks): Promise<Sender> {
   const { url, connections, openAhead, request, timeoutMs, transport } = data;
   const target = new URL(url);

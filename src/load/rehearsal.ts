@@ -5,7 +5,7 @@ import type { LoadCommand, LoadThreadData } from './messages.ts';
 import { openSender } from './open-sender.ts';
 import { ThreadService } from './thread-service.ts';
 
-/** Code that has met one object of a kind only is compiled for that object. */
+/** Several rounds: code that has only seen one object of a kind is optimized for that object. */
 const ROUNDS = 3;
 /** Few enough that requests also wait for a connection, as in a run. */
 const CONNECTIONS = 8;
@@ -14,8 +14,8 @@ const RATE = 5_000;
 const AHEAD = 64;
 
 /**
- * Plays short runs against our own server until all code is loaded and compiled. Otherwise the first
- * requests to the target would be late, which would count as the target's latency.
+ * Plays short runs against the embedded server until all code is loaded and compiled. Otherwise the
+ * first requests to the target would be late, and count as the target's latency.
  */
 export async function rehearse(data: LoadThreadData): Promise<void> {
   const { requests, ...target } = data.rehearsal;
@@ -36,7 +36,7 @@ async function playRun(data: LoadThreadData, requests: number): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   const { done } = new ThreadService(port1, {
     data,
-    // A target that is slow for lack of processor time gets all requests all the same.
+    // Send all requests even if the server is slow for lack of processor time.
     capacity: Number.POSITIVE_INFINITY,
     open: (hooks) => openSender(data, hooks),
   });

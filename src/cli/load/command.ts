@@ -53,7 +53,9 @@ function option<T>(flags: string, description: string, parse: (text: string) => 
 export function loadCommand(version: string): Command {
   return withTransport(withArrivals(gatedCommand('load')))
     .configureOutput(SAFE_OUTPUT)
-    .description('Generate load for an HTTP server or a module at one exact rate, from many threads.')
+    .description(
+      'Generate load for an HTTP server or a module at one exact rate, from many threads.',
+    )
     .argument(
       '[target]',
       'URL to request, or module to call (default: an embedded server)',
@@ -114,11 +116,7 @@ export function loadCommand(version: string): Command {
     )
     .option('-H, --header <name: value>', 'header to send; repeatable', parseHeader)
     .addOption(
-      option(
-        '--body <text>',
-        'body to send; @file reads a file, @- standard input',
-        parseBody,
-      ),
+      option('--body <text>', 'body to send; @file reads a file, @- standard input', parseBody),
     )
     .addOption(
       option(
@@ -155,7 +153,11 @@ export function loadCommand(version: string): Command {
         parseOutputPathOrStdout,
       ),
     )
-    .option('--hgrm <file>', "write the latencies in HdrHistogram's percentile format", parseOutputPath)
+    .option(
+      '--hgrm <file>',
+      "write the latencies in HdrHistogram's percentile format",
+      parseOutputPath,
+    )
     .option('--report <file>', 'write a self-contained HTML page with charts', parseOutputPath)
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')

@@ -12,11 +12,11 @@ import { type TransportOptions, transportOf } from './transport-options.ts';
 /** Default number of connections, unless there are more threads. */
 export const DEFAULT_CONNECTIONS = 64;
 
-/** One thread sends this many requests a second with time to spare. */
+/** A rate, per second, that one thread sends with time to spare. */
 const RATE_BY_THREAD = 15_000;
 const DEFAULT_THREADS = 4;
-/** How many threads there are by default. */
-export const THREADS_TEXT = `one for each 15000/s of a URL, up to ${DEFAULT_THREADS}; otherwise ${DEFAULT_THREADS}`;
+/** The default number of threads, for the help. */
+export const THREADS_TEXT = `for a URL one per 15000/s, up to ${DEFAULT_THREADS}; otherwise ${DEFAULT_THREADS}`;
 
 /** The options as parsed by commander. */
 export interface CommandOptions extends ArrivalOptions, TransportOptions {
@@ -90,7 +90,7 @@ export function loadOptions(
   };
 }
 
-/** As few as keep up: the target may need the processors that others would take. */
+/** As few as can keep up: the target may need the processors. */
 function threadsFor(rate: number): number {
   return Math.min(Math.ceil(rate / RATE_BY_THREAD), DEFAULT_THREADS, availableParallelism());
 }

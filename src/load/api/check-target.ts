@@ -50,7 +50,9 @@ function checkUrl(value: unknown): string {
   }
   if (url.username !== '' || url.password !== '') {
     // Omit the value: it contains the password.
-    throw new TypeError('target.url must not contain a user name: use a header, such as Authorization');
+    throw new TypeError(
+      'target.url must not contain a user name: use a header, such as Authorization',
+    );
   }
   return url.href;
 }
