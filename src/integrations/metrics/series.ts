@@ -40,7 +40,7 @@ export const SERIES: readonly Series[] = [
     name: 'refused_calls_total',
     instrument: 'limiter.call.refused',
     unit: '{call}',
-    help: 'Calls refused; those of a throttled function because its queue was full or closed.',
+    help: 'Calls refused. A throttled function refuses calls when its queue is full or closed.',
     value: ({ refused }) => refused,
   },
   {
@@ -104,7 +104,7 @@ export const SERIES: readonly Series[] = [
     name: 'sampler_refused_spans_total',
     instrument: 'sampler.span.refused',
     unit: '{span}',
-    help: 'Spans that the probability would have kept and the limit refused.',
+    help: 'Spans that the probability selected but the limit refused.',
     value: ({ spans }) => spans?.refused,
   },
   {
@@ -112,7 +112,7 @@ export const SERIES: readonly Series[] = [
     name: 'sampler_spans_kept_by_minimum_total',
     instrument: 'sampler.span.kept_by_minimum',
     unit: '{span}',
-    help: 'Spans that only the minimum of their operation kept.',
+    help: 'Spans kept only by the minimum of their operation.',
     value: ({ spans }) => spans?.keptByMinimum,
   },
   {
@@ -136,7 +136,7 @@ export const SERIES: readonly Series[] = [
     name: 'available_tokens',
     instrument: 'limiter.token.available',
     unit: '{token}',
-    help: 'Tokens that can be taken now.',
+    help: 'Tokens available now.',
     value: ({ available }) => available,
   },
   {
@@ -160,7 +160,7 @@ export const SERIES: readonly Series[] = [
     name: 'permits_in_use',
     instrument: 'limiter.permit.usage',
     unit: '{permit}',
-    help: 'Permits that callers of all threads hold.',
+    help: 'Permits in use, over all threads.',
     value: ({ inUse }) => inUse,
   },
   {
@@ -168,7 +168,7 @@ export const SERIES: readonly Series[] = [
     name: 'waiting_callers',
     instrument: 'limiter.caller.waiting',
     unit: '{caller}',
-    help: 'Callers waiting in the thread that exports; those of a semaphore in all threads.',
+    help: 'Callers waiting in the exporting thread; for semaphores, in all threads.',
     value: ({ waiting }) => waiting,
   },
   {
@@ -176,7 +176,7 @@ export const SERIES: readonly Series[] = [
     name: 'longest_wait_seconds',
     instrument: 'limiter.longest_wait',
     unit: 's',
-    help: 'How long the longest waiting call of a throttled function or pool has waited.',
+    help: 'How long the longest-waiting call of a throttled function or pool has waited.',
     value: ({ oldestMs }) => (oldestMs === undefined ? undefined : oldestMs / 1000),
   },
   {
@@ -200,7 +200,7 @@ export const SERIES: readonly Series[] = [
     name: 'sampler_arrivals_per_second',
     instrument: 'sampler.arrival_rate',
     unit: '{span}/s',
-    help: 'The smoothed rate at which spans arrive at the sampler.',
+    help: 'The smoothed arrival rate of spans.',
     value: ({ spans }) => spans?.arrivalsPerSecond,
   },
   {
@@ -208,7 +208,7 @@ export const SERIES: readonly Series[] = [
     name: 'sampler_probability',
     instrument: 'sampler.probability',
     unit: '1',
-    help: 'The probability with which the next span is kept: 1 less the threshold.',
+    help: 'The probability of keeping the next span: 1 minus the threshold.',
     value: ({ spans }) => spans?.probability,
   },
   {
@@ -216,7 +216,7 @@ export const SERIES: readonly Series[] = [
     name: 'damaged',
     instrument: 'limiter.damaged',
     unit: '1',
-    help: 'Whether the memory of the limiter is damaged; if 1, it has no other values.',
+    help: '1 if the memory of the limiter is damaged; it then has no other values.',
     value: ({ damaged }) => damaged,
   },
 ];
