@@ -237,7 +237,7 @@ it("exports an unlimited rate in Prometheus's notation", async () => {
 it('uses the global registry and its own prefix by default, and unregisters everything', async () => {
   const metrics = new LimiterMetrics();
   const others = new LimiterMetrics({ prefix: 'shop_' });
-  expect(() => new LimiterMetrics()).toThrow('a metric zerotime_calls_total already');
+  expect(() => new LimiterMetrics()).toThrow('already has a metric zerotime_calls_total');
   const names = globalRegistry.getMetricsAsArray().map(({ name }) => name);
   expect(names).toHaveLength(2 * SERIES.length);
   expect(names).toEqual(expect.arrayContaining(['zerotime_calls_total', 'shop_entries']));

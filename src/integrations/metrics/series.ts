@@ -216,7 +216,7 @@ export const SERIES: readonly Series[] = [
     name: 'damaged',
     instrument: 'limiter.damaged',
     unit: '1',
-    help: '1 if the memory of the limiter is damaged; it then has no other values.',
+    help: 'Whether the memory of the limiter is damaged. If 1, it has no other values.',
     value: ({ damaged }) => damaged,
   },
 ];

@@ -70,7 +70,7 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
   [parseUrl, 'example.com', /absolute URL, such as http:/],
   [parseUrl, 'ftp://example.com', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'http://user:secret@example.com', /without a user name.*Authorization/],
-  [parseMethod, 'CONNECT', /not CONNECT/],
+  [parseMethod, 'CONNECT', /other than CONNECT/],
   [parseMethod, 'G T', /such as GET, POST or PUT/],
   [parseHeader, 'no colon', /'Name: value'/],
   [parseHeader, ': no name', /'Name: value'/],

@@ -60,7 +60,7 @@ it.each([
   [[path, '--concurrency', '0'], 'a whole number from 1 to 1000000'],
   [['./none.mjs'], 'It must be the path of a module that exists.'],
   [['file://elsewhere/none.mjs'], 'It must be the path of a module that exists.'],
-  [['./none'], 'It must be an absolute url'],
+  [['./none'], 'It must be an absolute URL'],
 ])('%j is an error', async (args, message) => {
   const { stderr, code } = await runInProcess(['load', ...args]);
   expect(stderr).toContain(message);
@@ -74,7 +74,7 @@ it('takes paths and file: URLs for modules, and http URLs for servers', () => {
 });
 
 describe('the summary of calls', () => {
-  it('names what calls blocked, and why they were not begun', () => {
+  it('names what calls blocked, and why they were not started', () => {
     const tally = new Tally();
     tally.countBlocked(2e6);
     const one = callsOf({ tally, sent: 1_000 });
@@ -87,7 +87,7 @@ describe('the summary of calls', () => {
       'limited by the task or --concurrency',
     );
     tally.countBlocked(1e6);
-    expect(text(one)).toContain('2 calls kept');
+    expect(text(one)).toContain('2 calls blocked');
   });
 
   it('says that its own limits are those of calls', () => {
