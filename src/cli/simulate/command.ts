@@ -44,7 +44,7 @@ the start of the line. It is read as a stream. Timestamps of whole seconds are s
 their second; --no-spread keeps them as they are.
 
 Exit code: 0 if all is well; 1 if the command line is invalid or no timestamp was found; 2 if a
-limiter admitted more than it promises.
+limiter admitted more than it guarantees.
 
 Examples:
   zerotime simulate -l 'token-bucket rate=100 burst=20' -a 'poisson rate=120' --seed 1
