@@ -29,6 +29,7 @@ export default defineConfig({
           page('Guide', '/guide'),
           page('Which numbers?', '/simulate'),
           page('Playground', '/try'),
+          page('Errors and questions', '/errors'),
           page('Comparison', '/comparison'),
           page('Coming from another limiter', '/coming-from'),
         ],
@@ -36,6 +37,8 @@ export default defineConfig({
       {
         text: 'By use',
         items: [
+          page('Limits for each key', '/keys'),
+          page('Calls in flight', '/permits'),
           page('Worker pools', '/integrations#pools'),
           page('Functions and queues', '/queues'),
           page('APIs that you call', '/outgoing'),
@@ -45,9 +48,10 @@ export default defineConfig({
           page('Which traces to keep', '/sampling'),
           page('Load tests and benchmarks', '/load'),
           page('Drive your own code', '/tasks'),
-          page('All processes of a host', '/host'),
+          page('Processes of one machine', '/host'),
           page('Redis', '/redis'),
           page('Fleets', '/fleets'),
+          page('Tuning', '/tuning'),
         ],
       },
       {
@@ -57,7 +61,7 @@ export default defineConfig({
           page('Several limits', '/algorithms-composite'),
           page('Windows and logs', '/algorithms-windows'),
           page('Keys', '/algorithms-keyed'),
-          page('Semaphores', '/algorithms-semaphore'),
+          page('Permits', '/algorithms-semaphore'),
           page('What was checked', '/proof'),
           page('Mutants', '/mutants'),
           page('Memory layout', '/memory-layout'),
