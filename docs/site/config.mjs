@@ -4,7 +4,7 @@ const page = (text, link) => ({ text, link });
 
 export default defineConfig({
   title: 'zerotime',
-  description: 'One exact rate limit over all threads',
+  description: 'One exact rate limit for all threads',
   cleanUrls: false,
   lastUpdated: false,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
