@@ -17,7 +17,7 @@ export function renderReport(
   const versions = new Set(sections.flatMap((section) => section.versions ?? []));
   const parts = [
     `\`${command}\`, on ${machine}`,
-    `Beside: ${[...versions].join('; ')}.`,
+    `Compared with: ${[...versions].join('; ')}.`,
     markdownOf(aimsOf(sections)),
   ];
   for (const section of sections) {

@@ -44,8 +44,8 @@ export function markdownOf({ title, text, head, rows }: Section): string {
 export function aimsOf(sections: readonly Section[]): Section {
   const aims = sections.flatMap((section) => section.aims ?? []);
   return {
-    title: 'What was aimed at',
-    text: 'Medians (min..max) where there are rounds. An aim is no check: nothing fails where it is missed.',
+    title: 'Aims',
+    text: 'Medians, with (min..max) if there are rounds. A missed aim fails no check.',
     head: ['measure', 'measured', 'aim'],
     rows: aims.map(({ measure, measured, aim }) => [measure, measured, aim]),
   };

@@ -103,9 +103,9 @@ export async function benchFleet({ loadMs, taskMs }: Settings): Promise<Section>
   const missing = server === undefined ? ` No server: ${INSTALL_REDIS}.` : '';
   return {
     title: 'A fleet',
-    text: `FleetBucket: ${PROCESSES} processes of ${THREADS} threads, which ask for twice the rate, one server,
-${RATE} tokens a second, burst ${BURST}, stock ${STOCK}. Below, the median of a single call that admits, in
-nanoseconds, on one thread.${missing}`,
+    text: `FleetBucket: ${PROCESSES} processes of ${THREADS} threads, which demand twice the rate, one server,
+${RATE} tokens a second, burst ${BURST}, stock ${STOCK}. The last rows are the median of a single
+admitted call on one thread, in nanoseconds.${missing}`,
     head: ['measure', 'measured'],
     rows: [...fleet, ...spends.map(([name = '', p50 = '']) => [`${name}.tryConsume, ns`, p50])],
     aims: aimsOf(fleet, (ours / local).toFixed(2)),

@@ -114,8 +114,8 @@ export async function benchKeyed(settings: Settings): Promise<Section> {
   );
   return {
     title: 'A bucket for each key',
-    text: `One thread calls \`tryConsume\` with string keys of 20 characters, one after the other, and every
-key has a live entry. The table has room for just as many keys. The ratio is that of the times of a call,
+    text: `One thread calls \`tryConsume\` with string keys of 20 characters in turn, and every
+key has a live entry. The capacity of the table is that number of keys. The ratio compares the times of a call,
 round by round: above 1, zerotime is faster. Median (min..max) of ${settings.rounds} rounds.`,
     head: [
       'keys',

@@ -92,10 +92,10 @@ export async function benchKeys(settings: Settings): Promise<Section> {
   return {
     title: 'Keys as they come',
     text: `Keys of 20 characters, concatenated as programs do, in random order. \`hits\`: each of that number of keys
-again and again, the strings kept, or made anew for each call. \`new keys\`: each key once, and its bucket is
+repeatedly, with strings that are kept, or created for each call. \`new keys\`: each key once, and its bucket is
 full again after 10 ms. \`churn\`: both by turns. \`flood\`: each key once, in a table that is full.
-The ratio is that of the times of a call, round by round: above 1, zerotime is faster. \`Map.get\` only finds
-a value. Shards are owned by as many threads as ask. Median (min..max) of ${rounds} rounds.`,
+The ratio compares the times of a call, round by round: above 1, zerotime is faster. \`Map.get\` only finds
+a value. Shards are owned by as many threads as call. Median (min..max) of ${rounds} rounds.`,
     head: ['keys', 'traffic', 'threads', 'peer', 'peer / zerotime', 'million calls/s', 'ns/call'],
     rows: rows.map((row) => [
       row.keys.toLocaleString('en'),

@@ -67,7 +67,7 @@ function rowOf(generator: Generator, own: readonly Outcome[], ours: readonly num
     shownSpread(deviations),
     shownSpread(rateErrors),
     last === undefined ? '' : shares(last.arrivals.connections),
-    last?.threads === undefined ? 'not told' : shares(last.threads),
+    last?.threads === undefined ? 'not reported' : shares(last.threads),
   ];
 }
 
@@ -100,12 +100,12 @@ export async function benchLoad({ rounds, loadMs }: Settings): Promise<Section> 
   return {
     title: 'Load generators',
     text: `\`zerotime load\` and autocannon at ${RATE}/s for ${loadMs / 1000} s against the same server, each with
-${THREADS} threads and ${CONNECTIONS} connections; autocannon's \`--overallRate\` is given to each of its workers, so it
-is told ${RATE / THREADS}. Counted at the server: by how much the counts of ${SLICE_MS} ms differ from one another
-(standard deviation, in percent of the ${WANTED} wanted) and by how much the rate over the whole run misses
-what was asked for. The ratio is that of the deviations: above 1, \`zerotime load\` is steadier. Shares are
-the least and the most of a fair share in the last round, in percent; \`zerotime load\` shares the rate
-among threads and sends on the connection freed last, autocannon gives each connection its own rate.
+${THREADS} threads and ${CONNECTIONS} connections; each autocannon worker gets \`--overallRate\`
+${RATE / THREADS}. Counted at the server: the standard deviation of the counts in ${SLICE_MS} ms, in percent of the
+${WANTED} wanted, and the error of the rate over the whole run. The ratio compares the deviations: above 1,
+\`zerotime load\` is steadier. Shares are the smallest and largest in the last round, in percent of an even
+share: \`zerotime load\` shares the rate among threads and sends on the connection freed last, autocannon
+gives each connection its own rate.
 Median (min..max) of ${rounds} rounds.`,
     head: [
       'generator',

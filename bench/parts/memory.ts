@@ -35,8 +35,8 @@ export async function benchMemory({ objects }: Settings): Promise<Section> {
   return {
     title: 'Memory',
     text: `Bytes of one limiter, or of one key, without counters: in shared memory, once for all threads, and
-on the heap of each thread that holds it. The heap's is the growth over ${objects} of them,
-after garbage collection. Peers keep all on the heap of one thread.`,
+on the heap of each thread that holds it. The heap is measured as the growth over ${objects} of them,
+after garbage collection. Peers are entirely on the heap of one thread.`,
     head: ['limiter', 'shared', 'heap'],
     rows: rows.map(({ name, shared, heap }) => [name, String(shared ?? ''), String(heap)]),
     aims: rows.flatMap(aimRow),

@@ -87,8 +87,9 @@ export async function benchOutgoing({ pacingMs }: Settings): Promise<Section> {
     title: 'Outgoing requests',
     text: `${requests} requests at ${RATE} a second of a LeakyBucket, one every ${1000 / RATE} ms, to a server in
 another thread that answers after 20 ms. For the starts in the client and the arrivals at the
-server: the least gap in milliseconds, p1 and p50; the most in any 10 ms, 3 if they are even; and
-the most beyond 1 + rate x t in any t seconds. "first" is the way of the first request. "warm": ${CONNECTIONS} connections are open before.`,
+server: the gaps in milliseconds at p1 and p50; the most in any 10 ms, 3 if they are even; and
+the largest excess over 1 + rate x t in any t seconds. "first" is the time that the first request
+took to reach the server. "warm": ${CONNECTIONS} connections were already open.`,
     head: [
       'client',
       'a second',

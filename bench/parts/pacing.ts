@@ -151,8 +151,8 @@ export async function benchPacing({ pacingMs }: Settings): Promise<Section> {
     title: 'Pacing',
     text: `Microseconds: how late waits end, by how much the interval between two slots of a
 \`LeakyBucket\` differs from 1 / rate, and how old the readings of a \`TickerClock\` are. Async waits
-come ${WAITS_PER_S} times a second, each after a pause on a timer. Processor time is that of the whole
-process, all its threads included.`,
+come ${WAITS_PER_S} times a second, each after a pause on a timer. Processor time is that of all threads
+of the process.`,
     head: ['what', 'p50', 'p99', 'max', 'samples', 'achieved, 1/s', 'processor, %'],
     rows: measured.map(({ row }) => [...row]),
     aims: measured.flatMap(({ aims }) => aims),

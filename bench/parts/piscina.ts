@@ -80,9 +80,9 @@ export async function benchPiscina({ pacingMs }: Settings): Promise<Section> {
   for (const limit of LIMITS) rows.push(await rowOf(limit, tasks));
   return {
     title: 'A throttled pool',
-    text: `Piscina, ${THREADS} threads, throttled to ${RATE} tasks a second. Measured in the threads, by the
-instants at which they began their tasks: whether every interval of t seconds held at most
-burst + rate x t, and by how much in the tightest.`,
+    text: `Piscina, ${THREADS} threads, throttled to ${RATE} tasks a second. Measured by the instants at which
+the threads began their tasks: whether every interval of t seconds held at most burst + rate x t,
+and the margin in the tightest.`,
     head: ['limiter', 'tasks', 'seconds', 'by the schedule', 'off by', 'burst + rate x t held'],
     rows,
     aims: rows.slice(0, 1).map(([name = '', , , , offBy = '', held = '']) => ({

@@ -46,9 +46,9 @@ export async function benchPoolRate(): Promise<Section> {
     return {
       title: 'The rate of a throttled pool',
       text: `Piscina, 2 threads of 8 tasks at a time, ${TASKS} tasks queued at once, ${RATE} a second,
-burst ${BURST}. Tasks per second from when all are queued until the last one has started, in the
-threads, and by how many starts the densest interval exceeds burst + rate x t: those are starts
-that came late.`,
+burst ${BURST}. Tasks per second in the threads, from when all are queued until the last one has
+started, and the number of starts by which the densest interval exceeds burst + rate x t: these are
+late starts.`,
       head: ['pool', 'tasks/s', 'of the rate', 'late starts'],
       rows: [
         ['throttled', reached.perSecond.toFixed(0), share, reached.beyond.toFixed(0)],

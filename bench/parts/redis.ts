@@ -204,13 +204,13 @@ export async function benchRedis(settings: Settings): Promise<Section> {
   return {
     title: TITLE,
     text: `\`tryConsume\` of \`RedisTokenBucket\`, and \`consume\` of \`RateLimiterRedis\`, from one thread, by the
-number of calls under way at a time; client and server share the processors. The ratio is that of the
-times of a call, round by round, in which the peers take ${TURNS} turns each: above 1, zerotime is faster. Commands are those for each admitted token:
-sent to the server, and carried out there, those of the script included. The error is that of a limit of
-${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers ask all the time for ${(2 * settings.pacingMs) / 1000} s: what was admitted, and what is
-left at the end, less burst + rate x t by the server's clock, in percent of rate x t. A fixed window has no burst beside its rate, which counts as
+number of concurrent calls. Client and server share the processors. The ratio compares the times of a call,
+round by round, in which the peers take ${TURNS} turns each: above 1, zerotime is faster. Commands are counted
+for each admitted token: those sent to the server, and those executed there, including the script's. The error
+is that of a limit of ${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers use without pause for ${(2 * settings.pacingMs) / 1000} s: the tokens admitted and those
+left at the end, less burst + rate x t by the server's clock, in percent of rate x t. A fixed window has no separate burst, which counts as
 such an error; nor does it hold the limit in every interval. Median (min..max) of ${settings.rounds} rounds.`,
-    head: ['callers', 'peer', 'peer / zerotime', 'calls/s', 'sent', 'carried out', 'error, %'],
+    head: ['callers', 'peer', 'peer / zerotime', 'calls/s', 'sent', 'executed', 'error, %'],
     rows: CALLERS.flatMap((callers) =>
       [...figures].map(([peer, own]) => {
         const {

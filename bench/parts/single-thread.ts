@@ -78,7 +78,7 @@ export async function benchSingleThread(settings: Settings): Promise<Section> {
   const median = (name: string) => Number(rows.find(([call]) => call === name)?.[1]);
   return {
     title: 'One call',
-    text: `Nanoseconds for a call with its clock reading, where nobody contends; \`clock.now\` shows what that takes.
+    text: `Nanoseconds for a call without contention, including its clock reading, which \`clock.now\` shows alone.
 A sample is the average of ${CALLS_PER_SAMPLE} calls.`,
     head: CALL_HEAD,
     rows,

@@ -91,9 +91,8 @@ export async function benchSleepers(settings: Settings): Promise<Section> {
   for (const { waiting, name } of CASES) rows.push([name, ...(await measure(waiting, settings))]);
   return {
     title: 'Waiting for other processes',
-    text: `The processor time of a process in which ${CALLERS} callers wait, over ${settings.sleepMs / 1000} s after as long a rest, in
-percent of one processor; and milliseconds from a change that another process makes to the instant at which a
-caller goes on.`,
+    text: `The processor time of a process in which ${CALLERS} callers wait, over ${settings.sleepMs / 1000} s after an equally long rest, in
+percent of one processor; and the milliseconds from a change by another process until a caller continues.`,
     head: ['waiting for', '% of a processor', 'p50', 'p99', 'max', 'changes'],
     rows,
   };

@@ -64,12 +64,12 @@ export async function benchSplitting(settings: Settings): Promise<Section> {
   }
   return {
     title: 'One bucket, or a part for each thread',
-    text: `Requests come to a random thread and wait for a token. The limit is ${RATE} a second with a burst of
+    text: `Requests arrive at a random thread and wait for a token. The limit is ${RATE} a second with a burst of
 ${BURST}: one \`TokenBucket\` that all threads share, or one for each thread with its share of both. The
 waits are exact: the library's buckets on a simulated clock, over ${durationMs / 1000} s. On average, a split
-limit waits longer ([Guérin and others](https://arxiv.org/abs/1909.08969)), since a token that one
-thread does not need is no use to another. What sharing costs is measured: nanoseconds that a call
-takes longer while all threads do nothing but call, with the time that each waits for a processor.`,
+limit waits longer ([Guérin and others](https://arxiv.org/abs/1909.08969)), because a token that one
+thread does not need is of no use to another. The cost of sharing is measured: the nanoseconds by which a
+call takes longer while all threads only make calls, including the time that each waits for a processor.`,
     head: [
       'arrivals',
       'threads',

@@ -60,8 +60,8 @@ export async function benchStreams({ rounds, pacingMs }: Settings): Promise<Sect
   }
   return {
     title: 'Throttled streams',
-    text: `${total} bytes at ${RATE} bytes a second, burst ${BURST} and empty at first: ${total / RATE} s by the schedule.
-Seconds, of ${rounds} rounds.`,
+    text: `${total} bytes at ${RATE} bytes a second, from a bucket of burst ${BURST} that starts empty:
+${total / RATE} s by the schedule. Seconds, in ${rounds} rounds.`,
     head: ['stream', 'bytes in a chunk', 'least', 'median', 'most'],
     rows,
   };

@@ -125,9 +125,9 @@ export async function benchThreads(settings: Settings): Promise<Section> {
   return {
     title: 'Threads on one shared bucket',
     text: [
-      `One \`tryConsume\` after the other, or what a peer has in its place, with its reading of the
-clock. ns/call is the time that one thread takes for a call. The ratio is the peer's to zerotime's,
-round by round: above 1, zerotime is faster. Median (min..max) of ${rounds} rounds. More threads
+      `Each thread calls \`tryConsume\`, or a peer's equivalent, in a loop, including the clock reading. ns/call is
+the time of a call in one thread. The ratio compares the peer with zerotime, round by round: above 1,
+zerotime is faster. Median (min..max) of ${rounds} rounds. More threads
 than there are processors share them.`,
       ...missing,
     ].join('\n\n'),

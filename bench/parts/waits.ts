@@ -49,15 +49,15 @@ export async function benchWaits(settings: Settings): Promise<Section> {
   }
   return {
     title: 'Waits',
-    text: `Microseconds from the instant due to the instant at which the caller went on. On a busy machine
-a thread that has lost its time slice wakes late, however it waits: that shows from p99 up.
+    text: `Microseconds from the instant at which a wait was due until the caller continued. On a busy machine,
+a thread that has lost its time slice wakes late, however it waits, which shows from p99 up.
 
-- \`wait\` is woken by the alarm thread, up to 250 times a second in the long run; here waits follow
-  each other without a pause, so longer ones end by timers of whole milliseconds, and shorter ones
-  take 0.4 ms. [Pacing](#pacing) has waits with pauses.
-- \`wait\` with \`strict\` sleeps to 0.15 ms before the instant and then looks at the clock between
+- The alarm thread wakes \`wait\`, up to 250 times a second over time. Here waits follow each other
+  without a pause, so longer ones end by timers of whole milliseconds, and shorter ones take 0.4 ms.
+  [Pacing](#pacing) has waits with pauses.
+- \`wait\` with \`strict\` sleeps until 0.15 ms before the instant, and then checks the clock between
   turns of the event loop.
-- \`waitSync\` wakes late by what \`Atomics.wait\` overshoots; with \`strict\` it spins through the
+- \`waitSync\` is late by the overshoot of \`Atomics.wait\`; with \`strict\` it spins through the
   last 0.05 ms.`,
     head: ['wait, us', 'way', 'p50', 'p99', 'max', 'samples'],
     rows,

@@ -19,9 +19,9 @@ test('a report starts with command, machine, versions and aims, and contains tab
   expect(renderReport('npm run bench', 'a machine.', [SECTION, SECTION])).toBe(
     [
       '`npm run bench`, on a machine.',
-      'Beside: cat 1.2.',
-      '## What was aimed at',
-      'Medians (min..max) where there are rounds. An aim is no check: nothing fails where it is missed.',
+      'Compared with: cat 1.2.',
+      '## Aims',
+      'Medians, with (min..max) if there are rounds. A missed aim fails no check.',
       [
         '| measure | measured | aim        |',
         '| :------ | -------: | :--------- |',
