@@ -184,7 +184,7 @@ describe('an argument that is none is refused by an error that names it, its bou
     expect(waited.balance()).toBe(5);
   });
 
-  test('and what is refused takes no memory', () => {
+  test('and a rejected call takes no memory', () => {
     const region = Region.create();
     const before = region.bytesFree;
     for (const [call] of OPTIONS) expect(call).toThrow();

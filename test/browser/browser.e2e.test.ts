@@ -145,7 +145,7 @@ describe.runIf(IN_FULL && BROWSERS.length > 0).each(BROWSERS)('in %s', (_, open)
     expect(report.tick).toMatch(/ticker cannot start|SecurityError|denied/i);
   });
 
-  test('a page that is not isolated can import zerotime, and is told what is missing', async () => {
+  test('a page that is not isolated can import zerotime, and gets an error that names the missing headers', async () => {
     const missing = 'ERR_NO_SHARED_MEMORY';
     const report = await reportOf(open, {});
     expect(report.error).toBe(undefined);

@@ -82,7 +82,7 @@ test('show, on a region that this process has not open, leaves it', async () => 
   expect(again.processes()).toHaveLength(1);
 });
 
-test('show says what is wrong, and exits with 1', async () => {
+test('show prints the error, and exits with 1', async () => {
   const path = hostPath();
   const message = `error: ${path} does not exist\n`;
   expect(await host('show', path)).toEqual({ code: 1, stdout: '', stderr: message });
@@ -90,7 +90,7 @@ test('show says what is wrong, and exits with 1', async () => {
   expect(stderr).toMatch(/^error: \S+ belongs to user \d+, not 12345: /);
 });
 
-test('show --watch goes on until it fails, from the top left corner of a terminal', async () => {
+test('show --watch repeats until it fails, from the top left corner of a terminal', async () => {
   const region = hostRegion();
   plant(process.stdout, 'isTTY', true);
   let shown = 0;

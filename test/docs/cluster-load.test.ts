@@ -65,7 +65,7 @@ function allowed({ elapsedMs, times }: JsonResult): number {
   return LIMIT.burst + LIMIT.rate * seconds;
 }
 
-test('a cluster of four with express keeps its limit under zerotime load, by what the client saw', async () => {
+test("a cluster of four with express keeps its limit under zerotime load, by the client's counts", async () => {
   const { url, served } = await startCluster();
   const folder = mkdtempSync(join(tmpdir(), 'zerotime-cluster-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

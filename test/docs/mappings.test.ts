@@ -46,7 +46,7 @@ describe('rate-limiter-flexible', () => {
     expect(limiter.tryConsume()).toBe(true);
   });
 
-  test('penalty(key, points) is charge(key, n): it goes beyond what is left', () => {
+  test('penalty(key, points) is charge(key, n): it takes more than the remaining tokens', () => {
     const clock = ManualClock.create();
     const limiter = KeyedTokenBucket.create({ rate: 1, burst: 2, capacity: 16, clock });
     limiter.charge('ann', 5);
@@ -85,7 +85,7 @@ describe('bottleneck', () => {
 });
 
 describe('p-throttle', () => {
-  test('strict is what a SlidingLog always is: at most `limit` in any interval', () => {
+  test('a SlidingLog is always strict: at most `limit` in any interval', () => {
     const clock = ManualClock.create();
     const log = SlidingLog.create({ limit: 2, intervalMs: 1000, clock });
     const window = FixedWindow.create({ limit: 2, intervalMs: 1000, clock });
@@ -100,7 +100,7 @@ describe('p-throttle', () => {
 });
 
 describe('p-throttle with a function', () => {
-  test('limit and interval are those of the limiter; queueSize and onDelay count what waits', async () => {
+  test('limit and interval are those of the limiter; queueSize and onDelay count waiting calls', async () => {
     const clock = ManualClock.create();
     const limiter = SlidingLog.create({ limit: 2, intervalMs: 1000, clock });
     const delayed: number[] = [];

@@ -63,7 +63,7 @@ test('fcntl is declared as variadic, which matters on arm64', async () => {
   expect(simulated.declared.get('fcntl')).toEqual(['int', 'int', '...']);
 });
 
-test('koffi calls a variadic fcntl, and sees what it changes', () => {
+test('koffi calls a variadic fcntl, and sees its changes', () => {
   const fcntl = koffi.load(null).func('fcntl', 'int', ['int', 'int', '...']);
   const file = emptyFile();
   const { lock } = linux;
@@ -208,7 +208,7 @@ test('node:ffi is refused, and not taken by itself', async () => {
   expect(loadLibc().name).toBe('koffi');
 });
 
-test('a name is that of a file in the folder of the user for such files', async () => {
+test("a name refers to a file in the user's temporary folder", async () => {
   mac();
   const { pathOf } = await import('../../src/host/region-file.ts');
   expect(pathOf('my-service')).toBe(`${tmpdir()}/my-service`);

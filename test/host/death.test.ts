@@ -185,7 +185,7 @@ describe('the slots of a bucket with several limits', () => {
     }
   });
 
-  test('are the own ones of a thread once it has replaced them, whoever made them live', () => {
+  test('belong to a thread once it has replaced them, whichever process made them live', () => {
     const region = hostRegion();
     const bucket = TokenBucket.open(region, 'two', { limits, kernel: 'atomics' });
     bucket.tryConsume();

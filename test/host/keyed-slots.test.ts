@@ -125,7 +125,7 @@ describe('the slots of a table with several limits', () => {
     expect(['a', 'b'].map((key) => Math.round(table.available(key)))).toEqual([98, 98]);
   });
 
-  test('are the own ones of a thread once it has replaced them, whoever made them live', () => {
+  test('belong to a thread once it has replaced them, whichever process made them live', () => {
     const region = hostRegion();
     const table = tableIn(region);
     const dead = 200;

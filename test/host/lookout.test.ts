@@ -40,7 +40,7 @@ test('a word that changes without a notification wakes those that wait for it', 
   expect(await Promise.all(waits)).toEqual(['ok', 'ok']);
 });
 
-test('a word that is watched no longer, or has not changed, wakes nobody', async () => {
+test('a word that is no longer watched, or has not changed, wakes no caller', async () => {
   const { words, thread } = lookout();
   thread.watch(5, 0)?.();
   thread.watch(6, 0);
@@ -69,7 +69,7 @@ test('a word that had changed before it was watched wakes those that wait for it
   expect(await wait).toBe('ok');
 });
 
-test('it looks at words only after a ring', async () => {
+test('it reads words only after a ring', async () => {
   const { words, thread } = lookout();
   thread.watch(5, 0);
   thread.watch(6, 0);

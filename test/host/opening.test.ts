@@ -222,7 +222,7 @@ test('limiters are listed in their order, once, and attached to once', () => {
   expect(again[0]).toBe(first);
 });
 
-test('a region whose damage stops the sweeps goes on, but not after a mistake of its own', () => {
+test('a region keeps working if damage stops the sweeps, but not after an error of its own', () => {
   const region = hostRegion();
   const elsewhere = (region.i32[REGION.processes] ?? 0) + 9 * PROCESS_BYTES;
   region.i32[(elsewhere + PROCESS.pid) >> 2] = 12_345;

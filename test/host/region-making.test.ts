@@ -37,7 +37,7 @@ function newFile() {
   return file;
 }
 
-test('a file that begins with zeros is not taken for a region that nobody completed', () => {
+test('a file that begins with zeros is not mistaken for an incomplete region', () => {
   const path = hostPath();
   const image = Buffer.alloc(200_000);
   image.write('a kilobyte of zeros, then data', 1024);
@@ -51,7 +51,7 @@ test('a file that begins with zeros is not taken for a region that nobody comple
   expect(readFileSync(path).equals(image)).toBe(true);
 });
 
-test('a file that is empty, or that nobody completed, becomes a region', () => {
+test('an empty or incomplete file becomes a region', () => {
   const path = hostPath();
   writeFileSync(path, '');
   const header = new Int32Array(REGION_HEADER_BYTES / 4);

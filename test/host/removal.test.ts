@@ -30,7 +30,7 @@ test('a process with the same pid in another container is listed', () => {
   expect(lines).toContain('Processes (1)');
 });
 
-test('what cannot be opened, and says so, can be removed', () => {
+test('a region that cannot be opened can be removed', () => {
   const [unfinished, stale] = [hostPath(), hostRegion()];
   writeFileSync(unfinished, '');
   removeRegion(unfinished, ASKED);

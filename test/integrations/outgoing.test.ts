@@ -105,7 +105,7 @@ describe.each(CLIENTS)('$name', ({ client }) => {
     expect(answer.paths).toEqual(['/a', '/b']);
   });
 
-  test('refuses at once what cannot start in time, and the rest at their deadlines', async () => {
+  test('refuses at once requests that cannot start in time, and the rest at their deadlines', async () => {
     const api = await Api.start((_, response) => response.end());
     const clock = ManualClock.create();
     const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });

@@ -29,7 +29,7 @@ describe('a reconfiguration', () => {
   });
 
   test.each(['wasm', 'atomics'] as const)(
-    'ends in an error that says so if all stay claimed for years, with kernel %s',
+    'ends in ERR_RECONFIGURE_BUSY if all stay claimed for years, with kernel %s',
     (kernel) => {
       const { clock, bucket, cell } = made(kernel);
       cell.claims = 0xff;

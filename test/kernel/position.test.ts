@@ -118,7 +118,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
     },
   );
 
-  test('moves up when tokens are returned, and nobody overtakes', () => {
+  test('moves up when tokens are returned, and is not overtaken', () => {
     const scene = new Scene(open, continuous(1, 5));
     const positions = [2, 2, 2].map((n) => scene.waiting(n));
     scene.nowUs = 500_000;
@@ -133,7 +133,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
     expect(positions.map((position) => position.dueUs())).toEqual([500_000, 500_000, 740_000]);
   });
 
-  test('waits while the bucket is paused, and goes on with the tokens it had', () => {
+  test('waits while the bucket is paused, and continues with the tokens it had', () => {
     const scene = new Scene(open, continuous(1, 5));
     const first = scene.waiting(2);
     const second = scene.waiting(2);

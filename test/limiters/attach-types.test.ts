@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { attach, FixedWindow, KeyedTokenBucket, type Limiter } from '../../src/index.ts';
 
-test('attach knows the class of a typed handle, and what all limiters share of any other', () => {
+test('attach infers the class of a typed handle, and the common methods of any other', () => {
   const window = FixedWindow.create({ limit: 1, intervalMs: 1000 });
   expectTypeOf(attach(window.handle)).toEqualTypeOf<FixedWindow>();
   // biome-ignore lint/suspicious/noExplicitAny: the type of `workerData`

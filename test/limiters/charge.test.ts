@@ -9,7 +9,7 @@ describe.each(KERNELS)('charge, with kernel %s,', (kernel) => {
     return { clock, bucket: TokenBucket.create({ ...limit, clock, kernel, stats: true }) };
   };
 
-  test('takes what is there, and more than the burst as debt', () => {
+  test('takes the available tokens, and more than the burst as debt', () => {
     const { clock, bucket } = made();
     expect(bucket.charge(3)).toBe(0);
     expect(bucket.balance()).toBe(2);
@@ -54,7 +54,7 @@ describe.each(KERNELS)('charge, with kernel %s,', (kernel) => {
     expect(bucket.acquire()).toBe(300);
   });
 
-  test('puts those who ask later behind it, and none that wait already', async () => {
+  test('delays later callers, and none that already wait', async () => {
     const { clock, bucket } = made();
     bucket.tryConsume(5);
     const earlier = bucket.reserve(1);
@@ -101,7 +101,7 @@ describe.each(KERNELS)('settle, with kernel %s,', (kernel) => {
     expect(bucket.balance()).toBe(-15);
   });
 
-  test('of a reservation starts from its amount, then from what was settled', () => {
+  test('of a reservation starts from its amount, then from the settled amount', () => {
     const { bucket } = made();
     const reservation = bucket.reserve(40);
     expect(reservation?.settle(10)).toBe(0);

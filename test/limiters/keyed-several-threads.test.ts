@@ -70,7 +70,7 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
     }
   }
 
-  test('admit to the token what the reference admits', async () => {
+  test('admit exactly what the reference admits', async () => {
     const rounds = 1000;
     const keys = 3;
     const exact = new KeySeveral<number>(LIMITS);

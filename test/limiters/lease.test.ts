@@ -43,7 +43,7 @@ describe('a lease', () => {
     expect(bucket.stats()).toMatchObject({ calls: 1, refused: 1 });
   });
 
-  test('looks at the balance again only after the bucket has admitted a call', () => {
+  test('reads the balance again only after the bucket has admitted a call', () => {
     const { bucket, lease } = leased({ rate: 10, burst: 100, initial: 0 }, 64);
     const kernel: TokenKernel = Reflect.get(bucket, 'kernel');
     const balance = vi.spyOn(kernel, 'balance');

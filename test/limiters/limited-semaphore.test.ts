@@ -177,7 +177,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(`${all}`).toContain('FixedWindow');
   });
 
-  test('refuses what cannot be combined', () => {
+  test('rejects limiters that cannot be combined', () => {
     const { semaphore, bucket, both } = create();
     const combine = allOf as (...parts: unknown[]) => LimitedSemaphore;
     expect(() => combine(semaphore)).toThrow('at least one limiter');

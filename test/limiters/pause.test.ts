@@ -71,7 +71,7 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
     expect(bucket.balance()).toBe(0);
   });
 
-  test('tells reservations that nobody knows when', () => {
+  test('makes reservations due at no known instant', () => {
     const { clock, bucket } = made({ rate: 0, burst: 2, initial: 0 });
     const reservation = bucket.reserve(2);
     expect(reservation).toMatchObject({ waitMs: Number.POSITIVE_INFINITY });
@@ -82,7 +82,7 @@ describe.each(['wasm', 'atomics'] as const)('rate 0, with kernel %s,', (kernel) 
     expect(reservation?.dueUs).toBe(1_500_000);
   });
 
-  test('fails a wait with a timeout at once, and one that was promised before at its deadline', async () => {
+  test('fails a new wait with a timeout at once, and an earlier one at its deadline', async () => {
     const { clock, bucket } = made({ rate: 10, burst: 5 });
     bucket.tryConsume(5);
     const promised = bucket.wait(1, { timeoutMs: 1000 });

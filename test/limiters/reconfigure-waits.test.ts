@@ -98,7 +98,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     },
   );
 
-  test('that would now exceed its timeout ends at once, and its tokens are lost', async () => {
+  test('that would now exceed its timeout ends at once, and its tokens lapse', async () => {
     const { clock, bucket, other } = emptied({ rate: 10, burst: 100 });
     const wait = bucket.wait(10, { timeoutMs: 1500 });
     other.reconfigure({ rate: 8 });
@@ -109,7 +109,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
     expect(bucket.balance()).toBeCloseTo(0.08 - 10, 6);
   });
 
-  test('that blocks and would now exceed its timeout ends at once, and its tokens are lost', () => {
+  test('that blocks and would now exceed its timeout ends at once, and its tokens lapse', () => {
     const { bucket, other } = emptied({ rate: 10, burst: 100 });
     const now = bucket.clock.now.bind(bucket.clock);
     let looks = 0;

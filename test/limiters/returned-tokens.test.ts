@@ -86,7 +86,7 @@ describe.each(['wasm', 'atomics'] as const)('returned tokens, with kernel %s,', 
     expect(lease.stock).toBe(0);
   });
 
-  test('keep the bound for what is used, beyond what was taken before the interval', () => {
+  test('keep the bound for used tokens, except for those taken before the interval', () => {
     const step = fc.record({
       ms: fc.constantFrom(0, 0, 10, 100, 350),
       n: fc.integer({ min: 1, max: BURST }),

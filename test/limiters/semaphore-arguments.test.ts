@@ -30,7 +30,7 @@ test('arguments of the wrong type throw', async () => {
   expect(() => semaphore.reconfigure({ permit: 1 } as never)).toThrow('did you mean permits?');
 });
 
-test('watch says so where threads do not know their ids', () => {
+test('watch throws if threads do not know their ids', () => {
   const semaphore = Semaphore.create({ permits: 1 });
   const worker = { threadId: 1, once: () => undefined };
   const known = process.getBuiltinModule;

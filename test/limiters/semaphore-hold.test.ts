@@ -25,7 +25,7 @@ describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
     expect([semaphore.available(), semaphore.inUse()]).toEqual([1, 1]);
   });
 
-  test('refuses a late release also if nobody has noticed, and takes it once', () => {
+  test('refuses a late release before any other call has noticed, and returns the permit once', () => {
     const clock = ManualClock.create();
     const semaphore = create({ permits: 1, holdMs: 100, clock });
     const permit = semaphore.tryAcquire();
@@ -34,7 +34,7 @@ describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
     expect(semaphore.available()).toBe(1);
   });
 
-  test('wakes those who wait, and blocks no longer than that', async () => {
+  test('wakes waiting callers, and blocks no longer than that', async () => {
     const clock = ManualClock.create();
     const semaphore = create({ permits: 1, holdMs: 100, clock });
     semaphore.tryAcquire();

@@ -58,7 +58,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.waiting).toBe(0);
   });
 
-  test('lets nobody overtake those who wait, whatever is available', async () => {
+  test('lets no caller overtake the queue, however many permits are available', async () => {
     const semaphore = create({ permits: 3 });
     const held = semaphore.tryAcquire(2);
     const waits = semaphore.acquire(3);
@@ -194,7 +194,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     expect(semaphore.acquireSync()?.n).toBe(1);
   });
 
-  test('grants more permits at once, and with fewer waits until enough are back', async () => {
+  test('grants added permits at once, and after a reduction waits until enough are back', async () => {
     const semaphore = create({ permits: 2, maxPermits: 10 });
     const held = [semaphore.tryAcquire(), semaphore.tryAcquire()];
     const third = semaphore.acquire();

@@ -21,7 +21,7 @@ const LIMITS = [
   { rate: 2000 / 60, burst: 50 },
 ];
 
-describe('four threads admit to the token what the reference admits', () => {
+describe('four threads admit exactly what the reference admits', () => {
   test.each(KERNEL_MIXES)('$mix', async ({ kernels }) => {
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ limits: LIMITS, clock, stats: true });

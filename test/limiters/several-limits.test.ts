@@ -78,7 +78,7 @@ describe('the slots', () => {
     expect(held()).toBe(2 + 10);
   });
 
-  test('a thread that goes on to another bucket of the region frees its slot', () => {
+  test('a thread that turns to another bucket of the region frees its slot', () => {
     const { region, bucket } = make();
     const limits = [
       { rate: 10, burst: 50 },

@@ -88,7 +88,7 @@ describe('a token bucket', () => {
       ],
     ],
     [
-      'keeps what it has when time goes back',
+      'keeps its tokens when time goes back',
       [
         [100, 5, true, 0],
         [50, 1, false, -0.5],
@@ -120,7 +120,7 @@ describe('a token bucket', () => {
   });
 
   test.each(['wasm', 'atomics'] as const)(
-    'reports what is left of a bucket after idling, with kernel %s',
+    'reports the balance of a bucket after idling, with kernel %s',
     (kernel) => {
       const clock = ManualClock.create();
       const bucket = TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock, kernel });

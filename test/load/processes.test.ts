@@ -127,7 +127,7 @@ test('a process that cannot open the region says why', async () => {
   );
 });
 
-test('a process that ends at once is no member', async () => {
+test('a process that ends at once does not become a member', async () => {
   const code = new URL('../../dist/src/errors.js', import.meta.url);
   await expect(ProcessHandle.start(code, 'x')).rejects.toThrow(
     'a load process cannot start: it ended at once',
@@ -206,7 +206,7 @@ test('a load process without its region is down', () => {
 });
 
 // Last: a region that is opened after it belongs to other modules than those imported above.
-test('where processes cannot share memory, the run says so before it starts', async () => {
+test('if processes cannot share memory, the run fails before it starts', async () => {
   onTestFinished(() => {
     vi.doUnmock('../../src/host.ts');
     vi.resetModules();

@@ -39,7 +39,7 @@ test('a ring before the sleeper came, but after its alarm, wakes it', async () =
   expect(wake).toHaveBeenCalledTimes(1);
 });
 
-test('a ring before the alarm does not wake a sleeper who joins an older wait', async () => {
+test('a ring before the alarm does not wake a sleeper that joins an older wait', async () => {
   const door = bell();
   const [early, late] = [vi.fn(), vi.fn()];
   door.onRing(door.alarm(), early);

@@ -149,7 +149,7 @@ describe('a handle', () => {
     expect(attach(leaky)).toBeInstanceOf(LeakyBucket);
   });
 
-  test('is read once, so that no getter can change what was checked', () => {
+  test('is read once, so that no getter can change a checked field', () => {
     const reads: string[] = [];
     const watched = new Proxy(handle, {
       get: (target, field) => {

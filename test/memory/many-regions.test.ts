@@ -15,7 +15,7 @@ test.each([
   { kind: 'buckets', count: part(100_000) },
   { kind: 'tables', count: part(10_000) },
 ])(
-  '$count $kind live at once, and leave addresses for others',
+  '$count $kind live at once, and addresses for others remain',
   async ({ kind, count }) => {
     const script = fileURLToPath(compiled('region-probe'));
     const { stdout } = await run(process.execPath, [script, kind, `${count}`]);

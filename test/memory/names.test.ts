@@ -67,7 +67,7 @@ describe.each(KINDS)('%o with the options %o', (Limiter, options, change, other)
   const opening = (region: Region, more: object = {}) =>
     open.call(Limiter, region, 'api', { ...options, ...more });
 
-  test('is the same one for everybody who opens its name', () => {
+  test('is the same one for every thread that opens its name', () => {
     const region = Region.create();
     const { handle } = opening(region);
     const used = region.bytesFree;

@@ -350,7 +350,7 @@ describe('a bundle', () => {
     expect(zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
   });
 
-  test('of a limiter with a name contains what opens it', async () => {
+  test('of a limiter with a name contains the code that opens it', async () => {
     const outfile = join(installed.folder, 'named.js');
     const contents = `import { ManualClock, Region, TokenBucket } from 'zerotime';
       const [region, limit] = [Region.create(), { rate: 1, burst: 3 }];
@@ -369,7 +369,7 @@ describe('a bundle', () => {
     expect(await run(outfile)).toBe('2 1\n');
   });
 
-  test('made with ZEROTIME_WASM_ONLY has no JavaScript target, and says so where it needs one', async () => {
+  test('made with ZEROTIME_WASM_ONLY has no JavaScript target, and throws if it needs one', async () => {
     const program = (kernel: string) => `import { TokenBucket } from 'zerotime';
       const limit = { rate: 1, burst: 3, kernel: '${kernel}' };
       try { console.log(TokenBucket.create(limit).consumeOrDrain(5)); }

@@ -119,7 +119,7 @@ test('appointments are never kept within the call that sets them, even in the pa
   expect(kept).toEqual(['a']);
 });
 
-test('what is set while others are kept has its turn as well', async () => {
+test('an appointment set while others are kept has its turn as well', async () => {
   const { clock, agenda, kept } = scene();
   const later = noting(kept, 'later');
   const first: Appointment = {
@@ -135,7 +135,7 @@ test('what is set while others are kept has its turn as well', async () => {
   expect(kept).toEqual(['first', 'later']);
 });
 
-test('what falls due while others are kept waits for another turn of the event loop', async () => {
+test('an appointment that falls due while others are kept waits for the next turn of the event loop', async () => {
   const kept: string[] = [];
   let us = 0;
   // Its time passes with each reading, so the next appointment is always due already.

@@ -73,7 +73,7 @@ test('an alarm wakes its sleeper once, and leaves no timer behind', async () => 
   expect(isFree()).toBe(true);
 });
 
-test('an alarm that is cancelled is free for others, and nobody listens to it', async () => {
+test('a cancelled alarm is free for others, and has no listener', async () => {
   const { board, started, set, ring, woken, lastSet } = scene();
   started();
   const cancel = set(100, 'a');
@@ -217,7 +217,7 @@ test('where no thread can start, none is started again', () => {
   expect(board.thread).toBe(0);
 });
 
-test('a thread that has ended is started anew', () => {
+test('a thread that has ended is started again', () => {
   const { board, start, started, set } = scene();
   started();
   board.retire(board.thread);

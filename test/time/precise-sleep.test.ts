@@ -87,7 +87,7 @@ describe('a precise sleep', () => {
     expect([machine.turns, machine.timeouts]).toEqual([149, []]);
   });
 
-  test('that is woken more than a millisecond too early goes on with timers', async () => {
+  test('that is woken more than a millisecond too early continues with timers', async () => {
     const { machine, set, ring, start, ended } = byHand();
     start(5000);
     ring(4000);

@@ -168,7 +168,7 @@ describe('a ticker clock', () => {
     expect(scene.read()).toBe(22_000);
   });
 
-  test('looks at each reading while these are far apart', () => {
+  test('checks each reading while they are far apart', () => {
     const { system, looks, tick, read } = hand();
     tick();
     looks.mockClear();

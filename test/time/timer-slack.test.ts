@@ -27,7 +27,7 @@ test('writes 1 ns for the thread, not for its process', () => {
   expect(written).toEqual(['/proc/456/timerslack_ns', '1']);
 });
 
-test('is silent where the system has no such file, or forbids it', () => {
+test('does nothing if the system has no such file, or forbids it', () => {
   const fail = () => {
     throw new Error('ERR_ACCESS_DENIED');
   };

@@ -88,7 +88,7 @@ describe('the key of an address', () => {
 });
 
 describe('without trusted proxies', () => {
-  test('X-Forwarded-For counts for nothing', () => {
+  test('X-Forwarded-For is ignored', () => {
     const key = addressKey();
     expect(key(request('192.0.2.1', '198.51.100.9'))).toBe('192.0.2.1');
     expect(key(request('127.0.0.1', '198.51.100.9'))).toBe('127.0.0.1');

@@ -173,7 +173,7 @@ describe('a store in one thread', () => {
     expect(waitMs).toBeLessThanOrEqual(750 + (Date.now() - before));
   });
 
-  test('does what it was told with clients that find no place', () => {
+  test('follows whenFull for clients that find no place', () => {
     const hits = (whenFull: string) => {
       const { store } = newStore({ capacity: 1, whenFull });
       store.init({ windowMs: 1000 });
@@ -184,7 +184,7 @@ describe('a store in one thread', () => {
     expect(new Set(hits('admit'))).toEqual(new Set([1]));
   });
 
-  test('goes on after a million calls of resetAll', () => {
+  test('works after a million calls of resetAll', () => {
     const { store } = newStore();
     store.init({ windowMs: 1000 });
     store.increment('ann');
@@ -203,7 +203,7 @@ describe('a store in one thread', () => {
     expect(() => limit.getKey('ann')).toThrow(expect.objectContaining({ code: 'ERR_REGION_FULL' }));
   });
 
-  test('before init, it says so', () => {
+  test('throws before init', () => {
     expect(() => newStore().store.increment('ann')).toThrow(
       'init must be called before other methods of the store',
     );

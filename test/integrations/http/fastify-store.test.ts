@@ -28,7 +28,7 @@ describe('over four threads, through @fastify/rate-limit', () => {
     expect(await threads.rush('/', 'beabob', 3)).toEqual({ 200: 3 });
   });
 
-  test('all threads know what is left, and when the window ends', async () => {
+  test('all threads know the remaining count, and when the window ends', async () => {
     threads.nextWindow();
     const left: unknown[] = [];
     for (let i = 0; i < LIMIT; i++) {

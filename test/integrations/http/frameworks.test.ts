@@ -69,7 +69,7 @@ test('hono takes it for all routes or one, with bindings and variables', async (
   expect(await answers[0]?.text()).toBe('ann');
 });
 
-test('express gets the error of a handler, at once or later', async () => {
+test('express gets the error of a handler, thrown synchronously or later', async () => {
   const app = express();
   const failing = (isAsync: boolean) =>
     expressMiddleware({

@@ -79,7 +79,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     expect(limiter.available('127.0.0.2')).toBe(1);
   });
 
-  test('key, cost and skip decide what a request takes, and of what', async () => {
+  test('key, cost and skip decide how much a request takes, and from which bucket', async () => {
     const limiter = KeyedFixedWindow.create({ limit: 5, intervalMs: 1000, capacity: 16, clock });
     const seen: AnyRequest[] = [];
     const url = await serve({
@@ -151,7 +151,7 @@ describe.each(Object.entries(FRAMEWORKS))('with %s', (name, serve) => {
     });
   });
 
-  test('onLimit is told of refusals, and a handler answers them', async () => {
+  test('onLimit receives refusals, and a handler answers them', async () => {
     const refusals: Decision[] = [];
     const url = await serve(
       { limiter: bucketOf(1), onLimit: (_, decision) => refusals.push(decision) },

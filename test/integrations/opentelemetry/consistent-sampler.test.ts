@@ -159,7 +159,7 @@ test.each<[string, Parent, boolean, string | undefined]>([
   expect(sampler.stats().arrivalsPerSecond).toBe(0); // not counted
 });
 
-test('children decide by the randomness of their trace, if told to', () => {
+test('children decide by the randomness of their trace, if configured', () => {
   const scene = samplerAt(1000, { children: 'decide', burst: 1000 });
   arrive(scene, 2000, 20);
   const { sampler } = scene;

@@ -111,7 +111,7 @@ test('4 threads keep at most the limit, and the counts are right to 2 % over eve
   expect((kept.at(-1) ?? 0) - COURSE[0][0] * COURSE[0][1]).toBeGreaterThan(0.95 * RATE * busy);
 });
 
-test('where the burst is too small for a jump, refused spans are missing, and it says so', async () => {
+test('if the burst is too small for a jump, refused spans are missing, and are reported', async () => {
   const course = [
     [1000, 10],
     [100_000, 10],

@@ -237,7 +237,7 @@ test('shows the spans of all threads', async () => {
   expect(await valuesOf('traces')).toMatchObject({ 'sampler.span.refused': 190 });
 });
 
-test('shows a limiter whose memory is damaged, and goes on with the others', async () => {
+test('exports a limiter whose memory is damaged, and all others', async () => {
   const { metrics, valuesOf, clock } = scene();
   const limits = { rate: 100, burst: 10, clock, stats: true };
   const regions = [Region.create(), Region.create()] as const;

@@ -95,7 +95,7 @@ test('sums of adjusted counts stay right beside spans that are kept by their min
   expect(Math.abs(sum('counted') / sum('arrived') - 1)).toBeLessThan(5 / Math.sqrt(5000));
 });
 
-test('a span that only its minimum keeps has no threshold and says so', () => {
+test('a span that only its minimum keeps has no threshold, and is marked as a lower bound', () => {
   const { clock, sampler } = scene({ rate: 1, burst: 10, minimum: 1, minimumBurst: 1 });
   const highest = `${'0'.repeat(18)}${'f'.repeat(14)}`;
   // Raises the threshold.
@@ -130,7 +130,7 @@ test('as a composable sampler, it keeps such a span whatever its randomness', ()
   });
 });
 
-test('what the probability keeps counts towards the minimum', () => {
+test('spans that the probability keeps count towards the minimum', () => {
   const { sampler } = scene({ rate: 1000, minimum: 1, minimumBurst: 1 });
   expect(decide(sampler, LOWEST, undefined, 'a').traceState?.serialize()).toBe('ot=th:0');
   for (let i = 0; i < 5000; i++) decide(sampler, LOWEST, undefined, 'hot');

@@ -62,7 +62,7 @@ test("starts the SDK with this process's sampler, and ends it when the thread ha
   expect(calls.slice(2)).toEqual(['shutdown']);
 });
 
-test('exports what is left, then lets the signal end the process', async () => {
+test('exports the remaining spans, then lets the signal end the process', async () => {
   const { traced, endWith, calls } = await registered();
   let end = () => {};
   endWith(
@@ -101,7 +101,7 @@ test('needs no settings where the SDK is disabled', async () => {
   expect([calls, traced.eventNames()]).toEqual([[], []]);
 });
 
-test('names what is missing, before anything starts', async () => {
+test('names the missing package, before anything starts', async () => {
   const { Telemetry, calls } = sdk();
   const starting = register(Telemetry, new SomeProcess(), async () => []);
   await expect(starting).rejects.toThrow('ZEROTIME_TRACES_PER_SECOND must be set');

@@ -63,7 +63,7 @@ test('passes on how this thread uses it', () => {
   expect(decide(sampler, HIGHEST).traceState?.serialize()).toMatch(/^ot=th:0;rv:/);
 });
 
-test('names what is missing or wrong', () => {
+test('names the missing or wrong option', () => {
   expect(() => samplerFrom({ traces: 1 })).toThrow(
     new TypeError(
       "ZEROTIME_TRACES_PER_SECOND must be set, or the argument must contain a sampler's handle",

@@ -163,7 +163,7 @@ describe.skipIf(LACKS_REDIS).each(CLIENTS)('with %s', (name) => {
     expect(await left()).toBe(BURST - 5 - (isAdmitted ? 1 : 0));
   });
 
-  test('a connection cut before the answer admits at most what was taken', async () => {
+  test('a connection cut before the answer admits at most the tokens taken', async () => {
     const bucket = create();
     expect(await bucket.tryConsume(4)).toBe(true);
     let cuts = 0;

@@ -143,7 +143,7 @@ describe('a fleet bucket', () => {
     await process.close();
   });
 
-  test('returns what a purchase brings beyond the stock', async () => {
+  test('returns the tokens of a purchase that exceed the stock', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { source } = fleet;
     const process = await fleet.join({ stock: 100, minStock: 100 });

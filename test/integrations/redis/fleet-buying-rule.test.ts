@@ -42,7 +42,7 @@ describe('the buying rule', () => {
     expect(started().look({ ms: 500 })).toMatchObject({ buy: 0, lapse: 0, isQuiet: true });
   });
 
-  test('replaces what was spent of the minimum stock', () => {
+  test('replaces the spent part of the minimum stock', () => {
     expect(started().look({ ms: 20, spend: 1 })).toMatchObject({ buy: 1, isQuiet: false });
   });
 
@@ -79,7 +79,7 @@ describe('the buying rule', () => {
     expect(process.look({ ms: 1 }).buy).toBeGreaterThanOrEqual(3);
   });
 
-  test('buys what was promised plus its target, but never more than the stock', () => {
+  test('buys the promised tokens plus its target, but never more than the stock', () => {
     const process = started();
     expect(process.look({ ms: 20, spend: 110 }).buy).toBe(650);
     expect(process.look({ ms: 20, spend: 5000 }).buy).toBe(1000);

@@ -112,7 +112,7 @@ describe('a fleet bucket whose thread ends', () => {
 });
 
 describe('a fleet bucket whose thread is blocked', () => {
-  test('is taken over, and its thread buys no more once it goes on', async () => {
+  test('is taken over, and its thread buys no more when it continues', async () => {
     const owner = new Owner('blocked');
     const handle = await owner.handle();
     const source = sourceOn(owner.bucket);

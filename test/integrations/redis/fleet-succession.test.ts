@@ -21,7 +21,7 @@ async function spend(fleet: Fleet, spender: FleetSpender): Promise<number> {
 }
 
 describe('a buyer that stands down', () => {
-  test('is followed at once by another thread with a source, which counts on', async () => {
+  test('is followed at once by another thread with a source, which continues the counts', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 1000 });
     const { bucket, spender } = await twoBuyers(fleet);
     const before = await spend(fleet, spender);
@@ -39,7 +39,7 @@ describe('a buyer that stands down', () => {
     await bucket.close();
   });
 
-  test('gives back what was on its way', async () => {
+  test('returns tokens that were on their way', async () => {
     const fleet = new Fleet({ rate: 1, burst: 1000 });
     const { bucket, spender } = await twoBuyers(fleet);
     fleet.source.isHeld = true;
@@ -56,7 +56,7 @@ describe('a buyer that stands down', () => {
     expect(spender.isClosed).toBe(true);
   });
 
-  test('is the last one: those who wait are told', async () => {
+  test('is the last one: waiting callers get an error', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
     const { bucket, spender } = await twoBuyers(fleet);
     await spender.standDown();

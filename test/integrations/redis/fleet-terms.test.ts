@@ -18,7 +18,7 @@ describe('a wait that timed out', () => {
 });
 
 describe('a fleet bucket that was replaced', () => {
-  test('looks after those who have waited in its thread since before', async () => {
+  test('serves callers that already wait in its thread', async () => {
     const fleet = new Fleet({ rate: 1000, burst: 50, initial: 0 });
     const bucket = await fleet.join({ stock: 10 });
     let isServed = false;
@@ -51,7 +51,7 @@ describe('a fleet bucket closed by a thread that ended before it woke the waiter
 });
 
 describe('an office', () => {
-  test('is closed by those who miss its buyer only while it is vacant', async () => {
+  test('is closed by callers that miss its buyer only while it is vacant', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
     const stock = Stock.open((await fleet.join({ stock: 10 })).handle);
     stock.closeVacant();
@@ -77,7 +77,7 @@ describe('a random that throws', () => {
     expect(fleet.source.asked).toEqual([]);
   });
 
-  test('closes a fleet bucket that goes on, and fails its close', async () => {
+  test('closes a fleet bucket that is in use, and fails its close', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10 });
     let isWrong = false;
     const random = () => {

@@ -52,7 +52,7 @@ describe('threads that spend one stock', () => {
     await process.close();
   });
 
-  test('wait for what was bought, each token once, though some give up', async () => {
+  test('wait for bought tokens and get each once, although some give up', async () => {
     const { fleet, process, spent } = await contend('wait', 2);
     let isDone = false;
     const sums = spent.finally(() => {

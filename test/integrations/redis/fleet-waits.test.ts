@@ -50,7 +50,7 @@ describe('waiting for tokens of a fleet bucket', () => {
     await process.close();
   });
 
-  test('hands out exactly what was bought', async () => {
+  test('spends exactly the tokens bought', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();
     for (let i = 0; i < 300; i++) outcomes.watch('', process.wait(1 + (i % 3)));

@@ -28,7 +28,7 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     return RedisKeyedTokenBucket.create({ ...good, ...options });
   };
 
-  test('counts those who wait for each key', async () => {
+  test('counts waiting callers for each key', async () => {
     const { client } = connection;
     const limit = { rate: 20, burst: 1 };
     const perKey = RedisKeyedTokenBucket.create({ client, prefix: 'waits', ...limit });

@@ -39,7 +39,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
     ): RedisTokenBucket =>
       RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 10, ...options });
 
-    test('says how long a wait lasted, counts those who wait, and turns more away', async () => {
+    test('reports how long a wait lasted, counts waiting callers, and refuses more', async () => {
       const bucket = create({ rate: 20, burst: 1 });
       expect((await bucket.wait()).waitedMs).toBeGreaterThanOrEqual(0);
       const waits = [1, 2].map(() => bucket.wait(1, { maxWaiting: 2 }));
@@ -79,7 +79,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.available()).toBe(10);
     });
 
-    test('decides in the terms of HTTP headers, and reports what can never succeed', async () => {
+    test('decides with the fields of HTTP headers, and reports requests that can never succeed', async () => {
       const bucket = create({ rate: 1 });
       expect(await bucket.decide(4)).toMatchObject({ allowed: true, limit: 10, remaining: 6 });
       const refused = await bucket.decide(8);
@@ -102,7 +102,7 @@ describe.skipIf(LACKS_REDIS)('a token bucket on a server', () => {
       expect(await bucket.available()).toBe(0);
     });
 
-    test('lends tokens, and refuses what would come too late', async () => {
+    test('lends tokens, and refuses those that would arrive too late', async () => {
       const bucket = create({ rate: 100 });
       expect(await bucket.acquire(10, 0)).toBe(0);
       expect(await bucket.acquire(10, 10)).toBe(REFUSED);

@@ -97,7 +97,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await bucket.timeUntil(11)).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test('are changed together, for all who use the key', async () => {
+  test('are changed together, for all users of the key', async () => {
     const [here, there] = [create(), create()];
     await Promise.all([here.tryConsume(4), there.tryConsume(0)]);
     await here.reconfigure({ limits: [{}, { burst: 5 }] });
@@ -243,7 +243,7 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await bucket.consumeOrDrain(n)).toBe(8);
   });
 
-  test('of which one is unlimited take back what was promised', async () => {
+  test('of which one is unlimited take back promised tokens', async () => {
     let nowUs = NOW_US;
     const limits = [{ rate: Number.POSITIVE_INFINITY, burst: 1 }, ...LIMITS];
     const bucket = remote(connection, { limits }, () => nowUs);

@@ -32,7 +32,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
   };
 
-  test('of an earlier version keeps its tokens, and is stored anew', async () => {
+  test('of an earlier version keeps its tokens, and is stored in the new format', async () => {
     const nowUs = Date.now() * 1000;
     const schedule = scheduleOf(LIMIT);
     // Seven tokens are left: the zero-time lies seven tokens before the origin.

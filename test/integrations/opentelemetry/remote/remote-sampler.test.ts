@@ -115,7 +115,7 @@ test('probabilisticSampling: keeps spans with the probability, each counted', as
   expect(scene.sampler.stats().probability).toBe(0);
 });
 
-test('rateLimitingSampling: keeps so many spans a second, each counted', async () => {
+test('rateLimitingSampling: keeps that many spans a second, each counted', async () => {
   const scene = await samplerOf(await StrategyServer.start());
   await put(scene, RATE_LIMITING);
   arrive(scene, 1, 10_000);

@@ -60,7 +60,7 @@ test('outages and nonsense under load leave the last strategy in force', async (
   for (const { seen, error } of await running) expect({ seen, error }).toEqual({ seen: [64] });
 });
 
-test('the polling goes on when the threads that polled have ended', async () => {
+test('polling continues when the threads that polled have ended', async () => {
   const server = await StrategyServer.start(keeping(64));
   const sampler = samplerOf(server, POLL_MS);
   const crew = await Crew.start<RemoteJob, RemoteReport>('remote-sampling', 2);

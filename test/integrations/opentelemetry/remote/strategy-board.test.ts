@@ -8,7 +8,7 @@ function boards(maxBytes = 1000) {
   return { one, other: StrategyBoard.attach(one.buffer), words: new Int32Array(one.buffer) };
 }
 
-test('shows each text to all who are attached', () => {
+test('shows each text to all attached threads', () => {
   const { one, other } = boards();
   expect(other.version).toBe(0);
   for (const [i, text] of ['first', 'sécond ☃', '', 'x'.repeat(1000)].entries()) {
