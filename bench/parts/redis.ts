@@ -29,7 +29,7 @@ type Take = () => Promise<boolean>;
 /** What callers do with a limiter on a server. */
 interface Opened {
   readonly take: Take;
-  /** Takes the whole tokens that nobody has asked for yet, if the limiter can. */
+  /** Takes the whole tokens that are left, if the limiter can. */
   readonly rest: () => Promise<number>;
 }
 

@@ -63,7 +63,7 @@ async function measure(waiting: Waiting, settings: Settings): Promise<string[]> 
   const child = fork(SCRIPT, [JSON.stringify(data)], { execArgv: [] });
   try {
     await once(child, 'message');
-    // Until the code is compiled, a thread watches, and what the start left behind is collected.
+    // Until the code is compiled, a lookout runs, and the garbage of the start is collected.
     await after(settings.sleepMs);
     const share = await cpuOf(child, settings.sleepMs);
     const delays = durations();
@@ -85,7 +85,7 @@ async function measure(waiting: Waiting, settings: Settings): Promise<string[]> 
   }
 }
 
-/** What it costs to wait for what other processes do, and how late that is noticed. */
+/** The cost of waiting for changes by other processes, and how late they are noticed. */
 export async function benchSleepers(settings: Settings): Promise<Section> {
   const rows: string[][] = [];
   for (const { waiting, name } of CASES) rows.push([name, ...(await measure(waiting, settings))]);

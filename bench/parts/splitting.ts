@@ -20,7 +20,7 @@ const THREADS = [2, 4, 8];
 
 const shared = zerotime(PLAIN);
 
-/** Threads that call their own buckets, one each: what splitting saves. */
+/** Threads that call their own buckets, one each: the savings of splitting. */
 const split: Peer = {
   ...shared,
   name: 'a bucket for each thread',
@@ -48,7 +48,7 @@ async function paidNs(threads: number, { rounds, warmUpMs, measureMs }: Settings
   return median(paid);
 }
 
-/** What one bucket for all threads saves in waiting, and what its calls cost more. */
+/** How much waiting one bucket for all threads saves, and how much more its calls cost. */
 export async function benchSplitting(settings: Settings): Promise<Section> {
   const durationMs = settings.loadMs * 100;
   const rows: string[][] = [];

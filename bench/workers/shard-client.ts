@@ -3,7 +3,7 @@ import { asking } from '../consumer.ts';
 import { consumeBehindGate } from '../gate.ts';
 import { type KeyTask, keysOfTask } from '../key-traffic.ts';
 
-/** The channels to the threads that own the keys, and what to ask for. */
+/** The channels to the threads that own the keys, and the keys to request. */
 export interface ShardData {
   readonly ports: readonly MessagePort[];
   readonly task: KeyTask;

@@ -9,7 +9,7 @@ import {
   semaphoreOf,
 } from '../sleepers.ts';
 
-// Callers that wait for what another process does.
+// Callers that wait for changes by another process.
 
 function wake(): void {
   process.send?.({ wokeUs: systemClock.now() } satisfies SleeperMessage);

@@ -9,7 +9,7 @@ import { createEach, LIMIT, subjectOf } from '../smoke/subjects.ts';
 import type { runClaims } from './harness.ts';
 import type { WebAnswer, WebJob } from './worker.ts';
 
-// Runs in a page, and posts what it found out to the test's server.
+// Runs in a page, and posts its results to the test's server.
 
 interface WebWorker<Answer> {
   onmessage: (event: { readonly data: Answer }) => void;

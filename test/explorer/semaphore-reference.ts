@@ -1,9 +1,9 @@
 import { type Asked, SemaphoreReference } from '../support/semaphore-reference.ts';
 import { operations, type Reference } from './subject.ts';
 
-/** The owner of what a setup takes; its thread has ended. */
+/** The owner of the permits that a setup takes; its thread has ended. */
 export const DEAD = 2;
-/** The owner of what the explored threads take. */
+/** The owner of the permits that the explored threads take. */
 export const ALIVE = 1;
 
 /**

@@ -11,7 +11,7 @@ import { operations, type Subject } from './subject.ts';
 
 export { reference } from './semaphore-reference.ts';
 
-/** Enough for the callers of a scenario, one of whom may be stopped. */
+/** Enough for the callers of a scenario, of which one may be stopped. */
 const SEATS = 8;
 /** More than all callers of a scenario ask for. */
 const MANY = 100;
@@ -50,7 +50,7 @@ function open(buffer: SharedArrayBuffer, owner: number, kernel: ExploredKernel =
   return { engine: opened.engine, host: new HostedSemaphore(opened, place, asleep(place, owner)) };
 }
 
-/** Nobody sleeps in the explorer, so nobody is woken. */
+/** No thread sleeps in the explorer, so none is woken. */
 function asleep(place: CellPlace, owner: number): Ownership {
   const { bell } = new Owners(place, () => undefined);
   const nothing = () => undefined;

@@ -10,7 +10,7 @@ import { plant } from '../support/plant.ts';
 
 type Loader = (name: string, ...rest: unknown[]) => unknown;
 
-// The next file may run in the same process, and must not get what was imported here.
+// The next file may run in the same process, and must not get these imports.
 afterEach(() => {
   vi.resetModules();
 });

@@ -41,7 +41,7 @@ function statesEnd({ handle }: KeyedTokenBucket, entries: number): number {
   return (handle.offset + KEYED.table + ENTRY_BYTES * entries) >> 3;
 }
 
-/** Recovers what a process held, as a sweep does. */
+/** Recovers the slots and records of a process, as a sweep does. */
 function recover(region: Region, { handle: { offset } }: KeyedTokenBucket, process: number): void {
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);

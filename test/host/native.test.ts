@@ -12,7 +12,7 @@ import { plant } from '../support/plant.ts';
 type Binding = 'node:ffi' | 'koffi' | undefined;
 type Loader = (name: string, ...rest: unknown[]) => unknown;
 
-// The next file may run in the same process, and must not get what was imported here.
+// The next file may run in the same process, and must not get these imports.
 afterEach(() => {
   vi.resetModules();
 });
@@ -83,7 +83,7 @@ describe('HostRegion.open says what to do', () => {
           'keep it out of bundles',
       ),
     );
-    // The package is there, and a package of its own is not.
+    // The package is installed, and a dependency of it is not.
     const code = 'MODULE_NOT_FOUND';
     plantKoffi(Object.assign(new Error("Cannot find module '@koromix/koffi'"), { code }));
     await expect(load()).rejects.toThrow('install it on this machine');
@@ -171,7 +171,7 @@ test('a process that must not load native code, or read koffi, learns the flag t
   );
 });
 
-/** The types of `node:ffi` in those of koffi, and what Node.js takes for each. */
+/** The types of `node:ffi` by those of koffi, and the values that Node.js takes for each. */
 const TYPES: Readonly<Record<string, readonly [type: string, isOne: (value: unknown) => boolean]>> =
   {
     uint64: ['uint64_t', (value) => typeof value === 'bigint'],

@@ -34,7 +34,7 @@ afterEach(() => {
   vi.doUnmock('node:fs');
   vi.doUnmock('../../src/host/native.ts');
   vi.unstubAllGlobals();
-  // The next file may run in the same process, and must not get what was imported here.
+  // The next file may run in the same process, and must not get these imports.
   vi.resetModules();
 });
 

@@ -35,7 +35,7 @@ class FakeLookout implements Rounds.Lookout {
   }
 }
 
-/** Modules of its own, since rounds are those of a thread. */
+/** Fresh modules, because each thread has one round. */
 async function setUp({ periodMs = PERIOD_MS, room = 10, isAwake = true } = {}) {
   vi.resetModules();
   const { lookOutWith } = (await import('../../src/host/watched-round.ts')) as typeof Rounds;

@@ -11,7 +11,7 @@ const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
 /** Too slow for a token to come. */
 const NEVER = 1e-6;
 
-/** The error behind what a client rejects with: fetch wraps what its dispatcher fails with. */
+/** The original error of a rejected request: fetch wraps its dispatcher's error. */
 async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   const error = await promise.then(
     () => undefined,

@@ -13,7 +13,7 @@ import { watched } from '../support/watched.ts';
 
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
 
-/** The error behind what a client rejects with: fetch wraps what its dispatcher fails with. */
+/** The original error of a rejected request: fetch wraps its dispatcher's error. */
 async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   const error = await promise.then(
     () => undefined,

@@ -7,7 +7,7 @@ import { throttleWebStream } from '../../src/integrations/fetch.ts';
 import { type ByteLimiter, throttleStream } from '../../src/integrations/streams.ts';
 import { settled } from '../support/settled.ts';
 
-/** A source of chunks, what became of it, and what came through. */
+/** A source of chunks, its outcome, and the chunks that passed. */
 interface Flow {
   /** Chunks that were read from the source. */
   readonly read: { count: number };

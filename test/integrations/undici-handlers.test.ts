@@ -34,7 +34,7 @@ const MODERN = [
   'onResponseStarted',
 ];
 
-/** A handler that has these methods, and what was called of it. */
+/** A handler with these methods, and the calls that it received. */
 function recorded(names: readonly string[], answer?: unknown): { handler: Handler; calls: Calls } {
   const calls: Calls = [];
   const methods = names.map((name) => [
@@ -47,7 +47,7 @@ function recorded(names: readonly string[], answer?: unknown): { handler: Handle
   return { handler: Object.fromEntries(methods) as Handler, calls };
 }
 
-/** Sends one request; returns what undici would call while it runs. */
+/** Sends one request; returns the methods that undici would call while it runs. */
 function sent(handler: Handler, options: Partial<RateLimitOptions> = {}) {
   const clock = ManualClock.create();
   const limiter = TokenBucket.create({ rate: 1, burst: 1, clock });

@@ -27,7 +27,7 @@ function randomCell(random: Random): void {
     time.pass(smoothingMs);
     const n = random.pick([
       ...([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)] as const),
-      // All ones, and what rounds up beyond them.
+      // All ones, and numbers that round up beyond them.
       (2 ** 18 - 1) * 2 ** random.below(8),
       (2 ** 19 - 1) / 2 ** random.below(8),
     ]);
@@ -78,7 +78,7 @@ test('arrivals that a stalled thread adds late have decayed a time constant afte
   const [stalled, other] = [openArrivals(place, 'wasm'), openArrivals(place, 'atomics')];
   for (let ms = 0; ms < 10_000; ms++) other.add(ms * 1000, 1);
   expect(other.perSecond(10e6)).toBeCloseTo(1000, -1);
-  // Its reading of the clock is 9 s old: the word's instant stands, and so does what has arrived.
+  // Its clock reading is 9 s old: the word keeps its instant and its count.
   expect(stalled.add(1e6, 16) - other.perSecond(10e6)).toBeCloseTo(0, -1);
   expect(other.perSecond(10e6)).toBeLessThan(1000 + 16 + 5);
   expect(other.perSecond(11e6)).toBeLessThan((1000 + 16 + 5) / Math.E);

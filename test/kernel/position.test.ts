@@ -195,7 +195,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
           if (look) position.dueUs();
         }
         const { rate, fillTicks, ticksPerMicro } = before;
-        // One that rounding finds paid already keeps the last instant that it was told.
+        // If rounding makes it paid already, it keeps its last known instant.
         const lateUs = scene.paidUs() - Math.max(position.dueUs(), scene.nowUs);
         const closeUs = CLOSE_US + scene.nowUs * 2 ** -50 + (doubt * 1e6) / rate;
         expect(lateUs).toBeGreaterThan(-closeUs);

@@ -51,7 +51,7 @@ describe('allOf', () => {
       clock.advance(1000);
     }
     expect(admitted.slice(0, 10)).toEqual(Array(10).fill(10));
-    // 100 and what flowed in over 59 seconds at 100 a minute.
+    // 100, and the tokens of 59 seconds at 100 a minute.
     expect(admitted.reduce((sum, n) => sum + n)).toBe(100 + Math.floor((59 * 100) / 60));
   });
 

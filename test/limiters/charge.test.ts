@@ -77,7 +77,7 @@ describe.each(KERNELS)('charge, with kernel %s,', (kernel) => {
       if (bucket.tryConsume()) admitted++;
       clock.advance(25);
     }
-    // 25 s at 10 a second, and the burst: what is charged is missing elsewhere.
+    // 25 s at 10 a second, and the burst: charged tokens are missing elsewhere.
     expect(admitted + charged).toBeLessThanOrEqual(5 + 250 + 20);
     expect(admitted + charged).toBeGreaterThan(250 - 20);
   });

@@ -219,7 +219,7 @@ describe('tokens returned while another thread opens the next window', () => {
         () => opener.tryConsume(),
         at >> 1,
         () => {
-          // If the return left no trace, the word would now equal what the opener saw.
+          // If the return left no trace, the word would now equal the one that the opener loaded.
           if (grant?.cancel() && window.tryConsume()) again++;
         },
       );

@@ -59,7 +59,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expect(both.waiting).toBe(2);
     clock.advance(100);
     await turns();
-    // The permit is out, so the token is left for whoever needs no permit.
+    // The permit is in use, so the token is left for callers that need no permit.
     expect([order, bucket.available()]).toEqual([[], 1]);
     first.release();
     const second = await waits[0];

@@ -168,7 +168,7 @@ describe.each(KERNEL_MIXES)('a wait of $mix kernels', ({ kernels }) => {
       }
       clock.set(50);
       bucket.reconfigure({ rate: 1 });
-      // At the old instants nobody wakes.
+      // No caller wakes at the old instants.
       for (const ms of [100, 200, 300]) clock.set(ms);
       bucket.reconfigure({ rate: 0.5 });
       clock.set(1000); // 0.1 + 0.35 + ...: 1/2 token at 10/s, 1/4 at 1/s, 0.35 at 0.5/s

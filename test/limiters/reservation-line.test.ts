@@ -239,7 +239,7 @@ describe('callers that wait', () => {
     const property = fc.asyncProperty(fc.boolean(), steps, async (isComposite, steps) => {
       const clock = ManualClock.create();
       const make = MAKES[isComposite ? 'a bucket with several limits' : 'a token bucket'];
-      // The same calls on two buckets; whoever waits for one has reserved from the other.
+      // The same calls on two buckets; a caller that waits for one has reserved from the other.
       const [waited, reserved] = [make(clock), make(clock)];
       const waiting: { turn: number; promise: Reservation; abort: () => void }[] = [];
       const over: number[] = [];

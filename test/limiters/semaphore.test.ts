@@ -11,7 +11,7 @@ import {
 
 const TARGETS = ['wasm', 'atomics'] as const;
 
-/** Lets what is due happen: promises, and the bells of this thread. */
+/** Runs everything that is due: promises, and the bells of this thread. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -200,7 +200,7 @@ describe.each(WINDOW_KERNELS)(
         expect(back(2)).toBe(0);
         return;
       }
-      // Only what it took itself.
+      // Only tokens that it took itself.
       expect(back(3)).toBe(2);
       expect(back(1)).toBe(0);
       expect(limiter.available()).toBe(2);

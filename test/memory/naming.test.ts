@@ -7,7 +7,7 @@ import { markOf } from '../../src/memory/thread-mark.ts';
 
 const OTHER = 12_345;
 
-/** A region in which another thread creates, and what this one does while it waits for it. */
+/** A region in which another thread creates, and the action of this thread while it waits. */
 function held(meanwhile: (i32: Int32Array<SharedArrayBuffer>) => 'ok' | 'timed-out') {
   const region = Region.create();
   const own = markOf(region);

@@ -87,7 +87,7 @@ export class Instance {
     return { answer, notes: this.#notes, steps: this.#steps.value };
   }
 
-  /** Whether the last call ran out of what keeps loops from being endless. */
+  /** Whether the last call used up the steps that bound its loops. */
   get isEndless(): boolean {
     return this.#fuel.value < 0;
   }
@@ -95,7 +95,7 @@ export class Instance {
 
 export type Modules = ReadonlyMap<ModuleName, object>;
 
-/** The engine as it is, with its mutants in it, or telling what is reached. */
+/** The engine unchanged, with its mutants, or reporting which code is reached. */
 export function loadModules(variant: 'plain' | 'mutated' | 'traced'): Modules {
   const load = (name: ModuleName): [ModuleName, object] => {
     if (webAssembly === undefined) throw new Error('there is no WebAssembly here');

@@ -16,7 +16,7 @@ export function readList(): Built {
   return { mutants: mutants.filter(({ number }) => !dropped.includes(number)), branches, dropped };
 }
 
-/** Names a mutant by what it changes, as long as the source stays the same there. */
+/** Names a mutant by the code that it changes, as long as that code stays the same. */
 export function keyOf({ file, within, original, mutated, occurrence }: Mutant): string {
   const which = occurrence === 1 ? '' : ` #${occurrence}`;
   return `${file.replace('engine/', '')} ${within}: ${original} -> ${mutated}${which}`;

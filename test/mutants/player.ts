@@ -7,7 +7,7 @@ import type { Call, Poke, Scene } from './scene.ts';
 const TRAPPED = Symbol('trapped');
 const DEAD = Symbol('dead');
 
-/** Does what was done in a scene, on a memory of its own. */
+/** Repeats the calls of a scene, on its own memory. */
 export class Player {
   readonly #modules: Modules;
   readonly #active: number;
@@ -83,7 +83,7 @@ export class Player {
     if (call.dies) throw new Death();
   }
 
-  /** The clock as it was; what reads it more often reads the last time again. */
+  /** The recorded clock readings; further readings repeat the last one. */
   #readClock(): number {
     const open = this.#open.at(-1);
     if (open === undefined) throw new Error('no call is under way');

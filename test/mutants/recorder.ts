@@ -15,7 +15,7 @@ interface Stop {
   readonly dies: boolean;
 }
 
-/** Notes what hosts do with the engine, and what they write themselves. */
+/** Records the calls of hosts to the engine, and their own writes. */
 export class Recorder {
   readonly memory: WasmMemory;
   readonly #modules: Modules;
@@ -58,7 +58,7 @@ export class Recorder {
     return Object.fromEntries(Object.entries(instance.exports).map(noted));
   }
 
-  /** Stops what comes next before its `at`-th access, and lets something else happen. */
+  /** Stops the next call before its `at`-th access, and makes another one. */
   stopAt(at: number, meanwhile: () => void, dies: boolean): void {
     this.#stop = { left: at, meanwhile, dies };
   }

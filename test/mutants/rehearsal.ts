@@ -15,7 +15,7 @@ const USUAL: Turmoil = { stops: 3, deaths: 10 };
 /** No call makes many more accesses than this; where there are fewer, nothing is stopped. */
 const ACCESSES = 24;
 
-/** Opens what a thread works with. */
+/** Opens the limiter of a thread. */
 export type Open<Host> = (thread: number) => Host;
 
 /** One call of a host, or a few. */
@@ -42,7 +42,7 @@ export class Rehearsal<Host> {
     this.#born = THREADS;
   }
 
-  /** `next` draws what a thread does. */
+  /** `next` draws the next call of a thread. */
   run(calls: number, next: () => Step<Host>): void {
     const random = this.#random;
     for (let call = 0; call < calls; call++) {

@@ -3,7 +3,7 @@ import { alternatives, isCondition, isRemovable } from './alternatives.ts';
 
 // Puts all mutants of a source into it, each behind its number, and counts the steps of its loops.
 
-/** One change of the source, told by what it changes and not by its line. */
+/** One change of the source, identified by the changed code instead of its line. */
 export interface Mutant {
   readonly number: number;
   readonly file: string;
@@ -74,7 +74,7 @@ export class Transformation {
 
   #emitWithin(node: ts.Node): string {
     if (isRemovable(node)) return this.#removable(node);
-    // The statement offers what its expression could be.
+    // The statement has the mutants of its expression.
     const isOwn = !ts.isExpressionStatement(node.parent);
     const numbers = isOwn ? this.#noted(node, alternatives(node, this.#options.zeros)) : [];
     const inner = this.#condition(node, this.#children(node));

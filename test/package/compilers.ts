@@ -10,7 +10,7 @@ const RESOLUTIONS = {
   bundler: ['--module', 'esnext', '--moduleResolution', 'bundler'],
   node10: ['--module', 'esnext', '--moduleResolution', 'node'],
 };
-/** 7.0 has no moduleResolution node10; 6.0 wants to be told that it is on purpose. */
+/** 7.0 has no moduleResolution node10; 6.0 requires an option that confirms it. */
 const RESOLUTIONS_OF: Readonly<Record<string, readonly (keyof typeof RESOLUTIONS)[]>> = {
   '7.0': ['nodenext', 'bundler'],
 };

@@ -23,7 +23,7 @@ export interface SoakJob {
   readonly seed: number;
 }
 
-/** The job of a process: what it shares lies in regions in files. */
+/** The job of a process, which shares regions in files. */
 export interface HostJob extends Omit<SoakJob, 'ledger' | 'rooms' | 'stop' | 'changes'> {
   /** The region's file in which the tally lies. */
   readonly tallyPath: string;

@@ -4,7 +4,7 @@ import { newClock, type Scene } from './scene.ts';
 
 const PERMITS = 10;
 
-/** Never more permits out than there are, and none after a round, whoever was killed. */
+/** Never more permits in use than exist, and none after a round, whichever threads were killed. */
 export function permitScene(kernel: KernelName): Scene {
   const clock = newClock();
   const rooms = Rooms.for(PERMITS);

@@ -41,7 +41,7 @@ export class KeySeveral<Key> {
   }
 
   /**
-   * The instants of an account, before they are raised to what is full now. If the limits changed
+   * The instants of an account, before they are raised to those of a full one. If the limits changed
    * while the key was in debt, all of its tokens are gone until that is paid.
    */
   #instants(account: Account, nowUs: number): readonly number[] {

@@ -3,7 +3,7 @@ import type { Random } from './random.ts';
 
 const YEAR_US = 365.25 * 86_400e6;
 
-/** How rare unusual steps of a clock are: one in so many. */
+/** Unusual steps of a clock are one in this many. */
 export interface Rarity {
   /** A reading that is no time at all, or is out of range. */
   readonly broken: number;

@@ -61,7 +61,7 @@ export class Machine {
     return this.#timers.length;
   }
 
-  /** Fires the next timer, and runs what follows from it. */
+  /** Fires the next timer, and runs its consequences. */
   async fire(): Promise<void> {
     this.#timers.sort((a, b) => a.atUs - b.atUs);
     const timer = this.#timers.shift();

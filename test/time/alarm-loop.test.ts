@@ -23,7 +23,7 @@ function scene() {
     if (at >= ALARM_BOARD.alarms / 4) rung.push(at);
     return words.length;
   });
-  /** Runs until it returns; each answer stands for what happens during a wait. */
+  /** Runs until it returns; each answer stands for the events during a wait. */
   const run = (...answers: (() => 'timed-out' | 'ok')[]) => {
     vi.spyOn(Atomics, 'wait').mockImplementation(((
       _: unknown,

@@ -82,7 +82,7 @@ describe('the alarm thread', () => {
     await served();
     expect(board().thread, 'the one that the worker started').toBe(thread);
     await worker.terminate();
-    // It ended with its parent, and nobody was told.
+    // It ended with its parent, without a message.
     expect(board().thread).toBe(thread);
     while (board().thread === thread) await systemClock.sleep(systemClock.now() + 1000);
     await served();

@@ -266,7 +266,7 @@ test('after many wakes, timers do for long waits and short ones get longer, unle
   expect(set(401, 'strict', true)).toBeDefined();
   expect(set(100, 'strict', true)).toBeDefined();
   expect(lastSet().dueUs - nowUs).toBe(100);
-  // In the long run, one for each gap; others count for nothing.
+  // Over time, one for each gap; others do not count.
   pass(3_000);
   expect(set(10_000)).toBeUndefined();
   pass(1_000);

@@ -8,7 +8,7 @@ import { TickerCell } from '../../src/time/ticker-cell.ts';
 const ENDED = new Error('no reading is left');
 afterEach(() => vi.restoreAllMocks());
 
-/** Ticks at these clock readings in microseconds; returns what it published and posted. */
+/** Ticks at these clock readings in microseconds; returns the published times and posted messages. */
 function ticked(periodMs: number, readings: readonly number[]) {
   const cell = TickerCell.create(periodMs);
   const left = [...readings];

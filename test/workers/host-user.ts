@@ -16,7 +16,7 @@ interface OpenJob {
   readonly everyUs: number;
 }
 
-/** Reconfigures a bucket, and stops before a step of that for good. */
+/** Reconfigures a bucket, and stops for ever before one of its steps. */
 interface StallJob {
   readonly path: string;
   /** Before the exchange of the word, or the release of the record. */

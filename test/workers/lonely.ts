@@ -10,7 +10,7 @@ const bucket = TokenBucket.create({ rate: 20, burst: 1, initial: 0, clock });
 const mayMove = new Gate();
 if (clock instanceof ManualClock) {
   const workerData = { clock: clock.handle, mayMove: mayMove.buffer };
-  // This thread must not be what keeps the process alive.
+  // This thread must not keep the process alive.
   new Worker(new URL('./mover.js', import.meta.url), { workerData }).unref();
 }
 const waiting = bucket.wait(1, { strict });

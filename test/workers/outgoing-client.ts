@@ -4,7 +4,7 @@ import { rateLimitedFetch } from '../../src/integrations/fetch.ts';
 import { rateLimit } from '../../src/integrations/undici.ts';
 import { serve } from '../support/serve.ts';
 
-/** Requests that a thread sends side by side, and what they take from. */
+/** Requests that a thread sends concurrently, and their limiters. */
 export interface OutgoingJob {
   readonly url: string;
   readonly requests: number;

@@ -6,7 +6,7 @@ import { serve } from '../support/serve.ts';
 /** The randomness of each span of a job is its place among them. */
 const SPANS = 256;
 
-/** Samples until the strategy keeps so many of its spans, or looks once. */
+/** Samples until the strategy keeps that many of its spans, or checks once. */
 export interface RemoteJob {
   readonly handle?: RemoteSamplerHandle;
   /** How many of 256 spans with evenly spread randomness to wait for. Default: not to wait. */

@@ -23,7 +23,7 @@ export interface SamplingJob {
   /** How many spans arrive at all threads in each step. */
   readonly spans: Uint32Array;
   readonly seed: number;
-  /** One in so many spans is of the operation `rare`, the others are `hot`. Default: none. */
+  /** One in this many spans is of the operation `rare`, the others are `hot`. Default: none. */
   readonly rareEvery?: number;
 }
 

@@ -66,7 +66,7 @@ serve(({ handle, bytes, used, progress, least, seed }: ScribbleJob, me): Scribbl
     // The other thread attaches before the memory is damaged.
     while (Atomics.load(at, 0) === 0) Atomics.wait(at, 0, 0, 1);
     while (Atomics.load(at, 1) === 0) {
-      // Half of it over what attaching reads, which is little of a large limiter.
+      // Half of it over the bytes that attaching reads, a small part of a large limiter.
       scribble(random, bytes, 0, random.below(2) === 0 ? used : Math.min(used, header));
       Atomics.add(at, 2, 1);
       if (random.below(3) === 0) new Uint8Array(bytes).set(pristine);

@@ -29,7 +29,7 @@ const variant = it.runIf(IN_FULL);
 /** Where one thread shows as much as several: starting each takes longer than the load does. */
 const ALONE = ['--threads', '1'];
 
-/** What the gates do has tests of its own: here a busy machine may miss the rate. */
+/** Gates have their own tests; here a busy machine may miss the rate. */
 const NO_GATES = ['--min-rate', '0%', '--max-errors', '100%'];
 
 let runs = 0;

@@ -96,7 +96,7 @@ export function buckets(): Shared[] {
       ...bucket,
       subject: 'bucket in debt',
       setup: '1 3 0',
-      // The word comes back to what it was while tokens are returned.
+      // The word has its earlier value again while tokens are returned.
       name: 'charge, borrow and cancel, beside refund',
       threads: [[charge, borrow, cancel], [refund]],
     },

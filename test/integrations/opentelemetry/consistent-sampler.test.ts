@@ -19,7 +19,7 @@ function samplerAt(rate: number, options = {}) {
   return { clock, sampler, random: new Random(1) };
 }
 
-/** Lets spans arrive at a steady rate, once a millisecond; counts what is kept. */
+/** Lets spans arrive at a steady rate, once a millisecond; counts the kept ones. */
 function arrive(
   { clock, sampler, random }: ReturnType<typeof samplerAt>,
   perSecond: number,

@@ -267,7 +267,7 @@ test('leaves out an unlimited rate, which OTLP in JSON cannot write', async () =
 });
 
 test('shows the limiters of a region, and none any more once they are removed', async () => {
-  // Its reader of the other temporality repeats the last values of what is no longer observed.
+  // The reader of the other temporality repeats the last values of series that are no longer observed.
   const { metrics, collect, valuesOf, clock } = scene(AggregationTemporality.DELTA);
   const counted = () => TokenBucket.create({ rate: 1, burst: 1, clock, stats: true });
   const limiters = [{ name: 'first', limiter: counted() }];

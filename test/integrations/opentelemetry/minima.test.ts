@@ -66,7 +66,7 @@ test('of 999 hot spans to one rare, the rare ones keep their rate and the hot on
   const { hot, rare } = arrive(one, { hot: 1000 / 999, rare: 1000 }, 100);
   expect(rare).toMatchObject({ arrived: 100, kept: 100 });
   expect(hot?.arrived).toBe(99_900);
-  // The limit, and its burst, less what is rare.
+  // The limit and its burst, less the rare spans.
   expect(hot?.kept).toBeGreaterThan(0.97 * (10_000 - 100));
   expect(hot?.kept).toBeLessThanOrEqual(10_100 - 100);
   expect(one.sampler.stats().refused).toBe(0);
@@ -112,7 +112,7 @@ test('a span that only its minimum keeps has no threshold, and is marked as a lo
   clock.advance(1);
   expect(isKept(decide(sampler, LOWEST, undefined, 'rare'))).toBe(true);
   expect(isKept(decide(sampler, LOWEST, undefined, 'rarer'))).toBe(true);
-  // The tracestate of a parent loses what it said.
+  // The tracestate of a parent loses its threshold.
   const deciding = ConsistentRateLimitingSampler.attach(sampler.handle, { children: 'decide' });
   const child = decide(deciding, LOWEST, { state: 'ot=th:8;a:1' }, 'rarest');
   expect(isKept(child)).toBe(true);

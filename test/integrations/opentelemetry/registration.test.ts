@@ -24,7 +24,7 @@ class SomeProcess extends EventEmitter {
   }
 }
 
-/** An SDK that notes what is asked of it. */
+/** An SDK that records its calls. */
 function sdk() {
   const calls: string[] = [];
   let ended = Promise.resolve();

@@ -22,7 +22,7 @@ function create() {
   return ConsistentRateLimitingSampler.create({ rate: 7, clock: ManualClock.create() });
 }
 
-/** Two samplers are the same if one spends what the other has. */
+/** Two samplers are the same if one spends the other's tokens. */
 function spend(sampler: Sampler, most = 1000): number {
   let kept = 0;
   while (kept < most && isKept(decide(sampler, HIGHEST))) kept++;

@@ -60,7 +60,7 @@ class Waiter {
   }
 }
 
-/** The milliseconds from the owner's end until the waiters were served again, or told. */
+/** The milliseconds from the owner's end until the waiters were served again, or rejected. */
 async function outlive(end: FleetEnd, isSucceeded: boolean): Promise<number> {
   const owner = new Owner(end);
   const handle = await owner.handle();

@@ -90,7 +90,7 @@ describe.skipIf(LACKS_REDIS)('a fleet bucket on a real server', () => {
     await fleet.close();
     const { bought, returned } = fleet.stats();
     expect(bought - returned).toBe(90);
-    // What it took is back, plus what flowed in meanwhile.
+    // Its tokens are back, plus those that have arrived meanwhile.
     expect(await source.available()).toBeGreaterThanOrEqual(LIMIT.burst - 90);
   });
 

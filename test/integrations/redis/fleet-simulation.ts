@@ -90,7 +90,7 @@ class Remote implements TokenSource {
   }
 }
 
-/** Runs what is due: a purchase takes several turns of the event loop. */
+/** Runs everything that is due: a purchase takes several turns of the event loop. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await setImmediate();
 }
@@ -129,7 +129,7 @@ function sumOf(machines: readonly Machine[]): Spender {
   };
 }
 
-/** What each spent of its even share of what they spent together. */
+/** The spending of each, as a fraction of an even share. */
 function partsOfEven(spenders: readonly Spender[]): number[] {
   const spent = spenders.reduce((total, spender) => total + spender.spent, 0);
   const most = evenShare(

@@ -70,7 +70,7 @@ export class Fleet {
     return FleetBucket.create({ source, clock, random: () => 0, ...options } as FleetBucketOptions);
   }
 
-  /** Advances the clock and runs what is due. */
+  /** Advances the clock and runs everything that is due. */
   async pass(ms: number): Promise<void> {
     this.clock.advance(ms);
     await settle();

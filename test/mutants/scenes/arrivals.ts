@@ -23,7 +23,7 @@ export function arrivalsScene(recorder: Recorder, random: Random, calls: number)
     if (random.below(4) === 0) time.us += random.pick([1.5 / 256, 64]) * smoothingMs * 1000;
     const n = random.pick([
       ...([0, 1, 1, random.below(1000), random.logarithmic(1, 1e9)] as const),
-      // All ones, and what rounds up beyond them.
+      // All ones, and numbers that round up beyond them.
       (2 ** 18 - 1) * 2 ** random.below(8),
       (2 ** 19 - 1) / 2 ** random.below(8),
     ]);

@@ -32,7 +32,7 @@ export interface Mood {
   readonly isExtreme: boolean;
 }
 
-/** A bucket, what its threads got of it, and the time. */
+/** A bucket, the tokens that its threads got, and the time. */
 class BucketScene {
   readonly #mood: Mood;
   readonly #random: Random;
@@ -64,7 +64,7 @@ class BucketScene {
     return this.#place;
   }
 
-  /** The cell was laid down by an engine that nobody listened to. */
+  /** The cell was created by an engine that was not recorded. */
   #layAgain(recorder: Recorder, initial: number): void {
     const { region, offset } = this.#place;
     const { i32 } = region;

@@ -69,7 +69,7 @@ export function compositeScene(
   const initial = limits.map(({ burst }) => random.pick([0, Math.min(burst, 1e9)]));
   const region = regionOf(recorder);
   const place = createCompositeCell({ schedules: limits, nowUs, initial, stats: false, region });
-  // The cell was laid down by an engine that nobody listened to.
+  // The cell was created by an engine that was not recorded.
   const { i32 } = region;
   const limitCount = i32[(place.offset + COMPOSITE.limitCount) >> 2] ?? 0;
   const kind = i32[(place.offset + CELL.kind) >> 2] ?? 0;

@@ -25,7 +25,7 @@ import { PER_OPERATION, PROBABILISTIC, RATE_LIMITING, StrategyServer } from './s
 const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
 const DAY_MS = 86_400_000;
 
-/** A sampler that has asked once, and asks again only when it is told to. */
+/** A sampler that has polled once, and polls again only on request. */
 async function samplerOf(
   server: StrategyServer,
   options: Partial<RemoteOptions & RemoteSamplerOptions> = {},
@@ -49,7 +49,7 @@ async function put({ server, sampler }: Scene, answer: string): Promise<void> {
   expect(await sampler.poll()).toBe(true);
 }
 
-/** Lets spans arrive, and tells what was kept and counted. */
+/** Lets spans arrive, and returns the kept and counted ones. */
 function arrive({ clock, sampler, random }: Scene, perMs: number, ms: number, name = 'span') {
   const tally = { kept: 0, counted: 0, uncounted: 0 };
   for (let i = 0; i < ms; i++) {
