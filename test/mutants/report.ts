@@ -120,16 +120,16 @@ export function page(findings: Findings, judgements: Judgements): string {
 
 <!-- Written by \`npm run mutants\`. -->
 
-Each mutant is one small change of the sources in \`src/kernel/engine\`. ${killed} of ${tried.length} are killed: ${percent(killed, tried.length)}.
+Each mutant is one small change to the sources in \`src/kernel/engine\`. ${killed} of ${tried.length} are killed: ${percent(killed, tried.length)}.
 
-\`npm run mutants\` builds all of them into one copy of the engine and selects them by number. It then replays ${scenes} recorded scenes, ${calls} calls in all, on each mutant and on the unchanged engine side by side. Three threads take part in a scene. One of them often makes a whole call, or dies, between two memory accesses of another. A mutant is killed by the first difference:
+\`npm run mutants\` builds all of them into one copy of the engine and selects them by number. It then replays ${scenes} recorded scenes, ${calls} calls in all, on each mutant and on the unchanged engine side by side. Three threads take part in a scene. One of them often makes a whole call, or dies, between two memory accesses of another. The first difference kills a mutant:
 
-- **answer**: a call returned something else, or trapped.
+- **answer**: a call returned another result, or trapped.
 - **memory**: the shared memory differs after a call.
-- **accesses**: a call accessed memory more often, or less often.
+- **accesses**: a call made more or fewer accesses to memory.
 - **endless**: a loop did not end.
 
-The comparison shows that a change is noticed, not that the engine is right: that is up to the [references and the explorer](proof.md). Initial values of module variables are not mutated, nor are additions of a constant that is 0.
+The comparison shows that the scenes notice a change. That the engine is right is checked by [the references and the explorer](proof.md). Initial values of module variables, and additions of a constant that is 0, are not mutated.
 
 ${scoreTable(findings)}
 
@@ -139,7 +139,7 @@ ${survivorList(findings, judgements)}
 
 ## Branches
 
-${oneWay.length} conditions, or functions, were taken one way only:
+The scenes left ${oneWay.length} branches untaken: a condition had only one value, or a function was never called.
 
 ${oneWayList(findings)}
 `;
