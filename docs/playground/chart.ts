@@ -9,7 +9,7 @@ export interface Lines {
   readonly slots: readonly number[];
   readonly offered: readonly number[];
   readonly admitted: readonly number[];
-  /** Null where nobody has looked. */
+  /** Null if not sampled. */
   readonly tokens: readonly (number | null)[];
   readonly most: number;
 }

@@ -6,7 +6,7 @@ export interface Member {
   readonly name: number;
   readonly worker: Worker;
   offered: number;
-  /** Admissions that it has yet to report are at or after this instant. */
+  /** Unreported admissions are at or after this instant. */
   throughUs: number;
   stalledUntilUs: number;
 }
@@ -39,7 +39,7 @@ export class Crew {
     this.#members.push(member);
   }
 
-  /** Ends a worker at once, wherever it is. */
+  /** Ends a worker at once, even in the middle of a call. */
   kill(name: number): void {
     for (const { worker } of this.#members.filter((member) => member.name === name)) {
       worker.terminate();

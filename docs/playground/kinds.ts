@@ -140,12 +140,12 @@ export const TRAFFIC: Readonly<Record<string, Pick<Kind, 'title' | 'fields'>>> =
   },
 };
 
-/** As the command line of `zerotime simulate` has it. */
+/** In the syntax of `zerotime simulate`. */
 export function textOf({ kind, numbers }: Choice): string {
   return [kind, ...Object.entries(numbers).map(([name, value]) => `${name}=${value}`)].join(' ');
 }
 
-/** What the limiter promises. */
+/** The bound that the limiter promises. */
 export function boundOf(choice: Choice): Bound {
   const [bound] = parseLimiter(textOf(choice)).bounds();
   if (bound === undefined) throw new Error(`${choice.kind} has no bound`);

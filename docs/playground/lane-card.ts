@@ -31,7 +31,7 @@ export class LaneCard {
     ]);
   }
 
-  /** Call this once the card is in the page, which gives the chart its width. */
+  /** Call this after the card is in the page, which gives the chart its width. */
   show(slots: readonly number[], offered: Timeline): void {
     this.#chart ??= new Chart(this.#place);
     const lane = this.#lane;
@@ -44,7 +44,7 @@ export class LaneCard {
     const now = lane.tokensNow;
     this.#figures.replaceChildren(
       figure('admitted', `${perSecond.toFixed(1)}/s`),
-      figure('admitted in all', lane.total.toLocaleString('en-US')),
+      figure('total admitted', lane.total.toLocaleString('en-US')),
       figure('refused', lane.refused.toLocaleString('en-US')),
       now < 0 ? figure('promised', (-now).toFixed(1)) : figure('tokens', now.toFixed(1)),
     );
@@ -60,7 +60,7 @@ export class LaneCard {
     return LIMITERS[this.#lane.choice.kind]?.title ?? this.#lane.choice.kind;
   }
 
-  /** One sentence, for readers of screens. */
+  /** One sentence, for screen readers. */
   get summary(): string {
     return this.#summary;
   }

@@ -3,7 +3,7 @@ import { boundOf, type Choice, LIMITERS, type Shown } from './kinds.ts';
 import type { LaneData, LaneReport } from './messages.ts';
 import { SLOT_US, Timeline } from './timeline.ts';
 
-/** How a limiter keeps its promise. */
+/** The bound of a limiter, and whether it held. */
 export interface Kept {
   readonly text: string;
   readonly held: boolean;
@@ -40,14 +40,14 @@ export class Lane {
     return { id: this.#id, handle: this.#limiter.handle };
   }
 
-  /** Tokens now; less than 0 are promised to requests that wait. */
+  /** Tokens now; negative if tokens are promised to waiting requests. */
   get tokensNow(): number {
     return this.#limiter.tokens();
   }
 
   /**
-   * Changes the limit while the workers use it, or begins with another limiter if the kind is
-   * another. The workers must get {@link data} again.
+   * Changes the limit while the workers use it, or creates another limiter if the kind changes.
+   * Send the workers {@link data} again.
    *
    * @throws RangeError if the limiter rejects the numbers; nothing has changed then
    */
@@ -55,13 +55,13 @@ export class Lane {
     if (choice.kind === this.#choice.kind) this.#limiter.reconfigure(choice.numbers);
     else this.#limiter = create(choice);
     this.#choice = choice;
-    // The new limit is checked with what is admitted under it.
+    // The new limit is checked with the admissions under it.
     this.#id = ids++;
     this.#bound = boundOf(choice);
     this.#pending = [];
   }
 
-  /** Adds what a worker reported, if it is of this lane. */
+  /** Adds a worker's report, if it is of this lane. */
   add(worker: number, startUs: number, report: LaneReport): void {
     if (report.id !== this.#id) return;
     const { fromUs, toUs, refused } = report;
@@ -75,7 +75,7 @@ export class Lane {
     this.byWorker.set(worker, (this.byWorker.get(worker) ?? 0) + fromUs.length);
   }
 
-  /** Checks all admissions before this instant: nobody will report an earlier one. */
+  /** Checks all admissions before this instant: no worker will report an earlier one. */
   checkUntil(untilUs: number): void {
     const sorted = this.#pending.sort(([a], [b]) => a - b);
     const ready = sorted.findIndex(([from]) => from >= untilUs);

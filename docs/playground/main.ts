@@ -18,7 +18,7 @@ function place<Kind extends HTMLElement>(id: string): Kind {
   return found as Kind;
 }
 
-/** Says something to everybody, readers of screens included. */
+/** Shows a message, also to screen readers. */
 function say(text: string): void {
   place('status').textContent = text;
 }
@@ -27,7 +27,7 @@ function firstSetup() {
   try {
     return setupOf(location.hash);
   } catch (error) {
-    place('problem').textContent = `The link does not fit: ${(error as Error).message}.`;
+    place('problem').textContent = `The link is invalid: ${(error as Error).message}.`;
     return FIRST;
   }
 }
@@ -109,8 +109,8 @@ function run(): void {
   const pause = button('Pause', 'Pause the traffic', () => {
     if (playground.isPaused) playground.resume();
     else playground.pause();
-    pause.textContent = playground.isPaused ? 'Go on' : 'Pause';
-    pause.setAttribute('aria-label', playground.isPaused ? 'Go on' : 'Pause the traffic');
+    pause.textContent = playground.isPaused ? 'Resume' : 'Pause';
+    pause.setAttribute('aria-label', playground.isPaused ? 'Resume the traffic' : 'Pause the traffic');
   });
   const copy = button('Copy the link', 'Copy the link to this set-up', () => {
     keepLink();
@@ -137,5 +137,5 @@ function run(): void {
 if (await isolate()) run();
 else {
   place('problem').textContent =
-    'This browser gives the page no shared memory: it needs cross-origin isolation. Serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, over https or from localhost.';
+    'This page has no shared memory, because it is not cross-origin isolated. Serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp, over https or from localhost.';
 }

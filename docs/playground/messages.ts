@@ -16,10 +16,10 @@ export type Order =
       readonly waitMs: number;
     }
   | { readonly type: 'pause' }
-  /** Does nothing at all for this long, in the middle of its work. */
+  /** Stalls for this long, in the middle of its work. */
   | { readonly type: 'stall'; readonly forMs: number };
 
-/** What became of the requests of one limiter since the last report. */
+/** The outcomes of the requests of one limiter since the last report. */
 export interface LaneReport {
   readonly id: number;
   /**

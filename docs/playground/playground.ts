@@ -6,10 +6,10 @@ import type { WorkerReport } from './messages.ts';
 import { hashOf, type Setup } from './setup.ts';
 import { SLOT_US, slotsUntil, Timeline } from './timeline.ts';
 
-/** How long a worker stalls at the press of its button. */
+/** How long a worker stalls when its button is pressed. */
 export const STALL_MS = 2_000;
 
-/** The limiters, the workers and their traffic: all of the page but its elements. */
+/** The limiters, the workers and their traffic, without the elements of the page. */
 export class Playground {
   readonly lanes: Lane[];
   readonly crew: Crew;
@@ -38,7 +38,7 @@ export class Playground {
     };
   }
 
-  /** A link to this set-up. */
+  /** A link to this setup. */
   get link(): string {
     return `${location.origin}${location.pathname}#${hashOf(this.setup)}`;
   }

@@ -1,12 +1,12 @@
 import { parseTerms, type TermForm } from '../../src/simulate/terms.ts';
 import { type Choice, type Field, LIMITERS, TRAFFIC, textOf } from './kinds.ts';
 
-/** All that a link carries. */
+/** The contents of a link. */
 export interface Setup {
   readonly limiters: readonly Choice[];
   readonly traffic: Choice;
   readonly workers: number;
-  /** How long a request waits for a bucket's token; 0 for not at all. */
+  /** How long a request waits for a bucket's token; 0: it does not wait. */
   readonly waitMs: number;
 }
 
@@ -16,7 +16,7 @@ export const MOST_WAIT_MS = 10_000;
 
 type Kinds = Readonly<Record<string, { readonly fields: readonly Field[] }>>;
 
-/** A kind with the numbers that a new one begins with. */
+/** A kind with its initial numbers. */
 export function initial(kinds: Kinds, kind: string): Choice {
   const fields = kinds[kind]?.fields ?? [];
   return { kind, numbers: Object.fromEntries(fields.map((field) => [field.name, field.initial])) };
@@ -37,7 +37,7 @@ function formsOf(kinds: Kinds): Record<string, TermForm[]> {
   return Object.fromEntries(entries);
 }
 
-/** Why a number does not fit its field; undefined if it does. */
+/** Why a number is invalid for its field; undefined if it is valid. */
 export function problemOf({ label, min, max }: Field, value: number): string | undefined {
   if (value >= min && value <= max) return undefined;
   return `${label} must be a number from ${min} to ${max}, got ${value}`;
@@ -70,9 +70,9 @@ function wholeOf(name: string, text: string | null, otherwise: number, most: num
 }
 
 /**
- * The set-up of a link; what the link does not name is as in {@link FIRST}.
+ * The setup of a link, with the defaults of {@link FIRST}.
  *
- * @throws RangeError with the reason if the link names what does not exist
+ * @throws RangeError with the reason if the link is invalid
  */
 export function setupOf(hash: string): Setup {
   const parts = new URLSearchParams(hash.replace(/^#/, ''));

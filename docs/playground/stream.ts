@@ -3,7 +3,7 @@ import { parsePattern } from '../../src/simulate/patterns.ts';
 
 /** The requests of one worker: every `of`-th of a stream that all workers share. */
 export interface StreamOptions {
-  /** The pattern, as `zerotime simulate` has it. */
+  /** The pattern, in the syntax of `zerotime simulate`. */
   readonly traffic: string;
   readonly seed: number;
   /** When the stream begins, in microseconds of the system's clock. */
@@ -15,7 +15,7 @@ export interface StreamOptions {
 /** Returns the instants up to `nowUs` that it has not returned yet. */
 export type Stream = (nowUs: number) => number[];
 
-/** A late worker gets at most this many at once: the rest was dropped on the way. */
+/** A late worker gets at most this many at once; the rest is dropped. */
 const MOST_AT_ONCE = 20_000;
 
 function* instants({ traffic, seed, startUs }: StreamOptions): Generator<number> {

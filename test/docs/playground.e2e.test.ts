@@ -146,7 +146,7 @@ describe.skipIf(LACKS_BROWSER)('the playground in Chromium', () => {
   it('says what is wrong with a link, and begins with the usual set-up', async () => {
     const { page } = await open({ hash: '#limiter=leaking-bucket' });
     expect(await page.locator('#problem').innerText()).toMatch(
-      /^The link does not fit: It must begin/,
+      /^The link is invalid: It must begin/,
     );
     expect(await page.locator('.lane').count()).toBe(2);
     await page.close();
