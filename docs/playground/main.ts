@@ -110,7 +110,10 @@ function run(): void {
     if (playground.isPaused) playground.resume();
     else playground.pause();
     pause.textContent = playground.isPaused ? 'Resume' : 'Pause';
-    pause.setAttribute('aria-label', playground.isPaused ? 'Resume the traffic' : 'Pause the traffic');
+    pause.setAttribute(
+      'aria-label',
+      playground.isPaused ? 'Resume the traffic' : 'Pause the traffic',
+    );
   });
   const copy = button('Copy the link', 'Copy the link to this set-up', () => {
     keepLink();
