@@ -60,7 +60,7 @@ function repeated<T>(list: readonly T[]): () => T {
 
 /**
  * The keys of a thread, of 20 characters, as programs make them: by concatenation, in random order.
- * `known` are those that should have a bucket when the measurement starts.
+ * `known` keys should have a bucket when the measurement starts.
  */
 export function keysOfTask({ traffic, keys, thread }: KeyTask): {
   readonly known: readonly string[];

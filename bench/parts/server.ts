@@ -47,7 +47,7 @@ async function drive(port: number, forMs: number): Promise<void> {
   );
   const busy = tasks.map(keepBusy);
   await new Promise((resolve) => setTimeout(resolve, forMs));
-  // Those that still wait would change the shares.
+  // Waiting tasks would change the shares.
   const closed = paced.close({ waiting: 'reject' });
   await Promise.allSettled([...busy, closed]);
   await pool.destroy();

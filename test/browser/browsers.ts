@@ -24,7 +24,7 @@ function opener(program: string, argsFor: (profile: string) => string[]): Open {
 const CHROMIUM = process.env['ZEROTIME_CHROMIUM'] ?? '/usr/bin/chromium';
 const FIREFOX = process.env['ZEROTIME_FIREFOX'] ?? '/usr/bin/firefox-esr';
 
-/** Those that are installed, by name. */
+/** The installed browsers, by name. */
 export const BROWSERS: readonly (readonly [name: string, open: Open])[] = [
   existsSync(CHROMIUM) &&
     ([

@@ -45,7 +45,7 @@ export const it = Object.assign(claim, {
   },
 });
 
-/** Runs every claim; those that are broken, and how many there are. */
+/** Runs every claim; returns the broken ones, and the number of claims. */
 export async function runClaims(): Promise<{ claims: number; broken: readonly Broken[] }> {
   const broken: Broken[] = [];
   for (const { name, run } of claims) {

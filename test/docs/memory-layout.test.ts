@@ -58,7 +58,7 @@ const rows = records.flatMap(({ name, rows }) =>
   rows.map(([byte, field = '', type = '']) => ({ name, byte: Number(byte), field, type })),
 );
 
-/** Those that count elements, which are as many bytes each. */
+/** Records whose offsets count elements, with the bytes of an element. */
 const ELEMENT_BYTES: Record<string, number> = { REGION: 4, COUNTER: 8, ENTRY: 8 };
 
 const exported = Object.entries<unknown>(layout);

@@ -39,7 +39,7 @@ test.each([
   // All operations have the same probability. The errors of rare ones are too few to go by.
   const variance = lines.reduce((sum, [, , , , , error]) => sum + Number(error) ** 2, 0);
   for (const [, name = '', , uncounted, stoodFor] of lines) {
-    // Spans are refused only if the threads stalled; those after them say that they do not count.
+    // Spans are refused only if the threads stalled; the next spans are marked as uncounted.
     if (Number(uncounted) > 0) continue;
     const share = SHARES[name] ?? 0;
     const off = Math.abs(Number(stoodFor) - MADE * share);

@@ -74,7 +74,7 @@ export class Position {
     return state;
   }
 
-  /** The threads, those alike sorted; undefined if they are. */
+  /** The threads with interchangeable ones sorted; undefined if they already are. */
   #inOrder(parts: readonly string[]): readonly number[] | undefined {
     const order = [...parts.keys()];
     let isChanged = false;

@@ -8,7 +8,7 @@ import { parseSchedule } from './schedule-text.ts';
 /** Every nth scenario is explored here: odd, because kernels alternate. `npm run explore` explores all. */
 const SAMPLE = 61;
 
-/** All but those that take seconds. */
+/** All scenarios except slow ones, which take seconds. */
 function isQuick({ subject, threads }: Listed): boolean {
   const isPair = threads.length === 2 && threads.every(({ length }) => length === 1);
   return (

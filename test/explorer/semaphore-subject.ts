@@ -95,8 +95,8 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
 }
 
 /**
- * The permits, those that wait, and what comes back when all threads have ended: exactly all, since
- * none is left out then.
+ * The permits, the waiting callers, and the permits that come back when all threads have ended:
+ * exactly all.
  */
 export function observe(buffer: SharedArrayBuffer): unknown {
   const opened = open(buffer, ALIVE);

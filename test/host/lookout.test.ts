@@ -73,7 +73,7 @@ test('it reads words only after a ring', async () => {
   const { words, thread } = lookout();
   thread.watch(5, 0);
   thread.watch(6, 0);
-  // The first ones may have begun before there were watches, or the last of those was asked about.
+  // The first checks may have begun before there were watches, or before the last one was added.
   await looksOf(thread, 3);
   const wait = waitFor(words, 5);
   Atomics.store(words, 5, 1);

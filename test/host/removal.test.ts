@@ -9,7 +9,7 @@ const ASKED = { isForced: false };
 const FORCED = { isForced: true };
 
 test('a region in use is not removed, whatever pid its user has', () => {
-  // This process has it open, so the pid of the user is that of who removes it.
+  // This process has it open, so it is both the user and the remover.
   const { path } = hostRegion();
   expect(() => removeRegion(path, ASKED)).toThrow(
     expect.objectContaining({

@@ -8,7 +8,7 @@ import type { PlainJob } from '../workers/plain-hammer.ts';
 const THREADS = 4;
 const MOVES_OF_A_LEG = 250;
 const MOST_LEGS = 5_000;
-/** Enough to detect a load and store in place of an exchange. */
+/** Enough to detect a load and a store instead of an exchange. */
 const ENOUGH_LOST = 100;
 
 test.each([

@@ -13,7 +13,7 @@ describe('planArrivals', () => {
     'at %d/s and burst %d, opens in %d ms with one token, then keeps the rate',
     (rate, burst, leadMs) => {
       const { bucket, startUs } = planArrivals(rate, burst, leadMs);
-      // The time since it was opened lies between these two readings.
+      // The time since it was opened is between these two readings.
       const beforeUs = bucket.clock.now();
       expect(startUs - beforeUs).toBeLessThanOrEqual(leadMs * 1_000);
       for (let slot = 0; slot < 20; slot += 1) {

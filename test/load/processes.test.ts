@@ -69,7 +69,7 @@ test('two processes of two threads keep one limit over all four, and all take pa
   expect(result.sent).toBe(requests);
   expect(counters).toMatchObject({ sent: requests, succeeded: requests });
   expect([...statusCodes]).toEqual([[200, requests]]);
-  // A busy machine may have no time left for those that came due at the end.
+  // A busy machine may have no time left for requests that were due at the end.
   expect(histograms.latency.totalCount).toBe(result.admitted);
   expect(result.admitted).toBeGreaterThanOrEqual(requests);
   expect(latencyByTime.toRecord()).not.toEqual([]);
@@ -205,7 +205,7 @@ test('a load process without its region is down', () => {
   expect(events).toEqual([{ type: 'down', reason: `${path} does not exist` }]);
 });
 
-// Last: a region that is opened after it belongs to other modules than those imported above.
+// Last: a region opened after it belongs to modules other than those imported above.
 test('if processes cannot share memory, the run fails before it starts', async () => {
   onTestFinished(() => {
     vi.doUnmock('../../src/host.ts');

@@ -309,7 +309,7 @@ describe('HTTP/2', () => {
     const server = createSecureServer({ cert: CERT, key: KEY });
     server.on('stream', respond);
     server.on('session', (session) => void session.on('error', () => undefined));
-    // It begins no handshake until it is told to.
+    // It begins no handshake before it is released.
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;

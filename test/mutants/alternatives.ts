@@ -159,7 +159,7 @@ function changed(node: ts.Node, zeros: ReadonlySet<string>): readonly string[] {
   return ts.isCallExpression(node) ? ofCall(node) : [];
 }
 
-/** What to put in place of an expression. `zeros` are names of constants that are 0. */
+/** The replacements of an expression. `zeros` are names of constants that are 0. */
 export function alternatives(node: ts.Node, zeros: ReadonlySet<string>): readonly string[] {
   return [...changed(node, zeros), ...(isBoolean(node) ? answers(node) : [])];
 }

@@ -1,6 +1,6 @@
 // npm run mutants: tries every mutant of the engine and writes docs/mutants.md. With `-- --only`, a part
-// of a file's name or a mutant's number, it prints what becomes of those; with `-- --sample 4` it
-// tries one in four, another quarter each time. Both write nothing.
+// of a file's name or a mutant's number, it prints the fates of those; with `-- --sample 4` it tries
+// one in four, another quarter each time. Neither writes.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

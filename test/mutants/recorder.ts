@@ -2,7 +2,7 @@ import type { WasmMemory } from '../../src/memory/web-assembly.ts';
 import { Instance, type ModuleName, type Modules, NONE } from './engine.ts';
 import type { Call, Poke, Scene } from './scene.ts';
 
-/** Where all cells of a scene lie: hosts write nowhere else. */
+/** The bytes of all cells of a scene: hosts write nowhere else. */
 export const WATCHED_BYTES = 8192;
 
 /** Thrown into a call whose thread dies. */

@@ -14,7 +14,7 @@ export interface Call {
   readonly pokes: readonly Poke[];
   /** The clock, each time it was read. */
   readonly clock: number[];
-  /** Before which access another thread goes on; 0 for none. */
+  /** The access before which another thread continues; 0 for none. */
   readonly stopAt: number;
   readonly meanwhile: Call[];
   /** What was written after that. */

@@ -128,7 +128,7 @@ export class Transformation {
     return { file: this.#file, line: line + 1, within: this.#within };
   }
 
-  /** Gives numbers, from 1, and returns those that are to be there. */
+  /** Assigns numbers, from 1, and returns those of the mutants to include. */
   #noted(node: ts.Node, texts: readonly string[]): readonly (readonly [number, string])[] {
     const original = oneLine(node.getText()).replace(/;$/, '');
     const noted = texts.map((text): readonly [number, string] => {

@@ -63,7 +63,7 @@ const server = createServer((_, response) => response.end(answer())).listen(0, (
 /** Metrics came with 1.3 of the API. */
 const OLD_METRICS = ['@opentelemetry/api@1.3.0', '@opentelemetry/sdk-metrics@1.8.0'];
 
-/** Those of that SDK. */
+/** The packages of that SDK. */
 const OLD_INSTRUMENTATIONS = [
   '@opentelemetry/sdk-node@0.200.0',
   '@opentelemetry/auto-instrumentations-node@0.57.0',

@@ -8,7 +8,7 @@ export interface SoakJob {
   readonly handle: LimiterHandle;
   readonly ledger: Float64Array;
   readonly accounts: number;
-  /** The rooms of those who hold permits. */
+  /** The rooms of callers that hold permits. */
   readonly rooms: SharedArrayBuffer;
   /** This thread's line of the ledger. */
   readonly line: number;
@@ -25,7 +25,7 @@ export interface SoakJob {
 
 /** The job of a process, which shares regions in files. */
 export interface HostJob extends Omit<SoakJob, 'ledger' | 'rooms' | 'stop' | 'changes'> {
-  /** The region's file in which the tally lies. */
+  /** The region's file that contains the tally. */
   readonly tallyPath: string;
 }
 
@@ -50,7 +50,7 @@ export function keyOf(account: number): string {
   return `key-${account}`;
 }
 
-/** The change that puts a limit in place of every limit of a bucket. */
+/** The change that replaces every limit of a bucket by one limit. */
 export function changeOf(
   bucket: TokenBucket,
   limit: ContinuousLimit,

@@ -28,7 +28,7 @@ export interface Scene {
   readonly handle: LimiterHandle;
   /** Whether the clock may step back. */
   readonly back: boolean;
-  /** The rooms of those who hold permits. */
+  /** The rooms of callers that hold permits. */
   readonly rooms?: Rooms;
   /** The region that has no limiters, for the tally, if processes call the limiter. */
   readonly tally?: HostRegion;

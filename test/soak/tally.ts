@@ -17,7 +17,7 @@ export interface Tally {
   readonly ledger: Ledger;
 }
 
-/** The tally that lies at a byte offset of shared memory. */
+/** The tally at a byte offset of shared memory. */
 export function tallyAt(buffer: SharedArrayBuffer, at: number, accounts: number): Tally {
   const cells = new Float64Array(buffer, at + HEAD_BYTES, Ledger.size(accounts, LINES));
   return {

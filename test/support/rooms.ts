@@ -2,9 +2,9 @@
 const LOOKS = 100_000;
 
 /**
- * As many rooms as a semaphore has permits. Who holds a permit occupies a room, so nobody ever looks
- * for one in vain unless too many permits are out. Rooms name their threads, so those of a thread
- * that has ended can be cleared.
+ * As many rooms as a semaphore has permits. A caller that holds a permit occupies a room, so the
+ * search for one fails only if too many permits are in use. Rooms name their threads, so those of an
+ * ended thread can be cleared.
  */
 export class Rooms {
   readonly buffer: SharedArrayBuffer;

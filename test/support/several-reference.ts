@@ -155,7 +155,7 @@ export class SeveralReference {
     return sinceUs.plus(place.times(MILLION).over(Rational.of(limit.rate)));
   }
 
-  /** Returns tokens; those above a burst are lost. Promised tokens move up. */
+  /** Returns tokens, up to the burst. Promised tokens move up. */
   putBack(tokens: number): void {
     const isInDebt = this.balance().compare(Rational.ZERO) < 0;
     const before = this.#accounts.map((account) => account.gone);
@@ -176,8 +176,8 @@ export class SeveralReference {
   }
 
   /**
-   * Changes limits. What is promised and not due yet is taken anew under the new ones: from the
-   * tokens that there would be without it, capped at the new burst.
+   * Changes limits. Each limit gets tokens that are promised but not due back, up to its new burst,
+   * and then gives them again.
    */
   reconfigure(limits: readonly ReferenceLimit[]): void {
     const pending = max(Rational.ZERO.minus(this.balance()), Rational.ZERO);

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { TokenBucket } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
 
-/** Ways in which the thread that made a fleet bucket comes to an end, or stops answering. */
+/** Ways in which the thread that created a fleet bucket ends, or stops answering. */
 export type FleetEnd =
   | 'terminated'
   | 'throwing'

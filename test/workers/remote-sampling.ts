@@ -11,7 +11,7 @@ export interface RemoteJob {
   readonly handle?: RemoteSamplerHandle;
   /** How many of 256 spans with evenly spread randomness to wait for. Default: not to wait. */
   readonly until?: number;
-  /** Told to all threads when one may stop: 0 goes on. */
+  /** Tells all threads when one may stop; 0: continue. */
   readonly word?: SharedArrayBuffer;
 }
 

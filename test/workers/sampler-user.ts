@@ -8,7 +8,7 @@ export interface SamplerUse {
   readonly spans: number;
 }
 
-/** How many were kept, or the error that the thread got in place of a sampler. */
+/** The number of kept spans, or the error that the thread got instead of a sampler. */
 export interface SamplerUsed {
   readonly kept: number;
   readonly error?: string;

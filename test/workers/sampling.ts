@@ -36,7 +36,7 @@ export interface Sampled {
   readonly uncounted: Uint32Array;
   /** The spans that the limit had refused in all threads, as the last thread of the step saw it. */
   readonly refused: Uint32Array;
-  /** Those of the kept spans that are rare. */
+  /** The kept spans that are rare. */
   readonly rare: Uint32Array;
 }
 

@@ -28,7 +28,7 @@ export interface Scribbled {
 
 /** After this many calls the other thread is unlikely to run at all. */
 const MOST = 50_000_000;
-/** The fixed fields of a limiter lie within these. */
+/** The fixed fields of a limiter are within these bytes. */
 const HEADER_BYTES = 128;
 /** Re-attaches this often, because attaching reads fields that calls don't. */
 const CALLS_AN_ATTACHMENT = 500;

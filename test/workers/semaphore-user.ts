@@ -27,7 +27,7 @@ function use({ handle, rooms: buffer, calls, me, seed, acquisitions }: UserJob):
   const held: { permit: Permit; rooms: number[] }[] = [];
   const take = (): Permit | undefined => {
     const n = 1 + random.below(3);
-    // Only who holds nothing may wait: the others could wait for each other.
+    // Only a caller without permits may wait: others could wait for each other.
     return held.length === 0 && random.below(4) === 0
       ? semaphore.acquireSync(n)
       : semaphore.tryAcquire(n);

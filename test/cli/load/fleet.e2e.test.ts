@@ -14,7 +14,7 @@ const RATE = 300;
 const SECONDS = 2;
 const PROCESSES = 3;
 const THREADS = 2;
-/** The most reservations that all threads hold when they end: each thread those of 50 ms. */
+/** The most reservations that all threads hold when they end: 50 ms of them in each thread. */
 const MOST_AHEAD = PROCESSES * THREADS * Math.ceil((RATE * 0.05) / THREADS);
 
 describe.skipIf(LACKS_REDIS)('zerotime load --redis', () => {

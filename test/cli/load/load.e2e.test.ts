@@ -56,7 +56,7 @@ function expectConsistent(result: JsonResult): void {
   expect(result.times.queued.count).toBe(admitted);
 }
 
-// Side by side run those that neither keep to a rate nor need a port to stay free.
+// Concurrent: tests that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load', () => {
   variant('climbs from one rate to another within the guarantee', async () => {

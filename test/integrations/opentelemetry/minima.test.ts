@@ -175,7 +175,7 @@ test('operations without a place in the table share one minimum', () => {
   while (isKept(decide(sampler, LOWEST, undefined, 'hot')));
   let kept = 0;
   for (let i = 0; i < 1000; i++) if (isKept(decide(sampler, LOWEST, undefined, `${i}`))) kept++;
-  // Entries lie in lines of several, so a small table has some more places than it was asked for.
+  // A line has several entries, so a small table has a few more places than requested.
   expect(kept).toBeGreaterThanOrEqual(4);
   expect(kept).toBeLessThan(50);
 });

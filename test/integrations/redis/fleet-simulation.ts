@@ -37,7 +37,7 @@ export interface Simulation {
 
 /** The result of a simulation. */
 export interface Simulated {
-  /** Tokens spent, relative to those that flowed in. */
+  /** Tokens spent, relative to those that arrived. */
   readonly share: number;
   /** Tokens spent, relative to those requested. */
   readonly served: number;
@@ -139,7 +139,7 @@ function partsOfEven(spenders: readonly Spender[]): number[] {
   return spenders.map((spender) => spender.spent / Math.min(most, spender.asked));
 }
 
-/** What each of them gets at most, if those who ask for less get that and the others get the same. */
+/** The most that each gets, if small demands are met in full and the others get equal shares. */
 function evenShare(asked: readonly number[], tokens: number): number {
   let left = tokens;
   const ascending = [...asked].sort((a, b) => a - b);

@@ -33,7 +33,7 @@ export class ServerCluster {
     this.#args = args;
   }
 
-  /** Its nodes go on serving while another one is down. */
+  /** Its nodes keep serving while another one is down. */
   static async start(masters: number, ...args: string[]): Promise<ServerCluster> {
     const starting = Array.from({ length: masters }, () => ServerCluster.#node(args));
     const cluster = new ServerCluster(await Promise.all(starting), args);
@@ -122,7 +122,7 @@ export class ServerCluster {
     }
   }
 
-  /** The node that a key lies on. */
+  /** The node of a key. */
   async nodeOf(key: string): Promise<RedisServer> {
     const [first] = this.nodes;
     if (first === undefined) throw new Error('a cluster without nodes');

@@ -35,7 +35,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
   test('of an earlier version keeps its tokens, and is stored in the new format', async () => {
     const nowUs = Date.now() * 1000;
     const schedule = scheduleOf(LIMIT);
-    // Seven tokens are left: the zero-time lies seven tokens before the origin.
+    // Seven tokens are left: the zero-time is seven tokens before the origin.
     const ticks = -7 * schedule.ticksPerToken;
     const high = Math.floor(ticks / HALF);
     const words = [nowUs, 0, 0, nowUs, high, ticks - high * HALF, 0, limitsText([schedule])];

@@ -70,7 +70,7 @@ test('polling continues when the threads that polled have ended', async () => {
   server.answer = keeping(32);
   await vi.waitUntil(() => sampler.stats().strategies > 2, PATIENCE);
   await crew.workers[1]?.terminate();
-  // Nobody is left who asks: once the last question is answered, no more come.
+  // No thread is left to poll: once the last poll is answered, there are no more.
   await vi.waitUntil(async () => {
     const before = server.asked.length;
     await new Promise((resolve) => setTimeout(resolve, 3 * POLL_MS));
