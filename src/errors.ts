@@ -28,26 +28,26 @@ export type RateLimitErrorCode =
  * - `ERR_REGION_FULL`: the region has no room for another limiter.
  * - `ERR_RECONFIGURE_BUSY`: all configuration records are claimed, by other `reconfigure` calls or
  *   by threads terminated during one. The limit does not change.
- * - `ERR_BUCKET_BUSY`: a bucket with several limits has no free slot: about 60 threads are in the
- *   middle of a call, or were terminated there; 200 for a keyed table. Nothing was taken.
+ * - `ERR_BUCKET_BUSY`: a bucket with several limits has no free slot: about 60 threads (200 in a
+ *   keyed table) are in the middle of a call, or were terminated there. Nothing was taken.
  * - `ERR_STATS_DISABLED`: `stats()` was called on a limiter created without `stats: true`.
  * - `ERR_CANNOT_BLOCK`: `waitSync` would block the main thread of a page. Nothing was taken.
  * - `ERR_NO_SHARED_MEMORY`: the page is not cross-origin isolated, so it has no shared memory.
  * - `ERR_NO_WEB_ASSEMBLY`: the program was bundled with `ZEROTIME_WASM_ONLY`, and WebAssembly cannot
  *   run: see `docs/package.md`.
- * - `ERR_QUEUE_FULL`: as many callers of `wait` are already waiting as `maxWaiting` allows, or as
- *   many calls of a throttled function or pool as `maxQueue` does. Nothing was taken.
+ * - `ERR_QUEUE_FULL`: `maxWaiting` callers of `wait` already wait, or the queue of a throttled
+ *   function or pool holds `maxQueue` calls. Nothing was taken.
  * - `ERR_UNREACHABLE`: the server of `zerotime/redis` did not answer in time, or cannot serve now;
  *   `cause` has the reason. The server may have executed the call, but nothing was admitted.
  * - `ERR_KEY_INVALID`: the key of a `zerotime/redis` bucket holds a value that is not a bucket.
- * - `ERR_COMMAND_FAILED`: the server of `zerotime/redis` answered the call with an error, such as a
- *   missing permission; `cause` has it. Nothing was taken.
- * - `ERR_FLEET_CLOSED`: `wait` on a fleet bucket of `zerotime/redis` that was closed.
+ * - `ERR_COMMAND_FAILED`: the server of `zerotime/redis` rejected the call, for example for a
+ *   missing permission; `cause` is its error. Nothing was taken.
+ * - `ERR_FLEET_CLOSED`: the fleet bucket of `zerotime/redis` was closed.
  * - `ERR_THROTTLE_CLOSED`: the throttled function or pool was closed before the call could start.
  *   Nothing was taken.
- * - `ERR_PERMIT_RELEASED`: `release` of a permit that was released before.
- * - `ERR_PERMIT_EXPIRED`: `release` of a permit that was held longer than `holdMs`. It is not yours
- *   any more, and another caller may have it.
+ * - `ERR_PERMIT_RELEASED`: the permit was released before.
+ * - `ERR_PERMIT_EXPIRED`: the permit was held longer than `holdMs`, so another caller may hold it
+ *   now.
  */
 export class RateLimitError extends Error {
   /** Identifies the class where `instanceof` cannot: across threads or copies of the package. */
@@ -84,10 +84,10 @@ export type HandleErrorCode =
  * - `ERR_HOST_DENIED`: the region's file cannot be opened safely: no permission, another owner, a
  *   symbolic link, or not a file.
  * - `ERR_HOST_FULL`: the file system has no room for the region's file.
- * - `ERR_HOST_STALE`: the region was made before the machine's last start, or in another time
- *   namespace, so its clock was another one. Remove the file.
- * - `ERR_HOST_BUSY`: the region has no entry for another process, or another process has been
- *   creating it for 10 seconds.
+ * - `ERR_HOST_STALE`: the region was created before the machine's last start, or in another time
+ *   namespace, so its clock no longer applies. Remove the file.
+ * - `ERR_HOST_BUSY`: the region has no entry for another process, or another process has spent 10
+ *   seconds creating it.
  */
 export class HandleError extends Error {
   /** Identifies the class where `instanceof` cannot: across threads or copies of the package. */

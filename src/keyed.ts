@@ -1,4 +1,4 @@
-// The entry point `zerotime/keyed`: an alias for a part of `zerotime`.
+// Entry point `zerotime/keyed`: an alias for a part of `zerotime`.
 export {
   type Key,
   type KeyBucket,

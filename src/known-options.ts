@@ -3,7 +3,7 @@ import { checkObject } from './options.ts';
 /** The keys of every member of a union. */
 type KeysOf<T> = T extends unknown ? keyof T : never;
 
-/** What is of every member of a union. */
+/** The intersection of a union's members. */
 type Every<T> = (T extends unknown ? (member: T) => void : never) extends (all: infer All) => void
   ? All
   : never;
@@ -12,8 +12,8 @@ type Every<T> = (T extends unknown ? (member: T) => void : never) extends (all: 
 export type Known<T> = Readonly<Record<KeysOf<T>, true>>;
 
 /**
- * A table of all options in several. Called as a pure function, because bundlers keep spreads: they
- * would leave the tables of every limiter in a bundle of one.
+ * Merges tables of options. It is a pure call, because bundlers keep spreads: a bundle of one
+ * limiter would contain the tables of all.
  */
 export function joined<const Tables extends readonly Readonly<Record<string, true>>[]>(
   ...tables: Tables
@@ -21,10 +21,10 @@ export function joined<const Tables extends readonly Readonly<Record<string, tru
   return Object.assign({}, ...tables);
 }
 
-/** More changes than this do not look like a slip. */
+/** Names that need more changes are not suggested. */
 const MOST_CHANGES = 3;
 
-/** The number of letters to insert, delete or replace: the Levenshtein distance. */
+/** The Levenshtein distance: the number of letters to insert, delete or replace. */
 function changesBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [i, letter] of [...a].entries()) {
@@ -38,7 +38,7 @@ function changesBetween(a: string, b: string): number {
   return row.at(-1) ?? 0;
 }
 
-/** The known name that differs least from a wrong one; undefined if none is close. */
+/** The known name closest to a wrong one; undefined if none is close. */
 function nearest(wrong: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((name) => ({ name, changes: changesBetween(wrong.toLowerCase(), name.toLowerCase()) }))
@@ -48,8 +48,8 @@ function nearest(wrong: string, known: readonly string[]): string | undefined {
 }
 
 /**
- * Returns `options` if it is an object all of whose properties are known options; otherwise throws a
- * TypeError that names the nearest one.
+ * Returns `options` if it is an object with known options only; otherwise throws a TypeError that
+ * suggests the closest option.
  */
 export function checkOptions<T extends object>(
   options: T,

@@ -7,7 +7,7 @@ interface Range {
   readonly orInfinity?: boolean;
 }
 
-/** Formats an argument for an error message, at most 80 characters of it. Never throws. */
+/** Formats an argument for an error message, in at most 80 characters. Never throws. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
   if (typeof value === 'bigint') return `${value}n`;

@@ -1,4 +1,4 @@
-// The entry point `zerotime/throttle`.
+// Entry point `zerotime/throttle`.
 export type { BoundOptions, PerCall, QueueOptions } from './throttle/options.ts';
 export type { PermitSource } from './throttle/slots.ts';
 export type { ThrottleStats } from './throttle/stats.ts';

@@ -5,12 +5,12 @@ import type { Limiter } from './limiter.ts';
 import { isPart } from './part.ts';
 import type { Semaphore } from './semaphore.ts';
 
-/** Whether an argument of `allOf` is a semaphore, told without loading the class. */
+/** Detects a semaphore without importing the class. */
 function isSemaphore(part: unknown): part is Semaphore {
   return typeof (part as Partial<Semaphore> | null | undefined)?.watch === 'function';
 }
 
-/** Combines limiters into one; those of a combination count as its own. */
+/** Combines limiters into one, with nested combinations flattened. */
 function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
   const parts: Limiter[] = [];
   for (const [index, limiter] of limiters.entries()) {
@@ -28,15 +28,16 @@ function combine(limiters: readonly unknown[], semaphore?: Semaphore): Limiter {
   }
   const [first] = parts;
   if (first === undefined) throw new TypeError('allOf needs at least one limiter');
-  // A bucket alone reserves its tokens in order, over all threads.
+  // A single bucket reserves tokens in order over all threads, so it stays as it is.
   if (semaphore !== undefined && parts.length === 1) return first;
   return new CombinedLimiter(first.clock, CombinedLimiter.membersOf(parts));
 }
 
 /**
- * Combines a semaphore and limiters: at most so many callers at once, and at most so many per second.
+ * Combines a semaphore and limiters, which limit how many callers are in flight at once and how
+ * many start per second.
  *
- * @throws TypeError if no limiter follows the semaphore, for an argument that is not one, or if their
+ * @throws TypeError if no limiter follows the semaphore, if an argument is not a limiter, or if the
  * clocks differ.
  */
 export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSemaphore;
@@ -45,18 +46,17 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * 100 per minute. A call takes tokens from all parts or from none.
  *
  * Tokens are taken from one part after the other, and returned if a later part refuses. Buckets
- * come first, because they can take back any tokens. Windows can take back only those of the
- * current window, and logs none, so they come last; tokens that can't be returned lapse. A race with
- * another thread can therefore admit too little for a moment, never too much.
+ * come first, because they can take back any tokens. Windows take back only tokens of the current
+ * window and logs none, so they come last; tokens that cannot be returned lapse. A race between
+ * threads can therefore briefly admit too little, never too much.
  *
- * If the same limiter is given twice, even as two attachments to one handle, it must grant twice
- * the tokens.
+ * A limiter given twice, even through two attachments, must grant twice the tokens.
  *
- * Callers of `wait` are served in order within this object: they form one line, whose head tries
- * when the slowest part can agree at the earliest. If that part's limit changes meanwhile, the wait
- * adjusts. Other threads, `tryConsume` and `waitSync` do not join the line.
+ * Callers of `wait` on this object form a line and are served in order. The head of the line tries
+ * again when the slowest part can admit it at the earliest, or when that part's limit changes.
+ * Other threads, `tryConsume` and `waitSync` do not join the line.
  *
- * Accepts any mix of limiters, nested combinations included. To share one across threads, attach
+ * Accepts any mix of limiters, including nested combinations. To share one across threads, attach
  * the parts in each thread and combine them there.
  *
  * @example
@@ -66,7 +66,7 @@ export function allOf(semaphore: Semaphore, ...limiters: Limiter[]): LimitedSema
  * const both = allOf(perSecond, perMinute);
  * both.tryConsume();
  * ```
- * @throws TypeError without arguments, for one that is not a limiter, or if their clocks differ.
+ * @throws TypeError if no limiter is given, if an argument is not one, or if the clocks differ.
  */
 export function allOf(...limiters: Limiter[]): Limiter;
 export function allOf(...parts: readonly unknown[]): Limiter | LimitedSemaphore {

@@ -24,7 +24,7 @@ interface LimiterOf {
   semaphore: Semaphore;
 }
 
-/** `any` for arguments of that type, such as `workerData`; nothing else is assignable. */
+/** Accepts only arguments of type `any`, such as `workerData`. */
 type Untyped<T> = 0 extends 1 & T ? T : never;
 
 /**
@@ -41,7 +41,7 @@ type Untyped<T> = 0 extends 1 & T ? T : never;
 export function attach<Handle>(handle: Untyped<Handle>): Limiter;
 export function attach<Kind extends keyof LimiterOf>(handle: LimiterHandle<Kind>): LimiterOf[Kind];
 export function attach(handle: LimiterHandle): unknown {
-  // Read once: the class must get the values that selected it, even if a getter changes its answer.
+  // Read once: a getter could select one class and then give it the values of another.
   const read = readHandle(handle);
   switch (read.zerotime) {
     case 'token-bucket':

@@ -56,9 +56,8 @@ export abstract class BucketCalls extends BucketTakes implements Part {
   }
 
   /**
-   * Takes `n` tokens that are due within `maxWaitMs` (default `Infinity`) and returns a
-   * reservation: act at the instant it names. Returns undefined, and takes nothing, if they are due
-   * later.
+   * Takes `n` tokens if they are due within `maxWaitMs` (default `Infinity`) and returns a
+   * reservation: act at its instant. Otherwise takes nothing and returns undefined.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -77,7 +76,7 @@ export abstract class BucketCalls extends BucketTakes implements Part {
     return undefined;
   }
 
-  /** The reservation for this thread's latest take. @internal */
+  /** The reservation of this thread's latest admission. @internal */
   protected reservation(n: number, nowUs: number, waitUs: number): Reservation {
     return new Reservation({ kernel: this.seek(), n, nowUs, waitUs, owner: this });
   }
@@ -87,9 +86,9 @@ export abstract class BucketCalls extends BucketTakes implements Part {
    * request does not starve. The wait keeps the event loop alive. On abort the tokens are returned
    * if no other call has taken tokens since.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT`, at once and taking nothing, if the wait would
-   * exceed `timeoutMs`; `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens;
-   * `ERR_QUEUE_FULL`, taking nothing, if it would have to wait and `maxWaiting` callers do already.
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` as soon as the wait would exceed `timeoutMs`;
+   * `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_QUEUE_FULL` if it would have
+   * to wait and `maxWaiting` callers already do. In each case nothing is taken.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     checkTokens('n', n);
@@ -122,13 +121,13 @@ export abstract class BucketCalls extends BucketTakes implements Part {
     return this.#waiters;
   }
 
-  /** The callers now waiting in `wait` on this object. Those of other threads do not count. */
+  /** Number of callers waiting in `wait` on this object. Other threads are not counted. */
   get waiting(): number {
     return this.waiters.count;
   }
 
   /**
-   * Sleeps until a reservation is due; false if a change of the limit moved that past the deadline.
+   * Sleeps until a reservation is due; false if a change of the limit moved it past the deadline.
    * @internal
    */
   protected async sleepUntilDue(
@@ -167,7 +166,7 @@ export abstract class BucketCalls extends BucketTakes implements Part {
     try {
       isDue = this.sleepUntilDueSync(reservation, deadlineOf(reservation, timeoutMs), wait);
     } finally {
-      // Too late because the limit changed, or a thread that cannot block.
+      // The limit changed, or this thread cannot block.
       if (!isDue) reservation.cancel();
     }
     return isDue;

@@ -37,7 +37,7 @@ export abstract class BucketPart extends Described {
   giveBack(n: number): boolean {
     const kernel = this.seek();
     const nowUs = this.clock.now();
-    // In debt, tokens that return would let a later caller act at the instant of an earlier one.
+    // In debt, a return would give a later caller the instant of an earlier one.
     if (kernel.balance(nowUs) < 0) return false;
     kernel.returnTokens(nowUs, n);
     return true;

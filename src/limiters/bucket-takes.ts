@@ -3,7 +3,7 @@ import { BucketPart } from './bucket-part.ts';
 import { type Decision, decisionOf } from './decision.ts';
 import type { Description } from './described.ts';
 
-/** The calls on a bucket that its tokens answer at once. */
+/** The calls on a bucket that never wait. */
 export abstract class BucketTakes extends BucketPart {
   /** @internal */
   protected describe(): Description {
@@ -26,7 +26,7 @@ export abstract class BucketTakes extends BucketPart {
     return this.seek().schedule().burst;
   }
 
-  /** Takes `n` tokens now, or none. */
+  /** Takes `n` tokens now and returns true, or takes none and returns false. */
   tryConsume(n = 1): boolean {
     checkTokens('n', n);
     return this.seek().acquire(this.clock.now(), n, 0) === 0;
@@ -48,12 +48,12 @@ export abstract class BucketTakes extends BucketPart {
   }
 
   /**
-   * Takes `n` tokens whatever the bucket holds, even more than the burst, and returns the
+   * Takes `n` tokens even if the bucket has fewer or the burst is smaller, and returns the
    * milliseconds until it is out of debt: 0 if it had enough. Use it for work whose cost you learn
-   * afterwards, or as a penalty; later callers wait until the debt is paid.
+   * afterwards, or as a penalty: later callers wait until the debt is paid.
    *
-   * In any interval of t seconds at most burst + rate * t tokens are admitted by all other calls
-   * together; what you charge counts from when it is paid.
+   * All other calls together still admit at most burst + rate * t tokens in any t seconds; a charge
+   * counts from when it is paid.
    *
    * @throws RangeError, TypeError if `n` is not a finite number >= 0, or if the debt would take
    * more than 4.4 years to pay.
@@ -62,12 +62,12 @@ export abstract class BucketTakes extends BucketPart {
     checkTokens('n', n);
     const waitUs = this.seek().charge(this.clock.now(), n);
     if (waitUs >= 0) return waitUs / 1000;
-    throw new RangeError(`n must be at most 4.4 years' worth of tokens with the debt, got ${n}`);
+    throw new RangeError(`n must leave a debt of at most 4.4 years, got ${n}`);
   }
 
   /**
-   * Corrects an estimate: charges what `actual` is above `estimated`, or returns what it is below.
-   * Returns the milliseconds until the bucket is out of debt, 0 after a return.
+   * Corrects an estimate: charges the difference if `actual` is above `estimated`, returns it if
+   * below. Returns the milliseconds until the bucket is out of debt, 0 after a return.
    *
    * @example
    * ```ts

@@ -17,7 +17,7 @@ import { Reservation } from './reservation.ts';
 import { ReservationLine } from './reservation-line.ts';
 import { type LimiterStats, statsOf } from './stats.ts';
 
-/** The base of token bucket and leaky bucket, which differ only in how the limit is expressed. */
+/** The base class of `TokenBucket` and `LeakyBucket`, which express the same limit differently. */
 export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   /** @internal */
   protected readonly kernel: BucketKernel;
@@ -43,13 +43,13 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     return identityOf(this.#opened.cell);
   }
 
-  /** Exact in debt as well, because callers that wait move up. @internal */
+  /** Exact in debt too, because waiting callers move up. @internal */
   override giveBack(n: number): boolean {
     try {
       this.returnTokens(n);
       return true;
     } catch (error) {
-      // Another thread is moving them up; the tokens lapse.
+      // Another thread is moving callers up, so the tokens lapse.
       if (error instanceof RateLimitError) return false;
       throw error;
     }
@@ -66,7 +66,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
   }
 
   /**
-   * Returns counts over all threads since the limiter was created, and this object's waiting calls.
+   * Returns counts over all threads since the limiter's creation, and the callers waiting on this
+   * object.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */
@@ -90,7 +91,7 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
     this.announce();
   }
 
-  /** Lets all callers that wait ask again when their tokens are due. @internal */
+  /** Wakes waiting callers to ask again when their tokens are due. @internal */
   protected announce(): void {
     this.changes.ring();
     this.clock.rouse?.();
@@ -98,8 +99,8 @@ export abstract class Bucket<Kind extends CellKind> extends BucketCalls {
 
   /**
    * Returns tokens that you took and did not use; the bucket never holds more than the burst.
-   * Callers that wait move up in order. Never return tokens that were used or never taken: they
-   * would be admitted on top of the limit.
+   * Waiting callers move up in order. Never return tokens that were used or never taken: they would
+   * be admitted on top of the limit.
    */
   override returnTokens(n: number): void {
     checkTokens('n', n);

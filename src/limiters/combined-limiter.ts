@@ -13,11 +13,11 @@ import { checkWhole } from './window.ts';
 export class CombinedLimiter extends Described implements Limiter {
   readonly clock: Clock;
   readonly #members: readonly Member[];
-  /** Members that take back any tokens. The one that refused last is first. */
+  /** Members that take back any tokens; the one that refused last is first. */
   readonly #exact: Member[];
-  /** Members from which tokens may lapse, taken last; those that never take back come at the end. */
+  /** Members whose tokens may lapse, taken last; those that take back none are at the end. */
   readonly #lossy: readonly Member[];
-  /** A lossy member that refused last. It is asked first, so that nothing has to be taken back. */
+  /** The lossy member that refused last. It is asked first, so that nothing has to be returned. */
   #refuser: Member | undefined;
   readonly #source: Source;
   readonly #line: Line;
@@ -40,7 +40,7 @@ export class CombinedLimiter extends Described implements Limiter {
     this.#line = new Line(clock, this.#source);
   }
 
-  /** The members of several limiters, without the combinations that they may be in. */
+  /** The members of several limiters, with combinations flattened. */
   static membersOf(limiters: readonly Limiter[]): Member[] {
     const members: Member[] = [];
     const add = (limiter: Limiter, times: number) => {
@@ -93,12 +93,12 @@ export class CombinedLimiter extends Described implements Limiter {
     return this.#most((member) => member.timeUntil(tokens));
   }
 
-  /** Takes from all members, or from none. Looks only at what has refused before. */
+  /** Takes from all members or from none. First asks the lossy member that refused last. */
   #take(n: number): boolean {
     if (n === 0) return true;
     if (this.#refuser !== undefined && this.#refuser.timeUntil(n) > 0) return false;
     const exact = this.#exact;
-    // One reading for all: an older one can only admit less.
+    // One reading for all members: an old one can only admit less.
     const nowUs = exact.length === 0 ? 0 : this.clock.now();
     for (let i = 0; i < exact.length; i++) {
       const member = exact[i] as Member; // i is less than the length
@@ -120,7 +120,7 @@ export class CombinedLimiter extends Described implements Limiter {
     const [first] = lossy;
     if (first === undefined) return undefined;
     if (lossy.length === 1) return first.takeAt(0, n) ? undefined : first;
-    // What is taken from the first may lapse if a later one refuses.
+    // Tokens taken from the first may lapse if a later one refuses, so ask the others first.
     const foreseen = lossy.find((member, i) => i > 0 && member.timeUntil(n) > 0);
     if (foreseen !== undefined) return foreseen;
     const receipts: (object | undefined)[] = [];
@@ -172,7 +172,7 @@ export class CombinedLimiter extends Described implements Limiter {
     let watched: Refusal['watch'];
     for (const member of this.#members) {
       const { changes } = member.part;
-      // Before the limit is read, so that no change in between is missed.
+      // Watch before reading the limit, so that no change is missed.
       const watching = changes && watch(changes);
       const us = n === 0 ? 0 : member.waitUs(n);
       if (us <= slowestUs) continue;

@@ -17,8 +17,8 @@ export interface Decision extends LimitState {
   /** Whether the tokens were taken. */
   readonly allowed: boolean;
   /**
-   * The state of each limit, in their order, if the limiter has several. Then the fields above are
-   * the smallest limit, the fewest remaining tokens and the longest waits among them.
+   * Present if the limiter has several limits: the state of each, in order. The fields above are
+   * then the smallest limit, the fewest remaining tokens and the longest waits.
    */
   readonly limits?: readonly LimitState[];
 }
@@ -33,7 +33,7 @@ export function decisionOf(outcome: Outcome): Decision {
 function stateOf({ burst, balance, retryUs, fullUs }: LimitOutcome): LimitState {
   return {
     limit: burst,
-    // A balance of more ticks than a double can count may fall short of a whole number by one bit.
+    // A balance of more ticks than a double can count may be one bit below a whole number.
     remaining: Math.max(0, Math.floor(balance + balance * Number.EPSILON)),
     retryAfterMs: retryUs / 1000,
     resetMs: fullUs / 1000,

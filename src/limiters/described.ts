@@ -7,7 +7,7 @@ export type Description = readonly [
 /** Called by `console.log` in Node, instead of listing private fields. */
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
-/** Fractions are shown without the rounding of their last digits. */
+/** Hides rounding errors in the last digits of fractions. */
 function shownField(value: number | string): string {
   if (typeof value === 'string' || Number.isInteger(value)) return `${value}`;
   return `${Number(value.toPrecision(9))}`;

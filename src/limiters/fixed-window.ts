@@ -29,9 +29,9 @@ export interface FixedWindowOptions extends SharedOptions {
   /** Tokens available in the first window: an integer from 0 to `limit`. Default `limit`. */
   readonly initial?: number;
   /**
-   * Read the clock only when the window is full, which makes calls cheaper. The price: a window
-   * lasts until a call finds it full, so after idling, what is left of the old window is admitted
-   * first. Up to twice the limit can pass at one instant. Applies to all threads. Default false.
+   * Read the clock only when the window is full, which makes calls cheaper. A window then lasts
+   * until a call finds it full: after idling, the rest of the old window is admitted first, so up
+   * to twice the limit can pass at one instant. Applies to all threads. Default false.
    */
   readonly allowDoubleBurst?: boolean;
 }
@@ -96,16 +96,16 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   }
 
   /**
-   * Opens the limiter of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the limiter with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const window = FixedWindow.open(region, 'api', { limit: 100, intervalMs: 1000 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<FixedWindowOptions>): FixedWindow {
@@ -128,11 +128,12 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   }
 
   /**
-   * Puts back `n` tokens that you took through this object and did not use, wakes those who wait,
-   * and returns how many it put back. Only tokens of the current window can return, at most as many
-   * as this object took in it; the others lapse, as all do after a change of the limit and with
-   * `allowDoubleBurst`. A return counts against the latest tokens taken. So if tokens of an earlier
-   * window are still in use, return unused ones before that window ends, or not at all.
+   * Puts back unused tokens that you took through this object, wakes waiting callers, and returns
+   * their number. Only tokens that this object took in the current window can be put back;
+   * others lapse. After a change of the limit and with `allowDoubleBurst`, all lapse.
+   *
+   * A return counts against the latest tokens taken. Return unused tokens before their window ends,
+   * or not at all.
    *
    * @throws RangeError, TypeError if `n` is not an integer >= 0.
    */
@@ -142,9 +143,9 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
 
   /**
    * Changes the limit for all threads at once, without a lock: each call sees either the old limit
-   * or the new one. The current window goes on from its start: tokens admitted in it count, and it
-   * ends `intervalMs` after it opened. If it is over, the next one opens now. Waiting calls try
-   * again. Omitted fields keep their value.
+   * or the new one. The current window keeps its start and its count, and ends the new `intervalMs`
+   * after its start; if that has passed, the next one opens now. Waiting callers try again. Omitted
+   * fields keep their value.
    *
    * @throws RangeError, TypeError for an invalid field, naming it.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
@@ -154,7 +155,7 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'fixed-window' as const,
   known: OPTIONS,

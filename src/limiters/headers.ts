@@ -6,8 +6,8 @@ import type { Decision } from './decision.ts';
 export interface HeaderOptions {
   /**
    * The policy's name: a non-empty string of printable ASCII. Default `'default'`. If the limiter
-   * has several limits, each is a policy of its own: pass a name for each, in their order, or one
-   * name to which `-1`, `-2` and so on are appended.
+   * has several limits, pass one name for each, in order, or one to which `-1`, `-2` and so on are
+   * appended.
    */
   readonly policy?: string | readonly string[];
   /**
@@ -20,8 +20,8 @@ export interface HeaderOptions {
 /** HTTP fields by name. `Retry-After` is present only if a retry can succeed. */
 export interface RateLimitHeaders {
   /**
-   * The remaining quota, and the seconds until all of it is available again. A paused limiter has
-   * no such time.
+   * The remaining quota, and the seconds until all of it is available again; without the seconds
+   * while the limiter is paused.
    */
   readonly RateLimit?: string;
   /** The quota and, if given, its window in seconds. */
@@ -48,8 +48,8 @@ function quoted(name: unknown): string {
 /**
  * Converts a decision to HTTP fields: `RateLimit` and `RateLimit-Policy` of the IETF draft
  * (https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/) and, if the call was
- * refused and a retry can succeed, `Retry-After` (RFC 9110). Each limit of a limiter with several
- * is a policy of its own. Returns no fields for an unlimited limiter.
+ * refused and a retry can succeed, `Retry-After` (RFC 9110). With several limits, each is a policy.
+ * Returns no fields for an unlimited limiter.
  *
  * @example
  * ```ts
@@ -59,8 +59,8 @@ function quoted(name: unknown): string {
  * }
  * if (!decision.allowed) response.writeHead(429);
  * ```
- * @throws TypeError if `policy` is not a string of printable ASCII, or `windowMs` not a number, or if
- * there is not one for each limit.
+ * @throws TypeError if `policy` is not a string of printable ASCII, if `windowMs` is not a number,
+ * or if an array does not have one value for each limit.
  * @throws RangeError if `windowMs` is not finite and greater than 0.
  */
 export function rateLimitHeaders(
@@ -99,7 +99,7 @@ export function rateLimitHeaders(
   };
 }
 
-/** One value for each limit: an array has one for each already. */
+/** Expands a single value to one for each limit. */
 function perLimit<T>(name: string, value: T | readonly T[], count: number): readonly T[] {
   if (!isArray(value)) return Array.from({ length: count }, () => value);
   if (value.length === count) return value;

@@ -12,9 +12,9 @@ import { Reservation } from './reservation.ts';
 import type { WaitCount } from './waiting.ts';
 
 /**
- * The bucket of one key of a `KeyedTokenBucket`. A key that finds no place in the table is handled
- * as `whenFull` says: where its calls are refused, waits fail with a timeout and reservations are
- * undefined. Tokens returned for such a key are lost.
+ * The bucket of one key of a `KeyedTokenBucket`. `whenFull` decides about a key that finds no place
+ * in the table. If its calls are refused, waits fail with a timeout and reservations are undefined.
+ * Tokens returned for such a key lapse.
  */
 export class KeyBucket extends BucketCalls {
   readonly #table: KeyedTable;
@@ -22,7 +22,7 @@ export class KeyBucket extends BucketCalls {
   readonly #kernel: KeyedKernel;
   #high = 0;
   #low = 0;
-  /** 0, the table's own limit, or a tier. */
+  /** 0 for the table's own limit, otherwise the number of a tier. */
   #tier = 0;
 
   /** @internal */
@@ -47,9 +47,9 @@ export class KeyBucket extends BucketCalls {
   }
 
   /**
-   * Refuses this key for `ms` milliseconds: its bucket holds nothing until then, and refills from 0
-   * afterwards. A longer debt stays as it is; {@link reset} ends both. Returns false, and does
-   * nothing, if the key finds no place in the table.
+   * Refuses this key for `ms` milliseconds, after which its bucket refills from 0. Never shortens a
+   * longer debt; {@link reset} ends a block or debt. Returns false, and does nothing, if the key
+   * finds no place in the table.
    *
    * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
    */
@@ -60,15 +60,14 @@ export class KeyBucket extends BucketCalls {
   }
 
   /**
-   * Fills this key's bucket for every tier, whatever it holds. A key that has no place keeps its
-   * share.
+   * Fills this key's bucket for every tier. Has no effect on a key without a place in the table.
    */
   reset(): void {
     this.seek();
     this.#kernel.reset(this.clock.now());
   }
 
-  /** Its owner is a bucket of its own, because the table turns this one to other keys. @internal */
+  /** Owned by a new bucket, because the table turns this one to other keys. @internal */
   protected override reservation(n: number, nowUs: number, waitUs: number): Reservation {
     const kernel = this.#kernel;
     const owner = new KeyBucket(this.#table, this.#waiters).turn(this.#high, this.#low, this.#tier);

@@ -2,18 +2,18 @@ import type { Waited } from './limiter.ts';
 import type { Line } from './line.ts';
 import type { Wait } from './waiting.ts';
 
-/** The lines of this thread's callers, one for each key that some wait for. */
+/** This thread's lines of waiting callers, one for each key. */
 export class KeyLines {
   readonly #lines = new Map<string, Line>();
 
-  /** The callers of all keys. */
+  /** Number of waiting callers of all keys. */
   get count(): number {
     let count = 0;
     for (const line of this.#lines.values()) count += line.length;
     return count;
   }
 
-  /** The callers of one key. */
+  /** Number of waiting callers of one key. */
   countOf(key: string): number {
     return this.#lines.get(key)?.length ?? 0;
   }

@@ -1,17 +1,17 @@
 import { type WaitCount, Waiters } from './waiting.ts';
 
-/** The callers of this thread that wait for any of many keys, counted for each. */
+/** Counts this thread's waiting callers for each key. */
 export class KeyWaiters {
   readonly #all = new Waiters();
-  /** Only keys for which callers wait. */
+  /** Only keys with waiting callers. */
   readonly #ofKey = new Map<string, Waiters>();
 
-  /** The callers of all keys. */
+  /** Number of waiting callers of all keys. */
   get count(): number {
     return this.#all.count;
   }
 
-  /** The callers of one key. */
+  /** Counts the waiting callers of one key. */
   of(key: string): WaitCount {
     const all = this.#all;
     const ofKey = this.#ofKey;

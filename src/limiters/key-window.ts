@@ -15,8 +15,8 @@ import { checkWait, type Source, waitHere } from './waiting.ts';
 import { checkWhole } from './window.ts';
 
 /**
- * The fixed window of one key of a `KeyedFixedWindow`. A key that finds no place in the table is
- * handled as `whenFull` says. `n` is an integer and defaults to 1; 0 is always admitted.
+ * The fixed window of one key of a `KeyedFixedWindow`. `whenFull` decides about a key that finds no
+ * place in the table. `n` is an integer and defaults to 1; 0 is always admitted.
  */
 export class KeyWindow extends Described implements Part {
   /** The clock, the same one for all threads of this limiter. */
@@ -28,7 +28,7 @@ export class KeyWindow extends Described implements Part {
   readonly #source: Source;
   #high = 0;
   #low = 0;
-  /** 0, the table's own limit, or a tier. */
+  /** 0 for the table's own limit, otherwise the number of a tier. */
   #tier = 0;
 
   /** @internal */
@@ -147,9 +147,10 @@ export class KeyWindow extends Described implements Part {
   }
 
   /**
-   * Waits until `n` tokens are available, and takes them. The callers of one key and tier are
-   * served in order: they form a line, and only its head tries, when the next window starts. Other threads,
-   * `tryConsume` and `waitSync` do not join the line, so they may be faster. An abort takes nothing.
+   * Waits until `n` tokens are available, and takes them. Callers of one key and tier form a line
+   * and are served in order: only the head tries, when the next window starts. Other threads,
+   * `tryConsume` and `waitSync` do not join the line, so they may be faster. An abort takes
+   * nothing.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the wait would
    * exceed it; `ERR_EXCEEDS_BURST` if `n` exceeds the limit; `ERR_QUEUE_FULL` if `maxWaiting`
@@ -160,7 +161,7 @@ export class KeyWindow extends Described implements Part {
     return this.#lines.wait(this.identity, newLine, checkWhole(n), checkWait(options));
   }
 
-  /** The callers of this key and tier now waiting in `wait` on the table that this object is from. */
+  /** Number of callers waiting for this key and tier in `wait`, on the same table object. */
   get waiting(): number {
     return this.#lines.countOf(this.identity);
   }
@@ -177,8 +178,8 @@ export class KeyWindow extends Described implements Part {
   }
 
   /**
-   * Takes `n` tokens whatever is left of the window, and those that are missing from later windows.
-   * Returns the milliseconds until the key is out of debt: 0 if this window had enough.
+   * Takes `n` tokens even if the window has fewer left: the rest comes from later windows. Returns
+   * the milliseconds until the key is out of debt: 0 if this window had enough.
    *
    * @throws RangeError, TypeError if `n` is not an integer >= 0, or if the debt would take more than
    * 4.4 years to pay.
@@ -187,13 +188,13 @@ export class KeyWindow extends Described implements Part {
     checkWhole(n);
     const waitUs = this.#seek().charge(this.clock.now(), n);
     if (waitUs >= 0) return waitUs / 1000;
-    throw new RangeError(`n must be at most 4.4 years' worth of tokens with the debt, got ${n}`);
+    throw new RangeError(`n must leave a debt of at most 4.4 years, got ${n}`);
   }
 
   /**
-   * Refuses this key for `ms` milliseconds, and until the next window starts from then on. A longer
-   * debt stays as it is; {@link reset} ends both. Returns false, and does nothing, if the key finds
-   * no place in the table.
+   * Refuses this key for `ms` milliseconds and then until the next window starts. Never shortens a
+   * longer debt; {@link reset} ends a block or debt. Returns false, and does nothing, if the key
+   * finds no place in the table.
    *
    * @throws RangeError, TypeError if `ms` is not from 0 to 1e11 (3.2 years).
    */
@@ -202,7 +203,10 @@ export class KeyWindow extends Described implements Part {
     return this.#seek().block(this.clock.now(), ms * 1000);
   }
 
-  /** Empties this key's count, and ends a block or a debt. A key that has no place keeps its share. */
+  /**
+   * Resets this key's count, which ends a block or debt. Has no effect on a key without a place in
+   * the table.
+   */
   reset(): void {
     this.#seek().reset(this.clock.now());
   }

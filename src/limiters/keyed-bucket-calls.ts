@@ -6,12 +6,12 @@ import type { BlockingWaitOptions } from './limiter.ts';
 import type { Reservation } from './reservation.ts';
 import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
 
-/** What the buckets of keys in shared memory have beside the calls that a server answers too. */
+/** The calls on buckets in shared memory that buckets on a server lack. */
 export abstract class KeyedBucketCalls extends KeyedCalls<'sync', Reservation, TierOptions> {
   /** @internal */
   protected abstract override of(key: Key, options?: TierOptions): KeyBucket;
 
-  /** The limits of each key in force. */
+  /** The limits in force for each key. */
   abstract get limits(): readonly ContinuousLimit[];
 
   /** The rate per key, in tokens per second; with several limits, the lowest. */
@@ -25,8 +25,8 @@ export abstract class KeyedBucketCalls extends KeyedCalls<'sync', Reservation, T
   }
 
   /**
-   * Takes `n` tokens of the key whatever its bucket holds, even more than the burst, and returns
-   * the milliseconds until it is out of debt: see {@link KeyBucket.charge}.
+   * Takes `n` tokens of the key, into debt if necessary, and returns the milliseconds until it is
+   * out of debt: see {@link KeyBucket.charge}.
    */
   charge(key: Key, n: number, options?: TierOptions): number {
     return this.of(key, options).charge(n);
@@ -37,7 +37,10 @@ export abstract class KeyedBucketCalls extends KeyedCalls<'sync', Reservation, T
     return this.of(key).block(ms);
   }
 
-  /** Fills the bucket of a key for every tier, which ends a block or a debt: see {@link KeyBucket.reset}. */
+  /**
+   * Fills the bucket of a key for every tier, which ends a block or debt: see
+   * {@link KeyBucket.reset}.
+   */
   reset(key: Key): void {
     this.of(key).reset();
   }

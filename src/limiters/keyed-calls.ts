@@ -8,7 +8,7 @@ import { type TierOptions, tierOf, withoutTier } from './tiers.ts';
 type Mode = 'sync' | 'async';
 type Answer<How extends Mode, T> = How extends 'async' ? Promise<T> : T;
 
-/** Says how long a reservation may wait. */
+/** Options of `reserve`. */
 interface ReserveOptions {
   readonly maxWaitMs?: number;
 }
@@ -63,9 +63,8 @@ export abstract class KeyedCalls<
   }
 
   /**
-   * Takes `n` tokens that are due within `maxWaitMs` (default `Infinity`) and returns a
-   * reservation: act at the instant it names. Returns undefined, and takes nothing, if they are due
-   * later.
+   * Takes `n` tokens if they are due within `maxWaitMs` (default `Infinity`) and returns a
+   * reservation: act at its instant. Otherwise takes nothing and returns undefined.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens.
    */
@@ -83,10 +82,10 @@ export abstract class KeyedCalls<
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` if the wait would exceed `timeoutMs`;
    * `ERR_EXCEEDS_BURST` if the bucket can never hold `n` tokens; `ERR_QUEUE_FULL` if `maxWaiting`
-   * callers wait already.
+   * callers already wait.
    */
   async wait(key: Key, n?: number, options?: WaitOptions & Choice): Promise<Waited> {
-    // The tokens are reserved before the first await, so the shared object may move to another key.
+    // The tokens are reserved before the first await, so the shared object may turn to another key.
     return this.of(key, tierOf(options) as Choice).wait(n, withoutTier<WaitOptions>(options));
   }
 

@@ -29,9 +29,9 @@ const KIND = 'keyed-fixed-window';
 
 /**
  * Admits at most `limit` tokens of each key (a user, an address) per window of `intervalMs`. The
- * windows of all keys start at the same instants: when the table is created, and every `intervalMs`
- * from then on. Around the boundary of two windows, up to twice the limit can pass within one
- * `intervalMs`; a `KeyedTokenBucket` is smoother.
+ * windows of all keys start together: when the table is created, and every `intervalMs` from then
+ * on. Around the boundary of two windows, up to twice the limit can pass within one `intervalMs`; a
+ * `KeyedTokenBucket` is smoother.
  *
  * The counts are in one table of fixed size that any number of threads share without a lock, as for
  * `KeyedTokenBucket`: an entry whose window is over can be reused for another key. Keys are strings,
@@ -43,7 +43,7 @@ const KIND = 'keyed-fixed-window';
  * if (perUser.tryConsume(user)) serve();
  * ```
  *
- * Tiers give keys other limits; choose them by the key, since a key has one count.
+ * Tiers give some keys another limit. A key has one count, so always use the same tier for it.
  *
  * @example
  * ```ts
@@ -89,16 +89,16 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
   }
 
   /**
-   * Opens the table of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the table with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const perUser = KeyedFixedWindow.open(region, 'api', { limit: 10, intervalMs: 1000, capacity: 100 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(
@@ -140,11 +140,11 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
 
   /**
    * Changes the limits for all threads at once, without a lock: each call uses either the old
-   * limits or the new ones, and those that begin afterwards the new ones. Waiting calls ask again.
+   * limits or the new ones, and every later call uses the new ones. Waiting callers ask again.
    *
-   * A key keeps the share of its window that it has used: who has used half of 100 tokens has used
-   * half of 200. If a new limit has no whole share of the table's ticks, this throws: multiples and
-   * divisors of the first limits always have one, and limits below 1000 in windows of a second.
+   * A key keeps the share of its window that it has used: 50 of 100 tokens become 100 of 200.
+   * Throws if a token under a new limit is not a whole number of the table's ticks. Multiples and
+   * divisors of the first limits always work, as do limits below 1000 in windows of a second.
    *
    * @example
    * ```ts
@@ -186,22 +186,22 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
     return this.#table.turn(this.#turned, key, options);
   }
 
-  /** The callers of all keys now waiting in `wait` on this object. */
+  /** Number of callers waiting in `wait` on this object, for all keys. */
   get waiting(): number {
     return this.#lines.count;
   }
 
   /**
-   * Returns counts over all threads since the table was created; counts of calls only if it was
-   * created with `stats: true`; and this object's waiting calls. Scans the whole table: 0.1 to
-   * 0.2 s for a million keys.
+   * Returns counts over all threads since the table's creation, and the callers waiting on this
+   * object. Calls are counted only with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a
+   * million keys.
    */
   stats(): KeyedStats {
     return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'keyed-fixed-window' as const,
   known: KEYED_WINDOW_OPTIONS,

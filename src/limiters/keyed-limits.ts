@@ -20,8 +20,8 @@ import { checkTiers, type Tiers } from './tiers.ts';
 /** One limit for each key, or one for each tier of keys. */
 export interface KeyedLimit extends ContinuousLimit {
   /**
-   * Other limits by name, at most 15: a call that names one as its `tier` is under that limit. The
-   * table's own `rate` must be finite then.
+   * Other limits by name, at most 15. A call that passes a name as its `tier` uses that limit. With
+   * tiers, the table's own `rate` must be finite.
    */
   readonly tiers?: Readonly<Record<string, ContinuousLimit>>;
 }
@@ -31,7 +31,7 @@ export type KeyedTokenBucketOptions = (KeyedLimit | SeveralLimits) & TableOption
 
 /** A change of a keyed token bucket's limits. Omitted fields and tiers keep their values. */
 export interface KeyedLimitChange extends Partial<ContinuousLimit> {
-  /** Changes of tiers, by name. Those left out stay as they are. */
+  /** Changes of tiers, by name. */
   readonly tiers?: Readonly<Record<string, Partial<ContinuousLimit>>>;
 }
 
@@ -56,11 +56,13 @@ function scheduleOf({ rate, burst }: Partial<ContinuousLimit>, before?: Schedule
   const next = rate ?? before?.rate;
   checkNumber('rate', next, { above: 0, orInfinity: true });
   const unlimited = next === Number.POSITIVE_INFINITY ? next : undefined;
-  // If it is missing, the check below throws, naming it.
+  // If it is undefined, the check below throws, naming it.
   return continuous(next as number, (burst ?? before?.burst ?? unlimited) as number);
 }
 
-/** An unlimited limit has no price, in which the shared bucket could charge the tiers. */
+/**
+ * Tiers charge the shared bucket in tokens of the table's own limit, which must be finite for that.
+ */
 function checkOwn(limits: Limits<Schedule>): Limits<Schedule> {
   if (limits.length > 1) checkNumber('rate of a table with tiers', limits[0].rate);
   return limits;
@@ -89,7 +91,7 @@ function newSeveral(given: unknown): NewLimits {
   const schedules = checkLimits(given, 1, MAX_LIMITS).map((limit, i) => {
     const checked = checkContinuous(i, limit);
     return named(i, () => scheduleOf(checked));
-  }) as unknown as Limits<Schedule>; // at least one was checked for
+  }) as unknown as Limits<Schedule>; // checked: at least one
   const limits = tableLimits(schedules, named);
   const { length } = schedules;
   return { schedule: schedules[0], tiers: [], limits, ...(length > 1 && { limitsPerKey: length }) };

@@ -14,7 +14,7 @@ import type { Clock } from '../time/clock.ts';
 import type { OpenLimiter } from './opening.ts';
 import { type TierOptions, Tiers } from './tiers.ts';
 
-/** The limiter of a key, of which one object serves many keys in turn. */
+/** A limiter object that serves one key after another. */
 interface Turned {
   turn(high: number, low: number, tier: number): this;
 }
@@ -50,12 +50,12 @@ export class KeyedTable {
   /** Points a limiter at a key, under a tier if one is given. */
   turn<Limiter extends Turned>(limiter: Limiter, key: Key, options?: TierOptions): Limiter {
     this.#hash.read(key);
-    // Checked here, so that a call without options stays within what the compiler inlines.
+    // Branch here, so that calls without options stay small enough to be inlined.
     const tier = options === undefined ? 0 : this.tiers.limitOf(options);
     return limiter.turn(this.#hash.high, this.#hash.low, tier);
   }
 
-  /** The limits of every key in force, without those of tiers. */
+  /** The limits in force for each key, without tiers. */
   get limits(): readonly Schedule[] {
     return this.kernel.schedules().slice(0, this.limitsPerKey || 1);
   }
@@ -66,7 +66,7 @@ export class KeyedTable {
     return Object.fromEntries(others.map((one, i) => [this.tiers.names[i], limitOf(one)]));
   }
 
-  /** Puts new limits in force and wakes the callers that wait. `at` names a limit in an error. */
+  /** Puts new limits in force and wakes waiting callers. `at` names a limit in an error. */
   reconfigure(change: Change, at: NameOf = this.tiers.at): void {
     this.kernel.reconfigure(this.clock.now(), change, at);
     this.changes.ring();

@@ -36,9 +36,9 @@ const KIND = 'keyed-token-bucket';
  * Keys are strings, numbers or bigints, and are equal as in a `Map`. They are hashed with a random
  * seed per table, so nobody can craft keys that collide.
  *
- * A key with an entry is admitted at most burst + rate * t tokens in any t seconds. A key that
- * finds no place shares one bucket with all such keys, unless `whenFull` says otherwise. If it gets
- * an entry later, its bucket starts full.
+ * A key with an entry is admitted at most burst + rate * t tokens in any t seconds. Keys that find
+ * no place in the table share one bucket, unless `whenFull` says otherwise. A key that gets an
+ * entry later starts with a full bucket.
  *
  * @example
  * ```ts
@@ -47,8 +47,8 @@ const KIND = 'keyed-token-bucket';
  * const limiter = perUser.for(user); // the same methods, without the key
  * ```
  *
- * Tiers give keys other limits. A key has one state, whatever tiers its calls name, so choose the
- * tier by the key, such as the plan of a customer.
+ * Tiers give some keys another limit. A key has one state for all tiers, so choose the tier by the
+ * key, such as a customer's plan.
  *
  * @example
  * ```ts
@@ -112,16 +112,16 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
   }
 
   /**
-   * Opens the table of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the table with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const perUser = KeyedTokenBucket.open(region, 'api', { rate: 10, burst: 20, capacity: 100 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(
@@ -151,7 +151,7 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
     return this.#table.kernel.name;
   }
 
-  /** The limits of each key in force, in the order in which they were given; without those of tiers. */
+  /** The limits in force for each key, in the order given, without tiers. */
   get limits(): readonly ContinuousLimit[] {
     return this.#table.limits.map(({ rate, burst }) => ({ rate, burst }));
   }
@@ -163,18 +163,19 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
 
   /**
    * Changes the limits for all threads at once, without a lock: each call uses either the old
-   * limits or the new ones, and those that begin afterwards the new ones. Waiting calls keep their
-   * order, and wake when their tokens are due under the new limits. Omitted fields keep their value.
+   * limits or the new ones, and every later call uses the new ones. Waiting callers keep their
+   * order, and wake when their tokens are due under the new limits. Omitted fields keep their
+   * value.
    *
-   * If all rates change by one factor, such as the only one of a table without tiers, each key keeps
-   * its tokens and its debt, and tokens arrive at the new rate. This holds from 1/4096 to 8 times
-   * the rate at creation. Otherwise each key keeps its time: what was empty stays empty and what was
-   * full stays full, and a wait of a second remains one. Never are more tokens admitted than both
-   * limits allow: see `docs/algorithms-keyed.md`, "Changes".
+   * If all rates change by the same factor, as a single rate always does, each key keeps its tokens
+   * and its debt. This holds from 1/4096 to 8 times the rate at creation. Otherwise each key keeps
+   * its time: an empty bucket stays empty, a full one stays full, and a wait of a second stays a
+   * second. A change never admits more tokens than both limits allow: see
+   * `docs/algorithms-keyed.md`, "Changes".
    *
-   * If each key has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All of
-   * them change at the same instant. A key that is in debt then starts without tokens under every
-   * limit once the debt is paid.
+   * If each key has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`. All
+   * of them change at the same instant. A key in debt then starts without tokens under every limit
+   * once the debt is paid.
    *
    * @example
    * ```ts
@@ -216,23 +217,24 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
   }
 
   /**
-   * The callers of all keys now waiting in `wait` on this object and on the buckets that it returned
-   * from `for`. Those of other threads do not count. `maxWaiting` counts the callers of one key.
+   * Number of callers of this thread waiting in `wait` on this object and on buckets from its
+   * `for`, for all keys. `maxWaiting` counts the callers of one key.
    */
   get waiting(): number {
     return this.#waiters.count;
   }
 
   /**
-   * Returns counts over all threads since the table was created; counts of calls only if it was
-   * created with `stats: true`; and this object's waiting calls. Scans the whole table: 0.1 to 0.2 s for a million keys.
+   * Returns counts over all threads since the table's creation, and the callers waiting on this
+   * object. Calls are counted only with `stats: true`. Scans the whole table: 0.1 to 0.2 s for a
+   * million keys.
    */
   stats(): KeyedStats {
     return { ...this.#table.kernel.stats(this.clock.now()), waiting: this.waiting };
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'keyed-token-bucket' as const,
   known: KEYED_OPTIONS,

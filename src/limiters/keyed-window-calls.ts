@@ -43,7 +43,7 @@ export abstract class KeyedWindowCalls extends Described {
 
   /** Waits until `n` tokens are available, and takes them: see {@link KeyWindow.wait}. */
   async wait(key: Key, n?: number, options?: WaitOptions & TierOptions): Promise<Waited> {
-    // The line tries again later, when the shared object may be at another key.
+    // The line tries again later, when the shared object may be turned to another key.
     return this.for(key, tierOf(options)).wait(n, withoutTier<WaitOptions>(options));
   }
 
@@ -52,7 +52,7 @@ export abstract class KeyedWindowCalls extends Described {
     return this.of(key, tierOf(options)).waitSync(n, withoutTier<BlockingWaitOptions>(options));
   }
 
-  /** Takes any number of tokens, and leaves debt: see {@link KeyWindow.charge}. */
+  /** Takes `n` tokens, into debt if necessary: see {@link KeyWindow.charge}. */
   charge(key: Key, n: number, options?: TierOptions): number {
     return this.of(key, options).charge(n);
   }
@@ -62,7 +62,7 @@ export abstract class KeyedWindowCalls extends Described {
     return this.of(key).block(ms);
   }
 
-  /** Empties the count of a key, which ends a block or a debt: see {@link KeyWindow.reset}. */
+  /** Resets the count of a key, which ends a block or debt: see {@link KeyWindow.reset}. */
   reset(key: Key): void {
     this.of(key).reset();
   }

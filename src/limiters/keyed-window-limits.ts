@@ -16,17 +16,17 @@ export interface WindowLimit {
 /** Options of {@link KeyedFixedWindow.create}. */
 export interface KeyedFixedWindowOptions extends TableOptions, WindowLimit {
   /**
-   * Other limits by name, at most 15: a call that names one as its `tier` is under that limit. The
-   * windows of all tiers have the same length.
+   * Other limits by name, at most 15. A call that passes a name as its `tier` uses that limit. All
+   * tiers have windows of the same length.
    */
   readonly tiers?: Readonly<Record<string, WindowLimit>>;
   /** Length of a window in milliseconds: 0.001 to 1e11 (3.2 years), fractions allowed. */
   readonly intervalMs: number;
 }
 
-/** A change of a keyed fixed window's limits. What is omitted keeps its value. */
+/** A change of a keyed fixed window's limits. Omitted fields and tiers keep their values. */
 export interface KeyedWindowChange extends Partial<WindowLimit> {
-  /** Changes of tiers, by name. Those left out stay as they are. */
+  /** Changes of tiers, by name. */
   readonly tiers?: Readonly<Record<string, WindowLimit>>;
 }
 
@@ -44,7 +44,7 @@ export const KEYED_WINDOW_OPTIONS: Known<KeyedFixedWindowOptions> = /* @__PURE__
 const LIMIT: Known<WindowLimit> = { limit: true };
 const CHANGE: Known<KeyedWindowChange> = /* @__PURE__ */ joined(LIMIT, { tiers: true });
 
-/** A fixed window is a bucket that is filled to the brim at the start of each window. */
+/** Models a fixed window as a bucket that fills up at the start of each window. */
 function scheduleOf(limit: unknown, intervalMs: unknown): Schedule {
   const tokens = checkNumber('limit', limit, { min: 1, max: MAX_LIMIT, integer: true });
   const ms = checkNumber('intervalMs', intervalMs, { min: 0.001, max: 1e11 });

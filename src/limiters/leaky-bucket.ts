@@ -20,7 +20,7 @@ import { leakyCell } from './terms.ts';
 export interface LeakyLimit {
   /** Admissions per second: 1e-6 to 4e9, Infinity for unlimited, or 0 to pause. See `per()`. */
   readonly rate: number;
-  /** How many missed slots may be made up at once: a number >= 0. Default 0. */
+  /** Number of unused slots that can be made up at once: a number >= 0. Default 0. */
   readonly slack?: number;
 }
 
@@ -40,8 +40,8 @@ function scheduleOf({ rate, slack = 0 }: LeakyLimit, ticksPerToken?: number): Sc
 }
 
 /**
- * Paces calls evenly, one every 1/rate seconds. Unused slots expire, except for the last `slack` of
- * them. Equivalent to a token bucket with a burst of 1 + slack, and to GCRA
+ * Paces calls evenly, one every 1/rate seconds. Unused slots expire, except for the last `slack`.
+ * Equivalent to a token bucket with a burst of 1 + slack, and to GCRA
  * (https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm).
  *
  * @example
@@ -71,16 +71,16 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
   }
 
   /**
-   * Opens the leaky bucket of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the leaky bucket with a name in a region, or creates it. All threads, and all processes
+   * that share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const pace = LeakyBucket.open(region, 'api', { rate: 100 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<LeakyBucketOptions>): LeakyBucket {
@@ -96,7 +96,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
     return new LeakyBucket(find('leaky-bucket', handle, openBucketCell));
   }
 
-  /** How many missed slots may be made up at once. */
+  /** Number of unused slots that can be made up at once. */
   get slack(): number {
     return this.schedule.burst - 1;
   }
@@ -119,7 +119,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'leaky-bucket' as const,
   known: OPTIONS,

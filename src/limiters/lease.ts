@@ -47,11 +47,11 @@ export class Lease extends Described {
   readonly #bucket: BucketCalls;
   readonly #kernel: TokenKernel;
   readonly #tenure: Tenure;
-  /** Larger calls bypass the stock: `size`, or the burst if that is less. */
+  /** Larger calls bypass the stock: `size` or the burst, whichever is less. */
   #most: number;
   /** In units. */
   #stock = 0;
-  /** Whether the bucket refused the last refill: the next one asks for no more than it needs. */
+  /** The bucket refused the last refill, so the next one asks only for what it needs. */
   #isShort = false;
 
   /** @internal */
@@ -108,7 +108,7 @@ export class Lease extends Described {
     const kernel = this.#kernel;
     const nowUs = this.#bucket.clock.now();
     if (!this.#isShort) {
-      // At most half of the balance, so that other threads still find tokens when few are left.
+      // At most half of the balance, so that other threads find tokens when few are left.
       const share = Math.floor(Math.min(this.#most, kernel.balance(nowUs) / 2));
       if (share > needed && kernel.acquire(nowUs, share, 0) === 0) {
         this.#stock += share * UNITS;
@@ -133,8 +133,8 @@ export class Lease extends Described {
   }
 
   /**
-   * Waits until `n` tokens are available. If stock and bucket have too few, the stock is returned
-   * and the caller joins the bucket's queue.
+   * Waits until `n` tokens are available. If stock and bucket have too few, returns the stock and
+   * joins the bucket's queue.
    *
    * @throws RateLimitError as {@link BucketCalls.wait} does.
    */

@@ -11,7 +11,7 @@ const MOST_DATE_MS = 8.64e15;
 export interface ContinuousLimit {
   /**
    * Tokens per second: 1e-6 to 4e9, Infinity for unlimited, or 0 to pause: the bucket keeps its
-   * tokens, and callers wait in their places until a rate returns. See `per()`.
+   * tokens, and waiting callers keep their places. See `per()`.
    */
   readonly rate: number;
   /**
@@ -58,7 +58,7 @@ export function scheduleOf(
   const { rate, quantum, fillIntervalMs, burst } = limit;
   if (quantum === undefined && fillIntervalMs === undefined) {
     const unlimited = rate === Number.POSITIVE_INFINITY ? rate : undefined;
-    // If a number is missing, the check below throws, naming it.
+    // If it is undefined, the check below throws, naming it.
     return continuous(rate as number, (burst ?? unlimited) as number, ticksPerToken);
   }
   if (rate !== undefined) {
@@ -87,7 +87,7 @@ export function changedSchedule(schedule: Schedule, change: LimitChange): Schedu
   return scheduleOf(next, schedule.ticksPerToken);
 }
 
-/** An instant at which fills happen, and the time between them. */
+/** The instant of one fill, and the time between fills. */
 interface Grid {
   readonly alignToMs?: number;
   readonly fillIntervalMs?: number;

@@ -10,8 +10,8 @@ import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-optio
 import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
 
 /**
- * A semaphore with a rate, from {@link allOf}: at most so many callers at once, and at most so many
- * starts per second. A call takes one permit and `n` tokens, or nothing.
+ * A semaphore with a rate, from {@link allOf}: limits how many callers are in flight at once and
+ * how many start per second. A call takes one permit and `n` tokens, or nothing.
  *
  * The permit comes first, because it can always be returned; a caller therefore holds it while it
  * waits for tokens. Callers of all threads get their permits in order.
@@ -44,17 +44,17 @@ export class LimitedSemaphore extends Described {
     return ['allOf', { 0: `${this.#semaphore}`, 1: `${this.#limiter}` }];
   }
 
-  /** The callers of this object that wait in `acquire` or `run`. */
+  /** Number of callers waiting in `acquire` or `run` on this object. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Returns the permits that callers of all threads hold. */
+  /** Returns the number of permits in use by all threads. */
   inUse(): number {
     return this.#semaphore.inUse();
   }
 
-  /** Returns how many calls for one token could start now. */
+  /** Returns the number of calls for one token that could start now. */
   available(): number {
     return Math.min(this.#semaphore.available(), Math.floor(this.#limiter.available()));
   }
@@ -67,7 +67,7 @@ export class LimitedSemaphore extends Described {
     return this.#withTokens(permit, () => this.#limiter.tryConsume(n));
   }
 
-  /** Returns the permit if the tokens could be taken; otherwise gives it back. */
+  /** Returns the permit if `take` succeeds; otherwise releases it. */
   #withTokens(permit: Permit, take: () => boolean): Permit | undefined {
     let isTaken = false;
     try {
@@ -79,12 +79,12 @@ export class LimitedSemaphore extends Described {
   }
 
   /**
-   * Waits for one permit, then for `n` tokens. The wait keeps the event loop alive. If it fails or is
-   * aborted, it takes nothing.
+   * Waits for one permit, then for `n` tokens. The wait keeps the event loop alive. If it fails or
+   * is aborted, it takes nothing.
    *
-   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the tokens cannot
-   * come in time; also if they take longer than the semaphore's `holdMs`. `ERR_EXCEEDS_BURST` if the
-   * limiter can never grant `n`. `ERR_QUEUE_FULL` if `maxWaiting` callers of this object wait.
+   * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the tokens
+   * cannot come in time or would take longer than the semaphore's `holdMs`; `ERR_EXCEEDS_BURST` if
+   * the limiter can never grant `n`; `ERR_QUEUE_FULL` if `maxWaiting` callers of this object wait.
    */
   async acquire(n = 1, options: AcquireOptions = {}): Promise<Permit> {
     checkTokens('n', n);
@@ -148,11 +148,11 @@ export class LimitedSemaphore extends Described {
 
   /**
    * Runs a function with one permit, after taking `n` tokens, and releases the permit when the
-   * function has returned or thrown, or its promise has settled. Resolves with the function's result,
-   * or rejects with its error.
+   * function returns or throws, or its promise settles. Resolves with the function's result, or
+   * rejects with its error.
    *
-   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the permit was held longer
-   * than `holdMs`.
+   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the permit was held
+   * longer than `holdMs`.
    */
   async run<T>(action: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
     return runWithPermit((n, waiting) => this.acquire(n, waiting), action, options);

@@ -8,9 +8,9 @@ export interface WaitOptions {
   /** Aborts the wait; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /**
-   * Fail at once with `ERR_QUEUE_FULL`, taking nothing, if the call would have to wait and this many
-   * callers of this thread already wait for this limiter: an integer >= 0, or Infinity, the default.
-   * 0 never waits. Callers may pass different values, so that less important ones give up first.
+   * Fail at once with `ERR_QUEUE_FULL`, taking nothing, if the call would have to wait and this
+   * many callers of this thread already wait for this limiter: an integer >= 0, or Infinity, the
+   * default. 0 never waits. Give less important callers lower values, so that they give up first.
    */
   readonly maxWaiting?: number;
   /**
@@ -18,11 +18,11 @@ export interface WaitOptions {
    */
   readonly strict?: boolean;
   /**
-   * End tens of microseconds late without spinning, where the system can, at the cost of processor
-   * time: `wait` with the help of one thread per process in Node.js, `waitSync` by a lower timer slack
-   * of its thread on Linux. False: never; a wait then ends up to a millisecond or so late. Default:
-   * `waitSync` does, and `wait` for sleeps shorter than 2 ms and strict ones, from the second within
-   * 10 s. With `ZEROTIME_PRECISE=1` in the environment the default is true, with 0 false.
+   * Wake tens of microseconds late, without spinning, instead of up to about a millisecond late.
+   * Costs processor time: `wait` uses one extra thread per process, in Node.js; `waitSync` lowers
+   * its thread's timer slack, on Linux. Default: true for `waitSync`; for `wait`, true for strict
+   * waits and those shorter than 2 ms, from the second within 10 s. `ZEROTIME_PRECISE` in the
+   * environment sets the default for all: 1 for true, 0 for false.
    */
   readonly precise?: boolean;
 }
@@ -30,7 +30,7 @@ export interface WaitOptions {
 /** Options of `waitSync`, as for `wait`. */
 export type BlockingWaitOptions = Pick<WaitOptions, 'timeoutMs' | 'strict' | 'precise'>;
 
-/** What a `wait` resolves with. */
+/** The result of `wait`. */
 export interface Waited {
   /**
    * Milliseconds from the call until the tokens were granted, by the limiter's clock, fractions
@@ -39,7 +39,7 @@ export interface Waited {
   readonly waitedMs: number;
 }
 
-/** Taken tokens that may still be returned. */
+/** Taken tokens that can still be returned. */
 export interface Grant {
   /** Puts the tokens back if no other call has taken any since. Returns whether it did. */
   cancel(): boolean;
@@ -49,7 +49,7 @@ export interface Grant {
 export interface Limiter {
   /** The clock, the same one for all threads of this limiter. */
   readonly clock: Clock;
-  /** Takes `n` tokens now, or none. */
+  /** Takes `n` tokens now and returns true, or takes none and returns false. */
   tryConsume(n?: number): boolean;
   /** Takes `n` tokens now or none, and reports the state of the limiter. */
   decide(n?: number): Decision;
@@ -59,7 +59,7 @@ export interface Limiter {
    * Blocks until `n` tokens are available, and takes them; false if that would exceed `timeoutMs`.
    */
   waitSync(n?: number, options?: BlockingWaitOptions): boolean;
-  /** The callers now waiting in `wait` on this object, which are all of this thread. */
+  /** Number of callers of this thread waiting in `wait` on this object. */
   readonly waiting: number;
   /** Returns the tokens that can be taken now. */
   available(): number;

@@ -16,10 +16,10 @@ import {
   waitedSince,
 } from './waiting.ts';
 
-/** As many callers are served before other work of the event loop has its turn. */
+/** Callers served before the event loop turns to other work. */
 const MOST_AT_A_TIME = 256;
 
-/** One caller in a line. As an item of a heap it stands for its deadline. */
+/** A caller in a line. A heap orders callers by deadline. */
 interface Waiter extends Timed, Linked<Waiter> {
   readonly n: number;
   readonly sinceUs: number;
@@ -33,9 +33,9 @@ interface Waiter extends Timed, Linked<Waiter> {
 }
 
 /**
- * The callers of one thread that wait for a limiter that cannot reserve ahead: first come, first
- * served. Only the head tries and sleeps. The whole line has one appointment: the head's next
- * attempt, or the earliest deadline of any of them.
+ * This thread's callers waiting for a limiter that cannot reserve ahead: first come, first served.
+ * Only the head tries. The line has one appointment: the head's next attempt or the earliest
+ * deadline.
  */
 export class Line {
   readonly #clock: Clock;
@@ -63,16 +63,16 @@ export class Line {
     };
   }
 
-  /** The callers in the line. */
+  /** Number of callers in the line. */
   get length(): number {
     return this.#row.length;
   }
 
-  /** Takes `n` tokens, at once if nobody is ahead. */
+  /** Takes `n` tokens, at once if the line is empty. */
   async wait(n: number, wait: Wait): Promise<Waited> {
     const { signal, timeoutMs, maxWaiting } = wait;
     signal?.throwIfAborted();
-    // Nothing is there for everyone at any time.
+    // 0 tokens are always available, so such a call does not wait in line.
     const isFirst = this.#row.head === undefined || n === 0;
     const refusal = isFirst ? this.#source.attempt(n) : this.#source.look(n);
     if (refusal === undefined) return AT_ONCE;
@@ -126,7 +126,7 @@ export class Line {
     waiter.unlink();
   }
 
-  /** Serves callers from the head on, and lets those go whose time is over. */
+  /** Serves callers from the head on, and rejects those past their deadlines. */
   #advance(): number {
     this.#unwatch();
     this.#retryAtUs = Number.NEGATIVE_INFINITY;
@@ -177,7 +177,7 @@ export class Line {
     });
   }
 
-  /** Moves the appointment to where it belongs now. */
+  /** Moves the appointment to the next attempt or deadline. */
   #plan(): void {
     const head = this.#row.head;
     if (head === undefined) {

@@ -19,7 +19,7 @@ export function watch(changes: Bell): Watch {
 
 /**
  * Resolves with true when the reservation is due; with false if that moves past the deadline. For
- * callers that do not form a line.
+ * callers without a line.
  */
 export async function sleepUntilDue(
   clock: Clock,

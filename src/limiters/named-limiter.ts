@@ -18,13 +18,13 @@ import { ManualClock } from '../time/manual-clock.ts';
 import { checkShared, type LimiterHandle, type SharedOptions } from './opening.ts';
 import type { Opener, Terms } from './terms.ts';
 
-/** Options of `open`, beside those of `create`. */
+/** Options of `open`, in addition to those of `create`. */
 export interface NameOptions {
   /**
-   * What to do if the name's limiter has other options than those given: throw an `'error'` (the
-   * default), `'keep'` the limiter as it is, or `'reconfigure'` it, which still throws if an option
-   * differs that cannot change, such as a capacity. `initial`, `alignToMs`, `kernel` and options left
-   * out are not compared.
+   * What to do if the existing limiter has other options: `'error'`, the default, throws; `'keep'`
+   * keeps the limiter as it is; `'reconfigure'` changes it, and throws if an option differs that
+   * cannot change, such as `capacity`. `initial`, `alignToMs`, `kernel` and omitted options are not
+   * compared.
    */
   readonly onMismatch?: 'error' | 'keep' | 'reconfigure';
 }
@@ -35,29 +35,29 @@ export type OpenOptions<Options> = Options extends unknown
   : never;
 
 const ON_MISMATCH = ['error', 'keep', 'reconfigure'];
-/** They say how a limiter starts, or what this thread does with it. */
+/** Options that only affect a limiter's start or this thread. */
 const NOT_COMPARED = ['clock', 'kernel', 'initial', 'alignToMs'];
 
-/** How `open` makes a limiter of one class, and changes it. */
+/** How `open` creates and changes limiters of one class. */
 export interface Maker<Kind extends CellKind, Options, Opened> {
   readonly kind: Kind;
   readonly known: Known<Options>;
   readonly create: (options: Options) => Opened;
   readonly attach: (handle: LimiterHandle<Kind>) => Opened;
   readonly cell: Opener;
-  /** Those options that `reconfigure` takes. */
+  /** The options that `reconfigure` accepts. */
   readonly changeable: readonly string[];
   readonly reconfigure?: (limiter: Opened, change: never) => void;
 }
 
 /**
- * The kind of the cell at an offset; undefined if it is that of no limiter.
+ * The kind of the cell at an offset; undefined if it is not a limiter's.
  *
- * @throws HandleError `ERR_REGION_DAMAGED` if no cell can lie there.
+ * @throws HandleError `ERR_REGION_DAMAGED` if the offset cannot be a cell's.
  */
 export function kindAt(region: Region, offset: number): CellKind | undefined {
   if (!region.holds(offset, LINE_BYTES)) {
-    throw new HandleError('ERR_REGION_DAMAGED', `a name in the region stands for offset ${offset}`);
+    throw new HandleError('ERR_REGION_DAMAGED', `a name in the region has offset ${offset}`);
   }
   const number = Atomics.load(region.i32, (offset + CELL.kind) >> 2);
   if (number === COMPOSITE_KIND) return 'token-bucket';
@@ -65,7 +65,7 @@ export function kindAt(region: Region, offset: number): CellKind | undefined {
   return kinds.find((kind) => CELL_KINDS[kind] === number);
 }
 
-/** Whether a value is what an option asks for, up to rounding. */
+/** Whether an actual value equals the wanted one, up to rounding. */
 function isSame(wanted: unknown, actual: unknown): boolean {
   if (typeof wanted === 'number' && typeof actual === 'number') {
     return wanted === actual || Math.abs(wanted - actual) <= 1e-9 * Math.abs(wanted);
@@ -77,7 +77,7 @@ function isSame(wanted: unknown, actual: unknown): boolean {
   return given.length === fields.size && given.every(([key, one]) => isSame(one, fields.get(key)));
 }
 
-/** A single limit may be given as one of several. */
+/** Converts `limits` with a single entry to that limit's own options. */
 function normal(options: Terms): Terms {
   const { limits, ...others } = options;
   return Array.isArray(limits) && limits.length === 1 ? { ...others, ...limits[0] } : options;
@@ -101,7 +101,7 @@ function mismatch(name: string, option: string, wanted: unknown, actual: unknown
   );
 }
 
-/** The handle of the limiter that a name stands for. */
+/** The handle of the limiter with a name. */
 export function handleOfName<Kind extends CellKind>(
   region: Region,
   found: Named,
@@ -119,7 +119,7 @@ export function handleOfName<Kind extends CellKind>(
   };
 }
 
-/** The clock of a named limiter, which all processes must read. */
+/** The clock of a named limiter, the same one in all processes. */
 function clockOf(region: Region, { name, clock }: Named, asked?: Clock): ClockHandle {
   const shared = clock === 0 ? undefined : ManualClock.at(region, clock);
   if (asked === undefined) return shared?.handle ?? ({ name: 'system' } as const);
@@ -133,10 +133,10 @@ function clockCell(region: Region, clock: SharedOptions['clock']): number {
   if (!(clock instanceof ManualClock)) return 0;
   const cell = clock.cellIn(region);
   if (cell !== undefined) return cell;
-  throw new TypeError('a ManualClock of a named limiter must be one that was opened in its region');
+  throw new TypeError('the ManualClock of a named limiter must be opened in its region');
 }
 
-/** Creates the limiter of a name, or attaches to it. */
+/** Creates the limiter with a name, or attaches to it. */
 export function openNamed<
   Kind extends CellKind,
   Options extends SharedOptions,
@@ -184,7 +184,7 @@ interface Comparison {
   readonly onMismatch: NameOptions['onMismatch'];
 }
 
-/** Deals with options that differ. */
+/** Applies `onMismatch` to options that differ. */
 function settle<Kind extends CellKind, Options, Opened>(
   { changeable, reconfigure }: Maker<Kind, Options, Opened>,
   limiter: Opened,

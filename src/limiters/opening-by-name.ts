@@ -4,14 +4,14 @@ import { shown } from '../options.ts';
 import type { Maker, OpenOptions, openNamed } from './named-limiter.ts';
 import type { LimiterHandle, SharedOptions } from './opening.ts';
 
-/** The names of a region that a user holds. */
+/** The names in a region. */
 export interface LimiterNames extends Names<Region> {
   readonly openNamed: typeof openNamed;
 }
 
 /**
- * Creates the limiter of a name, or attaches to it. The region brings the code for that, so a program
- * without regions contains none.
+ * Creates the limiter with a name, or attaches to it. The code for that comes with `Region`, so a
+ * bundle without regions does not contain it.
  */
 export function openByName<
   Kind extends LimiterHandle['zerotime'],

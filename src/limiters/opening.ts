@@ -33,7 +33,7 @@ export interface SharedOptions {
 /** Attaches other threads to a limiter of this kind. */
 export type LimiterHandle<Kind extends CellKind = CellKind> = UntypedHandle<Kind, ClockHandle>;
 
-/** A limiter's cell, and the other contents of its handle. */
+/** A limiter's cell, and the rest of its handle. */
 export interface OpenLimiter<Kind extends CellKind> {
   readonly kind: Kind;
   readonly cell: CellPlace;

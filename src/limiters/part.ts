@@ -5,7 +5,7 @@ import { NO_INSTANT_US } from './waiting.ts';
 /** Which tokens a limiter can take back: any, those of the current window, or none. */
 export type Takeback = 'any' | 'current' | 'none';
 
-/** What `allOf` needs of a limiter. `n` is always valid, but may be more than the limit. */
+/** What `allOf` needs of a limiter. `n` is valid, but may exceed the limit. */
 export interface Part extends Limiter {
   /** @internal */
   readonly takeback: Takeback;
@@ -13,11 +13,11 @@ export interface Part extends Limiter {
   readonly identity: string | undefined;
   /** Rings when the limit changes; undefined if it cannot. @internal */
   readonly changes?: Bell;
-  /** Takes `n` tokens, or none. Some read the clock again, later. @internal */
+  /** Takes `n` tokens, or none. Some limiters read the clock again. @internal */
   takeAt(nowUs: number, n: number): boolean;
   /** Identifies this thread's latest take, for {@link giveBack}. @internal */
   receipt(): object | undefined;
-  /** Takes tokens back if that is exact. Otherwise they lapse, and this is false. @internal */
+  /** Takes tokens back if that is exact; otherwise they lapse, and it returns false. @internal */
   giveBack(n: number, receipt: object | undefined): boolean;
 }
 
@@ -25,7 +25,7 @@ export function isPart(limiter: unknown): limiter is Part {
   return typeof (limiter as Partial<Part> | null | undefined)?.takeAt === 'function';
 }
 
-/** Several shares of one limiter: the same cell may be given to `allOf` more than once. */
+/** A limiter, and the number of times it was given to `allOf`. */
 export class Member {
   readonly part: Part;
   #times = 1;
@@ -53,7 +53,7 @@ export class Member {
     return this.#times === 1 ? n : Math.min(n * this.#times, Number.MAX_VALUE);
   }
 
-  /** How many calls for one token a number of the part's tokens is enough for. */
+  /** The number of one-token calls that `tokens` of the part suffice for. */
   share(tokens: number): number {
     if (this.#times === 1) return tokens;
     const share = tokens / this.#times;

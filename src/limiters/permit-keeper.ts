@@ -2,7 +2,7 @@ import type { HostedSemaphore, Seat } from '../kernel/semaphore/host.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Keeper, Permit } from './permit.ts';
 
-/** Takes a semaphore's permits for the callers of this thread, and those back that are overdue. */
+/** Takes permits for this thread's callers, and takes back those of any thread that are overdue. */
 export class PermitKeeper implements Keeper {
   readonly #kernel: HostedSemaphore;
   readonly #now: () => number;
@@ -20,7 +20,7 @@ export class PermitKeeper implements Keeper {
     return this.#kernel.take(n);
   }
 
-  /** The permit of a seat, held from now on. */
+  /** Makes the permit of a seat. Its `holdMs` starts now. */
   permit(n: number, seat: Seat): Permit {
     const { holdMs } = this.#kernel;
     const dueUs = holdMs > 0 ? this.#kernel.hold(seat, this.#now) : Number.POSITIVE_INFINITY;

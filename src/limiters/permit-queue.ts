@@ -6,15 +6,17 @@ import { systemClock } from '../time/system-clock.ts';
 import { sleepOrLook } from './moving-sleep.ts';
 import { exceeds, timedOut, type Wait } from './waiting.ts';
 
-/** A thread may be terminated before it wakes the callers that it served, so look again. */
+/**
+ * A thread may be terminated before it wakes the callers that it served, so look again after this.
+ */
 const LOOK_US = 1e6;
-/** While the queue has no room, a blocked caller tries again after this time. */
+/** A blocked caller tries again after this time while the queue is full. */
 const NO_ROOM_US = 10_000;
 
-/** A caller that waits for permits. */
+/** A caller waiting for permits. */
 interface Caller {
   readonly n: number;
-  /** Its place in the queue of all threads; undefined while that has no room. */
+  /** Its seat in the queue of all threads; undefined while that is full. */
   seat: Seat | undefined;
   wake: () => void;
 }
@@ -22,8 +24,8 @@ interface Caller {
 const nothing = () => undefined;
 
 /**
- * The callers of one thread that wait for permits. Each has a place in the semaphore's queue, where
- * any thread grants it the permits. If the queue has no room, the last ones wait outside, in order.
+ * This thread's callers waiting for permits. Each has a seat in the semaphore's queue, where any
+ * thread grants it permits. While the queue is full, later callers wait outside, in order.
  */
 export class PermitQueue {
   readonly #kernel: HostedSemaphore;
@@ -47,12 +49,12 @@ export class PermitQueue {
     this.#due = appointment(() => this.#advance());
   }
 
-  /** The callers that wait. */
+  /** Number of waiting callers. */
   get length(): number {
     return this.#callers.size;
   }
 
-  /** Those of them for whom the queue of all threads has no room yet. */
+  /** Number of callers outside the queue. */
   get outside(): number {
     let outside = 0;
     for (const { seat } of this.#callers) if (seat === undefined) outside++;
@@ -89,7 +91,7 @@ export class PermitQueue {
     }
   }
 
-  /** Blocks the thread until `n` permits are there; undefined after the timeout. */
+  /** Blocks the thread until `n` permits are available; undefined after the timeout. */
   block(n: number, timeoutMs: number): Seat | undefined {
     const deadlineUs = this.#clock.now() + timeoutMs * 1000;
     const kernel = this.#kernel;
@@ -98,7 +100,7 @@ export class PermitQueue {
     try {
       for (;;) {
         const alarm = kernel.bell.alarm();
-        // The timer that does so cannot run meanwhile.
+        // The timer that does this cannot run while the thread blocks.
         kernel.tend();
         seat ??= kernel.join(n);
         kernel.serve();
@@ -142,7 +144,7 @@ export class PermitQueue {
     for (const { wake } of [...this.#callers]) wake();
   }
 
-  /** Asks for the next ring. This comes before any look at the seats, so that none is missed. */
+  /** Requests the next ring. Call this before looking at the seats, so that no change is missed. */
   #listen(): void {
     this.#unlisten();
     const { bell } = this.#kernel;

@@ -2,14 +2,16 @@ import { checkObject, shown } from '../options.ts';
 import type { Permit } from './permit.ts';
 import type { AcquireOptions, RunOptions } from './semaphore-options.ts';
 
-/** Releases a permit after a failure, whose error says more than that the permit is late. */
+/**
+ * Releases a permit after a failure. Its expiry is ignored: the failure's own error matters more.
+ */
 export function drop(permit: Permit): void {
   try {
     permit.release();
   } catch {}
 }
 
-/** Runs a function while it holds what `acquire` resolves with. */
+/** Runs a function with the permit from `acquire`. */
 export async function runWithPermit<T>(
   acquire: (n: number | undefined, options: AcquireOptions) => Promise<Permit>,
   action: () => T | PromiseLike<T>,

@@ -3,7 +3,7 @@ import type { Seat } from '../kernel/semaphore/host.ts';
 
 /** Takes permits back. @internal */
 export interface Keeper {
-  /** Returns the permits of a seat; false if they have come back already or are overdue. */
+  /** Returns the permits of a seat; false if they are back already or overdue. */
   takeBack(seat: Seat, dueUs: number): boolean;
 }
 
@@ -23,11 +23,11 @@ export interface Keeper {
  * ```
  */
 export class Permit {
-  /** The number of permits that this object stands for. */
+  /** The number of permits in this object. */
   readonly n: number;
   readonly #keeper: Keeper;
   readonly #seat: Seat;
-  /** When it comes back by itself, by the semaphore's clock; Infinity without `holdMs`. @internal */
+  /** Expiry in microseconds of the semaphore's clock; Infinity without `holdMs`. @internal */
   readonly dueUs: number;
   #isReleased = false;
 
@@ -40,10 +40,10 @@ export class Permit {
   }
 
   /**
-   * Returns the permits to the semaphore. The longest waiting callers get them, in any thread.
+   * Returns the permits to the semaphore, for the longest waiting callers of all threads.
    *
    * @throws RateLimitError `ERR_PERMIT_RELEASED` if it was released before; `ERR_PERMIT_EXPIRED` if
-   * it was held longer than `holdMs`, so that it was not yours any more.
+   * it was held longer than `holdMs`.
    */
   release(): void {
     if (this.#isReleased) {
@@ -54,12 +54,12 @@ export class Permit {
     throw new RateLimitError('ERR_PERMIT_EXPIRED', 'the permit was held longer than holdMs');
   }
 
-  /** {@link release}, for `using`, unless that was called before. Requires Node 20.4 or later. */
+  /** {@link release} for `using`; does nothing if released before. Requires Node 20.4 or later. */
   [Symbol.dispose](): void {
     if (!this.#isReleased) this.release();
   }
 
-  /** {@link release}, for `await using`, unless that was called before. */
+  /** {@link release} for `await using`; does nothing if released before. */
   async [Symbol.asyncDispose](): Promise<void> {
     this[Symbol.dispose]();
   }

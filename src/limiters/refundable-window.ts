@@ -4,7 +4,7 @@ import type { CellKind } from '../memory/layout.ts';
 import type { OpenLimiter } from './opening.ts';
 import { checkWhole, WindowLimiter } from './window.ts';
 
-/** The base of windows to which tokens can be returned: one count changes, and no time is lost. */
+/** The base class of windows to which tokens can be returned. */
 export abstract class RefundableWindowLimiter<Kind extends CellKind> extends WindowLimiter<Kind> {
   readonly #kernel: RefundableWindowKernel;
 
@@ -18,7 +18,7 @@ export abstract class RefundableWindowLimiter<Kind extends CellKind> extends Win
     return super.giveBack(n, receipt) || this.putBack(n) === n;
   }
 
-  /** Puts back tokens and wakes those who wait for them. @internal */
+  /** Puts back tokens and wakes waiting callers. @internal */
   protected putBack(n: number): number {
     const returned = this.#kernel.returnTokens(checkWhole(n), this.reading);
     if (returned > 0) this.wakeWaiters();

@@ -13,8 +13,8 @@ const NAMES: LimiterNames = { named, openNamed };
  * A block of shared memory that holds limiters. Limiters created without a region share their
  * thread's default region.
  *
- * A limiter's place in a region is never reused. Give short-lived limiters their own region: it is
- * freed when neither it nor a limiter in it is referenced any longer.
+ * A limiter's place in a region is never reused. Give short-lived limiters a region of their own:
+ * it is freed once neither it nor any of its limiters is referenced.
  *
  * @example
  * ```ts

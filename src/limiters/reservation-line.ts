@@ -6,13 +6,13 @@ import { onAbort } from '../time/on-abort.ts';
 import type { Reservation } from './reservation.ts';
 import { type Linked, Row } from './row.ts';
 
-/** As many callers are served before other work of the event loop has its turn. */
+/** Callers served before the event loop turns to other work. */
 const MOST_AT_A_TIME = 256;
 
-/** One caller. As an item of a heap it stands for its deadline. */
+/** A caller. A heap orders callers by deadline. */
 interface Waiter extends Timed, Linked<Waiter> {
   readonly reservation: Reservation;
-  /** The number of callers that came before. */
+  /** The number of callers that came earlier. */
   readonly turn: number;
   readonly row: Sleepers;
   readonly resolve: (isDue: boolean) => void;
@@ -47,23 +47,23 @@ class Sleepers extends Row<Waiter> {
     this.#agenda.drop(this.#appointment);
   }
 
-  /** The clock cannot sleep. */
+  /** Rejects all callers, because the clock cannot sleep. */
   #fail(reason: unknown): void {
     for (let head = this.head; head !== undefined; head = this.head) head.reject(reason);
   }
 }
 
 /**
- * The callers of one thread that wait for tokens that they have reserved. Their tokens are due in
- * the order in which they came: changes of the limit and returned tokens move all of them, but
- * never past each other. So a change costs work for the head only. A caller further back, whose
- * instant a change moves past its deadline, is refused at its deadline, or when it becomes the head.
+ * This thread's callers waiting for reserved tokens. Tokens are due in the order of reservation,
+ * because changes of the limit and returned tokens never move one caller past another. So a change
+ * costs work for the head only. If it moves a later caller past its deadline, that caller is
+ * refused at its deadline, or when it becomes the head.
  */
 export class ReservationLine {
   readonly #clock: Clock;
   /** Rings when the instants may have moved. */
   readonly #changes: Bell;
-  /** By their agendas. */
+  /** The rows by agenda. */
   readonly #rows = new Map<Agenda, Sleepers>();
   readonly #deadlines = new Heap<Waiter>();
   #joined = 0;
@@ -119,7 +119,7 @@ export class ReservationLine {
     row.remove(waiter);
     this.#deadlines.remove(waiter);
     waiter.unlink();
-    // The next one's appointment can wait: being woken too early costs less than another look.
+    // Leave the next caller's appointment: waking too early costs less than another look.
     if (row.head === undefined) row.rest();
     if (this.#first !== undefined) return;
     this.#unwatch?.();
@@ -135,7 +135,7 @@ export class ReservationLine {
     return first;
   }
 
-  /** Settles the waits that are over, in order. Returns how many, and one for the look. */
+  /** Settles waits that are over, in order. Returns their number plus one for the look. */
   #advance(): number {
     this.#watch();
     // Read the clock first: tokens due by then stay due, whatever changes afterwards.
@@ -151,7 +151,7 @@ export class ReservationLine {
     }
     for (const row of this.#rows.values()) {
       const { head } = row;
-      // Callers left over are served in another turn.
+      // The remaining callers are served in the next turn.
       if (head !== undefined) row.sleepUntil(left > 0 ? this.#nextUs(head, nowUs) : nowUs);
     }
     return MOST_AT_A_TIME - left + 1;
@@ -175,13 +175,13 @@ export class ReservationLine {
     waiter.resolve(isDue);
   }
 
-  /** When the head is due, or a deadline is reached. */
+  /** When the head is due, or the earliest deadline. */
   #nextUs(head: Waiter, nowUs: number): number {
     const deadlineUs = this.#deadlines.first?.atUs ?? Number.POSITIVE_INFINITY;
     return Math.max(nowUs, Math.min(head.reservation.dueUs, deadlineUs));
   }
 
-  /** Looks again at the next change, even one before the limit is read. */
+  /** Looks again at the next change. Call this before reading the limit, so that none is missed. */
   #watch(): void {
     this.#unwatch ??= this.#changes.onRing(this.#changes.alarm(), () => {
       this.#unwatch = undefined;

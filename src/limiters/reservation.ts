@@ -3,13 +3,13 @@ import type { Place } from '../kernel/bucket/position.ts';
 import { checkTokens } from '../options.ts';
 import type { Grant } from './limiter.ts';
 
-/** What a reservation needs to know about the take behind it. @internal */
+/** The admission behind a reservation. @internal */
 export interface Taking {
   readonly kernel: TokenKernel;
   readonly n: number;
   readonly nowUs: number;
   readonly waitUs: number;
-  /** Missing if nothing can move the tokens. */
+  /** Undefined if nothing can move the tokens. */
   readonly position?: Place | undefined;
   /** The bucket that settles it. */
   readonly owner: { settle(estimated: number, actual: number): number };
@@ -22,7 +22,7 @@ export class Reservation implements Grant {
    * `reconfigure` ends a pause.
    */
   readonly waitMs: number;
-  /** The same instant in microseconds of the limiter's clock. */
+  /** The instant to act, in microseconds of the limiter's clock, as of the call to `reserve`. */
   readonly atUs: number;
   /** The clock when the tokens were requested. @internal */
   readonly askedUs: number;
@@ -42,7 +42,7 @@ export class Reservation implements Grant {
   }
 
   /**
-   * When the tokens are due, in microseconds of the limiter's clock. It starts as {@link atUs};
+   * The instant to act, in microseconds of the limiter's clock. It starts as {@link atUs};
    * `reconfigure` moves it in either direction, and returned tokens make it earlier. Tokens that
    * were available at once stay due.
    */
@@ -52,8 +52,8 @@ export class Reservation implements Grant {
 
   /**
    * Puts the tokens back if no other call has taken any since and the limit has not changed.
-   * Returns whether it did. Otherwise the tokens are lost, because later reservations assume that
-   * they were used. Only the first call can return true.
+   * Returns whether it did. Otherwise the tokens lapse, because later reservations assume that they
+   * were used. Only the first call can return true.
    */
   cancel(): boolean {
     const receipt = this.#receipt;
@@ -63,10 +63,10 @@ export class Reservation implements Grant {
   }
 
   /**
-   * Corrects an estimate once you know what the work really cost: charges the difference if
-   * `actual` is more, even beyond the burst, and returns it if `actual` is less. You can correct
-   * again; each call starts from the amount before. Returns the milliseconds until the debt is
-   * paid, 0 if there is none. A reservation cannot be cancelled after this.
+   * Corrects an estimate once you know the real cost: charges the difference if `actual` is more,
+   * even beyond the burst, and returns it if `actual` is less. Repeated calls each start from the
+   * previous amount. Returns the milliseconds until the debt is paid, 0 if there is none. A
+   * reservation cannot be cancelled after this.
    *
    * @throws RangeError, TypeError if `actual` is not a finite number >= 0.
    */

@@ -4,7 +4,7 @@ export interface Linked<T> {
   behind: T | undefined;
 }
 
-/** Items in the order in which they came. Adding and removing take constant time. */
+/** A queue of items in order of arrival. Adding and removing take constant time. */
 export class Row<T extends Linked<T>> {
   #head: T | undefined;
   #tail: T | undefined;

@@ -14,8 +14,8 @@ export interface SemaphoreOptions extends SharedOptions {
    */
   readonly maxPermits?: number;
   /**
-   * The longest time in milliseconds that a permit may be held: 1 to 3.2e10. Then it comes back by
-   * itself, for the next caller, and its `release` throws. Default: no bound.
+   * The longest time in milliseconds that a permit may be held: 1 to 3.2e10. An expired permit goes
+   * to the next caller, and its `release` throws. Default: no bound.
    */
   readonly holdMs?: number;
 }
@@ -25,7 +25,10 @@ export type AcquireOptions = Pick<WaitOptions, 'timeoutMs' | 'signal' | 'maxWait
 
 /** Options of `run`. */
 export interface RunOptions extends AcquireOptions {
-  /** The number of permits that the function needs; of tokens in `allOf(semaphore, limiter)`. Default 1. */
+  /**
+   * The number of permits that the function needs; with `allOf(semaphore, limiter)`, of tokens.
+   * Default 1.
+   */
   readonly n?: number;
 }
 
@@ -47,7 +50,7 @@ export const ACQUIRE: Known<AcquireOptions> = { timeoutMs: true, signal: true, m
 
 const DEFAULT_MAX_PERMITS = 128;
 
-/** Returns a number of permits that a call asks for. */
+/** Checks and returns the number of permits that a call asks for. */
 export function checkPermits(n: unknown): number {
   return checkNumber('n', n, { ...PERMITS, min: 1 });
 }

@@ -5,7 +5,7 @@ import { PermitKeeper } from './permit-keeper.ts';
 import { PermitQueue } from './permit-queue.ts';
 import { type LimiterStats, statsOf } from './stats.ts';
 
-/** What a semaphore says of its permits, and of those who hold or want them. */
+/** The properties of a semaphore, its permits and its callers. */
 export abstract class SemaphoreReadings extends Described {
   /** The clock, the same one for all threads. */
   readonly clock: Clock;
@@ -51,26 +51,26 @@ export abstract class SemaphoreReadings extends Described {
     return holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
   }
 
-  /** Returns the permits that nobody holds; 0 while more are out than there are since a change. */
+  /** Returns the number of free permits; 0 while more are in use than {@link permits}. */
   available(): number {
     this.keeper.expire();
     return Math.max(0, this.kernel.look().available);
   }
 
-  /** Returns the permits that callers of all threads hold. */
+  /** Returns the number of permits in use by all threads. */
   inUse(): number {
     this.keeper.expire();
     const { permits, available } = this.kernel.look();
     return permits - available;
   }
 
-  /** The callers of all threads that wait now in `acquire` or `acquireSync`. */
+  /** Number of callers of all threads waiting in `acquire` or `acquireSync`. */
   get waiting(): number {
     return this.kernel.waiting + this.queue.outside;
   }
 
   /**
-   * Returns counts over all threads since the semaphore was created, and those that wait now.
+   * Returns counts over all threads since the semaphore's creation, and the callers now waiting.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */

@@ -26,14 +26,12 @@ import { semaphoreCell } from './terms.ts';
 import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
 
 /**
- * Limits how many callers are in flight at once, over all threads. A caller acquires a permit, works
- * and releases it. Callers of all threads that have to wait are served in the order in which they
- * came.
+ * Limits how many callers are in flight at once, over all threads. A caller acquires a permit,
+ * works and releases it. Waiting callers of all threads are served in order.
  *
  * A terminated thread keeps its permits, unless another one watches it ({@link watch}) or `holdMs`
- * bounds them. A process that ends returns them if the semaphore is one with a name in a region of
- * several processes; without a name ({@link create}, and a handle through `process.send`), they are
- * lost.
+ * bounds them. The permits of a process that ends come back if the semaphore was opened by name in
+ * a region that processes share; otherwise they are lost.
  *
  * @example
  * ```ts
@@ -67,16 +65,16 @@ export class Semaphore extends SemaphoreReadings {
   }
 
   /**
-   * Opens the semaphore of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the semaphore with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const semaphore = Semaphore.open(region, 'api', { permits: 10 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SemaphoreOptions>): Semaphore {
@@ -103,8 +101,7 @@ export class Semaphore extends SemaphoreReadings {
   }
 
   /**
-   * Takes `n` permits now, or returns undefined: if too few are available, or if other callers wait
-   * for them.
+   * Takes `n` permits now, or returns undefined if too few are available or other callers wait.
    */
   tryAcquire(n = 1): Permit | undefined {
     const seat = this.keeper.take(checkPermits(n));
@@ -112,10 +109,10 @@ export class Semaphore extends SemaphoreReadings {
   }
 
   /**
-   * Waits until `n` permits are available, and takes them. Callers of all threads are served in the
-   * order in which they began to wait, even if a later one needs fewer permits; `tryAcquire` does not
-   * overtake them. While there are no permits at all, they wait for a change. The wait keeps the
-   * event loop alive. An abort takes nothing.
+   * Waits until `n` permits are available, and takes them. Callers of all threads are served in
+   * order, even if a later one needs fewer permits; `tryAcquire` does not overtake them. While the
+   * number of permits is 0, they wait for a change. The wait keeps the event loop alive. An abort
+   * takes nothing.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, at once if that is 0;
    * `ERR_EXCEEDS_BURST` if `n` exceeds a number of permits above 0, now or after a change;
@@ -136,8 +133,8 @@ export class Semaphore extends SemaphoreReadings {
 
   /**
    * Blocks the thread until `n` permits are available, and takes them; returns undefined after
-   * `timeoutMs`. It waits in the same queue as {@link acquire}. Permits that this thread holds, or
-   * that callers before it in this thread wait for, cannot come back while it blocks.
+   * `timeoutMs`. It waits in the same queue as {@link acquire}. While it blocks, permits that this
+   * thread holds, or that callers ahead of it in this thread get, cannot come back.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a number of permits above 0.
    */
@@ -149,19 +146,19 @@ export class Semaphore extends SemaphoreReadings {
   }
 
   /**
-   * Runs a function with a permit, and releases that when the function has returned or thrown, or
-   * its promise has settled. Resolves with the function's result, or rejects with its error.
+   * Runs a function with a permit, and releases it when the function returns or throws, or its
+   * promise settles. Resolves with the function's result, or rejects with its error.
    *
-   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the function took longer
-   * than `holdMs`.
+   * @throws RateLimitError as {@link acquire} does; `ERR_PERMIT_EXPIRED` if the function took
+   * longer than `holdMs`.
    */
   async run<T>(action: () => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
     return runWithPermit((n, waiting) => this.acquire(n, waiting), action, options);
   }
 
   /**
-   * Changes the number of permits, for all threads. More permits go to waiting callers at once. If
-   * fewer are left than are in use, nobody gets one until enough have come back. 0 pauses.
+   * Changes the number of permits for all threads. Waiting callers get new permits at once. If more
+   * permits are in use than remain, nobody gets one until enough have come back. 0 pauses.
    *
    * @throws RangeError, TypeError if `permits` is not an integer from 0 to `maxPermits`.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if the queue has no room.
@@ -174,8 +171,8 @@ export class Semaphore extends SemaphoreReadings {
   }
 
   /**
-   * Returns the permits of a worker when it exits, however it ends, and takes its waiting callers out
-   * of the queue. Call this in the thread that started the worker, before the worker can end.
+   * Returns a worker's permits when it exits, however it ends, and removes its waiting callers from
+   * the queue. Call this in the thread that started the worker, before the worker can end.
    *
    * Requires Node.js 20.16 or 22.3, in the worker too: threads of older versions and of browsers do
    * not know their `threadId`. Bound their permits with `holdMs`.
@@ -191,9 +188,7 @@ export class Semaphore extends SemaphoreReadings {
    */
   watch(worker: WatchedWorker): void {
     if (typeof worker?.once !== 'function' || typeof worker.threadId !== 'number') {
-      throw new TypeError(
-        `worker must be a Worker of node:worker_threads, which tells of its exit, got ${shown(worker)}`,
-      );
+      throw new TypeError(`worker must be a Worker of node:worker_threads, got ${shown(worker)}`);
     }
     if (!hasThreadIds()) {
       throw new TypeError(
@@ -205,7 +200,7 @@ export class Semaphore extends SemaphoreReadings {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'semaphore' as const,
   known: SEMAPHORE_OPTIONS,

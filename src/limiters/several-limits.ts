@@ -12,7 +12,7 @@ import {
 
 /** Several limits on one token bucket. */
 export interface SeveralLimits {
-  /** 1 to 8 limits. A call is admitted if every one of them admits it, and counts against each. */
+  /** 1 to 8 limits. A call is admitted if all of them admit it, and counts against each. */
   readonly limits: readonly ContinuousLimit[];
 }
 
@@ -22,7 +22,7 @@ export interface LimitsChange {
   readonly limits: readonly Partial<ContinuousLimit>[];
 }
 
-/** Runs `check`; an error names the limit that it is about. */
+/** Runs `check` and prefixes its errors with the name of the limit. */
 export function named<T>(i: number, check: () => T): T {
   try {
     return check();
@@ -56,7 +56,7 @@ export type Schedules = readonly [Schedule, ...Schedule[]];
 
 const SINGLE = ['rate', 'burst', 'quantum', 'fillIntervalMs', 'tiers'] as const;
 
-/** Whether `options` give several limits; a single one beside them is a mistake. */
+/** Whether `options` have several limits; throws if they also have a single one. */
 export function areSeveral<T extends object>(options: object | T): options is T {
   if (!('limits' in options)) return false;
   for (const field of SINGLE) {
@@ -76,7 +76,7 @@ export function schedulesOf(options: BucketLimit | SeveralLimits): Schedules {
     const given = checkContinuous(i, limit);
     return named(i, () => scheduleOf(given));
   });
-  return schedules as unknown as Schedules; // at least one was checked for
+  return schedules as unknown as Schedules; // checked: at least one
 }
 
 /** Checks the number of tokens at the start, and returns it for each limit. */

@@ -93,16 +93,16 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   }
 
   /**
-   * Opens the limiter of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the limiter with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const log = SlidingLog.open(region, 'api', { limit: 100, intervalMs: 1000 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SlidingLogOptions>): SlidingLog {
@@ -126,9 +126,8 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
 
   /**
    * Changes the limit for all threads at once, without a lock: each call sees either the old limit
-   * or the new one. The new limit applies to the admissions so far as if it had always been in
-   * force, so it takes full effect at once. Waiting calls try again. Omitted fields keep their
-   * value.
+   * or the new one. The new limit takes full effect at once, because it applies to past admissions
+   * too. Waiting callers try again. Omitted fields keep their value.
    *
    * @throws RangeError, TypeError for an invalid field, naming it; `limit` is at most `maxLimit`.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
@@ -138,7 +137,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'sliding-log' as const,
   known: OPTIONS,

@@ -55,7 +55,7 @@ const OPTIONS: Known<SlidingWindowOptions> = /* @__PURE__ */ joined(SHARED_OPTIO
  * limiter's creation, each `intervalMs / slots` long (rounded up to 1/16 microsecond). As each slot
  * leaves the window, its tokens become available again.
  *
- * Any period of `intervalMs` less one slot admits at most `limit`, wherever it starts.
+ * Any period of `intervalMs` minus one slot admits at most `limit`, wherever it starts.
  * {@link SlidingLog} guarantees this for all of `intervalMs`, at 8 bytes per unit of the limit; a
  * sliding window takes 576 bytes plus 8 per slot.
  *
@@ -105,16 +105,16 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
   }
 
   /**
-   * Opens the limiter of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the limiter with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const window = SlidingWindow.open(region, 'api', { limit: 100, intervalMs: 1000 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(
@@ -141,10 +141,10 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
   }
 
   /**
-   * Puts back `n` tokens that you took through this object and did not use, wakes those who wait,
-   * and returns how many it put back. Only tokens of the current slot can return, at most as many as
-   * this object took in it; the others drop out with their slot, as all do after a change of the
-   * limit. A return counts against the latest tokens taken.
+   * Puts back unused tokens that you took through this object, wakes waiting callers, and returns
+   * their number. Only tokens that this object took in the current slot can be put back; others
+   * become available when their slot leaves the window. After a change of the limit, none can be
+   * put back. A return counts against the latest tokens taken.
    *
    * @throws RangeError, TypeError if `n` is not an integer >= 0.
    */
@@ -154,9 +154,10 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
 
   /**
    * Changes the limit for all threads at once, without a lock: each call sees either the old limit
-   * or the new one. Tokens in the window keep counting. If only `limit` changes, they drop out when
-   * they would have. If `intervalMs` changes, they count in a new slot that begins now, so all of
-   * them drop out one new interval later. Waiting calls try again. Omitted fields keep their value.
+   * or the new one. Tokens in the window keep counting. If only `limit` changes, they leave the
+   * window when they would have. If `intervalMs` changes, they move to a new slot that begins now,
+   * so all leave one new interval later. Waiting callers try again. Omitted fields keep their
+   * value.
    *
    * @throws RangeError, TypeError for an invalid field, naming it; `limit` is at most `maxLimit`.
    * @throws RateLimitError `ERR_RECONFIGURE_BUSY` if too many threads reconfigure at once.
@@ -166,7 +167,7 @@ export class SlidingWindow extends RefundableWindowLimiter<'sliding-window'> {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'sliding-window' as const,
   known: OPTIONS,

@@ -47,8 +47,8 @@ const OPTIONS: Known<SometimesOptions> = {
 };
 
 /**
- * Runs an action on some of many calls, counted over all threads: on the first N, on every Nth, and
- * once per interval; always on the first call. Modeled on Go's `rate.Sometimes`
+ * Runs an action on some calls only, counted over all threads: on the first call, the first N,
+ * every Nth, and once per interval. Modeled on Go's `rate.Sometimes`
  * (https://pkg.go.dev/golang.org/x/time/rate#Sometimes).
  *
  * @example
@@ -87,16 +87,16 @@ export class Sometimes extends Described {
   }
 
   /**
-   * Opens the counter of calls of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the counter with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const sometimes = Sometimes.open(region, 'api', { every: 100 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<SometimesOptions>): Sometimes {
@@ -134,8 +134,8 @@ export class Sometimes extends Described {
   }
 
   /**
-   * Counts a call, runs `action` if the call is due, and returns whether it ran. Rethrows errors of
-   * the action; the call counts nevertheless.
+   * Counts a call, runs `action` if the call is due, and returns whether it ran. If the action
+   * throws, the call still counts.
    *
    * @throws TypeError if `action` is not a function; the call is not counted then.
    */
@@ -149,7 +149,7 @@ export class Sometimes extends Described {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'sometimes' as const,
   known: OPTIONS,

@@ -4,13 +4,13 @@ import type { KeyedStats as TableCounts } from '../kernel/keyed/kernel.ts';
 
 /** A limiter's counts. Except for `waiting`, they cover all threads since its creation. */
 export interface LimiterStats extends CallCounts {
-  /** Callers now waiting in `wait` on this object, which are all of this thread. */
+  /** Callers of this thread waiting in `wait` on this object. */
   readonly waiting: number;
 }
 
 /** A table's counts. Except for `waiting`, they cover all threads since its creation. */
 export interface KeyedStats extends TableCounts {
-  /** Callers of all keys now waiting in `wait` on this object, which are all of this thread. */
+  /** Callers of this thread waiting in `wait` on this object, for all keys. */
   readonly waiting: number;
 }
 

@@ -6,10 +6,10 @@ import type { SharedOptions } from './opening.ts';
 /** Options common to all keyed limiters. */
 export interface TableOptions extends SharedOptions {
   /**
-   * Number of keys that the table has room for: an integer from 1 to 67,000,000. The table takes 32
-   * bytes per key, allocated up front; with `limits`, 64 and 16 for each limit, so there is room for
-   * fewer keys. Only keys that have taken tokens lately need room: those
-   * whose bucket is not full, or whose current window has a count.
+   * Number of keys that the table has room for: an integer from 1 to 67,000,000. Only keys that
+   * have taken tokens lately need room: those whose bucket is not full, or whose current window has
+   * a count. The table takes 32 bytes per key, allocated up front; with `limits`, 64 plus 16 for
+   * each limit, so fewer keys fit.
    */
   readonly capacity: number;
   /**

@@ -13,16 +13,16 @@ import type { CellPlace } from '../memory/cell.ts';
 import type { Region } from '../memory/region.ts';
 import { limitOf } from './limit.ts';
 
-/** The options with which a limiter that is like one in a region would be created, by their names. */
+/** The options, by name, that would create a limiter like an existing one. */
 export type Terms = Readonly<Record<string, unknown>>;
 
-/** A limiter's cell, and what is in it. */
+/** A limiter's cell and its terms. */
 export interface Cell {
   readonly place: CellPlace;
   readonly terms: Terms;
 }
 
-/** Opens a cell of one kind, as far as it can be checked. */
+/** Opens a cell of one kind and checks it. */
 export type Opener = (region: Region, offset: number, nonce: number) => Cell;
 
 function continuous({ rate, burst }: Pick<Schedule, 'rate' | 'burst'>): Terms {
@@ -57,7 +57,7 @@ function windows(kind: 'fixed-window' | 'sliding-window' | 'sliding-log'): Opene
   };
 }
 
-/** `termsOf` gives the terms of one limit of a table. */
+/** `termsOf` returns the terms of one limit of a table. */
 function tables(
   kind: 'keyed-token-bucket' | 'keyed-fixed-window',
   limitTerms: (limit: { readonly pace: number; readonly burst: number }) => Terms,

@@ -3,7 +3,7 @@ import { checkOptions, type Known } from '../known-options.ts';
 import { MAX_KEYED_LIMITS } from '../memory/layout.ts';
 import { checkObject, shown } from '../options.ts';
 
-/** Chooses the limit of a call on one key. */
+/** Selects the limit of a call on one key. */
 export interface TierOptions {
   /** The name of a tier of the table. Default: the table's own limit. */
   readonly tier?: string;
@@ -38,7 +38,7 @@ export class Tiers {
     return `one of ${this.names.join(', ')}`;
   }
 
-  /** Names the limit that an error is about. */
+  /** Prefixes errors with the name of their limit. */
   readonly at: NameOf = (i, make) => {
     if (i === 0) return make();
     const place = `tiers.${this.names[i - 1]}`;

@@ -44,10 +44,10 @@ export type TokenBucketOptions = (BucketLimit | SeveralLimits) &
      */
     readonly initial?: number;
     /**
-     * With a quantum: an instant of a fill in milliseconds since the Unix epoch, such as midnight
-     * for a daily quota. The other fills lie whole intervals before and after it. It is converted
-     * to the limiter's clock once, so later changes of the wall clock do not move the fills; a
-     * `ManualClock` counts as the wall clock. Default: the bucket's creation.
+     * With a quantum: the instant of one fill in milliseconds since the Unix epoch, such as
+     * midnight for a daily quota. Other fills are whole intervals before and after it. It is
+     * converted to the limiter's clock once, so later changes of the wall clock do not move the
+     * fills; a `ManualClock` is taken as the wall clock. Default: the bucket's creation.
      */
     readonly alignToMs?: number;
   };
@@ -107,16 +107,16 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   }
 
   /**
-   * Opens the bucket of a name in a region, and creates it if nobody has: the same one in all
-   * threads, and in all processes if they share the region. Options as for {@link create}.
+   * Opens the bucket with a name in a region, or creates it. All threads, and all processes that
+   * share the region, get the same one. Options as for {@link create}.
    *
    * @example
    * ```ts
    * const region = Region.create();
    * const bucket = TokenBucket.open(region, 'api', { rate: 100, burst: 10 });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of another kind of limiter, or of one
-   * with other options, unless `onMismatch` says otherwise.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to another kind of limiter, or to
+   * one with other options, unless `onMismatch` allows it.
    * @throws RangeError, TypeError, RateLimitError as {@link create} does.
    */
   static open(region: Region, name: string, options: OpenOptions<TokenBucketOptions>): TokenBucket {
@@ -137,7 +137,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
     return this.limit;
   }
 
-  /** The limits in force, in the order in which they were given. */
+  /** The limits in force, in the order given. */
   get limits(): readonly ContinuousLimit[] {
     return this.#schedules().map(({ rate, burst }) => ({ rate, burst }));
   }
@@ -171,8 +171,8 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   /**
    * Changes the limit for all threads at once, without a lock: each call sees either the old limit
    * or the new one. The bucket keeps its tokens, up to the new burst, and its debt, up to 4.4
-   * years' worth. Waiting calls keep their places in the queue, and each wakes when its tokens are
-   * due under the new limit. Omitted fields keep their value.
+   * years' worth. Waiting callers keep their places in the queue, and each wakes when its tokens
+   * are due under the new limit. Omitted fields keep their value.
    *
    * If the bucket has several limits, pass one change for each: `{ limits: [{}, { rate: 5 }] }`.
    * All of them change at the same instant.
@@ -191,7 +191,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   }
 }
 
-/** How `open` makes one of these. */
+/** How `open` creates one. */
 const NAMED = {
   kind: 'token-bucket' as const,
   known: OPTIONS,

@@ -47,41 +47,37 @@ function checkMaxWaiting(value: unknown): number {
 export function timedOut(n: number, timeoutMs: number): RateLimitError {
   return new RateLimitError(
     'ERR_RATE_LIMIT_TIMEOUT',
-    `n = ${n} cannot be granted within timeoutMs, ${timeoutMs}`,
+    `n = ${n} cannot be granted within timeoutMs = ${timeoutMs}`,
   );
 }
 
 export function exceeds(n: number, limit: number): RateLimitError {
-  return new RateLimitError(
-    'ERR_EXCEEDS_BURST',
-    `n = ${n} is more than can ever be granted at once, ${limit}`,
-  );
+  return new RateLimitError('ERR_EXCEEDS_BURST', `n must be at most ${limit}, got ${n}`);
 }
 
 export function queueFull(maxWaiting: number): RateLimitError {
-  return new RateLimitError(
-    'ERR_QUEUE_FULL',
-    `as many callers wait as maxWaiting allows, ${maxWaiting}`,
-  );
+  return new RateLimitError('ERR_QUEUE_FULL', `the queue is full: maxWaiting is ${maxWaiting}`);
 }
 
-/** The result of a wait that did not have to wait. */
+/** The result of a wait that was granted at once. */
 export const AT_ONCE: Waited = Object.freeze({ waitedMs: 0 });
 
-/** The result of a wait since an instant; a clock that stepped back counts as 0. */
+/** The result of a wait that began at an instant; 0 ms if the clock has stepped back. */
 export function waitedSince(clock: Clock, startUs: number): Waited {
   return { waitedMs: Math.max(0, clock.now() - startUs) / 1000 };
 }
 
-/** Counts the callers of this thread that wait. */
+/** Counts this thread's waiting callers. */
 export interface WaitCount {
   readonly count: number;
-  /** Counts a caller until it leaves. It has compared {@link count} with its `maxWaiting`. */
+  /**
+   * Counts a caller until it leaves. The caller has compared {@link count} with its `maxWaiting`.
+   */
   enter(): void;
   leave(): void;
 }
 
-/** The callers that wait for one limiter. */
+/** The waiting callers of one limiter. */
 export class Waiters implements WaitCount {
   count = 0;
 
@@ -94,17 +90,17 @@ export class Waiters implements WaitCount {
   }
 }
 
-/** While the limit is 0: no retry can succeed before that changes. */
+/** The retry instant while the limit is 0: only a change can let a retry succeed. */
 export const NO_INSTANT_US = Number.MAX_VALUE;
 
-/** Describes when a refused call may be retried. */
+/** When a refused call can be retried. */
 export interface Refusal {
   /**
    * The earliest instant at which a retry can succeed, in microseconds; {@link NO_INSTANT_US}, or
    * Infinity if it never can.
    */
   readonly retryAtUs: number;
-  /** Reports a change that may move that instant forward. */
+  /** Reports a change that may make that instant earlier. */
   readonly watch?: Watch | undefined;
 }
 
@@ -118,10 +114,10 @@ export interface Source {
   readonly limit: number;
 }
 
-/** The pauses after attempts that failed although nothing stood against them, in microseconds. */
+/** Pauses, in microseconds, after attempts that failed although the tokens seemed available. */
 const PAUSE_US = { min: 50, max: 10_000 } as const;
 
-/** Says when to try again; never at once, since another thread must act first. */
+/** Computes when to try again: never at once, because another thread must act first. */
 export class Pauses {
   #pauseUs: number = PAUSE_US.min;
 

@@ -125,7 +125,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
     this.clock.rouse?.();
   }
 
-  /** Takes `n` tokens now, or none. */
+  /** Takes `n` tokens now and returns true, or takes none and returns false. */
   tryConsume(n = 1): boolean {
     return this.#kernel.take(checkWhole(n), this.reading);
   }
@@ -179,22 +179,22 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   }
 
   /**
-   * Waits until `n` tokens are available, and takes them. The callers of one object are served in
-   * order: they form a line, and only its head tries, when it can succeed at the earliest or when
-   * the limit changes. While the limit is 0, they wait for a change. Other threads, `tryConsume` and
+   * Waits until `n` tokens are available, and takes them. The callers of one object form a line and
+   * are served in order: only the head tries, when it can succeed at the earliest or when the limit
+   * changes. While the limit is 0, they wait for a change. Other threads, `tryConsume` and
    * `waitSync` do not join the line, so they may be faster. The wait keeps the event loop alive. An
    * abort takes nothing.
    *
    * @throws RateLimitError `ERR_RATE_LIMIT_TIMEOUT` after `timeoutMs`, or as soon as the wait would
-   * exceed it under the current limit, so at once if that is 0; `ERR_EXCEEDS_BURST` if `n` exceeds a
-   * limit above 0, now or after a change; `ERR_QUEUE_FULL` if `maxWaiting` callers are in the line.
-   * In each case nothing is taken.
+   * exceed it under the current limit, so at once if that is 0; `ERR_EXCEEDS_BURST` if `n` exceeds
+   * a limit above 0, now or after a change; `ERR_QUEUE_FULL` if `maxWaiting` callers are in the
+   * line. In each case nothing is taken.
    */
   async wait(n = 1, options: WaitOptions = {}): Promise<Waited> {
     return this.#line.wait(checkWhole(n), checkWait(options));
   }
 
-  /** The callers now waiting in `wait` on this object. Other threads have lines of their own. */
+  /** Number of callers waiting in `wait` on this object. Other threads have lines of their own. */
   get waiting(): number {
     return this.#line.length;
   }
@@ -202,8 +202,7 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   /**
    * Blocks the thread until `n` tokens are available, takes them and returns true. Returns false,
    * taking nothing, as soon as the wait would exceed `timeoutMs` under the current limit. It
-   * competes with the callers that wait in {@link wait}; those of its own thread cannot be served
-   * while it blocks.
+   * competes with callers of {@link wait}; those of its own thread are not served while it blocks.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds a limit above 0.
    */
@@ -212,7 +211,8 @@ export abstract class WindowLimiter<Kind extends CellKind> extends Described imp
   }
 
   /**
-   * Returns counts over all threads since the limiter was created, and this object's waiting calls.
+   * Returns counts over all threads since the limiter's creation, and the callers waiting on this
+   * object.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */

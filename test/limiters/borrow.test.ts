@@ -47,7 +47,7 @@ test('a borrower with a maximum wait is charged only its own debt, and nothing i
   expect(bucket.balance()).toBe(-2);
   expect(bucket.acquire(3, 500)).toBe(500);
   expect(bucket.balance()).toBe(-5);
-  expect(() => bucket.acquire(6)).toThrow(/^n = 6 is more than can ever be granted at once, 5$/);
+  expect(() => bucket.acquire(6)).toThrow(/^n must be at most 5, got 6$/);
   clock.advance(1000);
   expect(bucket.balance()).toBe(5);
 });

@@ -34,7 +34,7 @@ describe.each(KERNELS)('charge, with kernel %s,', (kernel) => {
   test('of more than 4.4 years is an error that takes nothing', () => {
     const { bucket } = made({ rate: 1, burst: 1 });
     expect(() => bucket.charge(2e8)).toThrow(
-      new RangeError("n must be at most 4.4 years' worth of tokens with the debt, got 200000000"),
+      new RangeError('n must leave a debt of at most 4.4 years, got 200000000'),
     );
     expect(bucket.balance()).toBe(1);
     expect(() => bucket.charge(-1)).toThrow(/^n must be a number at least 0, got -1$/);

@@ -28,7 +28,7 @@ describe.each(['wasm', 'atomics'] as const)('a key, with kernel %s,', (kernel) =
     clock.advance(900);
     expect(table.tryConsume('ann')).toBe(true);
     expect(table.stats()).toMatchObject({ entries: 1, admitted: 19 });
-    expect(() => table.charge('ann', 1e10)).toThrow(/^n must be at most 4.4 years/);
+    expect(() => table.charge('ann', 1e10)).toThrow(/^n must leave a debt of at most 4.4 years/);
     expect(() => table.charge('ann', -1)).toThrow(/^n must be/);
   });
 

@@ -164,7 +164,7 @@ describe('the clock of a named limiter', () => {
     const region = Region.create();
     expect(() =>
       TokenBucket.open(region, 'api', { ...limit, clock: ManualClock.create() }),
-    ).toThrow('a ManualClock of a named limiter must be one that was opened in its region');
+    ).toThrow('the ManualClock of a named limiter must be opened in its region');
     TokenBucket.open(region, 'api', limit);
     const clock = ManualClock.open(region, 'clock');
     expect(() => TokenBucket.open(region, 'api', { ...limit, clock })).toThrow(

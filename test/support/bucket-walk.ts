@@ -18,7 +18,7 @@ export type Step =
   | { readonly call: 'move'; readonly ms: number }
   | { readonly call: 'reconfigure'; readonly limit: ReferenceLimit };
 
-const TOO_BIG = /more than can ever be granted/;
+const TOO_BIG = /^n must be at most /;
 const TICKS_PER_SECOND = 4096e6;
 const MORE_THAN_A_TICK_US = 1 / 2048;
 /** A bucket renews its record every 2^52 ticks, which is 6 to 19 days. */
