@@ -48,7 +48,7 @@ export function checkRegion({ path, descriptor }: RegionFile): number | undefine
   const invalid = (message: string) => fail('ERR_REGION_INVALID', path, message);
   const magic = i32[REGION.magic];
   if (magic === REGION_UNFINISHED) return undefined;
-  if (magic !== REGION_MAGIC) throw invalid('holds no region of zerotime');
+  if (magic !== REGION_MAGIC) throw invalid('holds no zerotime region');
   const version = i32[REGION.version];
   if (version !== REGION_VERSION) {
     throw invalid(`has format version ${version}, this is version ${REGION_VERSION}`);

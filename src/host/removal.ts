@@ -19,7 +19,7 @@ export function removeRegion(path: string, { isForced }: { readonly isForced: bo
   const file = openFile(pathOf(path), { owner: undefined, mode: DEFAULT_MODE, isCreated: false });
   try {
     if (!isRegion(file)) {
-      throw new HandleError('ERR_REGION_INVALID', `${file.path} holds no region of zerotime`);
+      throw new HandleError('ERR_REGION_INVALID', `${file.path} holds no zerotime region`);
     }
     const users = isForced ? [] : usersOf(file);
     if (users.length > 0) {

@@ -4,11 +4,11 @@ export interface Alarm {
   /** Index in `words`. */
   readonly at: number;
   readonly value: number;
-  /** Look at the word again after this time, in milliseconds: nobody may wake you. */
+  /** Check the word again after this many milliseconds: a wake-up may be missed. */
   readonly lookMs?: number;
 }
 
-/** Whether an alarm has gone off; undefined never does. */
+/** Whether an alarm has gone off; false for undefined. */
 export function isOff(alarm: Alarm | undefined): boolean {
   return alarm !== undefined && Atomics.load(alarm.words, alarm.at) !== alarm.value;
 }

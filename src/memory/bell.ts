@@ -10,14 +10,15 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** What a bell needs of a region that several processes share. */
+/** The properties that a bell needs of a region shared by processes. */
 interface Shared {
   /**
-   * A wait keeps the memory alive, and misses a ring if its thread dies before it notifies. This
-   * limits both to about that time; timeouts that expire together would stop the event loop.
+   * How long, about, a wait can keep the memory alive, or miss a ring of a thread that died before
+   * it notified. Timeouts of `Atomics.waitAsync` would stop the event loop if many expired
+   * together.
    */
   readonly lookMs?: number;
-  /** Counts the rings of all bells: the lookouts of other processes look at this word first. */
+  /** Counts the rings of all bells: lookouts of other processes look at this word first. */
   readonly rings?: Int32Array<SharedArrayBuffer> | undefined;
 }
 
@@ -33,7 +34,7 @@ export class Bell {
   readonly #sleepers = new Set<Sleeper>();
   #isWatching = false;
   #round: Round | undefined;
-  /** The word's value for which it waits. */
+  /** The value that its word had when it began to wait. */
   #value = 0;
 
   constructor(words: Int32Array<SharedArrayBuffer>, at: number, region: Shared = {}) {
@@ -47,19 +48,19 @@ export class Bell {
     return this.#words.buffer;
   }
 
-  /** Index of its word in all of the buffer. */
+  /** Index of its word in the whole buffer. */
   get place(): number {
     return this.#words.byteOffset / Int32Array.BYTES_PER_ELEMENT + this.#at;
   }
 
-  /** The word's value for which it waits. */
+  /** The value that its word had when it began to wait. */
   get value(): number {
     return this.#value;
   }
 
   ring(): void {
     Atomics.add(this.#words, this.#at, 1);
-    // After the word: who sees the count sees what it counts.
+    // Add after the word: a reader that sees the count must see the change that it counts.
     if (this.#rings !== undefined) Atomics.add(this.#rings, 0, 1);
     Atomics.notify(this.#words, this.#at);
   }
@@ -80,7 +81,7 @@ export class Bell {
     return () => this.#sleepers.delete(sleeper);
   }
 
-  /** One wait at a time serves all sleepers of this thread. */
+  /** One wait at a time for all sleepers of this thread. */
   #watch(value: number): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -99,8 +100,8 @@ export class Bell {
   }
 
   /**
-   * Ends a wait that serves nobody or has missed a ring; returns whether it did. Other threads that
-   * wait look once more.
+   * Ends a wait without sleepers, or one that missed a ring; returns whether it did. Waits of other
+   * threads on the word end too, and look again.
    */
   endStaleWait(): boolean {
     const isIdle = this.#sleepers.size === 0;

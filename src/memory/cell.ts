@@ -11,7 +11,7 @@ import {
 } from './layout.ts';
 import type { Region } from './region.ts';
 
-/** The numbers of the kinds of cells: limiters, and what else lies in regions. */
+/** The numbers of the kinds of cells: limiters and other cells in regions. */
 const NUMBERS = { ...CELL_KINDS, 'manual-clock': CLOCK_KIND, arrivals: ARRIVALS_KIND } as const;
 type AnyKind = keyof typeof NUMBERS;
 
@@ -47,19 +47,19 @@ export function publishCell(
 }
 
 /**
- * The same for all places of one cell in this thread, whose buffers may be different objects. Cells
- * of two regions agree by chance once in 2^31 pairs at one offset.
+ * The same string for all places of one cell in this thread, even if their buffers are different
+ * objects. Cells of two regions at the same offset agree by chance once in 2^31 pairs.
  */
 export function identityOf(place: CellPlace): string {
   return `${place.offset}:${nonceOf(place)}`;
 }
 
-/** The random number that every handle of the cell repeats. */
+/** The random number that handles of the cell repeat. */
 export function nonceOf({ region, offset }: CellPlace): number {
   return Atomics.load(region.i32, (offset + CELL.nonce) >> 2);
 }
 
-/** Whether a cell with this number for its kind may lie at `offset`. */
+/** Whether a cell of the kind with this number can be at `offset`. */
 export function isKind(region: Region, offset: number, number: number): boolean {
   return (
     region.holds(offset, LINE_BYTES) &&
@@ -82,19 +82,19 @@ export function openCell(
 ): CellPlace {
   const place = { region, offset, bytes };
   if (!region.holds(offset, bytes)) {
-    throw new HandleError('ERR_REGION_INVALID', `no ${kind} lies at offset ${offset}`);
+    throw new HandleError('ERR_REGION_INVALID', `no ${kind} is at offset ${offset}`);
   }
   if (!isKind(region, offset, number)) {
-    throw new HandleError('ERR_REGION_INVALID', `there is no ${kind} at offset ${offset}`);
+    throw new HandleError('ERR_REGION_INVALID', `no ${kind} is at offset ${offset}`);
   }
   if (nonceOf(place) !== nonce) {
-    throw new HandleError('ERR_HANDLE_INVALID', 'the handle is of a limiter that is no more');
+    throw new HandleError('ERR_HANDLE_INVALID', "the handle's limiter no longer exists");
   }
   const stripes = Atomics.load(region.i32, (offset + CELL.stripes) >> 2);
   if (stripes !== 0 && stripes !== STRIPE_COUNT) {
     throw new HandleError(
       'ERR_REGION_DAMAGED',
-      `the limiter says it has ${stripes} counter stripes`,
+      `a limiter cannot have ${stripes} counter stripes`,
     );
   }
   if (!region.holds(offset, bytes + stripes * STRIPE_BYTES)) {

@@ -1,8 +1,8 @@
 import type { CellPlace } from './cell.ts';
 
 /**
- * The cells' configurations, as checked when each cell was opened. They are never read from shared
- * memory again, where other code may have changed them after the check.
+ * The cells' configurations, as checked when each cell was opened. They are not read from shared
+ * memory again, because other code may have changed them after the check.
  */
 export class Configurations<Configuration> {
   readonly #checked = new WeakMap<CellPlace, Configuration>();

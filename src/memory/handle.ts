@@ -12,8 +12,9 @@ export function isKernelName(value: unknown): value is KernelName {
 }
 
 /**
- * Attaches other threads to a limiter. A plain value: send it through `workerData`, `postMessage`
- * or `structuredClone`, and pass it to `attach()` there. It keeps the limiter's memory alive.
+ * Attaches other threads to a limiter. It is a plain value: send it through `workerData`,
+ * `postMessage` or `structuredClone`, and pass it to `attach()` there. It keeps the limiter's
+ * memory alive.
  */
 export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = unknown> {
   /** The kind of limiter. */
@@ -28,9 +29,9 @@ export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = u
   readonly clock: ClockHandle;
   /** The kernel requested when the limiter was created, if any. */
   readonly kernel?: KernelName | undefined;
-  /** The file of a region that several processes share. */
+  /** The file of a region that processes share. */
   readonly path?: string | undefined;
-  /** The entry of the process in that region. */
+  /** The number of the process's entry in that region. */
   readonly process?: number | undefined;
 }
 
@@ -40,7 +41,7 @@ function invalid(message: string): HandleError {
 
 /**
  * Reads an untrusted handle, each field once, and checks its form and, if `kind` is given, its
- * kind. The memory it refers to is checked when the cell is opened.
+ * kind. Its memory is checked when the cell is opened.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
@@ -74,6 +75,6 @@ export function readHandle(value: unknown, kind?: CellKind): LimiterHandle {
   if (kernel !== undefined && !isKernelName(kernel)) {
     throw invalid(`the handle's kernel must be wasm or atomics, got ${shown(kernel)}`);
   }
-  // Checked except for memory and clock, which are checked when opened.
+  // Memory and clock are checked when they are opened.
   return fields as unknown as LimiterHandle;
 }

@@ -1,12 +1,12 @@
 /**
- * The layout of shared memory, with a file and a diagram for each kind of cell. No other file knows
- * an offset or a size; docs/memory-layout.md is checked against these. layout/fleet.ts and
- * layout/strategy.ts are not exported here: only one entry point each loads them.
+ * The layout of shared memory, with a file and a diagram for each kind of cell. Only these files
+ * define offsets and sizes; a test checks docs/memory-layout.md against them. layout/fleet.ts and
+ * layout/strategy.ts are not exported here, because one entry point each loads them.
  *
  * The word has line 0 nearly to itself: the rest of the line is written only when the limiter is
- * created, attached with counters, or reconfigured. Records are written before their index is
- * published in the word and only read after that, so they stay in every core's cache. Each counter
- * stripe has one writing thread, so counting never bounces a line between cores.
+ * created, attached with counters, or reconfigured. A record is written before the word names it
+ * and is read-only from then on, so it stays in every core's cache. Each counter stripe has one
+ * writing thread, so counting never moves a line between cores.
  */
 export * from './layout/alarms.ts';
 export * from './layout/arrivals.ts';

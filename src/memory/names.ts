@@ -5,10 +5,10 @@ import { Naming } from './naming.ts';
 import type { Region } from './region.ts';
 import type { Named } from './region-names.ts';
 
-/** Far more than fit into a region of the usual size; a damaged list may be a ring. */
+/** Far more names than fit into a region of the usual size: a damaged list can be a cycle. */
 const MOST_NAMES = 1_000_000;
 
-/** Returns a name's bytes: 1 to 112 of them. */
+/** Encodes a name: 1 to 112 bytes of UTF-8. */
 function textOf(name: unknown): Uint8Array {
   if (typeof name !== 'string') throw new TypeError(`name must be a string, got ${shown(name)}`);
   const text = new TextEncoder().encode(name);
@@ -22,9 +22,9 @@ function readEntry(region: Region, at: number): Named & { readonly next: number 
   const field = (offset: number) => Atomics.load(region.i32, (at + offset) >> 2);
   const length = field(NAME.textBytes);
   if (!(length > 0 && length <= MAX_NAME_TEXT)) {
-    throw new HandleError('ERR_REGION_DAMAGED', 'a name in the region makes no sense');
+    throw new HandleError('ERR_REGION_DAMAGED', 'a name in the region is invalid');
   }
-  // Decoders refuse shared memory.
+  // TextDecoder rejects shared memory.
   const text = new Uint8Array(region.buffer, at + NAME.text, length).slice();
   const name = new TextDecoder().decode(text);
   return { name, cell: field(NAME.cell), clock: field(NAME.clock), next: field(NAME.next) };
@@ -35,7 +35,7 @@ export function* namesIn(region: Region): Generator<Named> {
   let at = Atomics.load(region.i32, REGION.names);
   for (let count = 0; at !== 0; count++) {
     if (count === MOST_NAMES || !region.holds(at, NAME_BYTES)) {
-      throw new HandleError('ERR_REGION_DAMAGED', 'the names in the region make no sense');
+      throw new HandleError('ERR_REGION_DAMAGED', 'the names in the region are invalid');
     }
     const { next, ...named } = readEntry(region, at);
     yield named;
@@ -82,7 +82,7 @@ export function named(
         made = { cell, clock, entry: writeEntry(region, text, cell, clock) };
       }
       Atomics.store(region.i32, (made.entry + NAME.next) >> 2, first);
-      // The exchange decides, even if a thread that was slow here has been overtaken.
+      // The exchange decides, so a slow thread that was overtaken here creates no second limiter.
       if (Atomics.compareExchange(region.i32, REGION.names, first, made.entry) === first) {
         return { name, cell: made.cell, clock: made.clock, isNew: true };
       }

@@ -2,13 +2,13 @@ import { REGION } from './layout.ts';
 import type { Region } from './region.ts';
 import { markOf, processOfMark } from './thread-mark.ts';
 
-/** A thread may be terminated while it creates, so others go ahead after this time. */
+/** A thread may be terminated while it creates a limiter, so others go ahead after this time. */
 const PATIENCE_MS = 2000;
 const PAUSE_MS = 1;
 
 /**
- * Lets one thread at a time create what a name stands for, so that none creates in vain. Nothing
- * depends on it: a thread that was overtaken finds that the name is taken.
+ * Lets one thread at a time create a named limiter or clock, so that no other wastes memory on the
+ * same name. Correctness does not depend on it: an overtaken thread finds the name taken.
  */
 export class Naming {
   readonly #region: Region;
@@ -27,7 +27,7 @@ export class Naming {
       const seen = Atomics.compareExchange(i32, REGION.naming, holder, this.#mark);
       if (seen === holder) return;
       holder = 0;
-      if (seen === this.#mark) return; // a thread before this one with the same number
+      if (seen === this.#mark) return; // left by an earlier thread with the same id
       const isOver = performance.now() > giveUpAt || sharing?.hasEnded(processOfMark(seen));
       if (isOver) holder = seen;
       else pause(i32, REGION.naming, seen);
@@ -45,6 +45,6 @@ function pause(words: Int32Array<SharedArrayBuffer>, at: number, value: number):
   try {
     Atomics.wait(words, at, value, PAUSE_MS);
   } catch {
-    // A page's main thread cannot block: it asks again at once.
+    // A page's main thread cannot block, so it asks again at once.
   }
 }

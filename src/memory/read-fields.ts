@@ -2,8 +2,8 @@ import { HandleError } from '../errors.ts';
 import { shown } from '../options.ts';
 
 /**
- * Reads fields of an untrusted value, each once: a getter or a proxy may throw, or return something
- * else the next time.
+ * Reads fields of an untrusted value, each once: a getter or proxy may throw, or return another
+ * value the next time.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */

@@ -13,24 +13,24 @@ import {
 /** Options of {@link Region.create}. */
 export interface RegionOptions {
   /**
-   * Size in bytes. Default 65,536: about 110 buckets. Rounded up to a multiple of 65,536; of 64 if
-   * `plain` is true.
+   * Size in bytes. Default 65,536: about 110 buckets. Rounded up to a multiple of 65,536, or of 64
+   * if `plain` is true.
    */
   readonly bytes?: number;
   /** Your own memory, at least 128 bytes, instead of `bytes`. Its contents are overwritten. */
   readonly buffer?: SharedArrayBuffer;
   /**
-   * Whether the memory is a plain SharedArrayBuffer, on which limiters run as JavaScript. Set it for
-   * tens of thousands of regions: a `WebAssembly.Memory` reserves 10 GiB of addresses, of which a
-   * process has 128 TiB. False asks for such a memory as long as there are addresses. Default: false
-   * for the first 1,000 regions that a thread has, created or attached to; true for those that it
-   * creates beyond, and after it failed to get such a memory.
+   * Whether the memory is a plain SharedArrayBuffer, on which limiters run as JavaScript. Set it if
+   * you need tens of thousands of regions: a `WebAssembly.Memory` reserves 10 GiB of addresses, of
+   * which a process has 128 TiB. False always tries a `WebAssembly.Memory`. Default: false for the
+   * first 1,000 regions that a thread creates or attaches to; true for regions created after that,
+   * or after an attempt has failed.
    */
   readonly plain?: boolean;
 }
 
 /**
- * The memory of a new region.
+ * Allocates the memory of a new region.
  *
  * @throws RangeError, TypeError for an invalid option, naming it.
  */

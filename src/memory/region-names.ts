@@ -1,17 +1,17 @@
-/** What a name in a region stands for. */
+/** A named limiter or clock in a region. */
 export interface Named {
   readonly name: string;
   /** Byte offset of the cell. */
   readonly cell: number;
-  /** Byte offset of the cell of its clock; 0 if that is the system's. */
+  /** Byte offset of its clock's cell; 0 for the system clock. */
   readonly clock: number;
 }
 
-/** What opens clocks and limiters by name. */
+/** Opens clocks and limiters by name. */
 export interface Names<Place> {
   /**
-   * Returns what a name stands for, after it was given to the cell that `create` makes if nobody had
-   * it. Of threads that do so at once, one creates and the others find what it made.
+   * Returns the limiter or clock with a name. If the name is new, `create` makes the cell. If
+   * threads do this at the same time, one creates and the others find it.
    */
   readonly named: (
     region: Place,
@@ -20,7 +20,7 @@ export interface Names<Place> {
   ) => Named & { readonly isNew: boolean };
 }
 
-/** The names of a region that a user holds. The default region has none, and nobody holds that. */
+/** The names of a region. The default region, which users cannot pass, has none. */
 export function namesOf<Place>({
   names,
 }: {
@@ -28,7 +28,7 @@ export function namesOf<Place>({
 }): Names<Place> {
   if (names === undefined)
     throw new TypeError(
-      'region must be a Region that Region.create, Region.attach or HostRegion made',
+      'region must come from Region.create, Region.attach or HostRegion',
     );
   return names;
 }

@@ -13,9 +13,11 @@ import { bufferOf, isShared, MAX_BYTES, MIN_BYTES, type SharedMemory } from './s
 import { openShared, type Sharing, sharingOf } from './sharing.ts';
 import { wasmMemories } from './wasm-memories.ts';
 
-/** How long a sleeper may miss a change whose author could not wake it. */
+/** How long a sleeper may miss a change by a thread that could not wake it. */
 const LOOK_MS = 1000;
-/** In a region of several processes: a change wakes only the sleepers of its own process. */
+/**
+ * The same in a region of several processes, where a change wakes only sleepers of its own process.
+ */
 const SHARED_LOOK_MS = 15;
 
 /** Attaches other threads to a {@link Region}: send it through `workerData` or `postMessage`. */
@@ -26,15 +28,15 @@ export interface RegionHandle {
   readonly version: number;
   /** The region's memory, shared rather than copied. */
   readonly memory: SharedMemory;
-  /** The file of a region that several processes share. */
+  /** The file of a region that processes share. */
   readonly path?: string | undefined;
-  /** The entry of this process in it. */
+  /** The number of this process's entry in it. */
   readonly process?: number | undefined;
 }
 
 /**
- * The memory that limiters lie in. The regions that users hold extend it by names; the default region
- * has none, so that bundles without names contain no code for them.
+ * The memory that limiters lie in. `Region`, which users hold, extends it by names; the default
+ * region has none, so that bundles without names contain no code for them.
  */
 class RegionBase {
   /** The shared memory of the region. */
@@ -57,7 +59,7 @@ class RegionBase {
     this.f64 = new Float64Array(buffer, 0, bytes >>> 3);
   }
 
-  /** Makes memory an empty region. @internal */
+  /** Initializes memory as an empty region. @internal */
   static over(memory: SharedMemory): RegionBase {
     const region = new RegionBase(memory, bufferOf(memory) as SharedArrayBuffer); // always shared
     region.i32.fill(0, 0, REGION_HEADER_BYTES >> 2);
@@ -69,8 +71,8 @@ class RegionBase {
   }
 
   /**
-   * Opens the region of a handle: its memory, or the file if the memory was lost on the way to
-   * another process. @internal
+   * Opens the region of a handle: its memory, or its file if the memory did not reach this process.
+   * @internal
    */
   static of(memory: unknown, path?: unknown, process?: unknown): RegionBase {
     const isFile = typeof path === 'string';
@@ -94,7 +96,7 @@ class RegionBase {
     }
     const region = new RegionBase(memory as SharedMemory, buffer);
     if (Atomics.load(region.i32, REGION.magic) !== REGION_MAGIC) {
-      throw new HandleError('ERR_REGION_INVALID', 'the memory holds no region of zerotime');
+      throw new HandleError('ERR_REGION_INVALID', 'the memory holds no zerotime region');
     }
     const version = region.i32[REGION.version];
     if (version !== REGION_VERSION) {
@@ -106,7 +108,7 @@ class RegionBase {
     return region.held();
   }
 
-  /** Counts its memory among those for WebAssembly that this thread has, if it is one. @internal */
+  /** Counts its memory among this thread's WebAssembly memories, if it is one. @internal */
   protected held(): this {
     if (!isShared(this.#memory)) wasmMemories.hold(this.#memory, this.i32[REGION.id] ?? 0);
     return this;
@@ -117,13 +119,13 @@ class RegionBase {
     return { zerotime: 'region', version: REGION_VERSION, memory: this.#memory, ...this.place };
   }
 
-  /** Where other processes find the region, as in a handle. @internal */
+  /** The fields of a handle by which other processes find the region. @internal */
   get place(): { readonly path?: string; readonly process?: number } {
     const { sharing } = this;
     return sharing === undefined ? {} : { path: sharing.path, process: sharing.opener };
   }
 
-  /** What this thread knows of a region that several processes share. @internal */
+  /** This thread's view of a region that processes share; undefined for any other. @internal */
   get sharing(): Sharing | undefined {
     return sharingOf.get(this.#memory);
   }
@@ -133,7 +135,7 @@ class RegionBase {
     return this.sharing === undefined ? LOOK_MS : SHARED_LOOK_MS;
   }
 
-  /** Counts the rings in a region that several processes share; undefined in any other. @internal */
+  /** The count of rings in a region that processes share; undefined in any other. @internal */
   get rings(): Int32Array<SharedArrayBuffer> | undefined {
     if (this.sharing === undefined) return undefined;
     return new Int32Array(this.buffer, REGION_FILE.rings, 1);
@@ -144,7 +146,7 @@ class RegionBase {
     return this.#memory;
   }
 
-  /** What opens limiters and clocks by name; undefined in the default region. @internal */
+  /** Opens limiters and clocks by name; undefined in the default region. @internal */
   get names(): Names<RegionBase> | undefined {
     return undefined;
   }
@@ -155,7 +157,7 @@ class RegionBase {
     return Math.max(0, this.i32.byteLength - used);
   }
 
-  /** Whether `bytes` at `offset` start on a line boundary and are all allocated. @internal */
+  /** Whether `bytes` at `offset` start on a line boundary and are allocated. @internal */
   holds(offset: number, bytes: number): boolean {
     const used = Atomics.load(this.i32, REGION.used);
     return (
@@ -173,7 +175,7 @@ class RegionBase {
     for (;;) {
       const used = Atomics.load(this.i32, REGION.used);
       if (used < REGION_HEADER_BYTES || used % LINE_BYTES !== 0) {
-        throw new HandleError('ERR_REGION_DAMAGED', `the region says that ${used} bytes are used`);
+        throw new HandleError('ERR_REGION_DAMAGED', `the region cannot have ${used} bytes in use`);
       }
       if (used + size > this.i32.byteLength) return undefined;
       if (Atomics.compareExchange(this.i32, REGION.used, used, used + size) === used) return used;

@@ -1,26 +1,25 @@
-/** As many waits are ended in one turn of the event loop. */
+/** Waits that are ended in one turn of the event loop. */
 const ENDS_PER_TURN = 256;
 
-/** A bell that waits for its word to change. */
+/** A bell waiting for its word to change. */
 export interface Waiting {
   readonly buffer: SharedArrayBuffer;
-  /** Index of its word in all of the buffer. */
+  /** Index of its word in the whole buffer. */
   readonly place: number;
-  /** The word's value when it began to wait. */
+  /** The value that its word had when it began to wait. */
   readonly value: number;
-  /** Ends a wait that serves nobody or has missed a ring; returns whether it did. */
+  /** Ends a wait without sleepers, or one that missed a ring; returns whether it did. */
   endStaleWait(): boolean;
 }
 
-/** A timer that does not keep the event loop alive. */
+/** Starts a timer that does not keep the event loop alive. */
 export function onTimer(ms: number, action: () => void): void {
   const timer: { unref?(): void } | number = setTimeout(action, ms);
   if (typeof timer === 'object') timer.unref?.();
 }
 
 /**
- * The bells of this thread that end waits after the same time, while they wait. It looks at all of
- * them again and again.
+ * The waiting bells of this thread with the same period. It looks at all of them once per period.
  */
 export class Round {
   protected readonly bells = new Set<Waiting>();
@@ -41,7 +40,7 @@ export class Round {
     this.bells.delete(bell);
   }
 
-  /** The time until the next look. */
+  /** The time until the next look, in milliseconds. */
   protected get pauseMs(): number {
     return this.everyMs;
   }
@@ -49,7 +48,7 @@ export class Round {
   /** Called after each look. */
   protected looked(): void {}
 
-  /** Plans a look, and replaces one that is further off. */
+  /** Plans a look, unless an earlier one is planned. */
   #planLook(): void {
     const afterMs = this.pauseMs;
     if (this.#plan === undefined || afterMs < this.#plan.afterMs) this.#lookAfter(afterMs);
@@ -85,7 +84,7 @@ export function createRoundsBy(other: typeof create): void {
 
 const rounds = new Map<number, Round>();
 
-/** The round of this thread with a period. */
+/** This thread's round with a period. */
 export function roundOf(everyMs: number): Round {
   const round = rounds.get(everyMs) ?? create(everyMs);
   rounds.set(everyMs, round);

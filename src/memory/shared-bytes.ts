@@ -3,15 +3,14 @@ import { RateLimitError } from '../errors.ts';
 /**
  * Allocates shared memory.
  *
- * @throws RateLimitError `ERR_NO_SHARED_MEMORY` where there is none: in a page that is not
- * cross-origin isolated.
+ * @throws RateLimitError `ERR_NO_SHARED_MEMORY` in a page that is not cross-origin isolated.
  */
 export function sharedBytes(bytes: number): SharedArrayBuffer {
   checkSharedMemory();
   return new SharedArrayBuffer(bytes);
 }
 
-/** Throws, as {@link sharedBytes} does, where there is no shared memory. */
+/** Throws as {@link sharedBytes} does if there is no shared memory. */
 export function checkSharedMemory(): void {
   if (typeof SharedArrayBuffer !== 'undefined') return;
   throw new RateLimitError(

@@ -1,4 +1,4 @@
-// Doubles in shared memory, accessed as 64-bit integers: a plain access to a double may tear.
+// Doubles in shared memory, accessed as 64-bit integers because a plain access may tear.
 
 const float = new Float64Array(1);
 const bits = new BigInt64Array(float.buffer);
@@ -41,7 +41,7 @@ export function raiseDouble(words: Words, at: number, value: number): void {
   }
 }
 
-/** Replaces a double that is `before` bit by bit; returns whether it was. */
+/** Replaces a double if its bits equal those of `before`; returns whether they did. */
 export function exchangeDouble(words: Words, at: number, before: number, after: number): boolean {
   const expected = toBits(before);
   return Atomics.compareExchange(words, at, expected, toBits(after)) === expected;

@@ -5,10 +5,10 @@ import { wasmMemories } from './wasm-memories.ts';
 import { type WasmMemory, webAssembly } from './web-assembly.ts';
 
 export const PAGE_BYTES = 65_536;
-/** A region has at least its header and one line more. */
+/** The smallest region: its header and one line. */
 export const MIN_BYTES = 2 * LINE_BYTES;
 
-/** The most of a region that is used: offsets are 32-bit integers. */
+/** The usable part of a region: offsets are 32-bit integers. */
 export const MAX_BYTES = 2 ** 31 - PAGE_BYTES;
 
 /** Shared memory that can be sent to another thread. */
@@ -42,22 +42,25 @@ export function bufferOf(memory: unknown): SharedArrayBuffer | undefined {
   }
 }
 
-/** Defined in a bundle without the JavaScript target, which plain memory would need. */
+/** Defined in a bundle without the JavaScript target, which plain memory requires. */
 declare const ZEROTIME_WASM_ONLY: unknown;
 
-/** Whole pages: for WebAssembly as long as this thread may have one more such memory, or plain. */
+/**
+ * Allocates whole pages: for WebAssembly if this thread may have another such memory, otherwise
+ * plain.
+ */
 export function allocateMemory(bytes: number, plain: boolean | undefined): SharedMemory {
   const isNeeded = plain === false || typeof ZEROTIME_WASM_ONLY !== 'undefined';
   return allocatePages(bytes, isNeeded) ?? sharedBytes(Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES);
 }
 
-/** Whole pages for WebAssembly; undefined if there are no addresses for them. */
+/** Allocates whole pages for WebAssembly; undefined if the addresses for them are used up. */
 export function allocatePages(bytes: number, isNeeded = true): WasmMemory | undefined {
   checkSharedMemory();
   return wasmMemories.create(Math.ceil(bytes / PAGE_BYTES), isNeeded);
 }
 
-/** Whole lines, which WebAssembly cannot use, and which reserve no further addresses. */
+/** Allocates whole lines, which WebAssembly cannot use but which reserve no extra addresses. */
 export function allocatePlain(bytes: number): SharedArrayBuffer {
   return sharedBytes(Math.max(MIN_BYTES, wholeLines(bytes)));
 }

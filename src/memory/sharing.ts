@@ -2,17 +2,17 @@ import { HandleError } from '../errors.ts';
 import { PROCESS_COUNT } from './layout.ts';
 import type { SharedMemory } from './shared-memory.ts';
 
-/** What a thread knows of a region that several processes share. */
+/** This thread's view of a region that processes share. */
 export interface Sharing {
   /** The region's file. */
   readonly path: string;
-  /** The entry in the region that stands for this thread. */
+  /** The number of this thread's entry in the region. */
   readonly process: number;
-  /** The entry in handles, for threads that get none of their own. */
+  /** The entry in handles, for threads without an entry of their own. */
   readonly opener: number;
-  /** Whether the process of an entry has ended; false where this thread cannot tell. */
+  /** Whether the process of an entry has ended; false if this thread cannot tell. */
   readonly hasEnded: (process: number) => boolean;
-  /** Recovers, now and then, what processes that have ended held. */
+  /** Recovers now and then the holdings of processes that have ended. */
   readonly tend: () => void;
 }
 
@@ -20,7 +20,7 @@ const known = new WeakMap<SharedMemory, Sharing>();
 let opener: ((path: string) => SharedMemory) | undefined;
 let joiner: ((memory: SharedMemory, path: string, opener: number) => void) | undefined;
 
-/** The regions of this thread that several processes share, by their memory. */
+/** This thread's regions that processes share, by their memory. */
 export const sharingOf = {
   get: (memory: SharedMemory): Sharing | undefined => known.get(memory),
 
@@ -29,7 +29,7 @@ export const sharingOf = {
   },
 
   /**
-   * Learns from a handle. The thread gets an entry of its own if `zerotime/host` was imported;
+   * Notes a region from a handle. The thread gets its own entry if `zerotime/host` was imported;
    * otherwise the thread that opened the file looks after the region.
    */
   learn(memory: SharedMemory, path: string, process: unknown): void {
@@ -63,6 +63,6 @@ export function openShared(path: string): SharedMemory {
   if (opener !== undefined) return opener(path);
   throw new HandleError(
     'ERR_HOST_UNSUPPORTED',
-    "the handle is of a region in a file: import 'zerotime/host' before attaching to it",
+    "the handle's region is a file: import 'zerotime/host' before attaching to it",
   );
 }

@@ -1,13 +1,13 @@
 import type { Region } from './region.ts';
 import { ownThreadId } from './thread-id.ts';
 
-/** The bits of a mark that hold the thread in a region of several processes. */
+/** The bits of a mark for the thread, in a region of several processes. */
 const THREAD_BITS = 20;
 const THREAD_MASK = 2 ** THREAD_BITS - 1;
 
 /**
- * Identifies a thread in a region, as a positive integer: in a region of several processes, by the
- * entry of its process and the low bits of its id there.
+ * Identifies a thread in a region by a positive integer. In a region of several processes, it
+ * combines the process's entry with the low bits of the thread's id.
  */
 export function markOf(region: Region, threadId: number = ownThreadId()): number {
   const { sharing } = region;
@@ -15,7 +15,7 @@ export function markOf(region: Region, threadId: number = ownThreadId()): number
   return sharing.process * 2 ** THREAD_BITS + (threadId & THREAD_MASK) + 1;
 }
 
-/** The entry of the process that a mark of such a region names. */
+/** The entry of the process in a mark of such a region. */
 export function processOfMark(mark: number): number {
   return (mark - 1) >>> THREAD_BITS;
 }

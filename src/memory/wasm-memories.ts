@@ -1,19 +1,19 @@
 import { type WasmMemory, webAssembly } from './web-assembly.ts';
 
 /**
- * The most live regions of one thread whose memory is WebAssembly's. Each reserves 10 GiB of
- * addresses, of which a process has 128 TiB for everything that runs in it.
+ * The most live WebAssembly memories of a thread. Each reserves 10 GiB of addresses, of which a
+ * process has 128 TiB in all.
  */
 const MOST = 1000;
 
 /**
- * The memories for WebAssembly that this thread uses. It creates no more of them while it has too
- * many, or after a failure: by then V8 has searched for addresses for up to two seconds.
+ * This thread's WebAssembly memories. It creates no more while it has too many, or after a failure,
+ * for which V8 searches for addresses for up to two seconds.
  */
 export class WasmMemories {
   readonly #most: number;
   #hasFailed = false;
-  /** By region: a thread has one more object for each message that brought the memory. */
+  /** The number of objects by region: each message that brought the memory made another one. */
   readonly #objects = new Map<number, number>();
   readonly #known = new WeakSet<WasmMemory>();
   readonly #collected = new FinalizationRegistry<number>((region) => this.#forget(region));
@@ -22,12 +22,12 @@ export class WasmMemories {
     this.#most = most;
   }
 
-  /** The regions whose memories this thread still has. */
+  /** The number of regions whose memories this thread has. */
   get regions(): number {
     return this.#objects.size;
   }
 
-  /** Creates a memory; undefined if plain memory has to do. `isNeeded`: whatever there are. */
+  /** Creates a memory; undefined if plain memory must do. `isNeeded` ignores the bound. */
   create(pages: number, isNeeded: boolean): WasmMemory | undefined {
     if (webAssembly === undefined) return undefined;
     if (!isNeeded && (this.#hasFailed || this.regions >= this.#most)) return undefined;
@@ -39,7 +39,7 @@ export class WasmMemories {
     }
   }
 
-  /** Counts the memory of a region, from wherever this thread got it, until it is collected. */
+  /** Counts the memory of a region until it is collected as garbage. */
   hold(memory: WasmMemory, region: number): void {
     if (this.#known.has(memory)) return;
     this.#known.add(memory);
@@ -54,5 +54,5 @@ export class WasmMemories {
   }
 }
 
-/** Those of this thread. */
+/** The memories of this thread. */
 export const wasmMemories = /* @__PURE__ */ new WasmMemories(MOST);

@@ -1,4 +1,4 @@
-// The parts of WebAssembly used here: only the DOM library declares them, and it may be missing.
+// The parts of WebAssembly used here. Only the DOM library declares them, and they may be missing.
 
 /** A `WebAssembly.Memory`. */
 export interface WasmMemory {
@@ -19,6 +19,6 @@ interface WasmNamespace {
 
 declare const WebAssembly: WasmNamespace | undefined;
 
-/** WebAssembly, or undefined where it is missing. */
+/** WebAssembly; undefined if it is missing. */
 export const webAssembly: WasmNamespace | undefined =
   typeof WebAssembly === 'undefined' ? undefined : WebAssembly;

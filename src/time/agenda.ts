@@ -4,26 +4,26 @@ import { nextTurn } from './next-turn.ts';
 import { preciseByDefault } from './precise.ts';
 import { systemClock } from './system-clock.ts';
 
-/** What is to happen when a clock reaches an instant. */
+/** An action to take when a clock reaches an instant. */
 export interface Appointment extends Timed {
-  /** Called once the instant is reached. Returns how many callers it served. */
+  /** Called once the instant is reached. Returns the number of callers served. */
   keep(): number;
   /** Called if the clock cannot sleep. */
   fail(reason: unknown): void;
 }
 
-/** As much work as one turn of the event loop does: well below a millisecond. */
+/** Appointments kept in one turn of the event loop: well below a millisecond of work. */
 const WORK_PER_TURN = 256;
 
 /**
- * All that this thread awaits on one clock: whatever its length, the clock has one sleeper. What
- * falls due at once is spread over turns of the event loop. It keeps the loop alive until empty,
- * unless its sleeps have `ref: false`.
+ * All that this thread waits for on one clock, which has one sleeper for it. Appointments that are
+ * due together are spread over turns of the event loop. It keeps the loop alive until empty, unless
+ * its sleeps have `ref: false`.
  */
 export class Agenda {
   static readonly #all = new WeakMap<Clock, Agenda[]>();
 
-  /** The agenda of this thread for sleeps of one kind. */
+  /** This thread's agenda for sleeps of one kind. */
   static of(
     clock: Clock,
     { strict = false, precise = preciseByDefault(), ref = true }: SleepKind,
@@ -42,11 +42,11 @@ export class Agenda {
   readonly #clock: Clock;
   readonly #kind: SleepKind;
   readonly #heap = new Heap<Appointment>();
-  /** The clock's sleep. */
+  /** The current sleep on the clock. */
   #sleep: { readonly untilUs: number } | undefined;
-  /** Ends it. Serves the next one of the system clock as well, unless it was used. */
+  /** Ends the sleep. On the system clock it also serves the next one, unless it was used. */
   #end = new AbortController();
-  /** Whether appointments are being kept, in this turn and the following ones. */
+  /** Whether appointments are being kept, in this turn and the next. */
   #isBusy = false;
 
   private constructor(clock: Clock, kind: SleepKind) {
@@ -54,7 +54,7 @@ export class Agenda {
     this.#kind = kind;
   }
 
-  /** Enters an appointment, or moves it. It is never kept within this call. */
+  /** Adds or moves an appointment. It is never kept within this call. */
   set(appointment: Appointment, atUs: number): void {
     this.#heap.remove(appointment);
     appointment.atUs = atUs;
@@ -63,10 +63,10 @@ export class Agenda {
     if (this.#sleep === undefined || atUs < this.#sleep.untilUs) this.#rest(atUs);
   }
 
-  /** Removes an appointment that may have been entered. */
+  /** Removes an appointment, if it was added. */
   drop(appointment: Appointment): void {
     this.#heap.remove(appointment);
-    // While others are left, waking too early costs less than a new timer.
+    // While others remain, waking too early costs less than a new timer.
     if (this.#heap.size === 0) this.#wake();
   }
 
@@ -82,14 +82,14 @@ export class Agenda {
     this.#wake();
     const sleep = { untilUs };
     this.#sleep = sleep;
-    // Other clocks may leave their listeners on it.
+    // Other clocks may leave listeners on the signal.
     if (this.#clock !== systemClock) this.#end = new AbortController();
     const { signal } = this.#end;
     try {
       await this.#clock.sleep(untilUs, { ...this.#kind, signal });
       if (this.#sleep !== sleep) return;
       this.#sleep = undefined;
-      // Even if the clock's reading disagrees: sleeping again could end at once again.
+      // At least `untilUs`, even if the clock reads less: another sleep could end at once too.
       this.#keep(Math.max(this.#clock.now(), untilUs));
     } catch (reason) {
       if (this.#sleep !== sleep && signal.aborted) return;
@@ -109,7 +109,7 @@ export class Agenda {
     }
     const nowUs = Math.max(this.#clock.now(), untilUs);
     if (next !== undefined && next.atUs <= nowUs) {
-      // Sleeping until an instant that has passed would end in this turn.
+      // A sleep until an instant that has passed would end in this turn.
       nextTurn(() => this.#keep(nowUs));
       return;
     }

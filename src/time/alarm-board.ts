@@ -7,10 +7,10 @@ const { thread, running, threads, bell, earliest, used } = ALARM_BOARD;
 const WORD_BYTES = Int32Array.BYTES_PER_ELEMENT;
 const LONG_BYTES = BigInt64Array.BYTES_PER_ELEMENT;
 
-/** The due instant of an alarm that nobody uses. */
+/** The due instant of an unused alarm. */
 const FREE = 0;
 
-/** An alarm that is set, until it rings or is cleared. */
+/** An alarm from when it is set until it rings or is cleared. */
 export interface SetAlarm {
   readonly index: number;
   readonly dueUs: number;
@@ -19,14 +19,14 @@ export interface SetAlarm {
 }
 
 /**
- * Shared memory in which the threads of a process set alarms, and the alarm thread finds them. An
- * alarm that has rung is free again, so those of a terminated thread come back by themselves.
+ * Shared memory in which the threads of a process set alarms for the alarm thread. An alarm that
+ * has rung is free again, so a terminated thread's alarms come back by themselves.
  */
 export class AlarmBoard {
   readonly buffer: SharedArrayBuffer;
   readonly words: Int32Array<SharedArrayBuffer>;
   readonly #longs: BigInt64Array<SharedArrayBuffer>;
-  /** Where to look for a free alarm first: where this thread found the last one. */
+  /** Where to look first for a free alarm: where this thread found the last one. */
   #next = 0;
 
   private constructor(buffer: SharedArrayBuffer) {
@@ -39,7 +39,7 @@ export class AlarmBoard {
     return new AlarmBoard(sharedBytes(ALARM_BOARD_BYTES));
   }
 
-  /** Undefined if `buffer` is not an alarm board's. */
+  /** Opens a board; undefined if `buffer` is not one. */
   static open(buffer: unknown): AlarmBoard | undefined {
     if (!isShared(buffer) || buffer.byteLength !== ALARM_BOARD_BYTES) return undefined;
     return new AlarmBoard(buffer);
@@ -50,31 +50,31 @@ export class AlarmBoard {
     return Atomics.load(this.words, thread / WORD_BYTES);
   }
 
-  /** Whether the alarm thread runs, as far as anybody knows. */
+  /** Whether the alarm thread is known to run. */
   get isServed(): boolean {
     const id = this.thread;
     return id !== 0 && Atomics.load(this.words, running / WORD_BYTES) === id;
   }
 
-  /** Makes the alarm thread prove that it runs: until then {@link isServed} is false. */
+  /** Makes {@link isServed} false until the alarm thread proves that it runs. */
   doubt(): void {
     Atomics.store(this.words, running / WORD_BYTES, 0);
     this.#ring();
   }
 
-  /** Replaces the alarm thread `before`. Returns the id of the new one, or 0 if another came first. */
+  /** Replaces the alarm thread `before`. Returns the new id, or 0 if another thread was faster. */
   replace(before: number): number {
     const id = Atomics.add(this.words, threads / WORD_BYTES, 1) + 1;
     const found = Atomics.compareExchange(this.words, thread / WORD_BYTES, before, id);
     return found === before ? id : 0;
   }
 
-  /** An alarm thread has ended, or could not start. */
+  /** Removes an alarm thread that has ended or could not start. */
   retire(id: number): void {
     Atomics.compareExchange(this.words, thread / WORD_BYTES, id, 0);
   }
 
-  /** The index of an alarm's count of rings in {@link words}. */
+  /** Index in {@link words} of an alarm's count of rings. */
   ringsAt(index: number): number {
     return (ALARM_BOARD.alarms + index * ALARM_BYTES + ALARM.rings) / WORD_BYTES;
   }
@@ -83,7 +83,7 @@ export class AlarmBoard {
     return (ALARM_BOARD.alarms + index * ALARM_BYTES + ALARM.due) / LONG_BYTES;
   }
 
-  /** Sets a free alarm other than those to `skip`; undefined if there is none. */
+  /** Sets a free alarm, except for those to `skip`; undefined if there is none. */
   set(dueUs: number, skip: (index: number) => boolean = () => false): SetAlarm | undefined {
     for (let i = 0; i < ALARMS; i++) {
       const index = (this.#next + i) % ALARMS;
@@ -103,7 +103,7 @@ export class AlarmBoard {
     return exchangeDouble(this.#longs, this.#dueAt(index), dueUs, FREE);
   }
 
-  /** Clears an alarm, and wakes who listens to it; false if it has rung, which does that too. */
+  /** Clears an alarm and wakes its listener; false if it has rung, which woke it too. */
   cancel(alarm: SetAlarm): boolean {
     if (!this.clear(alarm)) return false;
     Atomics.notify(this.words, this.ringsAt(alarm.index));

@@ -1,25 +1,25 @@
 import type { ALARM, ALARM_BOARD } from '../memory/layout.ts';
 
-/** What an alarm thread is started with. */
+/** The data that an alarm thread starts with. */
 export interface AlarmThread {
   readonly buffer: SharedArrayBuffer;
   readonly id: number;
 }
 
-/** The numbers that its program needs. */
+/** The layout that its program needs. */
 export interface AlarmLayout {
   readonly board: typeof ALARM_BOARD;
   readonly alarm: typeof ALARM;
   readonly alarmBytes: number;
-  /** The thread ends when no alarm was set for this long. */
+  /** The thread ends when no alarm was set for this time. */
   readonly idleMs: number;
 }
 
 /**
- * Blocks until the earliest alarm of a board is due, rings those that are, and so on. Returns when
- * none was set for some time, or when another thread has taken over. The thread runs this
- * function's source text. Invariant: the function uses only its arguments and globals, and contains
- * no function, which bundlers that keep names would wrap in a call to a helper.
+ * Blocks until the earliest alarm of a board is due, rings all that are due, and repeats. Returns
+ * when no alarm was set for some time, or when another thread has taken over. The thread runs this
+ * function's source text. Invariant: it uses only its arguments and globals, and contains no
+ * function, because bundlers that keep names would wrap that in a call to a helper.
  */
 export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): void {
   const { board, alarm, alarmBytes, idleMs } = layout;
@@ -33,11 +33,11 @@ export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): voi
   let isIdle = false;
   let isLeaving = false;
   for (;;) {
-    // Before the alarms are read, so that none that is set meanwhile is missed.
+    // Read before the alarms, so that none set meanwhile is missed.
     const rung = Atomics.load(words, bellAt);
     if (!isLeaving && Atomics.load(words, threadAt) !== id) return;
     Atomics.store(words, board.running / 4, id);
-    // Until the earliest is known, every alarm that is set rings the bell.
+    // Every alarm set before the earliest is known rings the bell.
     time[0] = Number.POSITIVE_INFINITY;
     Atomics.store(longs, board.earliest / 8, bits[0] as bigint);
     // The same reading as the system clock's.
@@ -60,7 +60,8 @@ export function runAlarms({ buffer, id }: AlarmThread, layout: AlarmLayout): voi
     if (earliestUs === Number.POSITIVE_INFINITY) {
       if (isLeaving) return;
       if (isIdle) {
-        // Who sets an alarm sees that the thread has ended, or the thread sees the alarm.
+        // Either the setter of an alarm sees that this thread has ended, or this thread sees the
+        // alarm.
         Atomics.compareExchange(words, threadAt, id, 0);
         isLeaving = true;
         continue;

@@ -5,7 +5,7 @@ import { AlarmBoard } from './alarm-board.ts';
 import { type AlarmLayout, runAlarms } from './alarm-loop.ts';
 import { lowerTimerSlack } from './timer-slack.ts';
 
-/** Names the board in the environment data of threads, which the threads that they start inherit. */
+/** The key of the board in the threads' environment data, which started threads inherit. */
 const KEY = 'zerotime.alarms.1';
 
 const LAYOUT: AlarmLayout = {
@@ -15,7 +15,7 @@ const LAYOUT: AlarmLayout = {
   idleMs: 10_000,
 };
 
-/** Node.js itself: others imitate its threads, but not all that alarms need. */
+/** Node.js only: other runtimes lack parts of its threads that alarms need. */
 function nodeThreads(): typeof WorkerThreads | undefined {
   const { bun, deno } = globalThis.process?.versions ?? {};
   if (bun !== undefined || deno !== undefined || Atomics.waitAsync === undefined) return undefined;
@@ -23,8 +23,8 @@ function nodeThreads(): typeof WorkerThreads | undefined {
 }
 
 /**
- * The board of this process: the one of the thread that started this one, or a new one for the
- * threads that it will start. Undefined where no alarm thread can run.
+ * The board of this process: inherited from the thread that started this one, or new, for the
+ * threads that this one starts. Undefined if no alarm thread can run.
  */
 export function alarmBoard(): AlarmBoard | undefined {
   const threads = nodeThreads();
@@ -52,7 +52,7 @@ export function startAlarmThread(board: AlarmBoard, id: number, onFail: () => vo
     const worker = new threads.Worker(program, {
       eval: true,
       workerData: { buffer: board.buffer, id },
-      // Ignore the process's options, also those in NODE_OPTIONS: it needs no loader or debugger.
+      // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
       execArgv: [],
       env: {},
       name: 'zerotime alarms',
@@ -61,7 +61,7 @@ export function startAlarmThread(board: AlarmBoard, id: number, onFail: () => vo
     worker.once('error', fail);
     worker.once('exit', retire);
   } catch {
-    // The permission model, for example.
+    // For example, the permission model forbids threads.
     fail();
   }
 }

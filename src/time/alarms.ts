@@ -2,30 +2,32 @@ import type { AlarmBoard, SetAlarm } from './alarm-board.ts';
 import { alarmBoard, startAlarmThread } from './alarm-thread.ts';
 import { isPreciseByDefault } from './precise.ts';
 
-/** An alarm thread that has not rung this long after the instant is doubted. */
+/** An alarm thread is doubted if it has not rung this long after the instant. */
 const GUARD_MS = 10;
-/** A thread that does not run for this long is replaced; twice as long if that one does not either. */
+/**
+ * A thread that does not run for this long is replaced; the time doubles if the next one fails too.
+ */
 const PATIENCE_US = 1e6;
 /**
- * A wake costs tens of microseconds of processor time in two threads. In the long run there is one
- * per gap; as many as the credit covers may follow each other at once.
+ * A wake costs tens of microseconds of processor time in two threads. The long-run rate is one wake
+ * per gap; the credit allows bursts.
  */
 const GAP_US = 4_000;
 const CREDIT_US = 40_000;
-/** Beyond that, timers do for longer waits, and shorter ones are made as long as this. */
+/** Beyond the credit, longer waits use timers, and shorter ones are extended to this. */
 const SHORT_US = 400;
 
-/** Lets threads that are started from now on share the alarm thread of this one. */
+/** Lets threads started from now on share this thread's alarm thread. */
 export function shareAlarms(): void {
   if (isPreciseByDefault()) Alarms.ofThread();
 }
 
-/** The alarms of this thread: they ring within tens of microseconds, and need no spinning. */
+/** This thread's alarms: they ring within tens of microseconds, without spinning. */
 export class Alarms {
   static #own: Alarms | undefined;
   static #isKnown = false;
 
-  /** Those of this thread; undefined where no alarm thread can run. */
+  /** This thread's alarms; undefined if no alarm thread can run. */
   static ofThread(): Alarms | undefined {
     if (!Alarms.#isKnown) {
       Alarms.#isKnown = true;
@@ -39,13 +41,13 @@ export class Alarms {
   readonly #start: typeof startAlarmThread;
   #canStart = true;
   /**
-   * Who is woken by each alarm whose word this thread listens to; undefined if it was cancelled.
-   * Invariant: none of them is set again before this thread has heard it.
+   * The sleeper of each alarm that this thread listens to; undefined if it was cancelled.
+   * Invariant: none of these alarms is set again before this thread has heard it.
    */
   readonly #sleepers = new Map<number, (() => void) | undefined>();
-  /** The instant up to which wakes have used the time that is theirs. */
+  /** The instant up to which wakes have used their processor time. */
   #spentUs = Number.NEGATIVE_INFINITY;
-  /** A thread that did not run, and since when. */
+  /** A thread that did not run, and the instant since when. */
   #absent = 0;
   #absentUs = 0;
   #patienceUs = PATIENCE_US;
@@ -58,8 +60,8 @@ export class Alarms {
 
   /**
    * Calls `wake` at `atUs`, rarely earlier. The returned function cancels it. Keeps the event loop
-   * alive. Undefined if timers have to do: while no alarm thread runs, and unless `strict`, if there
-   * were many wakes lately.
+   * alive. Returns undefined if timers must do: while no alarm thread runs, or, unless `strict`,
+   * after too many recent wakes.
    */
   set(
     { atUs, nowUs, strict }: { atUs: number; nowUs: number; strict: boolean },
@@ -77,7 +79,7 @@ export class Alarms {
     }
     const ring = () => {
       clearTimeout(guard);
-      // Not for one that was woken by an earlier user's ring.
+      // Do not charge a sleeper woken by an earlier alarm's ring.
       const hasRung = !this.#board.clear(alarm);
       if (hasRung && !isSpent && !strict) this.#spend(dueUs);
       wake();
@@ -100,7 +102,7 @@ export class Alarms {
     return cancel;
   }
 
-  /** Counts a wake. Many at once leave no more debt than the next one pays. */
+  /** Counts a wake. Wakes at the same time add no more debt than the next gap pays. */
   #spend(nowUs: number): void {
     const spentUs = Math.max(this.#spentUs, nowUs) + GAP_US;
     this.#spentUs = Math.min(spentUs, nowUs + CREDIT_US + GAP_US);
@@ -111,14 +113,14 @@ export class Alarms {
     const heard = () => {
       const sleeper = this.#sleepers.get(index);
       this.#sleepers.delete(index);
-      // An earlier alarm of another thread may have rung here: its sleeper looks at the clock.
+      // The ring may be of another thread's earlier alarm: the sleeper looks at the clock.
       sleeper?.();
     };
     if (ring.async) ring.value.then(heard);
     else queueMicrotask(heard);
   }
 
-  /** Whether an alarm thread runs. Starts or replaces it if not. */
+  /** Whether an alarm thread runs; otherwise starts or replaces it. */
   #isServed(nowUs: number): boolean {
     if (this.#board.isServed) {
       this.#absent = 0;

@@ -8,7 +8,7 @@ import { systemClock } from './system-clock.ts';
 import { TickerClock } from './ticker-clock.ts';
 
 /**
- * Returns the clock that a handle names: one of its own memory, or of the limiter's region.
+ * Returns the clock of a handle: the system's, or one in its own memory or the limiter's region.
  *
  * @throws HandleError `ERR_HANDLE_INVALID`
  */
@@ -23,6 +23,6 @@ export function attachClock(handle: ClockHandle, region?: Region): Clock {
   if (name === 'ticker') return TickerClock.attach({ name, buffer: buffer as SharedArrayBuffer });
   throw new HandleError(
     'ERR_HANDLE_INVALID',
-    `the handle names no clock that is known: ${shown(name)}`,
+    `the handle's clock is unknown: ${shown(name)}`,
   );
 }

@@ -4,7 +4,7 @@ import type { Alarm } from '../memory/alarm.ts';
 /**
  * Blocks the thread until the alarm goes off or the time is over.
  *
- * @throws RateLimitError `ERR_CANNOT_BLOCK` in a thread that must not block: a page's main thread.
+ * @throws RateLimitError `ERR_CANNOT_BLOCK` in a page's main thread, which cannot block.
  */
 export function block({ words, at, value }: Alarm, timeoutMs?: number): 'over' | 'alarm' {
   try {

@@ -5,36 +5,36 @@ export interface SleepOptions {
   /** Spin before the instant, to wake within microseconds of it at the cost of CPU time. */
   readonly strict?: boolean | undefined;
   /**
-   * Wake tens of microseconds late where the system can, without spinning. Left out, the clock decides:
-   * the system clock does so for blocking sleeps, and for async ones that are shorter than 2 ms or
-   * strict, from the second within 10 s. `ZEROTIME_PRECISE=1` in the environment stands for true, 0 for
-   * false.
+   * Wake tens of microseconds late where the system can, without spinning. By default the clock
+   * decides: the system clock does so for blocking sleeps, and for async ones that are strict or
+   * shorter than 2 ms, from the second within 10 s. `ZEROTIME_PRECISE` in the environment sets the
+   * default: 1 for true, 0 for false.
    */
   readonly precise?: boolean | undefined;
   /**
-   * Whether the sleep keeps the event loop alive. Default true. A clock that ignores false keeps a
-   * process open for longer, and is otherwise right.
+   * Whether the sleep keeps the event loop alive. Default true. A clock may ignore false; the
+   * process then stays open longer.
    */
   readonly ref?: boolean | undefined;
   /** Aborts the sleep; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How exactly a sleep ends. */
+/** How precisely a sleep ends. */
 export type Precision = Pick<SleepOptions, 'strict' | 'precise'>;
 
-/** What sleeps have in common that one timer serves. */
+/** The options that sleeps served by one timer share. */
 export type SleepKind = Pick<SleepOptions, 'strict' | 'precise' | 'ref'>;
 
 /** Options of {@link Clock.sleepSync}. */
 export interface BlockingSleepOptions extends Precision {
-  /** Ends the sleep early. If a clock ignores it, the caller wakes late, never early. */
+  /** Ends the sleep early. A clock may ignore it; the caller then wakes late, never early. */
   readonly alarm?: Alarm | undefined;
 }
 
 /**
- * The source of time for a limiter: microseconds since an origin common to all threads. It must not
- * be a wall clock. A limiter's handle includes its clock, so that every thread reads the same one.
+ * The source of time for a limiter: microseconds since an origin common to all threads, not a wall
+ * clock. A limiter's handle includes its clock, so that all threads read the same one.
  */
 export interface Clock {
   /** The kind of clock. `allOf` requires limiters whose clocks have the same name. */
@@ -45,7 +45,7 @@ export interface Clock {
   sleep(untilUs: number, options?: SleepOptions): Promise<void>;
   /** Blocks the thread until the clock has reached `untilUs`, or the alarm goes off. */
   sleepSync(untilUs: number, options?: BlockingSleepOptions): void;
-  /** Makes blocked sleepers of all threads check alarms that cannot wake them by themselves. */
+  /** Makes blocked sleepers of all threads check alarms that cannot wake them. */
   rouse?(): void;
   /** The clock's part of a limiter's handle. */
   readonly handle: ClockHandle;

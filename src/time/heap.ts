@@ -1,6 +1,6 @@
-/** Something with an instant, in at most one {@link Heap}. */
+/** An item with an instant, in at most one {@link Heap}. */
 export interface Timed {
-  /** Microseconds of the clock. Fixed while the item is in a heap. */
+  /** Microseconds of the clock. It must not change while the item is in a heap. */
   atUs: number;
   /** Set by the heap: its index there, or -1. */
   place: number;
@@ -12,7 +12,7 @@ function isBefore(a: Timed, b: Timed): boolean {
   return a.atUs < b.atUs || (a.atUs === b.atUs && a.order < b.order);
 }
 
-/** The earliest of many instants: adding and removing take logarithmic time. */
+/** A priority queue by instant. Adding and removing take logarithmic time. */
 export class Heap<T extends Timed> {
   readonly #items: T[] = [];
   #added = 0;
@@ -21,7 +21,7 @@ export class Heap<T extends Timed> {
     return this.#items.length;
   }
 
-  /** The earliest item; among equals the one that was added first. */
+  /** The earliest item; of equal ones, the first added. */
   get first(): T | undefined {
     return this.#items[0];
   }
@@ -31,7 +31,7 @@ export class Heap<T extends Timed> {
     this.#rise(item, this.#items.length);
   }
 
-  /** Does nothing for an item that is in no heap. */
+  /** Removes an item, if it is in the heap. */
   remove(item: T): void {
     const at = item.place;
     if (at < 0) return;
@@ -48,7 +48,7 @@ export class Heap<T extends Timed> {
     item.place = at;
   }
 
-  /** Puts an item at a free index, or above it. */
+  /** Puts an item at a free index, or moves it up. */
   #rise(item: T, free: number): void {
     let at = free;
     while (at > 0) {
@@ -61,7 +61,7 @@ export class Heap<T extends Timed> {
     this.#put(item, at);
   }
 
-  /** Puts an item at a free index, or below it. */
+  /** Puts an item at a free index, or moves it down. */
   #sink(item: T, free: number): void {
     let at = free;
     for (;;) {

@@ -1,7 +1,7 @@
 /** Period of the timer that keeps the event loop alive; it does nothing when it fires. */
 const KEEP_ALIVE_MS = 2 ** 30;
 
-/** Keeps the event loop of this thread alive while anybody holds it. */
+/** Keeps the event loop of this thread alive while it has holders. */
 export class LoopHold {
   #holders = 0;
   #timer: ReturnType<typeof setInterval> | undefined;

@@ -19,7 +19,7 @@ const MAX_MS = 2 ** 51 / 1000;
 
 /**
  * A clock for tests that you move by hand. It is in shared memory, so time passes for all threads
- * at once. Sleeping threads wake when the clock reaches their instant.
+ * together. Sleeping threads wake when the clock reaches their instant.
  *
  * @example
  * ```ts
@@ -66,8 +66,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Opens the clock of a name in a region, which several processes may share; creates it, at `nowMs`,
-   * if nobody has. For tests of limiters in that region.
+   * Opens the clock with a name in a region, which processes may share, or creates it at `nowMs`.
+   * Use it to test limiters in that region.
    *
    * @example
    * ```ts
@@ -75,7 +75,7 @@ export class ManualClock implements Clock {
    * const clock = ManualClock.open(region, 'clock');
    * const bucket = TokenBucket.open(region, 'api', { rate: 10, burst: 1, clock });
    * ```
-   * @throws HandleError `ERR_NAME_MISMATCH` if the name is that of a limiter.
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to a limiter.
    */
   static open(
     region: Region,
@@ -92,7 +92,7 @@ export class ManualClock implements Clock {
     return new ManualClock(clockPlaceAt(region, offset));
   }
 
-  /** Its cell in a region; undefined if it is not in that. @internal */
+  /** Its cell in a region; undefined if it is not in that region. @internal */
   cellIn(region: Region): number | undefined {
     const { buffer, offset } = this.#place;
     return buffer === region.buffer ? offset : undefined;
@@ -109,7 +109,7 @@ export class ManualClock implements Clock {
       throw new HandleError('ERR_HANDLE_INVALID', "not a manual clock's handle");
     }
     if (!isShared(buffer) || buffer.byteLength !== MANUAL_CLOCK_BYTES) {
-      throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no manual clock's memory");
+      throw new HandleError('ERR_HANDLE_INVALID', "the handle has no manual clock's memory");
     }
     return new ManualClock({ ...MANUAL_CLOCK, buffer });
   }
@@ -120,7 +120,8 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    // A plain read may tear, so it only confirms the time last loaded. It takes a fifth of the time of a load.
+    // A plain read takes a fifth of the time of a load but may tear, so it only confirms the last
+    // load.
     if (this.#float[0] !== this.#loadedUs) this.#loadedUs = loadDouble(this.#now, 0);
     return this.#loadedUs;
   }
@@ -151,7 +152,7 @@ export class ManualClock implements Clock {
 
   /**
    * Returns the instant, in milliseconds, at which the next async sleeper of this thread wakes;
-   * Infinity if none sleeps, or if they all wait for something else than time.
+   * Infinity if none sleeps, or if all wait for something other than time.
    */
   nextMs(): number {
     return this.#sleepers.nextUs() / 1000;
@@ -159,7 +160,7 @@ export class ManualClock implements Clock {
 
   /**
    * Sets the clock to {@link nextMs}, so that the next async sleeper of this thread wakes. Returns
-   * false, and leaves the clock alone, if none sleeps.
+   * false, and does not move the clock, if none sleeps.
    *
    * @example
    * ```ts
@@ -178,14 +179,14 @@ export class ManualClock implements Clock {
     return true;
   }
 
-  /** Blocked threads sleep on the clock's bell only, so ring it. @internal */
+  /** Rings the clock's bell, because blocked threads sleep only on that. @internal */
   rouse(): void {
     this.#moves.ring();
   }
 
   async sleep(untilUs: number, { signal, ref = true }: SleepOptions = {}): Promise<void> {
     signal?.throwIfAborted();
-    // Check now: the next scheduled look comes only when the clock moves.
+    // Check now, because the next look comes only when the clock moves.
     if (this.now() < untilUs) await this.#sleepers.sleep(untilUs, { ref, signal });
   }
 

@@ -8,7 +8,7 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
-/** The async sleepers of one thread on a clock that is moved by hand. */
+/** This thread's async sleepers on a clock that is moved by hand. */
 export class ManualSleepers {
   /** Rings whenever the time changes. */
   readonly #moves: Bell;
@@ -22,14 +22,14 @@ export class ManualSleepers {
     this.#now = now;
   }
 
-  /** The instant at which the next one wakes; Infinity if nobody sleeps. */
+  /** The instant at which the next one wakes; Infinity if none sleeps. */
   nextUs(): number {
     let nextUs = Number.POSITIVE_INFINITY;
     for (const { untilUs } of this.#sleepers) nextUs = Math.min(nextUs, untilUs);
     return nextUs;
   }
 
-  /** Resolves when the clock reaches an instant that is not yet reached. */
+  /** Resolves when the clock reaches a future instant. */
   sleep(
     untilUs: number,
     { ref, signal }: { readonly ref: boolean; readonly signal: AbortSignal | undefined },
@@ -53,7 +53,7 @@ export class ManualSleepers {
 
   /** Wakes the sleepers that are due, and looks again when the clock moves. */
   #look(): void {
-    // Before reading the time, so that no move in between is missed.
+    // Request the alarm before reading the time, so that no move is missed.
     const alarm = this.#moves.alarm();
     const nowUs = this.#now();
     for (const sleeper of this.#sleepers) {

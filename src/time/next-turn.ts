@@ -1,4 +1,4 @@
-/** A browser's MessageChannel: only the DOM library declares it. */
+/** A browser's MessageChannel, which only the DOM library declares. */
 interface Channel {
   readonly port1: { onmessage: (() => void) | null; close(): void };
   readonly port2: { postMessage(message: unknown): void };
@@ -10,7 +10,7 @@ export function nextTurn(look: () => void): () => void {
     const turn = setImmediate(look);
     return () => clearImmediate(turn);
   }
-  // In browsers a message arrives at once, while they delay repeated timers by 4 ms.
+  // In browsers a message arrives without delay; repeated timers take 4 ms.
   const { port1, port2 } = new (MessageChannel as unknown as new () => Channel)();
   port1.onmessage = () => {
     port1.close();

@@ -8,7 +8,9 @@ interface Abortable {
 
 type Listener = (reason: unknown) => void;
 
-/** All listeners of this thread to one signal, as one listener: a signal compares each with all. */
+/**
+ * All of this thread's listeners to one signal, as one: a signal compares each listener with all.
+ */
 class Listeners {
   static readonly #ofSignal = new WeakMap<Abortable, Listeners>();
 
@@ -26,7 +28,7 @@ class Listeners {
   }
 
   add(listener: Listener): () => void {
-    // A function of its own: the same listener may be added twice.
+    // Wrap the listener, because the same one may be added twice.
     const call: Listener = (reason) => listener(reason);
     this.#listeners.add(call);
     return () => {
@@ -49,7 +51,7 @@ class Listeners {
   };
 }
 
-/** The signal's reason, or what its getter throws: in a listener, that would end the process. */
+/** The signal's reason, or the error of its getter, which in a listener would end the process. */
 function reasonOf(signal: Abortable): unknown {
   try {
     return signal.reason;
@@ -65,7 +67,7 @@ function reasonOf(signal: Abortable): unknown {
 export function onAbort(signal: Abortable | undefined, listener: Listener): () => void {
   if (signal === undefined) return () => undefined;
   if (!signal.aborted) return Listeners.of(signal).add(listener);
-  // `AbortSignal.any` would need Node 20.3.
+  // `AbortSignal.any` requires Node 20.3.
   listener(reasonOf(signal));
   return () => undefined;
 }

@@ -3,10 +3,10 @@ import { shown } from '../options.ts';
 let known: boolean | 'default' | undefined;
 
 /**
- * The default of `precise`, as the environment has it in `ZEROTIME_PRECISE`. Undefined without it:
- * then each sleep decides by its length.
+ * The default of `precise` from `ZEROTIME_PRECISE` in the environment. Undefined without it: each
+ * sleep then decides by its length.
  *
- * @throws RangeError for another value than 0 or 1.
+ * @throws RangeError if it is neither 0 nor 1.
  */
 export function preciseByDefault(): boolean | undefined {
   known ??= fromEnvironment();

@@ -5,9 +5,8 @@ import { onAbort } from './on-abort.ts';
 const nothing = () => undefined;
 
 /**
- * Sleeps until the clock reaches `untilUs` or the `wake` passed to `subscribe` is called. The
- * function that `subscribe` returns is called when the sleep is over. All sleeps of a thread share
- * one timer.
+ * Sleeps until the clock reaches `untilUs` or the `wake` passed to `subscribe` is called. When the
+ * sleep ends, calls the function that `subscribe` returned. All sleeps of a thread share one timer.
  */
 export function sleepOrWake(
   clock: Clock,

@@ -8,31 +8,33 @@ import { onAbort } from './on-abort.ts';
 import { isPreciseByDefault, preciseByDefault } from './precise.ts';
 import { hasLowTimerSlack } from './timer-slack.ts';
 
-/** The longest delay of `setTimeout`: 24.8 days. A longer one would fire at once. */
+/** The longest delay of `setTimeout`: 24.8 days. A longer one fires at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 /**
- * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much shorter.
+ * A timer of n ms may fire this much after n + 1 ms, so a strict sleep sets it this much earlier.
  */
 const TIMER_LATE_US = 1_200;
-/** An alarm rings this late at most on an idle machine, so a strict sleep sets it this much earlier. */
+/** The longest delay of an alarm on an idle machine; a strict sleep sets it this much earlier. */
 const ALARM_LATE_US = 150;
-/** Shorter sleeps than this are served by alarms by default: timers count whole milliseconds. */
+/** Shorter sleeps use alarms by default, because timers count whole milliseconds. */
 const SHORT_US = 2_000;
-/** Only from the second within this time: the alarm thread takes tens of milliseconds to start. */
+/** Only from the second sleep within this time: starting the alarm thread takes tens of ms. */
 const OFTEN_US = 10e6;
-/** An alarm that rings this early is that of a clock which a test has replaced. */
+/** An alarm that rings this early belongs to a clock that a test has replaced. */
 const EARLY_US = 1_000;
-/** Timers do for a sleep until it is this near its end, and the alarm for the rest. */
+/** A sleep uses timers until it is this close to its end, then an alarm. */
 const NEAR_US = 20_000;
 const NEAR_MS = 8;
-/** `Atomics.wait` overshoots by less than this on an idle machine: by default, with low slack. */
+/**
+ * `Atomics.wait` overshoots by less than this on an idle machine: by default, and with low slack.
+ */
 const BLOCKING_LATE_US = 200;
 const LOW_SLACK_LATE_US = 50;
 
-/** When the last sleep began that would be served by alarms by default. */
+/** When the last sleep began that would use alarms by default. */
 let lastExactUs = Number.NEGATIVE_INFINITY;
 
-/** The alarms for the end of a sleep; undefined if timers do. */
+/** The alarms for the end of a sleep; undefined if it uses timers. */
 function alarmsFor(
   nowUs: number,
   untilUs: number,
@@ -48,11 +50,12 @@ function alarmsFor(
 }
 
 /**
- * Sleeps until `now()` reaches `untilUs`: a precise sleep on alarms, where there is an alarm thread,
- * any other on timers. By default, short and strict ones are precise. Timers count whole
+ * Sleeps until `now()` reaches `untilUs`: a precise sleep on alarms, if there is an alarm thread,
+ * others on timers. By default, short and strict sleeps are precise. Timers count whole
  * milliseconds and may fire up to one early (libuv/libuv#4773), so the clock is checked each time.
  *
- * A strict sleep polls the clock once per turn of the event loop at the end, so other work goes on.
+ * At its end, a strict sleep polls the clock once per turn of the event loop, so other work goes
+ * on.
  */
 export function sleep(
   now: () => number,
@@ -62,7 +65,7 @@ export function sleep(
   return new Promise((resolve, reject) => {
     // Alarms keep the event loop alive.
     let alarms = ref ? alarmsFor(now(), untilUs, { strict, precise }) : undefined;
-    /** The instant of the alarm that was set last. */
+    /** The instant of the last alarm set. */
     let alarmUs = Number.NEGATIVE_INFINITY;
     let stop: () => void = () => undefined;
     const unlink = onAbort(signal, (reason) => {
@@ -95,12 +98,12 @@ export function sleep(
 
 function onTimer(look: () => void, ms: number, ref: boolean): () => void {
   const timer = setTimeout(look, Math.min(Math.max(ms, 1), MAX_TIMEOUT_MS));
-  // In browsers it is a number.
+  // In browsers a timer is a number.
   if (!ref) (timer as { unref?(): void }).unref?.();
   return () => clearTimeout(timer);
 }
 
-/** Never goes off, so a wait on it always times out. Made when it is needed. */
+/** Never goes off, so a wait on it always times out. Created on first use. */
 let silence: Alarm | undefined;
 
 function silent(): Alarm {
@@ -110,7 +113,7 @@ function silent(): Alarm {
 
 /**
  * Blocks until `now()` reaches `untilUs` or the alarm goes off. A strict sleep spins for the last
- * 50 us, or 200 us where the timer slack of the thread is what the system gave it.
+ * 50 us, or 200 us with the system's default timer slack.
  */
 export function sleepSync(
   now: () => number,

@@ -2,8 +2,8 @@ import type { BlockingSleepOptions, Clock, ClockHandle, SleepOptions } from './c
 import { sleep, sleepSync } from './sleep.ts';
 
 /**
- * Reads the monotonic clock. In Node, `process.hrtime()` is the cheapest and has the same origin in
- * all threads. Elsewhere `performance.now()` starts at 0 in each worker, so its origin is added.
+ * Reads the monotonic clock. In Node, `process.hrtime()` is cheapest and has one origin for all
+ * threads. Elsewhere `performance.now()` starts at 0 in each worker, so its origin is added.
  */
 function monotonic(): () => number {
   const hrtime = globalThis.process?.hrtime;

@@ -8,10 +8,10 @@ import { checkNumber } from '../options.ts';
 /** The range of a ticker's period. */
 const PERIOD_MS = { min: 0.1, max: 1000 } as const;
 
-/** A ticker that spins counts this long as its period, the unit of its beats. */
+/** The period of a ticker that spins: the unit of its beats. */
 const SPIN_PERIOD_US = 0.25;
 
-/** Published when a ticker has ended: older than any reader accepts. */
+/** Published when a ticker ends: older than readers accept. */
 const ENDED = Number.NEGATIVE_INFINITY;
 
 /** @throws RangeError, TypeError if `periodMs` is neither 0 nor in the range of a period. */
@@ -23,11 +23,11 @@ export function checkPeriod(periodMs: number): number {
 export class TickerCell {
   readonly buffer: SharedArrayBuffer;
   readonly periodUs: number;
-  /** Whether the ticker publishes all the time: then `beats` is all that it writes. */
+  /** Whether the ticker publishes without pause; then it writes only `beats`. */
   readonly isSpinning: boolean;
   /**
-   * One element. Each tick adds one after it has stored the time; a ticker that spins stores the
-   * time here, in units of its period modulo 2^32.
+   * One element. Each tick stores the time and then adds one here. A ticker that spins instead
+   * stores the time here, in units of its period modulo 2^32.
    */
   readonly beats: Int32Array<SharedArrayBuffer>;
   readonly #now: BigInt64Array<SharedArrayBuffer>;
@@ -41,7 +41,7 @@ export class TickerCell {
     this.isSpinning = this.periodUs === SPIN_PERIOD_US;
   }
 
-  /** With a period of 0, the ticker spins. */
+  /** Creates the memory of a ticker, which spins if the period is 0. */
   static create(periodMs: number): TickerCell {
     const buffer = sharedBytes(TICKER_CLOCK_BYTES);
     const periodUs = periodMs === 0 ? SPIN_PERIOD_US : periodMs * 1000;
@@ -54,7 +54,7 @@ export class TickerCell {
   /** @throws HandleError `ERR_HANDLE_INVALID` if `buffer` is not a ticker's. */
   static open(buffer: unknown): TickerCell {
     if (!isShared(buffer) || buffer.byteLength !== TICKER_CLOCK_BYTES) {
-      throw new HandleError('ERR_HANDLE_INVALID', "the handle holds no ticker clock's memory");
+      throw new HandleError('ERR_HANDLE_INVALID', "the handle has no ticker clock's memory");
     }
     const cell = new TickerCell(buffer);
     const periodMs = cell.periodUs / 1000;
@@ -73,7 +73,7 @@ export class TickerCell {
     return loadDouble(this.#now, 0);
   }
 
-  /** The time that a beat of a spinning ticker stands for, given one less than 9 minutes later. */
+  /** The time of a beat of a spinning ticker, given a time less than 9 minutes later. */
   timeOf(beat: number, laterUs: number): number {
     const later = Math.floor(laterUs / SPIN_PERIOD_US);
     return (later - ((later - beat) | 0)) * SPIN_PERIOD_US;
@@ -84,7 +84,10 @@ export class TickerCell {
     Atomics.add(this.beats, 0, 1);
   }
 
-  /** Makes all readers switch to the system clock: those of a ticker that spins, as it stops. */
+  /**
+   * Makes all readers switch to the system clock; those of a spinning ticker do so because it
+   * stops.
+   */
   end(): void {
     this.publish(ENDED);
   }

@@ -9,29 +9,30 @@ import { systemClock } from './system-clock.ts';
 import { checkPeriod, TickerCell } from './ticker-cell.ts';
 import { startTicker } from './ticker-thread.ts';
 
-/** Beyond this delay, readers ignore the ticker. */
+/** Readers ignore a ticker that is later than this. */
 const MOST_LATE_PERIODS = 10;
-/** The same for one that spins. A reader follows it no further than half of this without a look. */
+/**
+ * The same for a ticker that spins. A reader follows it for at most half of this without a look.
+ */
 const SPIN_MOST_LATE_US = 100;
 /**
- * While it sees the same tick, a reader checks the system clock at least once per this many
- * readings.
+ * A reader that sees the same tick checks the system clock at least once per this many readings.
  */
 const MOST_READINGS = 128;
 
-/** Stops the tickers of clocks that were collected as garbage. */
+/** Stops the tickers of clocks that are collected as garbage. */
 const dropped = new FinalizationRegistry<() => void>((stop) => stop());
 
 /** Options of {@link TickerClock.create}. */
 export interface TickerClockOptions {
   /**
-   * Milliseconds between ticks: 0.1 to 1000, fractions allowed. Default 1. With 0, a thread publishes
-   * the time without pause, at the cost of a processor.
+   * Milliseconds between ticks: 0.1 to 1000, fractions allowed. Default 1. With 0, the thread
+   * publishes the time without pause, which takes a whole processor.
    */
   readonly periodMs?: number;
   /**
-   * Tick within tens of microseconds of the period: on Linux the ticker lowers the timer slack of its
-   * thread. Default true, or false if the environment has `ZEROTIME_PRECISE=0`.
+   * Tick within tens of microseconds of the period, by lowering the timer slack of the ticker's
+   * thread on Linux. Default true, or false with `ZEROTIME_PRECISE=0` in the environment.
    */
   readonly precise?: boolean;
 }
@@ -41,12 +42,13 @@ export interface TickerClockOptions {
  * dedicated thread publishes the system clock's time in shared memory once per period.
  *
  * The clock lags by up to one period and is never ahead. If the ticker has ended, or is late by
- * more than ten periods, readers use the system clock until it ticks again. A reader notices at its
- * first reading in a turn of the event loop, and within 128 readings in the same turn. Time never
- * runs backwards within a thread; two threads that read at the same moment may differ by ten periods.
+ * more than ten periods, readers use the system clock until it ticks again. A reader notices this
+ * at its first reading in a turn of the event loop, and within 128 readings in the same turn. Time
+ * never runs backwards within a thread; simultaneous readings of two threads may differ by ten
+ * periods.
  *
- * With `periodMs: 0` the clock lags by well below a microsecond while the ticker has a processor for
- * itself. Readers use the system clock if it lags by more than 100 us.
+ * With `periodMs: 0` the clock lags by well below a microsecond while the ticker has a processor to
+ * itself. Readers use the system clock if the lag exceeds 100 us.
  *
  * @example
  * ```ts
@@ -62,7 +64,7 @@ export class TickerClock implements Clock {
   readonly #cell: TickerCell;
   readonly #system: Clock;
   readonly #mostLateUs: number;
-  /** A reader that was quicker than this since it last looked skips more looks. */
+  /** A reader that took less time since its last look skips more looks. */
   readonly #quickUs: number;
   readonly #isSpinning: boolean;
   readonly #beats: Int32Array<SharedArrayBuffer>;
@@ -70,7 +72,7 @@ export class TickerClock implements Clock {
 
   /** The latest time that this thread has read. */
   #nowUs = Number.NEGATIVE_INFINITY;
-  /** The tick that was seen last. Its time if the ticker spins, and how far to follow without a look. */
+  /** The last tick seen; for a spinning ticker, its time, and how far to follow without a look. */
   #beat = 0;
   #beatUs = 0;
   #mostUs = 0;
@@ -93,7 +95,7 @@ export class TickerClock implements Clock {
 
   /**
    * Starts a ticker: a worker thread that does not keep the process alive. Resolves at the first
-   * tick. The thread ends when the clock is disposed of or collected as garbage, even if other
+   * tick. The thread ends when this clock is disposed of or collected as garbage, even if other
    * threads are attached to it.
    *
    * @throws RangeError, TypeError for an invalid option, naming it.
@@ -121,7 +123,7 @@ export class TickerClock implements Clock {
     return TickerClock.over(TickerCell.open(buffer), systemClock);
   }
 
-  /** Creates a reader of a cell in which the time of `system` is published. @internal */
+  /** Creates a reader of a cell that publishes the time of `system`. @internal */
   static over(cell: TickerCell, system: Clock): TickerClock {
     return new TickerClock(cell, system);
   }
@@ -131,8 +133,8 @@ export class TickerClock implements Clock {
   }
 
   now(): number {
-    // A plain read costs a fifth of Atomics.load. If an optimizer caches it, the next look corrects
-    // it.
+    // A plain read takes a fifth of the time of Atomics.load. If an optimizer caches it, the next
+    // look corrects that.
     const beat = this.#beats[0] as number; // never out of bounds
     if (--this.#left > 0) {
       if (beat === this.#beat) return this.#nowUs;
@@ -141,7 +143,7 @@ export class TickerClock implements Clock {
     return this.#look();
   }
 
-  /** The time of a later beat of a ticker that spins. */
+  /** The time of a later beat of a spinning ticker. */
   #follow(beat: number): number {
     const aheadUs = ((beat - this.#beat) | 0) * this.#cell.periodUs;
     if (aheadUs < 0 || this.#beatUs + aheadUs > this.#mostUs) return this.#look();
@@ -157,7 +159,7 @@ export class TickerClock implements Clock {
     const systemUs = this.#system.now();
     const publishedUs = this.#isSpinning ? this.#cell.timeOf(beat, systemUs) : tickUs;
     const lateUs = systemUs - publishedUs;
-    // Even damaged memory cannot make this clock run ahead.
+    // Even with damaged memory, this clock must not run ahead.
     const isInTime = lateUs >= 0 && lateUs <= this.#mostLateUs;
     const isSeenAgain = beat === this.#beat || this.#isSpinning;
     const isQuick = systemUs - this.#lookedUs <= this.#quickUs;
@@ -171,7 +173,7 @@ export class TickerClock implements Clock {
     return this.#reach(isInTime ? publishedUs : systemUs);
   }
 
-  /** Any time may pass between two turns of the event loop: readings do not show it. */
+  /** Looks in the next turn: readings do not show how much time passes between turns. */
   #lookNextTurn(): void {
     if (this.#looksNextTurn) return;
     this.#looksNextTurn = true;
@@ -181,7 +183,9 @@ export class TickerClock implements Clock {
     });
   }
 
-  /** Never moves back: an earlier reading of the system clock may be ahead of the ticker. */
+  /**
+   * Never moves back, because an earlier reading of the system clock may be ahead of the ticker.
+   */
   #reach(us: number): number {
     if (us > this.#nowUs) this.#nowUs = us;
     return this.#nowUs;

@@ -5,7 +5,7 @@ import { runTicker } from './ticker.ts';
 import type { TickerCell } from './ticker-cell.ts';
 import { canLowerTimerSlack, lowerTimerSlack } from './timer-slack.ts';
 
-/** The parts of a browser's Worker that a ticker uses: only the DOM library declares it. */
+/** The parts of a browser's Worker that a ticker uses. Only the DOM library declares them. */
 interface WebWorker {
   onmessage: (() => void) | null;
   onerror: ((event: { message?: string }) => void) | null;
@@ -14,9 +14,9 @@ interface WebWorker {
 }
 
 /**
- * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves at
- * its first tick with a function that stops it. It does not keep the process alive. It may end at any
- * time without an error: readers then use the system clock.
+ * Starts the thread that publishes the time in `cell`, with low timer slack if `precise`. Resolves
+ * at its first tick with a function that stops it. The thread does not keep the process alive. It
+ * may end at any time without an error: readers then use the system clock.
  */
 export async function startTicker(cell: TickerCell, precise: boolean): Promise<() => void> {
   const threads = await nodeThreads();
@@ -28,7 +28,7 @@ async function nodeThreads(): Promise<typeof WorkerThreads | undefined> {
   const { process } = globalThis;
   if (process?.versions?.node === undefined) return undefined;
   const loaded = nodeModule<typeof WorkerThreads>('worker_threads');
-  // Bundlers for browsers would fail on the name of a module of Node.
+  // The name is computed, because bundlers for browsers fail on modules of Node.
   const name = ['node', 'worker_threads'].join(':');
   return loaded ?? (await import(/* webpackIgnore: true */ name));
 }
@@ -45,7 +45,7 @@ function startInNode(
     const worker = new Worker(program, {
       eval: true,
       workerData: cell.buffer,
-      // Ignore the process's options, also those in NODE_OPTIONS: it needs no loader or debugger.
+      // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
       execArgv: [],
       env: {},
     });

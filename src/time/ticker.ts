@@ -7,10 +7,10 @@ interface Thread {
 }
 
 /**
- * Publishes the time once per period until its thread ends, or all the time if it spins. The thread runs this function's source
- * text, because bundlers would not include a separate file. Invariant: the function uses only its
- * arguments and globals, and contains no function, which bundlers that keep names would wrap in a
- * call to a helper.
+ * Publishes the time once per period until its thread ends, or without pause if it spins. The
+ * thread runs this function's source text, because bundlers would not include a separate file.
+ * Invariant: it uses only its arguments and globals, and contains no function, because bundlers
+ * that keep names would wrap that in a call to a helper.
  */
 export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TICKER_CLOCK): never {
   const time = new Float64Array(1);
@@ -21,10 +21,10 @@ export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TI
   const bed = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const isNode = typeof process === 'object' && typeof process.hrtime === 'function';
   if (periodUs < 1) {
-    // It spins, and stores only if the time has changed: a store takes the line from the readers.
+    // Store only a changed time: each store takes the line from the readers.
     let beat = 0;
     if (parentPort !== null) parentPort.postMessage('ticking');
-    // With any branch in this loop, V8 would leave garbage for each reading.
+    // Any branch in this loop would make V8 allocate for each reading.
     if (isNode) {
       for (;;) {
         const read = process.hrtime();
@@ -54,7 +54,7 @@ export function runTicker({ parentPort, workerData }: Thread, offsets: typeof TI
     Atomics.store(cell, 0, bits[0] as bigint); // the same eight bytes
     Atomics.add(beats, 0, 1);
     if (dueUs === 0 && parentPort !== null) parentPort.postMessage('ticking');
-    // From the due time, so that late wake-ups do not accumulate; missed ticks are skipped.
+    // Count from the due time, so that late wake-ups do not add up. Missed ticks are skipped.
     dueUs = Math.max(dueUs + periodUs, nowUs);
   }
 }

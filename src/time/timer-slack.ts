@@ -7,9 +7,9 @@ interface Files {
 }
 
 /**
- * Lowers the calling thread's timer slack, the time by which Linux may delay its wake-ups, from 50 us
- * to 1 ns. Returns whether it could. Invariant: like the ticker, other threads run this function's
- * source text, so it uses only its arguments and globals, and contains no function.
+ * Lowers the calling thread's timer slack, by which Linux may delay its wake-ups, from 50 us to 1
+ * ns. Returns whether it could. Invariant: threads run this function's source text, as the
+ * ticker's, so it uses only its arguments and globals, and contains no function.
  */
 export function lowerTimerSlack({ readlinkSync, writeFileSync }: Files): boolean {
   try {
@@ -17,12 +17,12 @@ export function lowerTimerSlack({ readlinkSync, writeFileSync }: Files): boolean
     writeFileSync(`/proc/${thread}/timerslack_ns`, '1');
     return true;
   } catch {
-    // Another system than Linux, or a permission that is missing.
+    // The system is not Linux, or a permission is missing.
     return false;
   }
 }
 
-/** Whether a thread may try: Deno would ask its user for permission. */
+/** Whether a thread can try. Deno would ask the user for permission. */
 export function canLowerTimerSlack(): boolean {
   return globalThis.process?.versions?.['deno'] === undefined;
 }

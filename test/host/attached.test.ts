@@ -129,7 +129,7 @@ describe("a handle's process", () => {
       expect.objectContaining({
         code: 'ERR_HOST_UNSUPPORTED',
         message:
-          "the handle is of a region in a file: import 'zerotime/host' before attaching to it",
+          "the handle's region is a file: import 'zerotime/host' before attaching to it",
       }),
     );
   });

@@ -140,7 +140,7 @@ describe('opening fails, with a code and what to do, if the file', () => {
     const path = hostPath();
     writeFileSync(path, 'the diary of somebody else');
     const answer = refusal(() => HostRegion.open({ path }));
-    expect(answer).toEqual(['ERR_REGION_INVALID', `${path} holds no region of zerotime`]);
+    expect(answer).toEqual(['ERR_REGION_INVALID', `${path} holds no zerotime region`]);
     expect(readFileSync(path, 'utf8')).toBe('the diary of somebody else');
   });
 

@@ -44,7 +44,7 @@ test('a file that begins with zeros is not mistaken for an incomplete region', (
   writeFileSync(path, image);
   const refused = expect.objectContaining({
     code: 'ERR_REGION_INVALID',
-    message: `${path} holds no region of zerotime`,
+    message: `${path} holds no zerotime region`,
   });
   expect(() => HostRegion.open({ path })).toThrow(refused);
   expect(() => HostRegion.open({ path, bytes: 200_000 })).toThrow(refused);

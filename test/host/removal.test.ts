@@ -46,7 +46,7 @@ test('a file that holds something else is never removed', () => {
   const path = hostPath();
   writeFileSync(path, new Uint8Array(65_536));
   for (const options of [ASKED, FORCED]) {
-    expect(() => removeRegion(path, options)).toThrow(`${path} holds no region of zerotime`);
+    expect(() => removeRegion(path, options)).toThrow(`${path} holds no zerotime region`);
   }
   expect(readFileSync(path)).toHaveLength(65_536);
 });

@@ -81,22 +81,22 @@ describe('a handle', () => {
     [{ ...handle, zerotime: 'toString' }, 'ERR_HANDLE_INVALID', 'its zerotime is "toString"'],
     [{ ...handle, zerotime: revoked.proxy }, 'ERR_HANDLE_INVALID', 'its zerotime is an object'],
     [{ ...handle, version: 2 }, 'ERR_HANDLE_INVALID', 'has version 2, this is version 1'],
-    [{ ...handle, nonce: handle.nonce + 1 }, 'ERR_HANDLE_INVALID', 'of a limiter that is no more'],
+    [{ ...handle, nonce: handle.nonce + 1 }, 'ERR_HANDLE_INVALID', 'limiter no longer exists'],
     [{ ...handle, nonce: 0.5 }, 'ERR_HANDLE_INVALID', 'offset and nonce must be integers'],
     [{ ...handle, offset: '64' }, 'ERR_HANDLE_INVALID', 'offset and nonce must be integers'],
     [
       { ...handle, offset: handle.offset + 64 },
       'ERR_REGION_INVALID',
-      'there is no token-bucket at',
+      'no token-bucket is at',
     ],
     [
       { ...handle, offset: handle.offset + 8 },
       'ERR_REGION_INVALID',
-      /no token-bucket lies at offset/,
+      /no token-bucket is at offset/,
     ],
-    [{ ...handle, offset: 0 }, 'ERR_REGION_INVALID', 'no token-bucket lies at offset 0'],
-    [{ ...handle, offset: -64 }, 'ERR_REGION_INVALID', 'no token-bucket lies at offset -64'],
-    [{ ...handle, offset: 2 ** 40 }, 'ERR_REGION_INVALID', 'no token-bucket lies at offset'],
+    [{ ...handle, offset: 0 }, 'ERR_REGION_INVALID', 'no token-bucket is at offset 0'],
+    [{ ...handle, offset: -64 }, 'ERR_REGION_INVALID', 'no token-bucket is at offset -64'],
+    [{ ...handle, offset: 2 ** 40 }, 'ERR_REGION_INVALID', 'no token-bucket is at offset'],
     [{ ...handle, memory: undefined }, 'ERR_HANDLE_INVALID', 'memory must be a SharedArrayBuffer'],
     [{ ...handle, memory: new ArrayBuffer(9e4) }, 'ERR_HANDLE_INVALID', 'got an object'],
     [{ ...handle, memory: {} }, 'ERR_HANDLE_INVALID', 'memory must be'],
@@ -108,7 +108,7 @@ describe('a handle', () => {
     [
       { ...handle, clock: { name: 'wall' } },
       'ERR_HANDLE_INVALID',
-      'no clock that is known: "wall"',
+      'clock is unknown: "wall"',
     ],
     [{ ...handle, clock: { name: 'manual' } }, 'ERR_HANDLE_INVALID', "no manual clock's memory"],
     [new Proxy(handle, { get: thrown }), 'ERR_HANDLE_INVALID', "a limiter's handle cannot be read"],
@@ -130,10 +130,10 @@ describe('a handle', () => {
   });
 
   test.each([
-    [CELL.stripes, 7, 'ERR_REGION_DAMAGED', 'says it has 7 counter stripes'],
+    [CELL.stripes, 7, 'ERR_REGION_DAMAGED', 'cannot have 7 counter stripes'],
     [CELL.stripes, 65, 'ERR_REGION_INVALID', 'reaches past the end of its region'],
-    [CELL.kind, 2, 'ERR_REGION_INVALID', 'there is no token-bucket at offset 64'],
-    [CELL.nonce, -1, 'ERR_HANDLE_INVALID', 'of a limiter that is no more'],
+    [CELL.kind, 2, 'ERR_REGION_INVALID', 'no token-bucket is at offset 64'],
+    [CELL.nonce, -1, 'ERR_HANDLE_INVALID', 'limiter no longer exists'],
     [CELL.word, 5, 'ERR_REGION_DAMAGED', "the limiter's configuration makes no sense"],
   ])('of a cell whose field at %d is %d is refused', (field, value, code, message) => {
     const region = Region.create({ buffer: new SharedArrayBuffer(64 + 576) });
@@ -177,7 +177,7 @@ describe('a handle', () => {
     const clock = Object.create(systemClock, { handle: { value: { name: 'mine' } } });
     const bucket = TokenBucket.create({ ...limit, clock });
     expect(bucket.consumeOrDrain(9)).toBe(5);
-    expect(() => attach(bucket.handle)).toThrow('no clock that is known: "mine"');
+    expect(() => attach(bucket.handle)).toThrow('clock is unknown: "mine"');
   });
 });
 
@@ -194,7 +194,7 @@ describe("a region's handle", () => {
     [{}, "not a region's handle: its zerotime is undefined"],
     [{ zerotime: 'region' }, "the handle's memory must be a SharedArrayBuffer"],
     [{ zerotime: 'region', memory: new SharedArrayBuffer(64) }, 'at least 128 bytes'],
-    [{ zerotime: 'region', memory: new SharedArrayBuffer(128) }, 'holds no region of zerotime'],
+    [{ zerotime: 'region', memory: new SharedArrayBuffer(128) }, 'holds no zerotime region'],
     [
       Object.defineProperty({}, 'zerotime', {
         get: () => {

@@ -40,7 +40,7 @@ export function listed(path: string): string[] {
     return [line];
   } catch (error) {
     if (!(error instanceof HandleError) || error.code === 'ERR_HOST_UNSUPPORTED') throw error;
-    const isOther = error.message.endsWith('holds no region of zerotime');
+    const isOther = error.message.endsWith('holds no zerotime region');
     return isOther || error.message.endsWith('holds no region yet') ? [] : [error.message];
   }
 }

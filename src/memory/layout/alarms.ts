@@ -1,6 +1,6 @@
 /**
- * The alarm board of a process has a buffer of its own, outside any region. An empty line keeps
- * other data off the line of its head:
+ * The alarm board of a process has its own buffer, outside any region. An empty line keeps other
+ * data off the line of its head:
  *
  *     head     line 1     │ thread i32 │ running i32 │ threads i32 │ bell i32 │ earliest i64 │ used i32 │ - │
  *     alarm    line 2..   │ due i64 │ rings i32 │ - │                                  512 of them
@@ -20,6 +20,6 @@ export const ALARM_BOARD = {
 /** Byte offsets in an alarm. */
 export const ALARM = { due: 0, rings: 8 } as const;
 export const ALARM_BYTES = 16;
-/** As many sleeps of all threads may be near their ends at once. */
+/** The most sleeps, of all threads, that can be near their ends at the same time. */
 export const ALARMS = 512;
 export const ALARM_BOARD_BYTES = ALARM_BOARD.alarms + ALARMS * ALARM_BYTES;

@@ -25,7 +25,7 @@ export const REGION_MAGIC = 0x5a45524f; // 'ZERO'
 export const REGION_UNFINISHED = 0x7a65726f; // 'zero'
 export const REGION_VERSION = 1;
 export const REGION_HEADER_BYTES = LINE_BYTES;
-/** Int32 indices in the region's header. `processes` and `bytes` are of regions in files. */
+/** Int32 indices in the region's header. Only regions in files use `processes` and `bytes`. */
 export const REGION = {
   magic: 0,
   version: 1,
@@ -36,7 +36,7 @@ export const REGION = {
   bytes: 6,
   id: 7,
 } as const;
-/** Byte offsets there. */
+/** Byte offsets in the header of a region in a file. */
 export const REGION_FILE = { boot: 32, timeSpace: 48, rings: 56 } as const;
 export const BOOT_BYTES = 16;
 
@@ -53,13 +53,13 @@ export const CELL_KINDS = {
   semaphore: 9,
 } as const;
 export type CellKind = keyof typeof CELL_KINDS;
-/** The number in the cell of a clock that has a name. */
+/** The number of the kind of a named clock's cell. */
 export const CLOCK_KIND = 11;
 
-/** The number in the cell in which a trace sampler measures arrivals; no handle names it. */
+/** The number of the kind of a trace sampler's cell of arrivals; handles have no name for it. */
 export const ARRIVALS_KIND = 12;
 
-/** The number in the cell of a token bucket with several limits; its handle is a token bucket's. */
+/** The number of the kind of a token bucket with several limits; its handle is a token bucket's. */
 export const COMPOSITE_KIND = 10;
 
 /** Byte offsets in line 0 of every cell. */
@@ -78,8 +78,8 @@ export const COUNTER = {
   longestProbe: 4,
 } as const;
 /**
- * Byte offsets in a counter stripe of the thread that counts there, by its mark; and, in the shared
- * stripe, of the stripe that the next thread takes.
+ * Byte offsets in a counter stripe: the mark of the thread that counts in it, and, in the shared
+ * stripe, the index of the stripe that the next thread takes.
  */
 export const STRIPE_OWNER = { owner: 40, nextStripe: 44 } as const;
 

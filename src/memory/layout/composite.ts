@@ -1,7 +1,7 @@
 /**
- * The cell of a composite bucket has one block for each limit, as large as a bucket's cell, with the
- * limit's records where a bucket has its own. Then come eight digests for each limit, and 64 slots,
- * padded to whole lines:
+ * The cell of a composite bucket has one block for each limit, of the size of a bucket's cell, with
+ * the limit's records where a bucket has its own. Then follow eight digests for each limit, and 64
+ * slots, padded to whole lines:
  *
  *     line 9     │ limitCount i32 │ - │                                      only read
  *     digest     │ ticksPerToken i64 │ ticksPerMicro f64 │ capTicks i64 │ originUs f64 │ burst f64 │
@@ -21,7 +21,7 @@ export const MAX_LIMITS = 8;
 /** Byte offset in a composite bucket's cell, in the first line of its second limit's block. */
 export const COMPOSITE = { limitCount: BUCKET_BYTES } as const;
 
-/** Byte offsets in a digest: what each call needs of a record, computed in advance. */
+/** Byte offsets in a digest: the values of a record that each call needs, computed in advance. */
 export const DIGEST = {
   ticksPerToken: 0,
   ticksPerMicro: 8,

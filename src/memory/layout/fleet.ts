@@ -1,6 +1,7 @@
 /**
- * The signals that wake the buyer of a fleet's stock, and its counts, have a buffer of their own
- * outside any region. An empty line on either side keeps other data off the lines that threads poll:
+ * The signals that wake the buyer of a fleet's stock, and the counts, have their own buffer,
+ * outside any region. An empty line on either side keeps other data off the lines that threads
+ * poll:
  *
  *     line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
  *     line 2 │ purchases i64 │ bought i64 │ returned i64 │ failures i64 │ isCutOff i32 │ - │

@@ -1,7 +1,7 @@
 /**
- * The cell of a keyed bucket whose keys have several limits has one entry more, which keys without a
- * place share, and after the records a rack and slots: one for each entry, and one for each place of
- * the rack. With S the bits of the last slot's number:
+ * The cell of a keyed bucket whose keys have several limits has one more entry, shared by keys
+ * without a place. After the records follow a rack and slots: one slot for each entry, and one for
+ * each place of the rack. With S the number of bits of a slot's number:
  *
  *     rack       │ place i64 │                                        256 of them
  *     slot       │ mark i64 │ holding i64 │ a zero-time for each limit ...
@@ -22,26 +22,26 @@ export function keyedSlotBytes(limits: number): number {
   return KEYED_SLOT.zeroTimes + limits * 8;
 }
 
-/** The places of its rack, where slots lie that no entry needs. */
+/** The places of the rack, which holds the slots that no entry uses. */
 export const RACK_PLACES = 256;
 export const PLACE_BYTES = 8;
 
-/** The number of its slots: one for each entry, the shared one, and each place of the rack. */
+/** The number of slots: one for each entry, the shared entry, and each place of the rack. */
 export function keyedSlotCount(entries: number): number {
   return entries + 1 + RACK_PLACES;
 }
 
-/** Byte offset of the rack in the cell of such a table. */
+/** Byte offset of the rack. */
 export function keyedRackAt(entries: number, limits: number): number {
   return keyedNamesAt(entries + 1, limits);
 }
 
-/** Byte offset of its slots. */
+/** Byte offset of the slots. */
 export function keyedSlotsAt(entries: number, limits: number): number {
   return keyedRackAt(entries, limits) + wholeLines(RACK_PLACES * PLACE_BYTES);
 }
 
-/** Size of its cell without counters. */
+/** Size of the cell without counters. */
 export function keyedCompositeBytes(entries: number, limits: number): number {
   const slots = keyedSlotCount(entries) * keyedSlotBytes(limits);
   return keyedSlotsAt(entries, limits) + wholeLines(slots);

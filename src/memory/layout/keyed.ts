@@ -1,6 +1,7 @@
 /**
- * The cell of a keyed bucket or window starts like a bucket's: the bucket shared by keys without a place.
- * The table follows, then eight records of its limits, padded to whole lines, and the tiers' names:
+ * The cell of a keyed bucket or window starts like a bucket's, for the bucket shared by keys
+ * without a place. Then follow the table, eight records of its limits, padded to whole lines, and
+ * the tiers' names:
  *
  *     line 9     │ entries i32 │ whenFull i32 │ limitCount i32 │ nameBytes i32 │ seed 4 x i32 │
  *                │ live i32 │ limitsPerKey i32 │ claims 8 x u8 │ - │   only `live` and `claims` change
@@ -50,10 +51,10 @@ export const KEYED_RECORD = {
   mostTicks: 24,
   limits: 32,
 } as const;
-/** Byte offsets in one of these limits: the table's own comes first, then one for each tier. */
+/** Byte offsets in a limit of such a record: the table's own limit is first, then each tier's. */
 export const KEYED_LIMIT = { pace: 0, burst: 8, ticksPerToken: 16, fillTicks: 24 } as const;
 export const KEYED_LIMIT_BYTES = 32;
-/** The most limits of a table: its own, and 15 tiers. */
+/** The most limits of a table: its own and 15 tiers. */
 export const MAX_KEYED_LIMITS = 16;
 
 /** Byte offset of the records of the limits in a keyed cell. */
@@ -66,7 +67,7 @@ export function keyedRecordBytes(limits: number): number {
   return wholeLines(KEYED_RECORD.limits + limits * KEYED_LIMIT_BYTES);
 }
 
-/** Byte offset of the names of the tiers. */
+/** Byte offset of the tiers' names. */
 export function keyedNamesAt(entries: number, limits: number): number {
   return keyedRecordsAt(entries) + RECORD_COUNT * keyedRecordBytes(limits);
 }

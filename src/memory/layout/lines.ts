@@ -1,6 +1,6 @@
-/** Size of a cache line. Cells are aligned to it, so that two limiters never share a line. */
+/** Size of a cache line. Cells are aligned to it, so that two limiters never share one. */
 export const LINE_BYTES = 64;
-/** The first line of every cell is its header. */
+/** Size of a cell's header: its first line. */
 export const CELL_HEADER_BYTES = LINE_BYTES;
 
 /** Rounds up to whole cache lines. */

@@ -1,9 +1,9 @@
 /**
- * A name of a limiter or clock of a region, in a list from the header's `names` on, newest first:
+ * The name of a limiter or clock. Names form a list, newest first, from the header's `names` on:
  *
  *     line 0..1  │ next u32 │ cell u32 │ clock u32 │ textBytes u32 │ text ...
  *
- * The processes that have a region of a file open, one entry each:
+ * The processes that have a region in a file open have one entry each:
  *
  *     process    │ pid i32 │ - │ openedUs f64 │
  */
@@ -14,7 +14,7 @@ export const NAME = { next: 0, cell: 4, clock: 8, textBytes: 12, text: 16 } as c
 export const NAME_BYTES = 2 * LINE_BYTES;
 export const MAX_NAME_TEXT = NAME_BYTES - NAME.text;
 
-/** Byte offsets in the entry of a process. Entry 0 is not used: 0 stands for a private region. */
+/** Byte offsets in the entry of a process. Entry 0 is unused: 0 stands for a private region. */
 export const PROCESS = { pid: 0, openedUs: 8 } as const;
 export const PROCESS_BYTES = 16;
 export const PROCESS_COUNT = 255;

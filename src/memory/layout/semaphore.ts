@@ -26,7 +26,7 @@ export const SEMAPHORE = {
   tail: CELL_HEADER_BYTES + 4,
   owners: CELL_HEADER_BYTES + LINE_BYTES,
 } as const;
-/** The owners that a seat can name. Threads beyond share owner 0. */
+/** The owners that a seat can name. Further threads share owner 0. */
 export const OWNER_COUNT = 256;
 /** Byte offsets in an owner's entry. */
 export const OWNER = { thread: 0, bell: 4 } as const;

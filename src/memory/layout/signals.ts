@@ -1,6 +1,6 @@
 /**
- * Shared clocks have their own buffers outside any region. An empty line on either side keeps other
- * data off the line that threads poll:
+ * Shared clocks have their own buffers, outside any region. An empty line on either side keeps
+ * other data off the line that threads poll:
  *
  *     manual clock         0 │ now f64 │ moves i32 │ - │
  *     ticker clock    line 1 │ now f64 │ periodUs f64 │ beats i32 │ - │

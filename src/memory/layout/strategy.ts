@@ -1,6 +1,6 @@
 /**
- * The board that shows a remote sampler's strategy to all threads has a buffer of its own, outside
- * any region. The text of version v lies in the first place if v is even, in the second if it is odd:
+ * The board that shows a remote sampler's strategy to all threads has its own buffer, outside any
+ * region. The text of version v is in the first place if v is even, in the second if it is odd:
  *
  *     head     line 1     │ version i32 │ writer i32 │ turn i32 │ asked i32 │ applied i32 │ failures i32 │ - │
  *     place    line 2..   │ length i32 │ checksum i32 │ text: JSON in UTF-8 │                       2 of them

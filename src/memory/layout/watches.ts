@@ -1,5 +1,5 @@
 /**
- * The list of words that a lookout watches has a buffer of its own, outside any region. An empty line
+ * The list of words that a lookout watches has its own buffer, outside any region. An empty line
  * keeps other data off the line of its head:
  *
  *     head     line 1     │ end i32 │ looks i32 │ used i32 │ added i32 │ - │
@@ -18,6 +18,6 @@ export const WATCH_LIST = {
 /** Byte offsets in a watch. */
 export const WATCH = { place: 0, value: 4 } as const;
 export const WATCH_BYTES = 8;
-/** As many words are watched at once; others are looked at by timers. */
+/** The most words that a lookout watches; timers look at the others. */
 export const WATCHES = 4096;
 export const WATCH_LIST_BYTES = WATCH_LIST.watches + WATCHES * WATCH_BYTES;
