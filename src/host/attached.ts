@@ -9,13 +9,13 @@ import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
 import { openFile, type RegionFile } from './region-file.ts';
 
-/** The memory through which this thread joined regions that it got by handles, by their files. */
+/** The memory of regions that this thread joined by handles, by file. */
 const joined = new Map<string, SharedMemory>();
 
 /**
- * Gives this thread an entry of its own in a region that another thread of the process opened, so
- * that what it holds comes back when it ends, and it sweeps while it blocks. Without an entry it goes
- * on as a part of the other thread.
+ * Gives this thread its own entry in a region that another thread of the process opened: its
+ * holdings then come back when it ends, and it can sweep while it blocks. Without an entry it acts
+ * as a part of the other thread.
  */
 export function join(
   memory: SharedMemory,
@@ -44,7 +44,7 @@ export function join(
   }
 }
 
-/** Another file may be at the path by now: they differ in when the opener's entry was written. */
+/** The path may lead to another file by now: compare when the opener's entry was written. */
 function isFileOf(region: Region, { descriptor }: RegionFile, opener: number): boolean {
   const processes = region.i32[REGION.processes] ?? 0;
   if (!region.holds(processes, PROCESSES_BYTES)) return false;

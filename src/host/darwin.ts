@@ -6,7 +6,7 @@ import type { Libc } from './libc.ts';
 import { bootIdIn } from './machine.ts';
 import type { Platform } from './platform.ts';
 
-// The numbers are those of Apple's headers: bsd/sys/fcntl.h of XNU. Nobody has run this on a Mac.
+// The numbers are from Apple's headers: bsd/sys/fcntl.h of XNU. Untested on a Mac.
 
 const BOOT_ID = 'kern.bootsessionuuid';
 const BOOT_ID_BYTES = 64;
@@ -20,7 +20,7 @@ const FSTORE = { bytes: 32, flags: 0, mode: 4, length: 16 } as const;
 /** Both architectures are little-endian. */
 const LITTLE_ENDIAN = true;
 
-/** macOS. `fcntl` is variadic there, and `node:ffi` cannot call such functions. */
+/** macOS. Its `fcntl` is variadic, and `node:ffi` cannot call variadic functions. */
 export const darwin: Platform = {
   name: 'darwin',
   architectures: ['x64', 'arm64'],
@@ -32,7 +32,7 @@ export const darwin: Platform = {
 
 function loadKoffi(): Libc {
   const { name, map, declare, errno } = openKoffi();
-  // On arm64 the variable arguments are passed elsewhere than the others.
+  // On arm64, variable arguments are passed in other places than the rest.
   const fcntl = declare('fcntl', 'int', ['int', 'int', '...']);
   return {
     name,
@@ -68,7 +68,7 @@ function bootId({ declare, errno }: KoffiLibc): Uint8Array {
   if (sysctlbyname(BOOT_ID, text, length, null, 0) !== 0) {
     throw new HandleError(
       'ERR_HOST_UNSUPPORTED',
-      `zerotime/host must be able to read ${BOOT_ID}: sysctlbyname failed with error ${errno()}`,
+      `zerotime/host cannot read ${BOOT_ID}: sysctlbyname failed with error ${errno()}`,
     );
   }
   return bootIdIn(Buffer.from(text).toString('latin1'), BOOT_ID);

@@ -2,16 +2,16 @@ import type { Libc } from './libc.ts';
 import { fail, type RegionFile } from './region-file.ts';
 import { platform } from './this-platform.ts';
 
-// Locks of open file descriptions, as in fcntl(2): the system ends them with the process, however
-// that ends, and across containers. Each lock is one byte far beyond the end of the file.
+// Open file description locks, as in fcntl(2): the system releases them when the process ends in
+// any way, and they work across containers. Each lock is one byte far beyond the end of the file.
 
 const { lock: LOCK } = platform;
 const FIRST_BYTE = 2n ** 40n;
 
-/** Another open file may give up a number between two calls. */
+/** Another open file may release a number between two calls. */
 const MOST_TRIES = 100;
 
-/** Numbers from 0 on that one open file at a time can have. */
+/** Numbers from 0 on, each of which one open file at a time can hold. */
 export class FileLocks {
   readonly #libc: Libc;
   readonly #file: RegionFile;
@@ -35,14 +35,15 @@ export class FileLocks {
   }
 
   /**
-   * Takes a number; false if another open file has it.
+   * Takes a number; false if another open file holds it.
    *
    * @throws HandleError `ERR_HOST_UNSUPPORTED` if the file cannot be locked.
    */
   take(number: number): boolean {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       if (this.#call(LOCK.set, LOCK.exclusive, number)) return true;
-      // Nobody has it, so the system refuses the lock: waiting for another process would never end.
+      // If no one holds it, the system refuses the lock, so waiting for another process would never
+      // end.
       if (this.isTaken(number)) return false;
     }
     throw this.#refused();
@@ -53,7 +54,7 @@ export class FileLocks {
   }
 
   /**
-   * Whether another open file has a number.
+   * Whether another open file holds a number.
    *
    * @throws HandleError `ERR_HOST_UNSUPPORTED` if the file cannot be locked.
    */

@@ -6,25 +6,25 @@ import type { BindingName } from './libc.ts';
 /** Options of `HostRegion.open`. */
 export interface HostRegionOptions {
   /**
-   * The region's file. A name without a slash is that of a file in `/dev/shm`, which is memory and
-   * starts empty with the machine; on macOS, in `os.tmpdir()`.
+   * The region's file. A name without a slash is a file in `/dev/shm`, which is in memory and is
+   * emptied when the machine restarts; on macOS, in `os.tmpdir()`.
    */
   readonly path: string;
   /**
-   * Size of a new region in bytes, rounded up to a multiple of 65,536: at most 2^31 - 65,536. Default
-   * 1,048,576, about 1,700 buckets. A region that exists must have this size if you give one.
+   * Size of a new region in bytes, rounded up to a multiple of 65,536: at most 2^31 - 65,536.
+   * Default 1,048,576, about 1,700 buckets. If given, an existing region must have this size.
    */
   readonly bytes?: number;
   /**
-   * Permissions of a new file, as in `chmod`: 0o600 to 0o777. Default 0o600: only your own user. Who
-   * may write to the file can change every limit in it.
+   * Permissions of a new file, as in `chmod`: 0o600 to 0o777. Default 0o600, for your own user
+   * only. Anyone who can write to the file can change every limit in it.
    */
   readonly mode?: number;
-  /** The id of the user that must own the file. Default: that of this process. */
+  /** The id of the user that must own the file. Default: this process's user. */
   readonly owner?: number;
   /**
-   * What calls the system's functions. Default: `'node:ffi'` if this Node.js has it, otherwise
-   * `'koffi'`, a package that you install. macOS needs koffi.
+   * The library that calls the system's functions. Default: `'node:ffi'` if this Node.js has it,
+   * otherwise `'koffi'`, a package that you install. macOS requires koffi.
    */
   readonly binding?: BindingName;
 }
@@ -41,7 +41,7 @@ export const DEFAULT_BYTES = 1_048_576;
 export const DEFAULT_MODE = 0o600;
 const MODES = { least: 0o600, most: 0o777 } as const;
 
-/** Messages give modes as chmod takes them. */
+/** Formats a mode as chmod takes it. */
 function octal(mode: number): string {
   return Number.isInteger(mode) && mode >= 0 ? `0o${mode.toString(8)}` : `${mode}`;
 }
@@ -55,14 +55,14 @@ function checkMode(mode: unknown): void {
 }
 
 /**
- * Checks the options of a region in a file, and fills in the default of its mode.
+ * Checks the options of a region in a file, and fills in the default mode.
  *
  * @throws RangeError, TypeError for an invalid option, naming it.
  */
 export function checkHostOptions(options: HostRegionOptions) {
   const { path, bytes, mode = DEFAULT_MODE, owner, binding } = checkOptions(options, OPTIONS);
   if (typeof path !== 'string' || path === '') {
-    throw new TypeError(`path must be a string, not empty, got ${shown(path)}`);
+    throw new TypeError(`path must be a non-empty string, got ${shown(path)}`);
   }
   if (bytes !== undefined) checkNumber('bytes', bytes, { min: 1, max: MAX_BYTES, integer: true });
   checkMode(mode);

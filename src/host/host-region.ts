@@ -23,16 +23,16 @@ import { openFile, pathOf, type RegionFile, type Wanted } from './region-file.ts
 import { findOrMake, type Opened } from './region-making.ts';
 import { lookOutWith } from './watched-round.ts';
 
-/** The regions that this thread has open, by their files. */
+/** This thread's open regions, by file. */
 const open = new Map<string, HostRegion>();
 
 /**
- * A region in a file that any processes of one machine share. Its limiters keep one exact limit over
- * all of them, at the cost of a call within one process. Requires 64-bit Linux, and `node:ffi` or the
- * package koffi. On macOS it requires koffi and is untested.
+ * A region in a file that processes of one machine share. Its limiters keep one exact limit over
+ * all processes, at the cost of a call within one process. Requires 64-bit Linux, and `node:ffi` or
+ * the package koffi. On macOS it requires koffi and is untested.
  *
- * Open limiters in it by name. What a process holds comes back within a second after it has ended,
- * however that was.
+ * Open limiters in it by name. What a process holds comes back within a second after the process
+ * has ended in any way.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ const open = new Map<string, HostRegion>();
 export class HostRegion extends Region {
   /** The region's file. */
   readonly path: string;
-  /** What calls the system's functions. */
+  /** The library that calls the system's functions. */
   readonly binding: BindingName;
   readonly #file: RegionFile;
   readonly #membership: Membership;
@@ -64,8 +64,8 @@ export class HostRegion extends Region {
   }
 
   /**
-   * Opens the region of a file, and creates it if there is none. Any number of processes may do so at
-   * once: one of them creates it. A thread that opens a region twice gets the same object.
+   * Opens the region in a file, or creates both. Any number of processes can do so at the same
+   * time: one of them creates it. A thread that opens a region twice gets the same object.
    *
    * @throws HandleError `ERR_HOST_UNSUPPORTED`, `ERR_HOST_DENIED`, `ERR_HOST_FULL`, `ERR_HOST_STALE`,
    * `ERR_HOST_BUSY`, or `ERR_REGION_INVALID` if the file holds something else, was cut, or has
@@ -79,7 +79,7 @@ export class HostRegion extends Region {
   }
 
   /**
-   * Opens the region of a file that exists; it never creates one.
+   * Opens the region of an existing file. Never creates one.
    *
    * @throws HandleError as {@link open} does; `ERR_REGION_INVALID` if there is no file.
    * @throws RangeError, TypeError for an invalid `path` or `owner`, naming it.
@@ -89,7 +89,7 @@ export class HostRegion extends Region {
     return HostRegion.#open(path, { owner, mode: DEFAULT_MODE, isCreated: false });
   }
 
-  /** @throws TypeError always: a region in a file is opened. */
+  /** @throws TypeError always: use {@link open}. */
   static override create(): never {
     throw new TypeError('HostRegion.create does not exist: use HostRegion.open or Region.create');
   }
@@ -118,22 +118,21 @@ export class HostRegion extends Region {
     }
   }
 
-  /** The processes that have the region open. Threads that opened it themselves count each. */
+  /** The processes that have the region open. A thread that opened it itself has its own entry. */
   processes(): readonly HostProcess[] {
     return this.#membership.list();
   }
 
   /**
-   * The limiters with a name, in the order in which they were created. This thread attaches to each
-   * at the first call.
+   * The named limiters, in order of creation. The first call attaches this thread to each.
    */
   limiters(): readonly HostLimiter[] {
     return this.#limiters.list(this);
   }
 
   /**
-   * Gives back what this process holds in the region, such as permits, and its entry. Call it when no
-   * limiter in the region is used any more. A process that ends need not.
+   * Releases what this process holds in the region, such as permits, and its entry. Call it when
+   * you no longer use any limiter in the region. Not needed before the process ends.
    */
   close(): void {
     if (open.get(this.#file.identity) !== this) return;
@@ -157,15 +156,15 @@ function checkSize({ path }: RegionFile, found: number, wanted: number | undefin
 }
 
 /**
- * Maps the file over memory for WebAssembly, whose pages it replaces. A mapping keeps its open file
- * alive, and with it all locks, so it gets one without any.
+ * Maps the file over the pages of a WebAssembly memory. A mapping keeps its open file and the locks
+ * of that alive, so it gets an open file without locks.
  */
 function map({ file, libc }: Opened, bytes: number, wanted: Wanted): WasmMemory {
   const memory = allocatePages(bytes);
   if (memory === undefined) {
     throw new HandleError(
       'ERR_HOST_UNSUPPORTED',
-      'zerotime/host needs WebAssembly, and address space for its memory',
+      'zerotime/host needs WebAssembly and address space for its memory',
     );
   }
   const buffer = memory.buffer as SharedArrayBuffer; // allocated as shared

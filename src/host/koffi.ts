@@ -3,27 +3,27 @@ import { type Libc, MAPPING } from './libc.ts';
 
 const require = createRequire(import.meta.url);
 
-/** Declares a function of the C library. A last parameter `...` stands for a variable number. */
+/** Declares a function of the C library. A last parameter `...` makes it variadic. */
 type Declare = (
   name: string,
   result: string,
   parameters: readonly string[],
 ) => (...args: unknown[]) => number;
 
-/** The parts of koffi that are used here; its types may be missing. */
+/** The parts of koffi used here. Its types may be missing. */
 interface Koffi {
   load(path: null): { func: Declare };
   errno(): number;
 }
 
-/** koffi, and the functions that all systems have. */
+/** koffi, and the functions common to all systems. */
 export interface KoffiLibc extends Pick<Libc, 'name' | 'map'> {
   readonly declare: Declare;
   /** The number of the last error. */
   readonly errno: () => number;
 }
 
-/** Throws what `require` does if koffi is missing or cannot be loaded. */
+/** @throws the error of `require` if koffi is missing or cannot be loaded. */
 export function openKoffi(): KoffiLibc {
   const koffi = require('koffi') as Koffi;
   const libc = koffi.load(null);

@@ -1,12 +1,12 @@
 /** The library that calls the functions of the system. */
 export type BindingName = 'node:ffi' | 'koffi';
 
-/** Functions of libc. Those that return a number return 0, or the number of an error. */
+/** Functions of libc. Those that return a number return 0 or an error number. */
 export interface Libc {
   readonly name: BindingName;
   /** Maps a file over shared memory; false if that failed. */
   map(memory: SharedArrayBuffer, file: number, bytes: number): boolean;
-  /** Allocates the file's blocks, so that none can be missing later. */
+  /** Allocates the file's blocks, so that none is missing later. */
   allocate(file: number, at: number, bytes: number): number;
   /** `fcntl` with a `struct flock`, which it changes. Not 0 if it failed. */
   lock(file: number, command: number, flock: Uint8Array): number;

@@ -12,7 +12,7 @@ import type { TokenBucket } from '../limiters/token-bucket.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 
-/** A limiter with a name in a region. */
+/** A named limiter in a region. */
 export type HostLimiter =
   | Placed<'token-bucket', TokenBucket>
   | Placed<'leaky-bucket', LeakyBucket>
@@ -33,7 +33,7 @@ interface Placed<Kind, Limiter> {
   readonly limiter: Limiter;
 }
 
-/** The limiters of a region by their cells. Attaching twice would take a second counter stripe. */
+/** A region's limiters, by cell. Attaching twice would take a second counter stripe. */
 export class HostLimiters {
   readonly #attached = new Map<number, HostLimiter>();
 
@@ -43,7 +43,7 @@ export class HostLimiters {
       const kind = kindAt(region, named.cell);
       if (kind === undefined) continue; // a clock
       const limiter: unknown = attach(handleOfName(region, named, kind));
-      // The kind decides the class.
+      // The kind determines the class.
       this.#attached.set(named.cell, { name: named.name, kind, limiter } as HostLimiter);
     }
     return [...this.#attached.values()];

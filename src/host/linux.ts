@@ -36,14 +36,14 @@ function bootId(): Uint8Array {
   try {
     text = readFileSync(BOOT_ID, 'utf8');
   } catch (cause) {
-    throw new HandleError('ERR_HOST_UNSUPPORTED', `zerotime/host must be able to read ${BOOT_ID}`, {
+    throw new HandleError('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT_ID}`, {
       cause,
     });
   }
   return bootIdIn(text, BOOT_ID);
 }
 
-/** The inode of the time namespace; 0 for a kernel without them. */
+/** The inode of the time namespace; 0 if the kernel has none. */
 function timeSpace(): number {
   try {
     return Number(/\d+/.exec(readlinkSync('/proc/self/ns/time'))?.[0] ?? 0);

@@ -1,29 +1,29 @@
 import type { WATCH, WATCH_LIST } from '../memory/layout.ts';
 
-/** What a lookout's thread is started with. */
+/** The data that a lookout's thread starts with. */
 export interface LookoutThread {
   /** The memory in which other processes change words. */
   readonly buffer: SharedArrayBuffer;
-  /** Which words, and what they were. */
+  /** The watched words and their last values. */
   readonly list: SharedArrayBuffer;
 }
 
-/** The numbers that its program needs. */
+/** The layout that its program needs. */
 export interface LookoutLayout {
   readonly head: typeof WATCH_LIST;
   readonly watch: typeof WATCH;
   readonly watchBytes: number;
-  /** The index of the count of rings in the memory. */
+  /** Index of the count of rings in the memory. */
   readonly rings: number;
   readonly everyMs: number;
 }
 
 /**
- * Blocks, and looks every few milliseconds at the count of rings. If any bell has rung, or a watch
- * was added, it looks at the words of the list. Notifies those that have changed, since who changed
- * them may be another process, which cannot. The thread runs this function's
- * source text. Invariant: the function uses only its arguments and globals, and contains no
- * function, which bundlers that keep names would wrap in a call to a helper.
+ * Blocks, and looks at the count of rings every few milliseconds. If any bell has rung, or a watch
+ * was added, it looks at the words of the list and notifies those that have changed, because
+ * another process that changes a word cannot notify this one. The thread runs this function's
+ * source text. Invariant: it uses only its arguments and globals, and contains no function, because
+ * bundlers that keep names would wrap that in a call to a helper.
  */
 export function lookOut({ buffer, list }: LookoutThread, layout: LookoutLayout): void {
   const { head, watch, watchBytes, everyMs } = layout;
@@ -31,7 +31,7 @@ export function lookOut({ buffer, list }: LookoutThread, layout: LookoutLayout):
   const entries = new Int32Array(list);
   let [seenRings, seenAdded] = [0, -1];
   for (;;) {
-    // Read before the list and its words, so that later rings are left to the next look.
+    // Read before the list and its words, so that later rings are seen by the next look.
     const rings = Atomics.load(words, layout.rings);
     const added = Atomics.load(entries, head.added / 4);
     const isNew = rings !== seenRings || added !== seenAdded;

@@ -16,17 +16,17 @@ const LAYOUT: LookoutLayout = {
   watch: WATCH,
   watchBytes: WATCH_BYTES,
   rings: REGION_FILE.rings >> 2,
-  // With what it takes to wake two threads, a change is noticed within 25 ms.
+  // Including the time to wake two threads, a change is noticed within 25 ms.
   everyMs: 20,
 };
 
 /**
- * A thread that watches words of a region for another one. Looking takes it a third of what a timer takes, since
- * it has no event loop, and it has to look at one word for all of them.
+ * A thread that watches words of a region for another one. A look takes a third of the time of a
+ * timer, because the thread has no event loop, and one word tells whether any has changed.
  */
 export class LookoutThread implements Lookout {
   readonly #list = new Int32Array(sharedBytes(WATCH_LIST_BYTES));
-  /** Of entries that were used and are free. */
+  /** Free entries that were used before. */
   readonly #free: number[] = [];
   #used = 0;
   #seen = 0;
@@ -38,7 +38,7 @@ export class LookoutThread implements Lookout {
       const worker = new Worker(program, {
         eval: true,
         workerData: { buffer, list: this.#list.buffer },
-        // Ignore the process's options, also those in NODE_OPTIONS: it needs no loader or debugger.
+        // Ignore the process's options, including NODE_OPTIONS: it needs no loader or debugger.
         execArgv: [],
         env: {},
         name: 'zerotime lookout',
@@ -46,7 +46,7 @@ export class LookoutThread implements Lookout {
       worker.unref();
       worker.once('error', () => undefined);
     } catch {
-      // The permission model, for example.
+      // For example, the permission model forbids threads.
     }
   }
 
@@ -61,7 +61,7 @@ export class LookoutThread implements Lookout {
     const number = this.#free.pop() ?? this.#used;
     if (number === WATCHES) return undefined;
     const entry = WATCH_LIST.watches + number * WATCH_BYTES;
-    // The place last: who sees it sees its value as well.
+    // Store the place last: a reader that sees it must see its value too.
     Atomics.store(this.#list, (entry + WATCH.value) >> 2, value);
     Atomics.store(this.#list, (entry + WATCH.place) >> 2, place);
     if (number === this.#used) Atomics.store(this.#list, WATCH_LIST.used >> 2, ++this.#used);

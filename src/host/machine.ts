@@ -1,16 +1,16 @@
 import { HandleError } from '../errors.ts';
 import { BOOT_BYTES } from '../memory/layout.ts';
 
-/** What the monotonic clock of a process depends on. */
+/** The machine state that a process's monotonic clock depends on. */
 export interface Machine {
   /** The random id of the machine's last start. */
   readonly boot: Uint8Array;
-  /** The time namespace; 0 for a system without them. */
+  /** The time namespace; 0 if the system has none. */
   readonly timeSpace: number;
 }
 
 /**
- * The id in a text with other characters, of either case.
+ * Returns the hexadecimal id in a text, ignoring other characters.
  *
  * @throws HandleError `ERR_HOST_UNSUPPORTED` if there is none, naming `source`.
  */

@@ -6,13 +6,13 @@ import { type HostProcess, Processes } from './processes.ts';
 
 const SWEEP_MS = 500;
 
-/** A thread's part in a region: its entry among the processes, and the sweeps that it makes. */
+/** A thread's membership in a region: its entry, and the sweeps that it makes. */
 export class Membership {
   readonly #processes: Processes;
   readonly #timer: NodeJS.Timeout;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
 
-  /** `opener`: the entry of the thread that opened the file, by default this one. */
+  /** `opener`: the entry of the thread that opened the file; by default this one. */
   constructor(region: Region, locks: FileLocks, path: string, opener?: number) {
     const processes = new Processes(region, locks);
     this.#processes = processes;
@@ -37,7 +37,7 @@ export class Membership {
     try {
       this.#processes.sweep();
     } catch (error) {
-      // Calls on what is damaged say so themselves.
+      // Calls on a damaged limiter report it themselves.
       if (!(error instanceof HandleError)) throw error;
     }
   }
@@ -46,7 +46,7 @@ export class Membership {
     return this.#processes.list();
   }
 
-  /** Ends the sweeps, and gives back what this thread holds, and its entry. */
+  /** Ends the sweeps, and releases what this thread holds and its entry. */
   leave(): void {
     clearInterval(this.#timer);
     this.#processes.leave();

@@ -10,9 +10,9 @@ function unsupported(message: string, cause?: unknown): HandleError {
 let loaded: Libc | undefined;
 
 /**
- * Loads `node:ffi` where it is there and does, and otherwise koffi, or the one that was asked for.
+ * Loads the requested binding; by default `node:ffi` if it works, otherwise koffi.
  *
- * @throws HandleError `ERR_HOST_UNSUPPORTED`, which says what is missing.
+ * @throws HandleError `ERR_HOST_UNSUPPORTED`, with a message that says what is missing.
  */
 export function loadLibc(asked?: BindingName): Libc {
   if (loaded !== undefined && (asked ?? loaded.name) === loaded.name) return loaded;
@@ -32,7 +32,7 @@ function either(): Libc {
     return platform.loadNodeFfi?.() ?? koffi();
   } catch (cause) {
     if (cause instanceof HandleError) throw cause;
-    // Node.js has node:ffi and forbids it: the permission model.
+    // Node.js has node:ffi, but the permission model forbids it.
     throw denied('--allow-ffi', cause);
   }
 }
@@ -84,7 +84,7 @@ function koffi(): Libc {
   }
 }
 
-/** The name of an error of the system by its number. */
+/** The name of a system error number. */
 export function errorName(number: number): string {
   const names = Object.entries(constants.errno);
   return names.find(([, known]) => known === number)?.[0] ?? `error ${number}`;

@@ -1,6 +1,6 @@
 import { type Libc, MAPPING } from './libc.ts';
 
-/** The parts of `node:ffi` that are used here. */
+/** The parts of `node:ffi` used here. */
 interface NodeFfi {
   readonly DynamicLibrary: new (
     path: null,
@@ -13,7 +13,7 @@ interface NodeFfi {
   getRawPointer(source: SharedArrayBuffer): bigint;
 }
 
-/** Undefined where Node.js has no `node:ffi`. Throws where it must not be used. */
+/** Loads `node:ffi`; undefined if this Node.js has none. Throws if it must not be used. */
 export function loadNodeFfi(): Libc | undefined {
   const ffi = findNodeFfi();
   if (ffi === undefined) return undefined;
@@ -38,7 +38,7 @@ export function loadNodeFfi(): Libc | undefined {
 
 function findNodeFfi(): NodeFfi | undefined {
   const { getBuiltinModule } = process as { getBuiltinModule?: (name: string) => unknown };
-  // Other values may be missing from versions in which node:ffi still changed.
+  // Versions in which node:ffi was still changing may lack other values.
   const ffi = getBuiltinModule?.call(process, 'node:ffi') as Partial<NodeFfi> | undefined;
   return ffi?.DynamicLibrary !== undefined && ffi.getRawPointer !== undefined
     ? (ffi as NodeFfi)

@@ -18,22 +18,22 @@ interface LockFormat {
   readonly type: number;
 }
 
-/** What differs between the systems that can share regions in files. */
+/** The differences between the systems that can share regions in files. */
 export interface Platform {
   /** As in `process.platform`. */
   readonly name: string;
   /** As in `process.arch`. */
   readonly architectures: readonly string[];
-  /** Where a region's file lies if its path is a name. */
+  /** The folder of a region's file if its path is a name. */
   readonly folder: string;
   readonly lock: LockFormat;
-  /** Throws what `require` does if koffi is missing or cannot be loaded. */
+  /** @throws the error of `require` if koffi is missing or cannot be loaded. */
   loadKoffi(): Libc;
   /**
-   * Undefined where Node.js has no `node:ffi`. Throws where it must not be used. Absent if `node:ffi`
-   * cannot call all functions of this system.
+   * Returns undefined if this Node.js has no `node:ffi`, and throws if it must not be used. Absent
+   * if `node:ffi` cannot call all functions of this system.
    */
   readonly loadNodeFfi?: () => Libc | undefined;
-  /** @throws HandleError `ERR_HOST_UNSUPPORTED` if the system hides when it was started. */
+  /** @throws HandleError `ERR_HOST_UNSUPPORTED` if the system does not tell when it started. */
   findMachine(): Machine;
 }

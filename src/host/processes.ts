@@ -7,19 +7,22 @@ import { recoverProcess } from './recovery.ts';
 
 /** A process that has a region open, or ended without closing it. */
 export interface HostProcess {
-  /** Its id, as it knows itself: another one in another container. */
+  /** Its id in its own container: processes of two containers can have the same. */
   readonly pid: number;
-  /** How long ago it opened the region, in milliseconds. */
+  /** Milliseconds since it opened the region. */
   readonly openMs: number;
-  /** Whether it still runs. What one that has ended held comes back within a second. */
+  /** Whether it still runs. The holdings of an ended process come back within a second. */
   readonly isAlive: boolean;
-  /** Whether it is this thread's own entry. Pids do not tell: containers have the same ones. */
+  /**
+   * Whether this is the calling thread's entry. Containers can have equal pids, so compare this.
+   */
   readonly isOwn: boolean;
 }
 
 /**
- * The processes that have a region open, by their entries. A process holds the lock of its entry's
- * number; when it ends, the system releases that, and who gets it recovers what the process held.
+ * The processes that have a region open, by entry. A process holds the lock of its entry's number.
+ * When it ends, the system releases the lock, and the next process to take it recovers what the
+ * first one held.
  */
 export class Processes {
   readonly #region: Region;
@@ -46,13 +49,13 @@ export class Processes {
     }
     throw new HandleError(
       'ERR_HOST_BUSY',
-      `the region is open in ${PROCESS_COUNT} processes and threads, which is the most`,
+      `the region is open in ${PROCESS_COUNT} processes and threads, the maximum`,
     );
   }
 
   /**
-   * Recovers what the entry's last process held, and writes this one into it. Recovery leaves marks
-   * of this thread for a while, so the thread must know its entry by now.
+   * Recovers what the entry's last process held, and writes this process into it. Recovery leaves
+   * marks of this thread for a while, so the thread must know its entry by now.
    */
   enter(): void {
     this.#free(this.own);
@@ -73,7 +76,7 @@ export class Processes {
     return entry !== this.own && !this.#locks.isTaken(entry);
   }
 
-  /** Recovers what processes that have ended held. */
+  /** Recovers the holdings of processes that have ended. */
   sweep(): void {
     for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
       if (entry === this.own || this.#pid(entry) === 0 || !this.#locks.take(entry)) continue;
@@ -86,13 +89,13 @@ export class Processes {
   }
 
   #free(entry: number): void {
-    // Another process may have recovered it meanwhile.
+    // Another process may have recovered it already.
     if (this.#pid(entry) === 0) return;
     recoverProcess(this.#region, entry);
     Atomics.store(this.#region.i32, (this.#at(entry) + PROCESS.pid) >> 2, 0);
   }
 
-  /** Gives back what this process holds, and its entry. */
+  /** Releases what this process holds, and its entry. */
   leave(): void {
     try {
       this.#free(this.own);

@@ -13,7 +13,9 @@ import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 import { processOfMark } from '../memory/thread-mark.ts';
 
-/** The kinds of limiter whose configuration records have claims, at one place in their cells. */
+/**
+ * The kinds of limiter whose configuration records have claims, at the same place in their cells.
+ */
 const WITH_RECORDS: readonly CellKind[] = [
   'token-bucket',
   'leaky-bucket',
@@ -24,7 +26,7 @@ const WITH_RECORDS: readonly CellKind[] = [
   'keyed-fixed-window',
 ];
 
-/** Gives back what a process that has ended held. Doing it twice does no harm. */
+/** Releases what an ended process held. Safe to repeat. */
 export function recoverProcess(region: Region, process: number): void {
   const hasEnded = (mark: number) => processOfMark(mark) === process;
   const naming = Atomics.load(region.i32, REGION.naming);
@@ -35,7 +37,7 @@ export function recoverProcess(region: Region, process: number): void {
     try {
       recoverLimiter(region, cell, process);
     } catch {
-      // A damaged one must not stop the others. Calls on it say so themselves.
+      // A damaged limiter must not stop the others. Calls on it report it themselves.
     }
   }
 }

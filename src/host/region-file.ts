@@ -3,10 +3,10 @@ import { basename, resolve } from 'node:path';
 import { HandleError, type HandleErrorCode } from '../errors.ts';
 import { platform } from './this-platform.ts';
 
-/** Others may create and remove the file again and again. */
+/** Others may create and remove the file repeatedly. */
 const MOST_TRIES = 100;
 
-/** An open file, and what the system says of it. */
+/** An open file and its properties. */
 export interface RegionFile {
   readonly path: string;
   readonly descriptor: number;
@@ -14,12 +14,14 @@ export interface RegionFile {
   readonly identity: string;
 }
 
-/** A name without a slash is that of a file in the platform's folder. Absolute, since handles travel. */
+/**
+ * A name without a slash is in the platform's folder. Absolute, because handles are sent elsewhere.
+ */
 export function pathOf(path: string): string {
   return basename(path) === path ? `${platform.folder}/${path}` : resolve(path);
 }
 
-/** An error about a file, whose path precedes the message. */
+/** Creates an error about a file: its path precedes the message. */
 export function fail(
   code: HandleErrorCode,
   path: string,
@@ -29,14 +31,14 @@ export function fail(
   return new HandleError(code, `${path} ${message}`, cause === undefined ? {} : { cause });
 }
 
-/** Who may own the file, and whether to create it. */
+/** The file's expected owner, and whether to create it. */
 export interface Wanted {
   readonly owner: number | undefined;
   readonly mode: number;
   readonly isCreated: boolean;
 }
 
-/** Opens the file of a region, and never follows a symbolic link to another. */
+/** Opens the file of a region. Never follows a symbolic link. */
 export function openFile(path: string, { owner, mode, isCreated }: Wanted): RegionFile {
   const descriptor = isCreated ? openOrCreate(path, mode) : openSafely(path);
   try {
@@ -46,7 +48,7 @@ export function openFile(path: string, { owner, mode, isCreated }: Wanted): Regi
     throw fail(
       'ERR_HOST_DENIED',
       path,
-      `belongs to user ${uid}, not ${wanted}: name a user that you trust as owner`,
+      `belongs to user ${uid}, not ${wanted}: set owner to a user that you trust`,
     );
   } catch (error) {
     closeSync(descriptor);
@@ -55,7 +57,7 @@ export function openFile(path: string, { owner, mode, isCreated }: Wanted): Regi
 }
 
 /**
- * With O_CREAT alone, Linux may refuse to open a file of another user in `/dev/shm`: see
+ * Linux may refuse to open another user's file in `/dev/shm` with O_CREAT alone: see
  * `protected_regular` in proc_sys_fs(5).
  */
 function openOrCreate(path: string, mode: number): number {
@@ -66,7 +68,7 @@ function openOrCreate(path: string, mode: number): number {
       if (!isCausedBy(error, 'ENOENT')) throw error;
     }
     try {
-      // Nobody else may open it before its mode is set.
+      // No one else may open it before its mode is set.
       return openSafely(path, constants.O_CREAT | constants.O_EXCL, mode & 0o600);
     } catch (error) {
       if (!isCausedBy(error, 'EEXIST') || tries === MOST_TRIES) throw error;

@@ -17,7 +17,7 @@ import { errorName } from './native.ts';
 import { fail, type RegionFile } from './region-file.ts';
 import { platform } from './this-platform.ts';
 
-/** Allocated in one call, which a signal, such as that of a profiler, may interrupt. */
+/** Bytes allocated in one call, which a signal, such as a profiler's, may interrupt. */
 const STEP_BYTES = 1_048_576;
 const MOST_INTERRUPTIONS = 1000;
 const MAGIC_BYTES = 4;
@@ -54,31 +54,34 @@ export function checkRegion({ path, descriptor }: RegionFile): number | undefine
     throw invalid(`has format version ${version}, this is version ${REGION_VERSION}`);
   }
   const bytes = i32[REGION.bytes] ?? 0;
-  // After the header, which is complete only once the file has its size.
+  // Check after the header, which is complete only once the file has its size.
   const { size } = fstatSync(descriptor);
   if (bytes !== size) throw invalid(`was cut: it has ${size} of ${bytes} bytes`);
   if (bytes % PAGE_BYTES !== 0) {
-    throw invalid(`has ${bytes} bytes, which is no multiple of ${PAGE_BYTES}`);
+    throw invalid(`has ${bytes} bytes, not a multiple of ${PAGE_BYTES}`);
   }
   const machine = thisMachine();
   const stale = (message: string) => fail('ERR_HOST_STALE', path, message);
   if (!boot.every((byte, i) => byte === machine.boot[i])) {
-    throw stale('was made before the last start of this machine, or on another: remove it');
+    throw stale("was created before this machine's last start, or on another machine: remove it");
   }
   if (f64[REGION_FILE.timeSpace >> 3] !== machine.timeSpace) {
-    throw stale('was made in another time namespace, whose clock is another one');
+    throw stale('was created in another time namespace, which has another clock');
   }
   return bytes;
 }
 
-/** Whether a file holds a region of any version, or one that nobody completed. */
+/** Whether a file holds a region of any version, or an incomplete one. */
 export function isRegion({ descriptor }: RegionFile): boolean {
   const { bytes, i32 } = new Header();
   if (readSync(descriptor, bytes, 0, REGION_HEADER_BYTES, 0) === 0) return true;
   return i32[REGION.magic] === REGION_MAGIC || i32[REGION.magic] === REGION_UNFINISHED;
 }
 
-/** Makes an empty region in a file that {@link checkRegion} found unfinished. Hold the file's lock. */
+/**
+ * Creates an empty region in a file that {@link checkRegion} found incomplete. Hold the file's
+ * lock.
+ */
 export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: number): void {
   const { descriptor } = file;
   const { boot, timeSpace } = thisMachine();
@@ -94,11 +97,11 @@ export function makeRegion(file: RegionFile, libc: Libc, bytes: number, mode: nu
   allocate(file, libc, bytes, header.bytes);
   fchmodSync(descriptor, mode);
   header.i32[REGION.magic] = REGION_MAGIC;
-  // Last: a file without it is made anew.
+  // Write the magic number last: a file without it is created anew.
   writeSync(descriptor, header.bytes, 0, MAGIC_BYTES, 0);
 }
 
-/** Allocates all of a file, so that no page can be missing later. */
+/** Allocates the whole file, so that no page is missing later. */
 function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Array): void {
   const { path, descriptor } = file;
   const full = (reason: string, cause?: unknown) => {
@@ -107,7 +110,7 @@ function allocate(file: RegionFile, libc: Libc, bytes: number, header: Uint8Arra
   };
   ftruncateSync(descriptor, 0);
   try {
-    // Before the file grows: nobody takes one of zeros for a region that nobody completed.
+    // Write before the file grows, so that a file of zeros is not taken for an incomplete region.
     writeSync(descriptor, header, 0, header.length, 0);
     fsyncSync(descriptor);
   } catch (cause) {

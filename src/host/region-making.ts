@@ -4,20 +4,20 @@ import type { Libc } from './libc.ts';
 import type { RegionFile, Wanted } from './region-file.ts';
 import { checkRegion, makeRegion } from './region-header.ts';
 
-/** The number of the lock under which a region is made; processes have those from 1 on. */
+/** The lock held while a region is created; processes have the numbers from 1 on. */
 export const MAKING = 0;
 const PATIENCE_MS = 10_000;
 
-/** A region's file that is open, and what it takes to use it. */
+/** A region's open file, and the means to use it. */
 export type Opened = { readonly file: RegionFile; readonly libc: Libc; readonly locks: FileLocks };
 
 /**
- * Returns the size of the region in a file, after one of the processes that want it has made it.
+ * Returns the size of the region in a file; creates the region first if no process has.
  *
  * @throws HandleError
  */
 export function findOrMake(opened: Opened, wanted: Wanted, bytes: number): number {
-  // Without the lock, so that a process that stands still cannot block those that come later.
+  // Checked without the lock, so that a stopped process cannot block those that come later.
   return checkRegion(opened.file) ?? underLock(opened, () => make(opened, wanted, bytes));
 }
 
@@ -29,7 +29,7 @@ function make({ file, libc }: Opened, { isCreated, mode }: Wanted, bytes: number
   return bytes;
 }
 
-/** Runs `action` while no other process makes the region. */
+/** Runs `action` while no other process creates the region. */
 function underLock<T>({ file, locks }: Opened, action: () => T): T {
   const giveUpAtMs = performance.now() + PATIENCE_MS;
   const pause = new Int32Array(new SharedArrayBuffer(4));

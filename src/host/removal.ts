@@ -9,8 +9,7 @@ import { isRegion } from './region-header.ts';
 import { MAKING } from './region-making.ts';
 
 /**
- * Removes the file of a region: also of one that cannot be opened, such as a stale one or one that
- * nobody completed.
+ * Removes the file of a region, even one that cannot be opened, such as a stale or incomplete one.
  *
  * @throws HandleError `ERR_HOST_BUSY` if processes have it open, unless `isForced`;
  * `ERR_REGION_INVALID` if the file holds something else.
@@ -34,7 +33,7 @@ export function removeRegion(path: string, { isForced }: { readonly isForced: bo
   }
 }
 
-/** The pids of the processes that have a region open, by their locks; 0 if one is making it. */
+/** The pids of the processes that have a region open, by their locks; 0 if one is creating it. */
 function usersOf(file: RegionFile): number[] {
   const locks = new FileLocks(loadLibc(), file);
   const entries = Array.from({ length: PROCESS_COUNT + 1 }, (_, entry) => entry);

@@ -2,5 +2,5 @@ import { darwin } from './darwin.ts';
 import { linux } from './linux.ts';
 import type { Platform } from './platform.ts';
 
-/** The platform of this process. Any other than these two is refused before it is used. */
+/** The platform of this process. Others than these two are rejected before it is used. */
 export const platform: Platform = process.platform === 'darwin' ? darwin : linux;

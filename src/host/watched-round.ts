@@ -1,19 +1,21 @@
 import { createRoundsBy, onTimer, Round, type Waiting } from '../memory/round.ts';
 
-/** Waits that last longer are worth a lookout. */
+/** Waits longer than this are worth a lookout. */
 const LONG_MS = 1000;
 /** A lookout ends after it had nothing to watch for this time. */
 const IDLE_MS = 10_000;
-/** The longest pause before another lookout is tried. One that worked for so long was no failure. */
+/**
+ * The longest pause before another lookout is tried. A lookout that worked this long did not fail.
+ */
 const MOST_PAUSE_MS = 300_000;
 
-/** Watches words for a thread, and notifies those that change, so that the thread itself can rest. */
+/** Watches words for a thread and notifies those that change, so that the thread can rest. */
 export interface Lookout {
-  /** Whether it has looked since this was last asked. */
+  /** Whether it has looked since this was last read. */
   readonly isAwake: boolean;
   /**
-   * Watches the word at an index of its memory for a change from a value. The returned function ends
-   * that. Undefined if it has no room.
+   * Watches the word at an index of its memory for a change from `value`. The returned function
+   * ends the watch. Undefined if it has no room.
    */
   watch(place: number, value: number): (() => void) | undefined;
   end(): void;
@@ -21,20 +23,20 @@ export interface Lookout {
 
 type StartLookout = (buffer: SharedArrayBuffer) => Lookout;
 
-/** A round whose looks become rare while lookouts watch all of its bells. */
+/** A round that looks rarely while lookouts watch all of its bells. */
 class WatchedRound extends Round {
   readonly #start: StartLookout;
   readonly #lookouts = new Map<ArrayBufferLike, Lookout>();
-  /** The ends of the watches, of the bells that a lookout watches. */
+  /** The functions that end the watches, for bells that a lookout watches. */
   readonly #watches = new Map<Waiting, () => void>();
-  /** When each lookout was last seen to have something to watch. */
+  /** When each lookout was last seen to have a word to watch. */
   readonly #usedMs = new Map<Lookout, number>();
   /** Whether all lookouts have looked since they were last asked. */
   #areAwake = false;
   #askedMs = 0;
-  /** Since when looks have found bells. One that rings leaves for a moment only. */
+  /** Since when looks have found bells. A bell that rings leaves only for a moment. */
   #sinceMs = 0;
-  /** How long bells wait for lookouts: doubled with each failure. */
+  /** How long bells wait before lookouts start: doubled with each failure. */
   #patienceMs = LONG_MS;
   #startedMs = 0;
   #isIdle = true;
@@ -67,7 +69,7 @@ class WatchedRound extends Round {
     return areAllWatched ? Math.max(this.everyMs, LONG_MS) : this.everyMs;
   }
 
-  /** Starts lookouts once they are worth it, and gives up those that have stopped looking. */
+  /** Starts lookouts once they are worth it, and ends those that have stopped looking. */
   protected override looked(): void {
     if (this.everyMs >= LONG_MS) return;
     const sinceMs = this.#sinceMs;
@@ -93,7 +95,7 @@ class WatchedRound extends Round {
     if (this.#watches.size < this.bells.size) this.#watchAll();
   }
 
-  /** Gives up lookouts that have stopped looking. Others get their turn later each time. */
+  /** Ends lookouts that have stopped looking. The pause before the next ones grows each time. */
   #fail(nowMs: number): void {
     const hasWorked = nowMs - this.#startedMs >= MOST_PAUSE_MS;
     this.#patienceMs = hasWorked ? LONG_MS : Math.min(2 * this.#patienceMs, MOST_PAUSE_MS);
@@ -112,7 +114,7 @@ class WatchedRound extends Round {
     }
   }
 
-  /** Ends the lookouts of memory that is used no longer, which they would keep alive. */
+  /** Ends the lookouts of memory that is no longer used, because they would keep it alive. */
   #endUnused(nowMs: number): void {
     const used = new Set<ArrayBufferLike>(Array.from(this.bells, ({ buffer }) => buffer));
     for (const [buffer, lookout] of this.#lookouts) {
@@ -126,7 +128,7 @@ class WatchedRound extends Round {
     }
   }
 
-  /** Ends the lookouts unless there was a bell meanwhile. */
+  /** Ends the lookouts unless a bell was added meanwhile. */
   #rest(sinceMs: number): void {
     if (this.bells.size === 0 && this.#sinceMs === sinceMs) this.#end();
   }
@@ -141,7 +143,7 @@ class WatchedRound extends Round {
   }
 }
 
-/** Gives waits for other processes lookouts. */
+/** Lets waits for other processes use lookouts. */
 export function lookOutWith(start: StartLookout): void {
   createRoundsBy((everyMs) => new WatchedRound(everyMs, start));
 }

@@ -3,52 +3,52 @@ import { DoubleEnded } from './double-ended.ts';
 import { type PermitSource, type Slot, Slots } from './slots.ts';
 import { type TaskLimiter, type TokenPromise, Tokens } from './tokens.ts';
 
-/** A look may be this late, after a timer or a collection of garbage, without losing a token. */
+/** A timer or garbage collection can delay a look by this much without losing a token. */
 const AHEAD_US = 8_000;
 /** Slots that others could use are held for tokens that are due within this time. */
 const HOLD_US = 4_000;
-/** A pool's threads have a token each; more are promised ahead only if they come faster than this. */
+/** A pool whose tokens come slower than this needs none promised ahead: each thread has one. */
 const TIMER_TICKS_PER_S = 1000;
-/** Tokens promised ahead are returned when none of them gets a slot for this time. */
+/** Tokens promised ahead are returned if none of them gets a slot for this time. */
 const STUCK_US = 10_000;
 
-/** What bounds the starts of calls. */
+/** The limits on the starts of calls. */
 export interface Bounds {
   readonly limiter: TaskLimiter | undefined;
   readonly semaphore: PermitSource | undefined;
-  /** How many calls may run at once besides; read on every use. */
+  /** The most calls that can run at once. Read on every use. */
   readonly places?: () => number;
 }
 
-/** Learns what became of a request for a token or a permit. */
+/** Receives the outcome of a request for a token or a permit. */
 export interface Applicant {
-  /** A permit or a token has come. */
+  /** A permit or token has become available. */
   onReady(): void;
   /** The next call cannot start. */
   onFailure(reason: unknown): void;
 }
 
-/** A token that is taken already, or not needed. */
+/** A token that is already taken, or not needed. */
 const DUE: TokenPromise = { dueUs: Number.NEGATIVE_INFINITY, cancel: () => undefined };
 
 /**
  * Admits calls: takes a slot, then a token, so that a refusal loses neither.
  *
  * Slots and tokens belong to no call until it starts. So a call that gives up costs a token only if
- * another holder of the limiter has reserved one after the last that is promised here.
+ * another holder of the limiter has reserved one after the last token promised here.
  */
 export class Admission {
   readonly #slots: Slots;
   readonly #tokens: Tokens | undefined;
-  /** Whether nobody else can use the slots, so that holding them delays nobody. */
+  /** Whether no one else can use the slots, so that holding them delays no one. */
   readonly #hasOwnSlots: boolean;
-  /** Slots that wait for a token. */
+  /** Slots waiting for a token. */
   readonly #held = new DoubleEnded<Slot>();
   /** Tokens in the order in which they are due. */
   readonly #promised = new DoubleEnded<TokenPromise>();
   /** How many of the tokens were promised before there was a slot for them. */
   #ahead = 0;
-  /** Since when the first token is due and waits for a slot; undefined if it does not. */
+  /** Since when the first token has been due without a slot; undefined if it has not. */
   #stuckUs: number | undefined;
 
   constructor(
@@ -63,17 +63,17 @@ export class Admission {
     this.#tokens = limiter && new Tokens(limiter, onReady, lost);
   }
 
-  /** The calls that have been promised a token. */
+  /** Number of calls with a promised token. */
   get promised(): number {
     return this.#promised.length;
   }
 
-  /** Rings when tokens may have become due earlier or later. */
+  /** Rings when tokens may be due earlier or later. */
   get changes(): Bell | undefined {
     return this.#tokens?.changes;
   }
 
-  /** When to look again; Infinity if time changes nothing. */
+  /** When to look again; Infinity if only other events matter. */
   get lookUs(): number {
     const { first } = this.#promised;
     if (first === undefined) return Number.POSITIVE_INFINITY;
@@ -94,7 +94,7 @@ export class Admission {
     return isAdmitted ? slot : undefined;
   }
 
-  /** The first promised token's slot, if it is due. */
+  /** The first promised token's slot, if the token is due. */
   takeDue(nowUs: number): readonly [Slot] | undefined {
     const { first: token } = this.#promised;
     if (token === undefined || token.dueUs > nowUs) {
@@ -120,22 +120,22 @@ export class Admission {
     return slot;
   }
 
-  /** The first held slot. The time of a permit with `holdMs` restarts after a wait for the token. */
+  /** The first held slot. After a wait for the token, the `holdMs` of its permit starts again. */
   #unhold(token: TokenPromise): readonly [Slot] | undefined {
     const slot = this.#held.shift();
     return token === DUE ? [slot] : this.#slots.renew(slot);
   }
 
-  /** Returns the tokens that were promised ahead: calls wait for slots now. */
+  /** Returns the tokens promised ahead: calls now wait for slots. */
   #lapse(): void {
     for (; this.#ahead > 0; this.#ahead--) this.#promised.pop()?.cancel();
   }
 
   /**
-   * Promises a slot and a token to one more of the calls that wait, if a slot is free. Returns
-   * whether it did; undefined if the token is not due within `maxWaitMs`.
+   * Promises a slot and a token to one more waiting call, if a slot is free. Returns whether it
+   * did; undefined if the token is not due within `maxWaitMs`.
    *
-   * @throws what the limiter throws.
+   * @throws the limiter's errors.
    */
   promise(nowUs: number, maxWaitMs: number): boolean | undefined {
     if (this.#isWaiting(nowUs)) return false;
@@ -157,7 +157,7 @@ export class Admission {
     return true;
   }
 
-  /** Whether a call is in the queue of a limiter that cannot reserve. */
+  /** Whether a call waits in the queue of a limiter that cannot reserve. */
   #isWaiting(nowUs: number): boolean {
     const { first } = this.#promised;
     return first !== undefined && this.#tokens?.canReserve === false && first.dueUs > nowUs;
@@ -170,8 +170,8 @@ export class Admission {
   }
 
   /**
-   * Whether a late look would lose tokens, so that more have to be promised than there are slots.
-   * Not while none is promised, or the first has waited for long: then slots are what calls wait for.
+   * Whether a late look would lose tokens, so that more must be promised than there are slots.
+   * False while none is promised, or if the first has been due for long: then calls wait for slots.
    */
   #isLosing(nowUs: number): boolean {
     const { first } = this.#promised;
@@ -180,7 +180,7 @@ export class Admission {
     return first.dueUs > nowUs - AHEAD_US && this.#tokens.isFullWithin(AHEAD_US / 1000);
   }
 
-  /** Gives back what is promised to more calls than wait: the latest first, which is exact. */
+  /** Returns promises beyond the number of waiting calls: the latest first, which is exact. */
   trim(waiting: number): void {
     while (this.#promised.length > waiting) {
       this.#promised.pop()?.cancel();
@@ -198,7 +198,7 @@ export class Admission {
   }
 
   /**
-   * Gives back the slot of a call that has finished.
+   * Releases the slot of a call that has finished.
    *
    * @throws RateLimitError `ERR_PERMIT_EXPIRED` if it took longer than the semaphore's `holdMs`.
    */
@@ -206,7 +206,7 @@ export class Admission {
     this.#slots.finish(slot);
   }
 
-  /** Forgets a token that does not come; false if it was given back already. */
+  /** Removes a token that will not come; false if it was returned already. */
   #forget(token: TokenPromise): boolean {
     if (!this.#promised.remove(token)) return false;
     this.#dropSlot();

@@ -3,17 +3,17 @@ import type { Queued } from './fair-queue.ts';
 import type { Flow } from './level.ts';
 import type { Signal } from './signals.ts';
 
-/** What a dispatcher does with the calls that it is given. */
+/** How a dispatcher handles its calls. */
 export interface Work<Job> {
   /** Does the work of a call. */
   start(job: Job): unknown;
   /** Called before a call waits. */
   onDelay?(job: Job): void;
-  /** Returns what an aborted call resolves with. By default it rejects with the reason. */
+  /** Returns the result of an aborted call. By default it rejects with the reason. */
   aborted?(job: Job, reason: unknown): unknown;
 }
 
-/** A call. As an item of a heap it stands for its deadline. Kept small: many may wait. */
+/** A call. A heap orders calls by deadline. Kept small, because many may wait. */
 export interface Call<Job> extends Timed, Queued<Call<Job>> {
   readonly job: Job;
   readonly signal: Signal | undefined;
@@ -24,7 +24,7 @@ export interface Call<Job> extends Timed, Queued<Call<Job>> {
   unlink: (() => void) | undefined;
 }
 
-/** A call that came at an instant and may wait `timeoutMs`. */
+/** Creates a call that came at an instant and may wait `timeoutMs`. */
 export function newCall<Job>(
   job: Job,
   signal: Signal | undefined,

@@ -2,7 +2,7 @@ import type { Clock } from '../time/clock.ts';
 import type { Bounds } from './admission.ts';
 import type { Key } from './level.ts';
 
-/** What a `Dispatcher` is made of. */
+/** The parts of a `Dispatcher`. */
 export interface DispatcherOptions extends Bounds {
   readonly clock: Clock;
   readonly maxQueue: number;

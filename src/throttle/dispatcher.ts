@@ -14,14 +14,14 @@ import type { Outcome, ThrottleStats } from './stats.ts';
 import { Tally } from './tally.ts';
 import { WaitingCalls } from './waiting-calls.ts';
 
-/** As many calls start before other work of the event loop has its turn. */
+/** Calls started before the event loop turns to other work. */
 const MOST_AT_A_TIME = 256;
 
 /**
- * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls have
- * one sleeper, and all that are due start together.
+ * Starts calls in the order of a fair queue, as an {@link Admission} allows. All waiting calls
+ * share one sleeper, and all that are due start together.
  *
- * Invariant: at most as many slots and tokens are promised as calls wait.
+ * Invariant: no more slots and tokens are promised than calls wait.
  */
 export class Dispatcher<Job> {
   readonly #clock: Clock;
@@ -33,7 +33,7 @@ export class Dispatcher<Job> {
   readonly #looks: Looks;
   readonly #entrance: Entrance;
   readonly #idleness: Idleness;
-  /** The deadline by which the latest promised token has to come. */
+  /** The deadline for the latest promised token. */
   #neededUs = Number.POSITIVE_INFINITY;
   #isAdvancing = false;
   /** Whether calls wait, or waited at the last look. */
@@ -60,12 +60,12 @@ export class Dispatcher<Job> {
     });
   }
 
-  /** The calls that wait. */
+  /** Number of waiting calls. */
   get length(): number {
     return this.#waiting.length;
   }
 
-  /** Milliseconds since the oldest waiting call came; 0 if none waits. */
+  /** Milliseconds since the oldest waiting call was made; 0 if none waits. */
   get oldestMs(): number {
     const { oldestUs = Number.POSITIVE_INFINITY } = this.#waiting;
     return Math.max(0, this.#clock.now() - oldestUs) / 1000;
@@ -75,7 +75,7 @@ export class Dispatcher<Job> {
     return this.#tally.stats(this.#waiting.length);
   }
 
-  /** Starts a call, or lets it wait. The promise settles as its work does. */
+  /** Starts a call, or lets it wait. The promise settles as the work does. */
   submit(job: Job, priority: number, key: Key, signal: Signal | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const call = newCall(job, signal, { resolve, reject }, this.#clock.now(), this.#timeoutMs);
@@ -87,7 +87,7 @@ export class Dispatcher<Job> {
     });
   }
 
-  /** Refuses calls from now on. Those that wait may still start. */
+  /** Refuses later calls. Waiting calls may still start. */
   close(): void {
     this.#entrance.close();
   }
@@ -97,7 +97,7 @@ export class Dispatcher<Job> {
     await this.#idleness.reached();
   }
 
-  /** Ends the waits of all calls: as an abort with this reason does, or rejects with an error. */
+  /** Ends all waits: as an abort with this reason does, or with an error. */
   endAll(reason: unknown, outcome: Outcome): void {
     if (this.#waiting.length === 0) return;
     for (const call of this.#waiting.takeAll()) this.#tally.end(call, reason, outcome);
@@ -120,12 +120,12 @@ export class Dispatcher<Job> {
     if (this.#timeoutMs === 0) throw timedOut(1, 0);
     if (this.#work.onDelay !== undefined) {
       this.#work.onDelay(call.job);
-      // It may have closed the queue, or filled it.
+      // The callback may have closed or filled the queue.
       this.#entrance.check(this.#waiting.length);
     }
     this.#hasWaited = true;
     this.#waiting.add(call, priority, key, this.#onAbort);
-    // Nothing starts within the call of another.
+    // No call starts within another one.
     if (!this.#isAdvancing) this.#reserve();
   }
 
@@ -147,17 +147,17 @@ export class Dispatcher<Job> {
     else this.#idleness.look();
   }
 
-  /** After calls have left the queue. */
+  /** Updates promises and plans after calls have left the queue. */
   #settle(): void {
     this.#admission.trim(this.#waiting.length);
     this.#plan(false);
   }
 
-  /** The limiter or the semaphore refuses the call that would be next. */
+  /** Fails the next call, because the limiter or the semaphore refused it. */
   #failNext(reason: unknown): void {
     const outcome = outcomeOf(reason);
     if (outcome === 'timedOut' && this.#neededUs < Number.POSITIVE_INFINITY) {
-      // The token was awaited for one call, which others may have overtaken or survived.
+      // The token was awaited for one call, but others may have overtaken or outlived that.
       while (this.#expireNext(this.#neededUs));
     } else {
       const call = this.#waiting.take();
@@ -168,16 +168,19 @@ export class Dispatcher<Job> {
     this.#advance();
   }
 
-  /** Starts calls and lets those go whose time is over. Returns how many, and one for the look. */
+  /**
+   * Starts calls and rejects those past their deadlines. Returns their number plus one for the
+   * look.
+   */
   #advance(atUs = Number.NEGATIVE_INFINITY): number {
-    // A function that starts may call again.
+    // A function that starts may make another call.
     if (this.#isAdvancing) return 1;
     this.#isAdvancing = true;
     let left = MOST_AT_A_TIME;
     try {
       this.#looks.watch(this.#admission.changes);
       // Read the clock first: tokens due by then stay due, whatever changes afterwards. If it reads
-      // less than the instant of the look, looking again would spin.
+      // less than the instant of the look, another look would spin.
       const nowUs = Math.max(this.#clock.now(), atUs);
       while (left > 0 && this.#startNext(nowUs)) left--;
       while (left > 0 && this.#expireNext(nowUs)) left--;
@@ -207,12 +210,12 @@ export class Dispatcher<Job> {
     return true;
   }
 
-  /** Gets a slot and a token promised, or refuses a call that could not start in time. */
+  /** Promises a slot and a token, or refuses a call that could not start in time. */
   #promiseNext(nowUs: number): boolean {
     const { promised } = this.#admission;
     const { length } = this.#waiting;
     if (promised >= length) return false;
-    // For the last call it is known now that its token comes too late.
+    // Only the last call is known to need this token, so only it can be refused now.
     const last = promised + 1 === length ? this.#waiting.last : undefined;
     const neededUs = last?.atUs ?? Number.POSITIVE_INFINITY;
     try {
@@ -233,7 +236,7 @@ export class Dispatcher<Job> {
     this.#tally.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
   }
 
-  /** Plans the next looks: for the first token that is due, and for the first deadline. */
+  /** Plans the next looks: at the first due token and at the first deadline. */
   #plan(isMore: boolean): void {
     if (this.#isAdvancing) return;
     const { length } = this.#waiting;

@@ -1,7 +1,7 @@
-/** Compact the array when at least this many items have left at the front. */
+/** Compact the array when at least this many items have left the front. */
 const COMPACT_AT = 1024;
 
-/** A double-ended queue. `Array.shift` moves all items of a long array; this takes constant time. */
+/** A double-ended queue in constant time. `Array.shift` moves all items of a long array. */
 export class DoubleEnded<T> {
   #items: (T | undefined)[] = [];
   /** The index of the first item; those before it have left. */
@@ -40,7 +40,7 @@ export class DoubleEnded<T> {
     return item;
   }
 
-  /** Removes an item; false if it is not here. */
+  /** Removes an item; false if it is not in the queue. */
   remove(item: T): boolean {
     const at = this.#items.indexOf(item, this.#start);
     if (at < 0) return false;

@@ -1,6 +1,6 @@
 import { throttleClosed, tooMany } from './refusals.ts';
 
-/** Whether calls may come into a queue. */
+/** Decides whether calls may enter a queue. */
 export class Entrance {
   readonly #maxQueue: number;
   #isClosed = false;

@@ -6,26 +6,27 @@ const STARTS_PER_GIFT = 8;
 
 /** An item of a {@link FairQueue}. */
 export interface Queued<T extends Linked<T>> extends Linked<T> {
-  /** When it came. */
+  /** When it was added. */
   readonly sinceUs: number;
-  /** Set by the queue: where it waits, undefined unless it does. */
+  /** Set by the queue: where it waits, if it does. */
   flow: Flow<T> | undefined;
 }
 
 /**
  * The order in which calls start: higher priorities first; within a priority, keys take turns by
- * weight; within a key, in the order in which they came.
+ * weight; within a key, in order of arrival.
  *
- * A lower priority is delayed, never starved. Invariant: while m priorities have calls, each gets at
- * least one of any 8 (m - 1) starts, because every eighth start serves the one served longest ago.
+ * Lower priorities are delayed, never starved. Invariant: while m priorities have calls, each gets
+ * at least one of any 8 (m - 1) starts, because every eighth start serves the one served longest
+ * ago.
  */
 export class FairQueue<T extends Queued<T>> {
   readonly #weightOf: (key: Key) => number;
-  /** Those with calls, highest priority first. */
+  /** The levels with calls, highest priority first. */
   readonly #levels: Level<T>[] = [];
   #length = 0;
   #starts = 0;
-  /** Starts while more than one priority had calls. */
+  /** Starts while several priorities had calls. */
   #contended = 0;
 
   constructor(weightOf: (key: Key) => number) {
@@ -43,7 +44,7 @@ export class FairQueue<T extends Queued<T>> {
     return level.next?.row.tail;
   }
 
-  /** When the call came that has waited longest; undefined if none waits. */
+  /** When the longest waiting call was made; undefined if none waits. */
   get oldestUs(): number | undefined {
     let oldestUs: number | undefined;
     for (const level of this.#levels) {
@@ -83,7 +84,7 @@ export class FairQueue<T extends Queued<T>> {
     if (level.keys === 0) this.#levels.splice(this.#levels.indexOf(level), 1);
   }
 
-  /** Few different priorities wait at a time, so a search from the end is quick. */
+  /** Few priorities wait at a time, so a search from the end is fast. */
   #level(priority: number): Level<T> {
     let at = this.#levels.length;
     for (; at > 0; at--) {
@@ -99,7 +100,7 @@ export class FairQueue<T extends Queued<T>> {
   #next(): Level<T> | undefined {
     const [highest] = this.#levels;
     if (this.#levels.length < 2 || ++this.#contended % STARTS_PER_GIFT !== 0) return highest;
-    // Of several that were served at the same time, the lowest.
+    // Of several served at the same time, the lowest.
     return this.#levels.reduce((longest, level) =>
       level.servedAt <= longest.servedAt ? level : longest,
     );

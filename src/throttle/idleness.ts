@@ -11,7 +11,7 @@ export class Idleness {
     if (!this.#isIdle()) await new Promise<void>((resolve) => this.#callers.push(resolve));
   }
 
-  /** Resolves the callers if nothing is left. Call this when work has ended. */
+  /** Resolves the callers if nothing is left to do. Call this when work has ended. */
   look(): void {
     if (this.#callers.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#callers.splice(0)) resolve();

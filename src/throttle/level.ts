@@ -1,30 +1,32 @@
 import { type Linked, Row } from '../limiters/row.ts';
 import { Heap, type Timed } from '../time/heap.ts';
 
-/** Whose turn it is: calls with the same key form one queue. Undefined is a key as well. */
+/** Calls with the same key form one queue. Undefined is a key too. */
 export type Key = string | number | undefined;
 
-/** The calls of one key and priority. As an item of a heap, `atUs` is the virtual time of its turn. */
+/**
+ * The calls of one key and priority. A heap orders flows by `atUs`, the virtual time of the turn.
+ */
 export interface Flow<T extends Linked<T>> extends Timed {
   readonly level: Level<T>;
   readonly row: Row<T>;
   weight: number;
 }
 
-/** Look for flows to forget when there are this many; twice as many as are left after a look. */
+/** Look for flows to forget when there are this many, or twice as many as the last look left. */
 const SWEEP_AT = 64;
 
 /**
  * The calls of one priority. Keys take turns in proportion to their weights (stride scheduling): a
- * turn of weight w moves the key's next one 1/w of virtual time further. A key that comes back
- * within its own stride waits for the rest of it, so coming back often gains nothing.
+ * turn of weight w moves the key's next one by 1/w of virtual time. A key that comes back within
+ * its own stride waits for the rest of it, so coming back often gains nothing.
  */
 export class Level<T extends Linked<T>> {
   readonly priority: number;
-  /** The number of starts before it was last served or came to have calls. */
+  /** The number of starts before it was last served, or before it got calls. */
   servedAt: number;
   readonly #flows = new Map<Key, Flow<T>>();
-  /** Those with calls. */
+  /** The flows with calls. */
   readonly #waiting = new Heap<Flow<T>>();
   /** The virtual time of the latest turn. */
   #now = 0;
@@ -88,7 +90,7 @@ export class Level<T extends Linked<T>> {
     return flow;
   }
 
-  /** Forgets keys without calls that owe nothing to the others. */
+  /** Forgets keys without calls whose last stride is over. */
   #sweep(): void {
     for (const [key, { row, atUs }] of this.#flows) {
       if (row.length === 0 && atUs <= this.#now) this.#flows.delete(key);

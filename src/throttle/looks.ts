@@ -2,7 +2,7 @@ import type { Bell } from '../memory/bell.ts';
 import { Agenda, type Appointment } from '../time/agenda.ts';
 import type { Clock, Precision } from '../time/clock.ts';
 
-/** When a dispatcher looks again at its calls: an appointment with the clock that can be moved. */
+/** When a dispatcher looks at its calls again: a movable appointment with the clock. */
 class Look {
   readonly #agenda: Agenda;
   readonly #appointment: Appointment;
@@ -33,7 +33,7 @@ export interface Looker {
   fail(reason: unknown): void;
 }
 
-/** The looks of a dispatcher: at the first due token, at the first deadline, and at each change. */
+/** A dispatcher's looks: at the first due token, at the first deadline, and at each change. */
 export class Looks {
   readonly #due: Look;
   readonly #late: Look;
@@ -46,13 +46,13 @@ export class Looks {
     this.#late = new Look(clock, { precise: false }, looker);
   }
 
-  /** Undefined cancels a look. */
+  /** Plans the looks; undefined cancels one. */
   plan(dueUs: number | undefined, lateUs: number | undefined): void {
     this.#due.plan(dueUs);
     this.#late.plan(lateUs);
   }
 
-  /** Looks at the next change of the limit. Call this before any due instant is read. */
+  /** Looks at the next change of the limit. Call this before reading any due instant. */
   watch(changes: Bell | undefined): void {
     this.#unwatch ??= changes?.onRing(changes.alarm(), () => {
       this.#unwatch = undefined;

@@ -13,41 +13,42 @@ export interface QueueOptions<Args extends readonly unknown[] = readonly unknown
   /** Maximum number of calls waiting to start: an integer >= 0. Default Infinity. */
   readonly maxQueue?: number;
   /**
-   * Maximum time in milliseconds before a call starts; then it fails. Default Infinity.
+   * Maximum time in milliseconds until a call starts; after that it fails. Default Infinity.
    */
   readonly timeoutMs?: number;
   /**
    * Calls with a higher priority start first. Any finite number, or a function of the arguments.
    * Default 0. While calls of m priorities wait, each priority gets at least one of any 8 (m - 1)
-   * starts, so none starves. Use few different values: each one that waits slows adding a call.
+   * starts, so none starves. Use few different values: each waiting one makes adding a call slower.
    */
   readonly priority?: PerCall<Args, number>;
   /**
    * Calls with the same key start in order; different keys, such as tenants, take turns however
-   * many calls each has. A string, a number or a function of the arguments. Default: one shared key.
+   * many calls each has. A string, a number or a function of the arguments. Default: one shared
+   * key.
    */
   readonly key?: PerCall<Args, string | number | undefined>;
   /**
-   * The share of each key: one of weight 4 starts twice as many calls as one of weight 2 while both
-   * have calls waiting. Numbers greater than 0; a key that is not listed has 1.
+   * The share of each key: a key of weight 4 starts twice as many calls as one of weight 2 while
+   * both have calls waiting. Numbers greater than 0; a key that is not listed has 1.
    */
   readonly weights?: Readonly<Record<string, number>>;
-  /** Called with the arguments of a call that has to wait, before it does. */
+  /** Called with the arguments of a call that has to wait, before it waits. */
   readonly onDelay?: (...args: Args) => void;
 }
 
-/** What bounds the starts of calls: a limiter how often, a semaphore how many at once. */
+/** The limits on the starts of calls: a limiter for how often, a semaphore for how many at once. */
 export interface BoundOptions {
   /** Each call takes a token of this limiter before it starts. */
   readonly limiter?: TaskLimiter | undefined;
   /**
-   * Each call holds a permit of this semaphore while it runs. It is taken before the token, so a
-   * call that waits for its token holds one too, but only the next few calls do.
+   * Each call holds a permit of this semaphore while it runs. The permit is taken before the token,
+   * so the next few calls hold one while they wait for their tokens.
    */
   readonly semaphore?: PermitSource | undefined;
 }
 
-/** The options that a throttled function and a throttled pool have in common. */
+/** The options common to throttled functions and pools. */
 export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
   limiter: true,
   semaphore: true,
@@ -62,7 +63,7 @@ export const QUEUE_OPTIONS: Known<QueueOptions & BoundOptions> = {
 function checkLimiter(limiter: TaskLimiter | undefined): TaskLimiter | undefined {
   if (limiter === undefined) return undefined;
   const isLimiter = typeof limiter?.wait === 'function' && typeof limiter.tryConsume === 'function';
-  // A bucket on a server has no clock, and answers with promises.
+  // A bucket on a server has no clock and answers with promises.
   if (isLimiter && typeof limiter.clock?.now === 'function') return limiter;
   throw new TypeError(`limiter must be a limiter, got ${shown(limiter)}`);
 }
@@ -86,7 +87,7 @@ function checkWeights(given: Readonly<Record<string, number>>): (key: Key) => nu
   };
 }
 
-/** Checks the options that make a dispatcher. */
+/** Checks the options of a dispatcher. */
 export function checkBounds({
   limiter,
   semaphore,
@@ -126,14 +127,14 @@ function checkPriority(priority: number): number {
   return checkNumber('priority', priority);
 }
 
-/** What the options say of a call, by its arguments. */
+/** The options of a call, by its arguments. */
 export interface CallOptions<Args extends readonly unknown[]> {
   readonly priorityOf: (...args: Args) => number;
   readonly keyOf: (...args: Args) => Key;
   readonly onDelay: ((...args: Args) => void) | undefined;
 }
 
-/** Checks the options that describe calls. */
+/** Checks the options of calls. */
 export function checkCalls<Args extends readonly unknown[]>({
   priority = 0,
   key,

@@ -16,7 +16,7 @@ import type { ThrottleStats } from './stats.ts';
 import { type CloseOptions, close } from './throttled.ts';
 import type { TaskLimiter } from './tokens.ts';
 
-/** What {@link ThrottledPool} needs of a pool: piscina and tinypool have it. */
+/** The methods that {@link ThrottledPool} needs of a pool. piscina and tinypool have them. */
 export interface WorkerPool {
   /** Runs a task in a thread. */
   run(task: never, options?: never): Promise<unknown>;
@@ -26,7 +26,7 @@ export interface WorkerPool {
   readonly options: { readonly maxThreads: number; readonly concurrentTasksPerWorker: number };
 }
 
-/** A task as it was submitted. */
+/** A submitted task. */
 interface Submission<Task, Options> {
   readonly task: Task;
   readonly options: Options;
@@ -34,12 +34,12 @@ interface Submission<Task, Options> {
 
 const NO_OPTIONS = Object.freeze({});
 
-/** The options of one task that are read here. */
+/** The options of a task used here. */
 interface TaskOptions {
   readonly signal?: Signal | null | undefined;
 }
 
-/** Options of `throttle`: how tasks wait, and a semaphore besides the limiter. */
+/** Options of `throttle`: how tasks wait, and a semaphore in addition to the limiter. */
 export interface ThrottleOptions<Task = unknown> extends QueueOptions<[task: Task]> {
   /**
    * Each task holds a permit of this semaphore while it runs. The permits belong to the thread that
@@ -56,7 +56,7 @@ export interface PoolOptions<Task = unknown> extends ThrottleOptions<Task> {
 
 /**
  * The events of a {@link ThrottledPool}: `drain` when no task waits any more, `close` when its
- * `close` is done.
+ * `close` has finished.
  */
 export type PoolEvent = 'drain' | 'close';
 
@@ -70,7 +70,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
   readonly #events = new EventEmitter();
   readonly #calls: CallOptions<[Task]>;
 
-  /** Use `throttle`, which has the types of the pool. @internal */
+  /** Use `throttle`, which has the pool's types. @internal */
   constructor(pool: Pool, options: PoolOptions<Task>) {
     const bounds = checkBounds(checkOptions(options, QUEUE_OPTIONS));
     this.#calls = checkCalls(options);
@@ -81,7 +81,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
     const run = poolRun.bind(pool) as (task: Task, options: Options) => Promise<Result>;
     const work: Work<Submission<Task, Options>> = {
       start: (one) => run(one.task, one.options),
-      // The pool makes its own error.
+      // The pool creates its own error.
       aborted: async (one, reason) =>
         run(one.task, { ...one.options, signal: AbortSignal.abort(reason) }),
       ...(onDelay && { onDelay: (one) => onDelay(one.task) }),
@@ -98,9 +98,9 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
    * Waits for a free thread, a permit and a token, then calls the pool's `run`. Each task takes one
    * token.
    *
-   * An abort rejects with the pool's AbortError, whether the task is waiting or running. A task
-   * that waits takes no token. If it was the last one, the token reserved for it is returned unless
-   * a later call depends on it.
+   * An abort rejects with the pool's AbortError, whether the task is waiting or running. A waiting
+   * task takes no token. If it was the last one, its reserved token is returned unless a later call
+   * depends on it.
    *
    * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` tasks are waiting;
    * `ERR_RATE_LIMIT_TIMEOUT` if the task can't start within `timeoutMs`; `ERR_THROTTLE_CLOSED` after
@@ -117,13 +117,13 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
     }
   }
 
-  /** Calls the listener at each event. Events of the pool itself are those of {@link pool}. */
+  /** Adds a listener for an event. Events of the pool itself come from {@link pool}. */
   on(event: PoolEvent, listener: () => void): this {
     this.#events.on(event, listener);
     return this;
   }
 
-  /** Calls the listener at the next event. */
+  /** Adds a listener for the next event. */
   once(event: PoolEvent, listener: () => void): this {
     this.#events.once(event, listener);
     return this;
@@ -135,12 +135,12 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
     return this;
   }
 
-  /** The tasks that wait to start. Those that run are the pool's. */
+  /** Number of tasks waiting to start. Running tasks are the pool's. */
   get queueSize(): number {
     return this.#dispatcher.length;
   }
 
-  /** Milliseconds for which the longest waiting task has waited; 0 if none waits. */
+  /** Milliseconds that the longest waiting task has waited; 0 if none waits. */
   get oldestMs(): number {
     return this.#dispatcher.oldestMs;
   }
@@ -155,7 +155,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
     return this.#dispatcher.drain();
   }
 
-  /** Refuses tasks from now on, and closes the pool when those that came before have ended. */
+  /** Refuses later tasks, and closes the pool when earlier ones have ended. */
   async close(options?: CloseOptions): Promise<void> {
     await close(this.#dispatcher, options);
     const { pool } = this;
@@ -165,7 +165,7 @@ export class ThrottledPool<Pool extends WorkerPool, Task, Result, Options> {
 
   /**
    * A task still waiting when the pool ends would start the pool's threads again. Pools emit no
-   * event then, so their methods are wrapped.
+   * event when they end, so their methods are wrapped.
    */
   #endWithPool(): void {
     const pool: Partial<Record<'close' | 'destroy', (...options: unknown[]) => Promise<void>>> =
@@ -195,7 +195,7 @@ function isLimiter(value: object): value is TaskLimiter {
   return 'tryConsume' in value;
 }
 
-/** The pool that `throttle` returns, from its arguments. */
+/** Creates the pool that `throttle` returns, from its arguments. */
 export function throttledPool<Pool extends WorkerPool, Task, Result, Options>(
   kind: string,
   pool: Pool,

@@ -1,7 +1,7 @@
 import { RateLimitError } from '../errors.ts';
 import type { Outcome } from './stats.ts';
 
-/** The error of a call that a close keeps from starting. */
+/** The error of a call that cannot start because of a close. */
 export function throttleClosed(): RateLimitError {
   return new RateLimitError('ERR_THROTTLE_CLOSED', 'closed before the call could start');
 }
@@ -16,7 +16,7 @@ const OUTCOMES: Partial<Record<RateLimitError['code'], Outcome>> = {
   ERR_RATE_LIMIT_TIMEOUT: 'timedOut',
 };
 
-/** What becomes of a call that cannot start, by the error. */
+/** The outcome of a call that cannot start, by the error. */
 export function outcomeOf(error: unknown): Outcome {
   return (error instanceof RateLimitError && OUTCOMES[error.code]) || 'failed';
 }

@@ -30,7 +30,7 @@ export function onEitherAbort(signal: Signal, listener: (reason: unknown) => voi
   return () => signal.off('abort', aborted);
 }
 
-/** Returns an AbortSignal, or undefined; otherwise throws. */
+/** Returns an AbortSignal or undefined; otherwise throws. */
 export function checkSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
   if (signal === undefined || typeof signal?.throwIfAborted === 'function') return signal;
   throw new TypeError(`signal must be an AbortSignal, got ${shown(signal)}`);

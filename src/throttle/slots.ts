@@ -1,27 +1,27 @@
 import type { Permit } from '../limiters/permit.ts';
 import type { Clock } from '../time/clock.ts';
 
-/** What throttling needs of a semaphore. Every `Semaphore` has it. */
+/** The methods that throttling needs of a semaphore. Every `Semaphore` has them. */
 export interface PermitSource {
   /** The clock of `holdMs`. */
   readonly clock: Clock;
   /** Takes a permit now. */
   tryAcquire(): Permit | undefined;
-  /** Waits for one. */
+  /** Waits for `n` permits. */
   acquire(n: number, options: { readonly signal: AbortSignal }): Promise<Permit>;
 }
 
 /** The right to run one call: a place, and a permit if there is a semaphore. */
 export type Slot = Permit | undefined;
 
-/** Returns a permit that was not used; it may have come back by itself. */
+/** Returns an unused permit, which may have expired. */
 function drop(permit: Permit): void {
   try {
     permit.release();
   } catch {}
 }
 
-/** How many calls may run at once: so many places, so many permits of a semaphore, or both. */
+/** How many calls can run at once: a number of places, a semaphore's permits, or both. */
 export class Slots {
   /** Read on every use, because a pool may grow and shrink. */
   readonly #places: () => number;
@@ -31,7 +31,7 @@ export class Slots {
   readonly #onFailure: (reason: unknown) => void;
   #inUse = 0;
   #request: AbortController | undefined;
-  /** Granted to {@link ask}, and not yet taken. */
+  /** A permit granted to {@link ask} and not yet taken. */
   #granted: Permit | undefined;
 
   constructor(
@@ -61,13 +61,13 @@ export class Slots {
     return granted ?? this.#semaphore?.tryAcquire();
   }
 
-  /** Waits for a permit in the semaphore's queue, unless a place is missing. */
+  /** Waits for a permit in the semaphore's queue, if a place is free. */
   ask(): void {
     if (this.#semaphore === undefined || this.#request !== undefined) return;
     if (this.#inUse < this.#places()) this.#wait(this.#semaphore);
   }
 
-  /** Nobody needs a permit any more. */
+  /** Stops waiting for a permit. */
   unask(): void {
     this.#request?.abort();
     this.#request = undefined;
@@ -94,21 +94,21 @@ export class Slots {
     this.#granted = undefined;
   }
 
-  /** Renews a permit with `holdMs` before its call starts; undefined if it went to others. */
+  /** Renews a permit with `holdMs` before its call starts; undefined if others got it. */
   renew(slot: Slot): readonly [Slot] | undefined {
     if (slot === undefined || slot.dueUs === Number.POSITIVE_INFINITY) return [slot];
     this.giveUp(slot);
     return this.take();
   }
 
-  /** Gives back the slot of a call that did not start. */
+  /** Releases the slot of a call that did not start. */
   giveUp(slot: Slot): void {
     this.#inUse--;
     if (slot !== undefined) drop(slot);
   }
 
   /**
-   * Gives back the slot of a call that has finished.
+   * Releases the slot of a call that has finished.
    *
    * @throws RateLimitError `ERR_PERMIT_EXPIRED` if it took longer than the semaphore's `holdMs`.
    */

@@ -1,4 +1,4 @@
-/** How many calls there are in each state. Each call is in exactly one of them. */
+/** The number of calls in each state. Each call is in exactly one. */
 export interface ThrottleStats {
   /** Calls waiting to start. */
   readonly waiting: number;
@@ -16,5 +16,5 @@ export interface ThrottleStats {
   readonly aborted: number;
 }
 
-/** What becomes of a call. */
+/** The final state of a call. */
 export type Outcome = Exclude<keyof ThrottleStats, 'waiting' | 'running'>;

@@ -1,7 +1,7 @@
 import type { Call, Work } from './call.ts';
 import type { Outcome, ThrottleStats } from './stats.ts';
 
-/** Runs calls, and counts all calls by what becomes of them. */
+/** Runs calls, and counts all calls by their outcomes. */
 export class Tally<Job> {
   readonly #work: Work<Job>;
   #running = 0;
@@ -25,7 +25,7 @@ export class Tally<Job> {
     return { waiting, running: this.#running, ...this.#ended };
   }
 
-  /** Calls the function, at once. The call settles as that does, unless `finish` throws. */
+  /** Calls the function at once. The call settles as the function does, unless `finish` throws. */
   async run({ job, resolve, reject }: Call<Job>, finish: () => void): Promise<void> {
     this.#running++;
     let error: readonly [unknown] | undefined;
@@ -39,7 +39,7 @@ export class Tally<Job> {
     try {
       finish();
     } catch (reason) {
-      // The function's own error says more.
+      // The function's own error matters more.
       error ??= [reason];
     }
     this.#ended[error === undefined ? 'completed' : 'failed']++;

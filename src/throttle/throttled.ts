@@ -19,8 +19,8 @@ export interface ThrottledOptions<Args extends readonly unknown[] = readonly unk
   extends QueueOptions<Args>,
     BoundOptions {
   /**
-   * Aborts calls that wait; they reject with the signal's reason and take nothing. Later calls
-   * reject as well. A function of the arguments gives each call a signal of its own.
+   * Aborts waiting calls; they reject with the signal's reason and take nothing. Later calls reject
+   * too. A function of the arguments gives each call its own signal.
    */
   readonly signal?: PerCall<Args, AbortSignal | undefined>;
 }
@@ -28,7 +28,7 @@ export interface ThrottledOptions<Args extends readonly unknown[] = readonly unk
 /** Options of `close`. */
 export interface CloseOptions {
   /**
-   * What happens to calls that wait: `'finish'`, the default, lets them start as usual; `'reject'`
+   * What happens to waiting calls: `'finish'`, the default, lets them start as usual; `'reject'`
    * rejects them with `ERR_THROTTLE_CLOSED`.
    */
   readonly waiting?: 'finish' | 'reject';
@@ -37,8 +37,8 @@ export interface CloseOptions {
 /** A function whose calls start as its limits allow. Created by {@link throttled}. */
 export interface Throttled<This, Args extends readonly unknown[], Result> {
   /**
-   * Calls the function at once if it can, or when it is this call's turn. Resolves with the result,
-   * or rejects with what the function throws.
+   * Calls the function at once if possible, otherwise when it is this call's turn. Resolves with
+   * the function's result, or rejects with its error.
    *
    * @throws RateLimitError `ERR_QUEUE_FULL`, at once, if `maxQueue` calls wait;
    * `ERR_RATE_LIMIT_TIMEOUT` if the call cannot start within `timeoutMs`; `ERR_THROTTLE_CLOSED`
@@ -47,15 +47,15 @@ export interface Throttled<This, Args extends readonly unknown[], Result> {
    * not start takes neither a token nor a permit.
    */
   (this: This, ...args: Args): Promise<Awaited<Result>>;
-  /** The calls that wait to start. */
+  /** Number of calls waiting to start. */
   readonly queueSize: number;
-  /** Milliseconds for which the longest waiting call has waited; 0 if none waits. */
+  /** Milliseconds that the longest waiting call has waited; 0 if none waits. */
   readonly oldestMs: number;
   /** The number of calls in each state. */
   stats(): ThrottleStats;
   /** Resolves when no call waits or runs. */
   drain(): Promise<void>;
-  /** Refuses calls from now on. Resolves when those that came before have ended. */
+  /** Refuses later calls. Resolves when earlier ones have ended. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -68,7 +68,7 @@ interface Invocation<This, Args> {
   readonly args: Args;
 }
 
-/** Closes a dispatcher as the options say. */
+/** Closes a dispatcher according to the options. */
 export function close(
   dispatcher: Pick<Dispatcher<unknown>, 'close' | 'endAll' | 'drain'>,
   options: CloseOptions = {},
@@ -83,11 +83,11 @@ export function close(
 }
 
 /**
- * Wraps a function so that its calls start at the rate of a limiter, and as many at once as a
- * semaphore has permits. Calls that cannot start wait in a queue. The function may be synchronous or
- * asynchronous; `this` and the arguments pass through.
+ * Wraps a function so that its calls start at the rate of a limiter, with at most as many in
+ * flight as a semaphore has permits. Calls that cannot start wait in a queue. The function can be
+ * synchronous or asynchronous; `this` and the arguments pass through.
  *
- * A call first takes a permit, then a token, so a call that waits, fails or is refused loses
+ * A call takes a permit first, then a token, so a call that waits, fails or is refused loses
  * nothing. Calls with the same priority and key start in the order in which they were made.
  *
  * The limits hold for all threads that share the limiter and the semaphore; the queue is this

@@ -8,7 +8,7 @@ export interface TaskLimiter extends Pick<Limiter, 'clock' | 'tryConsume'> {
   wait(n?: number, options?: WaitOptions): Promise<unknown>;
 }
 
-/** What some limiters have besides. */
+/** Methods that some limiters have. */
 interface Abilities {
   readonly limit?: number;
   readonly rate?: number;
@@ -20,9 +20,9 @@ interface Abilities {
 
 /** A token that is granted later. */
 export interface TokenPromise {
-  /** When, by the limiter's clock; Infinity until that is known. It may move. */
+  /** When, by the limiter's clock; Infinity until known. It may move. */
   readonly dueUs: number;
-  /** Returns the token, as far as the limiter can. */
+  /** Returns the token, if the limiter can take it back. */
   cancel(): unknown;
 }
 
@@ -51,7 +51,7 @@ class AwaitedToken implements TokenPromise {
 /** A limiter as {@link Dispatcher} uses it: one token for each call. */
 export class Tokens {
   readonly #limiter: TaskLimiter & Abilities;
-  /** Called when an awaited token has come, and if it cannot come. */
+  /** Called when an awaited token has come, and when it cannot come. */
   readonly #onToken: () => void;
   readonly #onFailure: (token: TokenPromise, reason: unknown) => void;
 
@@ -75,7 +75,7 @@ export class Tokens {
     return this.#limiter.reserve !== undefined;
   }
 
-  /** Takes a token now. */
+  /** Takes a token now; false if there is none. */
   take(): boolean {
     return this.#limiter.tryConsume();
   }
@@ -97,7 +97,7 @@ export class Tokens {
     return this.#limiter.rate ?? 0;
   }
 
-  /** Whether a look that is late by `ms` would lose tokens, as the bucket would be full. */
+  /** Whether a look that is late by `ms` would lose tokens, because the bucket would be full. */
   isFullWithin(ms: number): boolean {
     const { limit } = this.#limiter;
     return limit !== undefined && (this.#limiter.timeUntil?.(limit) ?? ms) < ms;

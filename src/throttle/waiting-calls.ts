@@ -4,7 +4,7 @@ import { FairQueue } from './fair-queue.ts';
 import type { Key } from './level.ts';
 import { onEitherAbort } from './signals.ts';
 
-/** The calls that wait, in the order in which they start, with their deadlines and signals. */
+/** The waiting calls in the order in which they start, with their deadlines and signals. */
 export class WaitingCalls<Job> {
   readonly #queue: FairQueue<Call<Job>>;
   readonly #deadlines = new Heap<Call<Job>>();
@@ -22,7 +22,7 @@ export class WaitingCalls<Job> {
     return this.#queue.last;
   }
 
-  /** When the call came that has waited longest; undefined if none waits. */
+  /** When the longest waiting call was made; undefined if none waits. */
   get oldestUs(): number | undefined {
     return this.#queue.oldestUs;
   }
@@ -53,7 +53,7 @@ export class WaitingCalls<Job> {
     return call;
   }
 
-  /** Removes all calls in that order, those too that come meanwhile. */
+  /** Removes all calls in that order, including calls added meanwhile. */
   *takeAll(): Generator<Call<Job>> {
     for (let call = this.take(); call !== undefined; call = this.take()) yield call;
   }
@@ -66,7 +66,7 @@ export class WaitingCalls<Job> {
     return call;
   }
 
-  /** Removes a call; false if it does not wait any more. */
+  /** Removes a call; false if it no longer waits. */
   remove(call: Call<Job>): boolean {
     const isRemoved = this.#queue.remove(call);
     if (isRemoved) this.#forget(call);

@@ -186,7 +186,7 @@ test('a Mac must tell when it was started', async () => {
   const hidden = await import('../../src/host.ts');
   expect(() => hidden.HostRegion.open({ path: hostPath() })).toThrow(
     unsupported(
-      'zerotime/host must be able to read kern.bootsessionuuid: sysctlbyname failed with error ' +
+      'zerotime/host cannot read kern.bootsessionuuid: sysctlbyname failed with error ' +
         constants.errno.ENOENT,
     ),
   );

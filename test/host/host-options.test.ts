@@ -4,7 +4,7 @@ import { hostPath } from '../support/host.ts';
 
 test('options are checked', () => {
   const open = (options: object) => () => HostRegion.open({ path: hostPath(), ...options });
-  expect(open({ path: '' })).toThrow(new TypeError('path must be a string, not empty, got ""'));
+  expect(open({ path: '' })).toThrow(new TypeError('path must be a non-empty string, got ""'));
   expect(open({ byte: 1 })).toThrow('options has no option "byte"; did you mean bytes?');
   expect(open({ bytes: 0 })).toThrow('bytes must be an integer at least 1');
   expect(open({ mode: 0o400 })).toThrow(
@@ -21,7 +21,7 @@ test('options are checked', () => {
 
 test('a path and an owner are checked where a region must exist', () => {
   const find = HostRegion.find as (path: unknown, owner?: unknown) => unknown;
-  const message = 'path must be a string, not empty, got undefined';
+  const message = 'path must be a non-empty string, got undefined';
   expect(() => find(undefined)).toThrow(new TypeError(message));
   expect(() => find(hostPath(), 'x')).toThrow(
     new TypeError('owner must be an integer at least 0, got "x"'),

@@ -112,7 +112,7 @@ describe('opening fails, with a code and what to do, if the file', () => {
     const [code, message] = refusal(() => HostRegion.open({ path }));
     expect(code).toBe('ERR_HOST_DENIED');
     expect(message).toBe(
-      `${path} belongs to user 12345, not 0: name a user that you trust as owner`,
+      `${path} belongs to user 12345, not 0: set owner to a user that you trust`,
     );
     HostRegion.open({ path, owner: 12_345 }).close();
   });
@@ -160,7 +160,7 @@ describe('opening fails, with a code and what to do, if the file', () => {
     const answer = refusal(() => HostRegion.open({ path }));
     expect(answer).toEqual([
       'ERR_HOST_STALE',
-      `${path} was made before the last start of this machine, or on another: remove it`,
+      `${path} was created before this machine's last start, or on another machine: remove it`,
     ]);
   });
 
@@ -170,7 +170,7 @@ describe('opening fails, with a code and what to do, if the file', () => {
     const answer = refusal(() => HostRegion.open({ path }));
     expect(answer).toEqual([
       'ERR_HOST_STALE',
-      `${path} was made in another time namespace, whose clock is another one`,
+      `${path} was created in another time namespace, which has another clock`,
     ]);
   });
 

@@ -120,7 +120,7 @@ describe('opening fails', () => {
     vi.stubGlobal('WebAssembly', undefined);
     vi.resetModules();
     const host = await import('../../src/host.ts');
-    const message = 'zerotime/host needs WebAssembly, and address space for its memory';
+    const message = 'zerotime/host needs WebAssembly and address space for its memory';
     expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
       failure('ERR_HOST_UNSUPPORTED', message),
     );
@@ -159,7 +159,7 @@ describe('opening fails', () => {
         return command === setLock ? -1 : 0;
       },
     }));
-    const message = 'the region is open in 255 processes and threads, which is the most';
+    const message = 'the region is open in 255 processes and threads, the maximum';
     expect(() => host.HostRegion.open({ path: hostPath() })).toThrow(
       failure('ERR_HOST_BUSY', message),
     );
@@ -181,7 +181,7 @@ describe('a machine', () => {
     );
     const path = hostPath();
     expect(() => hidden.HostRegion.open({ path })).toThrow(
-      failure('ERR_HOST_UNSUPPORTED', `zerotime/host must be able to read ${BOOT}`),
+      failure('ERR_HOST_UNSUPPORTED', `zerotime/host cannot read ${BOOT}`),
     );
     const other = await withFs(reading(() => 'none\n'));
     expect(() => other.HostRegion.open({ path })).toThrow(
@@ -201,7 +201,7 @@ describe('a machine', () => {
     host.HostRegion.open({ path }).close();
     // This kernel may have them.
     if (existsSync('/proc/self/ns/time')) {
-      expect(() => HostRegion.open({ path })).toThrow('was made in another time namespace');
+      expect(() => HostRegion.open({ path })).toThrow('was created in another time namespace');
     }
   });
 });

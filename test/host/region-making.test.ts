@@ -95,7 +95,7 @@ test('a size that no region has is refused', () => {
   header.set([REGION_MAGIC, REGION_VERSION]);
   header[REGION.bytes] = 5000;
   writeFileSync(region.path, header);
-  const message = `${region.path} has 5000 bytes, which is no multiple of 65536`;
+  const message = `${region.path} has 5000 bytes, not a multiple of 65536`;
   expect(() => HostRegion.open({ path: region.path })).toThrow(message);
 });
 
