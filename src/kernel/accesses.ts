@@ -14,14 +14,14 @@ const WORDS = 3;
 
 /**
  * Implements engine/accesses.ts with Atomics on the views, which may be replaced between calls. An
- * i64 is passed as a low and high half, because a BigInt would be allocated; one scratch buffer joins
- * and splits the halves.
+ * i64 is passed as a low and a high half, because a BigInt would be allocated; a scratch buffer
+ * joins and splits the halves.
  */
 export function accessesTo(views: Views): JavaScriptImports {
   const words = new BigInt64Array(WORDS);
   const halves = new Int32Array(words.buffer);
   const doubles = new Float64Array(words.buffer);
-  // No index below is out of bounds: the engine's cell lies within the region.
+  // All indices below are in bounds, because the engine's cell lies within the region.
   const [low, high] = [LOW_HALF, HIGH_HALF];
   let lastHigh = 0;
 
@@ -31,7 +31,7 @@ export function accessesTo(views: Views): JavaScriptImports {
     return halves[low] as number;
   }
 
-  /** A scratch word, of two halves. */
+  /** A scratch word, joined from two halves. */
   function joined(word: number, lowHalf: number, highHalf: number): bigint {
     halves[2 * word + low] = lowHalf;
     halves[2 * word + high] = highHalf;

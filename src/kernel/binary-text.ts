@@ -2,7 +2,7 @@
 const FIRST = 40;
 const RADIX = 87;
 
-/** The binary that build/binary-text.mjs wrote as text. */
+/** Decodes a binary that build/binary-text.mjs wrote as text. */
 export function bytesOf(text: string): Uint8Array {
   const bytes = new TextEncoder().encode(text);
   let size = 0;

@@ -2,8 +2,8 @@ import type { CellPlace } from '../memory/cell.ts';
 import { RECORD_COUNT } from '../memory/layout.ts';
 
 /**
- * Frees the configuration records that a process which has ended was writing. `at`: the byte offset
- * of the claims in the cell.
+ * Frees the configuration records that an ended process was writing. `at`: the byte offset of the
+ * claims in the cell.
  */
 export function freeClaims({ region, offset }: CellPlace, at: number, process: number): void {
   const claims = (offset + at) >> 3;
@@ -11,7 +11,7 @@ export function freeClaims({ region, offset }: CellPlace, at: number, process: n
     const byte = 0xffn << BigInt(8 * record);
     const holder = BigInt(process) << BigInt(8 * record);
     const isHeld = (Atomics.load(region.i64, claims) & byte) === holder;
-    // Nobody else claims or releases it meanwhile.
+    // No other thread claims or releases it meanwhile.
     if (isHeld) Atomics.and(region.i64, claims, ~byte);
   }
 }

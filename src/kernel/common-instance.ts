@@ -3,12 +3,12 @@ import { accessesTo, type JavaScriptImports, type Views } from './accesses.ts';
 
 type Call = (...args: number[]) => number;
 
-/** Where a module keeps something of a region between calls, this drops it. */
+/** The export of a module that keeps state of a region between calls. */
 interface Leaving {
   readonly leaveRegion?: () => void;
 }
 
-/** The exports of an instance, for one region: they are methods of a prototype. */
+/** The exports of an instance for one region, as methods of a prototype. */
 type RegionEngine<Engine> = new (region: Region) => Engine;
 
 /** Views of no memory. */
@@ -18,14 +18,16 @@ function nowhere(): { -readonly [View in keyof Views]: Views[View] } {
 }
 
 /**
- * One JavaScript instance of a module for any number of regions: tens of thousands of regions cannot
- * each have one, which takes 12 kB and more. It works on one region at a time.
+ * One JavaScript instance of a module for any number of regions, because an instance takes 12 kB
+ * and more. It works on one region at a time.
  */
 export class CommonInstance<Engine> {
   readonly #instantiate: (imports: JavaScriptImports) => Engine;
   #Engine: RegionEngine<Engine> | undefined;
   readonly #watched = new WeakSet<Region>();
-  /** Tells of regions that are collected, by their views: the instance has those of its last one. */
+  /**
+   * Reports collected regions by their views, because the instance keeps those of its last region.
+   */
   readonly #collected = new FinalizationRegistry<Int32Array>((i32) => this.#leave(i32));
   #leave: (i32: Int32Array) => void = () => undefined;
 
@@ -33,7 +35,7 @@ export class CommonInstance<Engine> {
     this.#instantiate = instantiate;
   }
 
-  /** The engine for a region. It has no results of its own: read those of a call before the next. */
+  /** The engine for a region. It keeps one call's results: read them before the next call. */
   on(region: Region): Engine {
     this.#Engine ??= this.#makeEngine();
     if (!this.#watched.has(region)) {

@@ -12,31 +12,33 @@ export const RENEW_TICKS = 2 ** 52;
 
 /** The number of places over which the origins of records are spread. */
 export const ORIGIN_PLACES = 1009;
-/** The distance between two of these places. */
+/** The distance between two such places, in microseconds. */
 export const ORIGIN_STEP_US = 991;
 /** Origins of a quantum bucket lie on its grid of fills, at most this far back. */
 export const MAX_ORIGIN_TICKS = 2 ** 40;
 
-/** Relative rounding error: intervals computed from ticks are equal if they differ by less. */
+/** The relative rounding error below which intervals computed from ticks are equal. */
 export const SAME_INTERVAL = 2 ** -40;
-/** What nobody holds, or a process: its entry in a region that several share, otherwise the sole one. */
+/**
+ * No holder, and the only holder in a private region. In a shared one, the process's entry holds.
+ */
 export const NO_HOLDER = 0;
 export const SOLE_HOLDER = 1;
-/** A claim takes microseconds; this many attempts outlast a claimant that was preempted. */
+/** A claim takes microseconds. This many attempts outlast a preempted claimant. */
 export const CLAIM_ATTEMPTS = 1_000_000;
-/** A return of tokens does without a record of its own after this many attempts. */
+/** After this many attempts, a return of tokens goes without a record of its own. */
 export const RETURN_ATTEMPTS = 1000;
 
 // Composite buckets.
 
-/** Slots below this number may stay with a thread between its calls; the others change hands. */
+/** A thread may keep slots below this number between its calls; the others are released. */
 export const KEPT_SLOTS = 32;
 /** Passes over all slots before a call gives up: far longer than a thread holds a slot. */
 export const SLOT_ATTEMPTS = 100_000;
 
 // Windows and logs.
 
-/** Ticks per microsecond: a power of two, so that a tick is an exact double for 17.8 years. */
+/** Ticks per microsecond: a power of two, so that ticks are exact doubles for 17.8 years. */
 export const WINDOW_TICKS_PER_MICRO = 16;
 /**
  * Time is clamped to plus or minus this tick: 17.8 years, minus the most that rounding up to the
@@ -48,14 +50,14 @@ export const EXACT_COUNT_BITS = 7;
 /** A number of tokens above every limit. */
 export const ABOVE_ANY_LIMIT = 2 ** 30;
 /**
- * Windows of successive records start at different numbers, so that a word does not recur while a
- * thread is stalled.
+ * Windows of successive records start at different numbers, so that no word recurs while a thread
+ * is stalled.
  */
 export const START_PLACES = 1021;
 /** The number of the first slot; 0 marks a place in the ring that was never written. */
 export const FIRST_SLOT = 1;
 
-/** Outcomes of the engine's windows and logs other than a number of tokens. */
+/** The engine's outcomes for windows and logs, other than a number of tokens. */
 export const WINDOW_OUTCOME = {
   /** The word has changed: load it, read the clock and call again. */
   again: -1,
@@ -73,12 +75,12 @@ export const OPENED = 2 ** 30;
 
 // Keyed tables.
 
-/** The entries of a key's window: the most that a call probes. */
+/** The most entries that a call probes: a key's window. */
 export const PROBES = 64;
-/** The number of them at the key's first home; the others are at its second. */
+/** How many of them are at the key's first home; the rest are at its second. */
 export const AT_FIRST_HOME = PROBES / 2;
 
-/** In place of a wait: the key has no entry, and its window has no free one. */
+/** Instead of a wait: the key has no entry, and its window has no free one. */
 export const NO_PLACE = -5;
 
 /** The treatment of a key that finds no place. */
@@ -90,7 +92,7 @@ export type WhenFull = keyof typeof WHEN_FULL;
 export const TAG_BITS = 3;
 export const TAG_MASK = 2 ** TAG_BITS - 1;
 /**
- * Set if the entry belongs to its key. The rest of the tag ends the identity's version, so an
+ * Set if the entry belongs to its key. The rest of the tag ends the identity's version, so that an
  * exchange for one owner's state fails on the next owner's. The other bits are the zero-time.
  */
 export const LIVE = 1;
@@ -109,12 +111,12 @@ export const VERSION_BITS = 20;
 /** Each thread takes tickets in blocks of 2^BLOCK_BITS, so that the counter is rarely written. */
 export const BLOCK_BITS = 20;
 /**
- * The number of looks at an entry in transit before a call with no other choice takes it over. Far
+ * The number of looks at an entry in transit before a call with no other choice takes it over: far
  * longer than a claim, so that only sleeping or terminated threads lose their entries.
  */
 export const PATIENCE = 200;
 
-/** Slots of these places of a rack may stay with a thread between its calls. */
+/** A thread may keep the slots of these places of a rack between its calls. */
 export const KEPT_PLACES = 64;
 /** Passes over a rack before a call gives up: far longer than a thread holds a slot. */
 export const RACK_ATTEMPTS = 25_000;
@@ -123,7 +125,7 @@ export const RACK_ATTEMPTS = 25_000;
 export const LAST_TICKS = 2 ** 60 - 2 ** 8;
 export const FIRST_TICKS = -(2 ** 59);
 
-/** The ticks per microsecond to which a change of a table's limits may move its clock. */
+/** The range of ticks per microsecond in which a change of limits can set a table's clock. */
 export const TABLE_SPEED = { least: 1, most: 2 ** 15 } as const;
 
 // Semaphores.
@@ -132,7 +134,7 @@ export const TABLE_SPEED = { least: 1, most: 2 ** 15 } as const;
 export const MAX_PERMITS = 65_535;
 /** The states of a seat. */
 export const SEAT_STATE = { free: 0, asked: 1, held: 2, changing: 3 } as const;
-/** What the last exchange of a semaphore's word did to the seat that it names. */
+/** How the last exchange of a semaphore's word changed the seat that it names. */
 export const SEAT_CHANGE = { joined: 0, granted: 1, returned: 2, changed: 3 } as const;
 /** The answers of `semaphoreTake` and `semaphoreJoin` other than a seat. */
 export const NO_PERMIT = { refused: -1, behind: -2, noSeat: -3 } as const;
@@ -143,19 +145,19 @@ export const DUE_PER_MS = 16;
 
 // Rates of arrivals.
 
-/** The instant of a count is in this part of the time constant. */
+/** Instants of counts are in units of the time constant divided by this. */
 export const ARRIVAL_UNITS = 256;
-/** What is left of a count after one such unit. */
+/** The part of a count that remains after one such unit. */
 export const ARRIVAL_DECAY = Math.exp(-1 / ARRIVAL_UNITS);
-/** After 64 time constants, nothing is. */
+/** After 64 time constants, nothing remains. */
 export const ARRIVAL_FORGOTTEN = 64 * ARRIVAL_UNITS;
-/** The bits of the word that hold the count, in this part of an arrival. */
+/** The bits of the word for the count, in units of an arrival divided by {@link ARRIVAL_PARTS}. */
 export const ARRIVAL_COUNT_BITS = 24;
 export const ARRIVAL_PARTS = 2 ** 16;
-/** Those of them that hold its first digits; the others, how many more follow. */
+/** The bits of the count's first digits; the other bits are the exponent. */
 export const ARRIVAL_DIGIT_BITS = 18;
 /** The largest count, and the exponent of its digits. */
 export const MAX_ARRIVALS = 2 ** 42;
 export const MAX_ARRIVALS_EXPONENT = 42;
-/** The latest instant that fits beside it: 136 years for a time constant of a second. */
+/** The latest instant that fits beside the count: 136 years for a time constant of one second. */
 export const LAST_ARRIVAL = 2 ** 40 - 1;

@@ -24,7 +24,7 @@ function nextAt(place: CellPlace): number {
   return 2 * stripeAt(place, OWN_STRIPES) + (STRIPE_OWNER.nextStripe >> 2);
 }
 
-/** Takes a stripe that no thread has; the shared one if there is none. */
+/** Takes a free stripe; the shared one if there is none. */
 function claim(place: CellPlace): number {
   const { i32 } = place.region;
   const mark = markOf(place.region);

@@ -12,7 +12,9 @@ import { javascript } from './javascript.ts';
 interface Build {
   /** The binary as text: see `bytesOf`. */
   readonly wasm: () => string;
-  /** The same module as a JavaScript function from imports to exports; a bundle may leave it out. */
+  /**
+   * The same module as a JavaScript function from imports to exports, unless the bundle omits it.
+   */
   readonly instantiate: ((imports: object) => unknown) | undefined;
 }
 
@@ -24,11 +26,11 @@ export interface Opened<Engine> {
 
 /** The export of modules that claim records or hold slots. */
 interface Holder {
-  /** Sets as what this thread does so: the entry of its process. */
+  /** Sets the holder for which this thread does this: the entry of its process. */
   readonly holdAs?: (process: number) => void;
 }
 
-/** An instance, and how much memory it works on. */
+/** An instance, and the size of its memory. */
 interface SharedInstance<Engine> {
   readonly opened: Opened<Engine>;
   readonly bytes: number;
@@ -59,16 +61,16 @@ export class EngineModule<Engine> {
   /** The instance of all regions in plain memory. */
   #common: CommonInstance<Engine> | undefined;
 
-  /** By memory and target. */
+  /** Instances by memory and target. */
   readonly #instances = new WeakMap<object, Map<KernelName, SharedInstance<Engine>>>();
 
-  /** Every instance gets these imports unless it is opened with its own. */
+  /** Instances get these imports, unless they are opened with others. */
   constructor(build: Build, imports: Imports = {}) {
     this.#build = build;
     this.#imports = imports;
   }
 
-  /** The instance shared by a region's limiters: it holds the results of one call at a time. */
+  /** The instance shared by a region's limiters. It keeps the results of one call at a time. */
   openShared(region: Region, asked: KernelName | undefined): Opened<Engine> {
     const wanted = wantedKernel(asked);
     if (isShared(region.memory)) return { engine: this.#inCommon(region), name: 'atomics' };
@@ -77,7 +79,7 @@ export class EngineModule<Engine> {
     this.#instances.set(region.memory, known);
     const bytes = region.i32.byteLength;
     const shared = known.get(wanted);
-    // Memory may have grown since, and JavaScript's views of it have not.
+    // Memory may have grown, and views in JavaScript do not grow with it.
     if (shared?.bytes === bytes) return shared.opened;
     const opened = this.open(region, wanted);
     known.set(wanted, { opened, bytes });

@@ -143,7 +143,7 @@ test('a damaged entry is an error with either kernel, even if only its tag does 
   const damaged = expect.objectContaining({
     name: 'HandleError',
     code: 'ERR_REGION_DAMAGED',
-    message: 'an entry of the table makes no sense',
+    message: 'an entry of the table is invalid',
   });
   for (const name of ['atomics', 'wasm'] as const) {
     const region = Region.create();

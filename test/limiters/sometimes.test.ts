@@ -156,7 +156,7 @@ describe('Sometimes', () => {
       expect(() => Sometimes.attach(handle)).toThrow(
         expect.objectContaining({
           code: 'ERR_REGION_DAMAGED',
-          message: 'the configuration makes no sense',
+          message: 'the configuration is invalid',
           cause: expect.any(Error),
         }),
       );

@@ -5,11 +5,11 @@ import { ARRIVALS, ARRIVALS_BYTES } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 
-/** What never changes about a cell of arrivals. */
+/** The configuration of a cell of arrivals, which never changes. */
 export interface ArrivalsConfiguration {
-  /** The clock reading from which instants count. */
+  /** The clock reading from which instants are counted. */
   readonly originUs: number;
-  /** The time constant of the smoothing. */
+  /** The time constant of the smoothing, in milliseconds. */
   readonly smoothingMs: number;
 }
 
@@ -46,7 +46,7 @@ export function openArrivalsCell(region: Region, offset: number, nonce: number):
     checkSmoothing(configuration.smoothingMs);
     checkNumber('originUs', configuration.originUs);
   } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration makes no sense', { cause });
+    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration is invalid', { cause });
   }
   return configurations.keep(place, configuration);
 }

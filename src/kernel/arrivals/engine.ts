@@ -3,7 +3,7 @@ import type { Region } from '../../memory/region.ts';
 import { arrivals as build } from '../build/modules.ts';
 import { EngineModule, type Opened } from '../open.ts';
 
-/** The instants of a cell, and a clock reading. */
+/** The unit of a cell's instants, and a clock reading. */
 type Instant = [originUs: number, unitUs: number, nowUs: number];
 
 /** The engine's operations on the arrivals at a sampler. */

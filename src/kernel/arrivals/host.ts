@@ -7,12 +7,12 @@ import { readArrivals } from './cell.ts';
 import { type ArrivalsEngine, openArrivalsEngine } from './engine.ts';
 
 /**
- * The rate at which spans arrive at all threads, smoothed exponentially, and how often the limit
- * refused one that the rate would have let through.
+ * The rate at which spans arrive in all threads, smoothed exponentially, and the number of spans
+ * that the limit refused although the rate would have admitted them.
  */
 export class HostedArrivals {
   readonly name: KernelName;
-  /** The time constant. */
+  /** The time constant, in milliseconds. */
   readonly smoothingMs: number;
   readonly #engine: ArrivalsEngine;
   readonly #place: CellPlace;
@@ -41,7 +41,7 @@ export class HostedArrivals {
     return this.#rate(this.#engine.arrivalsLook(this.#cell, this.#originUs, this.#unitUs, nowUs));
   }
 
-  /** A count that arrivals keep up against its decay is their rate times the time constant. */
+  /** In equilibrium, the decaying count is the rate times the time constant. */
   #rate(count: number): number {
     return (count * 1000) / this.smoothingMs;
   }
@@ -51,12 +51,12 @@ export class HostedArrivals {
     this.#engine.refusalsAdd(this.#cell);
   }
 
-  /** Whether spans were refused since the last one that was kept; each refusal is reported once. */
+  /** Whether spans were refused since the last one that was kept. Reports each refusal once. */
   answer(): boolean {
     return this.#engine.refusalsAnswer(this.#cell) !== 0;
   }
 
-  /** How many spans the limit refused, in all threads. */
+  /** The number of spans that the limit refused, in all threads. */
   refusals(): number {
     const { region, offset } = this.#place;
     return Number(Atomics.load(region.i64, (offset + ARRIVALS.refusals) >> 3) >> 1n);

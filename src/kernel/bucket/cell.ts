@@ -44,7 +44,7 @@ export function layBucket(
 }
 
 /**
- * Checks that a bucket of this kind with a valid configuration lies at `offset`.
+ * Checks that a bucket of this kind with a valid configuration is at `offset`.
  *
  * @throws HandleError
  */

@@ -56,7 +56,7 @@ export function limitCountOf({ bytes }: CellPlace): number {
 }
 
 /**
- * Checks that a token bucket with one or more valid limits lies at `offset`.
+ * Checks that a token bucket with one or more valid limits is at `offset`.
  *
  * @throws HandleError
  */
@@ -72,7 +72,7 @@ export function openTokenBucketCell(
   open(2);
   const count = Atomics.load(region.i32, (offset + COMPOSITE.limitCount) >> 2);
   if (!(count >= 2 && count <= MAX_LIMITS)) {
-    throw new HandleError('ERR_REGION_DAMAGED', `the limiter says it has ${count} limits`);
+    throw new HandleError('ERR_REGION_DAMAGED', `a limiter cannot have ${count} limits`);
   }
   const place = open(count);
   liveLimits(place, count);
@@ -105,6 +105,6 @@ export function liveLimits({ region, offset }: CellPlace, count: number): LiveLi
     if (sound.length === count && generation !== undefined) {
       return { generation, schedules: sound.map(({ schedule }) => schedule) };
     }
-    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense");
+    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid");
   }
 }

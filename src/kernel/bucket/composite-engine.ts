@@ -1,8 +1,8 @@
 import type { LimitOutcome, TokenIndex } from './kernel.ts';
 
 /**
- * The engine's operations on the cell of a bucket with `count` limits, beside those that
- * all buckets share.
+ * The engine's operations on the cell of a bucket with `count` limits, in addition to those common
+ * to all buckets.
  */
 export interface CompositeEngine {
   /** Sets the holder of the records that this thread claims and the slots that it takes. */
@@ -52,7 +52,7 @@ export interface CompositeEngine {
   failureOfAll(): number;
 }
 
-/** What this thread's last call reported for each limit. */
+/** The last call's report on each limit, in this thread. */
 export const notes: { readonly outcomes: LimitOutcome[]; readonly indices: TokenIndex[] } = {
   outcomes: [],
   indices: [],

@@ -12,7 +12,7 @@ import { limitCountOf } from './composite-cell.ts';
 
 const HOLDER_BITS = 32;
 
-/** Frees the slots of a bucket with several limits that a process which has ended held. */
+/** Frees the slots of a bucket with several limits that an ended process held. */
 export function freeSlots(place: CellPlace, process: number): void {
   const limits = limitCountOf(place);
   if (limits === 1) return;
@@ -22,7 +22,7 @@ export function freeSlots(place: CellPlace, process: number): void {
     const state = Atomics.load(i64, at);
     const holder = BigInt.asUintN(HOLDER_BITS, state);
     if (Number(holder) !== process) continue;
-    // It cannot become live from now on. If it is live, the next change takes it over.
+    // The slot cannot become live from now on. If it is live, the next change takes it over.
     const word = Atomics.load(i64, (place.offset + CELL.word) >> 3);
     if (Number(BigInt.asUintN(SLOT_BITS, word >> BigInt(INDEX_BITS))) === slot) continue;
     Atomics.compareExchange(i64, at, state, state - holder);

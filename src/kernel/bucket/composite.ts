@@ -27,13 +27,13 @@ interface CompositePromise extends BucketPromise {
   readonly indices: readonly TokenIndex[];
 }
 
-/** The marks of an admission and of the one before it, and what it took. */
+/** The marks of an admission and of the one before it, and the tokens it took. */
 interface CompositeReceipt extends WordReceipt {
   readonly tokens: number;
   readonly limit: number;
 }
 
-/** A bucket with several limits, which change in one exchange. */
+/** A bucket whose several limits change in one exchange. */
 export class HostedComposite implements BucketKernel {
   readonly name: KernelName;
   readonly #engine: BucketEngine;
@@ -41,7 +41,7 @@ export class HostedComposite implements BucketKernel {
   readonly #cell: number;
   readonly #count: number;
   readonly #counters: Counters | undefined;
-  /** What the last call asked for. */
+  /** The tokens that the last call asked for. */
   #tokens = 0;
 
   constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace) {
@@ -51,7 +51,7 @@ export class HostedComposite implements BucketKernel {
     this.#cell = place.offset;
     this.#count = limitCountOf(place);
     this.#counters = Counters.open(place);
-    // The cell may lie where another bucket was, in memory that is used again.
+    // The cell may lie where another bucket was, in reused memory.
     engine.forget();
   }
 
@@ -127,14 +127,14 @@ export class HostedComposite implements BucketKernel {
         generations.add(engine.liveGeneration());
       }
       const [generation, ...others] = generations;
-      // Otherwise the limits changed meanwhile.
+      // Otherwise the limits have changed meanwhile.
       if (generation !== undefined && others.length === 0) {
         return { dueUs: latestUs, generation, sinceUs: engine.liveSinceUs() };
       }
     }
   }
 
-  /** {@link cancel} allows for returned tokens already. */
+  /** {@link cancel} already allows for returned tokens. */
   cancelMoved(): boolean {
     return false;
   }
@@ -168,7 +168,7 @@ export class HostedComposite implements BucketKernel {
     throw new TypeError('a bucket with several limits changes all of them at once');
   }
 
-  /** Puts the limits in force that `change` makes of those that are. */
+  /** Replaces the limits in force by those that `change` makes of them. */
   change(nowUs: number, change: (inForce: readonly Schedule[]) => readonly Schedule[]): void {
     const engine = this.#engine;
     for (;;) {
@@ -182,7 +182,7 @@ export class HostedComposite implements BucketKernel {
         outcome = engine.publishLimits(this.#cell, this.#count, nowUs);
       }
       if (outcome === 0) return;
-      // If another thread changed the limits first, this one starts from those.
+      // If another thread changed the limits first, start from those.
       if (outcome !== SUPERSEDED) fail(outcome);
     }
   }

@@ -48,7 +48,7 @@ export interface BucketEngine extends EngineResults, CompositeEngine {
   /** The reason for the last failure. */
   failure(): number;
   charge(cell: number, nowUs: number, tokens: number): number;
-  /** Leaves the index of the last admission's token. */
+  /** Prepares the index of the last admission's token. */
   findPromise(): void;
   promiseGeneration(): number;
   promiseLimit(): number;
@@ -76,9 +76,9 @@ export interface BucketEngine extends EngineResults, CompositeEngine {
     costLow: number,
     costHigh: number,
   ): number;
-  /** Lets the next call read its record anew. */
+  /** Makes the next call read its record anew. */
   forget(): void;
-  /** Drops what it keeps of a region, before it turns to another. */
+  /** Drops the state of a region, before the instance turns to another. */
   leaveRegion(): void;
 }
 
@@ -103,7 +103,7 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
   };
 }
 
-/** What the module imports beside its memory. */
+/** The module's imports in addition to its memory. */
 export const BUCKET_IMPORTS = { 'composite-notes': NOTES };
 
 const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);

@@ -2,7 +2,7 @@ import { HandleError, RateLimitError } from '../../errors.ts';
 import { RECORD_COUNT, SLOT_COUNT } from '../../memory/layout.ts';
 import { BUSY, CROWDED } from './kernel.ts';
 
-/** Throws what a number below {@link NEVER} stands for. */
+/** Throws the error for a number below {@link NEVER}. */
 export function fail(failure: number): never {
   if (failure === BUSY) {
     throw new RateLimitError(
@@ -13,5 +13,5 @@ export function fail(failure: number): never {
   if (failure === CROWDED) {
     throw new RateLimitError('ERR_BUCKET_BUSY', `all ${SLOT_COUNT} slots are held`);
   }
-  throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+  throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin is invalid");
 }

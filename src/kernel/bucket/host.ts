@@ -17,7 +17,7 @@ import {
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
-/** A bucket on the engine, which does everything except keep counts. */
+/** A bucket on the engine, which does all the work except counting. */
 export class HostedBucket implements BucketKernel {
   readonly name: KernelName;
   readonly #engine: BucketEngine;
@@ -25,14 +25,14 @@ export class HostedBucket implements BucketKernel {
   readonly #cell: number;
   readonly #counters: Counters | undefined;
 
-  /** `counts` is false if the bucket's owner keeps the counts. */
+  /** `counts` is false if the bucket's owner counts. */
   constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace, counts = true) {
     this.name = name;
     this.#engine = engine;
     this.#place = place;
     this.#cell = place.offset;
     this.#counters = counts ? Counters.open(place) : undefined;
-    // The cell may lie where another bucket was, in memory that is used again.
+    // The cell may lie where another bucket was, in reused memory.
     engine.forget();
   }
 

@@ -21,7 +21,7 @@ export interface LimiterStats {
   readonly calls: number;
   /** Tokens admitted. Tokens returned later are not subtracted. */
   readonly admitted: number;
-  /** Calls that got nothing. */
+  /** Calls that got no tokens. */
   readonly refused: number;
   /**
    * Compare-and-exchanges that failed because another thread changed the limiter within the last
@@ -32,12 +32,15 @@ export interface LimiterStats {
 
 /**
  * The lock-free, linearizable operations on one bucket. Instants are microseconds of the limiter's
- * clock. A thread that is terminated inside an operation leaves a valid word.
+ * clock. A thread terminated inside an operation leaves a valid word.
  */
 export interface TokenKernel {
   /** Microseconds from `nowUs` to wait before acting (0 is now), {@link LATER} or {@link NEVER}. */
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number;
-  /** Takes any number of tokens; microseconds until the debt is paid, {@link LATER} if too long. */
+  /**
+   * Takes any number of tokens. Returns microseconds until the debt is paid; {@link LATER} if too
+   * long.
+   */
   charge(nowUs: number, tokens: number): number;
   /** `acquire` without a wait; also returns the bucket's state at its instant. */
   decide(nowUs: number, tokens: number): Outcome;
@@ -47,7 +50,9 @@ export interface TokenKernel {
   returnTokens(nowUs: number, tokens: number): void;
   /** Identifies this thread's last admitted `acquire`, for {@link cancel}. */
   receipt(): Receipt;
-  /** Cancels an `acquire` if none followed it; otherwise its tokens lapse and this is false. */
+  /**
+   * Cancels an `acquire` if none followed it; otherwise its tokens lapse and this returns false.
+   */
   cancel(receipt: Receipt): boolean;
   /** Tokens in the bucket, negative in debt, Infinity if unlimited. */
   balance(nowUs: number): number;
@@ -60,15 +65,15 @@ export interface TokenKernel {
 /** A bucket with its own word. */
 export interface BucketKernel extends TokenKernel {
   readonly name: KernelName;
-  /** {@link TokenKernel.returnTokens}; true if callers that wait have moved up. */
+  /** {@link TokenKernel.returnTokens}; true if waiting callers have moved up. */
   returnTokens(nowUs: number, tokens: number): boolean;
-  /** Identifies the tokens of this thread's last `acquire`, which has to wait for them. */
+  /** Identifies the tokens of this thread's last `acquire`, which is not due yet. */
   promise(): BucketPromise;
   /** When tokens are due under the current limit: see {@link DueInstant}. */
   due(promise: BucketPromise): DueInstant;
   /** {@link TokenKernel.cancel} for a promise that returned tokens have moved. */
   cancelMoved(promise: BucketPromise, receipt: Receipt): boolean;
-  /** Puts a new limit in force. Keeps the number of tokens, or the debt. */
+  /** Puts a new limit in force. The tokens or the debt stay. */
   reconfigure(nowUs: number, next: Schedule): void;
   /** Counts so far, or undefined without `stats: true`. */
   stats(): LimiterStats | undefined;
@@ -76,7 +81,7 @@ export interface BucketKernel extends TokenKernel {
 
 /** A place in a bucket's queue. */
 export interface BucketPromise {
-  /** The generation of the record that admitted it, and of that record's limit. */
+  /** The generations of the record that admitted it and of that record's limit. */
   readonly generation: number;
   readonly limit: number;
 }

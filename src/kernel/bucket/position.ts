@@ -1,10 +1,10 @@
 import type { BucketKernel, BucketPromise, Receipt } from './kernel.ts';
 
-/** Where reserved tokens are in a queue that changes of the limit move. */
+/** The place of reserved tokens in a queue. Changes of the limit move its instant only. */
 export interface Place {
   /** The instant, in microseconds, at which the tokens are due; Infinity while none arrive. */
   dueUs(): number;
-  /** Cancels the reservation where that is still exact. */
+  /** Cancels the reservation if that is still exact. */
   cancel(receipt: Receipt): boolean;
 }
 
@@ -17,7 +17,7 @@ export class Position implements Place {
   readonly #promise: BucketPromise;
   #generation: number;
   #dueUs: number;
-  /** Whether it was due when a record went live; nothing moves it any more. */
+  /** Whether it was due when a record went live; nothing can move it any more. */
   #isPast = false;
 
   /** For the kernel's last admission; `dueUs` is the promised instant. */

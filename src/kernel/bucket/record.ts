@@ -5,7 +5,7 @@ import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
 
 /** A configuration record: a schedule, and the clock instant from which the word counts ticks. */
 export interface ConfigRecord {
-  /** Different for each record that a cell ever had; 0 while the record is being written. */
+  /** Different for every record of a cell; 0 while the record is being written. */
   readonly generation: number;
   /** The generation with which its limit came into force. */
   readonly limit: number;
@@ -26,13 +26,13 @@ export interface PlacedRecord extends ConfigRecord {
 export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
   const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
   if (!Number.isFinite(ticks)) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin makes no sense");
+    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin is invalid");
   }
   const { fillTicks } = schedule;
   return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
 }
 
-/** Ticks as tokens, capped at the burst, which was rounded up to ticks. */
+/** Ticks as tokens, at most the burst, because that was rounded up to ticks. */
 export function tokensOf({ ticksPerToken, burst }: Schedule, ticks: number): number {
   return ticksPerToken === 0 ? Number.POSITIVE_INFINITY : Math.min(burst, ticks / ticksPerToken);
 }
@@ -78,14 +78,14 @@ export function readRecord(
   return { generation, limit, schedule, originUs, index };
 }
 
-/** The word, and the record that it names. */
+/** The word and the record that it names. */
 export interface LiveRecord extends PlacedRecord {
   readonly word: bigint;
 }
 
 /**
- * Reads the live record. If the record cannot be read, it was reused since the word was loaded, so
- * the word has changed. If the word has not changed, the cell was overwritten.
+ * Reads the live record. An unreadable record was reused since the word was loaded, so the word has
+ * changed; if it has not, the cell was overwritten.
  *
  * @throws HandleError `ERR_REGION_DAMAGED`
  */
@@ -97,14 +97,14 @@ export function liveRecord(place: CellPlace): LiveRecord {
     const record = readRecord(place, index);
     if (record !== undefined) return { ...record, word };
     if (Atomics.load(place.region.i64, at) === word) {
-      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense");
+      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid");
     }
   }
 }
 
 /**
- * Watches a limit without loading the bucket's contended word. A record repeats its generation as
- * its tenure, which a reconfiguration clears first: while it is set, the limit is in force.
+ * Watches a limit without loading the bucket's contended word. A record's tenure repeats its
+ * generation until a reconfiguration clears it: while it is set, the limit is in force.
  */
 export class Tenure {
   readonly #place: CellPlace;
@@ -137,8 +137,8 @@ export class Tenure {
   }
 
   /**
-   * Whether the limit is in force although {@link holds} does not know: in another record, or in
-   * this one because a reconfiguration has begun, which may never finish.
+   * Whether the limit is in force although {@link holds} is false: in another record, or in this
+   * one, if a reconfiguration has begun, which may never finish.
    */
   endures(): boolean {
     const live = liveRecord(this.#place);

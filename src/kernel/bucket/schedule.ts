@@ -2,7 +2,7 @@ import { checkNumber } from '../../options.ts';
 import { MAX_SPAN_TICKS, TICKS_PER_MICRO } from '../constants.ts';
 
 const MICROS_PER_SECOND = 1e6;
-/** Quantum buckets may use coarser ticks, so that one long interval stays an exact double. */
+/** Quantum buckets may have coarser ticks, so that one long interval stays an exact double. */
 export const MAX_FILL_TICKS = 2 ** 50;
 
 const MIN_RATE = 1e-6;
@@ -25,7 +25,7 @@ export interface Schedule {
   readonly capTicks: bigint;
   /** Ticks from one fill to the next; 0 means continuous. */
   readonly fillTicks: number;
-  /** The rate or, if tokens arrive in fills, the microseconds between them. */
+  /** The rate or, with fills, the microseconds between them. */
   readonly pace: number;
 }
 
@@ -51,7 +51,7 @@ function tokenTicks(rate: number): number {
   return Math.round((TICKS_PER_MICRO * MICROS_PER_SECOND) / rate);
 }
 
-/** The ticks of a token while none arrive: those before the pause, or as many as the burst allows. */
+/** The ticks of a token during a pause: those before it, or as many as the burst allows. */
 function pausedTicks(burst: number, before: number): number {
   return before || Math.max(1, Math.min(tokenTicks(1), Math.floor(MAX_SPAN_TICKS / burst)));
 }
@@ -88,8 +88,8 @@ function speedOf(pace: number, ticksPerToken: number, fillTicks: number): number
 }
 
 /**
- * A schedule whose tokens arrive continuously; none arrive at rate 0. Then `ticksPerToken` tells in
- * which ticks the bucket goes on counting.
+ * A schedule whose tokens arrive continuously; at rate 0 none arrive, and `ticksPerToken` sets the
+ * ticks in which the bucket keeps counting.
  *
  * @throws RangeError, TypeError if the rate is not 0, Infinity or 1e-6 to 4e9, or if the burst is
  * not greater than 0 or takes more than 4.4 years to fill.
@@ -100,7 +100,7 @@ export function continuous(rate: number, burst: number, ticksPerToken = 0): Sche
     return unlimited(checkNumber('burst', burst, { above: 0, orInfinity: true }));
   }
   checkNumber('burst', burst, { above: 0 });
-  // -0 becomes 0.
+  // Turns -0 into 0.
   const pace = rate + 0;
   const ticks = pace === 0 ? pausedTicks(burst, ticksPerToken) : tokenTicks(pace);
   return {
@@ -141,7 +141,7 @@ export function perInterval(quantum: number, fillIntervalMs: number, burst: numb
   };
 }
 
-/** The schedule that the numbers of a record determine; they may be invalid. */
+/** The schedule that a record's numbers determine. They may be invalid. */
 export function scheduleFrom(
   pace: number,
   burst: number,
@@ -162,7 +162,7 @@ export function scheduleFrom(
   };
 }
 
-/** Whether a schedule read from elsewhere is valid: no NaN, and no value that overflows. */
+/** Whether a schedule from elsewhere is valid: no NaN, and no value that overflows. */
 export function isSound(schedule: Schedule): boolean {
   const { rate, burst, ticksPerToken, ticksPerMicro, capTicks: cap, fillTicks } = schedule;
   return (

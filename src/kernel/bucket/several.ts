@@ -2,7 +2,7 @@ import { notes } from './composite-engine.ts';
 import type { LimitOutcome, Outcome } from './kernel.ts';
 import type { Schedule } from './schedule.ts';
 
-/** What a decision under several limits comes to, as the engine has reported them. */
+/** The outcome of a decision under several limits, from the engine's reports. */
 export function outcomeOfAll(allowed: boolean, count: number): Outcome {
   return outcomeOf(allowed, notes.outcomes.slice(0, count));
 }

@@ -36,16 +36,18 @@ const ENTRIES_PER_KEY = 2;
 /** The most keys that fit into a region. */
 export const MAX_CAPACITY = 67_000_000;
 
-/** The bytes of a table for each key of its capacity; `limits` is above 1 if every key has several. */
+/**
+ * The bytes of a table for each key of its capacity. `limits` is above 1 if every key has several.
+ */
 export function bytesPerKey(limits = 1): number {
   return ENTRIES_PER_KEY * (ENTRY_BYTES + (limits > 1 ? keyedSlotBytes(limits) : 0));
 }
 
-/** A larger table gets its own region, which is freed with the table. */
+/** Larger tables get their own region, which is freed with the table. */
 const MAX_DEFAULT_BYTES = 16_384;
 /** The most bytes of the names of all tiers: 15 of 64 characters, in JSON. */
 const MAX_NAME_BYTES = 2 ** 13;
-/** Below every state: no bucket was reclaimed yet. */
+/** Below every state: no bucket has been reclaimed. */
 const NONE_FORGOTTEN = -(2n ** 63n);
 
 /** The configuration of a new table of buckets. */
@@ -59,7 +61,7 @@ export interface NewTable {
   /** The number of limits if every key has all of them. */
   readonly limitsPerKey?: number | undefined;
   readonly nowUs: number;
-  /** The number of keys. */
+  /** The number of keys that the table has room for. */
   readonly capacity: number;
   readonly whenFull: WhenFull;
   readonly stats: boolean;
@@ -83,7 +85,7 @@ export interface TableLayout {
 
 type Head = Omit<TableLayout, 'tiers' | 'recordsAt'> & { readonly nameBytes: number };
 
-/** Size of the cell, and where its records are. */
+/** The size of the cell, and the places in it. */
 function placesOf(
   entries: number,
   limits: number,
@@ -127,7 +129,7 @@ export function createKeyedCell(table: NewTable): CellPlace {
   if (limitsPerKey > 0) laySlots(place, entries, limitsPerKey);
   new Uint8Array(buffer, at + keyedNamesAt(entries, limitCount), names.length).set(names);
   i64[(at + KEYED.forgotten) >> 3] = NONE_FORGOTTEN;
-  // Random values cannot be written into shared memory directly.
+  // Random values cannot be written to shared memory directly.
   const seed = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
   new Uint8Array(buffer, at + KEYED.seed, SEED_BYTES).set(seed);
   publishCell(place, kind);
@@ -136,19 +138,19 @@ export function createKeyedCell(table: NewTable): CellPlace {
   });
 }
 
-/** Fills the rack, and the bucket that keys without a place share, in a cleared cell. */
+/** Fills the rack and the shared bucket of keys without a place, in a cleared cell. */
 function laySlots({ region, offset }: CellPlace, entries: number, limits: number): void {
   const rack = (offset + keyedRackAt(entries, limits)) >> 3;
   for (let i = 0; i < RACK_PLACES; i++) region.i64[rack + i] = BigInt(entries + 1 + i + 1);
   const shared = offset + keyedSlotsAt(entries, limits) + entries * keyedSlotBytes(limits);
   const zeroTimes = (shared + KEYED_SLOT.zeroTimes) >> 3;
-  // Long ago, so that it is full.
+  // Long ago, so that the bucket is full.
   region.i64.fill(BigInt(FIRST_TICKS), zeroTimes, zeroTimes + limits);
 }
 
 /**
- * Checks that a table of this kind lies at `offset`, entirely within the region, with a valid
- * configuration.
+ * Checks that a table of this kind with a valid configuration is at `offset`, entirely within the
+ * region.
  *
  * @throws HandleError
  */
@@ -161,7 +163,7 @@ export function openKeyedCell(
   const head = openCell(region, offset, kind, nonce, KEYED.table);
   const { entries, whenFull, limitCount, nameBytes, limitsPerKey } = readHead(head);
   if (entries < 1 || entries > MAX_CAPACITY * ENTRIES_PER_KEY) {
-    throw new HandleError('ERR_REGION_DAMAGED', `the table says it has ${entries} entries`);
+    throw new HandleError('ERR_REGION_DAMAGED', `a table cannot have ${entries} entries`);
   }
   if (
     !Object.values<number>(WHEN_FULL).includes(whenFull) ||
@@ -169,7 +171,7 @@ export function openKeyedCell(
     !(nameBytes >= 0 && nameBytes <= MAX_NAME_BYTES) ||
     !(limitsPerKey === 0 || (limitsPerKey === limitCount && limitsPerKey <= MAX_LIMITS))
   ) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration makes no sense");
+    throw new HandleError('ERR_REGION_DAMAGED', "the table's configuration is invalid");
   }
   const { bytes, recordsAt } = placesOf(entries, limitCount, limitsPerKey, nameBytes);
   const place = openCell(region, offset, kind, nonce, bytes);
@@ -204,7 +206,7 @@ function readNames(
 ): readonly string[] {
   if (limitCount === 1) return [];
   const at = offset + keyedNamesAt(entries, limitCount);
-  // Decoders refuse shared memory.
+  // TextDecoder rejects shared memory.
   const bytes = new Uint8Array(region.buffer, at, nameBytes).slice();
   const names = parsed(new TextDecoder().decode(bytes));
   if (
@@ -214,7 +216,7 @@ function readNames(
   ) {
     return names;
   }
-  throw new HandleError('ERR_REGION_DAMAGED', "the names of the table's tiers make no sense");
+  throw new HandleError('ERR_REGION_DAMAGED', "the names of the table's tiers are invalid");
 }
 
 function parsed(text: string): unknown {

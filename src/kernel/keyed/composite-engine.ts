@@ -24,7 +24,7 @@ type Results = 'lostRaces' | 'receiptLow' | 'receiptHigh' | 'receiptCostLow' | '
 
 /**
  * The exports of engine/composites.ts. An instance serves one table of one thread. Results below
- * {@link NEVER} are failures; a key without a place is served by the engine.
+ * {@link NEVER} are failures. The engine also serves keys without a place.
  */
 export interface KeyedCompositeEngine
   extends Pick<KeyedEngine, Shared>,

@@ -14,14 +14,14 @@ import {
 import { TAG_BITS } from '../constants.ts';
 import { readTable } from './cell.ts';
 
-/** The bits of the low half of a holding or place. */
+/** The number of bits in half of a holding or place. */
 const HALF = 32;
 const HOLDER_SHIFT = BigInt(HALF);
 const HOLDER_MASK = 0xff;
 const COUNT_SHIFT = 40n;
-/** What each change adds to a place. */
+/** The amount that each change adds to a place. */
 const PLACE_STEP = 2n ** 32n;
-/** A damaged rack may have no place. */
+/** A damaged rack may have no empty place. */
 const MOST_TRIES = 100 * RACK_PLACES;
 
 function holderOf(holding: bigint): number {
@@ -43,7 +43,7 @@ class Slots {
     const { entries, limitsPerKey } = readTable(place);
     this.#i32 = place.region.i32;
     this.#i64 = place.region.i64;
-    this.#entries = entries + 1; // keys without a place share one
+    this.#entries = entries + 1; // keys without a place share one entry
     this.#entriesAt = (place.offset + KEYED.table) >> 3;
     this.#rackAt = (place.offset + keyedRackAt(entries, limitsPerKey)) >> 3;
     this.#slotsAt = place.offset + keyedSlotsAt(entries, limitsPerKey);
@@ -60,7 +60,7 @@ class Slots {
     const held: { slot: number; holding: bigint }[] = [];
     for (let slot = 0; slot < this.#count; slot++) {
       const at = this.#holdingAt(slot);
-      // Most are not: a BigInt for each would take long.
+      // Most are held by others, and a BigInt for each would take long.
       if ((Atomics.load(this.#i32, 2 * at + HIGH_HALF) & HOLDER_MASK) !== process) continue;
       const holding = Atomics.load(this.#i64, at);
       if (holderOf(holding) === process) held.push({ slot, holding });
@@ -68,14 +68,14 @@ class Slots {
     return held;
   }
 
-  /** 1 for each slot that an entry names, or that lies in the rack. */
+  /** 1 for each slot that an entry or the rack names. */
   named(): Uint8Array {
     const named = new Uint8Array(this.#count);
     const mask = 2 ** (32 - Math.clz32(this.#count - 1)) - 1;
     for (let entry = 0; entry < this.#entries; entry++) {
       const at = this.#entriesAt + entry * ENTRY.step + ENTRY.state;
       const state = Atomics.load(this.#i32, 2 * at + LOW_HALF);
-      // An entry that was never used has no tag, and the slot of its own number.
+      // An unused entry has no tag, and the slot of its own number.
       named[state === 0 ? entry : (state >>> TAG_BITS) & mask] = 1;
     }
     for (let place = 0; place < RACK_PLACES; place++) {
@@ -85,7 +85,7 @@ class Slots {
     return named;
   }
 
-  /** Takes a slot from a holder that has ended; false if a thread was faster. */
+  /** Takes a slot from a holder that has ended; false if another thread was faster. */
   take(slot: number, holding: bigint, process: number): boolean {
     const count = (holding >> COUNT_SHIFT) + 1n;
     const low = BigInt.asUintN(HALF, holding);
@@ -96,7 +96,7 @@ class Slots {
     return Atomics.compareExchange(this.#i64, this.#holdingAt(slot), holding, next) === holding;
   }
 
-  /** Puts a slot into the rack, where some place is empty while one is missing. */
+  /** Puts a slot into the rack. While a slot is missing, a place there is empty. */
   put(slot: number): void {
     for (let step = 0; step < MOST_TRIES; step++) {
       const at = this.#rackAt + (step % RACK_PLACES);
@@ -110,14 +110,14 @@ class Slots {
 }
 
 /**
- * Returns to the rack the slots of a table that a process which has ended held. `own`: the entry of
- * this process. A slot that nothing names may also be one that another thread has just taken from its
- * entry or place: that thread and this one exchange the same holding, and one of them has the slot.
+ * Returns to the rack the slots that an ended process held. `own`: the entry of this process. An
+ * unnamed slot may also be one that another thread has just taken from its entry or place: both
+ * threads then exchange the same holding, and one of them gets the slot.
  */
 export function freeKeyedSlots(place: CellPlace, process: number, own: number): void {
   if (readTable(place).limitsPerKey === 0) return;
   const slots = new Slots(place);
-  // First: nobody else can name one of these before it has changed the holding.
+  // First, because no other thread can name one of these before it has changed the holding.
   const held = slots.heldBy(process);
   if (held.length === 0) return;
   const named = slots.named();

@@ -27,14 +27,14 @@ import type { Limits, NameOf } from './limits.ts';
 import { type Change, changeTable, limitsOf, schedulesOf } from './table-change.ts';
 import { TableCounts } from './table-counts.ts';
 
-/** The marks of an admission and of the one before it, where it is, and what it took. */
+/** The marks of an admission and of the one before it, its entry, and the tokens it took. */
 interface KeyedCompositeReceipt extends WordReceipt {
   /** 0 if it charged no entry. */
   readonly entry: number;
   readonly hashHigh: number;
   readonly version: number;
   readonly tokens: number;
-  /** Names the limits under which it was admitted. */
+  /** Names the limits that admitted it. */
   readonly limits: number;
   /** The tick at which the tokens are due. */
   readonly dueLow: number;
@@ -61,7 +61,7 @@ export function openKeyedComposite(
   );
 }
 
-/** A table of buckets with several limits, which change in one exchange. */
+/** A table of buckets whose several limits change in one exchange. */
 export class HostedKeyedComposite implements KeyedKernel {
   readonly name: KernelName;
   readonly tiers: readonly string[] = [];
@@ -71,7 +71,7 @@ export class HostedKeyedComposite implements KeyedKernel {
   readonly #counts: TableCounts;
   #high = 0;
   #low = 0;
-  /** What the last call asked for. */
+  /** The tokens that the last call asked for. */
   #tokens = 0;
 
   /** `patience`: the number of looks before a call takes over another thread's entry. */
@@ -126,7 +126,7 @@ export class HostedKeyedComposite implements KeyedKernel {
     return taken;
   }
 
-  /** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
+  /** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
   returnTokens(nowUs: number, tokens: number): void {
     const answer = this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
     if (answer < 0) failed(answer);
@@ -213,7 +213,7 @@ function failed(failure: number): never {
   if (failure === CROWDED) {
     throw new RateLimitError('ERR_BUCKET_BUSY', `all ${RACK_PLACES} spare slots are held`);
   }
-  throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table make no sense');
+  throw new HandleError('ERR_REGION_DAMAGED', 'an entry or the limits of the table are invalid');
 }
 
 /** Opens a table whose keys have one or more limits. */

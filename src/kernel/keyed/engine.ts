@@ -11,7 +11,7 @@ export interface KeyedEngine extends EngineResults {
     limits: number,
     patience: number,
   ): number;
-  /** Selects the limit of later calls: 0, the table's own, or a tier. */
+  /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
   useTier(index: number): void;
   acquire(high: number, low: number, nowUs: number, tokens: number, maxWaitUs: number): number;
   charge(high: number, low: number, nowUs: number, tokens: number): number;
@@ -37,7 +37,7 @@ export interface KeyedEngine extends EngineResults {
   /** Claims a record for new limits: 0 or {@link BUSY}. */
   beginChange(): number;
   putLimit(tier: number, pace: number, burst: number, ticksPerToken: number, fill: number): void;
-  /** Whether the claimed record went live; if not, another change was faster. */
+  /** Whether the claimed record went live. If not, another change was faster. */
   publishChange(live: number, nowUs: number, ticksPerMicro: number): number;
   entriesInUse(nowUs: number): number;
   reclaimed(): number;

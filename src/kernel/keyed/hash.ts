@@ -26,7 +26,7 @@ const HASH_BYTES = 8;
 /** One instance per target and thread. */
 const instances = /* @__PURE__ */ new Map<KernelName, SipHash>();
 
-/** SipHash-2-4 of this thread. */
+/** This thread's instance of SipHash-2-4. */
 export function openSipHash(wanted: KernelName): SipHash {
   const engine = instances.get(wanted) ?? siphash.openAlone(wanted);
   instances.set(wanted, engine);

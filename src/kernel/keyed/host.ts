@@ -56,7 +56,7 @@ export class HostedKeyed implements KeyedKernel {
   readonly #shared: HostedBucket;
   #high = 0;
   #low = 0;
-  /** The engine's limit: 0, the table's own, or a tier. */
+  /** The engine's limit: 0 for the table's own, otherwise a tier. */
   #tier = 0;
   /** Whether the last call was on the shared bucket. */
   #isShared = false;
@@ -130,7 +130,7 @@ export class HostedKeyed implements KeyedKernel {
     return taken;
   }
 
-  /** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
+  /** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
   returnTokens(nowUs: number, tokens: number): void {
     this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
   }
@@ -183,7 +183,7 @@ export class HostedKeyed implements KeyedKernel {
     return this.#limits();
   }
 
-  /** The shared bucket, as the selected tier sees it. */
+  /** The shared bucket in the selected tier's tokens. */
   #ofTier(): Pick<TokenKernel, SharedCall> {
     if (this.#tier === 0) return this.#shared;
     const [own, tier] = [this.#limits().limits[0], this.#limit()];
@@ -203,7 +203,7 @@ export class HostedKeyed implements KeyedKernel {
     return scheduleOf(this.#limit());
   }
 
-  /** All limits in force: the table's own, and the tiers. */
+  /** All limits in force: the table's own, then the tiers'. */
   schedules(): Limits<Schedule> {
     return schedulesOf(this.#limits());
   }
@@ -230,5 +230,5 @@ export class HostedKeyed implements KeyedKernel {
 }
 
 function damagedEntry(): HandleError {
-  return new HandleError('ERR_REGION_DAMAGED', 'an entry of the table makes no sense');
+  return new HandleError('ERR_REGION_DAMAGED', 'an entry of the table is invalid');
 }

@@ -1,7 +1,7 @@
 import type { Receipt } from '../bucket/kernel.ts';
 import type { Place } from '../bucket/position.ts';
 
-/** The clock of a table: its speed, and the instant at which it took it up. */
+/** The clock of a table: its speed, and the instant at which that took effect. */
 export interface TableClock {
   readonly originUs: number;
   readonly ticksPerMicro: number;
@@ -15,7 +15,7 @@ interface Promising {
   dueUs(receipt: Receipt): number;
 }
 
-/** The place of tokens that a key has reserved: a tick of the table's clock, which may change. */
+/** The place of a key's reserved tokens: a tick of the table's clock, whose speed may change. */
 export class KeyPosition implements Place {
   readonly #table: Promising;
   readonly #receipt: Receipt;
@@ -35,12 +35,12 @@ export class KeyPosition implements Place {
     const { originUs, ticksPerMicro } = this.#table.clock();
     if (originUs === before.originUs && ticksPerMicro === before.ticksPerMicro) return this.#dueUs;
     this.#clock = { originUs, ticksPerMicro };
-    // What was due when the clock changed stays due.
+    // Tokens due when the clock changed stay due.
     if (this.#dueUs > originUs) this.#dueUs = this.#table.dueUs(this.#receipt);
     return this.#dueUs;
   }
 
-  /** A state that was changed since has no such admission to cancel. */
+  /** Cannot cancel: the state has changed since the admission. */
   cancel(): boolean {
     return false;
   }

@@ -71,14 +71,14 @@ export function liveLimits(
         fillTicks: field('fillTicks'),
       };
     });
-    // Unchanged: nobody writes a record that the word names.
+    // Unchanged, so the values belong together: no thread writes a record that the word names.
     if (Atomics.load(i32, at) !== live) continue;
     if (
       !Number.isFinite(originUs) ||
       !(ticksPerMicro > 0 && ticksPerMicro <= TABLE_SPEED.most) ||
       !limits.every(isSound)
     ) {
-      throw new HandleError('ERR_REGION_DAMAGED', "the table's limits make no sense");
+      throw new HandleError('ERR_REGION_DAMAGED', "the table's limits are invalid");
     }
     return { live, originUs, ticksPerMicro, limits: limits as unknown as Limits<TableLimit> }; // at least one
   }

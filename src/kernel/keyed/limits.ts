@@ -4,7 +4,7 @@ import { MAX_SPAN_TICKS, TABLE_SPEED, TICKS_PER_MICRO } from '../constants.ts';
 /** One limit of a table, in the table's ticks. */
 export type TableLimit = Pick<Schedule, 'pace' | 'burst' | 'ticksPerToken' | 'fillTicks'>;
 
-/** The limits of a table. All of them count in ticks of one clock. */
+/** The limits of a table. All count in ticks of one clock. */
 export interface TableLimits {
   readonly ticksPerMicro: number;
   /** The table's own limit, then one for each tier. */
@@ -15,9 +15,9 @@ export interface TableLimits {
 export type Limits<T> = readonly [T, ...T[]];
 
 const MICROS_PER_SECOND = 1e6;
-/** Quotients of two doubles are equal if they differ by less. */
+/** Quotients of doubles that differ by less are equal. */
 const ROUNDING = 2 ** -40;
-/** Rates that have no common multiple below this one are rounded down to ticks. */
+/** Rates without a common multiple below this are rounded down to ticks. */
 const MOST_PARTS = 10_000;
 
 function isNear(a: number, b: number): boolean {
@@ -28,7 +28,7 @@ function isLimited({ pace }: { readonly pace: number }): boolean {
   return pace < Number.POSITIVE_INFINITY;
 }
 
-/** `value`, rounded up unless only rounding separates it from a whole number. */
+/** Rounds up, except for values that only rounding separates from a whole number. */
 function wholeUp(value: number): number {
   return isNear(Math.round(value), value) ? Math.round(value) : Math.ceil(value);
 }
@@ -42,7 +42,7 @@ function checked(limit: TableLimit): TableLimit {
   return limit;
 }
 
-/** The table's ticks per microsecond in which a token of each rate is a whole number of ticks. */
+/** The table's ticks per microsecond for which a token at each rate is a whole number of ticks. */
 function commonSpeed(rates: readonly number[]): number {
   const fastest = Math.max(...rates);
   const aim = (TICKS_PER_MICRO * MICROS_PER_SECOND) / fastest;
@@ -55,15 +55,15 @@ function commonSpeed(rates: readonly number[]): number {
   return TICKS_PER_MICRO;
 }
 
-/** A limit whose tokens cost as many ticks of a clock as pass until one arrives. */
+/** A limit whose token costs as many ticks as pass until one arrives. */
 function flowing({ pace, burst }: TableLimit, ticksPerMicro: number): TableLimit {
   const perToken = (ticksPerMicro * MICROS_PER_SECOND) / pace;
   return checked({ pace, burst, ticksPerToken: wholeUp(perToken), fillTicks: 0 });
 }
 
 /**
- * A limit of a window, as parts of the ticks from one fill to the next. They are rounded down, so
- * that the last token of a window fits, as long as one token more does not.
+ * A limit of a window, in parts of the ticks from one fill to the next. They are rounded down, so
+ * that the last token of a window fits; one more must not fit.
  */
 function filling({ pace, burst }: TableLimit, fillTicks: number): TableLimit {
   const ticksPerToken = Math.floor(fillTicks / burst);
@@ -98,7 +98,7 @@ export function tableLimits(schedules: Limits<Schedule>, at: NameOf): TableLimit
       return next <= MAX_FILL_TICKS ? next : ticks;
     }, 1);
     const aim = Math.min(TICKS_PER_MICRO * own.pace, MAX_FILL_TICKS);
-    // In a window too short for all of them, the own limit is exact.
+    // In a window too short for all of them, only the own limit is exact.
     const unit = common <= aim ? common : own.burst;
     const fillTicks = unit * Math.max(1, Math.floor(aim / unit));
     const limits = each(schedules, (one, i) => at(i, () => filling(one, fillTicks)));
@@ -110,12 +110,13 @@ export function tableLimits(schedules: Limits<Schedule>, at: NameOf): TableLimit
   return { ticksPerMicro, limits };
 }
 
-/** Names the limit at a place in an error. */
+/** Adds the name of the limit at an index to its errors. */
 export type NameOf = <T>(i: number, make: () => T) => T;
 
 /**
- * The limits that follow others. If all rates change by one factor, tokens keep their ticks and the
- * clock changes its speed; otherwise the clock keeps its speed and tokens change their ticks.
+ * Computes the limits after a change. If all rates change by the same factor, tokens keep their
+ * ticks and the clock changes its speed; otherwise the clock keeps its speed and tokens change
+ * their ticks.
  */
 export function changedLimits(
   before: TableLimits,

@@ -51,7 +51,7 @@ export class KeyMessage {
     }
     let seen = 0;
     let i = 0;
-    // Four code units at a time take half as long.
+    // Four code units at a time take half the time.
     for (const end = length - 3; i < end; i += 4) {
       const a = key.charCodeAt(i);
       const b = key.charCodeAt(i + 1);
@@ -107,7 +107,7 @@ export class KeyMessage {
   }
 }
 
-/** The size in bytes, in whole words, for `bytes` bytes and the type's. */
+/** The size in whole words, in bytes, of `bytes` bytes and the type's byte. */
 function roomFor(bytes: number): number {
   return (bytes + 4) & ~3;
 }

@@ -1,19 +1,19 @@
 import type { HostedBucket } from '../bucket/host.ts';
 import { LATER, NEVER, type Outcome, type TokenKernel } from '../bucket/kernel.ts';
 
-/** The calls that keys without a place make on the shared bucket. */
+/** The calls of keys without a place on the shared bucket. */
 export type SharedCall = 'acquire' | 'charge' | 'decide' | 'drain' | 'balance' | 'timeUntil';
 
 /**
- * The bucket of keys without a place, as a tier sees it: its tokens cost as many of the table's own
- * as arrive in the same time.
+ * The shared bucket of keys without a place, in a tier's tokens: a tier's token costs as many of
+ * the table's own tokens as arrive in the same time.
  */
 export class SharedTier implements Pick<TokenKernel, SharedCall> {
   readonly #shared: HostedBucket;
   readonly #burst: number;
   readonly #price: number;
 
-  /** `price`: own tokens for one of the tier; 0 if the tier is unlimited. */
+  /** `price`: own tokens for one of the tier's; 0 if the tier is unlimited. */
   constructor(shared: HostedBucket, burst: number, price: number) {
     this.#shared = shared;
     this.#burst = burst;
@@ -22,7 +22,7 @@ export class SharedTier implements Pick<TokenKernel, SharedCall> {
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
     const waitUs = this.#shared.acquire(nowUs, tokens * this.#price, maxWaitUs);
-    // A key with a place could take them.
+    // Possible for a key with a place, so not {@link NEVER}.
     return waitUs === NEVER && tokens <= this.#burst ? LATER : waitUs;
   }
 
@@ -50,7 +50,7 @@ export class SharedTier implements Pick<TokenKernel, SharedCall> {
     return this.#shared.timeUntil(nowUs, tokens * this.#price);
   }
 
-  /** The shared bucket's tokens in the tier's. */
+  /** Converts own tokens to the tier's. */
   #tokens(own: number): number {
     return this.#price === 0 ? this.#burst : Math.min(this.#burst, own / this.#price);
   }

@@ -8,10 +8,10 @@ import type { KeyedEngine } from './engine.ts';
 import { type LiveLimits, liveLimits } from './limit-records.ts';
 import { changedLimits, type Limits, type NameOf, type TableLimit } from './limits.ts';
 
-/** The limits in force after those before. */
+/** Computes new limits from those in force. */
 export type Change = (inForce: Limits<Schedule>) => Limits<Schedule>;
 
-/** A table whose limits change, and the bucket of its keys without a place if it has its own limit. */
+/** A table whose limits change, and its shared bucket if that has its own limit. */
 interface Changing {
   readonly place: CellPlace;
   readonly engine: Pick<KeyedEngine, 'beginChange' | 'putLimit' | 'publishChange'>;
@@ -48,7 +48,7 @@ export function changeTable(table: Changing, nowUs: number, change: Change, at: 
   if (table.shared !== undefined) changeShared(place, table.shared, nowUs);
 }
 
-/** The shared bucket gets the table's own limit; of several changes at once, the last one's. */
+/** Gives the shared bucket the table's own limit; of concurrent changes, the last one's. */
 function changeShared(place: CellPlace, shared: HostedBucket, nowUs: number): void {
   for (;;) {
     const { live, limits } = limitsOf(place);

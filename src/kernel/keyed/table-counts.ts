@@ -6,7 +6,7 @@ import type { KeyedStats } from './kernel.ts';
 
 type Counted = 'lostRaces' | 'longestProbe' | 'entriesInUse' | 'reclaimed' | 'placeless';
 
-/** The counts of a table: what its engine knows, and those of calls where they are kept. */
+/** The counts of a table: the engine's own, and those of calls, if they are counted. */
 export class TableCounts {
   readonly #engine: Pick<KeyedEngine, Counted>;
   readonly #counters: Counters | undefined;
@@ -16,7 +16,7 @@ export class TableCounts {
     this.#counters = Counters.open(place);
   }
 
-  /** Counts the engine's last call, and races that it lost on the shared bucket. */
+  /** Counts the engine's last call, and the races that it lost on the shared bucket. */
   count(admitted: number, refused: boolean, racesOfShared = 0): void {
     const counters = this.#counters;
     if (counters === undefined) return;

@@ -14,11 +14,11 @@ import type { Region } from '../../memory/region.ts';
 import { checkNumber } from '../../options.ts';
 import { MAX_PERMITS } from '../constants.ts';
 
-/** What never changes about a semaphore. */
+/** The configuration of a semaphore, which never changes. */
 export interface SemaphoreConfiguration {
   readonly seats: number;
   readonly maxPermits: number;
-  /** 0: permits may be held for any time. */
+  /** The longest time that a permit may be held; 0 for no bound. */
   readonly holdMs: number;
   readonly originUs: number;
 }
@@ -26,25 +26,25 @@ export interface SemaphoreConfiguration {
 /** The configuration of a new semaphore. */
 export interface NewSemaphore extends Omit<SemaphoreConfiguration, 'seats'> {
   readonly permits: number;
-  /** Default: enough for the permits and for a queue. */
+  /** Default: enough for the permits and a queue. */
   readonly seats?: number;
   readonly stats: boolean;
   readonly region: Region | undefined;
 }
 
-/** A year, so that due instants fit into their words for decades. */
+/** About a year, so that due instants fit into their words for decades. */
 const MAX_HOLD_MS = 3.2e10;
-/** The range of a permit's time. */
+/** The range of `holdMs`. */
 export const HOLD_MS = { min: 1, max: MAX_HOLD_MS } as const;
 /** The range of a number of permits. */
 export const PERMITS = { min: 0, max: MAX_PERMITS, integer: true } as const;
 
-/** Seats beyond those of the permits, for the queue. */
+/** Seats for the queue, in addition to those for permits. */
 const QUEUE_SEATS = 256;
-/** Where the number of permits starts in its word, and in the semaphore's. */
+/** The weight of the number of permits in its word, and in the semaphore's. */
 const VALUE = 2 ** 16;
 
-/** As many seats as all permits need one by one, twice, so that a free one is soon found. */
+/** Twice as many seats as single permits need, so that a free one is found quickly. */
 function seatsFor(maxPermits: number): number {
   return Math.min(MAX_SEATS, 2 ** Math.ceil(Math.log2(2 * maxPermits + QUEUE_SEATS)));
 }
@@ -62,7 +62,7 @@ export function createSemaphoreCell(semaphore: NewSemaphore): CellPlace {
   i32[(offset + SEMAPHORE.maxPermits) >> 2] = maxPermits;
   f64[(offset + SEMAPHORE.holdMs) >> 3] = holdMs;
   f64[(offset + SEMAPHORE.originUs) >> 3] = originUs;
-  // The ring's empty entries are those of ticket 0.
+  // The ring's empty entries have ticket 0.
   i32[(offset + SEMAPHORE.head) >> 2] = 1;
   i32[(offset + SEMAPHORE.tail) >> 2] = 1;
   for (const word of [CELL.word, SEMAPHORE.permits]) {
@@ -72,7 +72,7 @@ export function createSemaphoreCell(semaphore: NewSemaphore): CellPlace {
   return configurations.keep(place, { seats, maxPermits, holdMs, originUs });
 }
 
-/** What never changes about a semaphore, as checked when it was opened. */
+/** The configuration of a semaphore, as checked when it was opened. */
 export function configurationOf(place: CellPlace): SemaphoreConfiguration {
   return configurations.of(place);
 }
@@ -93,7 +93,7 @@ function readConfiguration({ region, offset }: CellPlace): SemaphoreConfiguratio
 }
 
 /**
- * Checks that a semaphore lies at `offset` with a valid configuration.
+ * Checks that a semaphore with a valid configuration is at `offset`.
  *
  * @throws HandleError
  */
@@ -109,7 +109,7 @@ export function openSemaphoreCell(
     configuration = readConfiguration(head);
     checkNumber('permits', permitsOf(head), { ...PERMITS, max: configuration.maxPermits });
   } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the semaphore's configuration makes no sense", {
+    throw new HandleError('ERR_REGION_DAMAGED', "the semaphore's configuration is invalid", {
       cause,
     });
   }

@@ -18,7 +18,7 @@ export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
   semaphoreWaiting(cell: number, seats: number): number;
   semaphoreChange(cell: number, seats: number, owner: number, permits: number): number;
   semaphoreLook(cell: number, seats: number): number;
-  /** What the last look found. */
+  /** The results of the last look. */
   semaphorePermits(): number;
   semaphoreAvailable(): number;
   semaphoreRecover(cell: number, seats: number, owner: number): number;

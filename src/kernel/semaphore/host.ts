@@ -11,17 +11,17 @@ import { openSemaphores, type SemaphoreEngine } from './engine.ts';
 import { Owners } from './owners.ts';
 import { recoverSeats } from './recover.ts';
 
-/** The place of a permit, or of a caller in the queue. */
+/** The seat of a permit or of a queued caller. */
 export interface Seat {
   readonly seat: number;
-  /** Different for each permit that ever had the seat. */
+  /** Different for every permit that had the seat. */
   readonly generation: number;
 }
 
-/** The permits that there are, and those that can be taken. */
+/** The number of permits, and of those available. */
 export interface Permits {
   readonly permits: number;
-  /** Negative while more are out than there are since a change. */
+  /** Negative while more permits are in use than a change left. */
   readonly available: number;
 }
 
@@ -41,7 +41,7 @@ export class HostedSemaphore {
   readonly #owners: Ownership;
   readonly #owner: number;
   readonly #counters: Counters | undefined;
-  /** Where a free seat is likely. */
+  /** A likely free seat. */
   #hint: number;
 
   constructor({ engine, name }: Opened<SemaphoreEngine>, place: CellPlace, owners: Ownership) {
@@ -66,7 +66,7 @@ export class HostedSemaphore {
     return this.#owners.bell(this.#owner);
   }
 
-  /** Takes `n` permits now; undefined if there are too few, or callers wait for them. */
+  /** Takes `n` permits now; undefined if too few are available or callers wait. */
   take(n: number): Seat | undefined {
     const engine = this.#engine;
     let seat: number;
@@ -77,7 +77,7 @@ export class HostedSemaphore {
     return this.#taken(seat);
   }
 
-  /** Joins the queue; undefined if it has no room. Call {@link serve} afterwards. */
+  /** Joins the queue; undefined if it is full. Call {@link serve} afterwards. */
   join(n: number): Seat | undefined {
     const engine = this.#engine;
     return this.#taken(engine.semaphoreJoin(this.#cell, this.#seats, this.#owner, this.#hint, n));
@@ -89,7 +89,7 @@ export class HostedSemaphore {
     return { seat, generation: this.#engine.semaphoreGeneration() };
   }
 
-  /** Whether a caller in the queue has its permits. */
+  /** Whether a queued caller has its permits. */
   isGranted({ seat, generation }: Seat): boolean {
     return this.#engine.semaphoreIsGranted(this.#cell, this.#seats, seat, generation) !== 0;
   }
@@ -110,7 +110,7 @@ export class HostedSemaphore {
     return released;
   }
 
-  /** Grants permits to callers in the queue, and wakes them. Returns whether any still wait. */
+  /** Grants permits to queued callers, and wakes them. Returns whether any still wait. */
   serve(): boolean {
     for (;;) {
       const owner = this.#engine.semaphoreServe(this.#cell, this.#seats);
@@ -132,12 +132,12 @@ export class HostedSemaphore {
     return true;
   }
 
-  /** Returns, now and then, the permits of processes that have ended. */
+  /** Returns the permits of ended processes now and then. */
   tend(): void {
     this.#place.region.sharing?.tend();
   }
 
-  /** The callers of all threads in the queue. */
+  /** Number of queued callers of all threads. */
   get waiting(): number {
     return this.#engine.semaphoreWaiting(this.#cell, this.#seats);
   }
@@ -148,14 +148,14 @@ export class HostedSemaphore {
     return { permits: engine.semaphorePermits(), available: engine.semaphoreAvailable() };
   }
 
-  /** Returns the permits of a thread that has ended, and takes it out of the queue. */
+  /** Returns the permits of a thread that has ended, and removes it from the queue. */
   recover(threadId: number): number {
     const ended = markOf(this.#place.region, threadId);
     const opened = { engine: this.#engine, owners: this.#owners };
     return recoverSeats(this.#place, opened, (mark) => mark === ended);
   }
 
-  /** Bounds the time of granted permits; returns the instant at which they are due. */
+  /** Starts the `holdMs` of granted permits; returns the instant at which they are due. */
   hold({ seat, generation }: Seat, now: () => number): number {
     const engine = this.#engine;
     const ms = (now() - this.#originUs) / 1000 + this.holdMs;
@@ -163,12 +163,14 @@ export class HostedSemaphore {
     return this.#instant(engine.semaphoreHold(this.#cell, this.#seats, seat, generation, units));
   }
 
-  /** Returns the permits that are due, and says when the next is; Infinity if none is held. */
+  /**
+   * Returns overdue permits, and the instant at which the next is due; Infinity if none is held.
+   */
   expire(now: () => number): number {
     const engine = this.#engine;
     let seat = -1;
     for (;;) {
-      // The time of permits starts when somebody notices them, if their owner has not come to it.
+      // If the owner has not dated its permit yet, its time starts when another thread notices it.
       seat = engine.semaphoreUndated(this.#cell, this.#seats, seat + 1);
       if (seat < 0) break;
       this.hold({ seat, generation: engine.semaphoreGeneration() }, now);

@@ -4,15 +4,15 @@ import { OWNER, OWNER_BYTES, OWNER_COUNT, SEMAPHORE } from '../../memory/layout.
 import { markOf } from '../../memory/thread-mark.ts';
 
 /**
- * The threads that own seats, by their entries in the cell. An entry has its thread's mark, or minus
- * that of the thread that recovers its seats. Entry 0 is shared by threads that find no other.
+ * The threads that own seats, by their entries in the cell. An entry has its thread's mark, or
+ * minus the mark of the thread that recovers its seats. Threads that find no entry share entry 0.
  */
 export class Owners {
   readonly #place: CellPlace;
   readonly #bells: (Bell | undefined)[] = [];
   readonly #rouse: () => void;
 
-  /** `rouse` wakes sleepers that the bells cannot. */
+  /** `rouse` wakes sleepers that bells cannot wake. */
   constructor(place: CellPlace, rouse: () => void) {
     this.#place = place;
     this.#rouse = rouse;
@@ -22,7 +22,7 @@ export class Owners {
     return (this.#place.offset + SEMAPHORE.owners + owner * OWNER_BYTES + field) >> 2;
   }
 
-  /** The entry of this thread. */
+  /** Claims an entry for this thread. */
   claim(): number {
     const { i32 } = this.#place.region;
     const mine = markOf(this.#place.region);
@@ -41,8 +41,8 @@ export class Owners {
   }
 
   /**
-   * Frees the entries of threads that have ended, after `recover` has emptied the seats of each.
-   * Takes over what those threads were recovering themselves.
+   * Frees the entries of ended threads, after `recover` has emptied the seats of each. Also takes
+   * over the entries that those threads were recovering.
    */
   free(hasEnded: (mark: number) => boolean, recover: (owner: number) => void): void {
     const { i32 } = this.#place.region;
@@ -50,7 +50,7 @@ export class Owners {
     for (const owner of this.#of((mark) => mark !== 0 && hasEnded(Math.abs(mark)))) {
       const at = this.#at(owner, OWNER.thread);
       const mark = Atomics.load(i32, at);
-      // Only one thread recovers an entry: afterwards it may belong to a new thread.
+      // Only one thread recovers an entry, because it may belong to a new thread afterwards.
       if (mark === 0 || !hasEnded(Math.abs(mark))) continue;
       if (Atomics.compareExchange(i32, at, mark, mine) !== mark) continue;
       recover(owner);
@@ -60,7 +60,7 @@ export class Owners {
 
   /** The bell of an owner's thread, which rings when one of its seats may have been granted. */
   bell(owner: number): Bell {
-    // Every call of a semaphore comes here, and looking up how long to sleep takes its time.
+    // Cached, because every call of a semaphore comes here and finding the look period takes time.
     return this.#bells[owner] ?? this.#newBell(owner);
   }
 

@@ -3,13 +3,13 @@ import { configurationOf } from './cell.ts';
 import type { SemaphoreEngine } from './engine.ts';
 import type { Owners } from './owners.ts';
 
-/** What recovering needs of an open semaphore. */
+/** The parts of an open semaphore that recovery needs. */
 interface Opened {
   readonly engine: SemaphoreEngine;
   readonly owners: Pick<Owners, 'free' | 'wake' | 'wakeAll'>;
 }
 
-/** Returns the permits of threads that have ended, and takes them out of the queue. */
+/** Returns the permits of ended threads, and removes them from the queue. */
 export function recoverSeats(
   place: CellPlace,
   { engine, owners }: Opened,
@@ -25,7 +25,7 @@ export function recoverSeats(
     if (owner < 0) break;
     owners.wake(owner);
   }
-  // A thread may have ended after it granted permits and before it woke their owner.
+  // A thread may have ended between granting permits and waking their owner.
   owners.wakeAll();
   return returned;
 }

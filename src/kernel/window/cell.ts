@@ -61,22 +61,22 @@ export function createWindowCell(window: NewWindow): CellPlace {
   return everyBounds.keep(place, { kind, slots, maxLimit, allowDoubleBurst });
 }
 
-/** Logs tokens at the instant of a log's creation; returns the head after them. */
+/** Logs tokens at the instant of a log's creation, and returns the head after that. */
 function afterLogging(
   { region, offset }: CellPlace,
   word: bigint,
   maxLimit: number,
   taken: number,
 ): bigint {
-  // The entries of lap 0 have the mark 1.
+  // The entries of lap 0 have mark 1.
   const ring = (offset + WINDOW.ring) >> 3;
   region.i64.fill(BigInt(LOG_EPOCH_TICKS) * 2n + 1n, ring, ring + taken);
-  // Past the last place, the next lap begins.
+  // After the last place, the next lap begins.
   const index = taken === maxLimit ? 1n << BigInt(countBitsOf(maxLimit)) : BigInt(taken);
   return word + (index << 32n);
 }
 
-/** What never changes about a window or log, as checked when it was opened. */
+/** The bounds of a window or log, as checked when it was opened. */
 export function boundsOf(place: CellPlace): Bounds {
   return everyBounds.of(place);
 }
@@ -86,7 +86,7 @@ export function windowChanges({ region, offset }: CellPlace): Bell {
   return new Bell(region.i32, (offset + WINDOW.sequence) >> 2, region);
 }
 
-/** Checks what never changes. */
+/** Reads and checks the bounds. */
 function openBounds({ region, offset }: CellPlace, kind: WindowKind): Bounds {
   const field = (at: number) => Atomics.load(region.i32, (offset + at) >> 2);
   const [slots, maxLimit] = [field(WINDOW.slots), field(WINDOW.maxLimit)];
@@ -99,8 +99,8 @@ function openBounds({ region, offset }: CellPlace, kind: WindowKind): Bounds {
 }
 
 /**
- * Checks that a window or log of this kind, including its ring, lies at `offset` with a valid
- * configuration.
+ * Checks that a window or log of this kind with a valid configuration, including its ring, is at
+ * `offset`.
  *
  * @throws HandleError
  */
@@ -110,13 +110,13 @@ export function openWindowCell(
   kind: WindowKind,
   nonce: number,
 ): CellPlace {
-  // The configuration determines the length of the ring, so it is read first.
+  // The configuration determines the ring's length, so it is read first.
   const head = openCell(region, offset, kind, nonce, WINDOW.ring);
   let bounds: Bounds;
   try {
     bounds = openBounds(head, kind);
   } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense", {
+    throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid", {
       cause,
     });
   }
@@ -126,7 +126,7 @@ export function openWindowCell(
   return everyBounds.keep(place, bounds);
 }
 
-/** The error for a word that no thread ever writes. */
+/** The error for a word that no thread writes. */
 export function damagedWord(): HandleError {
-  return new HandleError('ERR_REGION_DAMAGED', "the limiter's word makes no sense");
+  return new HandleError('ERR_REGION_DAMAGED', "the limiter's word is invalid");
 }

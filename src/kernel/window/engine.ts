@@ -4,23 +4,23 @@ import type { EngineResults } from '../bucket/engine.ts';
 import { window as build } from '../build/modules.ts';
 import { EngineModule, type Opened } from '../open.ts';
 
-/** The cell, and the record that the host knows. */
+/** The cell, and the record that the host has read. */
 type Live = [cell: number, generation: number];
 /** The halves of the word that was loaded before the clock was read, and that reading. */
 type Seen = [low: number, high: number, nowUs: number];
-/** What a take wants, and whether it leaves the state after it. */
+/** The least and most tokens to take, and whether to report the state afterwards. */
 type Asked = [least: number, most: number, survey: boolean];
 type NewLimit = [limit: number, intervalMs: number];
 /** The windows of a record, in units of `unitTicks`. */
 type Units = [unitTicks: number, intervalUnits: number, originTicks: number];
 type Slots = [slotTicks: number, originTicks: number, first: number];
-/** The sum of the slots that count, and the slot for which it was added up. */
+/** The sum of the kept slots, and the slot for which it was computed. */
 type Kept = [keptFor: number, kept: number];
 type Log = [...Live, limit: number, places: number, bits: number, ticks: number, origin: number];
 
 /**
- * The engine's operations on windows and logs. The clock may throw or call a limiter on the same
- * instance, so the host reads it between calls. The host passes the configuration it validated.
+ * The engine's operations on windows and logs. The clock may throw, or call a limiter on the same
+ * instance, so the host reads it between calls. The host passes the checked configuration.
  */
 export interface WindowEngine
   extends Pick<EngineResults, 'lostRaces' | 'receiptLow' | 'receiptHigh'> {

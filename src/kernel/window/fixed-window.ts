@@ -10,7 +10,7 @@ import type { WindowRecord } from './record.ts';
 import { HostedRefundableWindow } from './refundable.ts';
 import type { TimeUnits } from './time.ts';
 
-/** A record, and what follows from it. */
+/** A record and its time units. */
 type Live = WindowRecord & TimeUnits;
 
 /** A fixed window on the engine. */
@@ -55,7 +55,7 @@ export class HostedFixedWindow extends HostedRefundableWindow {
 
   #attemptAt(least: number, most: number, clock: ClockReader, survey: boolean): number {
     const { engine, seen } = this;
-    // Before the word is loaded: the clock may call this limiter, which may adopt another record.
+    // Read before the word: the clock may call this limiter, which may adopt another record.
     const live = this.#live;
     seen.lookThenRead(clock);
     const taken = engine.fixedTakeAt(
@@ -118,7 +118,7 @@ export class HostedFixedWindow extends HostedRefundableWindow {
     );
   }
 
-  /** With `allowDoubleBurst`: from then on, admissions of this window read the clock. */
+  /** Set with `allowDoubleBurst`: later admissions of this window then read the clock. */
   protected override get mark(): number {
     return this.#opensFull ? this.#live.bits + INDEX_BITS : 0;
   }

@@ -15,7 +15,7 @@ import { SeenWord } from './seen-word.ts';
 /** The receipt of a call that took no tokens. */
 const NOTHING: WordReceipt = { low: 0, high: 0, costLow: 0, costHigh: 0 };
 
-/** A window or log on the engine. All operations are built on one loop, `attempt`. */
+/** A window or log on the engine. All operations use one loop, `attempt`. */
 export abstract class HostedWindow implements WindowKernel {
   readonly name: KernelName;
   protected readonly engine: WindowEngine;
@@ -46,7 +46,7 @@ export abstract class HostedWindow implements WindowKernel {
 
   /**
    * Takes all available tokens from `least` to `most`, or none, and returns their number. With
-   * `survey`, also keeps the state right after, and leaves `waitUs` even for no tokens.
+   * `survey`, also keeps the state right after, and sets `waitUs` even for no tokens.
    */
   protected abstract attempt(
     least: number,
@@ -70,7 +70,7 @@ export abstract class HostedWindow implements WindowKernel {
     if (live.generation !== this.record?.generation) this.adopt(live);
   }
 
-  /** Fetched when asked for: most callers of `take` do not want it. */
+  /** Fetched on demand, because most callers of `take` do not need it. */
   get waitUs(): number {
     return this.engine.windowWaitUs();
   }
@@ -79,7 +79,7 @@ export abstract class HostedWindow implements WindowKernel {
     return liveWindow(this.#place, this.bounds).limit;
   }
 
-  /** The limit that the last call met. */
+  /** The limit under which the last call was decided. */
   get metLimit(): number {
     return this.record.limit;
   }
@@ -91,7 +91,7 @@ export abstract class HostedWindow implements WindowKernel {
   take(tokens: number, clock: ClockReader): boolean {
     this.#lostRaces = 0;
     this.#taken = 0;
-    // Faster than Math.min, which has to tell 0 from -0.
+    // Faster than Math.min, which distinguishes 0 from -0.
     const n = tokens < ABOVE_ANY_LIMIT ? tokens : ABOVE_ANY_LIMIT;
     const isTaken = n === 0 || this.attempt(n, n, clock, false) === n;
     this.#counters?.count(isTaken ? tokens : 0, !isTaken, this.#lostRaces);
@@ -134,7 +134,7 @@ export abstract class HostedWindow implements WindowKernel {
     return 0;
   }
 
-  /** Tokens were cancelled, so they cannot be returned any more. */
+  /** Called after a cancellation: the tokens can no longer be returned. */
   protected forget(_tokens: number): void {}
 
   timeUntil(tokens: number, clock: ClockReader): number {

@@ -3,8 +3,8 @@ import type { LimiterStats, Outcome, Receipt } from '../bucket/kernel.ts';
 import type { Change } from './limit.ts';
 
 /**
- * Reads the limiter's clock for a kernel. The reading is a field because a number returned by a
- * function may be allocated on the heap.
+ * Reads the limiter's clock for a kernel. The reading is a field, because a number that a function
+ * returns may be allocated on the heap.
  */
 export interface ClockReader {
   read(): void;
@@ -14,27 +14,27 @@ export interface ClockReader {
 
 /**
  * The lock-free, linearizable operations of a window or log, which cannot reserve ahead. A thread
- * that is terminated inside an operation leaves memory that other threads can continue with.
+ * terminated inside an operation leaves memory that other threads can continue with.
  */
 export interface WindowKernel {
   readonly name: KernelName;
-  /** The most tokens admitted in a window, now. */
+  /** The most tokens that a window currently admits. */
   readonly limit: number;
-  /** The limit that this thread's last call met. */
+  /** The limit under which this thread's last call was decided. */
   readonly metLimit: number;
-  /** The length of a window in milliseconds, now. */
+  /** The current length of a window in milliseconds. */
   readonly intervalMs: number;
   /** Takes `tokens` now, or none. */
   take(tokens: number, clock: ClockReader): boolean;
   /**
-   * After this thread's {@link take} was refused, before its next call on any limiter: microseconds
-   * from the last clock reading until the earliest retry that can succeed, Infinity for more than
-   * the limit.
+   * After a refused {@link take} of this thread, until its next call on any limiter: microseconds
+   * from the last clock reading to the earliest retry that can succeed; Infinity for more than the
+   * limit.
    */
   readonly waitUs: number;
   /** Identifies this thread's last admitted `take`, for {@link cancel}. */
   receipt(): Receipt;
-  /** Cancels a `take` if none followed it; otherwise its tokens lapse and the result is false. */
+  /** Cancels a `take` if none followed it; otherwise its tokens lapse and this returns false. */
   cancel(receipt: Receipt): boolean;
   /** Takes all available tokens, at most `tokens`. */
   drain(tokens: number, clock: ClockReader): number;
@@ -53,8 +53,8 @@ export interface WindowKernel {
 /** A window to which tokens can be returned. */
 export interface RefundableWindowKernel extends WindowKernel {
   /**
-   * Puts back tokens that this thread took in the current window, or slot, under the current limit;
-   * returns how many. The others lapse.
+   * Puts back tokens that this thread took in the current window or slot under the current limit,
+   * and returns their number. Others lapse.
    */
   returnTokens(tokens: number, clock: ClockReader): number;
 }

@@ -6,7 +6,7 @@ import { intervalTicksOf, MAX_INTERVAL_MS, MAX_TICKS, type TimeUnits, unitsOf } 
 /** The kinds of limiter that count admissions in a window of time. */
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
 
-/** What a reconfiguration can change. */
+/** The part of a limit that a reconfiguration can change. */
 export interface Change {
   /** The number of admissions per interval. */
   readonly limit: number;
@@ -15,9 +15,9 @@ export interface Change {
 
 /** The number of admissions per interval, and the bounds of its changes. */
 export interface WindowLimit extends Change {
-  /** The slots of a sliding window; 1 for the others. */
+  /** The slots of a sliding window; 1 for others. */
   readonly slots: number;
-  /** The largest limit that a sliding window or a log can be given. */
+  /** The largest limit that `reconfigure` can set, for a sliding window or log. */
   readonly maxLimit: number;
 }
 
@@ -26,7 +26,7 @@ export const MAX_WINDOW_LIMIT = 2 ** 30 - 1;
 /** At this limit, a log's ring takes 128 MiB, and its word has 13 bits for the lap. */
 const MAX_LOG_LIMIT = 2 ** 24;
 const MIN_INTERVAL_MS = 0.001;
-/** Bounded because a refusal reads every slot. */
+/** Bounded, because a refusal reads every slot. */
 const MAX_SLOTS = 4096;
 
 /** The bits that hold a count up to `limit`. */
@@ -44,7 +44,7 @@ export function firstSlotWord(maxLimit: number): bigint {
   return BigInt(FIRST_SLOT) << BigInt(lowBitsOf(countBitsOf(maxLimit)));
 }
 
-/** The time units of a fixed window whose count takes so many bits. */
+/** The time units of a fixed window whose count has this many bits. */
 export function fixedWindowUnits(countBits: number, intervalMs: number): TimeUnits {
   return unitsOf(intervalMs, 64 - lowBitsOf(countBits));
 }
@@ -91,7 +91,7 @@ export function checkLimit(kind: WindowKind, limit: unknown): number {
   return checkNumber('limit', limit, { min: 0, max: largestLimit(kind), integer: true });
 }
 
-/** Checks what a reconfiguration cannot change. */
+/** Checks the part that a reconfiguration cannot change. */
 export function checkBounds(
   kind: WindowKind,
   { maxLimit, slots }: Pick<WindowLimit, 'maxLimit' | 'slots'>,

@@ -18,19 +18,19 @@ import {
 
 /** A configuration record: a limit, and how the word counts under it. */
 export interface WindowRecord extends Change {
-  /** Different for each record that the cell ever had; 0 while the record is being written. */
+  /** Different for every record of the cell; 0 while the record is being written. */
   readonly generation: number;
   /** The bits of the word that hold a count. */
   readonly bits: number;
   /** The clock tick from which the limiter counts. */
   readonly originTicks: number;
-  /** The number of a sliding window's slot that begins there. */
+  /** The number of the sliding window's slot that begins at that tick. */
   readonly firstSlot: number;
-  /** What the head adds to the numbers of slots. */
+  /** The amount that the head adds to the numbers of slots. */
   readonly shift: number;
 }
 
-/** What never changes about a window or log. */
+/** The bounds of a window or log, which never change. */
 export interface Bounds {
   readonly kind: WindowKind;
   readonly slots: number;
@@ -89,14 +89,14 @@ function readRecord({ i32, f64 }: Region, at: number, bounds: Bounds): WindowRec
   return generation !== 0 && settled && isSound(bounds, record) ? record : undefined;
 }
 
-/** The word, and the record that it names. */
+/** The word and the record that it names. */
 export interface LiveWindow extends WindowRecord {
   readonly word: bigint;
 }
 
 /**
- * Reads the record in force. If it cannot be read, it was reused since the word was loaded, so the
- * word has changed. If the word has not changed, the cell was overwritten.
+ * Reads the live record. An unreadable record was reused since the word was loaded, so the word has
+ * changed; if it has not, the cell was overwritten.
  *
  * @throws HandleError `ERR_REGION_DAMAGED`
  */
@@ -109,7 +109,7 @@ export function liveWindow({ region, offset }: CellPlace, bounds: Bounds): LiveW
     const isStill = Atomics.load(region.i64, at) === word;
     if (record !== undefined && isStill) return { ...record, word };
     if (isStill) {
-      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration makes no sense");
+      throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid");
     }
   }
 }

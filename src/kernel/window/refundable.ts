@@ -4,8 +4,8 @@ import { HostedWindow } from './host.ts';
 import type { ClockReader, RefundableWindowKernel } from './kernel.ts';
 
 /**
- * A window whose tokens can be returned to the window, or slot, in which this thread took them: it
- * is the part of the word above the count, and the record's index.
+ * A window whose tokens can be returned to the window or slot in which this thread took them. The
+ * word's bits above the count, and the record's index, identify that.
  */
 export abstract class HostedRefundableWindow
   extends HostedWindow
@@ -13,19 +13,19 @@ export abstract class HostedRefundableWindow
 {
   #lowMask = 0;
   #highMask = 0;
-  // Where this thread's latest admission was counted, and how many tokens it took there.
+  // The identity of the window or slot of this thread's latest admission, and its tokens there.
   #low = 0;
   #high = 0;
   #mine = 0;
 
-  /** The word's bits above those of the count identify the window or slot. */
+  /** Sets how many of the word's bits identify the window or slot: those above the count. */
   protected identifyBy(countBits: number): void {
     const at = countBits + INDEX_BITS + 1;
     this.#lowMask = (at >= 32 ? 0 : -1 << at) | INDEX_MASK;
     this.#highMask = at <= 32 ? -1 : -1 << (at - 32);
   }
 
-  /** Remembers tokens counted under a word. */
+  /** Notes tokens counted under a word. */
   protected remember(tokens: number, low: number, high: number): void {
     if (!this.#isMine(low, high)) {
       this.#low = low & this.#lowMask;
@@ -43,10 +43,10 @@ export abstract class HostedRefundableWindow
     this.#mine -= tokens;
   }
 
-  /** One attempt of the engine to put back tokens; returns how many, or an outcome. */
+  /** Attempts once to put back tokens; returns their number, or an outcome of the engine. */
   protected abstract giveBack(tokens: number, nowUs: number): number;
 
-  /** Puts back tokens that this thread took in the current window; returns how many. */
+  /** Puts back tokens that this thread took in the current window; returns their number. */
   returnTokens(tokens: number, clock: ClockReader): number {
     const { seen } = this;
     for (;;) {

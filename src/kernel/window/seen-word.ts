@@ -1,7 +1,7 @@
 import type { WindowEngine } from './engine.ts';
 import type { ClockReader } from './kernel.ts';
 
-/** A word that is loaded before the clock is read. */
+/** A word loaded before the clock is read. */
 export class SeenWord {
   readonly #engine: WindowEngine;
   readonly #cell: number;
@@ -18,7 +18,7 @@ export class SeenWord {
     const low = this.#engine.windowLook(this.#cell);
     const high = this.#engine.windowSeenHigh();
     clock.read();
-    // Stored only now, because the clock may have called this limiter.
+    // Store only now, because the clock may have called this limiter.
     this.low = low;
     this.high = high;
   }

@@ -35,7 +35,7 @@ export class HostedSlidingLog extends HostedWindow {
   ): number {
     const { engine, seen } = this;
     for (;;) {
-      // Before the word is loaded: the clock may call this limiter, which may adopt another record.
+      // Read before the word: the clock may call this limiter, which may adopt another record.
       const live = this.#live;
       seen.lookThenRead(clock);
       const taken = engine.logTakeAt(
@@ -60,7 +60,7 @@ export class HostedSlidingLog extends HostedWindow {
     }
   }
 
-  /** The admission overwrote older times, so it cannot be undone and its tokens lapse. */
+  /** Cannot cancel: the admission overwrote older times, so its tokens lapse. */
   override cancel(): boolean {
     return false;
   }

@@ -8,7 +8,7 @@ import { type Change, slotTicksOf } from './limit.ts';
 import type { WindowRecord } from './record.ts';
 import { HostedRefundableWindow } from './refundable.ts';
 
-/** A record, and what follows from it. */
+/** A record and the numbers computed from it. */
 interface Live extends WindowRecord {
   readonly slotTicks: number;
   /** The number in the head at the record's origin. */
@@ -45,7 +45,7 @@ export class HostedSlidingWindow extends HostedRefundableWindow {
     survey: boolean,
   ): number {
     const { engine, cell, seen } = this;
-    // Before the word is loaded: the clock may call this limiter, which may adopt another record.
+    // Read before the word: the clock may call this limiter, which may adopt another record.
     let live = this.#live;
     seen.lookThenRead(clock);
     for (;;) {

@@ -12,7 +12,7 @@ import { MAX_WINDOW_LIMIT } from './limit.ts';
 import { SeenWord } from './seen-word.ts';
 import { clockTicks, MAX_INTERVAL_MS, type TimeUnits, unitsOf } from './time.ts';
 
-/** The calls on which to act; 0 disables a condition. */
+/** The conditions for acting on a call; 0 disables one. */
 export interface Occasions {
   readonly first: number;
   readonly every: number;
@@ -29,7 +29,7 @@ export function checkOccasions(occasions: Occasions): Occasions {
   return occasions;
 }
 
-/** The highest count of calls that the word stores. */
+/** The largest count of calls in the word. */
 function maxCalls({ first, every }: Occasions): number {
   return every === 0 ? Math.max(first, 1) : first + every;
 }
@@ -39,7 +39,7 @@ function callBitsOf(occasions: Occasions): number {
   return 32 - Math.clz32(maxCalls(occasions));
 }
 
-/** The time units of the last occasion, which uses the bits above the count of calls. */
+/** The time units of the last occasion, in the bits above the count of calls. */
 function occasionUnits(occasions: Occasions): TimeUnits {
   return unitsOf(occasions.intervalMs, 64 - callBitsOf(occasions));
 }
@@ -78,7 +78,7 @@ export function openSometimesCell(
     checkOccasions(occasions);
     checkNumber('originTicks', originTicks, { integer: true });
   } catch (cause) {
-    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration makes no sense', { cause });
+    throw new HandleError('ERR_REGION_DAMAGED', 'the configuration is invalid', { cause });
   }
   return configurations.keep(place, { ...occasions, originTicks });
 }

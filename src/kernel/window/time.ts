@@ -3,7 +3,7 @@ import { WINDOW_TICKS_PER_MICRO as TICKS_PER_MICRO } from '../constants.ts';
 /** The longest interval: 3.2 years. */
 export const MAX_INTERVAL_MS = 1e11;
 
-/** The most by which a product of doubles may be too large: 1.1 ms are 17,600 ticks, not 17,601. */
+/** Products of doubles may be too large by this: 1.1 ms are 17,600 ticks, not 17,601. */
 const PRODUCT_ERROR = 1e-6;
 
 /** Ticks are exact doubles up to this value: 17.8 years. */
@@ -33,7 +33,7 @@ export function clockTicks(nowUs: number): number {
 }
 
 /**
- * The tick of a log's creation. It makes a new ring's entries, which are 0, older than the longest
- * interval, even if the clock steps back by 2.2 years.
+ * The tick of a log's creation. It makes the entries of a new ring, which are 0, older than the
+ * longest interval, even if the clock steps back by 2.2 years.
  */
 export const LOG_EPOCH_TICKS = intervalTicksOf(MAX_INTERVAL_MS) + 2 ** 50;
