@@ -1,4 +1,4 @@
-// All accesses to shared memory. They live in one file so that a build can replace them: with
+// All accesses to shared memory. They are in one file, so that a build can replace them with
 // JavaScript's, or with those that the explorer steps through.
 
 // Atomic: for words that several threads write.
@@ -39,8 +39,8 @@ export function add32(at: usize, amount: i32): i32 {
   return atomic.add<i32>(at, amount);
 }
 
-// In order with the atomic ones, but not relied on to be whole: for what counts only if a word is
-// the same before and after.
+// Ordered with the atomic accesses, but possibly torn: for values that count only if a word is the
+// same before and after.
 
 export function peek64(at: usize): i64 {
   return atomic.load<i64>(at);
@@ -50,8 +50,8 @@ export function peekF64(at: usize): f64 {
   return reinterpret<f64>(atomic.load<i64>(at));
 }
 
-// Plain: for records, which no thread writes while they are live, and for words that are reloaded
-// before they are relied on. In JavaScript, an atomic load takes as long as 15 plain ones.
+// Plain: for records, which no thread writes while they are live, and for words that are loaded
+// again before use. In JavaScript, an atomic load takes as long as 15 plain ones.
 
 export function readI32(at: usize): i32 {
   return load<i32>(at);

@@ -1,6 +1,6 @@
 import { MAX_SPAN_TICKS } from './constants';
 
-/** Doubles up to here are exact integers. */
+/** Doubles up to this value are exact integers. */
 export const MAX_SAFE: f64 = 9007199254740991;
 
 /** Like `Math.round`: halves round up. */
@@ -61,10 +61,10 @@ export function fractionOf(part: i64, whole: i64): u64 {
   return divide(part, 0, whole);
 }
 
-/** Less than this many units of 2^-64 is the rounding of {@link fractionOf}. */
+/** Fewer units of 2^-64 than this are a rounding error of {@link fractionOf}. */
 const ROUNDING: u64 = 1 << 56;
 
-/** fraction / 2^64 * whole, rounded up unless that is only rounding of the fraction. */
+/** fraction / 2^64 * whole, rounded up unless the rest is a rounding error of the fraction. */
 export function partOf(fraction: u64, whole: i64): i64 {
   multiply(fraction, whole);
   return (high as i64) + i64(low > ROUNDING);
@@ -92,7 +92,7 @@ export function ticksDown(tokens: f64, ticksPerToken: f64): i64 {
   return (whole as i64) * (ticksPerToken as i64) + (floor((tokens - whole) * ticksPerToken) as i64);
 }
 
-// Words cross to the host in halves: an i64 would be a BigInt there, which must be allocated.
+// Words are passed to the host in halves: an i64 would be a BigInt there, which must be allocated.
 
 export function joined(low: i32, high: i32): i64 {
   return ((high as i64) << 32) | (low as u32 as i64);

@@ -9,8 +9,8 @@ import {
   MAX_ARRIVALS_EXPONENT,
 } from './constants';
 
-// A rate of arrivals, smoothed exponentially: a count that decays with a time constant, and the
-// instant up to which it has decayed, in one word. The count is a float of 24 bits. Pure functions,
+// A rate of arrivals, smoothed exponentially, in one word: a count that decays with a time
+// constant, as a float of 24 bits, and the instant up to which it has decayed. Pure functions,
 // without clock or memory.
 
 const BITS: i64 = ARRIVAL_COUNT_BITS as i64;
@@ -28,14 +28,14 @@ export function arrivalInstant(nowUs: f64, originUs: f64, unitUs: f64): i64 {
   return units > 0 ? (min(units, LAST) as i64) : 0;
 }
 
-/** The count of a word: any bits are one. */
+/** The count of a word. All bits are valid. */
 function countOf(word: i64): f64 {
   const bits = word & COUNT;
   const exponent = min(bits >> DIGITS, MAX_EXPONENT);
   return (((bits & DIGIT_MASK) << exponent) as f64) / PARTS;
 }
 
-/** The bits of a count: its first 18 digits, rounded to the nearest, and how many follow. */
+/** The bits of a count: its first 18 digits, rounded to the nearest, and the exponent. */
 function bitsOf(count: f64): i64 {
   let digits = floor(min(count, MOST) * PARTS + 0.5) as i64;
   let exponent: i64 = 0;
@@ -43,7 +43,7 @@ function bitsOf(count: f64): i64 {
   if (surplus > 0) {
     digits = (digits + ((1 as i64) << (surplus - 1))) >> surplus;
     exponent = surplus;
-    // The carry of all ones.
+    // Rounding carried past the last digit.
     if (digits > DIGIT_MASK) {
       digits >>= 1;
       exponent++;
@@ -52,7 +52,7 @@ function bitsOf(count: f64): i64 {
   return (exponent << DIGITS) | digits;
 }
 
-/** What is left of a count after some units, by a power of the decay after one. */
+/** The rest of a count after some units, by a power of the decay after one unit. */
 function decayed(count: f64, units: i64): f64 {
   if (units >= ARRIVAL_FORGOTTEN) return 0;
   let factor: f64 = ARRIVAL_DECAY;
@@ -64,7 +64,7 @@ function decayed(count: f64, units: i64): f64 {
   return rest;
 }
 
-/** The count at an instant. One that is earlier than the word's counts as the word's. */
+/** The count at an instant, at the earliest the word's. */
 export function countAt(word: i64, instant: i64): f64 {
   const last = ((word as u64) >> BITS) as i64;
   return decayed(countOf(word), max(instant - last, 0));

@@ -2,11 +2,11 @@ import { exchange64, load64 } from './accesses';
 import { arrivalInstant, arrived, countAt } from './arrival-rate';
 import { ARRIVALS_refusals, CELL_word } from './constants';
 
-// The arrivals at a trace sampler, counted by all threads. Each exchange takes the count of one
-// word to its successor, so a thread that stalls or dies between two accesses leaves a valid word;
-// one that goes on later adds at most what it had counted.
+// The arrivals at a trace sampler, counted by all threads. Each exchange replaces one word by its
+// successor, so a thread that stalls or dies between two accesses leaves a valid word. If it
+// continues later, it adds at most what it had counted.
 
-/** Counts `n` arrivals; returns the count at that instant. */
+/** Counts `n` arrivals, and returns the count at that instant. */
 export function arrivalsAdd(cell: usize, originUs: f64, unitUs: f64, nowUs: f64, n: f64): f64 {
   const instant = arrivalInstant(nowUs, originUs, unitUs);
   let word = load64(cell + CELL_word);
@@ -33,7 +33,7 @@ export function refusalsAdd(cell: usize): void {
   }
 }
 
-/** Removes the mark; returns whether there was one. Exactly one kept span answers for it. */
+/** Removes the mark; returns whether it was set. So exactly one kept span reports the refusals. */
 export function refusalsAnswer(cell: usize): bool {
   let word = load64(cell + ARRIVALS_refusals);
   while ((word & 1) != 0) {

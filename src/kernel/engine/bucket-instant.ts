@@ -6,7 +6,7 @@ import { generationOf, isKnown, isStill, readRecord } from './record';
 import { renew } from './reconfigure';
 import { beginRaces } from './results';
 
-// A bucket at the instant of a call: the time in its ticks, what it holds, and why a call fails.
+// A bucket at the instant of a call: the time in its ticks, its contents, and why a call fails.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
 const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
@@ -18,10 +18,12 @@ export function failure(): f64 {
   return failed;
 }
 
-/** The tick of this call, and the tick from which the bucket counts. */
+/** The tick of this call, and the tick up to which the bucket's tokens have arrived. */
 let tick: f64 = 0;
 export let nowTicks: i64 = 0;
-/** The generation that this call tried to renew. Each is tried once, as no record may be free. */
+/**
+ * The generation that this call tried to renew. It tries each once, because no record may be free.
+ */
 let renewed: i32 = 0;
 
 export function begin(): void {
@@ -47,7 +49,7 @@ function look(cell: usize, word: i64, nowUs: f64): i32 {
   return SEEN;
 }
 
-/** Whether a tick is so late in its record, or NaN, that the record is to be renewed. */
+/** Whether a tick is so late in its record, or NaN, that the record must be renewed. */
 export function isLate(at: f64): bool {
   return !(at <= UNTIL_RENEWAL);
 }

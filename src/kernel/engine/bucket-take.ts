@@ -14,7 +14,7 @@ import {
 import { forget, isKnown, isLearnt, knownUs, knownWord, learn, remember } from './record';
 import { leaveCost, leaveOutcome, leaveWord, loseRace } from './results';
 
-// The admissions of one bucket: the loop that every other limiter repeats in its own way.
+// The admissions of one bucket. Every other limiter has its own version of this loop.
 
 /** Changes closer together than this count as simultaneous. */
 const AT_ONCE_US: f64 = 1;
@@ -37,7 +37,7 @@ function take(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64, isCharge: bo
   // Runs once, and again for each record that goes live during the call.
   while (true) {
     if (!isLearnt(cell) && !learn(cell, nowUs)) return failed;
-    // In locals: the exchange would wait for a global that is written and read back.
+    // Keep these in locals: the exchange would wait for a global that is written and read back.
     const tick = nearestTick(nowUs);
     if (isLate(tick)) {
       const outcome = renewKnown(cell, nowUs, tick);
@@ -48,7 +48,8 @@ function take(cell: usize, nowUs: f64, tokens: f64, maxWaitUs: f64, isCharge: bo
       }
     }
     const nowTicks = fillAt(tick) as i64;
-    // Computed before the word is loaded: a shorter time from load to exchange loses fewer races.
+    // Compute this before loading the word: the shorter the time to the exchange, the fewer lost
+    // races.
     const cost = costOf(tokens);
     const maxWait = ticksOfWait(maxWaitUs);
     const most = isCharge ? MAX_SPAN_TICKS : capTicks;

@@ -8,8 +8,8 @@ import { capTicks, costOf, ticksPerToken, tokensOf, untilHeld } from './limit';
 import { bringForward } from './reconfigure';
 import { loseRace } from './results';
 
-// The other operations on one bucket, as specified by TokenKernel. They return DAMAGED or BUSY where
-// the host throws.
+// The other operations on one bucket, as specified by TokenKernel. They return DAMAGED or BUSY if
+// the host must throw.
 
 export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
   const most = floor(tokens);
@@ -29,7 +29,7 @@ export function drain(cell: usize, nowUs: f64, tokens: f64): f64 {
   return failed;
 }
 
-/** Returns 0, 1 if that moved callers that wait, or the reason for the failure. */
+/** Returns 0, 1 if waiting callers have moved up, or the reason for the failure. */
 export function returnTokens(cell: usize, nowUs: f64, tokens: f64): f64 {
   begin();
   while (true) {
@@ -40,7 +40,7 @@ export function returnTokens(cell: usize, nowUs: f64, tokens: f64): f64 {
       if (outcome == 0) return 1;
       if (outcome == SUPERSEDED) continue;
       if (outcome != BUSY) return outcome;
-      // Every record is claimed: return the tokens to later callers, and move nobody.
+      // Every record is claimed: return the tokens to later callers, and move no one.
       if (!settle(cell, nowUs)) return failed;
     }
     const word = settled;

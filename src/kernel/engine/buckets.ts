@@ -1,5 +1,5 @@
-// The exports of the module for buckets. Those with several limits share all but their operations,
-// so one module is smaller than two; their operations are named after ALL limits.
+// The exports of the module for buckets. Buckets with several limits share all but their
+// operations, so one module is smaller than two. Names with ALL are their operations.
 
 export { balance, drain, returnTokens, timeUntil } from './bucket';
 export { failure } from './bucket-instant';

@@ -4,8 +4,8 @@ import { holder } from './holder';
 
 // Claims of configuration records: a byte for each, with the holder that is writing it.
 //
-// Invariant: a record is in use while it is live or claimed, and only its claimant makes it live. So
-// recovery clears the bytes of a process that has ended, and need not know which record is live.
+// Invariant: a record is in use while it is live or claimed, and only its claimant makes it live.
+// So recovery clears the bytes of an ended process without knowing which record is live.
 
 export const NONE = -1;
 const BYTE: i64 = 0xff;
@@ -40,7 +40,7 @@ export function claimRecord(cell: usize, claimsAt: usize, attempts: i32): i32 {
   return NONE;
 }
 
-/** Ends a claim: the record is live by now, or free. */
+/** Ends a claim. By now the record is live or free. */
 export function release(claimsAt: usize, index: i32): void {
   and64(claimsAt, ~(BYTE << shiftOf(index)));
 }

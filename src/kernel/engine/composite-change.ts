@@ -55,12 +55,12 @@ import { findIndex, moveToOrigin } from './token-index';
 
 // Changes a composite bucket: one exchange of the word makes a new record and a new slot live.
 
-/** What a new record changes. */
+/** The change that a new record makes. */
 const LIMITS = 0;
 const ORIGINS = 1;
 const RETURNS = 2;
 
-/** The most tokens that are promised but not due, as ticks of the limit that delays them. */
+/** The largest number of tokens promised but not due, in ticks of the limit that delays them. */
 let pending: i64 = 0;
 let pendingPerToken: f64 = 0;
 
@@ -86,8 +86,8 @@ function pendingTicks(perToken: f64): i64 {
 }
 
 /**
- * The zero-time under a new limit. The bucket keeps its tokens as if the pending ones were not taken
- * yet, capped at the new burst; then those are taken, so that they become due at the new rate.
+ * The zero-time under a new limit. The bucket keeps its tokens, up to the new burst, as if the
+ * pending ones were not taken yet. Then those are taken, so that they become due at the new rate.
  */
 function convertedTo(zeroTime: i64, nowUs: f64): i64 {
   const now = countedTick(nowUs);
@@ -108,7 +108,7 @@ function isSameLimit(): bool {
   return newPace == pace && newBurst == burst && newTicksPerToken == ticksPerToken;
 }
 
-/** The zero-time of a limit in the new record, whose origin this places. */
+/** The zero-time of a limit in the new record. Also places that record's origin. */
 function nextZeroTime(zeroTime: i64, nowUs: f64, change: i32, tokens: f64): i64 {
   if (change == RETURNS || (change == LIMITS && isSameLimit())) keepOrigin();
   else placeOrigin(nowUs, generation);
@@ -117,7 +117,7 @@ function nextZeroTime(zeroTime: i64, nowUs: f64, change: i32, tokens: f64): i64 
   return returnedTo(zeroTime, nowUs, tokens);
 }
 
-/** The zero-time under the limit read with tokens returned; a full bucket keeps its own. */
+/** The zero-time under the limit read, after tokens are returned. A full bucket keeps its own. */
 export function returnedTo(zeroTime: i64, nowUs: f64, tokens: f64): i64 {
   const full = countedTick(nowUs) - capTicks;
   return min(zeroTime, max(zeroTime - ticksDown(tokens, ticksPerToken), full));
@@ -151,7 +151,7 @@ function prepare(cell: usize, count: i32, word: i64, nowUs: f64, change: i32, to
   return true;
 }
 
-/** Makes the claimed record and the spare slot live, and frees the record before. */
+/** Makes the claimed record and the spare slot live, and frees the previous record. */
 function publish(cell: usize, count: i32, nowUs: f64, change: i32, tokens: f64): f64 {
   while (true) {
     const word = load64(cell + CELL_word);
@@ -164,7 +164,8 @@ function publish(cell: usize, count: i32, nowUs: f64, change: i32, tokens: f64):
       release(cell + BUCKET_claims, place);
       return failure;
     }
-    // Before the exchange: if this thread is terminated in between, no observer misses a change.
+    // End it before the exchange: if this thread is terminated in between, no observer misses a
+    // change.
     endTenure(cell, word);
     if (exchangeWord(cell, count, word, wordAfter(word, spare, place)) == word) {
       release(cell + BUCKET_claims, place);
@@ -174,14 +175,14 @@ function publish(cell: usize, count: i32, nowUs: f64, change: i32, tokens: f64):
   }
 }
 
-/** Puts the proposed limits in force; SUPERSEDED if another record went live since. */
+/** Puts the proposed limits in force; SUPERSEDED if another record went live meanwhile. */
 export function publishLimits(cell: usize, count: i32, nowUs: f64): f64 {
   const outcome = publish(cell, count, nowUs, LIMITS, 0);
   restSpare();
   return outcome;
 }
 
-/** Moves the origins to now; if no record is free, a later call retries. */
+/** Moves the origins to now. If no record is free, a later call tries again. */
 export function renewAll(cell: usize, count: i32, generationNow: i32, nowUs: f64): void {
   if (beginChange(cell, generationNow, RECORD_COUNT) != DONE) return;
   proposeSame(cell, count);
@@ -189,8 +190,8 @@ export function renewAll(cell: usize, count: i32, generationNow: i32, nowUs: f64
 }
 
 /**
- * Returns tokens to a bucket in debt: every token that is promised is due that much earlier. 1 if
- * there were any, 0 if they have been returned meanwhile, BUSY if no record is free.
+ * Returns tokens to a bucket in debt, so that every promised token is due earlier. Returns 1 if
+ * there were promised tokens, 0 if they have been returned meanwhile, BUSY if no record is free.
  */
 export function returnAll(
   cell: usize,

@@ -1,4 +1,4 @@
-// What a call reports to its host for each limit, because the engine has no memory of its own.
+// A call's reports to its host on each limit, because the engine has no memory of its own.
 
 /** The state of a limit after a decision. */
 export declare function report(

@@ -50,13 +50,13 @@ import { DONE } from './reconfigure';
 import { generationOf, limitOf, recordAt } from './record';
 import { startIndex } from './token-index';
 
-// Makes a composite bucket, and proposes new limits: a record is claimed, and takes a proposal for each
-// limit. composite-change.ts puts it in force.
+// Creates a composite bucket, and proposes new limits: claims a record and writes a proposal for
+// each limit. composite-change.ts puts them in force.
 
 /** The record that this thread has claimed, and its generation. */
 export let place: i32 = 0;
 export let generation: i32 = 0;
-/** The generation of the record that it is to replace. */
+/** The generation of the record that it replaces. */
 export let replaced: i32 = 0;
 /** The generation with which its limits came into force. */
 export let since: i32 = 0;
@@ -113,7 +113,7 @@ export function beginChange(cell: usize, generationNow: i32, attempts: i32): f64
   return DONE;
 }
 
-/** Prepares to put new limits in force, unless the live record is no longer of this generation. */
+/** Prepares new limits, unless the live record has another generation by now. */
 export function beginReconfigure(cell: usize, count: i32, generationNow: i32): f64 {
   if (!takeSpare(cell, count)) return CROWDED;
   const outcome = beginChange(cell, generationNow, CLAIM_ATTEMPTS);

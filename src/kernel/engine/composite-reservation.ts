@@ -20,8 +20,7 @@ import { generationOf, isLearnt, isStill, knownUs, limitOf, recordAt, remember }
 import { leaveLive } from './reservation';
 import { tickOf } from './token-index';
 
-// What becomes of tokens that were taken ahead of time under several limits: when they are due, and
-// their return.
+// Tokens reserved under several limits: when they are due, and how they are returned.
 
 /**
  * The instant at which the token with an index is due under one live limit: Infinity if that is
@@ -45,7 +44,7 @@ export function dueUs(
     if (!isStill(cell, word)) continue;
     if (!isSound) return NaN;
     const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
-    // No token is due after the whole debt, which never exceeds 4.4 years.
+    // All tokens are due when the whole debt is paid, which takes at most 4.4 years.
     const tick = min(token, zeroTime) as f64;
     if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
     return originUs + tick / ticksPerMicro;
@@ -53,8 +52,8 @@ export function dueUs(
 }
 
 /**
- * Returns the tokens to every limit if this admission is the latest that was not cancelled, and the
- * limits are the same. `low` and `high` are its mark, `beforeLow` and `beforeHigh` the one before.
+ * Returns the tokens to every limit if this admission is the latest not cancelled, and the limits
+ * are the same. `low` and `high` are its mark, `beforeLow` and `beforeHigh` the previous one.
  */
 export function cancel(
   cell: usize,

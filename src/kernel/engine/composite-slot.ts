@@ -20,13 +20,13 @@ import {
 import { holder } from './holder';
 import { forget } from './record';
 
-// The slots of a composite bucket. The word names the live one, which has the zero-time of every
-// limit. A call writes the zero-times that follow into a spare slot, and then exchanges the word.
+// The slots of a composite bucket. The word names the live slot, which has the zero-times of all
+// limits. A call writes the new zero-times into a spare slot, and then exchanges the word.
 //
-// Invariant: a held slot is live or belongs to one thread, which alone writes it. The live one is
-// held too, so it is never claimed. An exchange makes the spare slot live. The slot that was live
-// becomes the new spare if its state can still be exchanged: recovery frees the slots of processes
-// that have ended, except for the live one.
+// Invariant: a held slot is live or belongs to one thread, and only that thread writes it. The live
+// slot is held too, so it is never claimed. An exchange makes the spare slot live. The previously
+// live slot becomes the new spare if its state can still be exchanged: recovery frees the slots of
+// ended processes, except for the live one.
 //
 // A state names the process that holds the slot or made it live. It counts the holders, so no state
 // recurs.
@@ -35,12 +35,12 @@ const VERSION_SHIFT: i64 = INDEX_BITS + SLOT_BITS;
 const HOLDER_BITS: i64 = 32;
 const HOLDER_MASK: i64 = 0xffffffff;
 
-/** The address of the records of a limit, as if they were those of a bucket there. */
+/** The address of a limit's records, laid out as in a bucket at that address. */
 export function blockAt(cell: usize, limit: i32): usize {
   return cell + limit * BUCKET_BYTES;
 }
 
-/** The digest of a word's first limit; those of the others follow. */
+/** The digest of a word's first limit. The other limits' digests follow. */
 export function digestsAt(cell: usize, count: i32, record: i32): usize {
   return cell + count * BUCKET_BYTES + record * count * DIGEST_BYTES;
 }
@@ -64,7 +64,7 @@ export function slotOf(word: i64): i32 {
   return ((word >> INDEX_BITS) & SLOT_MASK) as i32;
 }
 
-/** The word after this one: a version that no word of this cell ever had. */
+/** The word after this one, with a version that no word of this cell has had. */
 export function wordAfter(word: i64, slot: i32, record: i32): i64 {
   const version = (word >> VERSION_SHIFT) + 1;
   return (version << VERSION_SHIFT) | (slot << INDEX_BITS) | record;
@@ -82,7 +82,7 @@ function heldAfter(state: i64): i64 {
   return (((state >> HOLDER_BITS) + 1) << HOLDER_BITS) | (holder as i64);
 }
 
-/** Claims a spare slot unless this thread has kept one in the cell; false if none is free. */
+/** Claims a spare slot, unless this thread has kept one in the cell; false if none is free. */
 export function takeSpare(cell: usize, count: i32): bool {
   const nonce = load32(cell + CELL_nonce);
   if (cell == spareCell && nonce == spareNonce && load64(spareAt + SLOT_state) == spareState) {
@@ -108,7 +108,7 @@ export function takeSpare(cell: usize, count: i32): bool {
   return false;
 }
 
-/** Frees the spare slot, unless the memory has become another cell since. */
+/** Frees the spare slot, unless the memory belongs to another cell by now. */
 function freeSpare(): void {
   if (spareCell == 0) return;
   if (load32(spareCell + CELL_nonce) == spareNonce) {
@@ -117,15 +117,16 @@ function freeSpare(): void {
   spareCell = 0;
 }
 
-/** Drops what this thread keeps of a region, before the engine turns to the memory of another. */
+/** Drops the state of a region, before the engine turns to another region's memory. */
 export function leaveRegion(): void {
   forget();
   freeSpare();
 }
 
 /**
- * Replaces the word by one that names the spare slot, unless it has changed. The slot that was live
- * becomes the spare one; or there is none, until it is taken again. Returns the previous word.
+ * Replaces the word by one that names the spare slot, unless it has changed. The previously live
+ * slot becomes the spare one; if it cannot, there is no spare slot until one is taken again.
+ * Returns the previous word.
  */
 export function exchangeWord(cell: usize, count: i32, word: i64, next: i64): i64 {
   const slot = slotOf(word);
@@ -145,7 +146,9 @@ export function exchangeWord(cell: usize, count: i32, word: i64, next: i64): i64
   return seen;
 }
 
-/** At the end of a call: only a slot with a low number is kept, so idle threads hold few of them. */
+/**
+ * At the end of a call, keeps only a slot with a low number, so that idle threads hold few slots.
+ */
 export function restSpare(): void {
   if (spare >= KEPT_SLOTS) freeSpare();
 }

@@ -41,7 +41,7 @@ import {
 import { beginRaces } from './results';
 
 // A consistent copy of a bucket with several limits, in the spare slot. A slot and a record are
-// consistent if the word is the same before and after they are read. So an exchange validates a
+// consistent if the word is the same before and after they are read: an exchange validates a
 // change, and a second load of the word validates an answer.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
@@ -52,18 +52,22 @@ export function failure(): f64 {
   return failed;
 }
 
-/** The last tick that this call accepts, and the tick that it did not: its record has aged. */
+/**
+ * The last tick that this call accepts, and the tick that it rejected because the record has aged.
+ */
 export let furthest: f64 = 0;
 let tick: f64 = 0;
-/** The generation that this call tried to renew. Each is tried once, as no record may be free. */
+/**
+ * The generation that this call tried to renew. It tries each once, because no record may be free.
+ */
 let renewed: i32 = 0;
 
-/** Notes the tick that this call does not accept. */
+/** Notes the tick that this call rejects. */
 export function refuseTick(instant: f64): void {
   tick = instant;
 }
 
-/** False if no slot is free. */
+/** Starts a call; false if no slot is free. */
 export function begin(cell: usize, count: i32): bool {
   beginRaces();
   renewed = 0;
@@ -93,7 +97,7 @@ function areSound(cell: usize, count: i32, word: i64): bool {
   return true;
 }
 
-/** Checks the live records, and remembers their generation; false if they are invalid. */
+/** Checks the live records and caches their generation; false if they are invalid. */
 export function learnAll(cell: usize, count: i32, nowUs: f64): bool {
   while (learn(cell, nowUs)) {
     if (areSound(cell, count, knownWord)) return true;
@@ -138,7 +142,7 @@ function copied(cell: usize, count: i32, word: i64, nowUs: f64): bool {
   return true;
 }
 
-/** Copies the live slot to the spare one, and returns the word that names it; 0 after a failure. */
+/** Copies the live slot to the spare one. Returns the word that names it, or 0 after a failure. */
 export function look(cell: usize, count: i32, nowUs: f64): i64 {
   while (true) {
     if (!isLearnt(cell) && !learnAll(cell, count, nowUs)) return 0;

@@ -55,10 +55,10 @@ import {
 } from './results';
 import { findIndex, fractionHigh, fractionLow, indexHigh, indexLow } from './token-index';
 
-// Taking tokens from a bucket with several limits: all limits decide, and all zero-times change in
-// one exchange of the word, whose version never recurs: see composite-slot.ts.
+// Takes tokens from a bucket with several limits: all limits decide, and all zero-times change in
+// one exchange of the word, whose version never recurs (composite-slot.ts).
 
-/** Clocks that read less than this tick are clamped to it. */
+/** Clock readings below this tick are clamped to it. */
 const FURTHEST: f64 = 4 * (MAX_SPAN_TICKS as f64);
 const FEW: f64 = 512;
 /** Changes closer together than this count as simultaneous. */
@@ -89,7 +89,7 @@ function survey(
   let costs: i64 = 0;
   const into = spareAt;
   const last = furthest;
-  // The product with a token's ticks, which are fewer than 2^53, does not overflow.
+  // A token has fewer than 2^53 ticks, so the product does not overflow.
   const few = tokens <= FEW && floor(tokens) == tokens;
   const whole = few ? (tokens as i64) : 0;
   for (let i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ function survey(
     const cost = few ? whole * perToken : ticksUp(tokens, perToken as f64);
     const zeroTime = floored(peek64(zeroTimeAt(slot, i)), now, cap);
     const next = zeroTime + cost;
-    // A floored zero-time lies at most the capacity back, so this includes a cost above it.
+    // A floored zero-time is at most the capacity back, so this covers a cost above the capacity.
     if (next > now) {
       readDigest(digest);
       const most = isCharge ? MAX_SPAN_TICKS : cap;
@@ -215,7 +215,7 @@ function reportAll(
   }
 }
 
-/** Reports the indices of the tokens that the spare slot's admission waits for. */
+/** Reports the indices of the tokens that the admission in the spare slot waits for. */
 function promiseAll(cell: usize, count: i32, word: i64): void {
   for (let i = 0; i < count; i++) {
     readLimit(recordAt(blockAt(cell, i), recordOf(word)));

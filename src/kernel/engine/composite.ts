@@ -8,8 +8,8 @@ import { costOf, nearestTick, ticksPerToken, tokensOf, untilHeld } from './limit
 import { isStill, knownGeneration } from './record';
 import { loseRace } from './results';
 
-// The operations on a bucket with several limits, as specified by TokenKernel. Those that take
-// tokens ahead are in composite-take.ts.
+// The operations on a bucket with several limits, as specified by TokenKernel. Admissions are in
+// composite-take.ts.
 
 export function drain(cell: usize, count: i32, nowUs: f64, tokens: f64): f64 {
   if (!begin(cell, count)) return failed;
@@ -35,7 +35,7 @@ export function drain(cell: usize, count: i32, nowUs: f64, tokens: f64): f64 {
   }
 }
 
-/** Returns 0, 1 if that moved callers that wait, or the reason for the failure. */
+/** Returns 0, 1 if waiting callers have moved up, or the reason for the failure. */
 export function returnTokens(cell: usize, count: i32, nowUs: f64, tokens: f64): f64 {
   if (!begin(cell, count)) return failed;
   let mayMove = true;
@@ -54,10 +54,10 @@ export function returnTokens(cell: usize, count: i32, nowUs: f64, tokens: f64): 
       writeI64(zeroTimeAt(spareAt, i), next);
     }
     if (isInDebt && mayMove) {
-      // If the word has changed, the zero-times may come from two states.
+      // If the word has changed, the zero-times may belong to two states.
       if (!isStill(cell, word)) continue;
       const outcome = returnAll(cell, count, knownGeneration, nowUs, tokens);
-      // If every record is claimed, return the tokens to later callers, and move nobody.
+      // If every record is claimed, return the tokens to later callers, and move no one.
       if (outcome == BUSY) mayMove = false;
       else if (outcome != SUPERSEDED) return end(outcome);
     } else if (isReturned ? publish(cell, count, word) : isStill(cell, word)) return end(0);

@@ -2,14 +2,14 @@ import { LATER, NEVER } from './constants';
 
 // A bucket's decisions as pure functions, without clock or memory. Times and costs are in ticks.
 
-/** The zero-time, raised to the floor: a bucket that is full gains nothing by idling longer. */
+/** The zero-time, raised to the floor: a full bucket gains nothing by more idling. */
 export function floored(zeroTime: i64, now: i64, cap: i64): i64 {
   return max(zeroTime, now - cap);
 }
 
 /**
- * The wait for `cost` from a floored zero-time: 0 is now, LATER exceeds `maxWait`, NEVER exceeds
- * the capacity. A quantum bucket waits for a fill; `sinceFill` is the time since the last one.
+ * The wait for `cost` from a floored zero-time: 0 for now, LATER above `maxWait`, NEVER above the
+ * capacity. A quantum bucket waits for a fill; `sinceFill` is the time since the last one.
  */
 export function decision(
   zeroTime: i64,

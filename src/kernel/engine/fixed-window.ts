@@ -25,21 +25,21 @@ import {
 // A fixed window in one word: the window's start and its count change together, in one exchange.
 // There is no second store that a stalled thread could perform late.
 //
-// A call whose clock reading lies past the window's end opens the next window. At most `limit` per
+// A call whose clock reading is past the window's end opens the next window. At most `limit` per
 // window: an exchange raises the count only up to the limit. Windows do not overlap, and none is
 // shorter than the interval: every admission of a window has a reading before the window's end, and
 // the reading that opens the next one is at or past that end. A reading older than the window
 // counts in the window, so a stale clock opens nothing. Starts only move forward.
 //
 // With `allowDoubleBurst`, a call reads no clock while its tokens fit, so a window lasts until a
-// call finds it full. Then the reading that opens a window is taken after the word is loaded, and
-// the exchange finds the word unchanged, so every admission of the previous window precedes that
+// call finds it full. The reading that opens a window is taken after the word is loaded, and the
+// exchange finds the word unchanged, so every admission of the previous window precedes that
 // reading. The word could return to an earlier value if tokens were cancelled and taken again. So
 // cancelling leaves a mark in the word until the next window opens, and while the mark is set,
 // every admission reads the clock.
 //
 // A new record counts from the start of the current window and keeps the count, in as many bits as
-// limit and count need. Its first window has a number that depends on the generation.
+// limit and count need. The number of its first window depends on the generation.
 
 const AGAIN: i32 = WINDOW_OUTCOME_again as i32;
 const BUSY: i32 = WINDOW_OUTCOME_busy as i32;
@@ -49,7 +49,7 @@ function countOf(word: i64, bits: i32): i32 {
   return ((word >> INDEX_BITS) & ((1 << bits) - 1)) as i32;
 }
 
-/** The count with the mark above it: exceeds any limit once tokens were cancelled. */
+/** The count and the mark above it: more than any limit once tokens were cancelled. */
 function countAndMark(word: i64, bits: i32): i32 {
   return ((word >> INDEX_BITS) & ((2 << bits) - 1)) as i32;
 }
@@ -58,12 +58,12 @@ function startOf(word: i64, bits: i32): f64 {
   return ((word as u64) >> (bits + 1 + INDEX_BITS)) as f64;
 }
 
-/** A number of tokens as it is added to the word. */
+/** A number of tokens, shifted to its place in the word. */
 function inWord(tokens: i32): i64 {
   return (tokens as i64) << INDEX_BITS;
 }
 
-/** Takes `tokens` without the clock if they fit and the mark is clear. */
+/** Takes `tokens` without the clock, if they fit and the mark is clear. */
 export function fixedTake(cell: usize, generation: i32, limit: i32, bits: i32, tokens: i32): i32 {
   beginRaces();
   let word = load64(cell + CELL_word);
@@ -137,7 +137,7 @@ export function fixedTakeAt(
   return taken != 0 && opens ? taken | (OPENED as i32) : taken;
 }
 
-/** Puts back up to `tokens` of the window's, if it is not over; returns how many. */
+/** Puts back up to `tokens` of the window, unless it is over; returns their number. */
 export function fixedReturnAt(
   cell: usize,
   generation: i32,
@@ -181,7 +181,7 @@ export function fixedReconfigureAt(
   const start = startOf(word, bits);
   const opens = !opensFull && floor(ticks / unitTicks) - start >= intervalUnits;
   const count = opens ? 0 : countOf(word, bits);
-  // Only set where a change opens nothing.
+  // Set only if a change opens no window.
   const mark = (word >> (bits + INDEX_BITS)) & 1;
   const newBits = 32 - clz(max(newLimit, count));
   const unit = (1 << max(0, newBits - EXACT_COUNT_BITS)) as f64;

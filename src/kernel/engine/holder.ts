@@ -1,6 +1,6 @@
 import { SOLE_HOLDER } from './constants';
 
-/** In claims and slots: the entry of this thread's process in a region that several share. */
+/** The holder in claims and slots: the process's entry in a region of several processes. */
 export let holder: i32 = SOLE_HOLDER;
 
 export function holdAs(process: i32): void {

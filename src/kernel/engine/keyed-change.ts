@@ -46,14 +46,14 @@ function claim(): i32 {
   return NONE;
 }
 
-/** Claims a record for new limits: 0 or BUSY. */
+/** Claims a record for new limits; returns 0 or BUSY. */
 export function beginChange(): f64 {
   place = claim();
   most = 0;
   return place == NONE ? BUSY : 0;
 }
 
-/** Writes a limit into the claimed record, in order of the tiers. */
+/** Writes a limit into the claimed record: the table's own, then the tiers', in order. */
 export function putLimit(tier: i32, pace: f64, burst: f64, perToken: f64, fill: f64): void {
   const at = recordOf(place) + KEYED_RECORD_limits + (tier as usize) * KEYED_LIMIT_BYTES;
   writeF64(at + KEYED_LIMIT_pace, pace);
@@ -64,8 +64,9 @@ export function putLimit(tier: i32, pace: f64, burst: f64, perToken: f64, fill: 
 }
 
 /**
- * Makes the claimed record live if `live` still is, which frees that one. Otherwise the claimed one is
- * freed, and this is false. The table's clock goes on from its tick at this instant.
+ * Makes the claimed record live and frees the previous one, if `live` is still the live word.
+ * Otherwise frees the claimed record and returns false. The table's clock continues from its tick
+ * at this instant.
  */
 export function publishChange(live: i32, nowUs: f64, speed: f64): bool {
   learnLimit();

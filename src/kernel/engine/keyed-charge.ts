@@ -14,11 +14,11 @@ import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } fro
 import { fillTicks } from './limit';
 import { leaveWord, loseRace } from './results';
 
-// Charges a key's bucket, and creates the bucket if the key has none.
+// Charges a key's bucket, and creates it if the key has none.
 
-/** A wait value: another thread was faster, so try again. */
+/** Instead of a wait: another thread was faster, so try again. */
 const AGAIN: f64 = -6;
-/** Matches any state; no bucket has this one. */
+/** Matches any state. No bucket has this state. */
 export const ANY: i64 = 0;
 
 // Results of the last charge.
@@ -47,8 +47,8 @@ export function leaveHeld(ticks: i64): void {
 }
 
 /**
- * Ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE or DAMAGED. `only`: a
- * state or ANY.
+ * Returns ticks to wait for a cost above 0, LATER, NEVER if it exceeds `most`, NO_PLACE or DAMAGED.
+ * `only`: a state or ANY.
  */
 export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
   if (cost > most) return NEVER;
@@ -74,7 +74,7 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64, most: i64): f6
   let state = load64(entry + STATE);
   while (true) {
     if (tagOf(state) != tag) {
-      // Invariant: the states of a live entry carry the version of its identity.
+      // Invariant: the states of a live entry have the version of its identity.
       return isLive(state) && identityOf(entry) == identity ? DAMAGED : AGAIN;
     }
     const zeroTime = zeroTimeOf(state);
@@ -93,8 +93,8 @@ function charge(entry: usize, cost: i64, maxWait: f64, only: i64, most: i64): f6
     const seen = exchange64(entry + STATE, state, next);
     if (seen == state) {
       if (identityOf(entry) != identity) {
-        // The entry was reclaimed, so this charged another key's bucket: undo it. If the bucket was
-        // charged again since, the other key loses the tokens, and no call is admitted for them.
+        // The entry was reclaimed, so this charged another key's bucket: undo it. If that bucket
+        // was charged again since, its key loses the tokens, and no call is admitted for them.
         exchange64(entry + STATE, next, state);
         loseRace();
         return AGAIN;

@@ -31,18 +31,21 @@ export const SENSELESS = 3;
 
 let cell: usize = 0;
 let looks: i32 = 0;
-/** The state of the entry in transit that this call waits for, and the looks that remain. */
+/** The state of the entry in transit that this call waits for, and its remaining looks. */
 let awaited: i64 = 0;
 let patience: i32 = 0;
-/** False once this call has taken over or lost an entry: else two calls could alternate forever. */
+/**
+ * False once this call has taken over or lost an entry; otherwise two calls could alternate
+ * forever.
+ */
 let mayTakeOver: bool = true;
 /** The state of the entry that this thread holds. */
 export let held: i64 = 0;
 
-/** The entry that was taken last. */
+/** The entry taken last. */
 export let taken: usize = NONE;
 
-/** `most`: the looks to grant another thread before taking over its entry. */
+/** `most`: the number of looks before this thread takes over another one's entry. */
 export function openClaims(table: usize, most: i32): void {
   cell = table;
   looks = most;
@@ -62,7 +65,7 @@ function exchangeState(entry: usize, from: i64, to: i64): bool {
   return exchange64(entry + STATE, from, to) == from;
 }
 
-/** Invariant: no bucket was ever reclaimed that was full later than this. */
+/** Invariant: no reclaimed bucket was full later than this. */
 export function forgotten(): i64 {
   return load64(cell + KEYED_forgotten);
 }
@@ -87,7 +90,8 @@ export function take(floor: i64): i32 {
     if (isLive(state)) {
       const full = fullAt(entry, state);
       if (full <= floor) {
-        // First: a thread that sees the bucket gone must also see how far it may have been charged.
+        // Forget it first: a thread that sees the bucket gone must also see how far it may have
+        // been charged.
         forget(full, floor);
         return claim(entry, state);
       }
@@ -153,7 +157,7 @@ function overtaken(): i32 {
 function publish(entry: usize): void {
   while (true) {
     const identity = load64(entry + IDENTITY);
-    // Loaded after the identity: the entry's next holder changes the identity before it commits, so
+    // Load after the identity: the entry's next holder changes the identity before it commits, so
     // the exchange below then fails.
     if (load64(entry + STATE) != held) return;
     const next = identityAfter(identity);
@@ -169,8 +173,8 @@ function name(entry: usize): bool {
 }
 
 /**
- * Looks for the key's other entries, and leaves `mine` if one is live, or named at an earlier place
- * in the window. An entry that the window repeats counts at its first place.
+ * Looks for the key's other entries, and gives up `mine` if one is live, or named at an earlier
+ * place in the window. An entry that the window repeats counts at its first place.
  */
 function isAlone(mine: usize): bool {
   let isBefore = true;
@@ -181,7 +185,7 @@ function isAlone(mine: usize): bool {
     const isNew = entry != mine && !isRepeated(entry, probe);
     while (isNew && isOfInterest(entry)) {
       const state = load64(entry + STATE);
-      // No entry beyond an unused one was ever given out.
+      // No entry beyond an unused one was ever given to a key.
       if (state == 0) return true;
       const live = isLive(state);
       if (identityOf(entry) == 0 || (!live && tagOf(state) != NAMED)) break;
@@ -204,7 +208,7 @@ export function commit(entry: usize, state: i64): bool {
   return false;
 }
 
-/** Frees the entry that was taken last. */
+/** Frees the entry taken last. */
 export function leave(entry: usize): void {
   exchangeState(entry, held, freed(held));
 }

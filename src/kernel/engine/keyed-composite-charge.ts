@@ -17,15 +17,15 @@ import { instantUs, nowTicks, setInstant } from './keyed-state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE } from './keyed-table';
 import { leaveCost, leaveWord, loseRace } from './results';
 
-// Changes the zero-times of a key by one exchange of its entry's state. No state recurs, so while one
-// is unchanged, so are its slot and the entry's owner.
+// Changes a key's zero-times by one exchange of its entry's state. No state recurs, so while the
+// state is unchanged, its slot and the entry's owner are unchanged too.
 
-/** A wait value: another thread was faster, or changed the limits, so try again. */
+/** Instead of a wait: another thread was faster, or changed the limits, so try again. */
 export const AGAIN: f64 = -6;
-/** Matches any state; no bucket but a shared one has this one. */
+/** Matches any state. Only a shared bucket can have this state. */
 export const ANY: i64 = 0;
 
-/** The entry that keys without a place share; it is beyond the table and always live. */
+/** The entry shared by keys without a place. It is beyond the table and always live. */
 let shared: usize = NONE;
 
 // Results of the last charge.
@@ -56,14 +56,14 @@ function forgetCharge(): void {
   leaveCost(0);
 }
 
-/** Reads the limits anew, and the instant by their clock; false if they are invalid. */
+/** Reads the limits again, and the instant by their clock; false if they are invalid. */
 export function relearn(): bool {
   if (!learnAll()) return false;
   setInstant(instantUs);
   return true;
 }
 
-/** Ticks to wait, LATER, NEVER, NO_PLACE or DAMAGED, for the aim. `only`: a state or ANY. */
+/** Returns ticks to wait for the aim, LATER, NEVER, NO_PLACE or DAMAGED. `only`: a state or ANY. */
 export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
   forgetCharge();
   if (isNothing(n)) return 0;
@@ -76,7 +76,7 @@ export function chargeKey(n: f64, mayExceed: bool, only: i64): f64 {
   }
 }
 
-/** Charges the bucket of keys without a place. */
+/** Charges the shared bucket of keys without a place. */
 export function chargeShared(only: i64): f64 {
   while (true) {
     const wait = charge(shared, only);
@@ -85,7 +85,7 @@ export function chargeShared(only: i64): f64 {
   }
 }
 
-/** The entry's identity if it is the key's in this state. */
+/** The entry's identity, if the entry is the key's in this state. */
 let identity: i64 = 0;
 
 function isOurs(entry: usize, state: i64): bool {
@@ -157,7 +157,9 @@ function insert(): f64 {
   return wait;
 }
 
-/** Copies what the key holds to the spare slot, without creating it: 0, NO_PLACE or DAMAGED. */
+/**
+ * Copies the key's contents to the spare slot, without creating the bucket: 0, NO_PLACE or DAMAGED.
+ */
 export function look(): f64 {
   while (true) {
     const entry = find();

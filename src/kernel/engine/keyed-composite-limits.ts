@@ -11,18 +11,18 @@ import {
 import { known, learnLimit, recordOf } from './keyed-limits';
 import { originUs, setLimit, ticksPerMicro } from './limit';
 
-// The limits of every key, read from the table's live record. All of them count in ticks of one
-// clock. Their numbers are read again in each call, and hold if the record is still live afterwards.
+// The limits of every key, from the table's live record. All count in ticks of one clock. Each call
+// reads their numbers again, and relies on them only if the record is still live afterwards.
 
 let cell: usize = 0;
-/** How many limits every key has. */
+/** The number of limits of every key. */
 export let count: i32 = 0;
 let limitsAt: usize = 0;
 /** The word that names the record whose limits were checked last. */
 let checked: i32 = -1;
-/** Whether no limit counts tokens. */
+/** Whether all limits are unlimited. */
 export let isUnlimited: bool = false;
-/** The smallest burst of those that do. */
+/** The smallest burst of the finite limits. */
 export let leastBurst: f64 = 0;
 
 export function openAllLimits(table: usize, limits: i32): void {
@@ -30,7 +30,7 @@ export function openAllLimits(table: usize, limits: i32): void {
   count = limits;
 }
 
-/** Finds the record that is live; false if its numbers are invalid. */
+/** Finds the live record; false if its numbers are invalid. */
 export function learnAll(): bool {
   while (learnLimit()) {
     if (known == checked) return true;
@@ -58,7 +58,7 @@ function areSound(): bool {
   return true;
 }
 
-/** Whether taking so many tokens changes nothing. */
+/** Whether taking this many tokens changes nothing. */
 export function isNothing(tokens: f64): bool {
   return tokens == 0 || isUnlimited;
 }
@@ -85,7 +85,7 @@ export function capOf(i: i32, price: f64): i64 {
   return ticksUp(burstOf(i), price);
 }
 
-/** Makes a limit the one of limit.ts. */
+/** Makes a limit the current one of limit.ts. */
 export function useLimit(i: i32): void {
   const price = priceOf(i);
   setLimit(burstOf(i), price, ticksPerMicro, 0, capOf(i, price), originUs);

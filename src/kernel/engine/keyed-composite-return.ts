@@ -24,7 +24,7 @@ import { costOf } from './limit';
 /** More ticks than any debt. */
 const ALL: i64 = 2 * MAX_SPAN_TICKS;
 
-/** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
+/** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
 export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return begin(high, low, nowUs) ? end(giveBack(tokens, false)) : failed;
 }
@@ -34,7 +34,7 @@ export function reset(high: u32, low: u32, nowUs: f64): f64 {
   return begin(high, low, nowUs) ? end(giveBack(0, true)) : failed;
 }
 
-/** Returns tokens to a bucket, or all of them, up to every burst: 0 or DAMAGED. */
+/** Returns tokens, or fills the bucket, up to every burst: 0 or DAMAGED. */
 function giveBack(tokens: f64, fills: bool): f64 {
   while (true) {
     if (!isInForce() && !relearn()) return DAMAGED;
@@ -64,7 +64,7 @@ function giveBack(tokens: f64, fills: bool): f64 {
   }
 }
 
-/** Gives the entry the zero-times in the spare slot if its state is unchanged. */
+/** Gives the entry the zero-times in the spare slot, if its state is unchanged. */
 function replace(entry: usize, state: i64): bool {
   const slot = slotOf(entry, state);
   const holding = holdingOf(slot);
@@ -74,8 +74,8 @@ function replace(entry: usize, state: i64): bool {
 }
 
 /**
- * Cancels the admission of a receipt if it is the latest that was not cancelled, and the limits are
- * the same. `high` is the high half of the key's hash; the words are its mark, and the one before.
+ * Cancels the admission of a receipt if it is the latest not cancelled, and the limits are the
+ * same. `high` is the high half of the key's hash; the words are its mark and the previous one.
  */
 export function cancel(
   entry: i32,

@@ -11,16 +11,16 @@ import { nowTicks, renewInstant } from './keyed-state';
 import { burst, costOf } from './limit';
 import { leaveOutcome, outcomeBalance, outcomeFullUs, outcomeRetryUs } from './results';
 
-// Decides under every limit of a key, and writes the zero-times of an admission into the spare slot.
+// Decides under every limit of a key, and writes an admission's zero-times into the spare slot.
 
-/** What a call does to the zero-times. */
+/** How a call changes the zero-times. */
 export const TAKE = 0;
 /** Takes even more than a bucket holds. */
 export const CHARGE = 1;
 /** Empties the bucket until a tick. */
 export const BLOCK = 2;
 
-/** In place of a slot: the key has no bucket. */
+/** Instead of a slot: the key has no bucket. */
 export const FIRST_SIGHT: usize = 0;
 
 // The call.
@@ -31,16 +31,16 @@ let until: i64 = 0;
 /** The instant of a call that reports the state of every limit; otherwise NaN. */
 let reportUs: f64 = NaN;
 
-// What the last survey found.
-/** Whether it takes nothing from any limit. */
+// The results of the last survey.
+/** Whether no limit loses tokens. */
 export let isFree: bool = false;
 /** The tick at which the tokens are due under every limit. */
 export let dueTick: i64 = 0;
-/** The tick at which a key without a bucket is full, and the least of a zero-time. */
+/** The tick at which a key without a bucket is full, and the least zero-time. */
 let first: i64 = 0;
 let lift: i64 = 0;
 
-/** Sets what the next surveys are for. Times are in ticks. */
+/** Sets the aim of the next surveys. Times are in ticks. */
 export function aim(what: i32, n: f64, longest: f64, end: i64): void {
   way = what;
   tokens = n;
@@ -49,15 +49,15 @@ export function aim(what: i32, n: f64, longest: f64, end: i64): void {
   reportUs = NaN;
 }
 
-/** Lets the next surveys that take tokens report what they leave. */
+/** Makes the next surveys that take tokens report the state afterwards. */
 export function aimToReport(nowUs: f64, n: f64): void {
   aim(TAKE, n, 0, 0);
   reportUs = nowUs;
 }
 
 /**
- * The tick at which a key without a bucket is full: now, unless the clock was set back since a bucket
- * was reclaimed, because that bucket may have been this key's.
+ * The tick at which a key without a bucket is full: now, unless the clock was set back since a
+ * bucket was reclaimed, because that bucket may have been this key's.
  */
 export function firstTick(): i64 {
   if (forgotten() > nowTicks) renewInstant();
@@ -65,9 +65,9 @@ export function firstTick(): i64 {
 }
 
 /**
- * Reads what a slot says of all limits. Tokens that are promised ahead wait for one limit; the others
- * must not have gained more by then than under the limits that promised them. So if those have
- * changed, every limit is empty when the tokens are due.
+ * Reads a slot's zero-times. Reserved tokens wait for one limit; meanwhile the others must not gain
+ * more than under the limits of the reservation. So if the limits have changed since, every limit
+ * is empty when the tokens are due.
  */
 export function openSlot(slot: usize): void {
   lift = i64.MIN_VALUE;
@@ -119,7 +119,7 @@ export function survey(slot: usize): f64 {
   return refusal < 0 ? refusal : longest;
 }
 
-/** What it costs to empty a limit until the end of a block; a longer debt stays. */
+/** The cost of emptying a limit until the end of a block. A longer debt stays. */
 function blockade(zeroTime: i64, price: f64): i64 {
   return price == 0 ? 0 : max<i64>(until - zeroTime, 0);
 }
@@ -135,20 +135,20 @@ export function heldUnder(i: i32): i64 {
   return nowTicks - readI64(zeroTimeAt(spareAt, i));
 }
 
-/** Writes into the spare slot which admission is the latest one, and under which limits. */
+/** Writes the mark of the latest admission, and its limits, into the spare slot. */
 export function sign(mark: i64): void {
   writeI64(spareAt + KEYED_SLOT_mark, mark);
   signSpare(known);
 }
 
-/** Fills the spare slot with what a key without a place holds: all of its burst, or nothing. */
+/** Fills the spare slot with the contents of a key without a place: the full burst, or nothing. */
 export function copyNobody(isFull: bool): void {
   for (let i = 0; i < count; i++) {
     writeI64(zeroTimeAt(spareAt, i), isFull ? nowTicks - capOf(i, priceOf(i)) : nowTicks);
   }
 }
 
-/** Reports what a survey leaves, if the call wants that. After a refusal that is what it found. */
+/** Reports the state after a survey, if requested. After a refusal that is the state found. */
 export function reportSurvey(wait: f64): void {
   // NaN differs from itself.
   if (reportUs != reportUs) return;
@@ -168,7 +168,7 @@ export function reportAll(nowUs: f64, n: f64, isAdmitted: bool): void {
   }
 }
 
-/** Whether a bucket can never hold so many tokens. */
+/** Whether a bucket can never hold this many tokens. */
 export function exceeds(n: f64): bool {
   for (let i = 0; i < count; i++) {
     const price = priceOf(i);

@@ -28,13 +28,13 @@ import { known } from './keyed-limits';
 import { instantUs, nowTicks } from './keyed-state';
 import { ticksPerMicro, ticksPerToken } from './limit';
 
-// Takes tokens of a key with several limits: from all of them, or from none.
+// Takes tokens of a key from all of its limits, or from none.
 
 function inMicros(wait: f64, nowUs: f64): f64 {
   return wait > 0 ? wait / ticksPerMicro + (instantUs - nowUs) : wait;
 }
 
-/** Microseconds to wait, LATER, NEVER or a failure. */
+/** Returns microseconds to wait, LATER, NEVER or a failure. */
 export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
   aim(TAKE, tokens, min(round(maxWaitUs * ticksPerMicro), longestWait()), 0);
@@ -49,7 +49,7 @@ export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   const wait = chargeKey(tokens, true, ANY);
   if (wait != NO_PLACE) return end(inMicros(wait, nowUs));
   const answer = withoutPlace();
-  // There is nothing to charge if calls without a place are refused.
+  // There is nothing to charge if keys without a place are refused or admitted.
   return end(whenFull == WHEN_FULL_share ? inMicros(answer, nowUs) : 0);
 }
 
@@ -90,7 +90,7 @@ function wholeHeld(most: f64): f64 {
   return whole;
 }
 
-/** Takes at most `tokens` whole tokens: returns their number or a failure. */
+/** Takes at most `tokens` whole tokens; returns their number or a failure. */
 export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   if (!begin(high, low, nowUs)) return failed;
   const most = min(floor(tokens), floor(leastBurst));
@@ -103,7 +103,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
       if (!isPlaced && whenFull != WHEN_FULL_share) return end(taken);
       if (taken == 0) return end(0);
       aim(TAKE, taken, 0, 0);
-      // Only from the state that was seen, so that this takes every whole token in the bucket.
+      // Only from the state seen, so that this takes every whole token in the bucket.
       answer = isPlaced ? chargeKey(taken, false, seenState) : chargeShared(seenState);
     }
     if (answer == 0) return end(taken);

@@ -5,13 +5,13 @@ import { areSlots, slotAt, zeroTimeAt } from './keyed-composite-slot';
 import { slotOf, stateAfter } from './keyed-composite-state';
 import { tagOf } from './keyed-table';
 
-// Takes the place of keyed-word.ts in the module for keys with several limits, so nobody imports it.
+// Replaces keyed-word.ts in the module for keys with several limits, so no file imports it.
 
 export function isUnused(state: i64): bool {
   return state == 0 || tagOf(state) == (FREE as i32);
 }
 
-/** The tick at which a live bucket is full for every limit, by those in force. */
+/** The tick at which a live bucket is full under every limit in force. */
 export function fullAt(entry: usize, state: i64): i64 {
   const slot = slotOf(entry, state);
   if (!areSlots(slot)) return i64.MAX_VALUE;

@@ -26,9 +26,9 @@ import { countAbove, endOfTable, forgetProbes, openTable, probes, seek } from '.
 import { costOf, originUs, ticksPerMicro, tokensOf, untilHeld } from './limit';
 import { beginRaces } from './results';
 
-// A table whose keys have several limits, and looks at it; keyed-composite-take.ts and
-// keyed-composite-return.ts change it. As for one limit in keyed.ts, but keys without a place share an
-// entry of their own, so no call needs another bucket. Failures are CROWDED and DAMAGED.
+// A table whose keys have several limits: opening and looking. keyed-composite-take.ts and
+// keyed-composite-return.ts change it. It works as keyed.ts does for one limit, but keys without a
+// place share an extra entry, so no call needs another bucket. Failures are CROWDED and DAMAGED.
 
 let table: usize = 0;
 export let whenFull: i32 = 0;
@@ -62,12 +62,12 @@ export function longestProbe(): i32 {
   return probes;
 }
 
-/** Why the operation failed. */
+/** The reason for the last failure. */
 export function failure(): f64 {
   return failed;
 }
 
-/** False if no slot is free, or the limits are invalid. */
+/** Starts a call; false if no slot is free, or the limits are invalid. */
 export function begin(high: u32, low: u32, nowUs: f64): bool {
   seek(high, low);
   beginClaims();
@@ -91,14 +91,14 @@ export function countPlaceless(): void {
   add64(table + KEYED_shared, 1);
 }
 
-/** Answers for a key without a place. */
+/** The answer for a key without a place. */
 export function withoutPlace(): f64 {
   countPlaceless();
   if (whenFull == WHEN_FULL_share) return chargeShared(ANY);
   return whenFull == WHEN_FULL_admit ? 0 : LATER;
 }
 
-/** Copies what the key holds, with a place or without: 0 or DAMAGED. */
+/** Copies the contents of a key with or without a place: 0 or DAMAGED. */
 export function lookAnyway(): f64 {
   const answer = look();
   return answer == NO_PLACE ? lookWithoutPlace() : answer;
@@ -138,7 +138,7 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return end(longest);
 }
 
-/** When tokens are due that an admission promised for a tick. */
+/** The instant at which tokens promised for a tick are due. */
 export function dueUs(tickLow: i32, tickHigh: i32): f64 {
   learnLimit();
   const ticks = joined(tickLow, tickHigh) - originTicks;

@@ -5,7 +5,7 @@ import { ANY, chargeKey, heldTicks, look, seenState } from './keyed-charge';
 import { instantUs, sinceFill } from './keyed-state';
 import { costOf, fillAt, fillTicks, ticksPerMicro, ticksPerToken } from './limit';
 
-// Puts a key's bucket into debt, whatever it holds. An entry in debt is never reclaimed.
+// Puts a key's bucket into debt. An entry in debt is never reclaimed.
 
 /** Takes tokens without a maximum, even more than a bucket holds; LATER beyond 4.4 years. */
 export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
@@ -19,8 +19,8 @@ export function charge(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
 }
 
 /**
- * Empties a key's bucket for `us` microseconds, at most 4.4 years, and with fills until the next one
- * from then on; a longer debt stays. Returns 0, NO_PLACE or DAMAGED.
+ * Empties a key's bucket for `us` microseconds, at most 4.4 years; a quantum bucket stays empty
+ * until the next fill after that. A longer debt stays. Returns 0, NO_PLACE or DAMAGED.
  */
 export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
   begin(high, low, nowUs);
@@ -31,7 +31,7 @@ export function block(high: u32, low: u32, nowUs: f64, us: f64): f64 {
   while (look()) {
     const cost = ticks + heldTicks;
     if (cost <= 0) return 0;
-    // Only from the state that was seen: a debt that another thread adds is not added to this.
+    // Only from the state seen, so that a debt added by another thread is not added to this.
     const wait = chargeKey(cost, longest, seenState, MAX_SPAN_TICKS);
     if (wait != LATER) return min<f64>(wait, 0);
   }

@@ -18,19 +18,19 @@ import {
 } from './constants';
 import { setLimit } from './limit';
 
-// The limits of a table: its own, and those of its tiers. A record holds all of them.
+// The limits of a table: its own and its tiers'. A record holds all of them.
 
 let cell: usize = 0;
 let records: usize = 0;
 let recordBytes: usize = 0;
 /** The limit of this call. */
 let tier: i32 = 0;
-/** The word that names the record read last; no such word is negative. */
+/** The word that names the record read last. No such word is negative. */
 export let known: i32 = -1;
 
 /** The tick of the record's origin. */
 export let originTicks: i64 = 0;
-/** The largest capacity of all tiers: a bucket that has been idle for so long is full for each. */
+/** The largest capacity of all tiers: a bucket idle for this long is full under each. */
 export let mostTicks: i64 = 0;
 
 export function openLimits(table: usize, at: usize, limits: i32): void {
@@ -44,7 +44,7 @@ export function recordOf(live: i32): usize {
   return records + ((live & INDEX_MASK) as usize) * recordBytes;
 }
 
-/** Selects the limit for the calls that follow: 0, the table's own, or a tier. */
+/** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */
 export function useTier(index: i32): void {
   tier = index;
   known = -1;
@@ -56,7 +56,7 @@ export function learnLimit(): bool {
   return live == known || readLimits(live);
 }
 
-/** An invalid record leaves the limit of the calls before in force. */
+/** Reads a record. If it is invalid, the previous limit stays in force. */
 function readLimits(word: i32): bool {
   let live = word;
   while (true) {

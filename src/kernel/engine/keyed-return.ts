@@ -9,7 +9,7 @@ import { capTicks, ticksPerToken } from './limit';
 
 // Moves a key's zero-time back: returned tokens, and cancelled admissions.
 
-/** Tokens for a key without a bucket lapse: they may belong to the shared bucket. */
+/** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
 export function returnTokens(high: u32, low: u32, nowUs: f64, tokens: f64): void {
   begin(high, low, nowUs);
   giveBack(ticksDown(tokens, ticksPerToken), capTicks);
@@ -21,7 +21,7 @@ export function reset(high: u32, low: u32, nowUs: f64): void {
   giveBack(MAX_SPAN_TICKS * 2, mostTicks);
 }
 
-/** Returns ticks to a bucket that then holds `cap` at most; one that holds more keeps them. */
+/** Returns ticks to a bucket, up to `cap`. A bucket that holds more keeps them. */
 function giveBack(amount: i64, cap: i64): void {
   while (true) {
     const entry = find();
@@ -38,8 +38,8 @@ function giveBack(amount: i64, cap: i64): void {
 }
 
 /**
- * Moves a state back if state and owner are unchanged. If the entry is reclaimed between the owner
- * check and the exchange, the exchange fails: the next owner's states have a different tag.
+ * Moves a state back if it and its owner are unchanged. If the entry is reclaimed between the owner
+ * check and the exchange, the exchange fails, because the next owner's states have another tag.
  */
 function lower(entry: usize, identity: i64, from: i64, to: i64): bool {
   return isOwned(entry, identity) && exchange64(entry + STATE, from, to) == from;

@@ -9,16 +9,16 @@ import { capTicks, fillAt, nearestTick } from './limit';
 /** Reads the clock if a call's `now` is too old. */
 declare function readClock(): f64;
 
-/** The instant of the call; may be later than the caller's `nowUs`. */
+/** The instant of the call, which may be later than the caller's `nowUs`. */
 export let instantUs: f64 = 0;
-/** The tick from which the buckets count: a quantum bucket's last fill. */
+/** The tick up to which tokens have arrived: a quantum bucket's last fill. */
 export let nowTicks: i64 = 0;
 /** The time since that fill. */
 export let sinceFill: f64 = 0;
 
 /**
  * Beyond 2^53 ticks (25 days) the product is rounded to a double. It stays monotonic, and its error
- * does not exceed that of the clock's own microseconds at that age.
+ * is at most that of the clock's own microseconds at that age.
  */
 export function setInstant(nowUs: f64): void {
   instantUs = nowUs;
@@ -29,11 +29,11 @@ export function setInstant(nowUs: f64): void {
   const counted = fillAt(tick);
   sinceFill = tick - counted;
   nowTicks = counted as i64;
-  // Only a change of the limits moves the origin.
+  // The origin is 0 until a change of the limits moves it.
   if (originTicks != 0) nowTicks = max(min(nowTicks + originTicks, LAST_TICKS), FIRST_TICKS);
 }
 
-/** Sets the instant anew, from the clock: a call never moves back in time. */
+/** Reads the clock again for the instant: a call never moves back in time. */
 export function renewInstant(): void {
   setInstant(max(instantUs, readClock()));
 }
@@ -60,7 +60,7 @@ export function stateAtFirstSight(): i64 {
   const known = forgotten();
   const floor = floorState();
   if (known <= floor) return floor;
-  // Another thread has read a later time, so this call's is old, or the clock was set back.
+  // A later time is known, so this call's time is old, or the clock was set back.
   renewInstant();
   return max(known, floorState());
 }

@@ -29,7 +29,7 @@ const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
 let start: usize = 0;
 let end: usize = 0;
 let perHash: f64 = 0;
-/** The probe after which the window continues at the second home; a small table is one window. */
+/** The probe after which the window continues at the second home. A small table is one window. */
 let lastAtHome: i32 = 0;
 /** The most entries that a call may probe. */
 export let reach: i32 = 0;
@@ -41,7 +41,7 @@ let secondHome: usize = 0;
 /** The key's identity without the version. */
 let fingerprint: i64 = 0;
 
-/** The number of entries of the window that this call has probed. */
+/** The number of the window's entries that this call has probed. */
 export let probes: i32 = 0;
 
 /** The entry after the last one of the table. */
@@ -71,7 +71,7 @@ export function after(entry: usize, probe: i32): usize {
   return next == end ? start : next;
 }
 
-/** Whether the window's `probe`-th entry also lies in its first half: the halves may overlap. */
+/** Whether the window's `probe`-th entry is in its first half too: the halves may overlap. */
 export function isRepeated(entry: usize, probe: i32): bool {
   if (probe <= lastAtHome) return false;
   const ahead = entry < home ? entry + (end - start) - home : entry - home;
@@ -83,7 +83,7 @@ export function forgetProbes(): void {
   probes = 0;
 }
 
-/** Records that the window was probed up to its `probe`-th entry. */
+/** Notes that the window was probed up to its `probe`-th entry. */
 export function saw(probe: i32): void {
   if (probe > probes) probes = probe;
 }
@@ -101,7 +101,7 @@ export function tagOfOwner(identity: i64): i32 {
   return (((identity as i32) << 1) & TAG_MASK) | LIVE;
 }
 
-/** The place of an entry in the table. */
+/** The index of an entry in the table. */
 export function indexOf(entry: usize): i32 {
   return ((entry - start) / BYTES) as i32;
 }
@@ -118,7 +118,7 @@ export function find(): usize {
         return entry;
       }
     } else if (identity == 0 && load64(entry + STATE) == 0) {
-      // Entries are given out in probe order, so the key's entry can't be further on.
+      // Entries are given out in probe order, so the key's entry cannot be further on.
       saw(probe);
       return NONE;
     }
@@ -139,15 +139,15 @@ export function isOwned(entry: usize, identity: i64): bool {
   return load64(entry + IDENTITY) == identity;
 }
 
-/** Whether an entry may be the key's or was never used, judged by its identity. */
+/** Whether an entry may be the key's or was never used, according to its identity. */
 export function isOfInterest(entry: usize): bool {
   const identity = load64(entry + IDENTITY);
   return identity == 0 || (identity & ~VERSION_MASK) == fingerprint;
 }
 
 /**
- * The key's identity that follows `identity`. Its version is never 0, so neither is the identity;
- * the low bits of the version keep counting when it wraps.
+ * The next identity of the key after `identity`. Its version is never 0, so neither is the
+ * identity; the low bits of the version keep counting when it wraps.
  */
 export function identityAfter(identity: i64): i64 {
   const version = (identity + 1) & VERSION_MASK;

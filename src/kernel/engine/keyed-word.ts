@@ -2,7 +2,7 @@ import { add64 } from './accesses';
 import { BLOCK_BITS, FREE, KEYED_ticketBlocks, TAG_BITS, TRANSIT } from './constants';
 
 // State words of a table whose keys have one limit: a zero-time, or a ticket that is never reused.
-// In the module for keys with several limits, keyed-composite-word.ts takes the place of this file.
+// keyed-composite-word.ts replaces this file in the module for keys with several limits.
 
 let cell: usize = 0;
 let ticket: i64 = 0;
@@ -12,7 +12,7 @@ export function openWords(table: usize): void {
   cell = table;
 }
 
-/** Whether an entry belongs to nobody. */
+/** Whether an entry has no owner. */
 export function isUnused(state: i64): bool {
   return state == 0 || state == FREE;
 }
@@ -23,7 +23,7 @@ export function fullAt(entry: usize, state: i64): i64 {
   return state;
 }
 
-/** The state in which a thread takes an entry; no thread ever had it. */
+/** The state in which a thread takes an entry. No state recurs. */
 // biome-ignore lint/correctness/noUnusedFunctionParameters: the other form of word needs them
 export function heldAfter(entry: usize, state: i64): i64 {
   if (ticketsLeft == 0) {

@@ -97,7 +97,7 @@ export function begin(high: u32, low: u32, nowUs: f64): void {
   setInstant(nowUs);
 }
 
-/** The ticks held by a key without a place if there is no shared bucket. */
+/** The ticks that a key without a place holds if there is no shared bucket. */
 function heldWithoutPlace(): i64 {
   return whenFull == WHEN_FULL_admit ? capTicks : 0;
 }
@@ -158,7 +158,7 @@ export function drain(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
     if (look()) {
       taken = wholeTokens(heldTicks, ticksPerToken, most);
       if (taken == 0) return 0;
-      // Only from the state that was seen, so that this takes every whole token in the bucket.
+      // Only from the state seen, so that this takes every whole token in the bucket.
       wait = chargeKey(costOf(taken), 0, seenState, capTicks);
     }
     if (wait == NO_PLACE) {
@@ -182,7 +182,7 @@ export function timeUntil(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   return lookAnyway() ? untilHeld(nowUs, heldTicks as f64, costOf(tokens) as f64) : NO_PLACE;
 }
 
-/** When the tokens of an admission are due, by the word that it wrote. */
+/** The instant at which an admission's tokens are due, by the word that it wrote. */
 export function dueUs(wordLow: i32, wordHigh: i32): f64 {
   learnLimit();
   const ticks = (joined(wordLow, wordHigh) >> TAG_BITS) - originTicks;

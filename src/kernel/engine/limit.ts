@@ -17,7 +17,7 @@ import {
 } from './constants';
 import { peek64, peekF64, readF64, readI64 } from './accesses';
 
-// The limit of this call, as read from a configuration record, and its arithmetic.
+// The limit of this call, read from a configuration record, and its arithmetic.
 
 /** Tokens per second; in a quantum bucket, the microseconds from one fill to the next. */
 export let pace: f64 = 0;
@@ -31,7 +31,7 @@ export let originUs: f64 = 0;
 export let arrived: i64 = 0;
 export let arrivedFraction: u64 = 0;
 
-/** Ticks further than this from 0 would not fit into a word. */
+/** Ticks further from 0 than this do not fit into a word. */
 const FURTHEST: f64 = 4 * (MAX_SPAN_TICKS as f64);
 
 /** Reads the limit of a record; false if its numbers are invalid. */
@@ -39,7 +39,7 @@ export function readLimit(record: usize): bool {
   return fetchLimit(record);
 }
 
-/** The same, compiled into its caller. */
+/** {@link readLimit}, compiled into its caller. */
 export function fetchLimit(record: usize): bool {
   pace = readF64(record + RECORD_pace);
   burst = readF64(record + RECORD_burst);
@@ -92,18 +92,18 @@ export function speedOf(pace: f64, perToken: f64, fill: f64): f64 {
   return perToken == 0 ? TICKS_PER_MICRO : (perToken * pace) / 1e6;
 }
 
-/** The tick nearest to a clock instant, NaN if invalid. Clamped in the far past. */
+/** The tick nearest to a clock instant; NaN if invalid. Clamped in the far past. */
 export function nearestTick(nowUs: f64): f64 {
   const tick = round((nowUs - originUs) * ticksPerMicro);
   return tick < -FURTHEST ? -FURTHEST : tick;
 }
 
-/** The tick from which a bucket counts at an instant, clamped in the far future. */
+/** The tick up to which a bucket's tokens have arrived at an instant. Clamped in the far future. */
 export function countedTick(nowUs: f64): i64 {
   return min(fillAt(nearestTick(nowUs)), FURTHEST) as i64;
 }
 
-/** The tick from which a bucket counts: a quantum bucket's last fill. */
+/** The tick up to which a bucket's tokens have arrived: a quantum bucket's last fill. */
 export function fillAt(tick: f64): f64 {
   return fillTicks == 0 ? tick : floor(tick / fillTicks) * fillTicks;
 }
@@ -121,7 +121,7 @@ export function costOf(tokens: f64): i64 {
   return ticks <= MAX_SAFE ? (ceil(ticks) as i64) : ticksUp(tokens, ticksPerToken);
 }
 
-/** Ticks as tokens, capped at the burst, which was rounded up to ticks. */
+/** Ticks as tokens, at most the burst, because that was rounded up to ticks. */
 export function tokensOf(ticks: f64): f64 {
   return ticksPerToken == 0 ? Infinity : min(burst, ticks / ticksPerToken);
 }

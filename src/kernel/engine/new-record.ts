@@ -41,7 +41,7 @@ export function newLimit(pace: f64, most: f64, perToken: f64, fill: f64): void {
   newFillTicks = fill;
 }
 
-/** The tick from which a bucket counts at an instant under the new record. */
+/** The tick up to which a bucket's tokens have arrived at an instant, under the new record. */
 export function newTick(nowUs: f64): i64 {
   const tick = round((nowUs - newOriginUs) * newTicksPerMicro);
   return (newFillTicks == 0 ? tick : floor(tick / newFillTicks) * newFillTicks) as i64;
@@ -55,7 +55,7 @@ export function nextGeneration(cell: usize): i32 {
   }
 }
 
-/** The instant of a fill under the new record: the grid continues if the interval is the same. */
+/** The instant of a fill under the new record. If the interval is the same, the grid continues. */
 export function gridOf(nowUs: f64): f64 {
   if (newFillTicks == 0 || fillTicks == 0) return nowUs;
   const before = fillTicks / ticksPerMicro;
@@ -65,8 +65,8 @@ export function gridOf(nowUs: f64): f64 {
 }
 
 /**
- * How far a record's origin lies before the instant at which it went live: different for successive
- * generations, so that a word rarely recurs under another record of its index.
+ * How far a record's origin is before the instant at which it went live. Successive generations
+ * differ, so that a word rarely recurs under another record of the same index.
  */
 export function originOffsetUs(fill: f64, perMicro: f64, generation: i32): f64 {
   if (fill == 0) return (generation % ORIGIN_PLACES) * ORIGIN_STEP_US;
@@ -85,8 +85,9 @@ export function placeOrigin(gridUs: f64, generation: i32): void {
 }
 
 /**
- * Fills a claimed record; the token index at its origin has been computed. `limit` is the generation
- * with which its limit came into force. The generation is written last: 0 means "being written".
+ * Fills a claimed record, after the token index at its origin was computed. `limit` is the
+ * generation with which its limit came into force. The generation is written last: 0 means "being
+ * written".
  */
 export function writeRecord(cell: usize, place: i32, generation: i32, limit: i32): void {
   const at = recordAt(cell, place);

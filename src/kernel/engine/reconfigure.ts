@@ -54,12 +54,12 @@ export function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }
 
-/** The bucket's contents in ticks of the record read; may exceed the capacity after idling. */
+/** The bucket's contents in ticks of the record read. May exceed the capacity after idling. */
 function heldTicks(word: i64, nowUs: f64): i64 {
   return countedTick(nowUs) - (word >> INDEX_BITS);
 }
 
-/** The contents with tokens returned. */
+/** The contents after tokens are returned. */
 function sameTicks(word: i64, nowUs: f64, returned: i64): i64 {
   const held = heldTicks(word, nowUs) + returned;
   return returned == 0 ? held : min(capTicks, held);
@@ -80,15 +80,15 @@ export function withinSpan(ticks: i64): i64 {
   return max(-MAX_SPAN_TICKS, min(MAX_SPAN_TICKS, ticks));
 }
 
-/** In place of a generation: any live record. */
+/** Instead of a generation: any live record. */
 const ANY = 0;
 
 /** Now, in ticks of the new record. */
 let nowTicks: i64 = 0;
 
 /**
- * Writes the new record as the successor of the live one: the tokens that have arrived by now keep
- * their indices, and `returned` ticks arrive at once. False if the clock makes no sense.
+ * Writes the new record as the successor of the live one: tokens that have arrived keep their
+ * indices, and `returned` ticks arrive at once. False if the clock is invalid.
  */
 function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, returned: i64): bool {
   const generation = nextGeneration(cell);
@@ -96,7 +96,7 @@ function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, re
   if (!isFinite(newOriginUs)) return false;
   nowTicks = newTick(nowUs);
   findIndex(countedTick(nowUs) + returned);
-  // All that an unlimited bucket owes arrives at once.
+  // All tokens that an unlimited bucket owes arrive at once.
   if (newTicksPerToken == 0 && ticksPerToken != 0)
     addTokens(MAX_SPAN_TICKS / (ticksPerToken as i64));
   moveToOrigin(nowTicks, newTicksPerToken);
@@ -105,9 +105,9 @@ function prepare(cell: usize, place: i32, word: i64, nowUs: f64, onlyOf: i32, re
 }
 
 /**
- * Makes a new record live with one exchange, which also carries the tokens over, and frees the old one.
- * ANY converts the tokens. A generation keeps their ticks and adds those returned, and the record
- * goes live only if that generation is still live.
+ * Makes a new record live with one exchange, which also carries over the tokens, and frees the old
+ * record. ANY converts the tokens. A generation keeps their ticks and adds the returned ones, and
+ * the record goes live only if that generation is still live.
  */
 function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: i64): f64 {
   const place = claimRecord(cell, cell + BUCKET_claims, attempts);
@@ -125,7 +125,8 @@ function publish(cell: usize, nowUs: f64, attempts: i32, onlyOf: i32, returned: 
       release(cell + BUCKET_claims, place);
       return failure;
     }
-    // Before the exchange: if this thread is terminated in between, no observer misses a change.
+    // End it before the exchange: if this thread is terminated in between, no observer misses a
+    // change.
     endTenure(cell, word);
     const held = onlyOf == ANY ? keptTicks(word, nowUs) : sameTicks(word, nowUs, returned);
     const next = ((nowTicks - withinSpan(held)) << INDEX_BITS) | (place as i64);
@@ -170,15 +171,15 @@ export function reconfigure(
   return publish(cell, nowUs, CLAIM_ATTEMPTS, ANY, 0);
 }
 
-/** The record is no longer that of the word, or is invalid. */
+/** The word has another record by now, or its record is invalid. */
 const GONE = 0;
 const INVALID = -1;
 
-/** Prepares a record with the limit of a word's record; its generation, GONE or INVALID. */
+/** Prepares a record with the limit of a word's record. Returns its generation, GONE or INVALID. */
 function sameLimit(cell: usize, word: i64): i32 {
   const generation = generationOf(cell, word);
   const isSound = generation != 0 && readRecord(cell, word);
-  // If the word has changed, the fields may come from two records. One look: it may change back.
+  // If the word has changed, the fields may be from two records. Look once: it may change back.
   if (!isStill(cell, word)) return GONE;
   if (!isSound) return INVALID;
   newLimit(pace, burst, ticksPerToken, fillTicks);
@@ -186,8 +187,8 @@ function sameLimit(cell: usize, word: i64): i32 {
 }
 
 /**
- * Moves the origin of a word's record to now if it is still live. If no record is free, a later
- * call retries. Held ticks are not capped, so threads with older clock readings see no change.
+ * Moves the origin of a word's record to now, if it is still live. If no record is free, a later
+ * call tries again. Held ticks are not capped, so threads with older clock readings see no change.
  */
 export function renew(cell: usize, word: i64, nowUs: f64): void {
   const generation = sameLimit(cell, word);
@@ -195,8 +196,8 @@ export function renew(cell: usize, word: i64, nowUs: f64): void {
 }
 
 /**
- * Returns tokens to a bucket in debt: every token that is promised is due that much earlier.
- * SUPERSEDED if the word's record is no longer live, BUSY if no record is free.
+ * Returns tokens to a bucket in debt, so that every promised token is due earlier. SUPERSEDED if
+ * the word's record is no longer live, BUSY if no record is free.
  */
 export function bringForward(cell: usize, word: i64, nowUs: f64, tokens: f64): f64 {
   const generation = sameLimit(cell, word);

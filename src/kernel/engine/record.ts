@@ -17,7 +17,7 @@ let knownIndex: i64 = 0;
 export let knownGeneration: i32 = 0;
 /** The generation with which its limit came into force. */
 export let knownLimit: i32 = 0;
-/** The cell's word as this thread last read or wrote it, and the clock's instant of that. */
+/** The cell's word as this thread last read or wrote it, and the clock reading of that call. */
 export let knownWord: i64 = 0;
 export let knownUs: f64 = 0;
 

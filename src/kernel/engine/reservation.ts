@@ -17,14 +17,14 @@ import {
 import { word as written } from './results';
 import { findIndex, tickOf } from './token-index';
 
-// What becomes of tokens that were taken ahead of time: when they are due, and their return.
+// Reserved tokens: when they are due, and how they are returned.
 
-/** Computes the index of the last token of the last admission, which had to wait for it. */
+/** Computes the index of the last admission's last token, which is not due yet. */
 export function findPromise(): void {
   findIndex(written >> INDEX_BITS);
 }
 
-/** The generation of the record that admitted it, and of that record's limit. */
+/** The generations of the record that admitted it and of that record's limit. */
 export function promiseGeneration(): i32 {
   return knownGeneration;
 }
@@ -41,7 +41,7 @@ export function leaveLive(live: i32, sinceUs: f64): void {
   liveSince = sinceUs;
 }
 
-/** The generation of the live record, and when it went live. */
+/** The generation of the live record, and the instant at which it went live. */
 export function liveGeneration(): i32 {
   return generation;
 }
@@ -75,7 +75,7 @@ export function dueUs(
     if (!isStill(cell, word)) continue;
     if (!isSound) return NaN;
     const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
-    // No token is due after the bucket's whole debt, which never exceeds 4.4 years.
+    // All tokens are due when the whole debt is paid, which takes at most 4.4 years.
     const tick = min(token, word >> INDEX_BITS) as f64;
     if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
     const fill = fillTicks == 0 ? tick : ceil(tick / fillTicks) * fillTicks;
@@ -83,7 +83,7 @@ export function dueUs(
   }
 }
 
-/** Returns the cost to the bucket if the word is unchanged since the admission. */
+/** Returns the cost to the bucket, if the word is unchanged since the admission. */
 export function cancel(cell: usize, low: i32, high: i32, costLow: i32, costHigh: i32): bool {
   const word = joined(low, high);
   const before = word - joined(costLow, costHigh);
@@ -92,7 +92,9 @@ export function cancel(cell: usize, low: i32, high: i32, costLow: i32, costHigh:
   return true;
 }
 
-/** Returns the cost if tokens were returned since, but no other was taken and the limit is the same. */
+/**
+ * Returns the cost, if since then tokens were only returned, none taken, and the limit is the same.
+ */
 export function cancelMoved(
   cell: usize,
   limit: i32,

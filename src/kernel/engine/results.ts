@@ -19,8 +19,8 @@ export function lostRaces(): i32 {
   return lost;
 }
 
-// Identifies the last admission so that it can be canceled: the word it wrote, and the amount it
-// added (except for windows, whose host knows it).
+// Identifies the last admission for a cancellation: the word that it wrote, and the amount added
+// (except for windows, whose host knows it).
 
 export let word: i64 = 0;
 let cost: i64 = 0;

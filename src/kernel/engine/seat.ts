@@ -14,11 +14,11 @@ import {
   SEMAPHORE_permits,
 } from './constants';
 
-// The words of a semaphore. Every exchange of its word names one seat and what becomes of it; the
-// seat itself is changed afterwards, by the first thread that comes to it.
+// The words of a semaphore. Every exchange of its word names one seat and the change to it. The
+// first thread that reaches the seat makes that change.
 //
-// Invariant: a seat's change is complete before the word that names it is exchanged for another.
-// So the word and the seat that it names always say together which permits are out.
+// Invariant: a seat's change is complete before the word that names it is exchanged again. So the
+// word and the seat that it names together always determine which permits are in use.
 
 const GENERATION_SHIFT: i64 = 33;
 const VALUE_SHIFT: i64 = 16;
@@ -31,7 +31,7 @@ const OWNER_MASK: i64 = 0xff;
 const STATE_MASK: i64 = 7;
 const CHANGE_MASK: i64 = 3;
 
-/** The bit of the word that is set while somebody may be in the queue. */
+/** The bit of the word that is set while the queue may have callers. */
 export const QUEUED: i64 = 4;
 
 /** 31 bits. */
@@ -113,12 +113,12 @@ export function claim(cell: usize, seats: i32, owner: i32, hint: i32, n: i32, st
   return -1;
 }
 
-/** The word of the seat that was claimed last. */
+/** The word of the seat claimed last. */
 export let claimed: i64 = 0;
 
 /**
- * Completes the change of the seat that a word names. A seat has a new generation each time it
- * becomes free, so a late attempt changes nothing.
+ * Completes the change of the seat that a word names. A seat gets a new generation when it becomes
+ * free, so a late attempt changes nothing.
  */
 export function complete(cell: usize, seats: i32, word: i64): void {
   const seat = ((word >> SEAT_SHIFT) & SEAT_MASK) as i32;
@@ -141,7 +141,7 @@ export function complete(cell: usize, seats: i32, word: i64): void {
   }
 }
 
-/** The word, once the change that it names is complete. */
+/** The word, after the change that it names is complete. */
 export function completed(cell: usize, seats: i32): i64 {
   const word = load64(cell + CELL_word);
   complete(cell, seats, word);

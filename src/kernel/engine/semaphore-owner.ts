@@ -3,19 +3,19 @@ import { SEAT_due, SEAT_STATE_asked, SEAT_STATE_free, SEAT_STATE_held } from './
 import { amountOf, generationOf, ownerOf, seatAt, stateOf } from './seat';
 import { leaveGeneration, vacate } from './semaphore';
 
-// Permits that come back without their owner: after its thread has ended, or when they are due.
+// Permits that come back without their owner: after its thread has ended, or when they expire.
 
 /**
- * Empties all seats of an owner whose thread has ended, wherever that was in a call. Returns the
- * permits that came back.
+ * Empties all seats of an owner whose thread has ended, at any point of a call. Returns the number
+ * of permits that came back.
  */
 export function semaphoreRecover(cell: usize, seats: i32, owner: i32): i32 {
-  // First out of the queue, so that nothing is granted to it any more.
+  // Leave the queue first, so that nothing more is granted to it.
   recover(cell, seats, owner, SEAT_STATE_asked);
   return recover(cell, seats, owner, SEAT_STATE_free);
 }
 
-/** Empties the owner's seats of one state, or of any if that is free. */
+/** Empties the owner's seats in one state, or all of them if that state is free. */
 function recover(cell: usize, seats: i32, owner: i32, only: i32): i32 {
   let returned = 0;
   for (let seat = 0; seat < seats; seat++) {
@@ -30,25 +30,25 @@ function recover(cell: usize, seats: i32, owner: i32, only: i32): i32 {
 const DUE_BITS: i64 = 44;
 const DUE_MASK: i64 = (1 << 44) - 1;
 
-/** The word of a due instant. No seat starts with that of its first generation. */
+/** The word of a due instant. No seat starts with the word of its first generation. */
 function dueWord(generation: i32, due: f64): i64 {
   return (((generation + 1) as i64) << DUE_BITS) | (due as i64);
 }
 
-/** Whether a due word is that of a generation. */
+/** Whether a due word belongs to a generation. */
 function isDueOf(word: i64, generation: i32): bool {
   return ((word ^ dueWord(generation, 0)) & ~DUE_MASK) == 0;
 }
 
 /**
- * Returns the instant at which a seat is due, and makes that `due` if none is known. Read the clock
+ * Returns the instant at which a seat is due, and sets it to `due` if it has none. Read the clock
  * after the seat was granted.
  */
 export function semaphoreHold(cell: usize, seats: i32, seat: i32, generation: i32, due: f64): f64 {
   const at = seatAt(cell, seats, seat);
   const known = load64(at + SEAT_due);
   if (isDueOf(known, generation)) return (known & DUE_MASK) as f64;
-  // Otherwise the instant may be that of the seat's next owner.
+  // The instant may belong to the seat's next owner.
   if (generationOf(load64(at)) != generation) return due;
   const seen = exchange64(at + SEAT_due, known, dueWord(generation, due));
   return isDueOf(seen, generation) ? ((seen & DUE_MASK) as f64) : due;
@@ -69,8 +69,7 @@ export function semaphoreUndated(cell: usize, seats: i32, from: i32): i32 {
 }
 
 /**
- * Returns the permits that are due at `now`, and the earliest instant at which others are; Infinity
- * if there are none.
+ * Returns the permits that are due at `now`, and the next due instant; Infinity if there is none.
  */
 export function semaphoreExpire(cell: usize, seats: i32, now: f64): f64 {
   let next = Infinity;

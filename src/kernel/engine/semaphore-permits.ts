@@ -22,8 +22,8 @@ import {
 } from './seat';
 import { isHeadDue } from './semaphore-queue';
 
-// The number of permits: a look at it, and its change. Both see the queue as served: permits that
-// came back are the head's from that instant on, even if its thread has not been told yet.
+// The number of permits: a look at it, and its change. Both see the queue as served: returned
+// permits belong to the head at once, even if its thread has not been woken yet.
 
 // Results of the last look.
 let available: i32 = 0;
@@ -52,7 +52,7 @@ export function semaphoreChange(cell: usize, seats: i32, owner: i32, to: i32): i
 }
 
 /**
- * Looks at the number of permits and the available ones, at one instant; false if the queue must be
+ * Reads the number of permits and the available ones at one instant; false if the queue must be
  * served first.
  */
 export function semaphoreLook(cell: usize, seats: i32): bool {
@@ -69,7 +69,7 @@ export function semaphorePermits(): i32 {
   return permits;
 }
 
-/** Negative while more permits are out than there are since a change. */
+/** Negative while more permits are in use than a change left. */
 export function semaphoreAvailable(): i32 {
   return available;
 }

@@ -32,7 +32,7 @@ import {
 } from './seat';
 import { leaveGeneration, vacate } from './semaphore';
 
-// The queue: a ring of entries, each of which names the seat of one caller. Whoever returns permits
+// The queue: a ring of entries, each of which names a caller's seat. A thread that returns permits
 // grants them to the seat at the head; the caller itself need not act.
 
 const GENERATION_SHIFT: i64 = 33;
@@ -44,12 +44,12 @@ function entryAt(cell: usize, seats: i32, ticket: i32): usize {
   return cell + SEATS_AT + seats * SEAT_BYTES + (ticket & (seats - 1)) * 8;
 }
 
-/** Whether an entry is that of this ticket, and not of an earlier lap. */
+/** Whether an entry has this ticket, and not one of an earlier lap. */
 function isOf(entry: i64, ticket: i32): bool {
   return ((entry >> TICKET_SHIFT) as i32 & TICKET_MASK) == (ticket & TICKET_MASK);
 }
 
-/** Puts a seat behind all others; false if the ring is full. */
+/** Puts a seat at the end of the queue; false if the ring is full. */
 function enqueue(cell: usize, seats: i32, seat: i32, generation: i32): bool {
   while (true) {
     const ticket = load32(cell + SEMAPHORE_tail);
@@ -66,12 +66,14 @@ function enqueue(cell: usize, seats: i32, seat: i32, generation: i32): bool {
         return true;
       }
     }
-    // The caller that wrote this entry may never come to count it.
+    // The caller that wrote this entry may stall before it counts it.
     exchange32(cell + SEMAPHORE_tail, ticket, ticket + 1);
   }
 }
 
-/** Joins the queue with a seat of `n` permits, and returns it. Call `semaphoreServe` afterwards. */
+/**
+ * Joins the queue with a seat for `n` permits, and returns it. Call `semaphoreServe` afterwards.
+ */
 export function semaphoreJoin(cell: usize, seats: i32, owner: i32, hint: i32, n: i32): i32 {
   const seat = claim(cell, seats, owner, hint, n, SEAT_STATE_asked);
   if (seat < 0) return NO_PERMIT_noSeat;
@@ -93,8 +95,8 @@ export function semaphoreJoin(cell: usize, seats: i32, owner: i32, hint: i32, n:
 }
 
 /**
- * Grants permits to the caller at the head of the queue and returns its owner, whom the host wakes;
- * or says that nobody is there, or that the head has to wait.
+ * Grants permits to the head of the queue and returns its owner, which the host wakes. Otherwise
+ * returns that the queue is empty, or that the head must wait.
  */
 export function semaphoreServe(cell: usize, seats: i32): i32 {
   while (true) {
@@ -103,7 +105,7 @@ export function semaphoreServe(cell: usize, seats: i32): i32 {
     const ticket = load32(cell + SEMAPHORE_head);
     const entry = load64(entryAt(cell, seats, ticket));
     if (!isOf(entry, ticket)) {
-      // Somebody may have come and gone since, and the entry may be of a later lap.
+      // Callers may have come and gone since, and the entry may be of a later lap.
       if (load32(cell + SEMAPHORE_head) != ticket) continue;
       if (exchange64(cell + CELL_word, word, word & ~QUEUED) == word) return SERVED_nobody;
       continue;
@@ -127,7 +129,7 @@ export function semaphoreServe(cell: usize, seats: i32): i32 {
   }
 }
 
-/** Whether `semaphoreServe` has something to do at this word. */
+/** Whether `semaphoreServe` has work to do at this word. */
 export function isHeadDue(cell: usize, seats: i32, word: i64): bool {
   if (!isQueued(word)) return false;
   const ticket = load32(cell + SEMAPHORE_head);
@@ -151,7 +153,7 @@ export function semaphoreLeave(cell: usize, seats: i32, seat: i32, generation: i
   return vacate(cell, seats, seat, generation, SEAT_STATE_asked) != SEAT_STATE_held;
 }
 
-/** The callers in the queue. A call of `semaphoreTake` may count for a moment. */
+/** Number of queued callers. A call of `semaphoreTake` may count briefly. */
 export function semaphoreWaiting(cell: usize, seats: i32): i32 {
   if (!isQueued(load64(cell + CELL_word))) return 0;
   let waiting = 0;

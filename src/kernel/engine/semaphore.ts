@@ -28,7 +28,7 @@ import {
   wordOf,
 } from './seat';
 
-// Permits: taking and returning them. The proof is in docs/algorithms-semaphore.md.
+// Takes and returns permits. docs/algorithms-semaphore.md has the proof.
 
 let taken: i32 = 0;
 
@@ -42,8 +42,8 @@ export function leaveGeneration(last: i32): void {
 }
 
 /**
- * Takes `n` permits and returns their seat, or says why not. Permits that are there belong to the
- * queue, if there is one.
+ * Takes `n` permits and returns their seat, or the reason for a refusal. Available permits belong
+ * to the queue, if it has callers.
  */
 export function semaphoreTake(cell: usize, seats: i32, owner: i32, hint: i32, n: i32): i32 {
   let seat = -1;
@@ -73,8 +73,8 @@ export function semaphoreTake(cell: usize, seats: i32, owner: i32, hint: i32, n:
 }
 
 /**
- * Empties a seat, and returns the permits that it holds; returns the state that it had. A seat of
- * another generation is left alone, and so is one in a state other than `only` unless that is free.
+ * Empties a seat, returns its permits, and returns the state that it had. Leaves a seat of another
+ * generation alone, and, unless `only` is free, a seat in a state other than `only`.
  */
 export function vacate(cell: usize, seats: i32, seat: i32, generation: i32, only: i32): i32 {
   const at = seatAt(cell, seats, seat);
@@ -100,7 +100,7 @@ export function semaphoreRelease(cell: usize, seats: i32, seat: i32, generation:
   return vacate(cell, seats, seat, generation, SEAT_STATE_held) == SEAT_STATE_held;
 }
 
-/** Whether anybody may be in the queue. */
+/** Whether the queue may have callers. */
 export function semaphoreIsQueued(cell: usize): bool {
   return isQueued(load64(cell + CELL_word));
 }

@@ -31,12 +31,13 @@ import {
 
 // Changes to a sliding window other than admissions.
 //
-// A limit with slots of the same length leaves slots and counts as they are. The shift grows by 1,
-// and with it the number in the head, which so only ever grows: no head recurs.
+// If slots keep their length, slots and counts stay. The shift grows by 1, and with it the number
+// in the head, which therefore only grows: no head recurs.
 //
-// Slots of another length cannot go on with the old ones. So the window's tokens move to one new
-// slot, which begins now and is later than all kept ones by a whole window. They drop out together,
-// one new interval later, so no interval of either length admits more than the limits allow.
+// Slots of another length cannot continue the old ones. So the window's tokens move to one new
+// slot, which begins now and is later than all kept ones by a whole window. They leave the window
+// together, one new interval later, so no interval of either length admits more than the limits
+// allow.
 //
 // A sealed head is opened first, so a slot is kept under the record in which it was sealed.
 
@@ -46,7 +47,7 @@ const CHANGED: i32 = WINDOW_OUTCOME_changed as i32;
 const DAMAGED: i32 = WINDOW_OUTCOME_damaged as i32;
 const NEW_SLOT: i32 = WINDOW_OUTCOME_newSlot as i32;
 
-/** Puts back up to `tokens` of the current slot's, if it is not over; returns how many. */
+/** Puts back up to `tokens` of the current slot, unless it is over; returns their number. */
 export function slidingReturnAt(
   cell: usize,
   generation: i32,

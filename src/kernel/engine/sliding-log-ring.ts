@@ -43,7 +43,7 @@ export function countUntil(
   return low;
 }
 
-/** Replaces an entry of the previous lap; returns the time that its successor has. */
+/** Replaces an entry of the previous lap. Returns the time of its successor. */
 export function writeEntry(cell: usize, index: i32, old: i64, mark: i32, time: f64): f64 {
   const entry = ((time as i64) << 1) | (mark as i64);
   const seen = exchange64(placeAt(cell, index), old, entry);
@@ -85,7 +85,7 @@ export function write(
   return time;
 }
 
-/** Writes any unwritten entries of the `pending` before `index`; returns the time of the last. */
+/** Writes the unwritten entries of the `pending` before `index`; returns the time of the last. */
 export function settle(
   cell: usize,
   limit: i32,

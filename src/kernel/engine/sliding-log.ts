@@ -21,16 +21,16 @@ import {
   writeWindowRecord,
 } from './window-record';
 
-// A ring holds the times of the last admissions, in as many places as the largest limit that the
-// log can have, and a word (the head) holds the position of the oldest. The next n admissions take
-// the places of the n oldest:
+// A ring holds the times of the last admissions, in as many places as the log's largest limit, and
+// a word (the head) holds the position of the oldest. The next n admissions take the places of the
+// n oldest:
 //
 //     take     head: (position, -) -> (position + n, pending n)
 //     write    ring[position .. position + n - 1]: each from its old entry to the new time
 //
 // The exchange on the head admits all n or none. If the writing thread stalls or is terminated, the
 // next thread writes the pending entries first, with its own time. The stalled call has not
-// returned, so that time lies within the call. Each place is written once per lap: the exchange
+// returned, so that time is within the call. Each place is written once per lap: the exchange
 // expects the old entry, and no entry recurs, because its time grows by at least an interval with
 // each lap.
 //
@@ -127,7 +127,7 @@ export function logTakeAt(
     // The entries belong to this head only if it is unchanged.
     if (load64(cell + CELL_word) != head) return AGAIN;
   } else {
-    // Read before the exchange, so it is of the previous lap. It may be the decisive one.
+    // Read before the exchange, so it is from the previous lap. It may be the decisive entry.
     const first = oldest + least == 1 ? entry : entryAt(cell, places, index, 0);
     const next = afterTaking(low, high, places, bits, taken);
     if (exchange64(cell + CELL_word, head, next) != head) {

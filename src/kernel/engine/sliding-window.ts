@@ -57,12 +57,12 @@ export function wordAt(number: i64, bits: i32, index: i64): i64 {
   return (number << (bits + 1 + INDEX_BITS)) | index;
 }
 
-/** The largest number of a slot in the head. It never ends: a limiter's life is over. */
+/** The largest number of a slot in the head. That slot never ends: the limiter's life is over. */
 export function lastNumber(bits: i32): i64 {
   return ((-1 as u64) >> (bits + 1 + INDEX_BITS)) as i64;
 }
 
-/** The number of the slot at an instant, with the shift; `first` is that at tick 0. */
+/** The number of the slot at an instant, with the shift. `first` is the number at tick 0. */
 export function numberAt(ticks: f64, slotTicks: f64, first: f64, bits: i32): i64 {
   return min((floor(ticks / slotTicks) + first) as i64, lastNumber(bits));
 }
@@ -72,7 +72,7 @@ export function isPast(ticks: f64, slotTicks: f64, first: f64, number: f64, bits
   return number < (lastNumber(bits) as f64) && ticks >= (number + 1 - first) * slotTicks;
 }
 
-/** A slot's index in the ring. Exact, as slots stay below 2^53, and faster than a division. */
+/** A slot's index in the ring. Exact, because slots stay below 2^53, and faster than a division. */
 function indexOf(slot: f64, slots: i32): i32 {
   return (slot - floor(slot / slots) * slots) as i32;
 }
@@ -112,7 +112,7 @@ export function slidingAddUp(
   return slot;
 }
 
-/** Performs the missing ones of the three steps. None takes effect twice. */
+/** Performs those of the three steps that are missing. None takes effect twice. */
 export function openNext(
   cell: usize,
   bits: i32,
@@ -204,7 +204,7 @@ export function slidingTakeAt(
   return AGAIN;
 }
 
-/** The age of the newest slot that must drop out before at most `most` of `kept` remain. */
+/** The age of the newest slot that must leave the window before at most `most` of `kept` remain. */
 function ageThatLeaves(cell: usize, bits: i32, slots: i32, slot: f64, most: i32, kept: f64): i32 {
   const index = indexOf(slot, slots);
   let rest = kept;

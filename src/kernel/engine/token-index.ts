@@ -4,9 +4,9 @@ import { arrived, arrivedFraction, ticksPerToken } from './limit';
 
 // Every bucket counts its tokens as they arrive. A reservation keeps the index of its last token,
 // which is due when the count reaches it. Each record has the index at its origin, so the live
-// record alone tells when a token is due, however often the limit has changed.
+// record alone determines when a token is due, however often the limit has changed.
 
-/** The index computed last: whole tokens, and a fraction in units of 2^-64. */
+/** The last computed index: whole tokens, and a fraction in units of 2^-64. */
 export let index: i64 = 0;
 export let indexFraction: u64 = 0;
 
@@ -16,7 +16,7 @@ export function startIndex(): void {
   indexFraction = 0;
 }
 
-/** Computes the index of the token that arrives at a tick, or is due then. */
+/** Computes the index of the token that arrives, or is due, at a tick. */
 export function findIndex(tick: i64): void {
   index = arrived;
   indexFraction = arrivedFraction;
@@ -51,7 +51,7 @@ export function tickOf(token: i64, fraction: u64): i64 {
   return max(-most, min(most, whole)) * perToken + partOf(fraction - arrivedFraction, perToken);
 }
 
-// The index crosses to the host in four halves.
+// The index is passed to the host in four halves.
 
 export function indexLow(): i32 {
   return index as i32;

@@ -20,10 +20,10 @@ import {
 import { loseRace } from './results';
 
 // The configuration records of windows and logs. The low bits of the word name the live record, so
-// one exchange puts a new limit in force. A record is written before a word names it, and only
-// after no word does; each writing has a generation of its own.
+// one exchange puts a new limit in force. A record is written only while no word names it, and each
+// writing has its own generation.
 //
-// A host caches a record and passes its generation. The word is loaded before the generation is
+// A host caches a record and passes its generation. The word is loaded before the generations are
 // compared. If they agree, the cached limit was in force when the word was loaded, and an exchange
 // that finds the word unchanged finds the same limit in force: no word recurs under another
 // generation (see where each limiter's words are written).

@@ -11,8 +11,8 @@ export { slidingReconfigureAt, slidingReturnAt } from './sliding-change';
 export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
 export { sometimesDue, sometimesDueAt } from './sometimes';
 
-// Shared by windows and logs. The caller passes the configuration that it validated, as memory may
-// have changed since. Counts are at most a limit, which is below 2^30.
+// Shared by windows and logs. The caller passes the configuration that it checked, because memory
+// may have changed since. Counts are at most a limit, which is below 2^30.
 
 const TICKS_PER_MICRO: f64 = WINDOW_TICKS_PER_MICRO as f64;
 const LAST: f64 = LAST_TICK as f64;
@@ -60,7 +60,7 @@ export function windowSeenHigh(): i32 {
 
 /**
  * Cancels an admission if the word has not changed since, and sets the bit `mark` of the word if
- * that is not 0. Canceling an admission of 0 tokens always succeeds.
+ * that is not 0. Cancelling an admission of 0 tokens always succeeds.
  */
 export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: i32): bool {
   if (cost == 0) return true;
@@ -71,8 +71,8 @@ export function windowCancel(cell: usize, low: i32, high: i32, cost: i32, mark: 
 }
 
 /**
- * The tick nearest to a clock instant. No other step rounds, so an interval ends exactly at the
- * instant when it is due.
+ * The tick nearest to a clock instant. No other step rounds, so an interval ends exactly when it is
+ * due.
  */
 export function ticksAt(nowUs: f64, originTicks: f64): f64 {
   const ticks = round(nowUs * TICKS_PER_MICRO) - originTicks;
