@@ -168,10 +168,7 @@ export class Dispatcher<Job> {
     this.#advance();
   }
 
-  /**
-   * Starts calls and rejects those past their deadlines. Returns their number plus one for the
-   * look.
-   */
+  /** Starts or expires calls that are due. Returns their number plus one for the look. */
   #advance(atUs = Number.NEGATIVE_INFINITY): number {
     // A function that starts may make another call.
     if (this.#isAdvancing) return 1;

@@ -1,6 +1,6 @@
 /**
- * A binary as printable ASCII: a byte below 87 is the character 40 higher; `!` or `"` before it adds
- * 87 or 174. It takes 60 % of hexadecimal, and gzip finds its repetitions, which base64 hides.
+ * Encodes a binary as printable ASCII: a byte below 87 is the character 40 higher, and a prefix `!` or
+ * `"` adds 87 or 174. It takes 60 % of hexadecimal; gzip finds repetitions, which base64 would hide.
  */
 export function textOf(binary) {
   const character = (byte) => String.fromCharCode(40 + byte);

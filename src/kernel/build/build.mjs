@@ -23,7 +23,7 @@ import { javascriptOf } from './javascript.mjs';
 const ROOT = new URL('../../../', import.meta.url);
 const ENGINE = new URL('../engine/', import.meta.url);
 const EXPLORED = new URL('dist/test/explorer/', ROOT);
-/** Emptied by `npm ci`; not here, as another build may be at work in it. */
+/** Emptied by `npm ci` only, because another build may be using it. */
 const CACHE = new URL('node_modules/.cache/zerotime-engine/', ROOT);
 const TYPESCRIPT = 'modules.ts';
 const COMPILERS = ['assemblyscript', 'binaryen', 'esbuild'];
@@ -39,7 +39,7 @@ const MODULES = [
   { entry: 'siphash', memory: OWN_MEMORY },
 ];
 
-/** A hash of everything that the outputs are made from. */
+/** A hash of all inputs of the build. */
 async function fingerprint() {
   const hash = createHash('sha256').update(await constantsSource());
   const sources = (await readdir(ENGINE)).sort().map((name) => new URL(name, ENGINE));
@@ -65,9 +65,9 @@ async function compileAll(folder) {
     text +=
       `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
       `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
-      // A function: most threads never read most of these strings, and need not keep them.
+      // A function, because most threads never read most of these strings.
       `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
-      // For bundlers, which leave the function out if they are told the name's value.
+      // Bundlers drop the function if the name is defined for them.
       `  instantiate: typeof ZEROTIME_WASM_ONLY !== 'undefined' ? undefined :\n${await javascriptOf(imported)},\n};\n`;
     if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
   }

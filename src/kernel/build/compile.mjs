@@ -11,7 +11,7 @@ const CONSTANTS = 'engine/constants.ts';
 /** Declares all functions that access shared memory. */
 const ACCESSES = 'engine/accesses.ts';
 
-/** Off where wasm2js translates, which does not know them. */
+/** Off for wasm2js, which does not support them. */
 const WITHOUT_NEW = ['nontrapping-f2i', 'bulk-memory', 'sign-extension'].flatMap((name) => [
   '--disable',
   name,
@@ -51,7 +51,7 @@ async function load(path) {
   return import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 }
 
-/** All numbers among the exports; the fields of an object as OBJECT_field. */
+/** All exported numbers, with the fields of an object as OBJECT_field. */
 function numbersOf(exports) {
   return Object.entries(exports).flatMap(([name, value]) => {
     if (typeof value === 'number' || typeof value === 'bigint') return [[name, value]];
@@ -87,11 +87,11 @@ function declared(source) {
   return source.replace(/^export function (.*) \{\n(?: .*\n)*\}$/gm, 'export declare function $1;');
 }
 
-/** Run for every decision, or for a bucket other than the last: engines inline no calls, wasm-opt few. */
+/** Inlined here, because every decision runs them: engines inline no calls, and wasm-opt few. */
 const INLINED =
   /^(?=(?:export )?function (decision|ticksOfWait|nearestTick|costOf|learn|fetchLimit|isInForce|isDue|counted|ticksAt|until|settle|advanced|afterTaking)\()/gm;
 
-/** Files that others replace in some modules: the two forms of a table's state words. */
+/** Files replaced in some modules: the two forms of a table's state words. */
 const REPLACED = {
   composites: { 'engine/keyed-word.ts': 'engine/keyed-composite-word.ts' },
 };
@@ -105,8 +105,8 @@ async function readSource(name, memory) {
 }
 
 /**
- * Compiles `engine/ENTRY.ts`, a part of `module`. `rewrite(source, name)` may replace a source; null:
- * no file.
+ * Compiles `engine/ENTRY.ts`, a part of `module`. `rewrite(source, name)` may replace a source, or
+ * return null for no file.
  */
 export async function compile(entry, memory, rewrite = (source) => source, module = entry) {
   let binary;
@@ -130,7 +130,7 @@ export async function compile(entry, memory, rewrite = (source) => source, modul
   );
   if (error !== null) throw new Error(`engine/${entry}.ts does not compile:\n${stderr}`);
   if (memory.features === undefined) return binary;
-  // Inlines less than asc would with -O3: a smaller binary that is as fast.
+  // Inlines less than asc does with -O3, which makes the binary smaller and equally fast.
   const features = memory.features.map((name) => `--enable-${name}`);
   return binaryen('wasm-opt', binary, '-O3', '--mvp-features', ...features);
 }

@@ -3,11 +3,11 @@
 import { transform } from 'esbuild';
 import { binaryen } from './binaryen.mjs';
 
-/** The high half of a double as an integer, which wasm2js writes out at each conversion. */
+/** The high half of a double as an integer, which wasm2js repeats at each conversion. */
 const HIGH_HALF =
   /Math_abs\((\$\w+)\) >= 1\.0 \? ~~\(\1 > 0\.0 \? Math_min\(Math_floor\(\1 \* (\S+)\), 4294967295\.0\) : Math_ceil\(\(\1 - \+\(~~\1 >>> 0 >>> 0\)\) \* \2\)\) >>> 0 : 0/g;
 
-/** Moves that into one function: a tenth of the whole text. JavaScript engines inline it again. */
+/** Moves it into one function, which saves a tenth of the text. JavaScript engines inline it. */
 function withHighHalf(body) {
   const [first] = body.match(HIGH_HALF) ?? [];
   if (first === undefined) return body;
@@ -16,11 +16,11 @@ function withHighHalf(body) {
   return body.replaceAll(HIGH_HALF, 'highHalf($1)').replace(/^}$/m, `${highHalf}}`);
 }
 
-/** The unsigned division that wasm2js brings, and the function that only it calls. */
+/** The unsigned division of wasm2js, and a function that only this division calls. */
 const DIVISION = /^ function (\w+divmod_u64\w*)\([\s\S]*?^ }\n/m;
 const TRAILING_ZEROS = /^ function __wasm_ctz_i32\([\s\S]*?^ }\n/m;
 
-/** Replaces that, which takes 2 kB: a bucket divides for callers that wait, and on changes. */
+/** Replaces these 2 kB: a bucket divides only for waiting callers and on changes. */
 function withShortDivision(body) {
   const [division, name] = DIVISION.exec(body) ?? [];
   if (division === undefined) return body;
