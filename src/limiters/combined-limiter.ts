@@ -134,7 +134,7 @@ export class CombinedLimiter extends Described implements Limiter {
     return undefined;
   }
 
-  /** Returns what was taken from the first `count` of the exact members. */
+  /** Returns the tokens taken from the first `count` exact members. */
   #giveBack(n: number, count: number): void {
     for (let i = 0; i < count; i++) this.#exact[i]?.giveBack(n);
   }

@@ -2,7 +2,7 @@ import type { Bell } from '../memory/bell.ts';
 import type { Limiter } from './limiter.ts';
 import { NO_INSTANT_US } from './waiting.ts';
 
-/** Which tokens a limiter can take back: any, those of the current window, or none. */
+/** The tokens that a limiter can take back: any, those of the current window, or none. */
 export type Takeback = 'any' | 'current' | 'none';
 
 /** What `allOf` needs of a limiter. `n` is valid, but may exceed the limit. */

@@ -14,7 +14,7 @@ interface Emitter {
   off(type: 'abort', listener: () => void): unknown;
 }
 
-/** An AbortSignal, or an EventEmitter, which pools accept as well. */
+/** An AbortSignal, or an EventEmitter, which pools accept too. */
 export type Signal = Target | Emitter;
 
 /** Returns `[reason]` if the signal has aborted. */

@@ -3,7 +3,7 @@ import type { Schedule } from './schedule.ts';
 
 /** Refused for now: the tokens will arrive, but not within the allowed wait. */
 export const LATER = -1;
-/** Refused for good: the request exceeds the bucket's capacity. */
+/** Refused for good: the request exceeds the burst. */
 export const NEVER = -2;
 // Failures that the engine reports to its host.
 /** The cell's memory or the clock is invalid. */
@@ -46,7 +46,7 @@ export interface TokenKernel {
   decide(nowUs: number, tokens: number): Outcome;
   /** Takes all whole tokens, at most `tokens`. */
   drain(nowUs: number, tokens: number): number;
-  /** Returns tokens to the bucket, up to its capacity. */
+  /** Returns tokens to the bucket, up to the burst. */
   returnTokens(nowUs: number, tokens: number): void;
   /** Identifies this thread's last admitted `acquire`, for {@link cancel}. */
   receipt(): Receipt;

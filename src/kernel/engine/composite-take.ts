@@ -106,7 +106,7 @@ function survey(
     const cost = few ? whole * perToken : ticksUp(tokens, perToken as f64);
     const zeroTime = floored(peek64(zeroTimeAt(slot, i)), now, cap);
     const next = zeroTime + cost;
-    // A floored zero-time is at most the capacity back, so this covers a cost above the capacity.
+    // A floored zero-time is at most the burst back, so this covers a cost above the burst.
     if (next > now) {
       readDigest(digest);
       const most = isCharge ? MAX_SPAN_TICKS : cap;

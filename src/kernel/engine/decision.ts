@@ -8,8 +8,8 @@ export function floored(zeroTime: i64, now: i64, cap: i64): i64 {
 }
 
 /**
- * The wait for `cost` from a floored zero-time: 0 for now, LATER above `maxWait`, NEVER above the
- * capacity. A quantum bucket waits for a fill; `sinceFill` is the time since the last one.
+ * The wait for `cost` from a floored zero-time: 0 for now, LATER above `maxWait`, NEVER above
+ * `cap`. A quantum bucket waits for a fill; `sinceFill` is the time since the last one.
  */
 export function decision(
   zeroTime: i64,

@@ -106,7 +106,7 @@ export function survey(slot: usize): f64 {
     const cost = way == BLOCK ? blockade(zeroTime, price) : ticksUp(tokens, price);
     const next = zeroTime + cost;
     if (cost != 0) isFree = false;
-    // A floored zero-time lies at most the capacity back, so this includes a cost above it.
+    // A floored zero-time is at most the burst back, so this covers a cost above the burst.
     if (next > nowTicks && way != BLOCK) {
       const most = way == CHARGE ? MAX_SPAN_TICKS : cap;
       const wait = decision(zeroTime, nowTicks, most, cost, maxWait, 0, 0);

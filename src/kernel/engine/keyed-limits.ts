@@ -30,7 +30,7 @@ export let known: i32 = -1;
 
 /** The tick of the record's origin. */
 export let originTicks: i64 = 0;
-/** The largest capacity of all tiers: a bucket idle for this long is full under each. */
+/** The largest burst of all tiers in ticks: a bucket idle for this long is full under each. */
 export let mostTicks: i64 = 0;
 
 export function openLimits(table: usize, at: usize, limits: i32): void {

@@ -54,7 +54,7 @@ export function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }
 
-/** The bucket's contents in ticks of the record read. May exceed the capacity after idling. */
+/** The bucket's contents in ticks of the record read. May exceed the burst after idling. */
 function heldTicks(word: i64, nowUs: f64): i64 {
   return countedTick(nowUs) - (word >> INDEX_BITS);
 }

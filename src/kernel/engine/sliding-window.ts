@@ -112,7 +112,7 @@ export function slidingAddUp(
   return slot;
 }
 
-/** Performs those of the three steps that are missing. None takes effect twice. */
+/** Performs the missing steps of the three. None takes effect twice. */
 export function openNext(
   cell: usize,
   bits: i32,
