@@ -96,7 +96,7 @@ export class FixedWindow extends RefundableWindowLimiter<'fixed-window'> {
   }
 
   /**
-   * Opens the limiter with a name in a region, or creates it. All threads, and all processes that
+   * Opens the limiter named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

@@ -89,7 +89,7 @@ export class KeyedFixedWindow extends KeyedWindowCalls {
   }
 
   /**
-   * Opens the table with a name in a region, or creates it. All threads, and all processes that
+   * Opens the table named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

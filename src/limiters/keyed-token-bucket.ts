@@ -112,7 +112,7 @@ export class KeyedTokenBucket extends KeyedBucketCalls {
   }
 
   /**
-   * Opens the table with a name in a region, or creates it. All threads, and all processes that
+   * Opens the table named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

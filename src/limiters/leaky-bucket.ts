@@ -71,7 +71,7 @@ export class LeakyBucket extends Bucket<'leaky-bucket'> {
   }
 
   /**
-   * Opens the leaky bucket with a name in a region, or creates it. All threads, and all processes
+   * Opens the leaky bucket named `name` in a region, or creates it. All threads, and all processes
    * that share the region, get the same one. Options as for {@link create}.
    *
    * @example

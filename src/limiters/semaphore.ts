@@ -65,7 +65,7 @@ export class Semaphore extends SemaphoreReadings {
   }
 
   /**
-   * Opens the semaphore with a name in a region, or creates it. All threads, and all processes that
+   * Opens the semaphore named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

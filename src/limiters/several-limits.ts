@@ -18,7 +18,7 @@ export interface SeveralLimits {
 
 /** A change of the limits of a token bucket created with `limits`. */
 export interface LimitsChange {
-  /** One change for each limit, in their order. `{}` changes nothing. */
+  /** One change for each limit, in order. `{}` changes nothing. */
   readonly limits: readonly Partial<ContinuousLimit>[];
 }
 

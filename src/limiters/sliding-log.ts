@@ -93,7 +93,7 @@ export class SlidingLog extends WindowLimiter<'sliding-log'> {
   }
 
   /**
-   * Opens the limiter with a name in a region, or creates it. All threads, and all processes that
+   * Opens the limiter named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

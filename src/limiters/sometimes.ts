@@ -87,7 +87,7 @@ export class Sometimes extends Described {
   }
 
   /**
-   * Opens the counter with a name in a region, or creates it. All threads, and all processes that
+   * Opens the counter named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

@@ -107,7 +107,7 @@ export class TokenBucket extends Bucket<'token-bucket'> {
   }
 
   /**
-   * Opens the bucket with a name in a region, or creates it. All threads, and all processes that
+   * Opens the bucket named `name` in a region, or creates it. All threads, and all processes that
    * share the region, get the same one. Options as for {@link create}.
    *
    * @example

@@ -22,9 +22,9 @@ export interface RegionOptions {
   /**
    * Whether the memory is a plain SharedArrayBuffer, on which limiters run as JavaScript. Set it if
    * you need tens of thousands of regions: a `WebAssembly.Memory` reserves 10 GiB of addresses, of
-   * which a process has 128 TiB. False always tries a `WebAssembly.Memory`. Default: false for the
-   * first 1,000 regions that a thread creates or attaches to; true for regions created after that,
-   * or after an attempt has failed.
+   * which a process has 128 TiB. False always tries a `WebAssembly.Memory`. Default: false
+   * while this thread has fewer than 1,000 of those, created or attached to; otherwise, and after a
+   * failed attempt, true.
    */
   readonly plain?: boolean;
 }

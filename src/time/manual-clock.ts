@@ -66,7 +66,7 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Opens the clock with a name in a region, which processes may share, or creates it at `nowMs`.
+   * Opens the clock named `name` in a region, or creates it at `nowMs`. Processes may share it.
    * Use it to test limiters in that region.
    *
    * @example
