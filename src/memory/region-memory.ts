@@ -22,8 +22,8 @@ export interface RegionOptions {
   /**
    * Whether the memory is a plain SharedArrayBuffer, on which limiters run as JavaScript. Set it if
    * you need tens of thousands of regions: a `WebAssembly.Memory` reserves 10 GiB of addresses, of
-   * which a process has 128 TiB. False always tries a `WebAssembly.Memory`. Default: false
-   * while this thread has fewer than 1,000 of those, created or attached to; otherwise, and after a
+   * which a process has 128 TiB. False always tries a `WebAssembly.Memory`. Default: false while
+   * this thread has fewer than 1,000 of those, created or attached to; otherwise, and after a
    * failed attempt, true.
    */
   readonly plain?: boolean;
