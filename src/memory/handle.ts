@@ -19,7 +19,9 @@ export function isKernelName(value: unknown): value is KernelName {
 export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = unknown> {
   /** The kind of limiter. */
   readonly zerotime: Kind;
+  /** Version of the memory layout. */
   readonly version: number;
+  /** The limiter's memory, shared rather than copied. */
   readonly memory: SharedMemory;
   /** Byte offset of the limiter's cell. */
   readonly offset: number;
