@@ -92,10 +92,7 @@ export function openCell(
   }
   const stripes = Atomics.load(region.i32, (offset + CELL.stripes) >> 2);
   if (stripes !== 0 && stripes !== STRIPE_COUNT) {
-    throw new HandleError(
-      'ERR_REGION_DAMAGED',
-      `a limiter cannot have ${stripes} counter stripes`,
-    );
+    throw new HandleError('ERR_REGION_DAMAGED', `a limiter cannot have ${stripes} counter stripes`);
   }
   if (!region.holds(offset, bytes + stripes * STRIPE_BYTES)) {
     throw new HandleError('ERR_REGION_INVALID', 'the limiter reaches past the end of its region');

@@ -27,8 +27,6 @@ export function namesOf<Place>({
   readonly names: Names<Place> | undefined;
 }): Names<Place> {
   if (names === undefined)
-    throw new TypeError(
-      'region must come from Region.create, Region.attach or HostRegion',
-    );
+    throw new TypeError('region must come from Region.create, Region.attach or HostRegion');
   return names;
 }

@@ -21,8 +21,5 @@ export function attachClock(handle: ClockHandle, region?: Region): Clock {
   // `attach` checks the buffer.
   if (name === 'manual') return ManualClock.attach({ name, buffer: buffer as SharedArrayBuffer });
   if (name === 'ticker') return TickerClock.attach({ name, buffer: buffer as SharedArrayBuffer });
-  throw new HandleError(
-    'ERR_HANDLE_INVALID',
-    `the handle's clock is unknown: ${shown(name)}`,
-  );
+  throw new HandleError('ERR_HANDLE_INVALID', `the handle's clock is unknown: ${shown(name)}`);
 }

@@ -142,7 +142,7 @@ describe.each(TARGETS)('a semaphore, with kernel %s,', (kernel) => {
     await late;
     // The one behind fits, as soon as the first has gone.
     expect((await behind).n).toBe(1);
-    await expect(semaphore.acquire(1, { timeoutMs: 0 })).rejects.toThrow('timeoutMs, 0');
+    await expect(semaphore.acquire(1, { timeoutMs: 0 })).rejects.toThrow('timeoutMs = 0');
     held?.release();
     expect(semaphore.available()).toBe(1);
   });

@@ -80,7 +80,7 @@ describe.each(Object.entries(MAKES))('waiting for %s', (_, make) => {
     const limiter = make(clock);
     const [first, second] = [1, 2].map(() => limiter.wait(1, { maxWaiting: 2 }));
     await expect(limiter.wait(1, { maxWaiting: 2 })).rejects.toMatchObject(FULL);
-    await expect(limiter.wait(1, { maxWaiting: 2 })).rejects.toThrow(/maxWaiting allows, 2$/);
+    await expect(limiter.wait(1, { maxWaiting: 2 })).rejects.toThrow(/maxWaiting is 2$/);
     await expect(limiter.wait(1, { maxWaiting: 0 })).rejects.toMatchObject(FULL);
     await expect(limiter.wait(9, { maxWaiting: 2 })).rejects.toMatchObject({
       code: 'ERR_EXCEEDS_BURST',
