@@ -83,8 +83,7 @@ describe.each(WINDOW_KERNELS)(
       region.i32[(handle.offset + field) / 4] = kind === 'sliding-window' ? 4096 : 2 ** 24;
       // A fixed window has no ring.
       if (kind === 'fixed-window') expect(attachTo(handle).limit).toBe(3);
-      else if (kind === 'sliding-log')
-        expect(() => attachTo(handle)).toThrow(/no sliding-log is/);
+      else if (kind === 'sliding-log') expect(() => attachTo(handle)).toThrow(/no sliding-log is/);
       else expect(() => attachTo(handle)).toThrow(HandleError);
     });
 
