@@ -20,13 +20,26 @@ export class Answers {
   /** Calls the server. If it is unreachable, `without` supplies the result, or the call rejects. */
   async ask<T>(ask: () => Promise<T>, without: { refuse?: () => T; local?: () => T }): Promise<T> {
     try {
-      return await this.#counted(ask);
+      const answer = await ask();
+      this.countAnswer();
+      return answer;
     } catch (error) {
-      const { whenUnreachable } = this.#settings;
-      const instead = whenUnreachable === 'throw' ? undefined : without[whenUnreachable];
-      if (instead === undefined || !isUnreachable(error)) throw error;
-      return instead();
+      return this.instead(error, without);
     }
+  }
+
+  /** Ends the outage of the server, if there was one. */
+  countAnswer(): void {
+    if (this.#counts.hasOutage) this.#counts.answered(this.#node());
+  }
+
+  /** Returns the result of a call that failed, or throws its error. */
+  instead<T>(error: unknown, without: { refuse?: () => T; local?: () => T }): T {
+    this.#countFailure(error);
+    const { whenUnreachable } = this.#settings;
+    const instead = whenUnreachable === 'throw' ? undefined : without[whenUnreachable];
+    if (instead === undefined || !isUnreachable(error)) throw error;
+    return instead();
   }
 
   /**
@@ -40,8 +53,11 @@ export class Answers {
     const { whenUnreachable } = this.#settings;
     for (;;) {
       try {
-        return await this.#counted(ask);
+        const answer = await ask();
+        this.countAnswer();
+        return answer;
       } catch (error) {
+        this.#countFailure(error);
         if (!isUnreachable(error) || whenUnreachable === 'throw') throw error;
         if (whenUnreachable === 'local') return undefined;
         await untilRetry(this.#node(), deadlineUs, signal, error);
@@ -49,14 +65,7 @@ export class Answers {
     }
   }
 
-  async #counted<T>(ask: () => Promise<T>): Promise<T> {
-    try {
-      const answer = await ask();
-      if (this.#counts.hasOutage) this.#counts.answered(this.#node());
-      return answer;
-    } catch (error) {
-      if (isUnreachable(error)) this.#counts.unanswered(this.#node(), error);
-      throw error;
-    }
+  #countFailure(error: unknown): void {
+    if (isUnreachable(error)) this.#counts.unanswered(this.#node(), error);
   }
 }

@@ -27,8 +27,10 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** The client interface that buckets use. */
 export interface ServerClient {
-  /** Runs the script on a key, by SHA-1 if the server has cached it. */
+  /** Runs the script on a key by SHA-1. Fails if the server has not cached it. */
   run(key: string, words: readonly string[]): Promise<unknown>;
+  /** Sends the whole script, which the server then caches. */
+  runInFull(key: string, words: readonly string[]): Promise<unknown>;
   /** The name of the node that gets the commands for a key. */
   nodeOf(key: string): string;
   /** Calls the listener whenever a connection is ready for commands. */
@@ -43,16 +45,9 @@ function isIoRedis(client: RedisClient): client is IoRedisClient {
   return 'evalsha' in client && typeof client.evalsha === 'function';
 }
 
-async function orInFull(
-  bySha: () => Promise<unknown>,
-  inFull: () => Promise<unknown>,
-): Promise<unknown> {
-  try {
-    return await bySha();
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-    return inFull();
-  }
+/** Whether a command failed since the server has not cached the script. */
+export function isNotCached(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
 /** The parts of cluster clients that tell where a key is stored. */
@@ -85,32 +80,31 @@ function onReady(client: RedisClient, listener: () => void): void {
   (client as { on(event: string, listener: () => void): unknown }).on('ready', listener);
 }
 
-function runner(client: RedisClient): ServerClient['run'] | undefined {
+function runners(client: RedisClient): Pick<ServerClient, 'run' | 'runInFull'> | undefined {
   if (isNodeRedis(client)) {
-    return (key, words) => {
-      const options = { keys: [key], arguments: [...words] };
-      return orInFull(
-        () => client.evalSha(SCRIPT_SHA, options),
-        () => client.eval(SCRIPT, options),
-      );
+    const options = (key: string, words: readonly string[]) => {
+      return { keys: [key], arguments: [...words] };
+    };
+    return {
+      run: (key, words) => client.evalSha(SCRIPT_SHA, options(key, words)),
+      runInFull: (key, words) => client.eval(SCRIPT, options(key, words)),
     };
   }
   if (!isIoRedis(client)) return undefined;
-  return (key, words) =>
-    orInFull(
-      () => client.evalsha(SCRIPT_SHA, 1, key, ...words),
-      () => client.eval(SCRIPT, 1, key, ...words),
-    );
+  return {
+    run: (key, words) => client.evalsha(SCRIPT_SHA, 1, key, ...words),
+    runInFull: (key, words) => client.eval(SCRIPT, 1, key, ...words),
+  };
 }
 
 /** @throws TypeError if `client` is neither a redis nor an ioredis client. */
 export function serverClient(client: RedisClient): ServerClient {
-  const run = typeof client === 'object' && client !== null ? runner(client) : undefined;
-  if (run === undefined) {
+  const found = typeof client === 'object' && client !== null ? runners(client) : undefined;
+  if (found === undefined) {
     throw new TypeError(`client must be a redis or ioredis client, got ${shown(client)}`);
   }
   return {
-    run,
+    ...found,
     nodeOf: (key) => nodeOf(client, key),
     onReady: (listener) => onReady(client, listener),
   };

@@ -4,9 +4,17 @@ import type { Schedules } from '../../limiters/several-limits.ts';
 import { MAX_LIMITS } from '../../memory/layout.ts';
 import { halvesOf, ticksOfHalves } from './ticks.ts';
 
+/** All keys of a keyed bucket have the same schedules. */
+const texts = /* @__PURE__ */ new WeakMap<Schedules, string>();
+
 /** Formats limits as stored on the server. Equal limits have equal texts. */
 export function limitsText(schedules: Schedules): string {
-  return schedules.map(limitText).join(';');
+  let text = texts.get(schedules);
+  if (text === undefined) {
+    text = schedules.map(limitText).join(';');
+    texts.set(schedules, text);
+  }
+  return text;
 }
 
 function limitText(schedule: Schedule): string {

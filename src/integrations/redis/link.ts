@@ -1,5 +1,5 @@
 import { systemClock } from '../../time/system-clock.ts';
-import { type RedisClient, type ServerClient, serverClient } from './client.ts';
+import { isNotCached, type RedisClient, type ServerClient, serverClient } from './client.ts';
 import { deadlines } from './deadlines.ts';
 import { ANSWER } from './script/format.ts';
 import { replyError, unreachable } from './server-error.ts';
@@ -9,6 +9,32 @@ const links = /* @__PURE__ */ new WeakMap<RedisClient, Link>();
 
 function read(word: unknown): unknown {
   return typeof word === 'number' ? word : String(word);
+}
+
+/** The script's answer: numbers, or texts or bytes if the client's settings say so. */
+function readAnswer(reply: unknown): readonly unknown[] {
+  const words = Array.isArray(reply) ? reply.map(read) : [read(reply)];
+  const signedUs = Number(words[0]);
+  const serverUs = Math.abs(signedUs);
+  if (serverUs <= -ANSWER.gone) return words;
+  // A short answer begins with the server's time, negative if the call is refused.
+  const admitted = signedUs > 0 ? 1 : 0;
+  if (words.length === 1) return [ANSWER.done, serverUs, admitted];
+  return [ANSWER.done, serverUs, serverUs, ...words.slice(1), admitted];
+}
+
+/** A call of the script on a key. */
+export interface Question<T> {
+  readonly key: string;
+  /** By our clock. */
+  readonly untilUs: number;
+  /**
+   * Receives the deadline by the server's clock: after it the script does nothing, even if the
+   * command was queued or sent again.
+   */
+  readonly words: (deadlineUs: number) => readonly string[];
+  /** Reads the answer, or returns undefined to ask again. */
+  readonly read: (answer: readonly unknown[]) => T | undefined;
 }
 
 /**
@@ -49,46 +75,26 @@ export class Link {
   }
 
   /**
-   * Runs the script on a key and resolves with its answer. `words` gets the deadline by the
-   * server's clock: after it, the script does nothing, even if the command was queued or sent
-   * again.
+   * Runs the script on a key and resolves with what `question` reads in its answer. `nowUs` is our
+   * clock.
    *
-   * @throws RateLimitError `ERR_UNREACHABLE` if there is no answer by `untilUs` of our clock, if
-   *   calls are paused, or if the server cannot serve the key now; `ERR_KEY_INVALID` if the key
-   *   holds something else; `ERR_COMMAND_FAILED` for any other error of the server.
+   * @throws RateLimitError `ERR_UNREACHABLE` if there is no answer by `untilUs`, if calls are
+   *   paused, or if the server cannot serve the key now; `ERR_KEY_INVALID` if the key holds
+   *   something else; `ERR_COMMAND_FAILED` for any other error of the server.
    */
-  async ask(
-    key: string,
-    untilUs: number,
-    words: (deadlineUs: number) => readonly string[],
-  ): Promise<readonly unknown[]> {
-    for (;;) {
-      const sentUs = systemClock.now();
-      const node = this.nodeOf(key);
-      if (!node.isUp) await node.admit(sentUs, untilUs);
-      const answer = await this.#answered(
-        node,
-        key,
-        words(node.serverUs(untilUs)),
-        sentUs,
-        untilUs,
-      );
-      if (Number(answer[0]) !== ANSWER.late) return answer;
-      if (systemClock.now() >= untilUs)
-        throw unreachable('the call reached the server after its deadline');
-    }
+  ask<T>(question: Question<T>, nowUs: number): Promise<T> {
+    const node = this.nodeOf(question.key);
+    if (node.isUp) return this.#send(question, node, nowUs);
+    return node.admit(nowUs, question.untilUs).then(() => this.#send(question, node, nowUs));
   }
 
-  #answered(
-    node: ServerNode,
-    key: string,
-    words: readonly string[],
-    sentUs: number,
-    untilUs: number,
-  ): Promise<readonly unknown[]> {
+  #send<T>(question: Question<T>, node: ServerNode, sentUs: number): Promise<T> {
+    const { key, untilUs } = question;
+    const words = question.words(node.serverUs(untilUs));
     return new Promise((resolve, reject) => {
       const wasUp = node.isUp;
       let isOver = false;
+      let isInFull = false;
       const pending = {
         untilUs,
         expire() {
@@ -96,34 +102,59 @@ export class Link {
           reject(node.fail(unreachable('the server has not answered in time'), wasUp));
         },
       };
+      const answered = (reply: unknown) => {
+        deadlines.drop(pending);
+        const answer = readAnswer(reply);
+        const serverUs = Number(answer[1]);
+        if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs);
+        else node.mend();
+        if (isOver) return;
+        isOver = true;
+        try {
+          if (!Number.isFinite(serverUs)) throw replyError(new Error('ERR unexpected answer'));
+          resolve(this.#read(question, answer));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const failed = (error: unknown) => {
+        if (!isInFull && isNotCached(error)) {
+          isInFull = true;
+          run();
+          return;
+        }
+        deadlines.drop(pending);
+        const reported = replyError(error);
+        if (reported !== undefined) node.mend();
+        if (isOver) return;
+        isOver = true;
+        if (reported !== undefined) reject(reported);
+        else {
+          const message = error instanceof Error ? error.message : String(error);
+          const failure = unreachable(`the call to the server failed: ${message}`, error);
+          reject(node.fail(failure, wasUp));
+        }
+      };
+      const run = () => {
+        try {
+          const client = this.#client;
+          const reply = isInFull ? client.runInFull(key, words) : client.run(key, words);
+          reply.then(answered, failed);
+        } catch (error) {
+          failed(error);
+        }
+      };
       deadlines.add(pending);
-      this.#client.run(key, words).then(
-        (reply) => {
-          deadlines.drop(pending);
-          // Numbers; strings or bytes with some client settings.
-          const answer = Array.isArray(reply) ? reply.map(read) : [];
-          const serverUs = Number(answer[1]);
-          if (Number.isFinite(serverUs)) node.tell(serverUs, sentUs);
-          else node.mend();
-          if (isOver) return;
-          isOver = true;
-          if (Number.isFinite(serverUs)) resolve(answer);
-          else reject(replyError(new Error('ERR unexpected answer')));
-        },
-        (error: unknown) => {
-          deadlines.drop(pending);
-          const answered = replyError(error);
-          if (answered !== undefined) node.mend();
-          if (isOver) return;
-          isOver = true;
-          if (answered !== undefined) reject(answered);
-          else {
-            const message = error instanceof Error ? error.message : String(error);
-            const failure = unreachable(`the call to the server failed: ${message}`, error);
-            reject(node.fail(failure, wasUp));
-          }
-        },
-      );
+      run();
     });
+  }
+
+  #read<T>(question: Question<T>, answer: readonly unknown[]): T | Promise<T> {
+    const isLate = Number(answer[0]) === ANSWER.late;
+    const result = isLate ? undefined : question.read(answer);
+    if (result !== undefined) return result;
+    const nowUs = systemClock.now();
+    if (!isLate || nowUs < question.untilUs) return this.ask(question, nowUs);
+    throw unreachable('the call reached the server after its deadline');
   }
 }

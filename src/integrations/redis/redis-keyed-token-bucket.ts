@@ -36,6 +36,9 @@ export type RedisKeyedTokenBucketOptions = (BucketLimit | SeveralLimits) &
     readonly localCapacity?: number;
   };
 
+/** Buckets kept for later calls, of 2 kB each. */
+const MOST_RECENT = 1000;
+
 /** The bucket of an invalid key: every call rejects with the reason. */
 function rejecting(reason: unknown): CallsOfKey<'async', RedisReservation> {
   const call = () => Promise.reject(reason);
@@ -76,6 +79,11 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   readonly #counts: CallCounts;
   readonly #localCapacity: number;
   readonly #waiters = new KeyWaiters();
+  /**
+   * The oldest first. To make a bucket takes longer than a call, and a new one has yet to learn that
+   * the key's limit was changed.
+   */
+  readonly #recent = new Map<Key, RedisTokenBucket>();
   #locals: KeyedTokenBucket | undefined;
 
   private constructor(settings: RedisSettings, prefix: string, localCapacity: number) {
@@ -128,11 +136,22 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
     return new RedisTokenBucket(this.#settings, name, this.#counts, local, this.#waiters.of(name));
   }
 
+  #recentBucket(key: Key): RedisTokenBucket {
+    let bucket = this.#recent.get(key);
+    if (bucket === undefined) {
+      bucket = this.for(key);
+      this.#recent.set(key, bucket);
+      const [oldest] = this.#recent.keys();
+      if (this.#recent.size > MOST_RECENT && oldest !== undefined) this.#recent.delete(oldest);
+    }
+    return bucket;
+  }
+
   /** @internal */
-  protected of(key: Key, options: object = {}): CallsOfKey<'async', RedisReservation> {
+  protected of(key: Key, options?: object): CallsOfKey<'async', RedisReservation> {
     try {
-      checkOptions(options, {});
-      return this.for(key);
+      if (options !== undefined) checkOptions(options, {});
+      return this.#recentBucket(key);
     } catch (error) {
       return rejecting(error);
     }

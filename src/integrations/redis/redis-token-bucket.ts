@@ -87,14 +87,12 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
   }
 
   /** Takes `n` tokens now and resolves with true, or takes nothing and resolves with false. */
-  async tryConsume(n = 1): Promise<boolean> {
-    checkTokens('n', n);
+  tryConsume(n = 1): Promise<boolean> {
     return this.calls.tryConsume(n);
   }
 
   /** Takes as many whole tokens as are available, up to `n`, and resolves with their number. */
-  async consumeOrDrain(n: number): Promise<number> {
-    checkTokens('n', n);
+  consumeOrDrain(n: number): Promise<number> {
     return this.calls.drain(n);
   }
 
@@ -103,8 +101,7 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
    * respond, the refusal's `retryAfterMs` is the time until the next attempt, and `resetMs` is
    * Infinity.
    */
-  async decide(n = 1): Promise<Decision> {
-    checkTokens('n', n);
+  decide(n = 1): Promise<Decision> {
     return this.calls.decide(n);
   }
 
@@ -113,9 +110,7 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
    * milliseconds to wait before acting; 0 means now. Otherwise takes nothing and resolves with
    * `REFUSED`. Without `maxWaitMs`, it borrows.
    */
-  async acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
-    checkTokens('n', n);
-    checkSpanMs('maxWaitMs', maxWaitMs);
+  acquire(n = 1, maxWaitMs = Number.POSITIVE_INFINITY): Promise<number> {
     return this.calls.acquire(n, maxWaitMs);
   }
 
@@ -161,9 +156,8 @@ export class RedisTokenBucket extends RedisBucketState implements TokenSource {
    * Returns unused tokens; the bucket never exceeds its burst. If the server does not respond, they
    * are lost.
    */
-  async returnTokens(n: number): Promise<void> {
-    checkTokens('n', n);
-    await this.calls.returnTokens(n);
+  returnTokens(n: number): Promise<void> {
+    return this.calls.returnTokens(n);
   }
 
   /**

@@ -19,7 +19,7 @@ import {
   type Standing,
   untilUs,
 } from './standing.ts';
-import { type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
+import { type Lines, linesOf, type RunTakes, type TakeAnswer, TakeBatch } from './take-batch.ts';
 import { type Ticks, ticksWord } from './ticks.ts';
 
 /** The state written by an acquisition, for `cancel`. */
@@ -61,16 +61,25 @@ export interface RemoteOptions {
  */
 export class RemoteBucket {
   readonly #options: RemoteOptions;
+  readonly #lines: Lines;
   readonly #ownText: string;
   #schedules: Schedules;
   #text: string;
+  /** Takes in the same terms may share a command. */
+  #terms: string;
   readonly #run: RunTakes = (operation, words) => this.#call(operation, words);
 
   constructor(options: RemoteOptions) {
     this.#options = options;
+    this.#lines = linesOf(options.link);
     this.#schedules = options.schedules;
     this.#ownText = limitsText(options.schedules);
     this.#text = this.#ownText;
+    this.#terms = this.#termsOf(this.#text);
+  }
+
+  #termsOf(text: string): string {
+    return `${this.#options.timeoutMs} ${this.#ownText} ${text}`;
   }
 
   /** The current limits, as last reported by the server. */
@@ -92,29 +101,38 @@ export class RemoteBucket {
     if (text === this.#text) return;
     this.#schedules = text === this.#ownText ? this.#options.schedules : readLimits(text);
     this.#text = text;
+    this.#terms = this.#termsOf(text);
   }
 
-  async #call(
+  #call(
     operation: string,
     words: (schedules: Schedules) => readonly string[],
   ): Promise<TakeAnswer> {
     const { link, key, timeoutMs, timeUs, onCommand } = this.#options;
-    const untilUs = systemClock.now() + timeoutMs * 1000;
-    for (;;) {
-      const schedules = this.#schedules;
-      const limits = this.#text;
-      const full = operationWord(operation, schedules, limits === this.#ownText);
-      const rest = words(schedules);
-      const answer = await link.ask(key, untilUs, (deadlineUs) => {
+    const nowUs = systemClock.now();
+    let schedules = this.#schedules;
+    let limits = this.#text;
+    let rest = words(schedules);
+    const question = {
+      key,
+      untilUs: nowUs + timeoutMs * 1000,
+      words: (deadlineUs: number) => {
         onCommand?.();
+        const full = operationWord(operation, schedules, limits === this.#ownText);
         const deadline = String(timeUs === undefined ? deadlineUs : -timeUs());
         return [full, limits, deadline, ...rest];
-      });
-      const code = Number(answer[0]);
-      if (code === ANSWER.stale) this.#learn(String(answer[2]));
-      else if (code === ANSWER.gone) this.#learn(this.#ownText);
-      else return { answer, schedules, limits };
-    }
+      },
+      read: (answer: readonly unknown[]) => {
+        const code = Number(answer[0]);
+        if (code !== ANSWER.stale && code !== ANSWER.gone) return { answer, schedules, limits };
+        this.#learn(code === ANSWER.stale ? String(answer[2]) : this.#ownText);
+        schedules = this.#schedules;
+        limits = this.#text;
+        rest = words(schedules);
+        return undefined;
+      },
+    };
+    return link.ask(question, nowUs);
   }
 
   /** Runs an operation other than a take, after all earlier takes. */
@@ -122,7 +140,7 @@ export class RemoteBucket {
     operation: string,
     words: (schedules: Schedules) => readonly string[],
   ): Promise<TakeAnswer> {
-    TakeBatch.send(this.#options.link, this.#options.key);
+    TakeBatch.send(this.#lines, this.#options.key);
     return this.#call(operation, words);
   }
 
@@ -133,9 +151,8 @@ export class RemoteBucket {
     wantsState: boolean,
     read: (result: Result, standing: Standing | undefined) => T,
   ): Promise<T> {
-    const { link, key, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      TakeBatch.of(link, key, `${timeoutMs} ${this.#ownText} ${this.#text}`, this.#run).join({
+      TakeBatch.of(this.#lines, this.#options.key, this.#terms, this.#run).join({
         tokens,
         maxWaitUs,
         wantsState,

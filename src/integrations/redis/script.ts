@@ -36,6 +36,9 @@ import { SHORT_TAKE } from './script/short-take.ts';
  *                        limit, generation, and then: of take, as of try; of drain, the tokens; of
  *                        cancel, 1 or 0
  *
+ * On the short way, one call has a short answer, since arrays cost the server much time: its time,
+ * negative if the call is refused, and of take then originUs, ticks of the zero-time and generation.
+ *
  * A stale answer has the limits that apply. Ticks that a double cannot count are two halves,
  * high:low.
  */
@@ -43,6 +46,8 @@ export const SCRIPT = `local operation, mine = ARGV[1], ARGV[2]
 ${STORED}
 ${SHORT_TAKE}
 ${SEVERAL_SHORT_TAKE}
+-- Apart, since a call must clear the registers of all locals of its function.
+local function takeLongWay()
 ${ARITHMETIC}
 ${SEVERAL_STORED}
 if isAll and (numbers or not stored) then
@@ -58,6 +63,8 @@ if operation ~= 'try' then
 end
 for _, result in ipairs(results) do answer[#answer + 1] = result end
 return answer
+end
+return takeLongWay()
 `;
 
 /** The name under which EVALSHA finds the script. */

@@ -3,7 +3,7 @@ import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { outcomeOf as outcomeOfLimits } from '../../kernel/bucket/several.ts';
 import type { Schedules } from '../../limiters/several-limits.ts';
-import { costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
+import { compact, costOf, less, plus, readTicks, type Ticks } from './ticks.ts';
 
 /** The result of an operation: 0 for done, LATER or NEVER. */
 export type Result = 0 | typeof LATER | typeof NEVER;
@@ -59,7 +59,7 @@ export function afterTake(standing: Standing, tokens: number): Standing {
   if (isFree(standing, tokens)) return standing;
   const { originUs, nowUs } = standing;
   const limits = standing.limits.map(({ schedule, zeroTime }) => {
-    const full = plus(ticksAt(schedule, originUs, nowUs), -schedule.capTicks);
+    const full = plus(ticksAt(schedule, originUs, nowUs), -compact(schedule.capTicks));
     const from = zeroTime < full ? full : zeroTime;
     return { schedule, zeroTime: plus(from, priceOf(schedule, tokens)) };
   });
@@ -128,8 +128,7 @@ export function outcomeOf(standing: Standing, tokens: number, allowed: boolean):
       fullUs: untilUnder(standing, limit, Number(schedule.capTicks)),
     };
   });
-  const all = outcomeOfLimits(allowed, outcomes);
-  if (outcomes.length > 1) return all;
-  const { limits, ...only } = all;
-  return only;
+  const [only, ...others] = outcomes;
+  if (only !== undefined && others.length === 0) return { allowed, ...only };
+  return outcomeOfLimits(allowed, outcomes);
 }

@@ -38,19 +38,6 @@ interface Row {
   count: number;
 }
 
-function rowsOf(takings: readonly Taking[]): Row[] {
-  const rows: Row[] = [];
-  let last: Row | undefined;
-  for (const { tokens, maxWaitUs } of takings) {
-    if (last !== undefined && last.tokens === tokens && last.maxWaitUs === maxWaitUs) last.count++;
-    else {
-      last = { tokens, maxWaitUs, count: 1 };
-      rows.push(last);
-    }
-  }
-  return rows;
-}
-
 function wordsOf(rows: readonly Row[], schedules: Schedules): string[] {
   const words: string[] = [];
   for (const { tokens, maxWaitUs, count } of rows) {
@@ -69,10 +56,13 @@ interface Line {
   underWay: number;
 }
 
-const lines = /* @__PURE__ */ new WeakMap<Link, Map<string, Line>>();
-
 /** The keys of a client with open or pending batches. */
-function linesOf(link: Link): Map<string, Line> {
+export type Lines = Map<string, Line>;
+
+const lines = /* @__PURE__ */ new WeakMap<Link, Lines>();
+
+/** Returns the lines that all buckets of a client share. */
+export function linesOf(link: Link): Lines {
   let keys = lines.get(link);
   if (keys === undefined) {
     keys = new Map();
@@ -90,43 +80,54 @@ function linesOf(link: Link): Map<string, Line> {
  */
 export class TakeBatch {
   readonly #takings: Taking[] = [];
+  readonly #rows: Row[] = [];
+  #wantsState = false;
   readonly #run: RunTakes;
-  readonly #keys: Map<string, Line>;
+  readonly #keys: Lines;
   readonly #key: string;
   readonly #line: Line;
   /** Identifies the limit and options that all its callers share. */
   readonly #terms: string;
 
-  private constructor(link: Link, key: string, terms: string, run: RunTakes) {
-    this.#keys = linesOf(link);
+  private constructor(keys: Lines, key: string, terms: string, run: RunTakes) {
+    this.#keys = keys;
     this.#key = key;
     this.#terms = terms;
     this.#run = run;
-    this.#line = this.#keys.get(key) ?? { open: undefined, underWay: 0 };
-    this.#line.open = this;
-    this.#keys.set(key, this.#line);
+    let line = keys.get(key);
+    if (line === undefined) {
+      line = { open: undefined, underWay: 0 };
+      keys.set(key, line);
+    }
+    line.open = this;
+    this.#line = line;
     const close = () => this.#close();
-    if (this.#line.underWay === 0) process.nextTick(close);
+    if (line.underWay === 0) process.nextTick(close);
     else setImmediate(close);
   }
 
   /** Returns the batch for a caller with these terms. The caller that opens a batch runs it. */
-  static of(link: Link, key: string, terms: string, run: RunTakes): TakeBatch {
-    const open = linesOf(link).get(key)?.open;
+  static of(keys: Lines, key: string, terms: string, run: RunTakes): TakeBatch {
+    const open = keys.get(key)?.open;
     if (open !== undefined) {
       if (open.#terms === terms) return open;
       open.#close();
     }
-    return new TakeBatch(link, key, terms, run);
+    return new TakeBatch(keys, key, terms, run);
   }
 
   /** Sends the open batch of a key, so that later commands do not overtake it. */
-  static send(link: Link, key: string): void {
-    const open = linesOf(link).get(key)?.open;
+  static send(keys: Lines, key: string): void {
+    const open = keys.get(key)?.open;
     if (open !== undefined) open.#close();
   }
 
   join(taking: Taking): void {
+    const { tokens, maxWaitUs } = taking;
+    const last = this.#rows.at(-1);
+    if (last?.tokens === tokens && last.maxWaitUs === maxWaitUs) last.count++;
+    else this.#rows.push({ tokens, maxWaitUs, count: 1 });
+    if (taking.wantsState) this.#wantsState = true;
     this.#takings.push(taking);
     if (this.#takings.length >= MOST_CALLERS) this.#close();
   }
@@ -139,19 +140,17 @@ export class TakeBatch {
   }
 
   async #send(): Promise<void> {
-    const takings = this.#takings;
-    const operation = takings.some(({ wantsState }) => wantsState) ? 'take' : 'try';
-    const rows = rowsOf(takings);
+    const operation = this.#wantsState ? 'take' : 'try';
     let answer: TakeAnswer;
     try {
-      answer = await this.#run(operation, (schedules) => wordsOf(rows, schedules));
+      answer = await this.#run(operation, (schedules) => wordsOf(this.#rows, schedules));
     } catch (error) {
       this.#end();
-      for (const { reject } of takings) reject(error);
+      for (const { reject } of this.#takings) reject(error);
       return;
     }
     this.#end();
-    this.#tell(rows, answer, operation === 'try');
+    this.#tell(answer);
   }
 
   #end(): void {
@@ -160,16 +159,12 @@ export class TakeBatch {
     if (line.underWay === 0 && line.open === undefined) this.#keys.delete(this.#key);
   }
 
-  #tell(
-    rows: readonly Row[],
-    { answer, schedules, limits }: TakeAnswer,
-    isWithoutState: boolean,
-  ): void {
-    let standing = isWithoutState ? undefined : readStanding(schedules, answer);
-    const first = isWithoutState ? 2 : resultsAt(schedules);
+  #tell({ answer, schedules, limits }: TakeAnswer): void {
+    let standing = this.#wantsState ? readStanding(schedules, answer) : undefined;
+    let result = this.#wantsState ? resultsAt(schedules) : 2;
     let place = 0;
-    for (const [i, { tokens, count }] of rows.entries()) {
-      const admitted = Number(answer[first + i]);
+    for (const { tokens, count } of this.#rows) {
+      const admitted = Number(answer[result++]);
       for (let k = 0; k < count; k++, place++) {
         const isAdmitted = k < admitted;
         if (isAdmitted && standing !== undefined) standing = afterTake(standing, tokens);

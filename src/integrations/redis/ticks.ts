@@ -6,7 +6,8 @@ const HALF_TICKS = BigInt(HALF);
 /** Ticks: a number if a double is exact, otherwise a bigint. */
 export type Ticks = number | bigint;
 
-function compact(ticks: bigint): Ticks {
+/** Ticks as a number where a double counts them. */
+export function compact(ticks: bigint): Ticks {
   const number = Number(ticks);
   return Number.isSafeInteger(number) ? number : ticks;
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../../src/index.ts';
 import {
   type RedisClient,
@@ -9,8 +9,9 @@ import {
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { decisionOf } from '../../../src/limiters/decision.ts';
 import { part, Random, SEED } from '../../support/random.ts';
-import { CONNECT, type Connection, PACKAGES, remote } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { PACKAGES, remote } from './connections.ts';
+import { LACKS_REDIS } from './server.ts';
+import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 const BATCHES = part(400, 80);
 const START_MS = 1_705_509_033_000;
@@ -35,20 +36,12 @@ function watched(client: RedisClient): { client: RedisClient; sent: string[] } {
 }
 
 describe.skipIf(LACKS_REDIS).each(PACKAGES)('calls of one turn, with %s,', (name) => {
-  let server: RedisServer;
-  let connection: Connection;
+  const connection = connectionOfTest(serverOfSuite(), name);
   let client: RedisClient;
   let sent: string[];
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  afterAll(() => server?.stop());
-  beforeEach(async () => {
-    connection = await CONNECT[name](server.url);
-    await connection.send('FLUSHALL');
+  beforeEach(() => {
     ({ client, sent } = watched(connection.client));
   });
-  afterEach(() => connection.end());
 
   const create = (options: Partial<RedisTokenBucketOptions> = {}) =>
     RedisTokenBucket.create({ client, key: 'a', rate: SLOW, burst: 10, ...options });

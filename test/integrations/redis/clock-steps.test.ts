@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type NodeRedisClient, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { Random, SEED } from '../../support/random.ts';
-import { CONNECT, type Connection, remote } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { remote } from './connections.ts';
+import { LACKS_REDIS } from './server.ts';
 import { changeFields, storedFields } from './stored-bucket.ts';
+import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 const HOUR_US = 3600e6;
 const NOW_US = 1_705_509_033_000_000;
 
 describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
-  let server: RedisServer;
-  let connection: Connection;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-    connection = await CONNECT.redis(server.url);
-  });
-  beforeEach(async () => {
-    await connection.send('FLUSHALL');
-  });
-  afterAll(async () => {
-    connection?.end();
-    await server?.stop();
-  });
+  const connection = connectionOfTest(serverOfSuite());
 
   test('back, time continues from where it was', async () => {
     let nowUs = NOW_US;

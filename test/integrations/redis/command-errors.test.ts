@@ -1,32 +1,25 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { RateLimitError } from '../../../src/index.ts';
 import { replyError } from '../../../src/integrations/redis/server-error.ts';
 import { RedisTokenBucket, type RedisTokenBucketOptions } from '../../../src/integrations/redis.ts';
-import { CONNECT, type Connection, PACKAGES } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { PACKAGES } from './connections.ts';
+import { LACKS_REDIS } from './server.ts';
+import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 const CALLS = 100;
 
 describe.skipIf(LACKS_REDIS).each(PACKAGES)('an error reply, with %s,', (name) => {
-  let server: RedisServer;
-  let connection: Connection;
-  let admin: Connection;
+  const server = serverOfSuite();
+  const connection = connectionOfTest(server, name);
+  const admin = connectionOfTest(server, name);
   let told: RateLimitError[];
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  afterAll(() => server?.stop());
-  beforeEach(async () => {
-    connection = await CONNECT[name](server.url);
-    admin = await CONNECT[name](server.url);
+  beforeEach(() => {
     told = [];
   });
+  // The connections are still open: hooks after a test run in reverse.
   afterEach(async () => {
     await admin.send('ACL', 'SETUSER', 'default', 'allkeys', 'allcommands');
     await admin.send('CONFIG', 'SET', 'maxmemory', '0');
-    await admin.send('FLUSHALL');
-    admin.end();
-    connection.end();
   });
 
   const create = (key: string, options: Partial<RedisTokenBucketOptions> = {}) =>

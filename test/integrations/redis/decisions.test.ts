@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { BucketLimit, ContinuousLimit, SeveralLimits } from '../../../src/index.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import {
@@ -7,23 +7,15 @@ import {
   type DecisionCase,
   decided,
 } from '../../support/decision-cases.ts';
-import { CONNECT, type Connection, remote } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { remote } from './connections.ts';
+import { LACKS_REDIS } from './server.ts';
+import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 /** Microseconds of the Unix epoch, as a server counts them. */
 const START_US = 1_705_509_033_000_000;
 
 describe.skipIf(LACKS_REDIS)('a bucket on a server decides as the table says:', () => {
-  let server: RedisServer;
-  let connection: Connection;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-    connection = await CONNECT.redis(server.url);
-  });
-  afterAll(async () => {
-    connection?.end();
-    await server?.stop();
-  });
+  const connection = connectionOfTest(serverOfSuite());
 
   async function decidedBy(key: string, row: DecisionCase, limit: BucketLimit | SeveralLimits) {
     let nowUs = START_US;

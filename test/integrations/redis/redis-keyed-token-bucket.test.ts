@@ -1,30 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   RedisKeyedTokenBucket,
   type RedisKeyedTokenBucketOptions,
 } from '../../../src/integrations/redis.ts';
-import { CONNECT, type Connection } from './connections.ts';
+import { CONNECT } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
+import { connectionOfTest, serverOfSuite } from './suite-server.ts';
 
 /** So slow that no token arrives during a test. */
 const SLOW = 1e-3;
 
 describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
-  let server: RedisServer;
-  let connection: Connection;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  beforeEach(async () => {
-    connection = await CONNECT.redis(server.url);
-    await connection.send('FLUSHALL');
-  });
-  afterEach(() => connection.end());
-  afterAll(() => server?.stop());
+  const server = serverOfSuite();
+  const connection = connectionOfTest(server);
 
   const create = (options: Partial<RedisKeyedTokenBucketOptions> = {}) => {
     const { client } = connection;
-    const good = { client, prefix: 'users', rate: SLOW, burst: 3, timeoutMs: 200 };
+    const good = { client, prefix: 'users', rate: SLOW, burst: 3, timeoutMs: 60_000 };
     return RedisKeyedTokenBucket.create({ ...good, ...options });
   };
 
@@ -75,6 +67,23 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     expect(await perKey.for('b').consumeOrDrain(20)).toBe(3);
   });
 
+  test('remember the limits of the last thousand keys', async () => {
+    const perKey = create();
+    const other = create();
+    await other.reconfigure('a', { burst: 5 });
+    expect(await perKey.tryConsume('a')).toBe(true);
+    const commands = async () => {
+      const before = perKey.stats().commands;
+      await perKey.tryConsume('a');
+      return perKey.stats().commands - before;
+    };
+    expect(await commands()).toBe(1);
+    await Promise.all(Array.from({ length: 999 }, (_, i) => perKey.tryConsume(i)));
+    expect(await commands()).toBe(1);
+    await perKey.tryConsume('b');
+    expect(await commands()).toBe(2); // the first one says that another limit applies
+  });
+
   test('reject invalid keys', async () => {
     const perKey = create();
     expect(() => perKey.for({} as never)).toThrow(/key must be a string, a number or a bigint/);
@@ -90,6 +99,7 @@ describe.skipIf(LACKS_REDIS)('buckets of keys on a server', () => {
     const lost = await CONNECT.ioredis(gone.url);
     const perKey = create({
       client: lost.client,
+      timeoutMs: 200,
       burst: 6,
       whenUnreachable: 'local',
       processes: 3,

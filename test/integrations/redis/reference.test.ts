@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { BucketLimit, ContinuousLimit, SeveralLimits } from '../../../src/index.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { part, Random, SEED } from '../../support/random.ts';
 import { BucketPair } from './bucket-pair.ts';
 import { CONNECT, PACKAGES } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { LACKS_REDIS } from './server.ts';
+import { serverOfSuite } from './suite-server.ts';
 
 const STEPS = part(20_000, 4_000);
 /** Random limits that a walk is taken under. */
@@ -40,11 +41,7 @@ function anyLimit(random: Random): BucketLimit {
 }
 
 describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  afterAll(() => server?.stop());
+  const server = serverOfSuite();
 
   test.each(PACKAGES)(
     `with %s answers like one in memory (ZEROTIME_SEED=${SEED})`,

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { TokenBucket } from '../../../src/index.ts';
 import {
   RedisKeyedTokenBucket,
@@ -7,9 +7,10 @@ import {
 } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
-import { CONNECT, type Connection, PACKAGES, remote } from './connections.ts';
+import { CONNECT, PACKAGES, remote } from './connections.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 import { changeNumber, numbersOf } from './stored-bucket.ts';
+import { connectionOfTest, executed, serverOfSuite } from './suite-server.ts';
 
 /** So slow that no token arrives during a test. */
 const SLOW = 1e-3;
@@ -20,26 +21,11 @@ const LIMITS = [
 const NOW_US = 1_705_509_033_000_000;
 
 describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
-  let server: RedisServer;
-  let connection: Connection;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  beforeEach(async () => {
-    connection = await CONNECT.redis(server.url);
-    await connection.send('FLUSHALL');
-    await connection.send('CONFIG', 'RESETSTAT');
-  });
-  afterEach(() => connection.end());
-  afterAll(() => server?.stop());
+  const server = serverOfSuite();
+  const connection = connectionOfTest(server);
 
   const create = (options: Partial<RedisTokenBucketOptions> = {}): RedisTokenBucket =>
     RedisTokenBucket.create({ client: connection.client, key: 'a', limits: LIMITS, ...options });
-
-  const executed = async (command: string) => {
-    const stats = String(await connection.send('INFO', 'commandstats'));
-    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-  };
 
   test.each(PACKAGES)('admit a call if all do, and then count it, with %s', async (name) => {
     const { client, end } = await CONNECT[name](server.url);
@@ -70,12 +56,12 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
   test('serve calls of one turn by one command', async () => {
     const bucket = create();
     await bucket.tryConsume(0); // learns the server's clock
-    const before = await executed('evalsha');
+    const before = await executed(connection, 'evalsha');
     const calls = Array.from({ length: 16 }, () => bucket.tryConsume());
     const large = bucket.tryConsume(11);
     expect(await Promise.all(calls)).toEqual(calls.map((_, i) => i < 10));
     expect(await large).toBe(false);
-    expect(await executed('evalsha')).toBe(before + 1);
+    expect(await executed(connection, 'evalsha')).toBe(before + 1);
   });
 
   test('promise tokens, and take back those of the latest promise only', async () => {
@@ -95,6 +81,22 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
       code: 'ERR_RATE_LIMIT_TIMEOUT',
     });
     expect(await bucket.timeUntil(11)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('take back a promise of nothing until tokens are taken, as in memory', async () => {
+    const remote = create();
+    for (const bucket of [remote, TokenBucket.create({ limits: LIMITS })]) {
+      // The server stores nothing as long as the bucket is full.
+      const [first, second] = [await bucket.reserve(0), await bucket.reserve(0)];
+      expect(await first?.cancel()).toBe(true);
+      expect(await bucket.tryConsume()).toBe(true);
+      expect(await second?.cancel()).toBe(false);
+      const third = await bucket.reserve(0);
+      expect(await third?.cancel()).toBe(true);
+    }
+    const lost = await remote.reserve(2);
+    await connection.send('DEL', 'a');
+    expect(await lost?.cancel()).toBe(false);
   });
 
   test('are changed together, for all users of the key', async () => {
@@ -119,8 +121,10 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect(await one.tryConsume(3)).toBe(true);
     expect(await two.consumeOrDrain(100)).toBe(4);
     expect([two.limits.length, two.burst]).toEqual([1, 7]);
+    const reserved = await one.reserve(1);
     await connection.send('DEL', 'a');
     expect(await two.tryConsume(3)).toBe(true);
+    expect(await reserved?.cancel()).toBe(false);
     expect(await one.consumeOrDrain(100)).toBe(7);
     expect([one.limits.length, one.burst]).toEqual([2, 10]);
     await expect(one.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
@@ -147,8 +151,8 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     ];
     const bucket = create({ limits });
     for (let i = 0; i < 60; i++) await bucket.tryConsume();
-    expect(await executed('setrange')).toBeGreaterThan(40);
-    expect(await executed('set')).toBeLessThan(20);
+    expect(await executed(connection, 'setrange')).toBeGreaterThan(40);
+    expect(await executed(connection, 'set')).toBeLessThan(20);
     const ttlMs = Number(await connection.send('PTTL', 'a'));
     expect(ttlMs).toBeGreaterThan(30_000);
     expect(ttlMs).toBeLessThanOrEqual(120_001);

@@ -1,36 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { limitsText } from '../../../src/integrations/redis/limit-text.ts';
 import { RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { scheduleOf } from '../../../src/limiters/limit.ts';
-import { CONNECT, type Connection } from './connections.ts';
-import { LACKS_REDIS, RedisServer } from './server.ts';
+import { LACKS_REDIS } from './server.ts';
 import { changeFields, isShort, storedFields } from './stored-bucket.ts';
+import { connectionOfTest, executed, serverOfSuite } from './suite-server.ts';
 
 const HALF = 2 ** 29;
 /** So slow that no token arrives during a test. */
 const LIMIT = { rate: 1e-2, burst: 10 };
 
 describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
-  let server: RedisServer;
-  let connection: Connection;
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  beforeEach(async () => {
-    connection = await CONNECT.redis(server.url);
-    await connection.send('FLUSHALL');
-    await connection.send('CONFIG', 'RESETSTAT');
-  });
-  afterEach(() => connection.end());
-  afterAll(() => server?.stop());
+  const server = serverOfSuite();
+  const connection = connectionOfTest(server);
 
   const create = (limit: object = LIMIT, key = 'a') =>
     RedisTokenBucket.create({ client: connection.client, key, ...LIMIT, ...limit });
-
-  const executed = async (command: string) => {
-    const stats = String(await connection.send('INFO', 'commandstats'));
-    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-  };
 
   test('of an earlier version keeps its tokens, and is stored in the new format', async () => {
     const nowUs = Date.now() * 1000;
@@ -50,8 +35,8 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
   test('is overwritten in place, and its expiry moved seldom', async () => {
     const bucket = create({ rate: 1, burst: 1000 });
     for (let i = 0; i < 500; i++) await bucket.tryConsume();
-    expect(await executed('setrange')).toBeGreaterThan(450);
-    expect(await executed('set')).toBeLessThan(20);
+    expect(await executed(connection, 'setrange')).toBeGreaterThan(450);
+    expect(await executed(connection, 'set')).toBeLessThan(20);
     // Neither before it is full nor much later.
     const ttlMs = Number(await connection.send('PTTL', 'a'));
     expect(ttlMs).toBeGreaterThan(490_000);
@@ -66,7 +51,7 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     expect(await bucket.tryConsume(3)).toBe(true);
     expect(await bucket.tryConsume()).toBe(true);
     expect(isShort(await storedFields(connection, 'a'))).toBe(false);
-    expect(await executed('setrange')).toBe(0);
+    expect(await executed(connection, 'setrange')).toBe(0);
     expect(await bucket.consumeOrDrain(1e9)).toBe(burst - 4);
   });
 
@@ -79,9 +64,9 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     await bucket.returnTokens(5990);
     expect(Math.round(await bucket.balance())).toBe(-10);
     expect(await bucket.acquire(10)).toBeGreaterThan(1_900_000); // moves the expiry
-    const before = await executed('setrange');
+    const before = await executed(connection, 'setrange');
     await bucket.acquire(10);
-    expect(await executed('setrange')).toBe(before + 1);
+    expect(await executed(connection, 'setrange')).toBe(before + 1);
   });
 
   test.each([

@@ -57,12 +57,14 @@ elseif operation == 'return' then
   end
   if stored then move(toHigh, toLow) end
 elseif operation == 'cancel' then
-  -- Only if it was the last write, in this generation of the bucket.
+  -- Only if it was the last write, in this generation of the bucket. A bucket that is not stored is
+  -- full: a reservation of nothing is the last one.
   local wroteHigh, wroteLow = halves(ARGV[7])
-  local isLatest = stored and high == wroteHigh and low == wroteLow
+  local isLatest = high == wroteHigh and low == wroteLow
     and origin == tonumber(ARGV[5]) and generation == tonumber(ARGV[6])
+  if not stored then isLatest = amountHigh == 0 and amountLow == 0 end
   results[1] = isLatest and 1 or 0
-  if isLatest then
+  if isLatest and stored then
     high, low = settle(high - amountHigh, low - amountLow)
     aheadHigh, aheadLow = ahead()
     store()

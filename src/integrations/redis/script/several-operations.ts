@@ -193,17 +193,21 @@ elseif operation == 'return' then
   end
   isMoved = isMoved or numbers ~= nil
 elseif operation == 'cancel' then
-  -- Only if it was the last write, in this generation of the bucket.
-  local isLatest = numbers and origin == tonumber(ARGV[5]) and generation == tonumber(ARGV[6])
+  reckon(tonumber(ARGV[4]), math.ceil)
+  -- Only if it was the last write, in this generation of the bucket. A bucket that is not stored is
+  -- full: a reservation of nothing is the last one.
+  local isLatest = not numbers
+    or origin == tonumber(ARGV[5]) and generation == tonumber(ARGV[6])
   for i, limit in ipairs(limits) do
-    if isLatest then
+    if not numbers then
+      isLatest = isLatest and limit.cost == 0
+    elseif isLatest then
       local high, low = halves(ARGV[6 + i])
       isLatest = limit.high == high and limit.low == low
     end
   end
   answer[#answer + 1] = isLatest and 1 or 0
-  if isLatest then
-    reckon(tonumber(ARGV[4]), math.ceil)
+  if isLatest and numbers then
     for _, limit in ipairs(limits) do
       limit.aheadHigh, limit.aheadLow = limit.high - limit.gridHigh, limit.low - limit.gridLow
     end

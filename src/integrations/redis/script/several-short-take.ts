@@ -27,9 +27,12 @@ if isAll and stored and #stored >= ${SEVERAL_BYTES.least}
     local origin, expires, check, fixed = f[5], f[4], 0, 9 + 2 * count
     local now = server + f[1]
     isShort = f[3] == ${FORMATS.several} and now >= f[9]
-    -- Made with room for one row: to make room takes time.
-    local answer, place = {${ANSWER.done}, server, 0}, 2
-    if isTake then answer[3], answer[4], place = now, origin, 4 end
+    local answer, place, isAdmitted
+    if isTake then
+      answer, place = {${ANSWER.done}, server, now, origin}, 4
+    elseif ARGV[6] then
+      answer, place = {${ANSWER.done}, server, 0}, 2
+    end
     for i = 1, count do
       local at = fixed + 4 * i - 4
       local cap, high, z = f[at + 4], f[8 + 2 * i], f[9 + 2 * i]
@@ -83,6 +86,7 @@ if isAll and stored and #stored >= ${SEVERAL_BYTES.least}
       end
       if isTooMuch then
         admitted = ${MORE_THAN_BURST}
+        if not answer then answer, place = {${ANSWER.done}, server, 0}, 2 end
       elseif isFree then
         admitted = calls
       elseif admitted > 0 then
@@ -95,11 +99,15 @@ if isAll and stored and #stored >= ${SEVERAL_BYTES.least}
           f[10 + (at - fixed) / 2] = ahead
         end
       end
-      place = place + 1
-      answer[place] = admitted
+      if answer then
+        place = place + 1
+        answer[place] = admitted
+      else
+        isAdmitted = admitted == 1
+      end
       row = row + 3
     until not ARGV[row]
-    if isShort and not isMoved then return answer end
+    if isShort and not isMoved then return answer or isAdmitted and server or -server end
     if isShort then
       local fullUs = 0
       for i = 1, count do
@@ -113,7 +121,7 @@ if isAll and stored and #stored >= ${SEVERAL_BYTES.least}
         f[9] = now
         redis.call('SETRANGE', KEYS[1], '${SEVERAL_BYTES.fixed}',
           struct.pack('<' .. string.rep('d', 1 + 2 * count), unpack(f, 9, 9 + 2 * count)))
-        return answer
+        return answer or isAdmitted and server or -server
       end
     end
   end

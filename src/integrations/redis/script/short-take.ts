@@ -35,7 +35,8 @@ if isTake or isOwn or operation == 'try' then
       0, 0, server, perToken, perMicro, cap, perToken + perMicro + cap, 0, 0) .. mine
     factor = 1
   end
-  local isShort = value and #value >= ${TEXT_AT} and string.sub(value, ${TEXT_AT}) == mine
+  local isShort = value and #value == ${TEXT_AT - 1} + #mine
+    and string.find(value, mine, ${TEXT_AT}, true)
   local seen, z, format, expires, lag, generation, origin, perToken, perMicro, cap, check
   if isShort then
     seen, z, format, expires, lag, generation, origin, perToken, perMicro, cap, check =
@@ -50,10 +51,11 @@ if isTake or isOwn or operation == 'try' then
     local ahead = z - ticks
     if ahead < -cap then ahead = -cap end
     local before = ahead
-    -- Made with room for one row: to make room takes time.
-    local answer, place = {${ANSWER.done}, server, 0}, 2
-    if isTake then
-      answer, place = {${ANSWER.done}, server, now, origin, z, generation, 0}, 6
+    -- Of several rows, made with room for one: to make room takes time.
+    local answer, place, admitted
+    if ARGV[6] or lag ~= 0 then
+      answer, place = {${ANSWER.done}, server, 0}, 2
+      if isTake then answer, place = {${ANSWER.done}, server, now, origin, z, generation, 0}, 6 end
     end
     local i = 4
     repeat
@@ -76,8 +78,12 @@ if isTake or isOwn or operation == 'try' then
         ahead = ahead + sum
         isShort = isShort and ahead <= ${SHORT_TICKS}
       end
-      place = place + 1
-      answer[place] = count
+      if answer then
+        place = place + 1
+        answer[place] = count
+      else
+        admitted = count
+      end
       i = i + 3
     until not ARGV[i]
     if isShort then
@@ -96,7 +102,13 @@ if isTake or isOwn or operation == 'try' then
             'PX', string.format('%d', ms))
         end
       end
-      return answer
+      if answer then return answer end
+      if admitted == ${MORE_THAN_BURST} then
+        return isTake and {${ANSWER.done}, server, now, origin, z, generation, admitted}
+          or {${ANSWER.done}, server, admitted}
+      end
+      local signed = admitted == 1 and server or -server
+      return isTake and {signed, origin, z, generation} or signed
     end
   end
 end
