@@ -45,7 +45,7 @@ function isIoRedis(client: RedisClient): client is IoRedisClient {
   return 'evalsha' in client && typeof client.evalsha === 'function';
 }
 
-/** Whether a command failed since the server has not cached the script. */
+/** Whether a command failed because the server has not cached the script. */
 export function isNotCached(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }

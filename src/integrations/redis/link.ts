@@ -11,7 +11,7 @@ function read(word: unknown): unknown {
   return typeof word === 'number' ? word : String(word);
 }
 
-/** The script's answer: numbers, or texts or bytes if the client's settings say so. */
+/** Reads the script's answer: numbers, or strings or bytes with some client settings. */
 function readAnswer(reply: unknown): readonly unknown[] {
   const words = Array.isArray(reply) ? reply.map(read) : [read(reply)];
   const signedUs = Number(words[0]);
@@ -29,7 +29,7 @@ export interface Question<T> {
   /** By our clock. */
   readonly untilUs: number;
   /**
-   * Receives the deadline by the server's clock: after it the script does nothing, even if the
+   * Receives the deadline by the server's clock: after it, the script does nothing, even if the
    * command was queued or sent again.
    */
   readonly words: (deadlineUs: number) => readonly string[];

@@ -80,8 +80,8 @@ export class RedisKeyedTokenBucket extends KeyedCalls<'async', RedisReservation>
   readonly #localCapacity: number;
   readonly #waiters = new KeyWaiters();
   /**
-   * The oldest first. To make a bucket takes longer than a call, and a new one has yet to learn that
-   * the key's limit was changed.
+   * Oldest first. Making a bucket takes longer than a call, and a new one does not know yet that the
+   * key's limit has changed.
    */
   readonly #recent = new Map<Key, RedisTokenBucket>();
   #locals: KeyedTokenBucket | undefined;

@@ -65,7 +65,7 @@ export class RemoteBucket {
   readonly #ownText: string;
   #schedules: Schedules;
   #text: string;
-  /** Takes in the same terms may share a command. */
+  /** Takes with equal terms may share a command. */
   #terms: string;
   readonly #run: RunTakes = (operation, words) => this.#call(operation, words);
 

@@ -36,8 +36,9 @@ import { SHORT_TAKE } from './script/short-take.ts';
  *                        limit, generation, and then: of take, as of try; of drain, the tokens; of
  *                        cancel, 1 or 0
  *
- * On the short way, one call has a short answer, since arrays cost the server much time: its time,
- * negative if the call is refused, and of take then originUs, ticks of the zero-time and generation.
+ * On the short way, arrays would cost the server much of its time. So a single try is answered by
+ * one number, the server's time, negative if the call is refused. Under one limit, a single take is
+ * answered by that number, originUs, ticks of the zero-time and generation.
  *
  * A stale answer has the limits that apply. Ticks that a double cannot count are two halves,
  * high:low.
@@ -46,7 +47,7 @@ export const SCRIPT = `local operation, mine = ARGV[1], ARGV[2]
 ${STORED}
 ${SHORT_TAKE}
 ${SEVERAL_SHORT_TAKE}
--- Apart, since a call must clear the registers of all locals of its function.
+-- A function of its own, because each call clears the registers of all locals of its function.
 local function takeLongWay()
 ${ARITHMETIC}
 ${SEVERAL_STORED}
