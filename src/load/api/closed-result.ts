@@ -44,6 +44,7 @@ export function closedResult(
     calls,
     achievedRatePerSecond: elapsedMs === 0 ? 0 : calls.sent / (elapsedMs / 1_000),
     wantedRatePerSecond: null,
+    arrivals: null,
     guarantee: null,
     gates: checkGates(gated, gatesInForce(gates, true)).map(({ actual = null, ...gate }) => ({
       ...gate,
