@@ -108,6 +108,8 @@ export type LoadEvent =
       readonly warmUp: RequestCounts;
       /** The share of the time for which the event loop was busy. */
       readonly busy: number;
+      /** The most requests or calls that it could have in flight. */
+      readonly capacity: number;
       /** Why the thread ended early, or why its teardown failed. */
       readonly failure?: string | undefined;
     };

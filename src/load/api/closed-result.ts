@@ -53,7 +53,7 @@ export function closedResult(
     fitness: null,
     statusCodes: {},
     errors: [...errors.values()],
-    blocked: { calls: 0, longestMs: 0 },
+    blocked: null,
     times: { latency: empty, clientLag: empty, queued: empty, response: timesOf(histogram, 'ns') },
     threads: result.threads.map(({ crash = null }, at) => {
       const own = perThread[at] ?? NO_CALLS;

@@ -143,8 +143,8 @@ export interface DriveResult {
   readonly statusCodes: Readonly<Record<string, number>>;
   /** Failed calls by kind. */
   readonly errors: readonly DriveError[];
-  /** Calls that blocked their thread, whatever their outcome. Not counted with `rate: Infinity`. */
-  readonly blocked: BlockedFigures;
+  /** Calls that blocked their thread, whatever their outcome. Null, not counted, with `rate: Infinity`. */
+  readonly blocked: BlockedFigures | null;
   /** How long calls took. */
   readonly times: DriveTimes;
   /** The figures of each thread. */
