@@ -14,6 +14,7 @@ export interface ArrivalOptions {
   readonly arrivals: 'even' | 'poisson' | { readonly path: string };
   readonly seed?: number;
   readonly body?: BodyOption;
+  readonly processes?: number;
 }
 
 /** `even`, `poisson` or the path of a file. */
@@ -50,11 +51,17 @@ export function withArrivals(command: Command): Command {
 }
 
 /** Ends the command with an error if other options contradict the arrivals. */
-export function checkArrivals({ arrivals, seed, body }: ArrivalOptions, command: Command): void {
+export function checkArrivals(
+  { arrivals, seed, body, processes }: ArrivalOptions,
+  command: Command,
+): void {
   if (seed !== undefined && arrivals !== 'poisson') {
     command.error('error: --seed needs --arrivals poisson: nothing else is random');
   }
   if (arrivals === 'even') return;
+  if (processes !== undefined) {
+    command.error('error: --processes needs --arrivals even: processes share a token bucket');
+  }
   const [what, senseless] =
     arrivals === 'poisson'
       ? ['poisson', SENSELESS_FOR_POISSON]

@@ -9,16 +9,16 @@ import { columnsFor } from '../layout.ts';
 import { writeFiles, writeOutput } from '../output-files.ts';
 import { summaryStream } from '../output-path.ts';
 import { printError, safeText } from '../safe-text.ts';
+import { writeClosedJson } from './closed-json.ts';
 import type { ClosedPlan } from './closed-options.ts';
 import { writeClosedReport } from './closed-report.ts';
 import { renderClosedSummary } from './closed-summary.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, verdictCode } from './exit-code.ts';
 import { hgrmText } from './hgrm.ts';
 import { Interrupt } from './interrupt.ts';
-import { writeClosedJson } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
 import type { CommandOptions } from './load-options.ts';
-import { threadsText } from './threads-text.ts';
+import { counted } from './threads-text.ts';
 
 const NS_PER_MS = 1e6;
 
@@ -33,7 +33,7 @@ export async function loadAtMax(
   const interrupt = new Interrupt();
   let live: Live | undefined;
   try {
-    const by = threadsText(threads, undefined, undefined);
+    const by = counted(threads, 'thread', 'threads');
     stderr.write(
       `${safeText(task.url)} at the maximum rate for ${formatSpan(durationMs)}, by ${by}; Ctrl-C ends it\n`,
     );

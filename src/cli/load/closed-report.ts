@@ -93,13 +93,13 @@ function timeSection(result: DriveResult): Section {
     verdicts: [],
     table: {
       columns: ['From and to', ...PERCENTILES.map((p) => (p === 100 ? 'max' : `p${p}`))],
-      rows: [['begun → done', ...PERCENTILES.map((p) => timeAt(result, p))]],
+      rows: [['started → done', ...PERCENTILES.map((p) => timeAt(result, p))]],
     },
     charts: [
       // The histogram is in nanoseconds.
       percentileCurve(
         'Time of a call at each percentile',
-        [{ label: 'begun → done', colour: 'blue', histogram }],
+        [{ label: 'started → done', colour: 'blue', histogram }],
         ' µs',
       ),
     ],

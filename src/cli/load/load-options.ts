@@ -20,7 +20,11 @@ export const THREADS_TEXT = `for a URL one per 15000/s, up to ${DEFAULT_THREADS}
 
 /** The options as parsed by commander. */
 export interface CommandOptions extends ArrivalOptions, TransportOptions {
+  /** Infinity for `max`. */
   readonly rate: number;
+  readonly rounds?: number;
+  /** JSON for `setup` of a module. */
+  readonly data?: unknown;
   readonly ramp?: Ramp;
   readonly threads?: number;
   readonly processes?: number;
@@ -68,6 +72,7 @@ export function loadOptions(
   if (given.redisKey !== undefined && given.redis === undefined) {
     command.error('error: --redis-key needs --redis');
   }
+  if (given.rounds !== undefined) command.error('error: --rounds needs --rate max');
   const transport = transportOf(url, given, command);
   return {
     url,
