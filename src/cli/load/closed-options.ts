@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ClosedOptions } from '../../load/closed/run-closed.ts';
 import type { Gate } from '../../load/gates.ts';
 import { gatesOf } from './gate-options.ts';
-import type { CommandOptions } from './load-options.ts';
+import { type CommandOptions, DEFAULT_THREADS } from './load-options.ts';
 import { taskOf } from './task-options.ts';
 
 const DEFAULT_WARMUP_MS = 500;
@@ -35,15 +35,14 @@ export function closedPlan(
       command.error(`error: --${option} needs a rate per second, got --rate max`);
     }
   }
-  const task = taskOf(url, { ...given }, command, 1);
-  if (task === undefined) {
+  const task =
+    taskOf(url, { ...given }, command, 1) ??
     command.error('error: --rate max needs a module; a server needs a rate per second');
-  }
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
   return {
     options: {
       task,
-      threads: given.threads,
+      threads: given.threads ?? DEFAULT_THREADS,
       durationMs: given.duration,
       rounds: given.rounds ?? DEFAULT_ROUNDS,
       warmupMs: isGiven('warmup') ? given.warmup : DEFAULT_WARMUP_MS,

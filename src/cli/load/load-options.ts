@@ -14,7 +14,8 @@ export const DEFAULT_CONNECTIONS = 64;
 
 /** A rate, per second, that one thread sends with time to spare. */
 const RATE_BY_THREAD = 15_000;
-const DEFAULT_THREADS = 4;
+/** Default number of threads, except for requests to a URL. */
+export const DEFAULT_THREADS = 4;
 /** The default number of threads, for the help. */
 export const THREADS_TEXT = `for a URL one per 15000/s, up to ${DEFAULT_THREADS}; otherwise ${DEFAULT_THREADS}`;
 

@@ -1,16 +1,12 @@
 import { checkOptions } from '../../known-options.ts';
 import { checkNumber, shown } from '../../options.ts';
-import { type Arrivals, listedTerms } from '../arrivals.ts';
-import type { LoadOptions } from '../options.ts';
+import { type Arrivals, type ListedTerms, listedTerms } from '../arrivals.ts';
 import { MAX_SEED, someSeed } from '../seed.ts';
 import type { DriveArrivals, DriveOptions } from './drive-options.ts';
 
 const FOR_POISSON = ['burst'] as const;
 const FOR_LISTED = ['rate', 'ramp', 'burst', 'warmupMs'] as const;
 const DAY_MS = 86_400_000;
-
-/** What a list of instants says about a run: its rate and length, too. */
-type ListedTerms = Pick<LoadOptions, 'rate' | 'durationMs' | 'arrivals'>;
 
 /** When calls come due. Instants of a list are returned as terms that replace those of the run. */
 export type CheckedArrivals = { readonly arrivals: Arrivals | undefined } | ListedTerms;
