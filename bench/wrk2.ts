@@ -38,7 +38,9 @@ export const wrk2: Generator = {
 /** Looks for the program. */
 export async function prepareWrk2(): Promise<Prepared> {
   // Without arguments it prints its options and fails.
-  const usage = await execute(PROGRAM, []).catch((error: { stdout?: string; stderr?: string }) => error);
+  const usage = await execute(PROGRAM, []).catch(
+    (error: { stdout?: string; stderr?: string }) => error,
+  );
   const text = `${usage.stdout ?? ''}${usage.stderr ?? ''}`;
   if (!text.includes('--rate')) return { state: 'missing', what: 'wrk2', install: INSTALL };
   return { state: 'ready', versions: ['wrk2'] };

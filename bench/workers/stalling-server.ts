@@ -30,7 +30,11 @@ function scheduleStall(inMs: number, { everyMs, lengthMs }: Stalls): void {
   timer = setTimeout(() => {
     Atomics.wait(never, 0, 0, lengthMs);
     // Counted from the begin of the last one, so that all runs have as many.
-    scheduleStall(Math.max(0, atMs + everyMs - performance.now()), { firstMs: 0, everyMs, lengthMs });
+    scheduleStall(Math.max(0, atMs + everyMs - performance.now()), {
+      firstMs: 0,
+      everyMs,
+      lengthMs,
+    });
   }, inMs);
 }
 

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { percentileOf, type Schedule, type Served, trueLatencies } from '../../bench/true-latency.ts';
+import {
+  percentileOf,
+  type Schedule,
+  type Served,
+  trueLatencies,
+} from '../../bench/true-latency.ts';
 
 const OF_RUN: Schedule = { of: 'run', isEarly: false };
 const OF_CONNECTION: Schedule = { of: 'connection', isEarly: false };

@@ -5,12 +5,12 @@ import { expect, it, onTestFinished } from 'vitest';
 import { PLAIN } from '../../src/cli/format.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { limitText } from '../../src/cli/load/verdict.ts';
-import { drive } from '../../src/load.ts';
-import { ConnectionPool, type TargetOptions } from '../../src/load/connection-pool.ts';
 import { requestTemplate } from '../../src/load/connection.ts';
+import { ConnectionPool, type TargetOptions } from '../../src/load/connection-pool.ts';
 import { Http2Sessions } from '../../src/load/http2-sessions.ts';
 import { Sender } from '../../src/load/sender.ts';
 import { Tally } from '../../src/load/tally.ts';
+import { drive } from '../../src/load.ts';
 import { resultOf } from '../cli/support/load-result.ts';
 
 /** A server whose sessions take this number of streams; it answers after this time. */

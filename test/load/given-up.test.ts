@@ -46,9 +46,7 @@ it('the counts of a thread that could not report its results are those of its la
   const { signal: stop } = new AbortController();
   const result = await runLoad(options, { stop, loadWorker });
   const counts = { sent: 5, succeeded: 3, failed: 1 };
-  expect(result.threads).toEqual([
-    { admitted: 1, counters: counts, crash: 'exited with code 3' },
-  ]);
+  expect(result.threads).toEqual([{ admitted: 1, counters: counts, crash: 'exited with code 3' }]);
   expect(result.tally.counters).toEqual(counts);
   expect(result.sent).toBe(5);
 });

@@ -1,7 +1,7 @@
 import { type About, machineText } from '../about.ts';
 import { formatCount, formatSpan } from '../format.ts';
-import { writeOutput } from '../output-files.ts';
 import { type Noun, OUTCOME } from '../load/noun.ts';
+import { writeOutput } from '../output-files.ts';
 import { onOneAxis } from '../report/one-axis.ts';
 import type { LineChart, Page, Section } from '../report/page.ts';
 import { COLOURS } from '../report/page.ts';

@@ -64,12 +64,7 @@ function rowOf([name = '', ...cells]: readonly string[]): string {
   return `  ${name.padEnd(8)}${cells.map((cell) => cell.padStart(COLUMN)).join('')}`;
 }
 
-function lineRows(
-  line: ComparisonLine,
-  noun: Noun,
-  paint: Paint,
-  columns: number,
-): string[] {
+function lineRows(line: ComparisonLine, noun: Noun, paint: Paint, columns: number): string[] {
   const { text, isBetter } = findingOf(line);
   const painted = isBetter === undefined ? text : (isBetter ? paint.good : paint.bad)(text);
   const row = rowOf([

@@ -109,7 +109,8 @@ function slowerThan(
   // If nothing can be judged, the gate fails. Runs as fast as possible have no latency.
   const decisive = timed.some(({ figure }) => figure.kind === 'latency') ? 'latency' : 'rate';
   if (!judged.some(({ figure }) => figure.kind === decisive)) {
-    const what = decisive === 'latency' ? `${noun} to judge any latency` : 'rounds to judge the rate';
+    const what =
+      decisive === 'latency' ? `${noun} to judge any latency` : 'rounds to judge the rate';
     return [`--max-slower: there are too few ${what}`];
   }
   return judged

@@ -122,7 +122,12 @@ function threadSection({ threads, closed }: DriveResult): Section {
     verdicts: threads.flatMap(({ crash }, at) =>
       crash === null
         ? []
-        : [{ isGood: false, text: `Thread ${at + 1} crashed, its results are incomplete: ${crash}` }],
+        : [
+            {
+              isGood: false,
+              text: `Thread ${at + 1} crashed, its results are incomplete: ${crash}`,
+            },
+          ],
     ),
     table: {
       columns: ['Thread', 'calls', 'calls/s', 'per call'],

@@ -70,9 +70,7 @@ export function loadCommand(version: string): Command {
         '-r, --rate <number>',
         'requests per second over all threads; max calls a module as fast as it can',
         parseRateOrMax,
-      ).default(
-        2_000,
-      ),
+      ).default(2_000),
     )
     .addOption(
       option(

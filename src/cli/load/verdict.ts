@@ -114,7 +114,9 @@ export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
 /** What was busy. */
 function roomOf({ sessions }: ClientLimit & { kind: 'connections' }, noun: Noun): string {
   if (noun === 'calls') return 'calls that --concurrency allows';
-  return sessions === undefined ? 'connections' : `streams of ${counted(sessions, 'session', 'sessions')}`;
+  return sessions === undefined
+    ? 'connections'
+    : `streams of ${counted(sessions, 'session', 'sessions')}`;
 }
 
 function atP99(partMs: number, latencyMs: number): string {

@@ -31,7 +31,11 @@ export function noRequests(threads: number): RequestOptions {
 
 /** Checks a target. */
 export function checkTarget(target: HttpTarget, threads: number): RequestOptions {
-  const { url, headers, method, body, connections, ...rest } = checkOptions(target, KNOWN, 'target');
+  const { url, headers, method, body, connections, ...rest } = checkOptions(
+    target,
+    KNOWN,
+    'target',
+  );
   const content = checkBody(body);
   const address = checkUrl(url);
   const transport = checkTransport(rest, address);
@@ -41,11 +45,11 @@ export function checkTarget(target: HttpTarget, threads: number): RequestOptions
     method: checkMethod(method ?? (content === undefined ? 'GET' : 'POST')),
     headers: checkHeaders(headers ?? {}),
     body: content,
-    connections: checkNumber(
-      'target.connections',
-      connections ?? usual,
-      { min: threads, max: MOST_CONNECTIONS, integer: true },
-    ),
+    connections: checkNumber('target.connections', connections ?? usual, {
+      min: threads,
+      max: MOST_CONNECTIONS,
+      integer: true,
+    }),
     transport,
   };
 }

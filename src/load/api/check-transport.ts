@@ -38,7 +38,8 @@ function checkTls(given: TargetTls, url: string): TlsTerms {
     throw new TypeError(`target.tls.${one} needs target.tls.${other}`);
   }
   const terms = {
-    insecure: insecure === undefined ? undefined : checkFlag('target.tls.insecure', insecure, false),
+    insecure:
+      insecure === undefined ? undefined : checkFlag('target.tls.insecure', insecure, false),
     cert: checkPem('cert', cert),
     key: checkPem('key', key),
     ca: checkPem('ca', ca),

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { formatShortTime, PLAIN } from '../../../src/cli/format.ts';
 import { renderClosedSummary } from '../../../src/cli/load/closed-summary.ts';
-import type { DriveResult } from '../../../src/load.ts';
 import { closedResult } from '../../../src/load/api/closed-result.ts';
 import type { ClosedResult } from '../../../src/load/closed/run-closed.ts';
 import { Samples } from '../../../src/load/closed/samples.ts';
+import type { DriveResult } from '../../../src/load.ts';
 import { runInProcess } from '../support/run-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-closed-'));

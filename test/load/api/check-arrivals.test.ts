@@ -111,7 +111,12 @@ const gates: DriveOptions['gates'] = [{ kind: 'rate', minShare: 0 }];
 describe.concurrent('drive', () => {
   it('makes each call of a list at its own instant', async () => {
     const instantsMs = [0, 0, 30, 200];
-    const result = await drive({ task, gates, threads: 2, arrivals: { kind: 'listed', instantsMs } });
+    const result = await drive({
+      task,
+      gates,
+      threads: 2,
+      arrivals: { kind: 'listed', instantsMs },
+    });
     expect(result.arrivals).toEqual({ kind: 'listed', count: 4 });
     expect(result.guarantee).toMatchObject({ held: true });
     expect(result.admittedPer100Ms.slice(0, 3)).toEqual([3, 0, 1]);
