@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkDriveOptions } from '../../../src/load/api/check-options.ts';
 import type { DriveOptions, HttpTarget } from '../../../src/load/api/drive-options.ts';
-import { drive } from '../../../src/load.ts';
+import { type DriveResult, drive } from '../../../src/load.ts';
 import { CERT, KEY } from '../../support/certificate.ts';
 
 const url = 'https://localhost/';
@@ -65,7 +65,8 @@ describe('the transport of a target', () => {
     [{ tls: { servername: 'a b' } }, 'target.tls.servername must be the name of a host, got "a b"'],
     [{ tls: { servername: 3 } }, 'target.tls.servername must be the name of a host, got 3'],
   ])('%o: %s', (target, message) => {
-    const given = { target: { url, ...(target as HttpTarget) }, rate: 1 }; // wrong on purpose
+    const wrong = target as Partial<HttpTarget>; // on purpose
+    const given = { target: { url, ...wrong }, rate: 1 };
     const check = () => checkDriveOptions(given);
     expect(check).toThrow(message);
     expect(check).not.toThrow(/secret/);
@@ -84,6 +85,14 @@ const RUN: DriveOptions = {
   gates: [{ kind: 'rate', minShare: 0 }],
 };
 
+/** A busy machine may hold up a thread for all of its run. */
+async function sent(options: DriveOptions): Promise<DriveResult> {
+  for (let tries = 1; ; tries++) {
+    const result = await drive(options);
+    if (result.calls.sent > 0 || tries > 50) return result;
+  }
+}
+
 describe('drive', () => {
   it('speaks HTTP/2 over TLS with a server whose authority it trusts', async () => {
     const server = await listening(createSecureServer({ cert: CERT, key: KEY }), 0);
@@ -99,11 +108,13 @@ describe('drive', () => {
       server.close();
     });
     const { port } = server.address() as AddressInfo;
-    const target = { url: `https://localhost:${port}/`, http2: true };
+    const target = { url: `https://127.0.0.1:${port}/`, http2: true };
+    const tls = { ca: CERT, servername: 'zerotime.test' };
     const [trusted, doubted] = await Promise.all([
-      drive({ ...RUN, target: { ...target, tls: { ca: CERT } } }),
-      drive({ ...RUN, target }),
+      sent({ ...RUN, target: { ...target, tls } }),
+      sent({ ...RUN, target }),
     ]);
+    expect(trusted.errors).toEqual([]);
     expect(trusted.statusCodes).toEqual({ 200: trusted.calls.sent });
     expect([...seen]).toEqual(['2.0']);
     expect(doubted.errors.map(({ kind }) => kind)).toEqual(['TLS error']);
@@ -120,7 +131,7 @@ describe('drive', () => {
       }),
       socketPath,
     );
-    const result = await drive({ ...RUN, target: { url: 'http://a.example/', socketPath } });
+    const result = await sent({ ...RUN, target: { url: 'http://a.example/', socketPath } });
     server.closeAllConnections();
     server.close();
     rmSync(folder, { recursive: true });
