@@ -24,7 +24,7 @@ export interface GeneratorReport {
   readonly p99Ms: number;
   /** Requests of each thread. Undefined if the command does not report them. */
   readonly threads?: readonly number[];
-  /** Why its figures are not to be trusted, in its own words. Undefined if it does not judge. */
+  /** Why it calls its own figures unfit. Undefined if it does not judge. */
   readonly doubts?: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const CLI = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url));
 interface LoadReport {
   readonly threads: readonly { readonly admitted: number }[];
   readonly times: { readonly latency: { readonly ms: { readonly p99: number } | null } };
-  readonly fitness: { readonly limits: readonly { readonly text: string }[] };
+  readonly fitness: { readonly limits: readonly { readonly kind: string }[] };
 }
 
 export const zerotimeLoad: Generator = {
@@ -60,7 +60,7 @@ export const zerotimeLoad: Generator = {
       return {
         p99Ms: report.times.latency.ms?.p99 ?? Number.NaN,
         threads: report.threads.map(({ admitted }) => admitted),
-        doubts: report.fitness.limits.map(({ text }) => text),
+        doubts: report.fitness.limits.map(({ kind }) => kind),
       };
     } finally {
       await rm(folder, { recursive: true });

@@ -117,7 +117,7 @@ function rowOf(outcome: Outcome): string[] {
     report.p99Ms.toFixed(2),
     trueP99Ms.toFixed(2),
     percent(errorOf(outcome)),
-    doubts === undefined ? '' : doubts.length === 0 ? 'fit' : `not fit: ${doubts.join('; ')}`,
+    doubts === undefined ? '' : doubts.length === 0 ? 'fit' : `not fit: ${doubts.join(', ')}`,
   ];
 }
 
