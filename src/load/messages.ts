@@ -5,7 +5,7 @@ import type { RequestCounts, TallyRecord } from './tally.ts';
 import type { Transport } from './transport.ts';
 
 /** How a thread warms up its code before the run. */
-export interface Rehearsal {
+interface Rehearsal {
   /** The embedded server's URL: the target must only get requests that are in the result. */
   readonly url: string;
   readonly requests: number;
