@@ -129,7 +129,8 @@ function moreErrorsThan(
   const errors = lines.filter(({ figure }) => figure.kind === 'errors');
   return errors.flatMap((line) => {
     const { interval } = line.difference;
-    if (interval === undefined) return [`--max-more-errors: there was no ${noun.slice(0, -1)} to judge`];
+    if (interval === undefined)
+      return [`--max-more-errors: there was no ${noun.slice(0, -1)} to judge`];
     return interval.low > most
       ? [failure(line, `--max-more-errors ${formatNumber(100 * most)}%`)]
       : [];
