@@ -13,6 +13,7 @@ import { wrapped } from '../layout.ts';
 import { safeText } from '../safe-text.ts';
 import { COLUMN, field, INDENT } from './field.ts';
 import { responseLines } from './responses.ts';
+import { counted } from './threads-text.ts';
 import type { VerdictLine } from './verdict.ts';
 
 /** With more rounds or threads, only their range is shown. */
@@ -60,7 +61,12 @@ export function closedVerdict({ verdict, closed, interrupted }: DriveResult): Ve
   const rounds = closed?.rounds.length ?? 0;
   const median = formatRate(closed?.callsPerSecond?.median ?? 0);
   const early = interrupted ? ', ended early' : '';
-  return [{ isGood: true, text: `${median}, the median of ${rounds} rounds${early}` }];
+  return [
+    {
+      isGood: true,
+      text: `${median}, the median of ${counted(rounds, 'round', 'rounds')}${early}`,
+    },
+  ];
 }
 
 function rateLines({ url, calls, elapsedMs, closed, warmUp }: DriveResult, paint: Paint): string[] {

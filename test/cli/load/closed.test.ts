@@ -90,6 +90,24 @@ describe('zerotime load --rate max', () => {
     expect(lost.code).toBe(1);
   });
 
+  it('ends early with a summary when it is interrupted, and without one before its first round', async () => {
+    const long = ['load', TASK, '--rate', 'max', '-t', '1', '-d', '10m'];
+    const interruptOn = (text: string, ...more: string[]) => {
+      let isDone = false;
+      return runInProcess([...long, ...more], (said) => {
+        if (isDone || !said.includes(text)) return;
+        isDone = true;
+        process.emit('SIGINT');
+      });
+    };
+    const early = await interruptOn('/s now, ', '--warmup', '1ms');
+    expect(early.code).toBe(0);
+    expect(early.stdout).toMatch(/the median of 1 rounds?, ended early/);
+    const tooEarly = await interruptOn('Ctrl-C ends it', '--warmup', '10m');
+    expect(tooEarly.code).toBe(130);
+    expect(tooEarly.stdout).toBe('');
+  });
+
   it.each([
     [['http://localhost/', '--rate', 'max'], '--rate max needs a module'],
     [['--rate', 'max'], '--rate max needs a module'],
