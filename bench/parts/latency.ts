@@ -11,7 +11,8 @@ import type { StallingCommand, Stalls } from '../workers/stalling-server.ts';
 import { calibrationMs, prepareWrk2, wrk2 } from '../wrk2.ts';
 
 const THREADS = 2;
-const CONNECTIONS = 64;
+/** Enough for the requests of a stall at 1,000 per second; at higher rates some wait for one. */
+const CONNECTIONS = 256;
 const SLICE_MS = 100;
 /** Not a part of a second: autocannon sends at the begin of each. */
 const STALLS: Stalls = { firstMs: 900, everyMs: 1_100, lengthMs: 200 };
@@ -121,13 +122,18 @@ function rowOf(outcome: Outcome): string[] {
   ];
 }
 
-/** The worst of the runs of our command that it calls fit. */
-function worstError(outcomes: readonly Outcome[]): string {
+/** The worst of our runs: of those that the command calls fit, and of the others. */
+function worstErrors(outcomes: readonly Outcome[]): string {
   const ours = outcomes.filter(({ contender }) => contender === OURS);
-  const fit = ours.filter(({ report }) => report.doubts?.length === 0);
-  const errors = fit.map((outcome) => Math.abs(errorOf(outcome)));
-  const worst = errors.length === 0 ? 'none fit' : `at most ${percent(Math.max(...errors))} %`;
-  return `${worst}; ${ours.length - fit.length} of ${ours.length} runs not fit`;
+  const isFit = ({ report }: Outcome) => report.doubts?.length === 0;
+  const worst = (name: string, runs: readonly Outcome[]) => {
+    const errors = runs.map((outcome) => Math.abs(errorOf(outcome)));
+    return errors.length === 0
+      ? []
+      : [`${errors.length} ${name}: ${percent(Math.max(...errors))} %`];
+  };
+  const unfit = ours.filter((outcome) => !isFit(outcome));
+  return [...worst('fit', ours.filter(isFit)), ...worst('not fit', unfit)].join('; ');
 }
 
 /** What load generators report as p99, compared with what their server recorded. */
@@ -181,9 +187,9 @@ stall also shows in the deviation, whoever sends.${missing}`,
     rows: outcomes.map(rowOf),
     aims: [
       {
-        measure: 'zerotime load: p99 reported, off the p99 at the server',
-        measured: worstError(outcomes),
-        aim: `at most ${100 * AIM} %, or not fit`,
+        measure: 'zerotime load: p99 reported, off the p99 at the server by at most',
+        measured: worstErrors(outcomes),
+        aim: `${100 * AIM} % where fit`,
       },
     ],
     versions: [versionOf('autocannon'), ...(wrk.state === 'ready' ? wrk.versions : [])],
