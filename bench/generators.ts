@@ -18,11 +18,21 @@ interface LoadOrder {
   readonly lengthMs: number;
 }
 
+/** What a generator reports. */
+export interface GeneratorReport {
+  /** The latency at p99, corrected for requests that were held up before they were sent. */
+  readonly p99Ms: number;
+  /** Requests of each thread. Undefined if the command does not report them. */
+  readonly threads?: readonly number[];
+  /** Why it calls its own figures unfit. Undefined if it does not judge. */
+  readonly doubts?: readonly string[];
+}
+
 /** A command that generates an HTTP load in its own process. */
 export interface Generator {
   readonly name: string;
-  /** Runs the load. Returns the number of requests per thread if the command reports it. */
-  run(order: LoadOrder): Promise<readonly number[] | undefined>;
+  /** Runs the load. */
+  run(order: LoadOrder): Promise<GeneratorReport>;
 }
 
 // Relative to dist/bench.
@@ -31,6 +41,8 @@ const CLI = fileURLToPath(new URL('../../lib/cli/main.js', import.meta.url));
 /** The fields of `zerotime load --json` used here. */
 interface LoadReport {
   readonly threads: readonly { readonly admitted: number }[];
+  readonly times: { readonly latency: { readonly ms: { readonly p99: number } | null } };
+  readonly fitness: { readonly limits: readonly { readonly kind: string }[] };
 }
 
 export const zerotimeLoad: Generator = {
@@ -45,7 +57,11 @@ export const zerotimeLoad: Generator = {
     try {
       await execute(process.execPath, [CLI, 'load', url, ...options, ...noGates]);
       const report: LoadReport = JSON.parse(await readFile(json, 'utf8'));
-      return report.threads.map(({ admitted }) => admitted);
+      return {
+        p99Ms: report.times.latency.ms?.p99 ?? Number.NaN,
+        threads: report.threads.map(({ admitted }) => admitted),
+        doubts: report.fitness.limits.map(({ kind }) => kind),
+      };
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -59,15 +75,16 @@ const AUTOCANNON = require.resolve('autocannon');
 export const autocannon: Generator = {
   name: 'autocannon',
   async run({ url, rate, threads, connections, lengthMs }) {
-    const words = {
+    const settings = {
       workers: threads,
       connections,
       // It gives each worker the full overall rate.
       overallRate: rate / threads,
       duration: lengthMs / 1000,
     };
-    const options = Object.entries(words).map(([name, value]) => `--${name}=${value}`);
-    await execute(process.execPath, [AUTOCANNON, ...options, '--no-progress', url]);
-    return undefined;
+    const options = Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+    const words = [...options, '--json', '--no-progress', url];
+    const { stdout } = await execute(process.execPath, [AUTOCANNON, ...words]);
+    return { p99Ms: JSON.parse(stdout).latency.p99 };
   },
 };

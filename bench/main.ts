@@ -4,6 +4,7 @@ import { benchFleet } from './parts/fleet.ts';
 import { benchHost } from './parts/host.ts';
 import { benchKeyed } from './parts/keyed.ts';
 import { benchKeys } from './parts/keys.ts';
+import { benchLatency } from './parts/latency.ts';
 import { benchLimits } from './parts/limits.ts';
 import { benchLoad } from './parts/load.ts';
 import { benchMemory } from './parts/memory.ts';
@@ -38,6 +39,7 @@ const PARTS = {
   waits: benchWaits,
   pacing: benchPacing,
   load: benchLoad,
+  latency: benchLatency,
   piscina: benchPiscina,
   outgoing: benchOutgoing,
   streams: benchStreams,
@@ -66,6 +68,7 @@ Parts:
   waits     how late a waiter wakes
   pacing    how exactly waits end, how even strict pacing is, how old ticker clocks are
   load      zerotime load compared with autocannon, on one server
+  latency   the p99 that load generators report, compared with that of the server's own records
   piscina   how exactly a throttled pool keeps its rate
   outgoing  when limited requests arrive at a server
   streams   how exactly throttled streams keep their bandwidth

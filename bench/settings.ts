@@ -22,6 +22,10 @@ export interface Settings {
   readonly sleepMs: number;
   /** Duration of each load generator run, in whole seconds. */
   readonly loadMs: number;
+  /** Rates at which load generators report their latency. */
+  readonly latencyRates: readonly number[];
+  /** Duration of each of those runs, in whole seconds. */
+  readonly latencyMs: number;
   /** Numbers of keys; the first is the baseline. */
   readonly keyCounts: readonly number[];
   /** Numbers of keys in random order; the first also for keys that change. */
@@ -41,6 +45,8 @@ export const FULL: Settings = {
   pacingMs: 5000,
   sleepMs: 20_000,
   loadMs: 10_000,
+  latencyRates: [1_000, 5_000, 15_000],
+  latencyMs: 4_000,
   keyCounts: [1_000, 100_000, 1_000_000],
   randomKeyCounts: [131_072, 1_048_576],
   objects: 10_000,
@@ -58,6 +64,8 @@ export const SHORT: Settings = {
   pacingMs: 250,
   sleepMs: 500,
   loadMs: 1_000,
+  latencyRates: [1_000],
+  latencyMs: 1_000,
   keyCounts: [1_000, 10_000],
   randomKeyCounts: [1_024, 4_096],
   objects: 1_000,

@@ -1,8 +1,18 @@
 // Entry point `zerotime/load`.
 export type { ClosedFigures, Round, RoundThread, Spread } from './load/api/closed-figures.ts';
 export { drive } from './load/api/drive.ts';
-export type { DriveOptions, HttpTarget, RateRamp } from './load/api/drive-options.ts';
 export type {
+  DriveArrivals,
+  DriveOptions,
+  EvenArrivals,
+  HttpTarget,
+  ListedArrivals,
+  PoissonArrivals,
+  RateRamp,
+  TargetTls,
+} from './load/api/drive-options.ts';
+export type {
+  ArrivalsResult,
   BlockedFigures,
   CallCounts,
   DriveError,

@@ -32,7 +32,7 @@ async function measure(
 ): Promise<Outcome> {
   const { url } = server;
   const order = { url, rate: RATE, threads: THREADS, connections: CONNECTIONS, lengthMs };
-  const threads = await run(order);
+  const { threads } = await run(order);
   const arrivals = arrivalsOf(server.take(), lengthMs, SLICE_MS);
   if (arrivals.count === 0) throw new Error(`${name} made no request`);
   const wanted = (RATE * lengthMs) / 1000;

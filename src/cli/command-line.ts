@@ -2,7 +2,7 @@ import { safeHeaders, safeText } from './safe-text.ts';
 
 const HIDDEN = '***';
 const HEADER = /^(-H|--header=)(.+)$/s;
-const BODY = /^(--body=)(?!@)(.+)$/s;
+const BODY = /^(--(?:body|data)=)(?!@)(.+)$/s;
 /** Query parameters whose names suggest a secret. */
 const QUERY =
   /([?&][\w.-]*(?:token|secret|passw|pwd|api-?_?key|signature|credential)[\w.-]*=)[^&#\s]+/gi;
@@ -24,7 +24,7 @@ function safeHeader(text: string): string {
 
 function safeArgument(arg: string, before: string): string {
   if (before === '-H' || before === '--header') return safeHeader(arg);
-  if (before === '--body') return arg.startsWith('@') ? arg : HIDDEN;
+  if (before === '--body' || before === '--data') return arg.startsWith('@') ? arg : HIDDEN;
   const [, header = '', named = ''] = HEADER.exec(arg) ?? [];
   if (header !== '') return header + safeHeader(named);
   return safeUrl(arg).replace(BODY, `$1${HIDDEN}`);

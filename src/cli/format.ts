@@ -34,6 +34,12 @@ export function formatLatency(us: number): string {
   return ms < 9_995 ? `${(ms / 1_000).toFixed(2)} s` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
+/** Nanoseconds with three significant digits: `81.3 ns`, `1.25 µs`, then as latencies. */
+export function formatShortTime(ns: number): string {
+  if (ns >= 999_500) return formatLatency(ns / 1_000);
+  return ns < 999.5 ? `${ns.toPrecision(3)} ns` : `${(ns / 1_000).toPrecision(3)} µs`;
+}
+
 /** Milliseconds as a duration: `500 ms`, `10 s`, `2 min 5 s`. */
 export function formatSpan(ms: number): string {
   if (ms < 1_000) return `${formatNumber(ms)} ms`;

@@ -16,3 +16,28 @@ export type Arrivals =
       /** Microseconds since the start of the run, ascending. */
       readonly instantsUs: Float64Array;
     };
+
+/** What a list of instants says about a run. */
+export interface ListedTerms {
+  readonly rate: number;
+  readonly durationMs: number;
+  readonly arrivals: Arrivals;
+}
+
+/**
+ * The terms of a run with these instants.
+ *
+ * @param instantsUs at least one
+ * @param durationMs by default, to the end of the millisecond of the last instant
+ */
+export function listedTerms(
+  name: string,
+  instantsUs: Float64Array,
+  durationMs: number = Math.floor((instantsUs.at(-1) ?? 0) / 1_000) + 1,
+): ListedTerms {
+  return {
+    rate: instantsUs.length / (durationMs / 1_000),
+    durationMs,
+    arrivals: { kind: 'listed', name, instantsUs },
+  };
+}

@@ -1,4 +1,5 @@
 import type { LoopGauge } from './loop-gauge.ts';
+import type { Work } from './work.ts';
 
 /** With the processors full, a thread with this many queued requests can't catch up. */
 const MOST_QUEUED = 10_000;
@@ -8,17 +9,20 @@ const MOST_QUEUED = 10_000;
  * target alone is never a reason: requests to it stay due.
  */
 export class Backlog {
-  readonly #connections: number;
   /** Whether the machine has no processor time left. */
   processorsAreFull = false;
+  readonly #capacity: number | undefined;
 
-  constructor(connections: number) {
-    this.#connections = connections;
+  /** @param capacity replaces that of the work */
+  constructor(capacity?: number) {
+    this.#capacity = capacity;
   }
 
-  /** @param queued due requests that wait for a connection */
-  isFull(queued: number, loop: Pick<LoopGauge, 'isFull'>): boolean {
-    if (queued <= this.#connections) return false;
+  isFull(
+    { queued, capacity }: Pick<Work, 'queued' | 'capacity'>,
+    loop: Pick<LoopGauge, 'isFull'>,
+  ): boolean {
+    if (queued <= (this.#capacity ?? capacity)) return false;
     return loop.isFull || (this.processorsAreFull && queued > MOST_QUEUED);
   }
 }

@@ -10,6 +10,8 @@ export interface Carrier {
 
 /** The carriers of a thread. They have room for a limited number of exchanges. */
 export interface Carriers {
+  /** The most exchanges that they have room for. */
+  readonly capacity: number;
   /**
    * Opens the first `count` in advance. One that is not open in time is opened by its first
    * request.

@@ -17,6 +17,8 @@ export interface RunFigures {
   readonly failed: number;
   /** In microseconds. */
   readonly latency: Histogram;
+  /** Calls per second in each round, of a run as fast as possible: only they and errors compare. */
+  readonly rounds?: readonly number[] | undefined;
 }
 
 /** The figure that a line compares. */
@@ -59,7 +61,9 @@ export function compareRuns(
   baseline: readonly RunFigures[],
   other: readonly RunFigures[],
 ): ComparisonLine[] {
-  return COMPARED.map((figure) => {
+  const isClosed = [...baseline, ...other].some(({ rounds }) => rounds !== undefined);
+  const compared = isClosed ? COMPARED.filter(({ kind }) => kind !== 'latency') : COMPARED;
+  return compared.map((figure) => {
     if (figure.kind === 'errors') return errorLine(figure, baseline, other);
     const estimates = (runs: readonly RunFigures[]) =>
       runs.map((run) =>
@@ -135,7 +139,8 @@ function latencyEstimate({ latency }: RunFigures, percentile: number): Estimate 
 }
 
 /** Per second. The interval comes from the spread between parts of the run. */
-function rateEstimate({ sent, elapsedMs, admittedPer100Ms }: RunFigures): Estimate {
+function rateEstimate({ sent, elapsedMs, admittedPer100Ms, rounds }: RunFigures): Estimate {
+  if (rounds !== undefined) return roundEstimate(rounds);
   const seconds = elapsedMs / 1_000;
   const value = seconds === 0 ? 0 : sent / seconds;
   const size = Math.max(1, Math.floor(admittedPer100Ms.length / PARTS));
@@ -145,6 +150,15 @@ function rateEstimate({ sent, elapsedMs, admittedPer100Ms }: RunFigures): Estima
   if (parts.length < LEAST_PARTS || seconds === 0) return { value, interval: undefined };
   const error = Math.sqrt(varianceOf(parts) / parts.length) / meanOf(parts);
   const spread = value * studentDeviations(parts.length - 1) * error;
+  return { value, interval: { low: value - spread, high: value + spread } };
+}
+
+/** The mean of the rounds. The interval comes from the spread between them. */
+function roundEstimate(rounds: readonly number[]): Estimate {
+  const value = rounds.length === 0 ? 0 : meanOf(rounds);
+  if (rounds.length < 2) return { value, interval: undefined };
+  const error = Math.sqrt(varianceOf(rounds) / rounds.length);
+  const spread = studentDeviations(rounds.length - 1) * error;
   return { value, interval: { low: value - spread, high: value + spread } };
 }
 

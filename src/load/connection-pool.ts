@@ -39,10 +39,12 @@ class RequestConnection implements Carrier {
 
 /** HTTP/1.1 connections. Each carries one exchange at a time. */
 export class ConnectionPool implements Carriers {
+  readonly capacity: number;
   readonly #free: RequestConnection[];
 
   constructor({ origin, host, request, connections, transport }: TargetOptions) {
     const terms = connectTerms(transport);
+    this.capacity = connections;
     this.#free = Array.from(
       { length: connections },
       () => new RequestConnection(new Connection(origin, host, terms), request),

@@ -25,7 +25,10 @@ export type ClientLimit =
       /** Noticed to sent, at p99. */
       readonly queuedMs: number;
       readonly latencyMs: number;
+      /** The most requests or calls in flight. */
       readonly connections: number;
+      /** With HTTP/2: the sessions, of which `connections` are all streams. */
+      readonly sessions?: number;
     }
   /** The busiest thread's event loop had no time left. */
   | { readonly kind: 'event loop'; readonly busy: number }
@@ -50,14 +53,23 @@ export interface Fitness {
 
 export interface FitnessOptions {
   readonly tally: Pick<Tally, 'histograms'>;
+  /** The most requests or calls in flight. */
   readonly connections: number;
+  /** The HTTP/2 sessions, if there are any. */
+  readonly sessions?: number | undefined;
   /** Per thread: the share of the time for which its event loop was busy. */
   readonly loops: readonly number[];
   readonly processors: CpuUse;
 }
 
 /** Decides whether the run measured the target or the client. */
-export function fitnessOf({ tally, connections, loops, processors }: FitnessOptions): Fitness {
+export function fitnessOf({
+  tally,
+  connections,
+  sessions,
+  loops,
+  processors,
+}: FitnessOptions): Fitness {
   const { latency, clientLag, queued } = tally.histograms;
   const latencyMs = p99(latency);
   const lateMs = p99(clientLag);
@@ -69,7 +81,8 @@ export function fitnessOf({ tally, connections, loops, processors }: FitnessOpti
   const mostMs = latency.totalCount === 0 ? Number.POSITIVE_INFINITY : MOST_OWN_SHARE * latencyMs;
   if (lateMs > mostMs) limits.push({ kind: 'lateness', lateMs, latencyMs });
   if (queuedMs > mostMs) {
-    limits.push({ kind: 'connections', queuedMs, latencyMs, connections });
+    const room = sessions === undefined ? { connections } : { connections, sessions };
+    limits.push({ kind: 'connections', queuedMs, latencyMs, ...room });
   }
   if (busiestLoop > MOST_BUSY) limits.push({ kind: 'event loop', busy: busiestLoop });
   if (processors.machine > MOST_BUSY) limits.push({ kind: 'processors', ...processors });

@@ -42,11 +42,16 @@ export class Http2Session implements Carrier {
     this.#terms = terms;
   }
 
-  /** Room for this many more exchanges. */
-  get room(): number {
+  /** The most exchanges at once: what the server allows. */
+  get streams(): number {
     const most = this.#session?.remoteSettings?.maxConcurrentStreams ?? FIRST_STREAMS;
     // Until the server's settings arrive, Node assumes no maximum.
-    return (Number.isFinite(most) && most < 2 ** 31 ? most : FIRST_STREAMS) - this.inUse;
+    return Number.isFinite(most) && most < 2 ** 31 ? most : FIRST_STREAMS;
+  }
+
+  /** Room for this many more exchanges. */
+  get room(): number {
+    return this.streams - this.inUse;
   }
 
   /** Opens the session and waits for the server's settings. Never rejects. */

@@ -17,6 +17,10 @@ export class Http2Sessions implements Carriers {
     );
   }
 
+  get capacity(): number {
+    return this.#sessions.reduce((sum, { streams }) => sum + streams, 0);
+  }
+
   async open(count: number, timeoutMs: number): Promise<void> {
     const first = this.#sessions.slice(0, count);
     await Promise.all(first.map((session) => session.open(timeoutMs)));

@@ -8,7 +8,6 @@ import { ThreadService } from './thread-service.ts';
 export function runLoadThread(port: MessagePort, data: LoadThreadData): void {
   new ThreadService(port, {
     data,
-    capacity: data.connections,
     open: async (hooks) => {
       await rehearse(data);
       return openSender(data, hooks);

@@ -5,7 +5,7 @@ import type { RequestCounts, TallyRecord } from './tally.ts';
 import type { Transport } from './transport.ts';
 
 /** How a thread warms up its code before the run. */
-export interface Rehearsal {
+interface Rehearsal {
   /** The embedded server's URL: the target must only get requests that are in the result. */
   readonly url: string;
   readonly requests: number;
@@ -108,6 +108,8 @@ export type LoadEvent =
       readonly warmUp: RequestCounts;
       /** The share of the time for which the event loop was busy. */
       readonly busy: number;
+      /** The most requests or calls that it could have in flight. */
+      readonly capacity: number;
       /** Why the thread ended early, or why its teardown failed. */
       readonly failure?: string | undefined;
     };

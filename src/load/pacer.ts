@@ -183,6 +183,8 @@ export class Pacer {
       if (this.#latest === undefined) break;
       this.#pending.push(this.#latest);
     }
+    // After the last slot of a schedule there is nothing left to take.
+    if (bucket.nextUs?.() === Number.POSITIVE_INFINITY) this.#isFilling = false;
   }
 
   /** The number of reservations to hold after this turn. */

@@ -2,7 +2,7 @@ import { AdmissionWatch } from './admission-watch.ts';
 import { planArrivals } from './arrival-plan.ts';
 import { CpuGauge, type CpuUse, readTimes } from './cpu-gauge.ts';
 import { drive, HALF_SLOT_US, type RunHooks, type RunWindow } from './drive.ts';
-import { fitnessOf } from './fitness.ts';
+import { type FitnessOptions, fitnessOf } from './fitness.ts';
 import { joinFleet, measureAhead } from './fleet.ts';
 import { checkGates, gatesInForce } from './gates.ts';
 import { type LoadOptions, threadsOf } from './options.ts';
@@ -113,9 +113,15 @@ function totalOf(counts: readonly RequestCounts[]): RequestCounts {
   return total;
 }
 
-/** The most requests or calls that all threads can have in flight. */
-function capacityOf({ task, threads, connections }: LoadOptions): number {
-  return task === undefined ? connections : task.concurrency * threads;
+/** The most requests or calls in flight: HTTP/2 servers say how many streams a session has. */
+function capacityOf(
+  { task, threads, connections, transport }: LoadOptions,
+  handles: readonly ThreadHandle[],
+): Pick<FitnessOptions, 'connections' | 'sessions'> {
+  if (task !== undefined) return { connections: task.concurrency * threads };
+  if (transport?.http2 !== true) return { connections };
+  const streams = handles.reduce((sum, { capacity = 0 }) => sum + capacity, 0);
+  return { connections: streams, sessions: connections };
 }
 
 interface Collected extends RunWindow {
@@ -141,6 +147,8 @@ function collect({
   const tally = new Tally();
   for (const thread of threads) {
     if (thread.tally !== undefined) tally.add(thread.tally);
+    // Of a thread that could not report its results, the counts of its last report are known.
+    else tally.addCounts(thread.counters);
   }
   const { course } = watch;
   // A thread that learns late of an early stop runs past it and extends the run.
@@ -168,7 +176,7 @@ function collect({
     guarantee: watch.guarantee,
     fitness: fitnessOf({
       tally,
-      connections: capacityOf(options),
+      ...capacityOf(options, threads),
       loops: threads.map(({ busy }) => busy),
       processors,
     }),

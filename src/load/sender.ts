@@ -40,6 +40,10 @@ export class Sender implements Work {
     return this.#inFlight.size;
   }
 
+  get capacity(): number {
+    return this.#carriers.capacity;
+  }
+
   get queued(): number {
     return this.#queue.length;
   }
@@ -68,10 +72,15 @@ export class Sender implements Work {
     const nowUs = now();
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       const tally = tallyOf(next.dueUs);
-      tally.countError('unsent', 'no connection was free until the end of the run', next.dueUs);
+      tally.countError('unsent', this.#noRoom, next.dueUs);
       tally.record('queued', nowUs - next.queuedUs);
       tally.recordLatency(next.dueUs, nowUs - next.dueUs);
     }
+  }
+
+  get #noRoom(): string {
+    const what = this.#options.transport?.http2 === true ? 'stream' : 'connection';
+    return `no ${what} was free until the end of the run`;
   }
 
   close(): void {

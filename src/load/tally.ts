@@ -155,12 +155,16 @@ export class Tally {
     };
   }
 
+  addCounts({ sent, succeeded, failed }: RequestCounts): void {
+    this.counters.sent += sent;
+    this.counters.succeeded += succeeded;
+    this.counters.failed += failed;
+  }
+
   add(record: TallyRecord): void {
     this.latencyByTime.add(record.latencyByTime);
     for (const [kind, failures] of record.failuresByTime) this.#failuresOf(kind).addAll(failures);
-    this.counters.sent += record.counters.sent;
-    this.counters.succeeded += record.counters.succeeded;
-    this.counters.failed += record.counters.failed;
+    this.addCounts(record.counters);
     for (const [status, count] of record.statusCodes) {
       this.statusCodes.set(status, (this.statusCodes.get(status) ?? 0) + count);
     }

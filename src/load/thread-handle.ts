@@ -19,6 +19,8 @@ export class ThreadHandle {
   readonly latencies = new RecentLatencies();
   /** The share of the time for which its event loop was busy; 0 until it has ended. */
   busy = 0;
+  /** The most that it could have in flight; undefined until it has ended. */
+  capacity: number | undefined;
   /** Resolves when the thread has loaded its code or has crashed; never rejects. */
   readonly ready: Promise<void>;
   /** Resolves when the thread has sent its last report or has crashed; never rejects. */
@@ -78,6 +80,7 @@ export class ThreadHandle {
         this.counters = event.tally.counters;
         this.waiting = 0;
         this.busy = event.busy;
+        this.capacity = event.capacity;
         this.warmUp = event.warmUp;
         this.#crash = event.failure;
         settleDone();

@@ -83,7 +83,7 @@ export function startRun(
     outstanding,
     alternates: fleet === undefined,
     endUs,
-    isFull: () => backlog.isFull(work.queued, loop),
+    isFull: () => backlog.isFull(work, loop),
     isIdle: () => work.isIdle,
     onDue: (dueUs, nowUs) => {
       if (isWarmingUp && dueUs >= countFromUs) {
@@ -97,12 +97,15 @@ export function startRun(
     onEnd: () => {
       issuing = false;
       busy = loop.busy;
+      capacity = work.capacity;
       if (work.isIdle) finish();
       else drain = setTimeout(giveUpQueue, QUEUE_DRAIN_MS);
     },
   });
 
   let busy = 0;
+  // While the connections are open: after that nobody knows what a server allows.
+  let capacity: number | undefined;
   let drain: NodeJS.Timeout | undefined;
   const giveUpQueue = () => {
     work.dropQueue();
@@ -146,7 +149,18 @@ export function startRun(
     const admissions = log.take();
     const tally = tallies.counted.toRecord();
     const warmUp = tallies.warmUp.counters;
-    post({ type: 'done', admissions, tally, warmUp, busy, failure }, [admissions.buffer]);
+    post(
+      {
+        type: 'done',
+        admissions,
+        tally,
+        warmUp,
+        busy,
+        capacity: capacity ?? work.capacity,
+        failure,
+      },
+      [admissions.buffer],
+    );
     onDone();
   };
 

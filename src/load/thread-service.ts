@@ -15,8 +15,8 @@ export interface OpenHooks extends WorkHooks {
 
 export interface ThreadServiceOptions {
   readonly data: ThreadData;
-  /** The most requests or calls that the thread can have in flight. */
-  readonly capacity: number;
+  /** Requests that may be in flight before slots are left to others. Default: those of the work. */
+  readonly capacity?: number;
   /** Prepares everything for the first due instant. */
   readonly open: (hooks: OpenHooks) => Promise<Work>;
 }

@@ -13,6 +13,8 @@ export interface WorkHooks {
 /** The work of a thread: sends requests, or calls a task, at each due instant. */
 export interface Work {
   readonly inFlight: number;
+  /** The most requests or calls that can be in flight: of HTTP/2, as many as the server allows. */
+  readonly capacity: number;
   /** Requests or calls that are due and not started. */
   readonly queued: number;
   readonly isIdle: boolean;

@@ -1,8 +1,8 @@
 import { randomNumbers } from '../load/random.ts';
+import { someSeed } from '../load/seed.ts';
 import type { LimiterSpec } from './limiter-specs.ts';
 import type { ArrivalPattern } from './patterns.ts';
 import type { SimulateResult } from './result.ts';
-import { someSeed } from './seed.ts';
 import type { ServerSpec } from './server.ts';
 import { type CallerOptions, simulate } from './simulation.ts';
 import { TimestampFile } from './timestamp-file.ts';

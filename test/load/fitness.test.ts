@@ -117,12 +117,13 @@ describe('CpuGauge', () => {
 
 describe('Backlog', () => {
   it('leaves slots to others only where this client is at its limit, not a slow target', () => {
-    const backlog = new Backlog(16);
-    expect(backlog.isFull(1e6, { isFull: false })).toBe(false);
-    expect(backlog.isFull(17, { isFull: true })).toBe(true);
-    expect(backlog.isFull(16, { isFull: true })).toBe(false);
+    const backlog = new Backlog();
+    const work = (queued: number) => ({ queued, capacity: 16 });
+    expect(backlog.isFull(work(1e6), { isFull: false })).toBe(false);
+    expect(backlog.isFull(work(17), { isFull: true })).toBe(true);
+    expect(backlog.isFull(work(16), { isFull: true })).toBe(false);
     backlog.processorsAreFull = true;
-    expect(backlog.isFull(10_000, { isFull: false })).toBe(false);
-    expect(backlog.isFull(10_001, { isFull: false })).toBe(true);
+    expect(backlog.isFull(work(10_000), { isFull: false })).toBe(false);
+    expect(backlog.isFull(work(10_001), { isFull: false })).toBe(true);
   });
 });

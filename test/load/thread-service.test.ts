@@ -12,6 +12,7 @@ it('reports all that there is if its work ends the thread within the first turn'
   let sent = 0;
   const work: Work = {
     inFlight: 0,
+    capacity: 1,
     queued: 0,
     isIdle: true,
     send: () => {
@@ -22,7 +23,7 @@ it('reports all that there is if its work ends the thread within the first turn'
     close: () => undefined,
   };
   const data = { timeoutMs: 1_000, outstanding: 5, latencyByTime: false };
-  const service = new ThreadService(port1, { data, capacity: 1, open: async () => work });
+  const service = new ThreadService(port1, { data, open: async () => work });
   expect(await once(port2, 'message')).toEqual([{ type: 'ready' }]);
   const { bucket, startUs } = planArrivals(1_000, 1, 1);
   // As on a busy machine, the first slots are due before the thread hears of them.

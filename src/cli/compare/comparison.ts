@@ -1,4 +1,5 @@
 import { type ComparisonLine, compareRuns } from '../../load/comparison.ts';
+import type { Noun } from '../load/noun.ts';
 import type { RecordedRun } from './recorded-run.ts';
 import { type Mismatch, mismatches, mismatchText, type Side } from './sides.ts';
 import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from './verdict.ts';
@@ -6,6 +7,8 @@ import { type CompareGates, failedGates, findingOf, nameOf, undecidedGate } from
 /** One side compared with the baseline. */
 export interface SideComparison {
   readonly side: Side;
+  /** What the runs count. */
+  readonly noun: Noun;
   readonly lines: readonly ComparisonLine[];
   /** One line per failed gate. */
   readonly failures: readonly string[];
@@ -15,6 +18,8 @@ export interface SideComparison {
 
 /** The comparison of all sides. */
 export interface Comparison {
+  /** What the runs count. */
+  readonly noun: Noun;
   readonly baseline: Side;
   readonly others: readonly SideComparison[];
   /** Conditions that differ and were allowed to. */
@@ -42,17 +47,21 @@ export function compareSides(
   const [baseline, ...others] = sides;
   if (baseline === undefined) throw new TypeError('sides must not be empty');
   const runs = sides.flatMap((side) => side.runs);
+  checkLoops(runs);
+  const noun = runs.every((run) => run.noun === 'calls') ? 'calls' : 'requests';
   const differing = mismatches(runs, ({ conditions }) => conditions);
   const refused = differing.filter(({ name }) => !allow.has(name));
   if (refused.length > 0) throw new NotComparableError(refusal(refused, runs));
   return {
+    noun,
     baseline,
     others: others.map((side) => {
       const lines = compareRuns(baseline.runs, side.runs);
       return {
         side,
+        noun,
         lines,
-        failures: failedGates(lines, gates),
+        failures: failedGates(lines, gates, noun),
         undecided: undecidedGate(lines, gates),
       };
     }),
@@ -66,6 +75,16 @@ export function compareSides(
       ),
     ],
   };
+}
+
+/** Runs at a rate have latencies, others have rounds: nothing to compare. */
+function checkLoops(runs: readonly RecordedRun[]): void {
+  const closed = runs.find(({ rounds }) => rounds !== undefined);
+  const open = runs.find(({ rounds }) => rounds === undefined);
+  if (closed === undefined || open === undefined) return;
+  throw new NotComparableError(
+    `these runs are not comparable: ${closed.path} is as fast as possible, ${open.path} at a rate`,
+  );
 }
 
 function refusal(refused: readonly Mismatch[], runs: readonly RecordedRun[]): string {
@@ -97,14 +116,18 @@ export function isNoWorse({ lines, failures }: SideComparison): boolean {
 }
 
 /** The assumptions behind the intervals, as sentences. */
-export function assumptions({ baseline, others }: Comparison): string[] {
+export function assumptions({ noun, baseline, others }: Comparison): string[] {
   const counts = others.map(({ side }) => baseline.runs.length + side.runs.length);
   const spread =
     'With several runs per side, intervals come from the spread between runs (Welch) and assume that runs are independent.';
-  const single =
-    'With one run per side, intervals come from the ranks of the latencies within each run. They assume that ' +
-    'requests are independent and ignore variation between runs. Stalls that delay many requests at once ' +
-    'make them too narrow. Give several runs per side: a1.json a2.json vs b1.json b2.json.';
+  const isClosed = baseline.runs.some(({ rounds }) => rounds !== undefined);
+  const more = 'Give several runs per side: a1.json a2.json vs b1.json b2.json.';
+  const single = isClosed
+    ? 'With one run per side, intervals come from the spread between the rounds of each run. They assume that ' +
+      `rounds are independent and ignore variation between runs. ${more}`
+    : 'With one run per side, intervals come from the ranks of the latencies within each run. They assume that ' +
+      `${noun} are independent and ignore variation between runs. Stalls that delay many ${noun} at once ` +
+      `make them too narrow. ${more}`;
   const borrowed = 'A side with a single run is assumed to vary as much as the other.';
   const isUneven = others.some(
     ({ side }, at) =>
@@ -114,6 +137,6 @@ export function assumptions({ baseline, others }: Comparison): string[] {
     ...(counts.some((count) => count > 2) ? [spread] : []),
     ...(isUneven ? [borrowed] : []),
     ...(counts.some((count) => count === 2) ? [single] : []),
-    'Each line has 95 % confidence by itself: if the sides are equal, about one comparison in four still shows a difference in some line.',
+    `Each line has 95 % confidence by itself: if the sides are equal, about one comparison in ${isClosed ? 'ten' : 'four'} still shows a difference in some line.`,
   ];
 }

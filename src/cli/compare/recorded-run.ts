@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import type { RunFigures } from '../../load/comparison.ts';
+import type { Noun } from '../load/noun.ts';
 
 /** The compared parts of a `--json` file. */
 export interface RecordedRun extends RunFigures {
   readonly path: string;
+  /** What it counts. */
+  readonly noun: Noun;
   /** Target and options. They must be equal for runs to be comparable. */
   readonly conditions: ReadonlyMap<string, string>;
   /** Versions and machine. Differences are reported, not refused. */
@@ -34,24 +37,58 @@ export function readRun(path: string): RecordedRun {
 
 function recordedRun(path: string, data: unknown): RecordedRun {
   const run = objectAt({ run: data }, 'run');
-  // A task makes calls.
-  const requests = objectAt(run, 'calls' in run ? 'calls' : 'requests');
+  const noun = 'calls' in run ? 'calls' : 'requests';
+  const counts = objectAt(run, noun);
   const latency = objectAt(objectAt(run, 'times'), 'latency');
-  const elapsedMs = numberAt(run, 'elapsedMs');
-  const options = objectAt(run, 'options');
+  const options = isDriven(run) ? undefined : objectAt(run, 'options');
   return {
     path,
-    sent: numberAt(run, 'sent'),
-    elapsedMs,
+    noun,
+    sent: numberAt('sent' in run ? run : counts, 'sent'),
+    elapsedMs: numberAt(run, 'elapsedMs'),
     admittedPer100Ms: numbersAt(run, 'admittedPer100Ms'),
-    succeeded: numberAt(requests, 'succeeded'),
-    failed: numberAt(requests, 'failed'),
+    succeeded: numberAt(counts, 'succeeded'),
+    failed: numberAt(counts, 'failed'),
     latency: decodeFromCompressedBase64(textAt(latency, 'hdrHistogram')),
-    conditions: conditionsOf(objectAt(run, 'target'), options),
+    rounds: roundsOf(run['closed']),
+    conditions:
+      options === undefined
+        ? drivenConditions(run)
+        : conditionsOf(objectAt(run, 'target'), options),
     circumstances: circumstancesOf(run),
-    doubts: doubtsOf(run, elapsedMs, numberAt(options, 'durationMs')),
+    doubts: doubtsOf(run, options && numberAt(options, 'durationMs')),
     p99ByTime: p99ByTime(run['latencyByTime']),
   };
+}
+
+/** Whether it is a stored result of `drive`, which has no options. */
+function isDriven(run: Data): boolean {
+  return 'loop' in run && !('options' in run);
+}
+
+/** Calls per second in each round of a run as fast as possible; otherwise undefined. */
+function roundsOf(closed: unknown): number[] | undefined {
+  if (!isObject(closed)) return undefined;
+  const { rounds } = closed;
+  if (!Array.isArray(rounds)) throw new Error('closed.rounds must be a list');
+  return rounds.map((round, at) => {
+    return numberAt(objectAt({ [`rounds ${at}`]: round }, `rounds ${at}`), 'callsPerSecond');
+  });
+}
+
+/** What a result of `drive` says of its own options. */
+function drivenConditions(run: Data): ReadonlyMap<string, string> {
+  const { url, wantedRatePerSecond, arrivals, threads, closed } = run;
+  const rounds = roundsOf(closed)?.length;
+  return conditionsOf(
+    { url },
+    {
+      ratePerSecond: wantedRatePerSecond ?? 'max',
+      arrivals,
+      threads: Array.isArray(threads) ? threads.length : undefined,
+      rounds,
+    },
+  );
 }
 
 /** Units to strip from names: `ratePerSecond` becomes `rate`. */
@@ -78,22 +115,23 @@ function conditionText(value: unknown): string {
 }
 
 function circumstancesOf(run: Data): ReadonlyMap<string, string> {
-  const machine = Object.values(isObject(run['machine']) ? run['machine'] : {}).join(', ');
-  return new Map([
-    ['zerotime', String(run['zerotime'])],
-    ['Node.js', String(run['node'])],
-    ['machine', machine],
-  ]);
+  const { zerotime, node, machine } = run;
+  const known: [string, string][] = [['Node.js', String(node)]];
+  if (zerotime !== undefined) known.push(['zerotime', String(zerotime)]);
+  if (isObject(machine)) known.push(['machine', Object.values(machine).join(', ')]);
+  return new Map(known);
 }
 
-function doubtsOf(run: Data, elapsedMs: number, durationMs: number): string[] {
-  const { fitness, guarantee } = run;
+function doubtsOf(run: Data, durationMs: number | undefined): string[] {
+  const { fitness, guarantee, interrupted } = run;
+  const elapsedMs = numberAt(run, 'elapsedMs');
   const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
-  const texts = limits.filter(isObject).map((limit) => String(limit['text']));
+  const texts = limits.filter(isObject).map((limit) => String(limit['text'] ?? limit['kind']));
   return [
     ...(isObject(guarantee) && guarantee['held'] === false ? ['the guarantee was broken'] : []),
     // Allow for threads that learn of the end slightly late.
-    ...(elapsedMs < 0.99 * durationMs
+    ...(durationMs === undefined && interrupted === true ? ['ended early'] : []),
+    ...(durationMs !== undefined && elapsedMs < 0.99 * durationMs
       ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`]
       : []),
     ...(texts.length === 0 ? [] : [`not fit to measure: ${texts.join('; ')}`]),

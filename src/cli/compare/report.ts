@@ -1,5 +1,6 @@
 import { type About, machineText } from '../about.ts';
 import { formatCount, formatSpan } from '../format.ts';
+import { type Noun, OUTCOME } from '../load/noun.ts';
 import { writeOutput } from '../output-files.ts';
 import { onOneAxis } from '../report/one-axis.ts';
 import type { LineChart, Page, Section } from '../report/page.ts';
@@ -30,7 +31,8 @@ interface ColouredRun {
 }
 
 function reportPage(comparison: Comparison, about: About): Page {
-  const { baseline, others, allowed, remarks } = comparison;
+  const { noun, baseline, others, allowed, remarks } = comparison;
+  const isClosed = baseline.runs.some(({ rounds }) => rounds !== undefined);
   const sides = [baseline, ...others.map(({ side }) => side)];
   const runs = sides.flatMap(coloured);
   return {
@@ -48,8 +50,9 @@ function reportPage(comparison: Comparison, about: About): Page {
       {
         heading: 'All runs',
         verdicts: [...allowed, ...remarks].map((text) => ({ isGood: false, text })),
-        table: runTable(runs),
-        charts: [p99Chart(runs), curve(runs)],
+        table: runTable(runs, noun),
+        // Runs as fast as possible have no latency.
+        charts: isClosed ? [] : [p99Chart(runs, noun), curve(runs, noun)],
         notes: assumptions(comparison),
       },
     ],
@@ -68,7 +71,7 @@ function coloured({ runs }: Side, at: number): ColouredRun[] {
   return runs.map((run) => ({ run, colour, look: at < COLOURS.length ? 'line' : 'dashes' }));
 }
 
-function sideSection({ side, lines, undecided }: SideComparison): Section {
+function sideSection({ side, noun, lines, undecided }: SideComparison): Section {
   return {
     heading: `${side.name} beside the baseline`,
     verdicts: [],
@@ -79,7 +82,7 @@ function sideSection({ side, lines, undecided }: SideComparison): Section {
         valueText(line, line.baseline),
         valueText(line, line.other),
         changeText(line, line.difference.value),
-        intervalText(line),
+        intervalText(line, noun),
         findingOf(line).text,
       ]),
     },
@@ -88,9 +91,9 @@ function sideSection({ side, lines, undecided }: SideComparison): Section {
   };
 }
 
-function runTable(runs: readonly ColouredRun[]): NonNullable<Section['table']> {
+function runTable(runs: readonly ColouredRun[], noun: Noun): NonNullable<Section['table']> {
   return {
-    columns: ['Run', 'requests', 'failed', 'time'],
+    columns: ['Run', noun, 'failed', 'time'],
     rows: runs.map(({ run }) => [
       run.path,
       formatCount(run.sent),
@@ -100,7 +103,7 @@ function runTable(runs: readonly ColouredRun[]): NonNullable<Section['table']> {
   };
 }
 
-function p99Chart(runs: readonly ColouredRun[]): LineChart {
+function p99Chart(runs: readonly ColouredRun[], noun: Noun): LineChart {
   const { x, series } = onOneAxis(
     runs.map(({ run, colour, look }) => ({
       label: run.path,
@@ -112,7 +115,7 @@ function p99Chart(runs: readonly ColouredRun[]): LineChart {
   const values = series.flatMap((one) => one.values);
   return {
     kind: 'lines',
-    title: 'p99 from due to answered, by due time',
+    title: `p99 from due to ${OUTCOME[noun]}, by due time`,
     over: 'time',
     x,
     end: Math.max(...runs.map(({ run }) => run.elapsedMs)) / 1_000,
@@ -123,9 +126,9 @@ function p99Chart(runs: readonly ColouredRun[]): LineChart {
   };
 }
 
-function curve(runs: readonly ColouredRun[]): LineChart {
+function curve(runs: readonly ColouredRun[], noun: Noun): LineChart {
   return percentileCurve(
-    'Latency by percentile, from due to answered',
+    `Latency by percentile, from due to ${OUTCOME[noun]}`,
     runs.map(
       ({ run, colour, look }): Distribution => ({
         label: run.path,

@@ -1,6 +1,7 @@
 import type { ComparisonLine } from '../../load/comparison.ts';
 import type { Paint } from '../format.ts';
 import { wrapped } from '../layout.ts';
+import type { Noun } from '../load/noun.ts';
 import { safeText } from '../safe-text.ts';
 import {
   assumptions,
@@ -55,7 +56,7 @@ function sideLines(one: SideComparison, paint: Paint, columns: number): string[]
     ...(one.undecided === undefined ? [] : [field('', one.undecided)]),
     '',
     paint.dim(rowOf(cells) + rest.trimEnd()),
-    ...one.lines.flatMap((line) => lineRows(line, paint, columns)),
+    ...one.lines.flatMap((line) => lineRows(line, one.noun, paint, columns)),
   ];
 }
 
@@ -63,7 +64,7 @@ function rowOf([name = '', ...cells]: readonly string[]): string {
   return `  ${name.padEnd(8)}${cells.map((cell) => cell.padStart(COLUMN)).join('')}`;
 }
 
-function lineRows(line: ComparisonLine, paint: Paint, columns: number): string[] {
+function lineRows(line: ComparisonLine, noun: Noun, paint: Paint, columns: number): string[] {
   const { text, isBetter } = findingOf(line);
   const painted = isBetter === undefined ? text : (isBetter ? paint.good : paint.bad)(text);
   const row = rowOf([
@@ -72,7 +73,7 @@ function lineRows(line: ComparisonLine, paint: Paint, columns: number): string[]
     valueText(line, line.other),
     changeText(line, line.difference.value),
   ]);
-  const interval = intervalText(line);
+  const interval = intervalText(line, noun);
   if (columns < WIDE) return [row, `  ${' '.repeat(8)}   ${interval}: ${painted}`];
   return [`${row}   ${interval.padEnd(INTERVAL)}   ${painted}`];
 }

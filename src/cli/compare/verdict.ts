@@ -1,6 +1,7 @@
 import type { ComparisonLine } from '../../load/comparison.ts';
 import type { Interval } from '../../load/interval.ts';
 import { formatLatency, formatNumber, formatRate } from '../format.ts';
+import type { Noun } from '../load/noun.ts';
 
 /** The finding of a line about the compared side. */
 export interface Finding {
@@ -64,15 +65,19 @@ export function changeText({ figure }: ComparisonLine, change: number): string {
 }
 
 /** Formats the confidence interval of the difference. */
-export function intervalText(line: ComparisonLine): string {
+export function intervalText(line: ComparisonLine, noun: Noun = 'requests'): string {
   const { interval } = line.difference;
-  if (interval === undefined) return 'too few requests or runs';
+  if (interval === undefined) return `too few ${noun} or runs`;
   return `${changeText(line, interval.low)} to ${changeText(line, interval.high)}`;
 }
 
 /** One line per failed gate. A gate fails if the whole interval lies beyond the bound. */
-export function failedGates(lines: readonly ComparisonLine[], gates: CompareGates): string[] {
-  return [...slowerThan(lines, gates.maxSlower), ...moreErrorsThan(lines, gates.maxMoreErrors)];
+export function failedGates(
+  lines: readonly ComparisonLine[],
+  { maxSlower, maxMoreErrors }: CompareGates,
+  noun: Noun = 'requests',
+): string[] {
+  return [...slowerThan(lines, maxSlower, noun), ...moreErrorsThan(lines, maxMoreErrors, noun)];
 }
 
 /** Names the figures that passed a gate but may still be beyond it. */
@@ -93,13 +98,20 @@ export function undecidedGate(
   return `${names.join(', ')} may still be slower by more than ${formatNumber(100 * most)} %: use longer runs, or more of them, to find out`;
 }
 
-function slowerThan(lines: readonly ComparisonLine[], most: number | undefined): string[] {
+function slowerThan(
+  lines: readonly ComparisonLine[],
+  most: number | undefined,
+  noun: Noun,
+): string[] {
   if (most === undefined) return [];
   const timed = lines.filter(({ figure }) => figure.kind !== 'errors');
   const judged = timed.filter(({ difference }) => difference.interval !== undefined);
-  // If nothing can be judged, the gate fails.
-  if (!judged.some(({ figure }) => figure.kind === 'latency')) {
-    return ['--max-slower: there are too few requests to judge any latency'];
+  // If nothing can be judged, the gate fails. Runs as fast as possible have no latency.
+  const decisive = timed.some(({ figure }) => figure.kind === 'latency') ? 'latency' : 'rate';
+  if (!judged.some(({ figure }) => figure.kind === decisive)) {
+    const what =
+      decisive === 'latency' ? `${noun} to judge any latency` : 'rounds to judge the rate';
+    return [`--max-slower: there are too few ${what}`];
   }
   return judged
     .filter(({ figure, difference: { interval } }) =>
@@ -108,12 +120,17 @@ function slowerThan(lines: readonly ComparisonLine[], most: number | undefined):
     .map((line) => failure(line, `--max-slower ${formatNumber(100 * most)}%`));
 }
 
-function moreErrorsThan(lines: readonly ComparisonLine[], most: number | undefined): string[] {
+function moreErrorsThan(
+  lines: readonly ComparisonLine[],
+  most: number | undefined,
+  noun: Noun,
+): string[] {
   if (most === undefined) return [];
   const errors = lines.filter(({ figure }) => figure.kind === 'errors');
   return errors.flatMap((line) => {
     const { interval } = line.difference;
-    if (interval === undefined) return ['--max-more-errors: there was no request to judge'];
+    if (interval === undefined)
+      return [`--max-more-errors: there was no ${noun.slice(0, -1)} to judge`];
     return interval.low > most
       ? [failure(line, `--max-more-errors ${formatNumber(100 * most)}%`)]
       : [];

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Arrivals } from '../../load/arrivals.ts';
+import { type Arrivals, listedTerms } from '../../load/arrivals.ts';
 import type { LoadOptions } from '../../load/options.ts';
-import { someSeed } from '../../simulate/seed.ts';
+import { someSeed } from '../../load/seed.ts';
 import { TimestampFile } from '../../simulate/timestamp-file.ts';
 import { formatCount } from '../format.ts';
 import { safeText } from '../safe-text.ts';
@@ -14,6 +14,7 @@ export interface ArrivalOptions {
   readonly arrivals: 'even' | 'poisson' | { readonly path: string };
   readonly seed?: number;
   readonly body?: BodyOption;
+  readonly processes?: number;
 }
 
 /** `even`, `poisson` or the path of a file. */
@@ -50,11 +51,17 @@ export function withArrivals(command: Command): Command {
 }
 
 /** Ends the command with an error if other options contradict the arrivals. */
-export function checkArrivals({ arrivals, seed, body }: ArrivalOptions, command: Command): void {
+export function checkArrivals(
+  { arrivals, seed, body, processes }: ArrivalOptions,
+  command: Command,
+): void {
   if (seed !== undefined && arrivals !== 'poisson') {
     command.error('error: --seed needs --arrivals poisson: nothing else is random');
   }
   if (arrivals === 'even') return;
+  if (processes !== undefined) {
+    command.error('error: --processes needs --arrivals even: processes share a token bucket');
+  }
   const [what, senseless] =
     arrivals === 'poisson'
       ? ['poisson', SENSELESS_FOR_POISSON]
@@ -87,13 +94,7 @@ export function arrivalTerms(
   if (arrivals === 'poisson' || instantsUs === undefined) {
     return { rate, durationMs, arrivals: { kind: 'poisson', seed: seed ?? someSeed() } };
   }
-  // Up to the end of the last instant's millisecond.
-  const lengthMs = isWhole(command) ? Math.floor((instantsUs.at(-1) ?? 0) / 1_000) + 1 : durationMs;
-  return {
-    rate: instantsUs.length / (lengthMs / 1_000),
-    durationMs: lengthMs,
-    arrivals: { kind: 'listed', name: arrivals.path, instantsUs },
-  };
+  return listedTerms(arrivals.path, instantsUs, isWhole(command) ? undefined : durationMs);
 }
 
 /** Whether to send a whole list, because no duration is given. */

@@ -8,6 +8,8 @@ import { writeFiles, writeOutput } from '../output-files.ts';
 import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
 import { withArrivals } from './arrival-options.ts';
+import { loadAtMax } from './closed-command.ts';
+import { closedPlan } from './closed-options.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, exitCode } from './exit-code.ts';
 import { gatedCommand } from './gate-options.ts';
 import { headline } from './headline.ts';
@@ -25,6 +27,7 @@ import {
 } from './load-options.ts';
 import { nounOf } from './noun.ts';
 import {
+  MAX,
   parseBody,
   parseBurst,
   parseConcurrency,
@@ -34,15 +37,16 @@ import {
   parseMethod,
   parseProcesses,
   parseRamp,
-  parseRate,
+  parseRateOrMax,
   parseRedisKey,
   parseRedisUrl,
+  parseRounds,
   parseThreads,
 } from './options.ts';
 import { RATE_KEYS, RateKeys } from './rate-keys.ts';
 import { writeReport } from './report.ts';
 import { renderSummary } from './summary.ts';
-import { parseTarget } from './task-options.ts';
+import { parseData, parseTarget } from './task-options.ts';
 import { withTransport } from './transport-options.ts';
 
 function option<T>(flags: string, description: string, parse: (text: string) => T): Option {
@@ -62,9 +66,11 @@ export function loadCommand(version: string): Command {
       parseTarget,
     )
     .addOption(
-      option('-r, --rate <number>', 'requests per second over all threads', parseRate).default(
-        2_000,
-      ),
+      option(
+        '-r, --rate <number>',
+        'requests per second over all threads; max calls a module as fast as it can',
+        parseRateOrMax,
+      ).default(2_000),
     )
     .addOption(
       option(
@@ -85,7 +91,7 @@ export function loadCommand(version: string): Command {
         '--processes <number>',
         'number of processes, with --threads each (default: this process only)',
         parseProcesses,
-      ).conflicts(['redis', 'arrivals']),
+      ).conflicts('redis'),
     )
     .addOption(
       option(
@@ -99,6 +105,20 @@ export function loadCommand(version: string): Command {
         '--concurrency <number>',
         'maximum calls of a module in flight per thread (default: 1000)',
         parseConcurrency,
+      ),
+    )
+    .addOption(
+      option(
+        '--data <json>',
+        'JSON for the setup function of a module; @file reads a file',
+        parseData,
+      ),
+    )
+    .addOption(
+      option(
+        '--rounds <number>',
+        'rounds that --rate max divides the duration into (default: 5)',
+        parseRounds,
       ),
     )
     .addOption(
@@ -162,6 +182,10 @@ export function loadCommand(version: string): Command {
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
+      if (given.rate === MAX) {
+        process.exitCode = await loadAtMax(closedPlan(url, given, command), given, version);
+        return;
+      }
       const input = runInput(given, command);
       const read = input instanceof Promise ? await input : input;
       process.exitCode = await load(loadOptions(url, given, read, command), given, version);

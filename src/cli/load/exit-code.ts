@@ -3,7 +3,7 @@ import type { LoadResult } from '../../load/result.ts';
 /** The exit codes, for the help. */
 export const EXIT_CODES = `Exit codes:
   0    all is well
-  1    no request succeeded, a thread crashed, the command line is invalid, or a file or standard
+  1    no request or call succeeded, a thread crashed, the command line is invalid, or a file or standard
        output could not be written
   2    the limiter admitted more requests than it guarantees
   3    a gate failed: more than --max-pN or --max-errors, or less than --min-rate
@@ -21,7 +21,20 @@ export const EXIT_INTERRUPTED = 130;
 /** The exit code for a result. */
 export function exitCode({ guarantee, tally, threads, gates }: LoadResult): number {
   if (!guarantee.held) return EXIT_GUARANTEE_BROKEN;
-  if (tally.counters.succeeded === 0) return EXIT_FAILED;
-  if (threads.some(({ crash }) => crash !== undefined)) return EXIT_FAILED;
+  const hasCrash = threads.some(({ crash }) => crash !== undefined);
+  return verdictCode({ succeeded: tally.counters.succeeded, hasCrash, gates });
+}
+
+/** The exit code for a result without a guarantee. */
+export function verdictCode({
+  succeeded,
+  hasCrash,
+  gates,
+}: {
+  readonly succeeded: number;
+  readonly hasCrash: boolean;
+  readonly gates: readonly { readonly passed: boolean }[];
+}): number {
+  if (succeeded === 0 || hasCrash) return EXIT_FAILED;
   return gates.some(({ passed }) => !passed) ? EXIT_GATE_FAILED : EXIT_OK;
 }

@@ -6,16 +6,20 @@ import { COLOURS, type LineChart, type Series } from '../report/page.ts';
 /** Further kinds share one line. */
 const MOST_KINDS = COLOURS.length - 1;
 const MOST_SLOTS = 100;
+/** A rest of the run that is a smaller part of a slot belongs to the slot before it. */
+const LEAST_SLOT = 0.01;
 
 /** Failures by due time and kind; undefined if there were none. */
 export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | undefined {
   const { failuresByTime } = tally;
   if (failuresByTime.size === 0) return undefined;
   const finestUs = Math.max(...[...failuresByTime.values()].map(({ slotUs: width }) => width));
-  const slotUs = slotFor(elapsedMs * 1_000, finestUs);
+  const spanUs = elapsedMs * 1_000;
+  const slotUs = slotFor(spanUs, finestUs);
+  const ends = slotEnds(spanUs, slotUs);
   const kinds = [...failuresByTime]
-    .map(([kind, failures]) => ({ kind, rates: ratesOf(failures, slotUs, elapsedMs) }))
-    .sort((a, b) => sum(b.rates) - sum(a.rates));
+    .sort(([, a], [, b]) => sum(b.counts) - sum(a.counts))
+    .map(([kind, failures]) => ({ kind, rates: ratesOf(failures, slotUs, ends) }));
   const named = kinds.slice(0, MOST_KINDS);
   const others = kinds.slice(MOST_KINDS).map(({ rates }) => rates);
   const rest = others.reduce<number[]>(
@@ -23,18 +27,17 @@ export function failuresChart({ tally, elapsedMs }: LoadResult): LineChart | und
     [],
   );
   const rows = others.length === 0 ? named : [...named, { kind: 'others', rates: rest }];
-  const slots = named[0]?.rates.length ?? 0;
   return {
     kind: 'lines',
     title: `Failures by due time, each ${formatSpan(slotUs / 1_000)}`,
     over: 'time',
-    x: Array.from({ length: slots + 1 }, (_, at) => (at * slotUs) / 1e6),
+    x: [0, ...ends].map((us) => us / 1e6),
     end: elapsedMs / 1_000,
     series: rows.map(
       ({ kind, rates }, at): Series => ({
         label: kind,
         colour: COLOURS[at] ?? 'grey',
-        // Extends the last step to the length of the others.
+        // Draws the last step up to the end.
         values: [...rates, rates.at(-1) ?? 0],
         look: 'area',
       }),
@@ -56,16 +59,24 @@ function slotFor(spanUs: number, countedUs: number): number {
   return widths.find((us) => us >= least && us % countedUs === 0) ?? Math.max(...widths);
 }
 
+/** Where each slot ends: the last one with the run. */
+function slotEnds(spanUs: number, slotUs: number): number[] {
+  const slots = Math.max(1, Math.ceil(spanUs / slotUs - LEAST_SLOT));
+  const ends = Array.from({ length: slots }, (_, at) => (at + 1) * slotUs);
+  return spanUs > 0 ? [...ends.slice(0, -1), spanUs] : ends;
+}
+
 /** Failures per second in each slot. */
-function ratesOf(failures: Timeline, slotUs: number, elapsedMs: number): number[] {
-  const { slotUs: fineUs, counts } = failures;
-  const slots = Math.max(1, Math.ceil((elapsedMs * 1_000) / slotUs));
-  const rates = new Array<number>(slots).fill(0);
+function ratesOf({ slotUs: fineUs, counts }: Timeline, slotUs: number, ends: number[]): number[] {
+  const failed = new Array<number>(ends.length).fill(0);
   counts.forEach((count, at) => {
-    const slot = Math.min(slots - 1, Math.floor((at * fineUs) / slotUs));
-    rates[slot] = (rates[slot] ?? 0) + (count * 1e6) / slotUs;
+    const slot = Math.min(ends.length - 1, Math.floor((at * fineUs) / slotUs));
+    failed[slot] = (failed[slot] ?? 0) + count;
   });
-  return rates;
+  return failed.map((count, slot) => {
+    const lengthUs = (ends[slot] ?? slotUs) - slot * slotUs;
+    return (count * 1e6) / lengthUs;
+  });
 }
 
 function sum(values: readonly number[]): number {

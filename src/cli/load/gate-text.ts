@@ -11,7 +11,9 @@ export function gateText({ gate, actual }: GateVerdict, noun: Noun = 'requests')
   switch (gate.kind) {
     case 'latency': {
       const was =
-        actual === undefined ? 'unknown, without a response' : formatLatency(1_000 * actual);
+        actual === undefined
+          ? `unknown: no ${noun === 'calls' ? 'call ended' : 'response'}`
+          : formatLatency(1_000 * actual);
       return `p${gate.percentile} was ${was}, wanted at most ${formatNumber(gate.maxMs)} ms`;
     }
     case 'errors':

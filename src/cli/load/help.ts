@@ -28,7 +28,8 @@ ends does not send the requests that it has reserved, up to 100 ms of the rate.
 
 To load your own code, give a module instead of a URL: zerotime load ./task.mjs calls its default
 export at each due instant. The module may also export setup and teardown. A call succeeds if it
-neither throws nor rejects.
+neither throws nor rejects. --data '{"rows":100}' passes JSON to setup. With --rate max, each thread
+calls the module again as soon as a call ends, in --rounds rounds: a benchmark.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second Ctrl-C exits immediately.
@@ -46,6 +47,7 @@ Examples:
   zerotime load http://localhost:8080/ --arrivals poisson --seed 1       like many independent visitors
   zerotime load https://localhost:8443/ --http2 --insecure               over HTTP/2
   zerotime load ./task.mjs --rate 100 --concurrency 50                   your own code
+  zerotime load ./task.mjs --rate max --threads 2                        as fast as it can
   zerotime load http://localhost:8080/ --json before.json                for zerotime compare
   zerotime load http://localhost:8080/items --body @item.json -H 'Content-Type: application/json'
 `;

@@ -7,7 +7,9 @@ const US_PER_MS = 1_000;
 /**
  * The distribution in HdrHistogram's percentile format, in milliseconds. Its plotter expects the
  * footer of the C and Java implementations.
+ *
+ * @param perMs units of the histogram per millisecond
  */
-export function hgrmText(histogram: Histogram): string {
-  return histogram.outputPercentileDistribution(TICKS, US_PER_MS);
+export function hgrmText(histogram: Histogram, perMs = US_PER_MS): string {
+  return histogram.outputPercentileDistribution(TICKS, perMs);
 }

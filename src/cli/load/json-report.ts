@@ -1,4 +1,5 @@
 import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
+import type { TaskOptions } from '../../load/options.ts';
 import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
 import type { About } from '../about.ts';
@@ -18,6 +19,12 @@ const LEAST_PER_SLOT = 110;
 /** Writes the full result of a run to a file or, as `-`, to standard output. */
 export function writeJsonReport(path: string, result: LoadResult, about: About): void {
   writeOutput(path, `${JSON.stringify(jsonReport(result, about), undefined, 2)}\n`);
+}
+
+/** A module, and how much data it got: the data may hold secrets. */
+export function taskTarget({ url, concurrency, data }: TaskOptions): object {
+  const dataBytes = data === undefined ? 0 : Buffer.byteLength(JSON.stringify(data));
+  return { task: url, concurrency, dataBytes };
 }
 
 /** Converts a result to plain data. Names of numbers include the unit. */
@@ -44,7 +51,7 @@ export function jsonReport(result: LoadResult, about: About): object {
             http2: options.transport?.http2 === true,
             unixSocket: options.transport?.socketPath ?? null,
           }
-        : { task: options.task.url, concurrency: options.task.concurrency },
+        : taskTarget(options.task),
     options: {
       ratePerSecond: options.rate,
       ramp: options.ramp ?? null,

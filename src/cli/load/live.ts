@@ -12,6 +12,8 @@ export interface Live {
 }
 
 const PLAIN_EVERY_MS = 1_000;
+/** While the run waits for its last requests, for up to their timeout. */
+const WAITING_EVERY_MS = 5_000;
 /** Maximum width of the line, also on wider terminals. */
 const MOST_COLUMNS = 100;
 const BAR = 20;
@@ -134,11 +136,15 @@ class LiveLine implements Live {
 }
 
 /** About one line per second, for a file or a pipe. */
-function lines(stream: NodeJS.WritableStream, noun: Noun): Live {
+function lines(stream: NodeJS.WritableStream, noun: Noun, nowMs: () => number): Live {
   let nextMs = PLAIN_EVERY_MS;
+  let nextWaitingMs = Number.NEGATIVE_INFINITY;
   return {
     update(progress) {
-      if (progress.elapsedMs < nextMs && !progress.finishing) return;
+      // While the run waits, its own time stands still.
+      const isEarly = progress.finishing ? nowMs() < nextWaitingMs : progress.elapsedMs < nextMs;
+      if (isEarly) return;
+      if (progress.finishing) nextWaitingMs = nowMs() + WAITING_EVERY_MS;
       nextMs = progress.elapsedMs + PLAIN_EVERY_MS - (progress.elapsedMs % PLAIN_EVERY_MS);
       const at = `${(progress.elapsedMs / 1_000).toFixed(0)} s`.padStart(6);
       stream.write(`${at}  ${formatCount(progress.admitted)} ${noun}  ${words(progress, noun)}\n`);
@@ -155,7 +161,8 @@ export function liveOn(
   stream: NodeJS.WriteStream,
   durationMs: number,
   noun: Noun = 'requests',
+  nowMs = () => performance.now(),
 ): Live {
   const canErase = stream.isTTY && process.env['TERM'] !== 'dumb';
-  return canErase ? new LiveLine(stream, durationMs, noun) : lines(stream, noun);
+  return canErase ? new LiveLine(stream, durationMs, noun) : lines(stream, noun, nowMs);
 }

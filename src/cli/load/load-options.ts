@@ -14,13 +14,18 @@ export const DEFAULT_CONNECTIONS = 64;
 
 /** A rate, per second, that one thread sends with time to spare. */
 const RATE_BY_THREAD = 15_000;
-const DEFAULT_THREADS = 4;
+/** Default number of threads, except for requests to a URL. */
+export const DEFAULT_THREADS = 4;
 /** The default number of threads, for the help. */
 export const THREADS_TEXT = `for a URL one per 15000/s, up to ${DEFAULT_THREADS}; otherwise ${DEFAULT_THREADS}`;
 
 /** The options as parsed by commander. */
 export interface CommandOptions extends ArrivalOptions, TransportOptions {
+  /** Infinity for `max`. */
   readonly rate: number;
+  readonly rounds?: number;
+  /** JSON for `setup` of a module. */
+  readonly data?: unknown;
   readonly ramp?: Ramp;
   readonly threads?: number;
   readonly processes?: number;
@@ -68,6 +73,7 @@ export function loadOptions(
   if (given.redisKey !== undefined && given.redis === undefined) {
     command.error('error: --redis-key needs --redis');
   }
+  if (given.rounds !== undefined) command.error('error: --rounds needs --rate max');
   const transport = transportOf(url, given, command);
   return {
     url,

@@ -8,6 +8,7 @@ const MAX_THREADS = 256;
 const MAX_PROCESSES = 64;
 const MAX_CONNECTIONS = 65_536;
 const MAX_CONCURRENCY = 1e6;
+const MAX_ROUNDS = 1_000;
 const DAY_MS = 86_400_000;
 
 const NUMBER = /^\d+(\.\d+)?(e[+-]?\d+)?$/i;
@@ -31,6 +32,14 @@ export function parseRate(text: string): number {
     throw invalid('requests per second, from 0.001 to 1000000, such as 2000, 0.5 or 1e4');
   }
   return rate;
+}
+
+/** `--rate max`: call as fast as the threads can. */
+export const MAX = Number.POSITIVE_INFINITY;
+
+/** Parses a rate, or `max`. */
+export function parseRateOrMax(text: string): number {
+  return text === 'max' ? MAX : parseRate(text);
 }
 
 /** Parses two rates and the duration of the change: `500:5000:10s`. */
@@ -64,6 +73,10 @@ export function parseConnections(text: string): number {
 
 export function parseConcurrency(text: string): number {
   return parseCount(text, MAX_CONCURRENCY, 1_000);
+}
+
+export function parseRounds(text: string): number {
+  return parseCount(text, MAX_ROUNDS, 5);
 }
 
 export function parseBurst(text: string): number {

@@ -20,7 +20,7 @@ import type { Facts, LineChart, Page, Section } from '../report/page.ts';
 import { percentileCurve } from '../report/percentile-curve.ts';
 import { renderPage } from '../report/render.ts';
 import { failuresChart } from './failures-chart.ts';
-import { nounOf } from './noun.ts';
+import { nounOf, OUTCOME } from './noun.ts';
 import { spanRows } from './spans.ts';
 import { wantedText } from './summary.ts';
 import { verdictLines } from './verdict.ts';
@@ -75,7 +75,7 @@ function circumstances(result: LoadResult, about: About): Facts {
     ['Wanted', wantedText(result).replace(' wanted', '')],
     ['Threads', threadCount(options)],
     options.task === undefined
-      ? ['Connections', `at most ${formatCount(options.connections)}`]
+      ? [roomName(options), `at most ${formatCount(options.connections)}`]
       : ['Concurrency', `${options.task.concurrency} a thread`],
     ...(warmUp.sent === 0
       ? []
@@ -88,6 +88,10 @@ function circumstances(result: LoadResult, about: About): Facts {
     ['Versions', `zerotime ${about.version}, Node.js ${about.node}`],
     ['Machine', machineText(about.machine)],
   ];
+}
+
+function roomName({ transport }: LoadResult['options']): string {
+  return transport?.http2 === true ? 'Sessions' : 'Connections';
 }
 
 function threadCount({ threads, processes }: LoadResult['options']): string {
@@ -162,8 +166,9 @@ function rateChart(result: LoadResult): LineChart {
 function latencySection({ tally, options, elapsedMs }: LoadResult): Section {
   const { histograms, latencyByTime } = tally;
   const { latency, response } = histograms;
+  const noun = nounOf(options);
   if (latency.totalCount === 0) {
-    const text = 'There was no response.';
+    const text = noun === 'calls' ? 'No call ended.' : 'There was no response.';
     return { heading: 'Latency', verdicts: [{ isGood: false, text }], charts: [] };
   }
   const spans = spanRows(options);
@@ -178,12 +183,12 @@ function latencySection({ tally, options, elapsedMs }: LoadResult): Section {
     verdicts: [],
     table: { columns: ['From and to', ...PERCENTILES.map((p) => `p${p}`), 'max'], rows },
     charts: [
-      latencyLines('From due to answered, by due time', latencyByTime, elapsedMs / 1_000),
+      latencyLines(`From due to ${OUTCOME[noun]}, by due time`, latencyByTime, elapsedMs / 1_000),
       percentileCurve('Latency by percentile', [
         { label: meaningOf('latency'), colour: 'blue', histogram: latency },
         { label: meaningOf('response'), colour: 'orange', histogram: response, look: 'dashes' },
       ]),
-      latencyBars('Latency distribution', latency, nounOf(options)),
+      latencyBars('Latency distribution', latency, noun),
     ],
   };
 }
@@ -198,7 +203,7 @@ function responseSection(result: LoadResult): Section {
     .map(({ kind, count, example }) => ({ name: `${kind}: ${example}`, count }));
   const chart = failuresChart(result);
   return {
-    heading: 'Responses and errors',
+    heading: nounOf(result.options) === 'calls' ? 'Errors' : 'Responses and errors',
     verdicts: result.tally.counters.failed === 0 ? [{ isGood: true, text: 'No errors.' }] : [],
     shares: [...responses, ...failures],
     charts: chart === undefined ? [] : [chart],

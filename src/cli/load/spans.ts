@@ -11,10 +11,10 @@ const OF_REQUESTS: readonly SpanRow[] = [
 ];
 
 const OF_CALLS: readonly SpanRow[] = [
-  ['latency', 'in all', 'due → ended'],
+  ['latency', 'in all', 'due → done'],
   ['clientLag', 'client', 'due → noticed by this client'],
-  ['queued', 'queue', 'noticed → begun'],
-  ['response', 'call', 'begun → ended'],
+  ['queued', 'queue', 'noticed → started'],
+  ['response', 'call', 'started → done'],
 ];
 
 /** The phases of a request or call, with their names and meanings. */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -29,6 +29,17 @@ export function parseTarget(text: string): string {
   return url;
 }
 
+/** Parses what the `setup` of a module gets: JSON, or `@file` for the JSON in a file. */
+export function parseData(text: string): unknown {
+  try {
+    return JSON.parse(text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text);
+  } catch (error) {
+    throw new InvalidArgumentError(
+      `It must be JSON, or @ and the path of a JSON file (${(error as Error).message}).`,
+    );
+  }
+}
+
 function isThere(url: string): boolean {
   try {
     return existsSync(fileURLToPath(url));
@@ -42,11 +53,15 @@ export function taskOf(
   url: string | undefined,
   given: Readonly<Record<string, unknown>>,
   command: Command,
+  usualConcurrency = DEFAULT_CONCURRENCY,
 ): TaskOptions | undefined {
   const concurrency = given['concurrency'] as number | undefined; // parsed by commander
   if (!url?.startsWith('file:')) {
     if (concurrency !== undefined) {
       command.error('error: --concurrency needs a module; for requests, use --connections');
+    }
+    if (given['data'] !== undefined) {
+      command.error('error: --data needs a module; for requests, use --body');
     }
     return undefined;
   }
@@ -56,5 +71,5 @@ export function taskOf(
   if (given['redis'] !== undefined && given['redisKey'] === undefined) {
     command.error('error: with a module, --redis needs --redis-key');
   }
-  return { url, data: undefined, concurrency: concurrency ?? DEFAULT_CONCURRENCY };
+  return { url, data: given['data'], concurrency: concurrency ?? usualConcurrency };
 }

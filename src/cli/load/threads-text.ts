@@ -6,6 +6,7 @@ export function threadsText(threads: number, processes: number | undefined): str
   return threads * (processes ?? 1) === 1 ? all : `${all} that share one limiter`;
 }
 
-function counted(count: number, one: string, several: string): string {
+/** A number of things. */
+export function counted(count: number, one: string, several: string): string {
   return `${count} ${count === 1 ? one : several}`;
 }

@@ -1,8 +1,12 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { TlsTerms, Transport } from '../../load/transport.ts';
+import {
+  checkAuthorities,
+  checkCertificate,
+  isPem,
+  isServername,
+} from '../../load/transport-rules.ts';
 
 /** The transport options as parsed by commander. */
 export interface TransportOptions {
@@ -16,7 +20,6 @@ export interface TransportOptions {
 }
 
 const OF_TLS = ['insecure', 'cert', 'key', 'ca', 'servername'] as const;
-const NAME = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i;
 
 /** Parses the path of a Unix domain socket. */
 function parseSocketPath(path: string): string {
@@ -39,14 +42,14 @@ function parsePem(path: string): string {
   } catch (error) {
     throw new InvalidArgumentError(`${wanted} (${(error as Error).message}).`);
   }
-  if (!text.includes('-----BEGIN ')) {
+  if (!isPem(text)) {
     throw new InvalidArgumentError(`${wanted}, which begins with -----BEGIN.`);
   }
   return text;
 }
 
 function parseServername(text: string): string {
-  if (NAME.test(text) && text.length <= 253) return text;
+  if (isServername(text)) return text;
   throw new InvalidArgumentError('It must be the name of a host, such as api.example.com.');
 }
 
@@ -123,8 +126,7 @@ function checked(terms: TlsTerms, command: Command): TlsTerms {
       command.error(`error: ${names} cannot be used: ${(error as Error).message}`);
     }
   };
-  check('--cert and --key', () => createSecureContext({ cert, key }));
-  // A context ignores authorities that it can't parse.
-  if (ca !== undefined) check('--ca', () => new X509Certificate(ca));
+  check('--cert and --key', () => checkCertificate(cert, key));
+  if (ca !== undefined) check('--ca', () => checkAuthorities(ca));
   return terms;
 }

@@ -3,6 +3,7 @@ import type { LoadResult } from '../../load/result.ts';
 import { formatCount, formatLatency, formatRate, formatShare } from '../format.ts';
 import { gateText } from './gate-text.ts';
 import { type Noun, nounOf } from './noun.ts';
+import { counted } from './threads-text.ts';
 
 /** The rate counts as met if it is within this fraction of the target. */
 export const RATE_TOLERANCE = 0.001;
@@ -95,7 +96,7 @@ export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
       return `this client was late by ${atP99(limit.lateMs, limit.latencyMs)}`;
     case 'connections':
       return (
-        `all ${formatCount(limit.connections)} ${noun === 'calls' ? 'calls that --concurrency allows' : 'connections'} were busy, ` +
+        `all ${formatCount(limit.connections)} ${roomOf(limit, noun)} were busy, ` +
         `for ${atP99(limit.queuedMs, limit.latencyMs)}`
       );
     case 'event loop':
@@ -108,6 +109,14 @@ export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
     case 'samples':
       return `${formatCount(limit.count)} ${noun === 'calls' ? noun : 'responses'} are too few for p99`;
   }
+}
+
+/** What was busy. */
+function roomOf({ sessions }: ClientLimit & { kind: 'connections' }, noun: Noun): string {
+  if (noun === 'calls') return 'calls that --concurrency allows';
+  return sessions === undefined
+    ? 'connections'
+    : `streams of ${counted(sessions, 'session', 'sessions')}`;
 }
 
 function atP99(partMs: number, latencyMs: number): string {

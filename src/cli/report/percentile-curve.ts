@@ -14,7 +14,11 @@ export interface Distribution {
 }
 
 /** Values by percentile. 90 to 99 % takes as much room as 99 to 99.9 %. */
-export function percentileCurve(title: string, lines: readonly Distribution[]): LineChart {
+export function percentileCurve(
+  title: string,
+  lines: readonly Distribution[],
+  unit = ' ms',
+): LineChart {
   const most = Math.max(1, ...lines.map(({ histogram }) => histogram.totalCount));
   const x = Array.from(
     { length: Math.ceil(POINTS * Math.log10(most)) + 1 },
@@ -34,7 +38,7 @@ export function percentileCurve(title: string, lines: readonly Distribution[]): 
     over: 'percentile',
     x,
     series,
-    unit: ' ms',
+    unit,
     logarithmic: isPositive && hasValues,
     steps: false,
   };

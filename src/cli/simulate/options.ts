@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
+import { MAX_SEED } from '../../load/seed.ts';
 import { type LimiterSpec, parseLimiter } from '../../simulate/limiter-specs.ts';
-import { MAX_SEED } from '../../simulate/seed.ts';
 
 /** Parses one limiter and appends it to the previous ones. */
 export function addLimiter(text: string, before: readonly LimiterSpec[] = []): LimiterSpec[] {

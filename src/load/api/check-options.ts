@@ -3,6 +3,7 @@ import { checkNumber, shown } from '../../options.ts';
 import type { ClosedOptions } from '../closed/run-closed.ts';
 import type { Gate } from '../gates.ts';
 import { type LoadOptions, MAX_RATE, MIN_RATE, type Ramp, type TaskOptions } from '../options.ts';
+import { checkArrivals } from './check-arrivals.ts';
 import { checkGateOptions } from './check-gates.ts';
 import { checkTarget, noRequests } from './check-target.ts';
 import type { DriveOptions } from './drive-options.ts';
@@ -13,6 +14,7 @@ const KNOWN: Known<DriveOptions> = {
   data: true,
   rate: true,
   ramp: true,
+  arrivals: true,
   burst: true,
   threads: true,
   durationMs: true,
@@ -57,16 +59,16 @@ function openPlan(options: DriveOptions): DrivePlan {
   const { target, burst, warmupMs, gates } = options;
   rejectGiven(options, ['rounds'], 'needs rate Infinity');
   const threads = checkThreads(options);
-  const { rate, ramp } = checkRate(options);
+  const lengths = times(options);
+  const terms = checkTerms(options);
   if (target !== undefined) rejectGiven(options, ['concurrency', 'data'], 'needs a task');
   return {
     loop: 'open',
     options: {
-      rate,
-      ramp,
+      ...lengths,
+      ...terms,
       burst: checkNumber('burst', burst ?? 1, { min: 1, max: MAX_BURST, integer: true }),
       threads,
-      ...times(options),
       warmupMs: checkNumber('warmupMs', warmupMs ?? 0, { min: 0, max: DAY_MS }),
       gates: checkGateOptions(gates, false),
       latencyByTime: false,
@@ -79,7 +81,7 @@ function openPlan(options: DriveOptions): DrivePlan {
 function closedPlan(options: DriveOptions): DrivePlan {
   const { warmupMs, rounds, gates } = options;
   rejectGiven(options, ['target'], 'needs a finite rate, got Infinity: send requests in a task');
-  rejectGiven(options, ['ramp', 'burst'], 'needs a finite rate, got Infinity');
+  rejectGiven(options, ['ramp', 'arrivals', 'burst'], 'needs a finite rate, got Infinity');
   return {
     loop: 'closed',
     options: {
@@ -113,6 +115,13 @@ function times({ durationMs, timeoutMs }: DriveOptions): { durationMs: number; t
     durationMs: checkNumber('durationMs', durationMs ?? 10_000, DURATION),
     timeoutMs: checkNumber('timeoutMs', timeoutMs ?? 5_000, DURATION),
   };
+}
+
+/** When calls come due. A list of instants also says the rate and, by default, the length. */
+function checkTerms(options: DriveOptions) {
+  const arrivals = checkArrivals(options);
+  if ('rate' in arrivals) return { ...arrivals, ramp: undefined };
+  return { ...checkRate(options), ...arrivals };
 }
 
 function checkRate({ rate, ramp }: DriveOptions): { rate: number; ramp: Ramp | undefined } {

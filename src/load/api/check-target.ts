@@ -2,6 +2,7 @@ import { checkOptions, type Known } from '../../known-options.ts';
 import { checkNumber, checkObject, shown } from '../../options.ts';
 import type { Header, LoadOptions } from '../options.ts';
 import { isHeader, isMethod, isReservedHeader } from '../request-rules.ts';
+import { checkTransport } from './check-transport.ts';
 import type { HttpTarget } from './drive-options.ts';
 
 const KNOWN: Known<HttpTarget> = {
@@ -10,6 +11,9 @@ const KNOWN: Known<HttpTarget> = {
   headers: true,
   body: true,
   connections: true,
+  http2: true,
+  socketPath: true,
+  tls: true,
 };
 const DEFAULT_CONNECTIONS = 64;
 const MOST_CONNECTIONS = 65_536;
@@ -17,7 +21,7 @@ const MOST_CONNECTIONS = 65_536;
 /** The options of a run that describe requests. */
 export type RequestOptions = Pick<
   LoadOptions,
-  'url' | 'method' | 'headers' | 'body' | 'connections'
+  'url' | 'method' | 'headers' | 'body' | 'connections' | 'transport'
 >;
 
 /** The same for a run that sends no requests. */
@@ -27,18 +31,26 @@ export function noRequests(threads: number): RequestOptions {
 
 /** Checks a target. */
 export function checkTarget(target: HttpTarget, threads: number): RequestOptions {
-  const { url, headers, method, body, connections } = checkOptions(target, KNOWN, 'target');
+  const { url, headers, method, body, connections, ...rest } = checkOptions(
+    target,
+    KNOWN,
+    'target',
+  );
   const content = checkBody(body);
+  const address = checkUrl(url);
+  const transport = checkTransport(rest, address);
+  const usual = transport?.http2 === true ? threads : Math.max(DEFAULT_CONNECTIONS, threads);
   return {
-    url: checkUrl(url),
+    url: address,
     method: checkMethod(method ?? (content === undefined ? 'GET' : 'POST')),
     headers: checkHeaders(headers ?? {}),
     body: content,
-    connections: checkNumber(
-      'target.connections',
-      connections ?? Math.max(DEFAULT_CONNECTIONS, threads),
-      { min: threads, max: MOST_CONNECTIONS, integer: true },
-    ),
+    connections: checkNumber('target.connections', connections ?? usual, {
+      min: threads,
+      max: MOST_CONNECTIONS,
+      integer: true,
+    }),
+    transport,
   };
 }
 

@@ -44,6 +44,7 @@ export function closedResult(
     calls,
     achievedRatePerSecond: elapsedMs === 0 ? 0 : calls.sent / (elapsedMs / 1_000),
     wantedRatePerSecond: null,
+    arrivals: null,
     guarantee: null,
     gates: checkGates(gated, gatesInForce(gates, true)).map(({ actual = null, ...gate }) => ({
       ...gate,
@@ -52,7 +53,7 @@ export function closedResult(
     fitness: null,
     statusCodes: {},
     errors: [...errors.values()],
-    blocked: { calls: 0, longestMs: 0 },
+    blocked: null,
     times: { latency: empty, clientLag: empty, queued: empty, response: timesOf(histogram, 'ns') },
     threads: result.threads.map(({ crash = null }, at) => {
       const own = perThread[at] ?? NO_CALLS;

@@ -11,8 +11,56 @@ export interface HttpTarget {
   readonly headers?: Readonly<Record<string, string>>;
   /** Body of each request. Default: none. */
   readonly body?: string | Uint8Array;
-  /** Maximum number of connections over all threads, at least one per thread. Default: 64. */
+  /**
+   * Maximum number of connections over all threads, at least one per thread; with `http2`, of
+   * sessions. Default: 64, or with `http2` one per thread.
+   */
   readonly connections?: number;
+  /** Use HTTP/2: by ALPN for https, with prior knowledge for http. Default: false. */
+  readonly http2?: boolean;
+  /** Path of a Unix domain socket to connect to, instead of the URL's host and port. */
+  readonly socketPath?: string;
+  /** TLS options, for an https URL. */
+  readonly tls?: TargetTls;
+}
+
+/** TLS options of a target. Certificates and keys are in PEM. */
+export interface TargetTls {
+  /** Accept any server certificate. Default: false. */
+  readonly insecure?: boolean;
+  /** The client certificate; needs `key`. */
+  readonly cert?: string | Uint8Array;
+  /** The private key of `cert`. */
+  readonly key?: string | Uint8Array;
+  /** Certificate authorities to trust instead of the default ones. */
+  readonly ca?: string | Uint8Array;
+  /** The server name for the handshake. Default: the host of the requests. */
+  readonly servername?: string;
+}
+
+/** When calls come due. */
+export type DriveArrivals = EvenArrivals | PoissonArrivals | ListedArrivals;
+
+/** Calls 1/rate apart, the default. */
+export interface EvenArrivals {
+  /** The kind of arrivals. */
+  readonly kind: 'even';
+}
+
+/** Calls at random and independent of each other, exactly as many as the rate says. */
+export interface PoissonArrivals {
+  /** The kind of arrivals. */
+  readonly kind: 'poisson';
+  /** An integer from 0 to 2^32 - 1; the same seed gives the same instants. Default: random. */
+  readonly seed?: number;
+}
+
+/** Calls at given instants, which replace `rate` and, by default, `durationMs`. */
+export interface ListedArrivals {
+  /** The kind of arrivals. */
+  readonly kind: 'listed';
+  /** Milliseconds since the start of the run, ascending. */
+  readonly instantsMs: readonly number[] | Float64Array;
 }
 
 /** A rate that changes in small steps, then stays constant. */
@@ -43,6 +91,8 @@ export interface DriveOptions<Data = unknown> {
   readonly rate?: number;
   /** A changing rate, instead of `rate`. */
   readonly ramp?: RateRamp;
+  /** When calls come due. Default: 1/rate apart. */
+  readonly arrivals?: DriveArrivals;
   /** Calls that may start at once to catch up after a stall of this client. Default: 1. */
   readonly burst?: number;
   /** Number of threads, from 1 to 256. Default: 1. */

@@ -92,6 +92,16 @@ export interface BlockedFigures {
   readonly longestMs: number;
 }
 
+/** When the calls of a run came due: see {@link DriveArrivals}. */
+export interface ArrivalsResult {
+  /** The kind of arrivals. */
+  readonly kind: 'even' | 'poisson' | 'listed';
+  /** `poisson`: the seed that repeats them. */
+  readonly seed?: number;
+  /** `listed`: how many instants there are. */
+  readonly count?: number;
+}
+
 /** The result of {@link drive}. Plain data: `JSON.stringify` stores all of it. */
 export interface DriveResult {
   /** `closed` with `rate: Infinity`, otherwise `open`. */
@@ -121,6 +131,8 @@ export interface DriveResult {
   readonly achievedRatePerSecond: number;
   /** The requested rate, or its mean if it changed; null with `rate: Infinity`. */
   readonly wantedRatePerSecond: number | null;
+  /** When calls came due; null with `rate: Infinity`. */
+  readonly arrivals: ArrivalsResult | null;
   /** Whether the rate limit held; null with `rate: Infinity`. */
   readonly guarantee: Guarantee | null;
   /** The verdicts of all gates, including the default ones. */
@@ -131,8 +143,8 @@ export interface DriveResult {
   readonly statusCodes: Readonly<Record<string, number>>;
   /** Failed calls by kind. */
   readonly errors: readonly DriveError[];
-  /** Calls that blocked their thread, whatever their outcome. Not counted with `rate: Infinity`. */
-  readonly blocked: BlockedFigures;
+  /** Calls that blocked their thread, whatever their outcome. Null, not counted, with `rate: Infinity`. */
+  readonly blocked: BlockedFigures | null;
   /** How long calls took. */
   readonly times: DriveTimes;
   /** The figures of each thread. */

@@ -32,6 +32,8 @@ export interface FitnessLimit {
   readonly latencyMs?: number;
   /** `connections`: the number of connections, or of calls that may be in flight. */
   readonly connections?: number;
+  /** `connections`: with HTTP/2, the sessions, of which `connections` are all streams. */
+  readonly sessions?: number;
   /** `event loop`: the share of the time for which the busiest one was busy, from 0 to 1. */
   readonly busy?: number;
   /** `processors`: the use by all processes, from 0 to 1. */

@@ -1,5 +1,5 @@
 import type { LoadResult } from '../result.ts';
-import type { DriveResult, Guarantee, ThreadFigures } from './drive-result.ts';
+import type { ArrivalsResult, DriveResult, Guarantee, ThreadFigures } from './drive-result.ts';
 import { fitnessResult } from './fitness-result.ts';
 import { timesOf } from './times.ts';
 import { verdictOf } from './verdict.ts';
@@ -20,6 +20,7 @@ export function openResult(result: LoadResult): DriveResult {
     calls: tally.counters,
     achievedRatePerSecond: result.achievedRate,
     wantedRatePerSecond: result.wantedRate,
+    arrivals: arrivalsOf(result),
     guarantee: guaranteeOf(result),
     gates: result.gates.map(({ gate, passed, actual = null }) => ({ gate, passed, actual })),
     fitness: fitnessResult(result.fitness),
@@ -37,6 +38,12 @@ export function openResult(result: LoadResult): DriveResult {
     closed: null,
   } as const;
   return { ...figures, verdict: verdictOf(figures) };
+}
+
+function arrivalsOf({ options: { arrivals } }: LoadResult): ArrivalsResult {
+  if (arrivals === undefined) return { kind: 'even' };
+  if (arrivals.kind === 'poisson') return { kind: 'poisson', seed: arrivals.seed };
+  return { kind: 'listed', count: arrivals.instantsUs.length };
 }
 
 function guaranteeOf({ guarantee }: LoadResult): Guarantee {

@@ -46,6 +46,8 @@ export class CallLoop {
   #isAsync = false;
   #endUs = 0;
   #lastUs = 0;
+  /** When the watch saw the end of the round while calls were hanging. */
+  #overUs = 0;
   #lanes = new Set<Lane>();
   #onLanesEnded: () => void = () => undefined;
 
@@ -65,10 +67,11 @@ export class CallLoop {
     this.#call.dueUs = startUs;
     this.#endUs = endUs;
     this.#lastUs = 0;
+    this.#overUs = 0;
     const first = this.#isAsync ? undefined : this.#tightLoop();
     if (first !== undefined) this.#isAsync = true;
     if (this.#isAsync) await this.#runLanes(startUs, first);
-    return this.#lastUs;
+    return Math.max(this.#lastUs, this.#overUs);
   }
 
   /** Calls until the end, or until a call returns a promise, which it returns. */
@@ -210,6 +213,7 @@ export class CallLoop {
     const { now, timeoutMs, onSample } = this.#options;
     const nowUs = now();
     const goesOn = nowUs < this.#endUs && !this.#options.isStopped(nowUs);
+    if (!goesOn && this.#overUs === 0) this.#overUs = Math.min(nowUs, this.#endUs);
     for (const lane of [...this.#lanes]) {
       if (lane.seen !== lane.call.sequence) {
         lane.seen = lane.call.sequence;

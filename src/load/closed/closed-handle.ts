@@ -18,7 +18,12 @@ export class ClosedHandle {
   #record: ClosedRecord | undefined;
   #onAnswer: (round: ThreadRound | undefined) => void = () => undefined;
   /** The counts of the current round, as of the last report. */
-  counters: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
+  get counters(): RequestCounts {
+    return this.#soFar?.counters ?? { sent: 0, succeeded: 0, failed: 0 };
+  }
+
+  /** The current round, as of the last report. */
+  #soFar: ThreadRound | undefined;
   /** Resolves when the thread is ready or has crashed; never rejects. */
   readonly ready: Promise<void>;
   #settleReady: () => void = () => undefined;
@@ -35,7 +40,7 @@ export class ClosedHandle {
     this.#worker.on('exit', (code) => {
       this.#fail(`exited with code ${code}`);
       this.#settleReady();
-      this.#onAnswer(undefined);
+      this.#onAnswer(this.#soFar);
     });
   }
 
@@ -61,9 +66,12 @@ export class ClosedHandle {
     return this.#isReady && this.#record === undefined && this.#crash === undefined;
   }
 
-  /** Runs a round. Resolves with its figures, or undefined if the thread could not report. */
+  /**
+   * Runs a round. Resolves with its figures: those of the last report if the thread ends without
+   * one, undefined if it never reported.
+   */
   round(command: ClosedCommand & { type: 'round' }): Promise<ThreadRound | undefined> {
-    this.counters = { sent: 0, succeeded: 0, failed: 0 };
+    this.#soFar = undefined;
     return this.#ask(command);
   }
 
@@ -99,10 +107,10 @@ export class ClosedHandle {
         this.#settleReady();
         break;
       case 'progress':
-        this.counters = event.counters;
+        this.#soFar = event.round;
         break;
       case 'round':
-        this.counters = event.round.counters;
+        this.#soFar = event.round;
         this.#onAnswer(event.round);
         break;
       case 'done':

@@ -90,9 +90,9 @@ class ClosedThread {
 
   #report(nowUs: number): void {
     this.#reportUs = nowUs + PROGRESS_US;
-    if (this.#loop !== undefined) {
-      this.#post({ type: 'progress', counters: this.#loop.counters });
-    }
+    if (this.#loop === undefined || this.#startedUs === undefined) return;
+    const { counters } = this.#loop;
+    this.#post({ type: 'progress', round: { counters, elapsedUs: nowUs - this.#startedUs } });
   }
 
   async #round({ startUs, endUs, counts }: ClosedCommand & { type: 'round' }): Promise<void> {

@@ -44,8 +44,8 @@ export type ClosedEvent =
   | { readonly type: 'ready' }
   /** It can't get ready, for a reason to show to the user. */
   | { readonly type: 'unready'; readonly reason: string }
-  /** The counts of the current round so far. */
-  | { readonly type: 'progress'; readonly counters: RequestCounts }
+  /** The current round so far. */
+  | { readonly type: 'progress'; readonly round: ThreadRound }
   | { readonly type: 'round'; readonly round: ThreadRound }
   /** The last message. */
   | {

@@ -14,7 +14,6 @@ export function runTaskThread(port: MessagePort, { task, ...data }: TaskThreadDa
   let work: TaskWork | undefined;
   const service = new ThreadService(port, {
     data,
-    capacity: concurrency,
     open: async (hooks) => {
       const module = await importTask(url);
       await rehearseCalls();

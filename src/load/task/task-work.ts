@@ -49,6 +49,10 @@ export class TaskWork implements Work {
     return this.#inFlight.size;
   }
 
+  get capacity(): number {
+    return this.#options.concurrency;
+  }
+
   get queued(): number {
     return this.#queue.length;
   }

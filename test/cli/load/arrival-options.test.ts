@@ -87,6 +87,12 @@ describe('--arrivals', () => {
       ['http://localhost:1', '--arrivals', 'poisson', '--redis', 'redis://a'],
       /poisson' .* '--redis'/,
     ],
+    [['--arrivals', 'poisson', '--processes', '2'], /--processes needs --arrivals even/],
+    // Even arrivals are the default, also where they are named: something else is wrong here.
+    [
+      ['--arrivals', 'even', '--processes', '2', '--connections', '1', '-t', '1'],
+      /--connections must be at least/,
+    ],
     [['--arrivals', '-', '--body', '@-'], /'--arrivals -' .* '--body @-'/],
     [['--arrivals', file('empty')], /empty has no line with a valid instant/],
     [['--arrivals', file('odd', '1', 'x')], /1 lines of .*odd have no valid instant/],

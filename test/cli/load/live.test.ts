@@ -51,6 +51,18 @@ it('a file gets about one line per second, and at the end what is still in fligh
   );
 });
 
+it('a file gets a line every few seconds while the last requests are in flight', () => {
+  const { on, said } = output(false);
+  let nowMs = 50;
+  const live = liveOn(on, 2_000, 'calls', () => nowMs);
+  for (; nowMs < 12_050; nowMs += 250) {
+    live.update({ ...PROGRESS, elapsedMs: 2_000, finishing: true, waiting: nowMs });
+  }
+  live.stop();
+  const waiting = (count: string) => `   2 s  2,000 calls  3 failed, waiting for ${count} calls\n`;
+  expect(said()).toBe(['50', '5,050', '10,050'].map(waiting).join(''));
+});
+
 it('a terminal gets a bar that stops at 100 %', () => {
   const { on, said } = output(true);
   const live = liveOn(on, 2_000);

@@ -90,6 +90,40 @@ it.each([500, 4_500, 5_000, 10_000, 50_000])(
   },
 );
 
+it.each([
+  [4_520, 20, 'a part of a slot'],
+  [4_500.4, 100.4, 'next to nothing after the last slot'],
+])('even failures over %d ms are even to the end, in a last slot of %d ms: %s', (elapsedMs) => {
+  const tally = new Tally(0);
+  for (let ms = 0; ms < elapsedMs; ms += 1) tally.countStatus(503, ms * 1_000);
+  const chart = pageOf({ tally, elapsedMs }).charts.find(({ title }) =>
+    title.startsWith('Failures'),
+  ) as LineChart;
+  expect(chart.title).toContain('each 100 ms');
+  expect(chart.x.at(-1)).toBeCloseTo(elapsedMs / 1_000, 9);
+  for (const rate of chart.series[0]?.values ?? []) {
+    expect(Math.abs(Number(rate) - 1_000)).toBeLessThan(20);
+  }
+});
+
+it('the page of a task speaks of calls that are done', () => {
+  const task = { url: 'file:///task.mjs', data: undefined, concurrency: 5 };
+  const options = { ...resultOf().options, task };
+  const page = pageOf({ options });
+  expect(page.charts.map(({ title }) => title)).toContainEqual(
+    expect.stringMatching(/^From due to done, by due time/),
+  );
+  expect(page.text).toContain('<h2>Errors</h2>');
+  expect(page.text + JSON.stringify(page.charts)).not.toMatch(/request|respon|answered/i);
+  const none = pageOf({ options, tally: new Tally(0) }).text;
+  expect(none).toContain('No call ended.');
+});
+
+it('the page counts sessions of HTTP/2', () => {
+  const options = { ...resultOf().options, transport: { http2: true }, connections: 3 };
+  expect(pageOf({ options }).text).toContain('<dt>Sessions</dt><dd>at most 3</dd>');
+});
+
 it('the page counts the threads of all processes', () => {
   const { options } = resultOf();
   expect(pageOf().text).toContain('<dt>Threads</dt><dd>2</dd>');

@@ -39,7 +39,7 @@ it('zerotime load calls a module, and speaks of calls', async () => {
   expect(stderr).toContain(`${path} at 100/s`);
   expect(stdout).toMatch(/ calls in 200 ms/);
   expect(stdout).toMatch(/Calls +succeeded +\d/);
-  expect(stdout).toMatch(/begun → ended/);
+  expect(stdout).toMatch(/started → done/);
   expect(stdout).toMatch(/RangeError +1 .*odd/);
   expect(stdout).not.toMatch(/request|respon|connection/i);
   expect(code).toBe(0);

@@ -160,7 +160,10 @@ it('makes no further call in the place of one that hangs after a stop', async ()
     time.nowUs += 10_000;
     await vi.advanceTimersByTimeAsync(10);
   }
-  await run;
+  const lastUs = await run;
   expect(failures).toHaveLength(1);
   expect(loop.counters).toEqual({ sent: 1, succeeded: 0, failed: 1 });
+  // It ended when the watch saw the stop, not when the call was given up.
+  expect(lastUs).toBeGreaterThanOrEqual(10_000);
+  expect(lastUs).toBeLessThan(30_000);
 });

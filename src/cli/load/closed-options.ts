@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import type { ClosedOptions } from '../../load/closed/run-closed.ts';
+import type { Gate } from '../../load/gates.ts';
+import { gatesOf } from './gate-options.ts';
+import { type CommandOptions, DEFAULT_THREADS } from './load-options.ts';
+import { taskOf } from './task-options.ts';
+
+const DEFAULT_WARMUP_MS = 500;
+const DEFAULT_ROUNDS = 5;
+
+/** Options that need a rate, by the names that commander gives them. */
+const OF_RATES = {
+  burst: 'burst',
+  arrivals: 'arrivals',
+  seed: 'seed',
+  redis: 'redis',
+  redisKey: 'redis-key',
+  minRate: 'min-rate',
+} as const;
+
+/** A run as fast as the threads can. */
+export interface ClosedPlan {
+  readonly options: ClosedOptions;
+  readonly gates: readonly Gate[];
+}
+
+/** The options of a run with `--rate max`. Ends the command with an error if others contradict it. */
+export function closedPlan(
+  url: string | undefined,
+  given: CommandOptions,
+  command: Command,
+): ClosedPlan {
+  for (const [name, option] of Object.entries(OF_RATES)) {
+    if (command.getOptionValueSource(name) === 'cli') {
+      command.error(`error: --${option} needs a rate per second, got --rate max`);
+    }
+  }
+  const task =
+    taskOf(url, { ...given }, command, 1) ??
+    command.error('error: --rate max needs a module; a server needs a rate per second');
+  const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
+  return {
+    options: {
+      task,
+      threads: given.threads ?? DEFAULT_THREADS,
+      durationMs: given.duration,
+      rounds: given.rounds ?? DEFAULT_ROUNDS,
+      warmupMs: isGiven('warmup') ? given.warmup : DEFAULT_WARMUP_MS,
+      timeoutMs: given.timeout,
+    },
+    gates: gatesOf({ ...given }),
+  };
+}

@@ -1,0 +1,215 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { formatShortTime, PLAIN } from '../../../src/cli/format.ts';
+import { renderClosedSummary } from '../../../src/cli/load/closed-summary.ts';
+import { closedResult } from '../../../src/load/api/closed-result.ts';
+import type { ClosedResult } from '../../../src/load/closed/run-closed.ts';
+import { Samples } from '../../../src/load/closed/samples.ts';
+import type { DriveResult } from '../../../src/load.ts';
+import { runInProcess } from '../support/run-in-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'zerotime-closed-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const TASK = file('task.mjs', 'export default ({ sequence }) => Math.sqrt(sequence);');
+const MAX = ['--rate', 'max', '-t', '2', '-d', '60ms', '--rounds', '3', '--warmup', '20ms'];
+
+const load = (...args: string[]) => runInProcess(['load', ...args]);
+
+describe('zerotime load --rate max', () => {
+  it('calls a module as fast as it can, in rounds', async () => {
+    const [json, hgrm, report] = ['a.json', 'a.hgrm', 'a.html'].map((name) => join(folder, name));
+    const files = ['--json', `${json}`, '--hgrm', `${hgrm}`, '--report', `${report}`];
+    const { stdout, stderr, code } = await load(TASK, ...MAX, ...files);
+    expect(stderr).toContain(`${TASK} at the maximum rate for 60 ms, by 2 threads; Ctrl-C ends it`);
+    expect(stdout).toMatch(/Verdict +✔ [\d,.]+\/s, the median of 3 rounds\n/);
+    expect(stdout).toMatch(/[\d,]+ calls in \d+ ms\n/);
+    expect(stdout).toMatch(/\n +[\d.]+ [nµm]s per call and thread, /);
+    expect(stdout).toMatch(/Rounds +1 .*\/s.*s\n +2 .*\n +3 .*\n/);
+    expect(stdout).toMatch(/Calls +succeeded +[\d,]+ +100\.0 %\n +Errors +none\n/);
+    expect(stdout).toMatch(/Threads +1 +[\d,]+ +[\d.]+ %.*\/s.*s\n +2 +[\d,]+ /);
+    expect(stdout).toContain('after a warm-up of ');
+    expect(stdout).not.toMatch(/request|respon|guarantee/i);
+    expect(code).toBe(0);
+    const result = JSON.parse(readFileSync(`${json}`, 'utf8'));
+    expect(result).toMatchObject({
+      zerotime: '9.9.9',
+      exitCode: 0,
+      loop: 'closed',
+      target: { task: `file://${TASK}`, concurrency: 1, dataBytes: 0 },
+      options: { ratePerSecond: 'max', threads: 2, rounds: 3, durationMs: 60, warmupMs: 20 },
+      blocked: null,
+      closed: { rounds: [{ threads: [{}, {}] }, {}, {}] },
+    });
+    expect(readFileSync(`${hgrm}`, 'utf8')).toMatch(/Value +Percentile/);
+    const page = readFileSync(`${report}`, 'utf8');
+    expect(page).toContain('Calls per second in each round');
+    expect(page).toContain('<h2>Threads</h2>');
+  });
+
+  it('gives the module JSON from the command line or from a file', async () => {
+    const task = file(
+      'data.mjs',
+      `let got;
+       export const setup = ({ data }) => { got = data; };
+       export default () => { throw new Error(JSON.stringify(got)); };`,
+    );
+    const stored = file('data.json', '[1, 2]');
+    const given = async (data: string, ...more: string[]) => {
+      const { stdout, code } = await load(task, '-t', '1', '-d', '50ms', '--data', data, ...more);
+      expect(code).toBe(1);
+      return /Error +[\d,]+ +100\.0 % +(.*)/.exec(stdout)?.[1];
+    };
+    expect(await given('{"a":1}', '--rate', 'max', '--warmup', '1ms')).toBe('{"a":1}');
+    expect(await given(`@${stored}`, '--rate', '100')).toBe('[1,2]');
+  });
+
+  it('fails as its gates say, and with a thread that ends', async () => {
+    const odd = file(
+      'odd.mjs',
+      `export default ({ sequence }) => { if (sequence % 2) throw new RangeError('odd'); };`,
+    );
+    const gated = await load(odd, ...MAX, '--max-errors', '10%');
+    expect(gated.code).toBe(3);
+    expect(gated.stdout).toMatch(/Verdict +✘ [\d.]+ % of the calls failed, wanted at most 10 %/);
+    const ending = file('ending.mjs', 'export default () => process.exit(7);');
+    const ended = await load(ending, ...MAX, '--warmup', '1ms');
+    expect(ended.code).not.toBe(0);
+    const broken = await load(file('none.mjs', 'export const a = 1;'), ...MAX);
+    expect(broken.code).toBe(1);
+    expect(broken.stderr).toContain('must export a function as default');
+    const lost = await load(TASK, ...MAX, '--json', join(folder, 'no/such/folder.json'));
+    expect(lost.code).toBe(1);
+  });
+
+  it('ends early with a summary when it is interrupted, and without one before its first round', async () => {
+    const long = ['load', TASK, '--rate', 'max', '-t', '1', '-d', '10m'];
+    const interruptOn = (text: string, ...more: string[]) => {
+      let isDone = false;
+      return runInProcess([...long, ...more], (said) => {
+        if (isDone || !said.includes(text)) return;
+        isDone = true;
+        process.emit('SIGINT');
+      });
+    };
+    const early = await interruptOn('/s now, ', '--warmup', '1ms');
+    expect(early.code).toBe(0);
+    expect(early.stdout).toMatch(/the median of 1 rounds?, ended early/);
+    const tooEarly = await interruptOn('Ctrl-C ends it', '--warmup', '10m');
+    expect(tooEarly.code).toBe(130);
+    expect(tooEarly.stdout).toBe('');
+  });
+
+  it.each([
+    [['http://localhost/', '--rate', 'max'], '--rate max needs a module'],
+    [['--rate', 'max'], '--rate max needs a module'],
+    [[TASK, '--rate', 'max', '--burst', '2'], '--burst needs a rate per second, got --rate max'],
+    [[TASK, '--rate', 'max', '--arrivals', 'poisson'], '--arrivals needs a rate per second'],
+    [[TASK, '--rate', 'max', '--min-rate', '1%'], '--min-rate needs a rate per second'],
+    [[TASK, '--rate', 'max', '--redis', 'redis://a'], '--redis needs a rate per second'],
+    [[TASK, '--rate', 'max', '--ramp', '1:2:3s'], "'--ramp"],
+    [[TASK, '--rate', 'max', '--method', 'PUT'], '--method cannot be used with a module'],
+    [[TASK, '--rate', 'most'], 'It must be requests per second'],
+    [[TASK, '--rounds', '3'], '--rounds needs --rate max'],
+    [[TASK, '--rate', 'max', '--rounds', '0'], 'a whole number from 1 to 1000'],
+    [[TASK, '--data', '{'], 'It must be JSON, or @ and the path of a JSON file'],
+    [[TASK, '--data', '@/no/such.json'], 'ENOENT'],
+    [['http://localhost/', '--data', '1'], '--data needs a module; for requests, use --body'],
+  ])('%j is an error', async (args, message) => {
+    const { stderr, code } = await load(...args);
+    expect(stderr).toContain(message);
+    expect(code).toBe(1);
+  });
+});
+
+/** The result of rounds: in each, the calls and microseconds of every thread. */
+function resultOf(
+  rounds: readonly (readonly (readonly [calls: number, us: number] | undefined)[])[],
+  crash?: string,
+): DriveResult {
+  const samples = new Samples();
+  for (const round of rounds)
+    for (const thread of round) if (thread) samples.record(thread[1], thread[0]);
+  const made: ClosedResult = {
+    startedAt: new Date(0),
+    interrupted: crash !== undefined,
+    warmUp: { sent: 0, succeeded: 0, failed: 0 },
+    rounds: rounds.map((round) =>
+      round.map((thread) => {
+        if (thread === undefined) return undefined;
+        const [sent, elapsedUs] = thread;
+        return { counters: { sent, succeeded: sent, failed: 0 }, elapsedUs };
+      }),
+    ),
+    threads: (rounds[0] ?? []).map((_, at) => ({
+      crash: at === 0 ? crash : undefined,
+      record: { errors: [], histogram: samples.toRecord() },
+    })),
+    processors: { machine: 0.5, own: 0.5 },
+  };
+  const task = { url: 'file:///task.mjs', data: undefined, concurrency: 1 };
+  const options = { task, threads: 2, durationMs: 1, rounds: 2, warmupMs: 0, timeoutMs: 1 };
+  return closedResult(made, options, []);
+}
+
+const summary = (result: DriveResult) => renderClosedSummary(result, PLAIN).join('\n');
+
+describe('the summary of a run as fast as possible', () => {
+  it('has the rate and the time of a call, by round and by thread', () => {
+    const text = summary(
+      resultOf([
+        [
+          [1_000, 100_000],
+          [2_000, 100_000],
+        ],
+        [
+          [1_000, 200_000],
+          [3_000, 200_000],
+        ],
+      ]),
+    );
+    expect(text).toContain('Rate        7,000 calls in 300 ms');
+    expect(text).toContain('25,000/s in the median round, 20,000/s to 30,000/s');
+    expect(text).toContain('83.3 µs per call and thread, 66.7 µs to 100 µs');
+    expect(text).toMatch(/Rounds +1 +30,000\/s +66\.7 µs\n +2 +20,000\/s +100 µs\n/);
+    expect(text).toMatch(/Threads +1 +2,000 +28\.6 % +6,667\/s +150 µs\n/);
+    expect(text).toMatch(/ 2 +5,000 +71\.4 % +16,667\/s +60\.0 µs\n/);
+  });
+
+  it('says what is unknown', () => {
+    const text = summary(resultOf([[undefined, undefined]], 'out of luck'));
+    expect(text).toContain('Verdict     ✘ no call succeeded');
+    expect(text).toContain('✘ thread 0: out of luck');
+    expect(text).toContain('A call      unknown: there was no call');
+    expect(text).toMatch(/Threads +1 +0 +0\.0 %\s*\n/);
+    expect(text).toContain('thread 1 crashed, its results are incomplete: out of luck');
+  });
+
+  it('lists no more than 16 rounds and threads', () => {
+    const round = Array.from({ length: 17 }, () => [10, 1_000] as const);
+    const text = summary(resultOf(Array.from({ length: 17 }, () => round)));
+    expect(text).toMatch(/Rounds +17\n/);
+    expect(text).toMatch(/Threads +17, each with 5\.9 % to 5\.9 % of the calls\n/);
+  });
+});
+
+it.each([
+  [0.4, '0.400 ns'],
+  [81.34, '81.3 ns'],
+  [999.4, '999 ns'],
+  [999.6, '1.00 µs'],
+  [25_040, '25.0 µs'],
+  [999_400, '999 µs'],
+  [999_600, '1.00 ms'],
+  [2.5e9, '2.50 s'],
+])('%d ns is shown as %s', (ns, text) => {
+  expect(formatShortTime(ns)).toBe(text);
+});

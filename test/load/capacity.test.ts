@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { PLAIN } from '../../src/cli/format.ts';
+import { renderSummary } from '../../src/cli/load/summary.ts';
+import { limitText } from '../../src/cli/load/verdict.ts';
+import { requestTemplate } from '../../src/load/connection.ts';
+import { ConnectionPool, type TargetOptions } from '../../src/load/connection-pool.ts';
+import { Http2Sessions } from '../../src/load/http2-sessions.ts';
+import { Sender } from '../../src/load/sender.ts';
+import { Tally } from '../../src/load/tally.ts';
+import { drive } from '../../src/load.ts';
+import { resultOf } from '../cli/support/load-result.ts';
+
+/** A server whose sessions take this number of streams; it answers after this time. */
+async function slowServer(maxConcurrentStreams: number, answerMs: number): Promise<string> {
+  const server = createServer({ settings: { maxConcurrentStreams } });
+  const sessions = new Set<{ destroy(): void }>();
+  server.on('session', (session) => sessions.add(session));
+  server.on('stream', (stream: ServerHttp2Stream) => {
+    stream.on('error', () => undefined);
+    setTimeout(() => {
+      if (stream.destroyed) return;
+      stream.respond();
+      stream.end();
+    }, answerMs);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(async () => {
+    const closed = once(server, 'close');
+    server.close();
+    for (const session of sessions) session.destroy();
+    await closed;
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+function target(url: string, connections: number): TargetOptions {
+  const request = requestTemplate(new URL(url), { method: 'GET', headers: [], body: undefined });
+  return { origin: new URL(url).origin, request, connections };
+}
+
+it('HTTP/1.1 has room for a request per connection', () => {
+  const pool = new ConnectionPool(target('http://127.0.0.1:9/', 3));
+  expect(pool.capacity).toBe(3);
+  pool.take();
+  expect(pool.capacity).toBe(3);
+});
+
+it('HTTP/2 has room for as many requests as the server allows, in each session', async () => {
+  const url = await slowServer(7, 0);
+  const sessions = new Http2Sessions(target(url, 2));
+  onTestFinished(() => sessions.close());
+  expect(sessions.capacity).toBe(200);
+  await sessions.open(2, 60_000);
+  expect(sessions.capacity).toBe(14);
+  sessions.take();
+  expect(sessions.capacity).toBe(14);
+});
+
+it('requests that found no room name what was busy', () => {
+  for (const [http2, what] of [
+    [true, 'stream'],
+    [false, 'connection'],
+  ] as const) {
+    const tally = new Tally();
+    const sender = new Sender({
+      ...target('http://127.0.0.1:9/', 1),
+      // No connection is ever open, so no request is sent.
+      connections: 0,
+      transport: { http2 },
+      timeoutMs: 1_000,
+      tallyOf: () => tally,
+      now: () => 0,
+      onIdle: () => undefined,
+    });
+    sender.send(0, 0);
+    sender.dropQueue();
+    sender.close();
+    expect(tally.errors.get('unsent')?.example).toBe(
+      `no ${what} was free until the end of the run`,
+    );
+  }
+});
+
+it('a run counts the streams that were all busy', async () => {
+  const url = await slowServer(3, 100);
+  // Each session answers 30 a second at most.
+  const result = await drive({
+    target: { url, http2: true, connections: 2 },
+    rate: 200,
+    threads: 2,
+    durationMs: 500,
+    gates: [
+      { kind: 'errors', maxShare: 1 },
+      { kind: 'rate', minShare: 0 },
+    ],
+  });
+  const limit = result.fitness?.limits.find(({ kind }) => kind === 'connections');
+  expect(limit).toMatchObject({ connections: 6, sessions: 2 });
+});
+
+it('the verdict names streams and sessions', () => {
+  const busy = { kind: 'connections', queuedMs: 2, latencyMs: 3, connections: 300 } as const;
+  expect(limitText({ ...busy, sessions: 3 })).toMatch(/^all 300 streams of 3 sessions were busy/);
+  expect(limitText({ ...busy, sessions: 1 })).toMatch(/^all 300 streams of 1 session were busy/);
+  expect(limitText(busy)).toMatch(/^all 300 connections were busy/);
+  const { fitness } = resultOf();
+  const limits = [{ ...busy, sessions: 3 }];
+  const text = renderSummary(resultOf({ fitness: { ...fitness, fit: false, limits } }), PLAIN);
+  expect(text.join('\n')).toContain('all 300 streams of 3 sessions were busy');
+});
