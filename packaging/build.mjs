@@ -7,7 +7,8 @@ import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const checks = process.argv.includes('--quick') ? ['--noCheck'] : [];
+const isQuick = process.argv.includes('--quick');
+const sources = isQuick ? ['node', 'packaging/transpile.mjs'] : ['npx', 'tsc'];
 
 /** Runs commands of this project one after another, and throws if one fails. */
 async function inTurn(...commands) {
@@ -25,7 +26,7 @@ for (const folder of ['dist', 'lib']) rmSync(`${ROOT}${folder}`, { recursive: tr
 try {
   await inTurn(script('kernel'));
   await Promise.all([
-    inTurn(['npx', 'tsc', ...checks], script('command'), script('threads')),
+    inTurn(sources, script('command'), script('threads')),
     inTurn(script('types')),
     inTurn(script('library')),
   ]);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { TakenStep } from './run-log.ts';
 import { type Step, sameStep, wordOf } from './step.ts';
-import type { TakenStep } from './turns.ts';
 
 /** How a step accesses its word. */
 export const READ = 1;
@@ -16,8 +16,10 @@ export class Progress {
   /** The next step; undefined at the end of the thread, or if not known yet. */
   step: Step | undefined;
   isAtEnd = false;
-  #results: readonly unknown[] = [];
-  #outcome = '[]';
+  /** The results of the completed operations. */
+  results: readonly unknown[] = [];
+  /** A number for the results, among those of the thread. */
+  outcome = 0;
   readonly after = new Map<bigint, Progress>();
   /** How the thread accesses words from here on, as observed so far. */
   readonly future = new Map<number, number>();
@@ -27,21 +29,6 @@ export class Progress {
   constructor(id: number, parent?: Progress) {
     this.id = id;
     this.parent = parent;
-  }
-
-  /** The results of the completed operations. */
-  get results(): readonly unknown[] {
-    return this.#results;
-  }
-
-  set results(results: readonly unknown[]) {
-    this.#results = results;
-    this.#outcome = JSON.stringify(results);
-  }
-
-  /** The results as text. */
-  get outcome(): string {
-    return this.#outcome;
   }
 
   /** Whether the thread's continuation is known. */
@@ -81,6 +68,8 @@ export class Progress {
 export class Behaviour {
   readonly start: Progress;
   #count = 0;
+  /** The number of each outcome, by the results as text. */
+  readonly #outcomes = new Map([['[]', 0]]);
   /** Whether an assumption of the search turned out to be wrong. */
   isSurprised = false;
 
@@ -88,8 +77,8 @@ export class Behaviour {
     this.start = new Progress(this.#count++);
   }
 
-  /** Adds a thread's steps in one run; `isAtEnd` unless it was stopped. */
-  learn(taken: readonly TakenStep[], results: readonly unknown[], isAtEnd: boolean): void {
+  /** Adds the steps of a thread that ran to its end. */
+  learn(taken: readonly TakenStep[], results: readonly unknown[]): void {
     let progress = this.start;
     for (const { step, seen } of taken) {
       this.#expect(progress, step, results);
@@ -100,10 +89,17 @@ export class Behaviour {
       }
       progress = next;
     }
-    if (!isAtEnd) return;
     if (progress.step !== undefined) throw new Error('a thread is not deterministic');
     progress.isAtEnd = true;
+    this.#complete(progress, results);
+  }
+
+  #complete(progress: Progress, results: readonly unknown[]): void {
+    const text = JSON.stringify(results);
+    const outcome = this.#outcomes.get(text) ?? this.#outcomes.size;
+    this.#outcomes.set(text, outcome);
     progress.results = results;
+    progress.outcome = outcome;
   }
 
   #expect(progress: Progress, step: Step, results: readonly unknown[]): void {
@@ -115,7 +111,7 @@ export class Behaviour {
     }
     if (progress.isAtEnd) throw new Error('a thread is not deterministic');
     progress.step = step;
-    progress.results = results.slice(0, step.operation);
+    this.#complete(progress, results.slice(0, step.operation));
     const ways = step.kind === 'load' ? READ : step.kind === 'store' ? WRITE : READ | WRITE;
     const word = wordOf(step.address);
     for (let earlier: Progress | undefined = progress; earlier; earlier = earlier.parent) {

@@ -1,13 +1,17 @@
-import { Behaviour, type Progress, READ, WRITE } from './behaviour.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { Behaviour, READ, WRITE } from './behaviour.ts';
 import { Crew, type Run, stoppedBy } from './crew.ts';
 import type { Execution, Exploration, Returned, Scenario, Violation } from './exploration.ts';
-import { Position } from './position.ts';
+import { type Move, Position } from './position.ts';
 import { Specification } from './specification.ts';
-import { Memory, type Step, wordOf } from './step.ts';
+import { Memory, wordOf } from './step.ts';
 import type { SubjectModule } from './subject.ts';
 
 /** An interleaving with this many steps is considered endless. */
 const MAX_PATH = 1000;
+
+/** The interleavings, as they come to their ends, that real threads take together. */
+const TOGETHER = /^10*$/;
 
 /** Unwinds a search: a thread wrote a word not observed to be written before. */
 class Grown extends Error {}
@@ -36,10 +40,11 @@ export class Explorer {
   #behaviours: readonly Behaviour[] = [];
   #position: Position;
 
-  // The values it has read.
-  readonly #visited = new Map<string, number>();
+  /** The interleavings from each state on, by its number. */
+  #visited: number[] = [];
   /** What the subject observes, by the contents of the words. */
   readonly #observations = new Map<number, unknown>();
+  #ends = 0;
   #steps = 0;
   #stops = 0;
   #violation: Violation | undefined;
@@ -77,7 +82,7 @@ export class Explorer {
     }
     return {
       interleavings,
-      states: this.#visited.size,
+      states: this.#visited.length,
       steps: this.#steps,
       stops: this.#stops,
       runs: this.#runs,
@@ -108,7 +113,8 @@ export class Explorer {
   /** Returns to the start. */
   #begin(): void {
     const { threads } = this.#scenario;
-    if (this.#behaviours.length === 0) {
+    const isNew = this.#behaviours.length === 0;
+    if (isNew) {
       // Threads with the same operations behave the same.
       const known = new Map<string, Behaviour>();
       this.#behaviours = threads.map((operations) => {
@@ -117,66 +123,78 @@ export class Explorer {
         known.set(name, behaviour);
         return behaviour;
       });
-      this.#learn([]);
     }
     for (const behaviour of this.#behaviours) behaviour.isSurprised = false;
     const start = this.#behaviours.map((behaviour) => behaviour.start);
     this.#position = new Position(this.#crew.initial, this.#crew.words, start);
-    this.#visited.clear();
+    this.#visited = [];
     this.#observations.clear();
+    this.#ends = 0;
     this.#steps = 0;
     this.#stops = 0;
+    if (isNew) for (const thread of threads.keys()) this.#learn(thread);
   }
 
-  /** Runs an interleaving with this prefix on real threads. */
-  #learn(schedule: readonly number[]): void {
+  /** Lets a real thread run from here to its end. */
+  #learn(thread: number): void {
     this.#runs++;
-    const run = this.#crew.run(schedule);
-    if (run === undefined) throw new Grown();
-    const stopped = stoppedBy(schedule);
-    for (const [thread, behaviour] of this.#behaviours.entries()) {
-      const taken = run.taken.filter((step) => step.thread === thread);
-      behaviour.learn(taken, run.results[thread] ?? [], !stopped.includes(thread));
-    }
+    const { schedule, values } = this.#position.alone(thread);
+    const solo = this.#crew.runAlone(thread, schedule, values);
+    if (solo === undefined) throw new Grown();
+    this.#behaviours[thread]?.learn(solo.taken, solo.results);
   }
 
   /** Continues from here in every possible way; returns the number of interleavings. */
   #visit(): number {
-    const { state, path, stopped } = this.#position;
-    const known = this.#visited.get(state);
+    const { state, path, stopped, able } = this.#position;
+    const known = this.#visited[state];
     if (known !== undefined) return known;
-    const { able } = this.#position;
+    // Steps lead to other states, so nothing reads this before it is replaced.
+    this.#visited.push(0);
     let interleavings = 0;
     if (able.length === 0) {
       this.#check();
       interleavings = 1;
     }
     if (path.length > MAX_PATH) throw new Error(`a thread spins: ${path}`);
-    const alone = able.find((thread) => this.#commutes(thread, able));
-    for (const thread of alone === undefined ? able : [alone]) {
-      interleavings += this.#go(thread);
-      if (this.#scenario.stops === true && stopped < 0) interleavings += this.#stop(thread);
+    for (const move of this.#movesOf(able)) {
+      this.#steps++;
+      interleavings += this.#position.go(move, () => this.#visit());
+      if (this.#scenario.stops === true && stopped < 0) interleavings += this.#stop(move.thread);
       if (this.#violation !== undefined) break;
     }
-    this.#visited.set(state, interleavings);
+    this.#visited[state] = interleavings;
     return interleavings;
   }
 
-  /** Takes a thread's next step, and explores what follows. */
-  #ahead(thread: number): { step: Step; before: Progress; after: Progress } {
-    const { memory, path, progress } = this.#position;
+  /** The next steps to explore: one, if it commutes with what the other threads do. */
+  #movesOf(able: readonly number[]): readonly Move[] {
+    const moves: Move[] = [];
+    for (const thread of able) {
+      const move = this.#ahead(thread);
+      if (this.#commutes(move, able)) return [move];
+      moves.push(move);
+    }
+    return moves;
+  }
+
+  /** A thread's next step; real threads take it first if it is not known what follows. */
+  #ahead(thread: number): Move {
+    const { memory, progress } = this.#position;
     const before = progress[thread];
     if (before?.step === undefined) throw new Error(`thread ${thread} has no step to take`);
     const seen = memory.seen(before.step);
-    if (before.after.get(seen)?.isKnown !== true) this.#learn([...path, thread]);
-    const after = before.after.get(seen);
+    let after = before.after.get(seen);
+    if (after?.isKnown !== true) {
+      this.#learn(thread);
+      after = before.after.get(seen);
+    }
     if (after === undefined) throw new Error('real threads saw something else');
-    return { step: before.step, before, after };
+    return { thread, step: before.step, before, after };
   }
 
   /** Whether a thread's next step commutes with all later steps of the others. */
-  #commutes(thread: number, able: readonly number[]): boolean {
-    const { step, before, after } = this.#ahead(thread);
+  #commutes({ thread, step, before, after }: Move, able: readonly number[]): boolean {
     const ends = after.done > before.done;
     const ways = this.#position.memory.changes(step) ? READ | WRITE : WRITE;
     return able.every((other) => {
@@ -189,12 +207,6 @@ export class Explorer {
     });
   }
 
-  #go(thread: number): number {
-    const { step, before, after } = this.#ahead(thread);
-    this.#steps++;
-    return this.#position.go(thread, step, before, after, () => this.#visit());
-  }
-
   #stop(thread: number): number {
     this.#stops++;
     return this.#position.stop(thread, () => this.#visit());
@@ -203,6 +215,7 @@ export class Explorer {
   #check(): void {
     const { memory, contents, path, progress } = this.#position;
     const results = progress.map((one) => one.results);
+    if (TOGETHER.test(`${++this.#ends}`)) this.#runTogether(results);
     const begun = this.#position.begun.map((operations) => [...operations]);
     if (!this.#observations.has(contents)) {
       this.#observations.set(contents, this.#observe(memory));
@@ -210,6 +223,17 @@ export class Explorer {
     const execution = { begun, results, observation: this.#observations.get(contents) };
     if (this.#specification.explains(execution)) return;
     this.#violation ??= { schedule: [...path], execution };
+  }
+
+  /** Lets real threads take this interleaving all together: they must do what they did alone. */
+  #runTogether(results: readonly unknown[]): void {
+    this.#runs++;
+    const { path, memory } = this.#position;
+    const run = this.#crew.run(path);
+    if (run === undefined) throw new Grown();
+    const seen = { results: run.results, bytes: new Uint8Array(run.memory.buffer) };
+    if (isDeepStrictEqual(seen, { results, bytes: new Uint8Array(memory.buffer) })) return;
+    throw new Error(`together the threads do something else by ${path}`);
   }
 
   #observe(memory: Memory): unknown {

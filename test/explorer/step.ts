@@ -103,10 +103,12 @@ export class Memory {
     this.#i64[word] = value;
   }
 
-  /** The contents of these words, as text. */
-  text(words: readonly number[]): string {
-    let text = '';
-    for (const word of words) text += `${this.#i32[2 * word]},${this.#i32[2 * word + 1]};`;
-    return text;
+  /** Copies these words: two halves of each. */
+  copy(words: readonly number[], to: Int32Array): void {
+    let at = 0;
+    for (const word of words) {
+      to[at++] = this.#i32[2 * word] as number; // never out of bounds
+      to[at++] = this.#i32[2 * word + 1] as number;
+    }
   }
 }

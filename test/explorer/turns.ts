@@ -1,4 +1,5 @@
-import { KINDS, type Step } from './step.ts';
+import { type LogBuffers, RunLog, type TakenStep } from './run-log.ts';
+import type { Step } from './step.ts';
 
 /**
  * The words by which the scheduler and the explored threads take turns. Only one of them runs at
@@ -9,10 +10,13 @@ const MODE = { run: 0, unwind: 1, leave: 2 } as const;
 /** A run this long means that a thread spins. */
 const MAX_STEPS = 8192;
 const MAX_THREADS = 8;
-const RESULT_BYTES = 4096;
+/** Threads may have to wait for a processor: the explorer is nice. */
+const PATIENCE_MS = 120_000;
 
 /** Added to a thread's number in a schedule to stop it forever before its next step. */
 export const STOPS = MAX_THREADS;
+/** Added to a word's index in a schedule: the word gets what an absent thread had written there. */
+export const WRITTEN = 2 * MAX_THREADS;
 
 /** Faults of a run. */
 export const FAULT = { none: 0, spins: 1, atRest: 2 } as const;
@@ -20,33 +24,24 @@ export const FAULT = { none: 0, spins: 1, atRest: 2 } as const;
 /** For each word, whether threads write it, so that accesses to it are steps. */
 export const WORD = { unwritten: 0, written: 1, found: 2 } as const;
 
-/** A completed step, and the value that its thread read. */
-export interface TakenStep {
-  readonly thread: number;
-  readonly step: Step;
-  readonly seen: bigint;
-}
-
 export interface TurnBuffers {
   readonly threads: number;
   readonly words: SharedArrayBuffer;
   readonly schedule: SharedArrayBuffer;
-  readonly log: SharedArrayBuffer;
-  readonly results: SharedArrayBuffer;
+  readonly values: SharedArrayBuffer;
+  readonly log: LogBuffers;
   readonly written: SharedArrayBuffer;
+  readonly explored: SharedArrayBuffer;
 }
 
 /** Unwinds a thread that is stopped forever. */
 export class Stopped extends Error {}
 
-// The log's record of a step: 4 numbers of 32 bits, 3 of 64.
-const LOG32 = 10;
-const LOG64 = 5;
-
 /**
  * One side's view of the words. Uses Atomics and views as they were when this module was loaded.
  */
 const { load, store, notify, wait } = Atomics;
+const Words = BigInt64Array;
 
 export class Turns {
   readonly buffers: TurnBuffers;
@@ -54,9 +49,9 @@ export class Turns {
   readonly #threads: number;
   readonly #words: Int32Array;
   readonly #schedule: Int32Array;
-  readonly #log32: Int32Array;
-  readonly #log64: BigInt64Array;
-  readonly #results: Uint8Array;
+  readonly #values: BigInt64Array;
+  readonly #explored: BigInt64Array;
+  readonly #log: RunLog;
 
   constructor(buffers: TurnBuffers) {
     this.buffers = buffers;
@@ -64,19 +59,20 @@ export class Turns {
     this.written = new Uint8Array(buffers.written);
     this.#words = new Int32Array(buffers.words);
     this.#schedule = new Int32Array(buffers.schedule);
-    this.#log32 = new Int32Array(buffers.log);
-    this.#log64 = new BigInt64Array(buffers.log);
-    this.#results = new Uint8Array(buffers.results);
+    this.#values = new BigInt64Array(buffers.values);
+    this.#explored = new Words(buffers.explored);
+    this.#log = new RunLog(buffers.log);
   }
 
-  static create(threads: number, bytes: number): Turns {
+  static create(threads: number, explored: SharedArrayBuffer): Turns {
     return new Turns({
       threads,
+      explored,
       words: new SharedArrayBuffer(4 * (AT.wake + 2 * (MAX_THREADS + 1))),
       schedule: new SharedArrayBuffer(4 * MAX_STEPS),
-      log: new SharedArrayBuffer(8 * LOG64 * MAX_STEPS),
-      results: new SharedArrayBuffer(RESULT_BYTES * threads),
-      written: new SharedArrayBuffer(Math.ceil(bytes / 8)),
+      values: new SharedArrayBuffer(8 * MAX_STEPS),
+      log: RunLog.create(threads, MAX_STEPS).buffers,
+      written: new SharedArrayBuffer(Math.ceil(explored.byteLength / 8)),
     });
   }
 
@@ -94,13 +90,15 @@ export class Turns {
       if ((this.#get(AT.started) & (1 << thread)) === 0) return thread;
     }
     for (; this.#get(AT.cursor) < this.#get(AT.length); this.#bump()) {
-      const turn = this.#schedule[this.#get(AT.cursor)] as number; // never out of bounds
+      const cursor = this.#get(AT.cursor);
+      const turn = this.#schedule[cursor] as number; // never out of bounds
       if (turn < STOPS) {
         if ((this.#get(AT.rested) & (1 << turn)) === 0) return turn;
         this.#words[AT.fault] = FAULT.atRest;
         return this.#threads;
       }
-      this.#words[AT.killed] = this.#get(AT.killed) | (1 << (turn - STOPS));
+      if (turn >= WRITTEN) this.#explored[turn - WRITTEN] = this.#values[cursor] ?? 0n;
+      else this.#words[AT.killed] = this.#get(AT.killed) | (1 << (turn - STOPS));
     }
     const over = this.#get(AT.rested) | this.#get(AT.killed);
     for (let thread = 0; thread < this.#threads; thread++) {
@@ -148,15 +146,7 @@ export class Turns {
   /** Records a completed step. */
   record(thread: number, step: Step, seen: bigint): void {
     const taken = this.#get(AT.cursor);
-    const log32 = this.#log32;
-    const at = taken * LOG32;
-    log32[at] = thread;
-    log32[at + 1] = step.operation;
-    log32[at + 2] = KINDS.indexOf(step.kind) * 2 + (step.wide ? 1 : 0);
-    log32[at + 3] = step.address;
-    this.#log64[taken * LOG64 + 2] = step.a;
-    this.#log64[taken * LOG64 + 3] = step.b;
-    this.#log64[taken * LOG64 + 4] = seen;
+    this.#log.write(taken, { thread, step, seen });
     this.#bump();
     if (taken + 1 === MAX_STEPS) this.#words[AT.fault] = FAULT.spins;
   }
@@ -168,11 +158,7 @@ export class Turns {
 
   /** Ends this thread's part of the run. */
   rest(thread: number, results: unknown): void {
-    const bytes = new TextEncoder().encode(JSON.stringify(results));
-    if (bytes.length > RESULT_BYTES - 4) throw new Error('results of that size have no room');
-    const start = thread * RESULT_BYTES;
-    this.#results.set(bytes, start + 4);
-    new DataView(this.buffers.results).setInt32(start, bytes.length);
+    this.#log.setResults(thread, results);
     this.#words[AT.rested] = this.#get(AT.rested) | (1 << thread);
     this.#wake(this.#next());
   }
@@ -182,9 +168,23 @@ export class Turns {
   /** Lets the threads follow a schedule, then run to their ends one by one; returns the fault. */
   run(schedule: readonly number[]): number {
     this.#words.fill(0, 0, AT.wake);
+    return this.#start(0, schedule);
+  }
+
+  /** The same with one thread; the others are absent, and `values` are what they had written. */
+  runAlone(thread: number, schedule: readonly number[], values: readonly bigint[]): number {
+    const all = (1 << this.#threads) - 1;
+    this.#words.fill(0, 0, AT.wake);
+    this.#words[AT.started] = all;
+    this.#words[AT.rested] = all & ~(1 << thread);
+    for (const [at, value] of values.entries()) this.#values[at] = value;
+    return this.#start(thread, schedule);
+  }
+
+  #start(first: number, schedule: readonly number[]): number {
     this.#schedule.set(schedule);
     this.#words[AT.length] = schedule.length;
-    this.#wake(0);
+    this.#wake(first);
     this.#await();
     return this.#get(AT.fault);
   }
@@ -200,39 +200,21 @@ export class Turns {
   }
 
   #await(): void {
-    if (!this.#sleep(this.#threads, 20_000)) throw new Error('a thread hangs between two steps');
+    if (!this.#sleep(this.#threads, PATIENCE_MS))
+      throw new Error('a thread hangs between two steps');
   }
 
-  /** The steps of the last run. */
+  /** The steps of the last run: of absent threads, none. */
   taken(schedule: readonly number[]): TakenStep[] {
-    const log: TakenStep[] = [];
+    const taken: TakenStep[] = [];
     for (let at = 0; at < this.#get(AT.cursor); at++) {
-      if ((schedule[at] ?? 0) >= STOPS) continue;
-      const field = (n: number) => this.#log32[at * LOG32 + n] ?? 0;
-      const long = (n: number) => this.#log64[at * LOG64 + 2 + n] ?? 0n;
-      const kind = KINDS[field(2) >> 1];
-      if (kind === undefined) throw new Error('the log of steps makes no sense');
-      log.push({
-        thread: field(0),
-        step: {
-          operation: field(1),
-          kind,
-          wide: (field(2) & 1) === 1,
-          address: field(3),
-          a: long(0),
-          b: long(1),
-        },
-        seen: long(2),
-      });
+      if ((schedule[at] ?? 0) < STOPS) taken.push(this.#log.read(at));
     }
-    return log;
+    return taken;
   }
 
   results(thread: number): unknown[] {
-    const start = thread * RESULT_BYTES;
-    const length = new DataView(this.buffers.results).getInt32(start);
-    const bytes = this.#results.slice(start + 4, start + 4 + length);
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return this.#log.results(thread);
   }
 
   /** Ends the threads' loops. */

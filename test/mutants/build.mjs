@@ -1,6 +1,8 @@
-// Compiles the engine three times: as it is, with all of its mutants in it, and to trace what is reached.
+// Compiles the engine three times: as it is, with its chosen mutants in it, and to trace what is
+// reached. Its argument is a `Choice` of list.ts.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { isChosen } from '../../dist/test/mutants/list.js';
 import { misfits } from '../../dist/test/mutants/misfits.js';
 import { Transformation } from '../../dist/test/mutants/transform.js';
 import { compile, constantsSource, SHARED_MEMORY } from '../../src/kernel/build/compile.mjs';
@@ -48,6 +50,8 @@ const SMALLER = {
 };
 const CONSTANT = /^export const (\w+) = (.*);$/gm;
 
+const choice = JSON.parse(process.argv[2]);
+
 function smaller(text) {
   return text.replace(CONSTANT, (line, name, value) =>
     name in SMALLER ? line.replace(value, SMALLER[name]) : line,
@@ -75,17 +79,32 @@ async function transformAll(dropped, isTraced) {
   return { transformation, texts };
 }
 
+const misfitting = new Set();
+const isLeftOut = (mutant) => misfitting.has(mutant.number) || !isChosen(choice, mutant);
+
+const known = new Map();
+
+/** The sources of a variant: the same ones until another mutant is found that does not fit. */
+async function sourcesOf(variant) {
+  const key = `${variant} ${misfitting.size}`;
+  const dropped = (mutant) => variant === 'plain' || isLeftOut(mutant);
+  if (!known.has(key)) known.set(key, (await transformAll(dropped, variant === 'traced')).texts);
+  return known.get(key);
+}
+
+/** Each scene is traced once: that is done before it would be optimized. */
+const UNOPTIMIZED = { ...SHARED_MEMORY, features: undefined };
+
 /** Compiles what fits; adds the mutants that don't to `misfitting`. */
-async function build(source, variant, misfitting) {
+async function build(source, variant) {
   const isTraced = variant === 'traced';
   while (true) {
-    const dropped = (number) => variant === 'plain' || misfitting.has(number);
-    const { texts } = await transformAll(dropped, isTraced);
+    const texts = new Map(await sourcesOf(variant));
     texts.set('engine/switch.ts', (isTraced ? TRACED_SWITCH : SWITCH) + COUNTERS);
     texts.set('engine/mutated.ts', withCounters(source));
     const rewrite = (text, name) => texts.get(name) ?? (text && smaller(text));
     try {
-      return await compile('mutated', SHARED_MEMORY, rewrite, source);
+      return await compile('mutated', isTraced ? UNOPTIMIZED : SHARED_MEMORY, rewrite, source);
     } catch (error) {
       const found = misfits(error.message, texts);
       if (found.length === 0) throw error;
@@ -94,15 +113,14 @@ async function build(source, variant, misfitting) {
   }
 }
 
-const misfitting = new Set();
 await mkdir(FOLDER, { recursive: true });
 for (const variant of ['plain', 'mutated', 'traced']) {
   for (const module of MODULES) {
-    const binary = await build(module, variant, misfitting);
+    const binary = await build(module, variant);
     await writeFile(new URL(`${module}-${variant}.wasm`, FOLDER), binary);
   }
 }
-const { transformation } = await transformAll((number) => misfitting.has(number), true);
+const { transformation } = await transformAll(isLeftOut, true);
 const { mutants, branches } = transformation;
 const list = { mutants, branches, dropped: [...misfitting] };
 await writeFile(new URL('list.json', FOLDER), JSON.stringify(list));

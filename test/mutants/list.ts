@@ -2,11 +2,28 @@ import { readFileSync } from 'node:fs';
 import { compiled } from '../explorer/compiled.ts';
 import type { Branch, Mutant } from './transform.ts';
 
-/** What build.mjs has put into the engine. */
+/** Which mutants to build and try. */
+export interface Choice {
+  /** Part of a file's name, or a mutant's number. */
+  readonly only?: string;
+  /** Without that, one mutant in so many; the seed says which. */
+  readonly stride: number;
+  readonly seed: number;
+}
+
+export function isChosen(
+  { only, stride, seed }: Choice,
+  { file, number }: Pick<Mutant, 'file' | 'number'>,
+): boolean {
+  if (only !== undefined) return file.includes(only) || String(number) === only;
+  return (number + seed) % stride === 0;
+}
+
+/** What build.mjs has found in the engine. */
 interface Built {
   readonly mutants: readonly Mutant[];
   readonly branches: readonly Branch[];
-  /** Numbers of mutants that do not compile. */
+  /** Numbers of the chosen mutants that do not compile. */
   readonly dropped: readonly number[];
 }
 

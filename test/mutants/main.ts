@@ -1,15 +1,18 @@
 // npm run mutants: tries every mutant of the engine and writes docs/mutants.md. With `-- --only`, a part
 // of a file's name or a mutant's number, it prints the fates of those; with `-- --sample 4` it tries
-// one in four, another quarter each time. Neither writes.
+// one in four, another quarter each time. Neither writes, or compiles
+// other mutants.
 
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { compiled } from '../explorer/compiled.ts';
 import { SEED } from '../support/random.ts';
 import { loadModules, NONE } from './engine.ts';
-import { keyOf, readList } from './list.ts';
+import { type Choice, isChosen, keyOf, readList } from './list.ts';
 import { type Findings, gapsOf, type Judgements, page, type Tried } from './report.ts';
 import type { Scene } from './scene.ts';
 import { recordScenes } from './scenes.ts';
@@ -17,14 +20,10 @@ import { type Trace, trace } from './trace.ts';
 import type { Branch, Mutant } from './transform.ts';
 import type { Verdict, Work } from './worker.ts';
 
+const BUILD = fileURLToPath(compiled('../test/mutants/build.mjs'));
 const SCENES_SEED = 1;
 const PAGE = compiled('../docs/mutants.md');
 const JUDGEMENTS = compiled('../test/mutants/equivalents.json');
-
-function isChosen({ file, number }: Mutant): boolean {
-  if (only !== undefined) return file.includes(only) || String(number) === only;
-  return (number + SEED) % stride === 0;
-}
 
 /** What becomes of mutants, by their numbers. */
 async function tryAll(work: Work): Promise<ReadonlyMap<number, Verdict>> {
@@ -66,10 +65,12 @@ const { only, sample = '1' } = parseArgs({
 const stride = Number(sample);
 if (!Number.isInteger(stride) || stride < 1)
   throw new RangeError(`--sample must be a whole number from 1: ${sample}`);
+const choice: Choice = { ...(only === undefined ? {} : { only }), stride, seed: SEED };
+execFileSync(process.execPath, [BUILD, JSON.stringify(choice)], { stdio: 'inherit' });
 const { mutants, branches } = readList();
 const scenes = recordScenes(loadModules('plain'), SCENES_SEED);
 const traced = trace(scenes);
-const chosen = mutants.filter(isChosen);
+const chosen = mutants.filter((mutant) => isChosen(choice, mutant));
 const scenesOf = ({ number }: Mutant) => traced.scenesOf.get(number) ?? [];
 // Without a mutant the transformed engine must be the engine.
 const control = [NONE, [...scenes.keys()]] as const;
@@ -93,7 +94,7 @@ if (only !== undefined) {
   const oneWay = oneWayOf(branches, traced);
   const findings = { tried, oneWay, scenes: scenes.length, calls: countCalls(scenes) };
   const judgements = JSON.parse(readFileSync(JUDGEMENTS, 'utf8')) as Judgements;
-  const untried = mutants.filter((mutant) => !isChosen(mutant));
+  const untried = mutants.filter((mutant) => !isChosen(choice, mutant));
   const { unexplained, stale } = gapsOf(findings, judgements, untried);
   if (untried.length === 0) writeFileSync(PAGE, page(findings, judgements));
   else console.log(`of ${mutants.length}; to try the same again: ZEROTIME_SEED=${SEED}`);

@@ -32,7 +32,7 @@ const REMOVED = '(removed)';
 
 export interface TransformationOptions {
   /** Whether to leave a mutant out. */
-  readonly dropped: (number: number) => boolean;
+  readonly dropped: (mutant: Pick<Mutant, 'file' | 'number'>) => boolean;
   /** Whether to report which branches are taken. */
   readonly isTraced: boolean;
   /** Names of constants that are 0. */
@@ -140,7 +140,7 @@ export class Transformation {
       this.mutants.push({ number, ...this.#placeOf(node), original, mutated, occurrence });
       return [number, text];
     });
-    return noted.filter(([number]) => !this.#options.dropped(number));
+    return noted.filter(([number]) => !this.#options.dropped({ file: this.#file, number }));
   }
 }
 

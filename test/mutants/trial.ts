@@ -1,19 +1,25 @@
-import { type Modules, NONE, newMemory } from './engine.ts';
+import { type Modules, newMemory } from './engine.ts';
+import { Original } from './original.ts';
 import { Player } from './player.ts';
+import { WATCHED_BYTES } from './recorder.ts';
 import type { Scene } from './scene.ts';
 
 /** The difference that kills a mutant. */
 export type Fate = 'answer' | 'memory' | 'accesses' | 'endless' | 'survived';
 
-/** Plays scenes with a mutant and with the engine itself, side by side. */
+/** Plays scenes with a mutant, and compares it with the engine itself. */
 export class Trial {
   readonly #mutated: Modules;
   readonly #memory = newMemory();
-  readonly #original: Player;
+  readonly #original: Original;
+  /** The memory as the engine itself left it. */
+  readonly #bytes = new Uint8Array(this.#memory.buffer.byteLength);
+  readonly #words = new Int32Array(this.#bytes.buffer);
+  readonly #watched = this.#bytes.subarray(0, WATCHED_BYTES);
 
   constructor(plain: Modules, mutated: Modules) {
     this.#mutated = mutated;
-    this.#original = new Player(plain, NONE);
+    this.#original = new Original(plain);
   }
 
   fateOf(mutant: number, scenes: Iterable<Scene>): Fate {
@@ -26,17 +32,19 @@ export class Trial {
   }
 
   #fateIn(scene: Scene, player: Player): Fate {
-    const original = this.#original;
-    original.begin(scene);
+    this.#bytes.fill(0);
+    this.#bytes.set(scene.initial);
     player.begin(scene);
-    for (const call of scene.calls) {
-      original.play(call);
-      player.play(call);
-      if (!isSame(original.answers, player.answers)) return 'answer';
-      if (Buffer.compare(original.watched, player.watched) !== 0) return 'memory';
-      if (!isSame(original.steps, player.steps)) return 'accesses';
+    for (const [at, { answers, steps, changes }] of this.#original.deedsIn(scene).entries()) {
+      player.play(scene.calls[at] as Scene['calls'][number]); // one for each
+      for (let i = 0; i < changes.length; i += 2) {
+        this.#words[changes[i] as number] = changes[i + 1] as number; // in pairs
+      }
+      if (!isSame(answers, player.answers)) return 'answer';
+      if (Buffer.compare(this.#watched, player.watched) !== 0) return 'memory';
+      if (!isSame(steps, player.steps)) return 'accesses';
     }
-    return Buffer.compare(original.bytes, player.bytes) === 0 ? 'survived' : 'memory';
+    return Buffer.compare(this.#bytes, player.bytes) === 0 ? 'survived' : 'memory';
   }
 }
 

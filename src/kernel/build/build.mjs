@@ -57,20 +57,24 @@ async function fingerprint() {
   return hash.digest('hex').slice(0, 32);
 }
 
+/** A module as WebAssembly and as JavaScript, in TypeScript; the explorer's goes to a folder. */
+async function compileBoth({ entry, memory }, folder) {
+  const binary = await compile(entry, memory);
+  const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
+  if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
+  return (
+    `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
+    `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
+    // A function, because most threads never read most of these strings.
+    `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
+    // Bundlers drop the function if the name is defined for them.
+    `  instantiate: typeof ZEROTIME_WASM_ONLY !== 'undefined' ? undefined :\n${await javascriptOf(imported)},\n};\n`
+  );
+}
+
 async function compileAll(folder) {
-  let text = '// @ts-nocheck: written by build.mjs.\n';
-  for (const { entry, memory } of MODULES) {
-    const binary = await compile(entry, memory);
-    const imported = memory === OWN_MEMORY ? binary : await compile(entry, NO_MEMORY);
-    text +=
-      `\n/** engine/${entry}.ts, as WebAssembly (${binary.length} bytes) and as JavaScript. */\n` +
-      `export const ${entry}: { readonly wasm: () => string; readonly instantiate: (imports: object) => unknown } = {\n` +
-      // A function, because most threads never read most of these strings.
-      `  wasm: () => '${textOf(binary).replaceAll('\\', '\\\\')}',\n` +
-      // Bundlers drop the function if the name is defined for them.
-      `  instantiate: typeof ZEROTIME_WASM_ONLY !== 'undefined' ? undefined :\n${await javascriptOf(imported)},\n};\n`;
-    if (memory !== OWN_MEMORY) await writeFile(new URL(`${entry}.wasm`, folder), imported);
-  }
+  const modules = await Promise.all(MODULES.map((module) => compileBoth(module, folder)));
+  const text = ['// @ts-nocheck: written by build.mjs.\n', ...modules].join('');
   await writeFile(new URL(TYPESCRIPT, folder), text);
 }
 

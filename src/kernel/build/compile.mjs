@@ -104,13 +104,21 @@ async function readSource(name, memory) {
   return memory === NO_MEMORY && name === ACCESSES ? declared(source) : source;
 }
 
+let assembled = Promise.resolve();
+
+/** Runs the compiler, once at a time. Tools of binaryen are processes, and run beside it. */
+function assemble(args, host) {
+  assembled = assembled.then(() => asc.main(args, host));
+  return assembled;
+}
+
 /**
  * Compiles `engine/ENTRY.ts`, a part of `module`. `rewrite(source, name)` may replace a source, or
  * return null for no file.
  */
 export async function compile(entry, memory, rewrite = (source) => source, module = entry) {
   let binary;
-  const { error, stderr } = await asc.main(
+  const { error, stderr } = await assemble(
     [
       `engine/${entry}.ts`,
       ...['--outFile', 'engine.wasm', '--noAssert', '--runtime', 'stub'],
