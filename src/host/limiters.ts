@@ -41,7 +41,8 @@ export class HostLimiters {
     for (const named of [...namesIn(region)].reverse()) {
       if (this.#attached.has(named.cell)) continue;
       const kind = kindAt(region, named.cell);
-      if (kind === undefined) continue; // a clock
+      // A clock, or tokens that were bought elsewhere.
+      if (kind === undefined || kind === 'fleet-bucket') continue;
       const limiter: unknown = attach(handleOfName(region, named, kind));
       // The kind determines the class.
       this.#attached.set(named.cell, { name: named.name, kind, limiter } as HostLimiter);

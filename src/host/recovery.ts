@@ -12,6 +12,7 @@ import { BUCKET, type CellKind, KEYED, REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
 import { processOfMark } from '../memory/thread-mark.ts';
+import { leaveFleet } from './fleet-office.ts';
 
 /**
  * The kinds of limiter whose configuration records have claims, at the same place in their cells.
@@ -46,6 +47,11 @@ function recoverLimiter(region: Region, cell: number, process: number): void {
   const hasEnded = (mark: number) => processOfMark(mark) === process;
   const kind = kindAt(region, cell);
   if (kind === undefined) return; // a clock
+  if (kind === 'fleet-bucket') {
+    // The stock's bucket has no name of its own.
+    recoverLimiter(region, leaveFleet(region, cell, process), process);
+    return;
+  }
   const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
   freeStripes(place, hasEnded);
   if (kind === 'semaphore') {

@@ -6,6 +6,7 @@ import {
   CELL_KINDS,
   type CellKind,
   COMPOSITE_KIND,
+  FLEET_KIND,
   LINE_BYTES,
   REGION_VERSION,
 } from '../memory/layout.ts';
@@ -39,7 +40,7 @@ const ON_MISMATCH = ['error', 'keep', 'reconfigure'];
 const NOT_COMPARED = ['clock', 'kernel', 'initial', 'alignToMs'];
 
 /** How `open` creates and changes limiters of one class. */
-export interface Maker<Kind extends CellKind, Options, Opened> {
+export interface Maker<Kind extends string, Options, Opened> {
   readonly kind: Kind;
   readonly known: Known<Options>;
   readonly create: (options: Options) => Opened;
@@ -51,16 +52,17 @@ export interface Maker<Kind extends CellKind, Options, Opened> {
 }
 
 /**
- * The kind of the cell at an offset; undefined if it is not a limiter's.
+ * The kind of the cell at an offset; undefined if it is neither a limiter's nor a fleet stock's.
  *
  * @throws HandleError `ERR_REGION_DAMAGED` if the offset cannot be a cell's.
  */
-export function kindAt(region: Region, offset: number): CellKind | undefined {
+export function kindAt(region: Region, offset: number): CellKind | 'fleet-bucket' | undefined {
   if (!region.holds(offset, LINE_BYTES)) {
     throw new HandleError('ERR_REGION_DAMAGED', `a name in the region has offset ${offset}`);
   }
   const number = Atomics.load(region.i32, (offset + CELL.kind) >> 2);
   if (number === COMPOSITE_KIND) return 'token-bucket';
+  if (number === FLEET_KIND) return 'fleet-bucket';
   const kinds = Object.keys(CELL_KINDS) as CellKind[];
   return kinds.find((kind) => CELL_KINDS[kind] === number);
 }
@@ -68,7 +70,7 @@ export function kindAt(region: Region, offset: number): CellKind | undefined {
 /** Whether an actual value equals the wanted one, up to rounding. */
 function isSame(wanted: unknown, actual: unknown): boolean {
   if (typeof wanted === 'number' && typeof actual === 'number') {
-    return wanted === actual || Math.abs(wanted - actual) <= 1e-9 * Math.abs(wanted);
+    return wanted === actual || Math.abs(wanted / actual - 1) <= 1e-9;
   }
   if (typeof wanted !== 'object' || typeof actual !== 'object') return wanted === actual;
   if (wanted === null || actual === null) return wanted === actual;
@@ -102,7 +104,7 @@ function mismatch(name: string, option: string, wanted: unknown, actual: unknown
 }
 
 /** The handle of the limiter with a name. */
-export function handleOfName<Kind extends CellKind>(
+export function handleOfName<Kind extends string>(
   region: Region,
   found: Named,
   kind: Kind,
@@ -138,9 +140,9 @@ function clockCell(region: Region, clock: SharedOptions['clock']): number {
 
 /** Creates the limiter with a name, or attaches to it. */
 export function openNamed<
-  Kind extends CellKind,
+  Kind extends string,
   Options extends SharedOptions,
-  Opened extends { readonly handle: LimiterHandle<Kind> },
+  Opened extends { readonly handle: { readonly offset: number } },
 >(
   maker: Maker<Kind, Options, Opened>,
   region: Region,
@@ -185,7 +187,7 @@ interface Comparison {
 }
 
 /** Applies `onMismatch` to options that differ. */
-function settle<Kind extends CellKind, Options, Opened>(
+function settle<Kind extends string, Options, Opened>(
   { changeable, reconfigure }: Maker<Kind, Options, Opened>,
   limiter: Opened,
   { name, wanted, terms, onMismatch }: Comparison,

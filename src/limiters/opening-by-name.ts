@@ -2,7 +2,7 @@ import { Region } from '../memory/region.ts';
 import { type Names, namesOf } from '../memory/region-names.ts';
 import { shown } from '../options.ts';
 import type { Maker, OpenOptions, openNamed } from './named-limiter.ts';
-import type { LimiterHandle, SharedOptions } from './opening.ts';
+import type { SharedOptions } from './opening.ts';
 
 /** The names in a region. */
 export interface LimiterNames extends Names<Region> {
@@ -14,9 +14,9 @@ export interface LimiterNames extends Names<Region> {
  * bundle without regions does not contain it.
  */
 export function openByName<
-  Kind extends LimiterHandle['zerotime'],
+  Kind extends string,
   Options extends SharedOptions,
-  Opened extends { readonly handle: LimiterHandle<Kind> },
+  Opened extends { readonly handle: { readonly offset: number } },
 >(
   maker: Maker<Kind, Options, Opened>,
   region: Region,

@@ -31,7 +31,7 @@ export interface SharedOptions {
 }
 
 /** Attaches other threads to a limiter of this kind. */
-export type LimiterHandle<Kind extends CellKind = CellKind> = UntypedHandle<Kind, ClockHandle>;
+export type LimiterHandle<Kind extends string = CellKind> = UntypedHandle<Kind, ClockHandle>;
 
 /** A limiter's cell, and the rest of its handle. */
 export interface OpenLimiter<Kind extends CellKind> {

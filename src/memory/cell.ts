@@ -5,6 +5,7 @@ import {
   CELL,
   CELL_KINDS,
   CLOCK_KIND,
+  FLEET_KIND,
   LINE_BYTES,
   STRIPE_BYTES,
   STRIPE_COUNT,
@@ -12,7 +13,12 @@ import {
 import type { Region } from './region.ts';
 
 /** The numbers of the kinds of cells: limiters and other cells in regions. */
-const NUMBERS = { ...CELL_KINDS, 'manual-clock': CLOCK_KIND, arrivals: ARRIVALS_KIND } as const;
+const NUMBERS = {
+  ...CELL_KINDS,
+  'manual-clock': CLOCK_KIND,
+  arrivals: ARRIVALS_KIND,
+  'fleet-bucket': FLEET_KIND,
+} as const;
 type AnyKind = keyof typeof NUMBERS;
 
 /** A limiter's place in memory. */

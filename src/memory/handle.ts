@@ -16,7 +16,7 @@ export function isKernelName(value: unknown): value is KernelName {
  * `postMessage` or `structuredClone`, and pass it to `attach()` there. It keeps the limiter's
  * memory alive.
  */
-export interface LimiterHandle<Kind extends CellKind = CellKind, ClockHandle = unknown> {
+export interface LimiterHandle<Kind extends string = CellKind, ClockHandle = unknown> {
   /** The kind of limiter. */
   readonly zerotime: Kind;
   /** Version of the memory layout. */

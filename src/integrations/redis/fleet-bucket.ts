@@ -1,10 +1,12 @@
 import { checkOptions, type Known } from '../../known-options.ts';
+import type { OpenOptions } from '../../limiters/named-limiter.ts';
 import { checkShared } from '../../limiters/opening.ts';
 import type { LimiterStats } from '../../limiters/stats.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import type { Region } from '../../memory/region.ts';
 import type { Clock } from '../../time/clock.ts';
-import { Buyer } from './fleet/buyer.ts';
+import { Buyer, checkRandom } from './fleet/buyer.ts';
+import { openNamedStock } from './fleet/named-stock.ts';
 import { FleetSpender } from './fleet/spender.ts';
 import { Stock } from './fleet/stock.ts';
 import { type FleetTermsOptions, termsOf, termsOptionsOf } from './fleet/terms.ts';
@@ -21,7 +23,7 @@ export type FleetWhenUnreachable =
       readonly whenUnreachable: 'local';
       /** Rate of the whole fleet in tokens per second: 1e-6 to 4e9. */
       readonly rate: number;
-      /** Number of processes that share the rate: an integer >= 1. */
+      /** Number of processes that share the rate, or of machines with {@link FleetBucket.open}: an integer >= 1. */
       readonly processes: number;
     };
 
@@ -32,7 +34,7 @@ export type FleetBucketOptions = FleetWhenUnreachable & {
    * notices an unreachable server.
    */
   readonly source: TokenSource;
-  /** Maximum number of tokens that this process holds: an integer from 1 to 1e9. */
+  /** Maximum number of tokens in the stock: an integer from 1 to 1e9. */
   readonly stock: number;
   /** Tokens kept regardless of age: an integer from 1 to `stock`. Default 1. */
   readonly minStock?: number;
@@ -153,6 +155,50 @@ export class FleetBucket extends FleetSpender {
     return new FleetBucket(stock, clock, termsOptionsOf(options), buyer, stats);
   }
 
+  /**
+   * Opens the stock with a name in a region, and creates it if it does not exist. In a `HostRegion`,
+   * one thread buys for all processes of the machine; if it ends, another process takes over within
+   * 2 s. Each process needs a source of the same tokens. Resolves after the first purchase if this
+   * thread buys, otherwise immediately.
+   *
+   * @example
+   * ```ts
+   * import { createClient } from 'redis';
+   * import { HostRegion } from 'zerotime/host';
+   *
+   * const region = HostRegion.open({ path: 'my-service' });
+   * const client = await createClient({ url: 'redis://127.0.0.1:6379' }).connect();
+   * const limit = { rate: 100_000, burst: 10_000 };
+   * const source = RedisTokenBucket.create({ client, key: 'hot', ...limit, whenUnreachable: 'throw' });
+   * const fleet = await FleetBucket.open(region, 'hot', { source, stock: 4000 });
+   * ```
+   * @throws HandleError `ERR_NAME_MISMATCH` if the name belongs to a limiter, or to a stock with
+   * different options, unless `onMismatch` is `'keep'`.
+   * @throws RangeError, TypeError, RateLimitError as {@link create} does.
+   */
+  static async open(
+    region: Region,
+    name: string,
+    options: OpenOptions<FleetBucketOptions>,
+  ): Promise<FleetBucket> {
+    // Each thread has a source and a random of its own, so they are not compared.
+    const known = { ...OPTIONS, onMismatch: true } as const;
+    const { source, random = Math.random, ...others } = checkOptions(options, known);
+    checkSource(source);
+    checkRandom(random);
+    const { stock, clock, stats } = openNamedStock(region, name, others, OPTIONS);
+    const { terms = options } = stock; // it has some
+    const buyer = new Buyer({ stock, source, terms: termsOf(terms), clock, random });
+    stock.enter();
+    try {
+      await buyer.open();
+    } catch (reason) {
+      await buyer.close().catch(() => undefined);
+      throw reason;
+    }
+    return new FleetBucket(stock, clock, terms, buyer, stats);
+  }
+
   /** Counts of all threads that have bought. */
   stats(): FleetStats {
     const { counts } = this.stock;
@@ -178,8 +224,12 @@ export class FleetBucket extends FleetSpender {
    * Closes the stock for all threads, and returns the unspent tokens to the source; resolves when
    * that has succeeded or failed. All waits reject with `ERR_FLEET_CLOSED`. Rejects with the error
    * of `random`, which also closes the fleet bucket.
+   *
+   * After {@link open}, closes this object only. Another process takes over the buying, and the last
+   * one to close returns the unspent tokens.
    */
   close(): Promise<void> {
+    if (this.stock.hasName) this.leave();
     return this.#buyer.close();
   }
 

@@ -59,6 +59,9 @@ export const CLOCK_KIND = 11;
 /** The number of the kind of a trace sampler's cell of arrivals; handles have no name for it. */
 export const ARRIVALS_KIND = 12;
 
+/** The number of the kind of a fleet's stock with a name. */
+export const FLEET_KIND = 13;
+
 /** The number of the kind of a token bucket with several limits; its handle is a token bucket's. */
 export const COMPOSITE_KIND = 10;
 

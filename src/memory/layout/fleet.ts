@@ -1,14 +1,21 @@
 /**
- * The signals that wake the buyer of a fleet's stock, and the counts, have their own buffer,
- * outside any region. An empty line on either side keeps other data off the lines that threads
- * poll:
+ * The signals that wake the buyer of a fleet's stock, and its counts. Those of a stock without a name
+ * have a buffer of their own outside any region. An empty line on either side keeps other data off the
+ * lines that threads poll:
  *
  *     line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
- *     line 2 │ purchases i64 │ bought i64 │ returned i64 │ failures i64 │ isCutOff i32 │ - │
+ *     line 2 │ purchases f64 │ bought f64 │ returned f64 │ failures f64 │ isCutOff i32 │ - │
+ *
+ * Those of a stock with a name are lines of its cell in a region, at the same offsets:
+ *
+ *     line 0 │ - │ kind i32 │ nonce i32 │ stripes i32 │ - │ bucket u32 │ clock u32 │ - │
+ *     line 3 │ stock f64 │ minStock f64 │ intervalMs f64 │ maxAgeMs f64 │ rate f64 │
+ *                │ processes f64 │ - │
+ *     line 4..7 │ members 256 x u8 │
  */
 import { LINE_BYTES } from './lines.ts';
 
-/** Byte offsets in the signals buffer of a fleet's stock. */
+/** Byte offsets of the signals of a fleet's stock. */
 export const FLEET_STOCK = {
   buyer: LINE_BYTES,
   short: LINE_BYTES + 4,
@@ -23,3 +30,27 @@ export const FLEET_STOCK = {
   isCutOff: 2 * LINE_BYTES + 32,
 } as const;
 export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;
+
+/** States without a buyer, in the low bits of `buyer`. */
+export const OFFICE_CLOSED = 2;
+export const OFFICE_VACANT = 3;
+/** Above the state lies the entry of the buyer's process, then the number of the tenure. */
+export const OFFICE_STATE_BITS = 2;
+export const OFFICE_ENTRY_BITS = 8;
+
+/** Byte offsets in the cell of a stock with a name, beside those of its signals. */
+export const FLEET_CELL = {
+  stripes: 16,
+  bucket: 24,
+  clock: 28,
+  stock: 3 * LINE_BYTES,
+  minStock: 3 * LINE_BYTES + 8,
+  intervalMs: 3 * LINE_BYTES + 16,
+  maxAgeMs: 3 * LINE_BYTES + 24,
+  rate: 3 * LINE_BYTES + 32,
+  processes: 3 * LINE_BYTES + 40,
+  members: 4 * LINE_BYTES,
+} as const;
+/** One member count for each entry of a process. */
+export const FLEET_MEMBERS = 256;
+export const FLEET_CELL_BYTES = 4 * LINE_BYTES + FLEET_MEMBERS;

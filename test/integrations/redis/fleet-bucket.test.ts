@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type FleetBucketOptions, RedisTokenBucket } from '../../../src/integrations/redis.ts';
+import {
+  FleetBucket,
+  type FleetBucketOptions,
+  RedisTokenBucket,
+} from '../../../src/integrations/redis.ts';
 import { Fleet, settle, until } from './fleet-source.ts';
 
 const INTERVAL_MS = 20;
@@ -73,6 +77,22 @@ describe('a fleet bucket', () => {
     expect(fleet.source.asked).toEqual([100, 500]);
     await process.close();
     expect(fleet.source.bucket.available()).toBe(910.32);
+  });
+
+  test('counts the fractions that a source sells', async () => {
+    const returned: number[] = [];
+    const source = {
+      consumeOrDrain: async () => 2.5,
+      returnTokens: async (n: number) => void returned.push(n),
+    };
+    const fleet = new Fleet({ rate: 1, burst: 1 });
+    const process = await FleetBucket.create({ source, stock: 10, clock: fleet.clock });
+    expect(process.stats().bought).toBe(2.5);
+    expect(process.available()).toBe(2.5);
+    expect(process.tryConsume(1.5)).toBe(true);
+    await process.close();
+    expect(returned).toEqual([1]);
+    expect(process.stats().returned).toBe(1);
   });
 
   test('sleeps without demand, and wakes at the first call', async () => {

@@ -56,6 +56,33 @@ describe('a buyer that stands down', () => {
     expect(spender.isClosed).toBe(true);
   });
 
+  test('gives back the token that a probe brings', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 1000 });
+    const { source } = fleet;
+    const bucket = await fleet.join({ stock: 10 });
+    source.isDown = true;
+    for (let i = 0; bucket.stats().isReachable; i++) {
+      expect(i, 'turns without a failure').toBeLessThan(1000);
+      bucket.tryConsume();
+      await fleet.pass(INTERVAL_MS);
+    }
+    source.isDown = false;
+    source.isHeld = true;
+    const before = source.asked.length;
+    for (let i = 0; source.asked.length === before; i++) {
+      expect(i, 'turns without a probe').toBeLessThan(1000);
+      bucket.tryConsume();
+      await fleet.pass(INTERVAL_MS);
+    }
+    const gone = bucket.standDown();
+    await settle();
+    source.answer();
+    await gone;
+    expect(source.returned).toEqual([1]);
+    await bucket.close();
+    expect(source.returned).toEqual([1]);
+  });
+
   test('is the last one: waiting callers get an error', async () => {
     const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
     const { bucket, spender } = await twoBuyers(fleet);

@@ -9,6 +9,12 @@ import type { FleetTerms } from './terms.ts';
 /** Jitter as a fraction of the interval, so that the commands of processes don't align. */
 const SPREAD = 0.5;
 
+/** @throws TypeError if it is not a function. */
+export function checkRandom(random: () => number): () => number {
+  if (typeof random === 'function') return random;
+  throw new TypeError(`random must be a function, got ${shown(random)}`);
+}
+
 /** The parts of a buyer. */
 export interface BuyerParts {
   readonly stock: Stock;
@@ -26,7 +32,7 @@ export class Buyer {
   readonly #clock: Clock;
   readonly #random: () => number;
   /** The latest tenure of this thread. */
-  #tenure = -1;
+  #tenure = Number.NaN;
   #nextCommandUs = 0;
   #ended: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
@@ -35,24 +41,30 @@ export class Buyer {
   /** The error that ended the buying, if any. */
   failure: { readonly reason: unknown } | undefined;
   #hasStoodDown = false;
+  #stopListening: () => void = () => undefined;
 
   constructor({ stock, source, terms, clock, random }: BuyerParts) {
-    if (typeof random !== 'function') {
-      throw new TypeError(`random must be a function, got ${shown(random)}`);
-    }
     this.supply = new Supply(source, clock, terms, stock.counts);
     this.supply.onTurn = () => this.#tellReachable();
     this.#stock = stock;
     this.#terms = terms;
     this.#clock = clock;
-    this.#random = random;
+    this.#random = checkRandom(random);
   }
 
   /**
-   * Starts buying as the first buyer. Resolves after the first purchase; rejects if that throws.
+   * Starts buying if the office is vacant, otherwise stands by. A buyer's call resolves after its
+   * first purchase; rejects if that throws.
    */
   async open(): Promise<void> {
-    const opened = new Promise<void>((resolve) => this.#serve(this.#stock.office.open(), resolve));
+    const { office } = this.#stock;
+    // The last buyer may have been killed together with all others.
+    if (office.doesBuyerRun === false) office.vacate();
+    const tenure = office.assume();
+    const opened = new Promise<void>((resolve) => {
+      if (tenure === undefined) resolve();
+      else this.#serve(tenure, resolve);
+    });
     this.stand();
     await opened;
     if (this.failure !== undefined) throw this.failure.reason;
@@ -79,7 +91,7 @@ export class Buyer {
       if (tenure === undefined) this.onOut();
       else this.#serve(tenure, () => undefined);
     }
-    office.bell.onRing(alarm, () => this.stand());
+    this.#stopListening = office.bell.onRing(alarm, () => this.stand());
   }
 
   #tellReachable(): void {
@@ -100,12 +112,25 @@ export class Buyer {
     this.#tellReachable();
     this.#nextCommandUs = this.#clock.now();
     const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
-    const served = this.#run(tenure, rule, onPurchase).catch((reason: unknown) => {
-      this.failure ??= { reason };
-      void this.close().catch(() => undefined);
-      onPurchase();
-    });
+    const served = this.#run(tenure, rule, onPurchase)
+      .catch((reason: unknown) => this.#fail(reason, onPurchase))
+      .then(() => this.#returnProbed());
     this.#ended = Promise.all([this.#ended, served]);
+  }
+
+  #fail(reason: unknown, onPurchase: () => void): void {
+    this.failure ??= { reason };
+    // Other processes keep using a stock with a name.
+    if (this.#stock.hasName) void this.standDown();
+    else void this.close().catch(() => undefined);
+    onPurchase();
+  }
+
+  /** Returns the tokens of a probe, including one in progress at the end of the tenure. */
+  async #returnProbed(): Promise<void> {
+    await this.supply.probing;
+    const probed = this.supply.takeProbed();
+    if (probed > 0) await this.#giveBack(probed);
   }
 
   async #run(tenure: number, rule: BuyingRule, onPurchase: () => void): Promise<void> {
@@ -178,16 +203,29 @@ export class Buyer {
     office.getUp(tenure);
   }
 
-  /** Closes the stock immediately, then returns the unspent tokens to the source. */
+  /**
+   * Closes the stock immediately, then returns the unspent tokens to the source. A stock with a name
+   * stays open for other processes; the last one to close it returns the tokens.
+   */
   close(): Promise<void> {
-    this.#closed ??= this.#close();
+    this.#closed ??= this.#stock.hasName ? this.#leave() : this.#close();
     return this.#closed;
   }
 
   async #close(): Promise<void> {
-    const left = this.#stock.close() + this.supply.takeProbed();
+    const left = this.#stock.close();
     this.supply.close();
     await this.#ended;
+    await this.#return(left);
+  }
+
+  async #leave(): Promise<void> {
+    this.#stopListening();
+    await this.standDown();
+    await this.#return(this.#stock.leave());
+  }
+
+  async #return(left: number): Promise<void> {
     if (left > 0) await this.#giveBack(left);
     if (this.failure !== undefined) throw this.failure.reason;
   }

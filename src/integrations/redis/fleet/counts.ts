@@ -1,4 +1,5 @@
-import { FLEET_STOCK } from '../../../memory/layout/fleet.ts';
+import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
+import { addDouble, loadDouble } from '../../../memory/shared-double.ts';
 
 /** The counters shared by all buyers of a stock. */
 type Counted = 'purchases' | 'bought' | 'returned' | 'failures';
@@ -13,15 +14,17 @@ export class FleetCounts {
 
   constructor(signals: Int32Array<SharedArrayBuffer>) {
     this.#flags = signals;
-    this.#counts = new BigInt64Array(signals.buffer);
+    const { buffer, byteOffset } = signals;
+    this.#counts = new BigInt64Array(buffer, byteOffset, FLEET_STOCK_BYTES >> 3);
   }
 
+  /** `n` may be fractional: a source may sell fractions. */
   add(what: Counted, n: number): void {
-    Atomics.add(this.#counts, FLEET_STOCK[what] >> 3, BigInt(n));
+    addDouble(this.#counts, FLEET_STOCK[what] >> 3, n);
   }
 
   of(what: Counted): number {
-    return Number(Atomics.load(this.#counts, FLEET_STOCK[what] >> 3));
+    return loadDouble(this.#counts, FLEET_STOCK[what] >> 3);
   }
 
   /** Whether the source responded to the buyer's last command. */

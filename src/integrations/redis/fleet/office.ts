@@ -1,4 +1,11 @@
-import { FLEET_STOCK } from '../../../memory/layout/fleet.ts';
+import {
+  FLEET_STOCK,
+  OFFICE_CLOSED,
+  OFFICE_ENTRY_BITS,
+  OFFICE_STATE_BITS,
+  OFFICE_VACANT,
+} from '../../../memory/layout/fleet.ts';
+import type { Region } from '../../../memory/region.ts';
 import { BuyerBell } from './buyer-bell.ts';
 import { doesRun, ownOsThread } from './os-thread.ts';
 
@@ -9,22 +16,33 @@ const BEATS_AT = FLEET_STOCK.beats >> 2;
 const THREAD_AT = FLEET_STOCK.thread >> 2;
 const STARTED_AT = FLEET_STOCK.started >> 2;
 
-/** The state of the buyer, in the low bits of its word. The high bits number the tenure. */
+/** The state of the buyer, in the low bits of its word. The high bits are the tenure. */
 const STATE = {
   /** The buyer checks the stock every few milliseconds. */
   awake: 0,
   /** Nothing is spent: the first spend wakes the buyer. */
   asleep: 1,
   /** The stock is closed. */
-  closed: 2,
+  closed: OFFICE_CLOSED,
   /** The buyer gave no sign of life: any thread with a source may replace it. */
-  vacant: 3,
+  vacant: OFFICE_VACANT,
 } as const;
-const STATE_MASK = 3;
-const TENURE_SHIFT = 2;
+const STATE_MASK = 2 ** OFFICE_STATE_BITS - 1;
+/** A tenure consists of a number and, in the low bits, the entry of the buyer's process. */
+const ENTRY_MASK = 2 ** OFFICE_ENTRY_BITS - 1;
 
 function wordOf(tenure: number, state: number): number {
-  return (tenure << TENURE_SHIFT) | state;
+  return (tenure << OFFICE_STATE_BITS) | state;
+}
+
+function tenureIn(word: number): number {
+  return word >> OFFICE_STATE_BITS;
+}
+
+/** Whether the word is that of a tenure in progress. */
+function isHeld(word: number, tenure: number): boolean {
+  const state = word & STATE_MASK;
+  return tenureIn(word) === tenure && state !== STATE.closed && state !== STATE.vacant;
 }
 
 /**
@@ -35,10 +53,18 @@ export class Office {
   /** Wakes the buyer and asks it for a sign of life. */
   readonly bell: BuyerBell;
   readonly #signals: Int32Array<SharedArrayBuffer>;
+  readonly #region: Region | undefined;
 
-  constructor(signals: Int32Array<SharedArrayBuffer>) {
+  /** @param region the region of a stock with a name */
+  constructor(signals: Int32Array<SharedArrayBuffer>, region?: Region) {
     this.#signals = signals;
-    this.bell = new BuyerBell(signals, RINGS_AT);
+    this.#region = region;
+    this.bell = new BuyerBell(signals, RINGS_AT, region);
+  }
+
+  /** The entry of this process in a region that several share; 0 in any other. */
+  get #entry(): number {
+    return this.#region?.sharing?.process ?? 0;
   }
 
   get #word(): number {
@@ -59,27 +85,23 @@ export class Office {
 
   /** Whether a tenure still lasts. */
   isHeldBy(tenure: number): boolean {
-    const word = this.#word;
-    const state = word & STATE_MASK;
-    return word >> TENURE_SHIFT === tenure && state !== STATE.closed && state !== STATE.vacant;
+    return isHeld(this.#word, tenure);
   }
 
-  /**
-   * Takes the office for the first time, before other threads know the stock. Returns the tenure.
-   */
-  open(): number {
-    this.#enter();
-    return this.#word >> TENURE_SHIFT;
+  /** Makes the office of a new stock vacant, before other threads know the stock. */
+  open(): void {
+    Atomics.store(this.#signals, BUYER_AT, STATE.vacant);
   }
 
   /** Takes the office if it is vacant. Returns the tenure. */
   assume(): number | undefined {
     const word = this.#word;
     if ((word & STATE_MASK) !== STATE.vacant) return undefined;
-    const tenure = (word >> TENURE_SHIFT) + 1;
-    if (!this.#exchange(word, wordOf(tenure, STATE.awake))) return undefined;
+    const number = (tenureIn(word) >> OFFICE_ENTRY_BITS) + 1;
+    const next = wordOf((number << OFFICE_ENTRY_BITS) | this.#entry, STATE.awake);
+    if (!this.#exchange(word, next)) return undefined;
     this.#enter();
-    return tenure;
+    return tenureIn(next);
   }
 
   #enter(): void {
@@ -100,23 +122,40 @@ export class Office {
 
   /** Whether the latest buyer's thread still runs; undefined if the system can't tell. */
   get doesBuyerRun(): boolean | undefined {
+    const entry = tenureIn(this.#word) & ENTRY_MASK;
+    if (entry !== this.#entry) return this.#hasEnded(entry) ? false : undefined;
     const id = Atomics.load(this.#signals, THREAD_AT);
     return doesRun({ id, started: Atomics.load(this.#signals, STARTED_AT) });
   }
 
+  #hasEnded(entry: number): boolean {
+    try {
+      return this.#region?.sharing?.hasEnded(entry) === true;
+    } catch {
+      return false; // the region was closed
+    }
+  }
+
   /** Ends the tenure of a buyer that gives no sign of life. */
   vacate(): void {
-    const word = this.#word;
-    const state = word & STATE_MASK;
-    if (state === STATE.closed || state === STATE.vacant) return;
-    if (this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.vacant))) this.bell.ring();
+    if (this.#end(tenureIn(this.#word))) this.bell.ring();
   }
 
   /** Ends a tenure on behalf of its buyer. Without a successor, the stock is closed later. */
   resign(tenure: number): void {
-    if (!this.isHeldBy(tenure)) return;
-    Atomics.store(this.#signals, THREAD_AT, 0);
-    this.vacate();
+    if (!this.#end(tenure)) return;
+    // A successor may have stored its own thread by now.
+    Atomics.compareExchange(this.#signals, THREAD_AT, ownOsThread().id, 0);
+    this.bell.ring();
+  }
+
+  /** Ends a tenure; returns whether it was in progress. */
+  #end(tenure: number): boolean {
+    for (;;) {
+      const word = this.#word;
+      if (!isHeld(word, tenure)) return false;
+      if (this.#exchange(word, wordOf(tenure, STATE.vacant))) return true;
+    }
   }
 
   /** Makes spends wake the buyer. */
@@ -133,7 +172,7 @@ export class Office {
   rouse(): boolean {
     const word = this.#word;
     const state = word & STATE_MASK;
-    if (state === STATE.asleep && this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.awake))) {
+    if (state === STATE.asleep && this.#exchange(word, wordOf(tenureIn(word), STATE.awake))) {
       this.bell.ring();
     }
     return state !== STATE.closed;
@@ -143,7 +182,7 @@ export class Office {
   closeVacant(): boolean {
     const word = this.#word;
     if ((word & STATE_MASK) !== STATE.vacant) return false;
-    return this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.closed));
+    return this.#exchange(word, wordOf(tenureIn(word), STATE.closed));
   }
 
   /** Closes the stock for good. Returns whether it was open. */
@@ -151,7 +190,7 @@ export class Office {
     for (;;) {
       const word = this.#word;
       if ((word & STATE_MASK) === STATE.closed) return false;
-      if (this.#exchange(word, wordOf(word >> TENURE_SHIFT, STATE.closed))) return true;
+      if (this.#exchange(word, wordOf(tenureIn(word), STATE.closed))) return true;
     }
   }
 }

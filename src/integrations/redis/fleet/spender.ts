@@ -6,7 +6,7 @@ import {
   AT_ONCE,
   checkWait,
   queueFull,
-  timedOut,
+  type Wait,
   Waiters,
   waitedSince,
 } from '../../../limiters/waiting.ts';
@@ -14,12 +14,11 @@ import { readFields } from '../../../memory/read-fields.ts';
 import { checkTokens } from '../../../options.ts';
 import { attachClock } from '../../../time/attach-clock.ts';
 import type { Clock, ClockHandle } from '../../../time/clock.ts';
-import { onAbort } from '../../../time/on-abort.ts';
-import { onInstant } from '../../../time/on-instant.ts';
 import { checkSource, type TokenSource } from '../token-source.ts';
 import { Buyer } from './buyer.ts';
+import { Deliveries } from './deliveries.ts';
 import { type FleetHandle, Stock } from './stock.ts';
-import { type FleetTermsOptions, readTerms } from './terms.ts';
+import { type FleetTermsOptions, readTerms, termsOf } from './terms.ts';
 import { Watch } from './watch.ts';
 
 /** Options of {@link FleetSpender.attach}. */
@@ -57,6 +56,8 @@ export class FleetSpender {
   readonly #waiters = new Waiters();
   readonly #watch: Watch;
   readonly #terms: FleetTermsOptions;
+  readonly #deliveries: Deliveries;
+  #hasLeft = false;
 
   /** @internal */
   protected constructor(
@@ -69,7 +70,9 @@ export class FleetSpender {
     this.clock = clock;
     this.#terms = terms;
     this.#buyer = buyer;
-    this.#watch = new Watch(stock, () => this.#waiters.count);
+    this.#deliveries = new Deliveries(stock, clock);
+    const giveUp = () => (stock.hasName ? this.#endWaits() : stock.closeVacant());
+    this.#watch = new Watch(stock, () => this.#waiters.count, giveUp);
     if (buyer === undefined) return;
     // Callers that started to wait while this thread was buying are not watched yet.
     buyer.onOut = () => {
@@ -86,18 +89,18 @@ export class FleetSpender {
   static attach(handle: FleetHandle, options: FleetSpenderOptions = {}): FleetSpender {
     const { source, random = Math.random } = checkOptions(options, { source: true, random: true });
     const read = readFields("a fleet bucket's handle", handle, 'clock', 'terms');
-    const terms = readTerms(read.terms);
-    const given = read.terms as FleetTermsOptions; // checked by readTerms
     const stock = Stock.open(handle);
+    const terms = stock.terms === undefined ? readTerms(read.terms) : termsOf(stock.terms);
+    const given = stock.terms ?? (read.terms as FleetTermsOptions); // checked by readTerms
     // attachClock validates the handle.
-    const clock = attachClock(read.clock as ClockHandle);
+    const clock = attachClock(read.clock as ClockHandle, stock.region);
     if (source === undefined) return new FleetSpender(stock, clock, given, undefined);
     const buyer = new Buyer({ stock, source: checkSource(source), terms, clock, random });
     buyer.stand();
     return new FleetSpender(stock, clock, given, buyer);
   }
 
-  /** A handle to send to other threads of this process, for `FleetSpender.attach`. */
+  /** A handle to send to other threads, for `FleetSpender.attach`. */
   get handle(): FleetHandle {
     return { ...this.stock.handle, clock: this.clock.handle, terms: this.#terms };
   }
@@ -109,6 +112,10 @@ export class FleetSpender {
 
   /** Takes `n` tokens from the stock and returns true, or takes nothing and returns false. */
   tryConsume(n = 1): boolean {
+    if (this.#hasLeft) {
+      checkTokens('n', n);
+      return false;
+    }
     if (this.stock.take(n)) return true;
     this.#lookAfterBuyer();
     return false;
@@ -116,6 +123,10 @@ export class FleetSpender {
 
   /** Takes as many whole tokens as the stock holds, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
+    if (this.#hasLeft) {
+      checkTokens('n', n);
+      return 0;
+    }
     const taken = this.stock.drain(n);
     if (taken === 0) this.#lookAfterBuyer();
     return taken;
@@ -128,7 +139,18 @@ export class FleetSpender {
 
   #closed(): RateLimitError {
     const options = this.#buyer?.failure && { cause: this.#buyer.failure.reason };
-    return new RateLimitError('ERR_FLEET_CLOSED', 'the fleet bucket is closed', options);
+    const reason = this.isClosed ? 'is closed' : 'has no buyer';
+    return new RateLimitError('ERR_FLEET_CLOSED', `the fleet bucket ${reason}`, options);
+  }
+
+  #endWaits(): void {
+    this.#deliveries.reject(this.#closed());
+  }
+
+  /** Closes this object only; the stock stays open for others. @internal */
+  protected leave(): void {
+    this.#hasLeft = true;
+    this.#endWaits();
   }
 
   /**
@@ -146,14 +168,14 @@ export class FleetSpender {
     checkTokens('n', n);
     const { timeoutMs, maxWaiting, signal } = checkWait(options);
     signal?.throwIfAborted();
-    if (this.stock.isClosed) throw this.#closed();
+    if (this.isClosed) throw this.#closed();
     if (this.tryConsume(n)) return AT_ONCE;
     if (this.#waiters.count >= maxWaiting) throw queueFull(maxWaiting);
     const sinceUs = this.clock.now();
     this.#waiters.enter();
     this.#lookAfterBuyer();
     try {
-      await this.#delivery(n, timeoutMs, signal);
+      await this.#delivery(n, { timeoutMs, signal });
     } finally {
       this.#waiters.leave();
     }
@@ -165,34 +187,16 @@ export class FleetSpender {
     return this.#waiters.count;
   }
 
-  async #delivery(n: number, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+  async #delivery(n: number, bounds: Pick<Wait, 'timeoutMs' | 'signal'>): Promise<void> {
     const reservation = this.stock.reserve(n);
     try {
       // close() has only woken earlier reservations.
-      if (!this.stock.isClosed) await this.#arrival(reservation, n, timeoutMs, signal);
+      if (!this.stock.isClosed) await this.#deliveries.arrival(reservation, n, bounds);
     } catch (reason) {
       this.#leaveLine(reservation, n);
       throw reason;
     }
     if (this.stock.isClosed) throw this.#closed();
-  }
-
-  async #arrival(
-    reservation: Reservation,
-    n: number,
-    timeoutMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const end = new AbortController();
-    const unlink = onAbort(signal, (reason) => end.abort(reason));
-    const deadlineUs = this.clock.now() + timeoutMs * 1000;
-    const cancel = onInstant(this.clock, deadlineUs, () => end.abort(timedOut(n, timeoutMs)));
-    try {
-      await this.stock.arrival(reservation, { signal: end.signal });
-    } finally {
-      unlink();
-      cancel();
-    }
   }
 
   #leaveLine(reservation: Reservation, n: number): void {
@@ -210,7 +214,7 @@ export class FleetSpender {
 
   /** Whether the fleet bucket is closed and calls get no more tokens. */
   get isClosed(): boolean {
-    return this.stock.isClosed;
+    return this.#hasLeft || this.stock.isClosed;
   }
 
   /**
@@ -224,6 +228,6 @@ export class FleetSpender {
 
   /** Tokens available now, fractions included. */
   available(): number {
-    return this.stock.isClosed ? 0 : Math.max(0, this.stock.balance);
+    return this.isClosed ? 0 : Math.max(0, this.stock.balance);
   }
 }

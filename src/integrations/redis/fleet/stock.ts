@@ -2,16 +2,26 @@ import { HandleError } from '../../../errors.ts';
 import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
 import type { Reservation } from '../../../limiters/reservation.ts';
 import { TokenBucket } from '../../../limiters/token-bucket.ts';
+import { allocateCell, publishCell } from '../../../memory/cell.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
+import { REGION_CLOCK_BYTES } from '../../../memory/layout.ts';
 import { readFields } from '../../../memory/read-fields.ts';
-import type { Region } from '../../../memory/region.ts';
+import { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
 import type { ClockHandle, SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
 import { FleetCounts } from './counts.ts';
+import {
+  createFleetCell,
+  type FleetCell,
+  openFleetCell,
+  signalsIn,
+  termsIn,
+} from './fleet-cell.ts';
+import { Members } from './members.ts';
 import { Office } from './office.ts';
-import type { FleetTermsOptions } from './terms.ts';
+import type { CompleteTerms, FleetTermsOptions } from './terms.ts';
 
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
@@ -21,14 +31,19 @@ const RATE = 1e6;
 /** The bucket and its waiters round to ticks: tokens this close count as arrived. */
 const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
 
-/** Attaches another thread to the stock of its process. */
+/**
+ * Attaches another thread to the stock of its process. The handle of a stock with a name also works in
+ * other processes, and survives JSON.
+ */
 export interface FleetHandle {
   /** Always `fleet-bucket`. */
   readonly zerotime: 'fleet-bucket';
   /** The bucket that holds the tokens. */
   readonly bucket: TokenBucket['handle'];
-  /** Signals between threads and the buyer. */
-  readonly signals: SharedArrayBuffer;
+  /** Signals between threads and the buyer; missing if the stock has a name. */
+  readonly signals?: SharedArrayBuffer | undefined;
+  /** Byte offset of the cell of a stock with a name, in the bucket's region. */
+  readonly offset?: number | undefined;
   /** The clock of timeouts. */
   readonly clock: ClockHandle;
   /** The terms for a thread that takes over the buying. */
@@ -42,6 +57,15 @@ export interface StockOptions {
   readonly stats?: boolean | undefined;
 }
 
+function emptyBucket(
+  size: number,
+  clock: ManualClock,
+  { region, kernel, stats = false }: StockOptions,
+): TokenBucket {
+  const where = { ...(region && { region }), ...(kernel && { kernel }) };
+  return TokenBucket.create({ rate: RATE, burst: size, initial: 0, clock, stats, ...where });
+}
+
 /**
  * The unspent tokens of a process: an ordinary bucket in shared memory, on a clock that counts
  * tokens instead of time. A delivery of n tokens advances the clock by n microseconds. The bucket's
@@ -53,62 +77,91 @@ export class Stock {
   readonly office: Office;
   /** Counts of purchases. */
   readonly counts: FleetCounts;
+  /** The terms of a stock with a name, the same for all processes. */
+  readonly terms: CompleteTerms | undefined;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
+  readonly #cell: FleetCell | undefined;
+  readonly #members: Members | undefined;
 
-  private constructor(
-    bucket: TokenBucket,
-    clock: ManualClock,
-    signals: Int32Array<SharedArrayBuffer>,
-  ) {
-    this.bucket = bucket;
-    this.#clock = clock;
-    this.office = new Office(signals);
-    this.counts = new FleetCounts(signals);
-    this.#signals = signals;
-  }
-
-  /** Creates an empty stock for up to `size` tokens. */
-  static create(size: number, { region, kernel, stats = false }: StockOptions): Stock {
-    const clock = ManualClock.create();
-    const bucket = TokenBucket.create({
-      rate: RATE,
-      burst: size,
-      initial: 0,
-      clock,
-      stats,
-      ...(region && { region }),
-      ...(kernel && { kernel }),
-    });
-    return new Stock(bucket, clock, new Int32Array(new SharedArrayBuffer(FLEET_STOCK_BYTES)));
-  }
-
-  /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
-  static open(handle: unknown): Stock {
-    const fields = readFields("a fleet bucket's handle", handle, 'zerotime', 'bucket', 'signals');
-    const { zerotime, signals } = fields;
-    if (
-      zerotime !== 'fleet-bucket' ||
-      !isShared(signals) ||
-      signals.byteLength !== FLEET_STOCK_BYTES
-    ) {
-      throw new HandleError('ERR_HANDLE_INVALID', "not a fleet bucket's handle");
-    }
-    // Checked by attach.
-    const bucket = TokenBucket.attach(fields.bucket as TokenBucket['handle']);
+  private constructor(bucket: TokenBucket, place: FleetCell | SharedArrayBuffer) {
     const { clock } = bucket;
     if (!(clock instanceof ManualClock)) {
       throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is not a fleet bucket's");
     }
-    return new Stock(bucket, clock, new Int32Array(signals));
+    const cell = isShared(place) ? undefined : place;
+    const signals = isShared(place) ? new Int32Array(place) : signalsIn(place);
+    this.bucket = bucket;
+    this.#clock = clock;
+    this.#cell = cell;
+    this.#signals = signals;
+    this.terms = cell && termsIn(cell);
+    this.#members = cell && new Members(cell);
+    this.office = new Office(signals, cell?.region);
+    this.counts = new FleetCounts(signals);
+  }
+
+  /** Creates an empty stock for up to `size` tokens. */
+  static create(size: number, options: StockOptions): Stock {
+    const signals = new SharedArrayBuffer(FLEET_STOCK_BYTES);
+    const stock = new Stock(emptyBucket(size, ManualClock.create(), options), signals);
+    stock.office.open();
+    return stock;
+  }
+
+  /** Creates an empty stock for a name in a region. Returns the offset of its cell. */
+  static createIn(region: Region, terms: CompleteTerms, options: StockOptions): number {
+    const { offset } = allocateCell(region, REGION_CLOCK_BYTES, false);
+    publishCell({ region, offset, bytes: REGION_CLOCK_BYTES }, 'manual-clock');
+    const clock = ManualClock.at(region, offset);
+    const bucket = emptyBucket(terms.stock, clock, { ...options, region });
+    const parts = { bucket: bucket.handle.offset, clock: offset };
+    return createFleetCell(region, parts, terms, (signals) => new Office(signals).open());
+  }
+
+  /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
+  static open(handle: unknown): Stock {
+    const what = "a fleet bucket's handle";
+    const fields = readFields(what, handle, 'zerotime', 'bucket', 'signals', 'offset');
+    const { zerotime, signals, offset } = fields;
+    const hasSignals = isShared(signals) && signals.byteLength === FLEET_STOCK_BYTES;
+    if (zerotime !== 'fleet-bucket' || (offset === undefined && !hasSignals)) {
+      throw new HandleError('ERR_HANDLE_INVALID', "not a fleet bucket's handle");
+    }
+    // Checked by attach.
+    const bucket = TokenBucket.attach(fields.bucket as TokenBucket['handle']);
+    if (offset === undefined) return new Stock(bucket, signals as SharedArrayBuffer);
+    const { memory, path, process, offset: at } = bucket.handle;
+    const cell = openFleetCell(Region.of(memory, path, process), offset as number);
+    if (cell.bucket === at) return new Stock(bucket, cell);
+    throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is another fleet bucket's");
   }
 
   get handle(): Omit<FleetHandle, 'clock' | 'terms'> {
-    return {
-      zerotime: 'fleet-bucket',
-      bucket: this.bucket.handle,
-      signals: this.#signals.buffer,
-    };
+    const cell = this.#cell;
+    const place = cell === undefined ? { signals: this.#signals.buffer } : { offset: cell.offset };
+    return { zerotime: 'fleet-bucket', bucket: this.bucket.handle, ...place };
+  }
+
+  /** Whether it was opened by name in a region, and outlives each process that uses it. */
+  get hasName(): boolean {
+    return this.#cell !== undefined;
+  }
+
+  /** The region of a stock with a name. */
+  get region(): Region | undefined {
+    return this.#cell?.region;
+  }
+
+  /** Counts a fleet bucket that has opened the stock by name. */
+  enter(): void {
+    this.#members?.enter();
+  }
+
+  /** Uncounts it. The last one takes the unspent tokens and returns their number. */
+  leave(): number {
+    this.#members?.leave();
+    return this.#members?.areNone === true ? this.bucket.consumeOrDrain(this.bucket.limit) : 0;
   }
 
   /** Tokens in stock; negative if more are promised to waiters. */

@@ -23,7 +23,7 @@ export class Supply {
   #isReachable = true;
   /** Called when the source starts or stops responding. */
   onTurn: () => void = () => undefined;
-  #isProbing = false;
+  #probing: Promise<void> | undefined;
   #retryAtUs = 0;
   #retryUs = RETRY_US;
   /** Tokens taken by a probe. */
@@ -100,6 +100,11 @@ export class Supply {
     }
   }
 
+  /** The probe in progress. */
+  get probing(): Promise<void> | undefined {
+    return this.#probing;
+  }
+
   /** Takes the probe's tokens. */
   takeProbed(): number {
     const probed = this.#probed;
@@ -123,17 +128,16 @@ export class Supply {
 
   /** Requests one token in the background: the buyer must not wait for a timeout. */
   #probe(): void {
-    if (this.#isProbing || this.#clock.now() < this.#retryAtUs) return;
-    this.#isProbing = true;
-    this.#askForOne().then(
+    if (this.#probing !== undefined || this.#clock.now() < this.#retryAtUs) return;
+    this.#probing = this.#askForOne().then(
       (got) => {
-        this.#isProbing = false;
+        this.#probing = undefined;
         this.#turn(true);
         this.#retryUs = RETRY_US;
         this.#probed += got;
       },
       () => {
-        this.#isProbing = false;
+        this.#probing = undefined;
         this.#fail();
       },
     );

@@ -39,28 +39,43 @@ export function termsOptionsOf(options: FleetTermsOptions): FleetTermsOptions {
   return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
 }
 
-function shareOf(options: FleetTermsOptions): ContinuousLimit | undefined {
-  const { whenUnreachable = 'refuse', stock } = options;
-  if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
-    throw new RangeError(
-      `whenUnreachable must be "refuse" or "local", got ${shown(whenUnreachable)}`,
-    );
-  }
-  if (whenUnreachable === 'refuse') return undefined;
-  const rate = checkNumber('rate', options.rate, { min: 1e-6, max: 4e9 });
-  const processes = checkNumber('processes', options.processes, { min: 1, integer: true });
-  return { rate: rate / processes, burst: stock };
+/** Those options with their defaults. */
+export interface CompleteTerms {
+  readonly stock: number;
+  readonly minStock: number;
+  readonly intervalMs: number;
+  readonly maxAgeMs: number;
+  readonly whenUnreachable: 'refuse' | 'local';
+  /** 0 unless `whenUnreachable` is `'local'`. */
+  readonly rate: number;
+  readonly processes: number;
 }
 
 /** @throws RangeError, TypeError for an invalid option. */
-export function termsOf(options: FleetTermsOptions): FleetTerms {
-  const { stock, minStock = 1, intervalMs = 20 } = options;
+export function completeTerms(options: FleetTermsOptions): CompleteTerms {
+  const { stock, minStock = 1, intervalMs = 20, whenUnreachable = 'refuse' } = options;
   checkNumber('stock', stock, { min: 1, max: MAX_STOCK, integer: true });
   checkNumber('minStock', minStock, { min: 1, max: stock, integer: true });
   checkNumber('intervalMs', intervalMs, { min: 1, max: 60_000 });
   const { maxAgeMs = 50 * intervalMs } = options;
   checkNumber('maxAgeMs', maxAgeMs, { min: LEAST_AGE_INTERVALS * intervalMs, orInfinity: true });
-  const share = shareOf(options);
+  if (whenUnreachable !== 'refuse' && whenUnreachable !== 'local') {
+    throw new RangeError(
+      `whenUnreachable must be "refuse" or "local", got ${shown(whenUnreachable)}`,
+    );
+  }
+  const isLocal = whenUnreachable === 'local';
+  const rate = isLocal ? checkNumber('rate', options.rate, { min: 1e-6, max: 4e9 }) : 0;
+  const processes = isLocal
+    ? checkNumber('processes', options.processes, { min: 1, integer: true })
+    : 0;
+  return { stock, minStock, intervalMs, maxAgeMs, whenUnreachable, rate, processes };
+}
+
+/** @throws RangeError, TypeError for an invalid option. */
+export function termsOf(options: FleetTermsOptions): FleetTerms {
+  const { stock, minStock, intervalMs, maxAgeMs, rate, processes } = completeTerms(options);
+  const share = processes === 0 ? undefined : { rate: rate / processes, burst: stock };
   return { stock, minStock, intervalUs: intervalMs * 1000, maxAgeUs: maxAgeMs * 1000, share };
 }
 

@@ -6,7 +6,7 @@ const LOOK_MS = 200;
  * Checks without a sign of life until the office is declared vacant. Its buyer may only be blocked.
  */
 const SILENT_LOOKS = 4;
-/** Further checks without a successor until the stock is closed. */
+/** Further checks without a successor until callers are refused. */
 const VACANT_LOOKS = 3;
 /** Checks after a call that found too few tokens. */
 const SHORT_LOOKS = 10;
@@ -19,16 +19,21 @@ const SHORT_LOOKS = 10;
 export class Watch {
   readonly #stock: Stock;
   readonly #waiting: () => number;
+  readonly #giveUp: () => void;
   #looksLeft = 0;
   #isRunning = false;
   #beats = 0;
   #silentLooks = 0;
   #vacantLooks = 0;
 
-  /** @param waiting returns the number of waiting callers of this thread */
-  constructor(stock: Stock, waiting: () => number) {
+  /**
+   * @param waiting returns the number of waiting callers of this thread
+   * @param giveUp called when the stock has no buyer and no successor came
+   */
+  constructor(stock: Stock, waiting: () => number, giveUp: () => void) {
     this.#stock = stock;
     this.#waiting = waiting;
+    this.#giveUp = giveUp;
   }
 
   /** Called when a caller of this thread has too few tokens. */
@@ -65,7 +70,10 @@ export class Watch {
       if (isGone) office.vacate();
     } else {
       this.#vacantLooks++;
-      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) this.#stock.closeVacant();
+      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) {
+        this.#vacantLooks = 0;
+        this.#giveUp();
+      }
     }
     this.#ask();
   }

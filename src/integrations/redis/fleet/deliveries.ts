@@ -1,0 +1,45 @@
+import type { Reservation } from '../../../limiters/reservation.ts';
+import { timedOut } from '../../../limiters/waiting.ts';
+import type { Clock } from '../../../time/clock.ts';
+import { onAbort } from '../../../time/on-abort.ts';
+import { onInstant } from '../../../time/on-instant.ts';
+import type { Stock } from './stock.ts';
+
+/** The options that end a wait early. */
+interface Bounds {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The waits of one object for deliveries to its stock. */
+export class Deliveries {
+  readonly #stock: Stock;
+  readonly #clock: Clock;
+  readonly #ends = new Set<AbortController>();
+
+  constructor(stock: Stock, clock: Clock) {
+    this.#stock = stock;
+    this.#clock = clock;
+  }
+
+  /** Resolves when the `n` tokens of a reservation have arrived. */
+  async arrival(reservation: Reservation, n: number, { timeoutMs, signal }: Bounds): Promise<void> {
+    const end = new AbortController();
+    this.#ends.add(end);
+    const unlink = onAbort(signal, (reason) => end.abort(reason));
+    const deadlineUs = this.#clock.now() + timeoutMs * 1000;
+    const cancel = onInstant(this.#clock, deadlineUs, () => end.abort(timedOut(n, timeoutMs)));
+    try {
+      await this.#stock.arrival(reservation, { signal: end.signal });
+    } finally {
+      this.#ends.delete(end);
+      unlink();
+      cancel();
+    }
+  }
+
+  /** Rejects all pending waits. */
+  reject(reason: Error): void {
+    for (const end of this.#ends) end.abort(reason);
+  }
+}
