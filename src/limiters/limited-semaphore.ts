@@ -7,7 +7,7 @@ import type { Permit } from './permit.ts';
 import { drop, runWithPermit } from './permit-run.ts';
 import type { Semaphore } from './semaphore.ts';
 import { ACQUIRE, type AcquireOptions, type RunOptions } from './semaphore-options.ts';
-import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
+import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /**
  * A semaphore with a rate, from {@link allOf}: limits how many callers are in flight at once and
@@ -92,7 +92,7 @@ export class LimitedSemaphore extends Described {
     signal?.throwIfAborted();
     const permit = this.#waiting === 0 ? this.tryAcquire(n) : undefined;
     if (permit !== undefined) return permit;
-    this.#checkPossible(n);
+    checkPossible(n, this.#limiter.limit);
     if (this.#waiting >= maxWaiting) throw queueFull(maxWaiting);
     if (timeoutMs === 0) throw timedOut(n, timeoutMs);
     this.#waiting++;
@@ -101,12 +101,6 @@ export class LimitedSemaphore extends Described {
     } finally {
       this.#waiting--;
     }
-  }
-
-  /** @throws RateLimitError if the limiter can never grant `n`; a limit of 0 is a pause. */
-  #checkPossible(n: number): void {
-    const { limit } = this.#limiter;
-    if (n > limit && limit > 0) throw exceeds(n, limit);
   }
 
   async #acquire(n: number, timeoutMs: number, signal: AcquireOptions): Promise<Permit> {
@@ -139,7 +133,7 @@ export class LimitedSemaphore extends Described {
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkTokens('n', n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
-    this.#checkPossible(n);
+    checkPossible(n, this.#limiter.limit);
     const leftMs = this.#timeLeft(timeoutMs);
     const permit = this.#semaphore.acquireSync(1, { timeoutMs });
     if (permit === undefined) return undefined;

@@ -15,7 +15,7 @@ export class PermitKeeper implements Keeper {
   /** Takes `n` permits now, or none. */
   take(n: number): Seat | undefined {
     const seat = this.#kernel.take(n);
-    if (seat !== undefined || this.#kernel.holdMs === 0) return seat;
+    if (seat || this.#kernel.holdMs === 0) return seat;
     this.expire();
     return this.#kernel.take(n);
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../time/clock.ts';
 import { sleepOrWake } from '../time/sleep-or-wake.ts';
 import { systemClock } from '../time/system-clock.ts';
 import { sleepOrLook } from './moving-sleep.ts';
-import { exceeds, timedOut, type Wait } from './waiting.ts';
+import { checkPossible, timedOut, type Wait } from './waiting.ts';
 
 /**
  * A thread may be terminated before it wakes the callers that it served, so look again after this.
@@ -70,9 +70,8 @@ export class PermitQueue {
       this.#advance();
       for (;;) {
         const { seat } = caller;
-        if (seat !== undefined && this.#kernel.isGranted(seat)) return seat;
-        const { permits } = this.#kernel.look();
-        if (n > permits && permits > 0) throw exceeds(n, permits);
+        if (seat && this.#kernel.isGranted(seat)) return seat;
+        checkPossible(n, this.#kernel.look().permits);
         if (this.#clock.now() >= deadlineUs) throw timedOut(n, timeoutMs);
         await sleepOrWake(this.#clock, deadlineUs, { signal }, (wake) => {
           caller.wake = wake;
@@ -83,7 +82,7 @@ export class PermitQueue {
       }
     } catch (reason) {
       const { seat } = caller;
-      if (seat !== undefined && !this.#kernel.leave(seat)) this.#kernel.release(seat);
+      if (seat && !this.#kernel.leave(seat)) this.#kernel.release(seat);
       throw reason;
     } finally {
       this.#callers.delete(caller);
@@ -107,15 +106,14 @@ export class PermitQueue {
         const dueUs = kernel.holdMs > 0 ? kernel.expire(this.#now) : Number.POSITIVE_INFINITY;
         isGranted = seat !== undefined && kernel.isGranted(seat);
         if (isGranted) return seat;
-        const { permits } = kernel.look();
-        if (n > permits && permits > 0) throw exceeds(n, permits);
+        checkPossible(n, kernel.look().permits);
         const nowUs = this.#clock.now();
         if (nowUs >= deadlineUs) return undefined;
         const roomUs = seat === undefined ? nowUs + NO_ROOM_US : Number.POSITIVE_INFINITY;
         sleepOrLook(this.#clock, nowUs, Math.min(deadlineUs, dueUs, roomUs), { alarm });
       }
     } finally {
-      if (seat !== undefined && !isGranted && !kernel.leave(seat)) kernel.release(seat);
+      if (seat && !isGranted && !kernel.leave(seat)) kernel.release(seat);
     }
   }
 

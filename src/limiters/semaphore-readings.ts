@@ -28,11 +28,8 @@ export abstract class SemaphoreReadings extends Described {
   /** @internal */
   protected describe(): Description {
     const { permits, available } = this.kernel.look();
-    const { holdMs } = this.kernel;
-    return [
-      'Semaphore',
-      { permits, inUse: permits - available, holdMs: holdMs === 0 ? undefined : holdMs },
-    ];
+    const holdMs = this.kernel.holdMs || undefined;
+    return ['Semaphore', { permits, inUse: permits - available, holdMs }];
   }
 
   /** The number of permits, in use or not. */
@@ -47,8 +44,7 @@ export abstract class SemaphoreReadings extends Described {
 
   /** The longest time in milliseconds that a permit may be held; Infinity if there is no bound. */
   get holdMs(): number {
-    const { holdMs } = this.kernel;
-    return holdMs === 0 ? Number.POSITIVE_INFINITY : holdMs;
+    return this.kernel.holdMs || Number.POSITIVE_INFINITY;
   }
 
   /** Returns the number of free permits; 0 while more are in use than {@link permits}. */
@@ -70,7 +66,8 @@ export abstract class SemaphoreReadings extends Described {
   }
 
   /**
-   * Returns counts over all threads since the semaphore's creation, and the callers now waiting.
+   * Returns counts over all threads since the semaphore's creation, and the callers now waiting. A
+   * call counts once, when its wait ends: as admitted, or as refused if it got no permits.
    *
    * @throws RateLimitError `ERR_STATS_DISABLED` if it was created without `stats: true`.
    */

@@ -1,6 +1,6 @@
 import { RateLimitError } from '../errors.ts';
 import { createSemaphoreCell, openSemaphoreCell, PERMITS } from '../kernel/semaphore/cell.ts';
-import { openSemaphore } from '../kernel/semaphore/host.ts';
+import { openSemaphore, type Seat } from '../kernel/semaphore/host.ts';
 import { checkOptions } from '../known-options.ts';
 import type { KernelName } from '../memory/handle.ts';
 import { hasThreadIds } from '../memory/thread-id.ts';
@@ -23,7 +23,7 @@ import {
 } from './semaphore-options.ts';
 import { SemaphoreReadings } from './semaphore-readings.ts';
 import { semaphoreCell } from './terms.ts';
-import { checkWait, exceeds, queueFull, timedOut } from './waiting.ts';
+import { checkPossible, checkWait, queueFull, timedOut } from './waiting.ts';
 
 /**
  * Limits how many callers are in flight at once, over all threads. A caller acquires a permit,
@@ -105,7 +105,8 @@ export class Semaphore extends SemaphoreReadings {
    */
   tryAcquire(n = 1): Permit | undefined {
     const seat = this.keeper.take(checkPermits(n));
-    return seat === undefined ? undefined : this.keeper.permit(n, seat);
+    this.kernel.count(n, seat);
+    return seat && this.keeper.permit(n, seat);
   }
 
   /**
@@ -122,13 +123,19 @@ export class Semaphore extends SemaphoreReadings {
     checkPermits(n);
     const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
     signal?.throwIfAborted();
-    const seat = this.queue.length === 0 ? this.keeper.take(n) : undefined;
-    if (seat !== undefined) return this.keeper.permit(n, seat);
-    const { permits } = this;
-    if (n > permits && permits > 0) throw exceeds(n, permits);
-    if (this.queue.length >= maxWaiting) throw queueFull(maxWaiting);
-    if (timeoutMs === 0) throw timedOut(n, timeoutMs);
-    return this.keeper.permit(n, await this.queue.wait(n, { signal, timeoutMs }));
+    let seat: Seat | undefined;
+    try {
+      if (this.queue.length === 0) seat = this.keeper.take(n);
+      if (!seat) {
+        checkPossible(n, this.permits);
+        if (this.queue.length >= maxWaiting) throw queueFull(maxWaiting);
+        if (timeoutMs === 0) throw timedOut(n, timeoutMs);
+        seat = await this.queue.wait(n, { signal, timeoutMs });
+      }
+    } finally {
+      this.kernel.count(n, seat);
+    }
+    return this.keeper.permit(n, seat);
   }
 
   /**
@@ -141,8 +148,13 @@ export class Semaphore extends SemaphoreReadings {
   acquireSync(n = 1, options: Pick<AcquireOptions, 'timeoutMs'> = {}): Permit | undefined {
     checkPermits(n);
     const { timeoutMs } = checkWait(checkOptions(options, { timeoutMs: true }));
-    const seat = this.keeper.take(n) ?? this.queue.block(n, timeoutMs);
-    return seat === undefined ? undefined : this.keeper.permit(n, seat);
+    let seat: Seat | undefined;
+    try {
+      seat = this.keeper.take(n) ?? this.queue.block(n, timeoutMs);
+    } finally {
+      this.kernel.count(n, seat);
+    }
+    return seat && this.keeper.permit(n, seat);
   }
 
   /**
@@ -191,9 +203,7 @@ export class Semaphore extends SemaphoreReadings {
       throw new TypeError(`worker must be a Worker of node:worker_threads, got ${shown(worker)}`);
     }
     if (!hasThreadIds()) {
-      throw new TypeError(
-        'watch requires Node.js 20.16 or 22.3: bound permits with holdMs instead',
-      );
+      throw new TypeError('watch requires Node.js 20.16 or 22.3; before, use holdMs');
     }
     const threadId = checkNumber('worker.threadId', worker.threadId, { min: 1, integer: true });
     worker.once('exit', () => void this.kernel.recover(threadId));

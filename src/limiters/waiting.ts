@@ -55,6 +55,11 @@ export function exceeds(n: number, limit: number): RateLimitError {
   return new RateLimitError('ERR_EXCEEDS_BURST', `n must be at most ${limit}, got ${n}`);
 }
 
+/** @throws RateLimitError if a limit can never grant `n`; a limit of 0 is a pause. */
+export function checkPossible(n: number, limit: number): void {
+  if (n > limit && limit > 0) throw exceeds(n, limit);
+}
+
 export function queueFull(maxWaiting: number): RateLimitError {
   return new RateLimitError('ERR_QUEUE_FULL', `the queue is full: maxWaiting is ${maxWaiting}`);
 }

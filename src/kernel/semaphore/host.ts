@@ -43,6 +43,8 @@ export class HostedSemaphore {
   readonly #counters: Counters | undefined;
   /** A likely free seat. */
   #hint: number;
+  /** Lost races not yet counted. */
+  #lostRaces = 0;
 
   constructor({ engine, name }: Opened<SemaphoreEngine>, place: CellPlace, owners: Ownership) {
     const { seats, holdMs, maxPermits, originUs } = configurationOf(place);
@@ -66,15 +68,24 @@ export class HostedSemaphore {
     return this.#owners.bell(this.#owner);
   }
 
-  /** Takes `n` permits now; undefined if too few are available or callers wait. */
+  /**
+   * Takes `n` permits now; undefined if too few are available or callers wait. {@link count} the call
+   * when it ends.
+   */
   take(n: number): Seat | undefined {
     const engine = this.#engine;
     let seat: number;
     do {
       seat = engine.semaphoreTake(this.#cell, this.#seats, this.#owner, this.#hint, n);
     } while (seat === NO_PERMIT.behind && !this.serve());
-    this.#counters?.count(seat < 0 ? 0 : n, seat < 0, engine.lostRaces());
+    if (this.#counters) this.#lostRaces += engine.lostRaces();
     return this.#taken(seat);
+  }
+
+  /** Counts a call that has ended, with a seat or without. */
+  count(n: number, seat: Seat | undefined): void {
+    this.#counters?.count(seat ? n : 0, !seat, this.#lostRaces);
+    this.#lostRaces = 0;
   }
 
   /** Joins the queue; undefined if it is full. Call {@link serve} afterwards. */
