@@ -34,7 +34,7 @@ function stateOf({ burst, balance, retryUs, fullUs }: LimitOutcome): LimitState 
   return {
     limit: burst,
     // A balance of more ticks than a double can count may be one bit below a whole number.
-    remaining: Math.max(0, Math.floor(balance + balance * Number.EPSILON)),
+    remaining: Math.max(0, Math.floor(Math.min(burst, balance + balance * Number.EPSILON))),
     retryAfterMs: retryUs / 1000,
     resetMs: fullUs / 1000,
   };

@@ -20,8 +20,8 @@ export interface HeaderOptions {
 /** HTTP fields by name. `Retry-After` is present only if a retry can succeed. */
 export interface RateLimitHeaders {
   /**
-   * The remaining quota, and the seconds until all of it is available again; without the seconds
-   * while the limiter is paused.
+   * The remaining quota, and the seconds until all of it is available again or, after a refusal,
+   * until a retry can succeed if that is sooner; without the seconds while the limiter is paused.
    */
   readonly RateLimit?: string;
   /** The quota and, if given, its window in seconds. */
@@ -59,9 +59,9 @@ function quoted(name: unknown): string {
  * }
  * if (!decision.allowed) response.writeHead(429);
  * ```
- * @throws TypeError if `policy` is not a string of printable ASCII, if `windowMs` is not a number,
- * or if an array does not have one value for each limit.
- * @throws RangeError if `windowMs` is not finite and greater than 0.
+ * @throws TypeError if `policy` is not a string of printable ASCII, or `windowMs` is not a number.
+ * @throws RangeError if `windowMs` is not finite and greater than 0, or if an array does not have one
+ * value for each limit.
  */
 export function rateLimitHeaders(
   decision: Decision,
@@ -81,9 +81,11 @@ export function rateLimitHeaders(
   for (const window of windows) checkNumber('windowMs', window, { above: 0 });
   const limited = [...states.entries()].filter(([, { limit }]) => limit < Number.POSITIVE_INFINITY);
   if (limited.length === 0) return {};
+  // By the draft, Retry-After must not end before the time of a policy.
+  const latestMs = allowed ? Number.POSITIVE_INFINITY : retryAfterMs;
   const current = limited.map(([i, { remaining, resetMs }]) => {
     const quota = `${names[i]};r=${Math.min(remaining, MAX_INTEGER)}`;
-    return Number.isFinite(resetMs) ? `${quota};t=${seconds(resetMs)}` : quota;
+    return Number.isFinite(resetMs) ? `${quota};t=${seconds(Math.min(resetMs, latestMs))}` : quota;
   });
   const quotas = limited.map(([i, { limit }]) => {
     const window = windows[i];
@@ -93,9 +95,7 @@ export function rateLimitHeaders(
   return {
     RateLimit: current.join(', '),
     'RateLimit-Policy': quotas.join(', '),
-    ...(!allowed && Number.isFinite(retryAfterMs)
-      ? { 'Retry-After': String(Math.max(1, seconds(retryAfterMs))) }
-      : {}),
+    ...(Number.isFinite(latestMs) ? { 'Retry-After': String(Math.max(1, seconds(latestMs))) } : {}),
   };
 }
 
@@ -103,7 +103,7 @@ export function rateLimitHeaders(
 function perLimit<T>(name: string, value: T | readonly T[], count: number): readonly T[] {
   if (!isArray(value)) return Array.from({ length: count }, () => value);
   if (value.length === count) return value;
-  throw new TypeError(`${name} must be an array of ${count}, got ${value.length}`);
+  throw new RangeError(`${name} must be an array of ${count}, got ${value.length}`);
 }
 
 function isArray<T>(value: T | readonly T[]): value is readonly T[] {

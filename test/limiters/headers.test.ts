@@ -16,13 +16,13 @@ describe('rateLimitHeaders', () => {
       'a refusal, its wait rounded up to seconds',
       REFUSED,
       {},
-      { RateLimit: '"default";r=0;t=12', 'RateLimit-Policy': '"default";q=10', 'Retry-After': '2' },
+      { RateLimit: '"default";r=0;t=2', 'RateLimit-Policy': '"default";q=10', 'Retry-After': '2' },
     ],
     [
       'a refusal for less than a second',
       { ...REFUSED, retryAfterMs: 0.2 },
       {},
-      { RateLimit: '"default";r=0;t=12', 'RateLimit-Policy': '"default";q=10', 'Retry-After': '1' },
+      { RateLimit: '"default";r=0;t=1', 'RateLimit-Policy': '"default";q=10', 'Retry-After': '1' },
     ],
     [
       'a refusal that time does not mend, without Retry-After',
@@ -54,7 +54,7 @@ describe('rateLimitHeaders', () => {
     const bucket = TokenBucket.create({ rate: 0.5, burst: 2, clock });
     bucket.tryConsume(2);
     expect(rateLimitHeaders(bucket.decide(), { policy: 'burst' })).toEqual({
-      RateLimit: '"burst";r=0;t=4',
+      RateLimit: '"burst";r=0;t=2',
       'RateLimit-Policy': '"burst";q=2',
       'Retry-After': '2',
     });

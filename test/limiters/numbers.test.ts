@@ -28,6 +28,17 @@ function draw(random: Random): Draw {
 }
 
 describe.each(['wasm', 'atomics'] as const)('with the kernel %s', (kernel) => {
+  test.each([2 ** 51 + 0.5, 2 ** 52, 2 ** 53, 1e17])(
+    'a full bucket of %d tokens has no more left than that',
+    (burst) => {
+      const bucket = TokenBucket.create({ rate: 4e9, burst, clock: ManualClock.create(), kernel });
+      const { limit, remaining } = bucket.decide(0);
+      expect([limit, remaining % 1]).toEqual([burst, 0]);
+      expect(remaining).toBeLessThanOrEqual(limit);
+      expect(remaining).toBeGreaterThan(limit * (1 - 1e-15));
+    },
+  );
+
   test(`${CASES} random buckets hold exactly what flowed in, up to 8 years on (ZEROTIME_SEED=${SEED})`, () => {
     const random = new Random(SEED);
     let partly = 0;
