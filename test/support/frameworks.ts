@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import express from 'express';
@@ -16,7 +16,7 @@ import {
   type RequestLimitOptions,
 } from '../../src/integrations/http.ts';
 
-// A server of each framework that answers what its limit admits with "Hello".
+// A server of each framework that answers what its limits admit with "Hello", and errors with 500.
 
 /** A request of any framework. */
 export type AnyRequest = AddressedRequest | AddressedContext;
@@ -33,14 +33,28 @@ export async function urlOf(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Answers refusals with 418 and the seconds to wait. */
 const TEAPOT = { status: 418, body: 'later: ' };
 
-/** Each starts a server and returns its address; `isTeapot` adds a handler of refusals. */
+/**
+ * Each starts a server and returns its address; `isTeapot` adds a handler of refusals, and `others`
+ * are limits after the first.
+ */
 export const FRAMEWORKS: Readonly<
-  Record<string, (limits: Limits, isTeapot?: boolean) => Promise<string>>
+  Record<
+    string,
+    (limits: Limits, isTeapot?: boolean, others?: readonly Limits[]) => Promise<string>
+  >
 > = {
-  'node:http': async (limits, isTeapot = false) => {
+  'node:http': async (limits, isTeapot = false, others = []) => {
+    const last = others.reduceRight<RequestListener>(
+      (next, limit) => nodeListener(limit, next),
+      (_, response) => response.end('Hello'),
+    );
     const limited = nodeListener(
       {
         ...limits,
@@ -51,12 +65,12 @@ export const FRAMEWORKS: Readonly<
           },
         }),
       },
-      (_, response) => response.end('Hello'),
+      last,
     );
     return urlOf(createServer(limited));
   },
 
-  express: async (limits, isTeapot = false) => {
+  express: async (limits, isTeapot = false, others = []) => {
     const app = express();
     app.use(
       expressMiddleware<express.Request, express.Response>({
@@ -68,12 +82,18 @@ export const FRAMEWORKS: Readonly<
         }),
       }),
     );
+    for (const other of others) app.use(expressMiddleware<express.Request>(other));
     app.get('/', (_request, response) => void response.send('Hello'));
+    const failed: express.ErrorRequestHandler = (error, _request, response, _next) => {
+      response.status(500).send(messageOf(error));
+    };
+    app.use(failed);
     return urlOf(createServer(app));
   },
 
-  fastify: async (limits, isTeapot = false) => {
+  fastify: async (limits, isTeapot = false, others = []) => {
     const app = fastify();
+    app.setErrorHandler((error, _request, reply) => reply.code(500).send(messageOf(error)));
     await app.register(fastifyPlugin, {
       ...limits,
       prefix: '/v1',
@@ -84,12 +104,13 @@ export const FRAMEWORKS: Readonly<
         },
       }),
     });
+    for (const other of others) await app.register(fastifyPlugin, other);
     app.get('/', async () => 'Hello');
     await app.ready();
     return urlOf(app.server);
   },
 
-  hono: async (limits, isTeapot = false) => {
+  hono: async (limits, isTeapot = false, others = []) => {
     const app = new Hono<{ Bindings: HttpBindings }>();
     app.use(async (context, next) => {
       context.header('x-before', 'kept');
@@ -104,7 +125,9 @@ export const FRAMEWORKS: Readonly<
         }),
       }),
     );
+    for (const other of others) app.use(honoMiddleware<Context>(other));
     app.get('/', (context) => context.text('Hello'));
+    app.onError((error, context) => context.text(messageOf(error), 500));
     return urlOf(createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server);
   },
 };

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/decision.ts';
 import { addressKey } from './address-key.ts';
-import type { Answer, Fields } from './answer.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
+import { answerWith, put } from './response.ts';
 
 /** A request of express, or of another server with the same middleware signature. */
 export type ExpressRequest = IncomingMessage & {
@@ -26,19 +26,6 @@ export interface ExpressLimitOptions<
     next: (error?: unknown) => void,
     decision: Decision,
   ) => unknown;
-}
-
-/** After a timeout elsewhere, the response may already be sent. */
-function put(response: ServerResponse, fields: Fields): void {
-  if (response.headersSent) return;
-  for (const [name, value] of Object.entries(fields)) response.setHeader(name, value);
-}
-
-function send(response: ServerResponse, { status, fields, body }: Answer): void {
-  if (response.headersSent) return;
-  put(response, fields);
-  response.statusCode = status;
-  response.end(body);
 }
 
 /**
@@ -71,12 +58,13 @@ export function expressMiddleware<
         next();
         return undefined;
       }
-      const { answer } = verdict;
-      if (handler === undefined || answer.decision === undefined) return send(response, answer);
-      const { 'Content-Type': _, ...fields } = answer.fields;
-      put(response, fields);
-      response.statusCode = answer.status;
-      return handler(request, response, next, answer.decision);
+      if ('error' in verdict) {
+        next(verdict.error);
+        return undefined;
+      }
+      const handled =
+        handler && ((decision: Decision) => handler(request, response, next, decision));
+      return answerWith(response, verdict.answer, handled);
     });
     // Express 4 ignores promises. Without an error, `next` would let the request pass.
     if (settled instanceof Promise) {

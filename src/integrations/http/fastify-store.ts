@@ -24,10 +24,18 @@ export interface FastifyRateLimitStore {
 /** The option `store` of @fastify/rate-limit. */
 export type FastifyRateLimitStoreClass = new (options: object) => FastifyRateLimitStore;
 
+/** Identifies a route. */
+interface RouteInfo {
+  readonly method?: unknown;
+  readonly url?: string;
+  /** Such as host and version: routes of one URL may differ in these only. */
+  readonly constraints?: object;
+}
+
 /** The route options that a store reads. */
 interface RouteOptions {
   readonly groupId?: string;
-  readonly routeInfo?: { readonly method?: unknown; readonly url?: string };
+  readonly routeInfo?: RouteInfo;
   readonly continueExceeding?: unknown;
   readonly exponentialBackoff?: unknown;
 }
@@ -75,6 +83,14 @@ export function fastifyRateLimitStore(options: HitStoreOptions): FastifyRateLimi
   };
 }
 
+/** Constraints as text, in a fixed order. Values may be regular expressions. */
+function textOf(constraints: object = {}): string {
+  const entries = Object.entries(constraints).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0) return '';
+  const text = (_: string, value: unknown) => (value instanceof RegExp ? String(value) : value);
+  return ` ${JSON.stringify(entries, text)}`;
+}
+
 class SharedStore implements FastifyRateLimitStore {
   readonly #counts: HitCounts;
   /** Identifies a route with its own options. No place is a prefix of another. */
@@ -110,9 +126,9 @@ class SharedStore implements FastifyRateLimitStore {
     return new SharedStore(this.#counts, this.#placeOf(routeOptions));
   }
 
-  #placeOf({ groupId, routeInfo: { method, url } = {} }: RouteOptions): string {
+  #placeOf({ groupId, routeInfo: { method, url, constraints } = {} }: RouteOptions): string {
     if (groupId !== undefined) return `group ${groupId}`;
-    if (url !== undefined) return `${method} ${url}`;
+    if (url !== undefined) return `${method} ${url}${textOf(constraints)}`;
     // From `app.rateLimit()` or `createRateLimit()`, which all threads call in the same order.
     return `#${this.#unnamed++}`;
   }

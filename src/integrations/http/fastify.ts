@@ -1,5 +1,6 @@
 import type { Decision } from '../../limiters/decision.ts';
 import { type AddressedRequest, addressKey } from './address-key.ts';
+import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
@@ -7,8 +8,10 @@ import type { RequestLimitOptions } from './options.ts';
 export interface FastifyReply {
   /** Sets the status. */
   code(status: number): unknown;
-  /** Sets header fields. */
-  headers(fields: Record<string, string>): unknown;
+  /** Sets a header field. */
+  header(name: string, value: string): unknown;
+  /** Removes a header field. */
+  removeHeader(name: string): unknown;
   /** Sends the body. */
   send(body: string): unknown;
 }
@@ -32,6 +35,13 @@ export type FastifyHook = (request: AddressedRequest, reply: FastifyReply) => Pr
 export interface FastifyApp {
   /** Adds a hook to all later routes. */
   addHook(name: 'onRequest', hook: FastifyHook): unknown;
+}
+
+function put(reply: FastifyReply, fields: Fields): void {
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) reply.removeHeader(name);
+    else reply.header(name, value);
+  }
 }
 
 /**
@@ -58,17 +68,17 @@ export function fastifyHook<
   const hook = async (request: Request, reply: Reply) =>
     gate.judge(request, async (verdict) => {
       if ('passes' in verdict) {
-        reply.headers(verdict.passes);
+        put(reply, verdict.passes);
         return undefined;
       }
-      const { status, fields, body, decision } = verdict.answer;
+      if ('error' in verdict) throw verdict.error;
+      const { status, fields, contentType, body, decision } = verdict.answer;
       reply.code(status);
+      put(reply, fields);
       if (handler === undefined || decision === undefined) {
-        reply.headers(fields);
+        reply.header('Content-Type', contentType);
         reply.send(body);
       } else {
-        const { 'Content-Type': _, ...others } = fields;
-        reply.headers(others);
         await handler(request, reply, decision);
       }
       return reply;

@@ -2,19 +2,28 @@ import process from 'node:process';
 import type { Key } from '../../kernel/keyed/message.ts';
 import type { Decision } from '../../limiters/decision.ts';
 import { shown } from '../../options.ts';
-import { type Answer, type Fields, fieldsOf, refusal, unavailable } from './answer.ts';
+import { type Answer, failure, refusal } from './answer.ts';
+import { type Fields, fieldsOf } from './fields.ts';
 import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
 
 /**
- * The verdict on a request: it passes, and its response gets these fields, or it gets this
- * response.
+ * The verdict on a request: it passes, and its response gets these fields; it gets this response; or
+ * it fails with the error of a function of the options, which is never falsy.
  */
-export type Verdict = { readonly passes: Fields } | { readonly answer: Answer };
+export type Verdict =
+  | { readonly passes: Fields }
+  | { readonly answer: Answer }
+  | { readonly error: unknown };
 
 const PASSES: Verdict = { passes: {} };
 
 function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Partial<Promise<T>>).then === 'function';
+  return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function';
+}
+
+/** Frameworks treat a falsy error as none. */
+function thrown(error: unknown): Verdict {
+  return { error: error || new TypeError(`a function of the limit threw ${shown(error)}`) };
 }
 
 /** Calls a user's function, which may be async, without waiting for it. */
@@ -28,7 +37,7 @@ function told(call: () => unknown, failed: (error: unknown) => void): void {
 }
 
 /** Limits the requests of a framework. */
-export class Gate<Request> {
+export class Gate<Request extends object> {
   readonly #limits: RequestLimits<Request>;
   #hasWarned = false;
 
@@ -47,32 +56,54 @@ export class Gate<Request> {
   }
 
   #judge(request: Request): Verdict | Promise<Verdict> {
+    let take: () => Decision | Promise<Decision>;
     try {
       // Must be `true`: the promise of an async `skip` would let every request pass.
       if (this.#limits.skip?.(request) === true) return PASSES;
-      const decided = this.#limits.decide(request);
-      if (!isPromise(decided)) return this.#verdict(decided, request);
-      return Promise.resolve(decided)
-        .then((decision) => this.#verdict(decision, request))
-        .catch((error: unknown) => this.#failed(error, request));
+      take = this.#limits.taking(request);
     } catch (error) {
-      return this.#failed(error, request);
+      return thrown(error);
     }
+    let decided: Decision | Promise<Decision>;
+    try {
+      decided = take();
+    } catch (error) {
+      // Misuse, such as half a token of a window, is no failure of the limiter.
+      const isMisuse = error instanceof RangeError || error instanceof TypeError;
+      return isMisuse ? thrown(error) : this.#unavailable(error, request);
+    }
+    if (!isPromise(decided)) return this.#verdict(decided, request);
+    return Promise.resolve(decided).then(
+      (decision) => this.#verdict(decision, request),
+      (error: unknown) => this.#unavailable(error, request),
+    );
   }
 
   #verdict(decision: Decision, request: Request): Verdict {
-    if (decision.allowed) return { passes: fieldsOf(decision, this.#limits) };
-    const answer = refusal(decision, this.#limits);
-    const { onLimit } = this.#limits;
+    const { onLimit, problemJson } = this.#limits;
+    let policies: ReturnType<typeof fieldsOf>;
+    try {
+      policies = fieldsOf(request, decision, this.#limits);
+    } catch (error) {
+      return thrown(error);
+    }
+    if (decision.allowed) return { passes: policies.fields };
     // If `onLimit` fails, the request stays refused, even with `fail: 'open'`.
     const failed = (error: unknown) => this.#report(error, request);
     if (onLimit) told(() => onLimit(request, decision), failed);
-    return { answer };
+    return { answer: refusal(decision, policies, problemJson) };
   }
 
-  #failed(error: unknown, request: Request): Verdict {
+  #unavailable(error: unknown, request: Request): Verdict {
     this.#report(error, request);
-    return this.#limits.isOpen ? PASSES : { answer: unavailable(this.#limits) };
+    const { isOpen, problemJson } = this.#limits;
+    return isOpen ? PASSES : { answer: failure(503, problemJson) };
+  }
+
+  /** The response to a request whose error has no handler in the framework. */
+  failed(error: unknown, request: Request): Answer {
+    this.#report(error, request);
+    return failure(500, this.#limits.problemJson);
   }
 
   #report(error: unknown, request: Request): void {

@@ -1,16 +1,17 @@
 import type { Decision } from '../../limiters/decision.ts';
 import { type AddressedContext, addressKey } from './address-key.ts';
+import type { Fields } from './fields.ts';
 import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
 
 /** The part of a hono context that the middleware uses. */
 export interface HonoContext extends AddressedContext {
-  /** Sets a header field of the response. */
-  header(name: string, value: string): void;
+  /** Sets a header field of the response, or removes it. */
+  header(name: string, value: string | undefined): void;
   /** Sets the status of the response. */
   status(status: 429): void;
   /** Creates a response with the fields set so far. */
-  body(body: string, status: 429 | 503, fields: Record<string, string>): Response;
+  body(body: string, status: 429 | 500 | 503, fields: Record<string, string>): Response;
 }
 
 /** Options of {@link honoMiddleware}. */
@@ -21,6 +22,10 @@ export interface HonoLimitOptions<Context extends HonoContext = HonoContext>
    * the context. Default: a line of text.
    */
   readonly handler?: (context: Context, decision: Decision) => Response | Promise<Response>;
+}
+
+function put(context: HonoContext, fields: Fields): void {
+  for (const [name, value] of Object.entries(fields)) context.header(name, value);
 }
 
 /**
@@ -45,15 +50,16 @@ export function honoMiddleware<Context extends HonoContext = HonoContext>(
   return async (context, next) =>
     gate.judge(context, async (verdict) => {
       if ('passes' in verdict) {
-        for (const [name, value] of Object.entries(verdict.passes)) context.header(name, value);
+        put(context, verdict.passes);
         await next();
         return undefined;
       }
-      const { status, fields, body, decision } = verdict.answer;
-      if (handler === undefined || decision === undefined)
-        return context.body(body, status, fields);
-      const { 'Content-Type': _, ...others } = fields;
-      for (const [name, value] of Object.entries(others)) context.header(name, value);
+      if ('error' in verdict) throw verdict.error;
+      const { status, fields, contentType, body, decision } = verdict.answer;
+      put(context, fields);
+      if (handler === undefined || decision === undefined) {
+        return context.body(body, status, { 'Content-Type': contentType });
+      }
       context.status(429);
       return handler(context, decision);
     });

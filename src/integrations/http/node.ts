@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Decision } from '../../limiters/decision.ts';
-import { type ExpressLimitOptions, expressMiddleware } from './express.ts';
+import { addressKey } from './address-key.ts';
+import { Gate } from './gate.ts';
 import type { RequestLimitOptions } from './options.ts';
+import { answerWith, put } from './response.ts';
 
 /** Options of {@link nodeListener}. */
 export interface NodeLimitOptions<Request extends IncomingMessage = IncomingMessage>
@@ -38,22 +40,19 @@ export function nodeListener<
   options: NodeLimitOptions<Request>,
   listener: (request: Request, response: Response) => unknown,
 ): (request: Request, response: Response) => void {
-  const { handler, ...limits } = options;
-  const answer: ExpressLimitOptions<Request, Response>['handler'] = (
-    request,
-    response,
-    _,
-    decision,
-  ) => handler?.(request, response, decision);
-  const limited = expressMiddleware<Request, Response>({
-    ...limits,
-    // Pass on an invalid handler, so that the options check reports it.
-    ...(handler !== undefined && { handler: typeof handler === 'function' ? answer : handler }),
-  });
-  return (request, response) =>
-    limited(request, response, (error) => {
-      // As if an async listener had failed.
-      if (error !== undefined) throw error;
-      listener(request, response);
+  const gate = new Gate<Request>(options, addressKey());
+  const { handler } = options;
+  return (request, response) => {
+    // Errors of the listener and the handler reach the caller, or are unhandled rejections.
+    gate.judge(request, (verdict) => {
+      if ('passes' in verdict) {
+        put(response, verdict.passes);
+        return listener(request, response);
+      }
+      const isFailed = 'error' in verdict;
+      const answer = isFailed ? gate.failed(verdict.error, request) : verdict.answer;
+      const handled = handler && ((decision: Decision) => handler(request, response, decision));
+      return answerWith(response, answer, handled);
     });
+  };
 }

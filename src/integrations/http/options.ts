@@ -2,7 +2,7 @@ import type { Key } from '../../kernel/keyed/message.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
 import type { Decision } from '../../limiters/decision.ts';
 import { type HeaderOptions, rateLimitHeaders } from '../../limiters/headers.ts';
-import { checkFlag, shown } from '../../options.ts';
+import { checkFlag, checkTokens, shown } from '../../options.ts';
 
 /** A limiter with a `decide` method: any of `zerotime` or `zerotime/redis`. */
 export interface RequestLimiter {
@@ -37,12 +37,15 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
   /** Called for each refused request, before the response is sent. */
   readonly onLimit?: (request: Request, decision: Decision) => void;
   /**
-   * What to do if the limiter or one of the functions above fails, for example because a Redis
-   * server is down: `'open'` lets the request pass, `'closed'` responds with 503. Default
-   * `'closed'`.
+   * What to do if the limiter fails, for example because a Redis server is down: `'open'` lets the
+   * request pass, `'closed'` responds with 503. Default `'closed'`. Errors of the functions above go
+   * to the framework's error handler instead; node:http has none, and responds with 500.
    */
   readonly fail?: 'open' | 'closed';
-  /** Called with each of these errors. Default: emits a process warning for the first one. */
+  /**
+   * Called with each error of the limiter or of `onLimit`; with node:http, of any function above.
+   * Default: emits a process warning for the first one.
+   */
   readonly onError?: (error: unknown, request: Request) => void;
   /**
    * Whether to send `RateLimit` and `RateLimit-Policy`. Refusals always have `Retry-After`. Default
@@ -63,7 +66,8 @@ export interface RequestLimitOptions<Request> extends HeaderOptions {
 
 /** {@link RequestLimitOptions}, checked. */
 export interface RequestLimits<Request> {
-  readonly decide: (request: Request) => Decision | Promise<Decision>;
+  /** Calls the functions of the options. The function that it returns takes the tokens. */
+  readonly taking: (request: Request) => () => Decision | Promise<Decision>;
   readonly skip: ((request: Request) => boolean) | undefined;
   readonly onLimit: ((request: Request, decision: Decision) => void) | undefined;
   readonly onError: ((error: unknown, request: Request) => void) | undefined;
@@ -97,30 +101,63 @@ function isKeyed(limiter: RequestLimiter | KeyedRequestLimiter): limiter is Keye
   return typeof (limiter as Partial<KeyedRequestLimiter>).for === 'function';
 }
 
-/** Returns the function that takes the tokens of a request. */
-function decideBy<Request>(
+function checkLimiter<Limiter extends RequestLimiter | KeyedRequestLimiter>(
+  limiter: Limiter,
+  wanted: string,
+): Limiter {
+  if (typeof limiter?.decide === 'function') return limiter;
+  throw new TypeError(`limiter must ${wanted}, got ${shown(limiter)}`);
+}
+
+const KEY_TYPES: readonly unknown[] = ['string', 'number', 'bigint'];
+
+function checkKey(key: Key): Key {
+  if (KEY_TYPES.includes(typeof key)) return key;
+  throw new TypeError(`key must be a string, a number or a bigint, got ${shown(key)}`);
+}
+
+/** Returns {@link RequestLimits.taking}. */
+function takingBy<Request>(
   { limiter, cost }: RequestLimitOptions<Request>,
   keyOf: (request: Request) => Key,
-): RequestLimits<Request>['decide'] {
-  const costOf = cost ?? (() => 1);
-  if (typeof limiter === 'function') return (request) => limiter(request).decide(costOf(request));
-  if (typeof limiter?.decide !== 'function') {
-    throw new TypeError(`limiter must be a limiter or a function, got ${shown(limiter)}`);
+): RequestLimits<Request>['taking'] {
+  const costOf = cost ? (request: Request) => checkTokens('cost', cost(request)) : () => 1;
+  if (typeof limiter === 'function') {
+    return (request) => {
+      const chosen = checkLimiter(limiter(request), 'return a limiter');
+      const n = costOf(request);
+      return () => chosen.decide(n);
+    };
   }
-  return isKeyed(limiter)
-    ? (request) => limiter.decide(keyOf(request), costOf(request))
-    : (request) => limiter.decide(costOf(request));
+  checkLimiter(limiter, 'be a limiter or a function');
+  return (request) => {
+    if (!isKeyed(limiter)) {
+      const n = costOf(request);
+      return () => limiter.decide(n);
+    }
+    const key = checkKey(keyOf(request));
+    const n = costOf(request);
+    return () => limiter.decide(key, n);
+  };
+}
+
+/** The limiter's number of limits; undefined if only a decision tells. */
+function countOf(limiter: object): number | undefined {
+  const { limit, limits } = limiter as { readonly limit?: unknown; readonly limits?: unknown };
+  if (Array.isArray(limits)) return limits.length;
+  return limit === undefined ? undefined : 1;
 }
 
 /** Lets `rateLimitHeaders` check these options before the first request. */
-function checkPolicy({ policy, windowMs }: HeaderOptions): HeaderOptions {
+function checkPolicy({ limiter, policy, windowMs }: RequestLimitOptions<never>): HeaderOptions {
   const given = {
     ...(policy !== undefined && { policy }),
     ...(windowMs !== undefined && { windowMs }),
   };
   const state = { limit: 1, remaining: 1, retryAfterMs: 0, resetMs: 0 };
   const several = [policy, windowMs].find((each) => Array.isArray(each)) as unknown[] | undefined;
-  const limits = several?.map(() => state);
+  const count = countOf(limiter) ?? several?.length ?? 1;
+  const limits = count === 1 ? undefined : Array.from({ length: count }, () => state);
   rateLimitHeaders({ ...state, allowed: true, ...(limits && { limits }) }, given);
   return given;
 }
@@ -141,7 +178,7 @@ export function checkRequestLimit<Request>(
     throw new RangeError(`fail must be "open" or "closed", got ${shown(fail)}`);
   }
   return {
-    decide: decideBy(options, options.key ?? keyOf),
+    taking: takingBy(options, options.key ?? keyOf),
     skip,
     onLimit,
     onError,

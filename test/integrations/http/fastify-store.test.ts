@@ -151,4 +151,39 @@ describe('in one thread', () => {
     expect(await ask('/own', 'ann')).toBe(200);
     expect(await ask('/own', 'ann')).toBe(429);
   });
+
+  test('routes that differ in their constraints only count apart', async () => {
+    const store = storeIn(Region.create());
+    const apps = [1, 2].map(async () => {
+      const app = await appWith({ store, max: 9 });
+      const config = { rateLimit: { max: 1 } };
+      for (const constraints of [
+        { host: 'a.example' },
+        { host: /^b/ },
+        { version: '1.0.0' },
+        { host: 'c.example', version: '1.0.0' },
+      ]) {
+        app.get('/own', { config, constraints }, async () => 'hello');
+      }
+      app.get('/own', { config }, async () => 'hello');
+      return app;
+    });
+    const statuses: number[][] = [];
+    for (const app of await Promise.all(apps)) {
+      const asked = [
+        { host: 'a.example' },
+        { host: 'b.example' },
+        { host: 'd.example', 'accept-version': '1.0.0' },
+        { host: 'c.example', 'accept-version': '1.0.0' },
+        { host: 'd.example' },
+      ];
+      const answers: number[] = [];
+      for (const headers of asked) {
+        answers.push((await app.inject({ url: '/own', headers })).statusCode);
+      }
+      statuses.push(answers);
+    }
+    // The second app shares the counts of the first.
+    expect(statuses).toEqual([Array(5).fill(200), Array(5).fill(429)]);
+  });
 });

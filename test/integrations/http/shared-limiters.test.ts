@@ -4,17 +4,12 @@ import { expressRateLimitStore } from '../../../src/integrations/http.ts';
 import { RedisKeyedTokenBucket, RedisTokenBucket } from '../../../src/integrations/redis.ts';
 import { FRAMEWORKS } from '../../support/frameworks.ts';
 import { hostRegion } from '../../support/host.ts';
+import { statuses } from '../../support/http-get.ts';
 import { CONNECT } from '../redis/connections.ts';
 import { LACKS_REDIS, RedisServer } from '../redis/server.ts';
 
 /** Too slow for a token to come. */
 const LIMIT = { rate: 1e-3, burst: 2 };
-
-async function statuses(url: string, count: number): Promise<number[]> {
-  const all: number[] = [];
-  for (let i = 0; i < count; i++) all.push((await fetch(url)).status);
-  return all;
-}
 
 test.skipIf(LACKS_REDIS)(
   'limits on a Redis server hold in each framework, until it is gone',
