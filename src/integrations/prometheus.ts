@@ -1,8 +1,8 @@
 // Entry point `zerotime/prometheus`.
 import { Counter, Gauge, register as globalRegistry, type Registry } from 'prom-client';
 import { checkObject } from '../options.ts';
-import { ExportedLimiters, type LimiterRegion } from './metrics/exported-limiters.ts';
-import type { MeasuredLimiter, Reading } from './metrics/readings.ts';
+import { Exporting } from './metrics/exporting.ts';
+import type { Reading } from './metrics/readings.ts';
 import { SERIES, type Series } from './metrics/series.ts';
 
 export type { LimiterRegion, RegionLimiter } from './metrics/exported-limiters.ts';
@@ -40,10 +40,9 @@ export interface LimiterMetricsOptions {
  * response.end(await register.metrics()); // zerotime_calls_total{limiter="orders"} 0 ...
  * ```
  */
-export class LimiterMetrics {
+export class LimiterMetrics extends Exporting {
   readonly #register: Registry;
   readonly #names: readonly string[];
-  readonly #exported = new ExportedLimiters();
   #readings: ReadonlyMap<string, Reading> | undefined;
 
   /**
@@ -52,6 +51,7 @@ export class LimiterMetrics {
    * @throws Error if the registry already has one of the names, or prom-client rejects the prefix.
    */
   constructor(options: LimiterMetricsOptions = {}) {
+    super();
     const { register = globalRegistry, prefix = 'zerotime_' } = checkObject('options', options);
     this.#register = register;
     this.#names = SERIES.map(({ name }) => prefix + name);
@@ -61,41 +61,6 @@ export class LimiterMetrics {
       if (series.kind === 'counter') this.#registerCounter(prefix, series);
       else this.#registerGauge(prefix, series);
     }
-  }
-
-  /**
-   * Exports a limiter with the label `limiter="<name>"` until {@link remove} is called.
-   *
-   * @throws RateLimitError `ERR_STATS_DISABLED` if the limiter was created without `stats: true`. A
-   *   keyed bucket without it is accepted and only exports its entries.
-   * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
-   */
-  add(name: string, limiter: MeasuredLimiter): void {
-    this.#exported.add(name, limiter);
-  }
-
-  /**
-   * Exports all limiters of a region that keep counts, under their names, including those created
-   * later. Counts cover all processes that share the region, so export it from one process only.
-   *
-   * @throws TypeError if `region` has no `limiters` method.
-   *
-   * @example
-   * ```ts
-   * import { HostRegion } from 'zerotime/host';
-   * import { LimiterMetrics } from 'zerotime/prometheus';
-   *
-   * const metrics = new LimiterMetrics();
-   * metrics.addRegion(HostRegion.find('my-service'));
-   * ```
-   */
-  addRegion(region: LimiterRegion): void {
-    this.#exported.addRegion(region);
-  }
-
-  /** Stops exporting a limiter. Returns whether the name was in use. */
-  remove(name: string): boolean {
-    return this.#exported.remove(name);
   }
 
   /** Removes these metrics from the registry. */
@@ -109,7 +74,7 @@ export class LimiterMetrics {
    */
   #read(): ReadonlyMap<string, Reading> {
     if (this.#readings === undefined) {
-      this.#readings = this.#exported.read();
+      this.#readings = this.exported.read();
       queueMicrotask(() => {
         this.#readings = undefined;
       });

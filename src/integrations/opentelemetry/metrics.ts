@@ -8,8 +8,7 @@ import type {
 } from '@opentelemetry/api';
 import { checkOptions } from '../../known-options.ts';
 import { shown } from '../../options.ts';
-import { ExportedLimiters, type LimiterRegion } from '../metrics/exported-limiters.ts';
-import type { MeasuredLimiter } from '../metrics/readings.ts';
+import { Exporting } from '../metrics/exporting.ts';
 import { SERIES, type Series } from '../metrics/series.ts';
 
 export type { LimiterRegion, RegionLimiter } from '../metrics/exported-limiters.ts';
@@ -56,11 +55,10 @@ interface Instrument {
  * limiterMetrics.add('orders', bucket);
  * ```
  */
-export class LimiterMetrics {
+export class LimiterMetrics extends Exporting {
   readonly #meter: Meter;
   readonly #instruments: readonly Instrument[];
   readonly #observables: Observable[];
-  readonly #exported = new ExportedLimiters();
   readonly #observe: BatchObservableCallback = (result) => this.#observeAll(result);
 
   /**
@@ -69,6 +67,7 @@ export class LimiterMetrics {
    * @throws TypeError if `meter` is not a meter, or an option is unknown.
    */
   constructor(options: LimiterMetricsOptions) {
+    super();
     const { meter } = checkOptions(options, { meter: true });
     if (typeof meter?.addBatchObservableCallback !== 'function') {
       throw new TypeError(`meter must be a Meter of @opentelemetry/api, got ${shown(meter)}`);
@@ -83,35 +82,6 @@ export class LimiterMetrics {
   }
 
   /**
-   * Exports a limiter under this name until {@link remove} is called.
-   *
-   * @throws RateLimitError `ERR_STATS_DISABLED` if the limiter was created without `stats: true`. A
-   *   keyed bucket without it is accepted and only exports its entries.
-   * @throws TypeError if `limiter` has no `stats` method; RangeError if the name is taken.
-   */
-  add(name: string, limiter: MeasuredLimiter): void {
-    this.#exported.add(name, limiter);
-  }
-
-  /**
-   * Exports all limiters of a region that keep counts, under their names, including those created
-   * later. Counts cover all processes that share the region, so export it from one process only.
-   *
-   * @throws TypeError if `region` has no `limiters` method.
-   */
-  addRegion(region: LimiterRegion): void {
-    this.#exported.addRegion(region);
-  }
-
-  /**
-   * Stops exporting a limiter. Returns whether the name was in use. SDK 2 readers repeat its last
-   * values unless their temporality is delta.
-   */
-  remove(name: string): boolean {
-    return this.#exported.remove(name);
-  }
-
-  /**
    * Stops exporting all limiters. The instruments remain, without values: a meter cannot remove
    * them.
    */
@@ -120,7 +90,7 @@ export class LimiterMetrics {
   }
 
   #observeAll(result: BatchObservableResult): void {
-    for (const [name, reading] of this.#exported.read()) {
+    for (const [name, reading] of this.exported.read()) {
       const attributes = { [NAME]: name };
       for (const { observable, value } of this.#instruments) {
         const found = value(reading);
