@@ -1,6 +1,11 @@
+import type * as WorkerThreads from 'node:worker_threads';
 import type { Sampler } from '@opentelemetry/api';
 import { nodeModule } from '../../memory/node-module.ts';
 import { samplerFrom } from './sampler-from.ts';
+import { ThreadFlush } from './thread-flush.ts';
+
+/** The most that exporting pending spans delays the end of a process. */
+const MOST_MS = 5000;
 
 /** The part of `NodeSDK` of `@opentelemetry/sdk-node` used here. */
 export interface Telemetry {
@@ -15,6 +20,7 @@ export interface TracedProcess {
   kill(pid: number, signal: 'SIGTERM'): unknown;
   listenerCount(event: 'SIGTERM'): number;
   once(event: 'SIGTERM' | 'beforeExit', listener: () => void): unknown;
+  on(event: 'worker', listener: (worker: WorkerThreads.Worker) => void): unknown;
 }
 
 /** The settings that the SDK does not read from the environment. */
@@ -23,9 +29,19 @@ interface Configuration<Instrumentation> {
   readonly instrumentations: Instrumentation[];
 }
 
+async function within(ms: number, settled: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([settled, late]);
+  clearTimeout(timer);
+}
+
 /**
  * Starts this thread's SDK, configured by the environment, with the sampler of this process.
- * Exports pending spans when the thread ends by itself or the process is terminated.
+ * Exports pending spans when the thread ends by itself, and those of all threads when the process is
+ * terminated, for at most `mostMs`.
  *
  * @throws TypeError before Node.js 20.16, and the errors of `samplerFrom`.
  */
@@ -33,10 +49,12 @@ export async function register<Instrumentation>(
   NodeSDK: new (configuration: Configuration<Instrumentation>) => Telemetry,
   traced: TracedProcess,
   instrumentations: () => Promise<readonly unknown[]>,
+  mostMs = MOST_MS,
 ): Promise<void> {
   // The SDK would not start, so don't require a sampler.
   if (traced.env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true') return;
-  if (nodeModule('worker_threads') === undefined) {
+  const threads = nodeModule<typeof WorkerThreads>('worker_threads');
+  if (threads === undefined) {
     // Threads could not find the sampler: each would have its own, with its own limit.
     throw new TypeError('zerotime/opentelemetry/register needs Node.js 20.16 or later');
   }
@@ -48,11 +66,15 @@ export async function register<Instrumentation>(
   sdk.start();
   // The SDK itself reports export errors. A second shutdown may reject.
   const end = () => sdk.shutdown().catch(() => undefined);
+  const workers = new ThreadFlush(threads, traced, end);
   traced.once('beforeExit', end);
   traced.once('SIGTERM', async () => {
-    // With a listener, the signal no longer ends the process. End it, unless other listeners exist.
+    // With a listener, the signal no longer ends the process. End it, unless other listeners exist:
+    // then workers go on, and export pending spans when they end.
     const isAlone = traced.listenerCount('SIGTERM') === 0;
-    await end();
-    if (isAlone) traced.kill(traced.pid, 'SIGTERM');
+    const ended = end();
+    if (!isAlone) return;
+    await within(mostMs, Promise.all([ended, workers.flush()]));
+    traced.kill(traced.pid, 'SIGTERM');
   });
 }

@@ -46,11 +46,11 @@ function sdk() {
   return { Telemetry, calls, endWith };
 }
 
-async function registered() {
+async function registered(mostMs?: number) {
   vi.stubEnv('ZEROTIME_TRACES_PER_SECOND', '50');
   const traced = new SomeProcess();
   const { Telemetry, ...rest } = sdk();
-  await register(Telemetry, traced, async () => ['http', 'pg']);
+  await register(Telemetry, traced, async () => ['http', 'pg'], mostMs);
   return { traced, ...rest };
 }
 
@@ -80,6 +80,13 @@ test('exports the remaining spans, then lets the signal end the process', async 
 test('ends the process although the last export failed', async () => {
   const { traced, endWith } = await registered();
   endWith(Promise.reject(new Error('no collector')));
+  traced.emit('SIGTERM');
+  await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled());
+});
+
+test('ends the process although the last export never ends', async () => {
+  const { traced, endWith } = await registered(1);
+  endWith(new Promise(() => {}));
   traced.emit('SIGTERM');
   await vi.waitFor(() => expect(traced.kill).toHaveBeenCalled());
 });
