@@ -8,7 +8,7 @@ import { type JsonResult, readJsonResult } from '../cli/support/json-result.ts';
 import { runCli } from '../cli/support/run-cli.ts';
 import { hostPath } from '../support/host.ts';
 
-const CLUSTER = new URL('../../dist/docs/examples/cluster.js', import.meta.url).pathname;
+const CLUSTER = new URL('../../docs/examples/cluster.mjs', import.meta.url).pathname;
 const WORKERS = 4;
 const LIMIT = { rate: 200, burst: 100 } as const;
 /** Five times the limit, over four connections for each worker: most requests are refused. */

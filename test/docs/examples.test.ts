@@ -20,6 +20,7 @@ const SCRATCH = join(ROOT, 'dist/examples');
 /** In `npm test` every nth example runs. */
 const SAMPLE = 5;
 const CHECKS_FILE = join(SCRATCH, 'checks.mjs');
+const TSCONFIG = join(SCRATCH, 'tsconfig.json');
 /** Variables that the examples in comments use without declaring them. */
 const SCENERY = `
 declare global {
@@ -39,7 +40,8 @@ const pages = ['README.md', ...filesIn('docs', '.md')];
 const shown = pages.flatMap((page) => examplesOf(page, read(page)));
 /** Blocks that start with a comment naming a file; they repeat that file. */
 const listings = shown.flatMap((example) => {
-  const [, path] = /^\/\/ ((?:docs\/examples|test\/support)\/[\w-]+\.ts):/.exec(example.code) ?? [];
+  const [, path] =
+    /^\/\/ ((?:docs\/examples|test\/support)\/[\w-]+\.m?[jt]s):/.exec(example.code) ?? [];
   return path === undefined ? [] : [{ path, example }];
 });
 const examples = shown.filter((example) =>
@@ -62,7 +64,9 @@ function place({ page, line }: Example): string {
   return `${page.startsWith(ROOT) ? relative(ROOT, page) : page}:${line}`;
 }
 
-function fileOf(example: Example, ending: string): string {
+/** Node.js 20 loads only JavaScript in workers, under tsx too: pages name those files `.mjs`. */
+function fileOf(example: Example): string {
+  const ending = example.code.includes('isMainThread') ? '.mjs' : '.mts';
   return join(SCRATCH, place(example).replaceAll(/[^\w.]/g, '-') + ending);
 }
 
@@ -81,9 +85,8 @@ function completed({ code }: Example): string {
 }
 
 /** Errors of the compiler, each with its file. */
-function complaints(files: ReadonlyMap<string, string>): string[] {
-  for (const [file, code] of files) writeFileSync(file, code);
-  const program = ts.createProgram([...files.keys()], {
+function complaints(files: readonly string[]): string[] {
+  const program = ts.createProgram(files, {
     target: ts.ScriptTarget.ES2023,
     lib: ['lib.es2023.d.ts', 'lib.es2024.sharedmemory.d.ts'],
     module: ts.ModuleKind.NodeNext,
@@ -91,13 +94,15 @@ function complaints(files: ReadonlyMap<string, string>): string[] {
     types: ['node'],
     typeRoots: [join(ROOT, 'node_modules/@types')],
     strict: true,
+    allowJs: true,
+    checkJs: true,
     noEmit: true,
     skipLibCheck: true,
   });
   return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
     const line = file && file.getLineAndCharacterOfPosition(start ?? 0).line + 1;
     const text = ts.flattenDiagnosticMessageText(messageText, '\n');
-    return `${file && relative(SCRATCH, file.fileName)}, line ${line} of the code: ${text}`;
+    return `${file && relative(ROOT, file.fileName)}, line ${line} of the code: ${text}`;
   });
 }
 
@@ -106,6 +111,8 @@ beforeAll(async () => {
   if (!LACKS_REDIS) server = await RedisServer.start();
   mkdirSync(SCRATCH, { recursive: true });
   writeFileSync(CHECKS_FILE, CHECKS);
+  // Not that of the repository: its paths lead to the sources.
+  writeFileSync(TSCONFIG, '{}');
 });
 afterAll(async () => {
   rmSync(SCRATCH, { recursive: true });
@@ -120,10 +127,12 @@ describe('the examples of the documentation', () => {
   });
 
   test('compile under strict, and so do those in comments', () => {
-    const files = new Map(examples.map((e) => [fileOf(e, '.mts'), `${e.code}\nexport {};`]));
-    for (const e of comments) files.set(fileOf(e, '.mts'), completed(e));
+    const files = new Map(examples.map((e) => [fileOf(e), `${e.code}\nexport {};`]));
+    for (const e of comments) files.set(fileOf(e).replace(/mjs$/, 'mts'), completed(e));
     files.set(join(SCRATCH, 'scenery.d.ts'), SCENERY);
-    expect(complaints(files)).toEqual([]);
+    for (const [file, code] of files) writeFileSync(file, code);
+    const listed = filesIn('docs/examples', '.mjs').map((file) => join(ROOT, file));
+    expect(complaints([...files.keys(), ...listed])).toEqual([]);
   });
 
   // Each starts a process. All of them compile, in the test above.
@@ -133,18 +142,19 @@ describe('the examples of the documentation', () => {
     '$at prints and throws what it says',
     async ({ example }) => {
       if (LACKS_REDIS && example.code.includes('REDIS_URL')) return;
-      const file = fileOf(example, '.mjs');
+      const file = fileOf(example);
       writeFileSync(file, instrumented(example, pathToFileURL(CHECKS_FILE).href));
-      const env = { ...process.env, REDIS_URL: server?.url };
+      const env = { ...process.env, REDIS_URL: server?.url, TSX_TSCONFIG_PATH: TSCONFIG };
       const options = { env, timeout: 30_000 };
-      const { stdout } = await promisify(execFile)(process.execPath, [file], options);
+      const args = file.endsWith('.mts') ? ['--import', 'tsx', file] : [file];
+      const { stdout } = await promisify(execFile)(process.execPath, args, options);
       expect(stdout).toBe(example.output);
     },
   );
 });
 
 test('the files of docs/examples and the algorithm are shown unchanged, each on a page', () => {
-  const files = [...filesIn('docs/examples', '.ts'), 'test/support/plain-bucket.ts'];
+  const files = [...filesIn('docs/examples', '.mjs'), 'test/support/plain-bucket.ts'];
   expect(listings.map(({ path }) => path).sort()).toEqual(files);
   for (const { path, example } of listings) expect(`${example.code}\n`).toBe(read(path));
 });

@@ -5,13 +5,13 @@ import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { HAS_REUSE_PORT, heldPort } from '../support/http-threads.ts';
 
-const SERVE = new URL('../../dist/docs/examples/serve.js', import.meta.url).pathname;
+const SERVE = new URL('../../docs/examples/serve.mjs', import.meta.url).pathname;
 const THREADS = 3;
 const BURST = 7;
 /** So slow that no token arrives during the test. */
 const PER_HOUR = 0.01;
 
-const SCRIPTS = ['node-http.js', 'fastify.js', 'express.js', 'hono.js'];
+const SCRIPTS = ['node-http.mjs', 'fastify.mjs', 'express.mjs', 'hono.mjs'];
 
 /** Starts the example on this port or, if it is 0, on any; resolves with the port of each thread. */
 async function serve(script: string, port: number): Promise<number[]> {

@@ -12,7 +12,7 @@ import { LACKS_REDIS, RedisServer } from '../integrations/redis/server.ts';
 import { websocketServer } from './websocket-server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const EXAMPLES = new URL('../../dist/docs/examples/', import.meta.url);
+const EXAMPLES = new URL('../../docs/examples/', import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-tasks-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -21,7 +21,7 @@ const NO_RATE = [{ kind: 'rate', minShare: 0 }] as const;
 
 /** Drives an example for as long as it takes to make some calls, which all succeed. */
 async function driven(name: string, data?: unknown): Promise<DriveResult> {
-  const task = new URL(`${name}.js`, EXAMPLES);
+  const task = new URL(`${name}.mjs`, EXAMPLES);
   for (let tries = 1; ; tries++) {
     const options = { task, data, rate: 100, threads: 2, durationMs: 200 * tries, gates: NO_RATE };
     const result = await drive(options);
@@ -92,7 +92,7 @@ describe.concurrent('an example of a test', () => {
   const run = promisify(execFile);
 
   test('passes under node:test', async () => {
-    const file = fileURLToPath(new URL('node-test-load.js', EXAMPLES));
+    const file = fileURLToPath(new URL('node-test-load.mjs', EXAMPLES));
     const { stdout } = await run(process.execPath, ['--test', '--test-reporter=tap', file], {
       timeout: 100_000,
     });
@@ -110,8 +110,8 @@ describe.concurrent('an example of a test', () => {
       symlinkSync(to, join(project, 'node_modules', name));
     }
     writeFileSync(join(project, 'package.json'), '{"type":"module"}');
-    copyFileSync(new URL('hash-task.js', EXAMPLES), join(project, 'hash-task.js'));
-    copyFileSync(new URL('vitest-load.js', EXAMPLES), join(project, 'load.test.js'));
+    copyFileSync(new URL('hash-task.mjs', EXAMPLES), join(project, 'hash-task.mjs'));
+    copyFileSync(new URL('vitest-load.mjs', EXAMPLES), join(project, 'load.test.mjs'));
     const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
     // Under this vitest, another would take itself for one of its workers.
     const { VITEST: _, VITEST_WORKER_ID: __, VITEST_POOL_ID: ___, ...env } = process.env;

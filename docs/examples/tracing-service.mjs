@@ -1,4 +1,4 @@
-// docs/examples/tracing-service.ts: a program with four workers, each of which makes root spans.
+// docs/examples/tracing-service.mjs: a program with four workers, each of which makes root spans.
 import { setTimeout } from 'node:timers/promises';
 import { isMainThread, Worker } from 'node:worker_threads';
 import { trace } from '@opentelemetry/api';

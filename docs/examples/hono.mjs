@@ -1,4 +1,4 @@
-// docs/examples/hono.ts: a thread that serves with hono.
+// docs/examples/hono.mjs: a thread that serves with hono.
 import { workerData } from 'node:worker_threads';
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';

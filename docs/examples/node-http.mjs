@@ -1,4 +1,4 @@
-// docs/examples/node-http.ts: a thread that serves with node:http.
+// docs/examples/node-http.mjs: a thread that serves with node:http.
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
 import { KeyedTokenBucket } from 'zerotime';

@@ -1,4 +1,4 @@
-// docs/examples/tracing.ts: sets up tracing, in every thread: node --import ./tracing.js
+// docs/examples/tracing.mjs: sets up tracing, in every thread: node --import ./tracing.mjs
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { samplerFrom } from 'zerotime/opentelemetry';

@@ -1,4 +1,4 @@
-// docs/examples/fastify.ts: a thread that serves with fastify.
+// docs/examples/fastify.mjs: a thread that serves with fastify.
 import { workerData } from 'node:worker_threads';
 import fastify from 'fastify';
 import { KeyedTokenBucket } from 'zerotime';

@@ -1,16 +1,18 @@
-// docs/examples/rows.ts: sends each row of a file once, in order, over all threads.
+// docs/examples/rows.mjs: sends each row of a file once, in order, over all threads.
 import { readFileSync } from 'node:fs';
-import type { TaskCall, TaskSetup } from 'zerotime/load';
 
-let rows: readonly string[] = [];
+/** @type {readonly string[]} */
+let rows = [];
 let url = '';
 
-export function setup({ data }: TaskSetup<{ file: string; url: string }>): void {
+/** @param {import('zerotime/load').TaskSetup<{ file: string, url: string }>} setup */
+export function setup({ data }) {
   rows = readFileSync(data.file, 'utf8').trimEnd().split('\n');
   url = data.url;
 }
 
-export default async function post({ sequence, signal }: TaskCall): Promise<void> {
+/** @param {import('zerotime/load').TaskCall} call */
+export default async function post({ sequence, signal }) {
   const body = rows[sequence];
   if (body === undefined) throw new RangeError('no rows are left');
   const response = await fetch(url, { method: 'POST', body, signal });

@@ -1,8 +1,9 @@
-// docs/examples/cluster.ts: several processes serve one port with express, under one limit.
+// docs/examples/cluster.mjs: several processes serve one port with express, under one limit.
 import cluster from 'node:cluster';
 import express from 'express';
-import { KeyedTokenBucket, rateLimitHeaders } from 'zerotime';
+import { KeyedTokenBucket } from 'zerotime';
 import { HostRegion } from 'zerotime/host';
+import { expressMiddleware } from 'zerotime/http';
 
 const { HOST = '127.0.0.1', PORT = '8080', PROCESSES = '4', REGION = 'example' } = process.env;
 const { RATE = '10', BURST = '20' } = process.env;
@@ -13,20 +14,15 @@ if (cluster.isPrimary) {
   cluster.on('exit', () => cluster.fork());
 } else {
   const region = HostRegion.open({ path: REGION, bytes: 8_388_608 });
-  const perClient = KeyedTokenBucket.open(region, 'per client', {
+  const limiter = KeyedTokenBucket.open(region, 'per client', {
     rate: Number(RATE),
     burst: Number(BURST),
     capacity: 100_000,
   });
   const app = express();
-  app.use((request, response, next) => {
-    const decision = perClient.decide(request.ip ?? 'unknown');
-    response.set({ ...rateLimitHeaders(decision), 'x-process': `${process.pid}` });
-    if (decision.allowed) next();
-    else response.status(429).send('Too many requests\n');
-  });
+  app.use(expressMiddleware({ limiter }));
   app.get('/', (_request, response) => {
-    response.send('Hello\n');
+    response.send(`Hello from process ${process.pid}\n`);
   });
   app.listen(Number(PORT), HOST);
 }

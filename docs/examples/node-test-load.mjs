@@ -1,11 +1,11 @@
-// docs/examples/node-test-load.ts: a test of node:test.
+// docs/examples/node-test-load.mjs: a test of node:test.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drive } from 'zerotime/load';
 
 test('hashing on two threads never fails', async (context) => {
   const result = await drive({
-    task: new URL('./hash-task.js', import.meta.url),
+    task: new URL('./hash-task.mjs', import.meta.url),
     data: { length: 1_000 },
     rate: Number.POSITIVE_INFINITY,
     threads: 2,

@@ -1,4 +1,4 @@
-// docs/examples/fleet-thread.ts: one of the threads, on a connection of its own.
+// docs/examples/fleet-thread.mjs: one of the threads, on a connection of its own.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createClient } from 'redis';
 import { RedisTokenBucket } from 'zerotime/redis';

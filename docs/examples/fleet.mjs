@@ -1,4 +1,4 @@
-// docs/examples/fleet.ts: one limit over several processes, each with several threads.
+// docs/examples/fleet.mjs: one limit over several processes, each with several threads.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createClient } from 'redis';
@@ -16,7 +16,7 @@ const serverSeconds = async () => {
 const before = await serverSeconds();
 const counts = await Promise.all(
   Array.from({ length: Number(PROCESSES) }, async () => {
-    const child = fork(new URL('fleet-process.js', import.meta.url));
+    const child = fork(new URL('fleet-process.mjs', import.meta.url));
     child.send({ url: REDIS_URL, threads: Number(THREADS), seconds: Number(SECONDS), limit });
     const [admitted] = await once(child, 'message');
     return Number(admitted);

@@ -1,4 +1,4 @@
-// docs/examples/express.ts: a thread that serves with express.
+// docs/examples/express.mjs: a thread that serves with express.
 import { createServer } from 'node:http';
 import { workerData } from 'node:worker_threads';
 import express from 'express';

@@ -1,4 +1,4 @@
-// docs/examples/job.ts: a program that any number of others run beside it, under one limit.
+// docs/examples/job.mjs: a program that any number of others run beside it, under one limit.
 import { setTimeout } from 'node:timers/promises';
 import { TokenBucket } from 'zerotime';
 import { HostRegion } from 'zerotime/host';

@@ -1,10 +1,10 @@
-// docs/examples/vitest-load.ts: a test of vitest.
+// docs/examples/vitest-load.mjs: a test of vitest.
 import { expect, test } from 'vitest';
 import { drive } from 'zerotime/load';
 
 test('hashing stays quick at 200 calls a second', async () => {
   const result = await drive({
-    task: new URL('./hash-task.js', import.meta.url),
+    task: new URL('./hash-task.mjs', import.meta.url),
     data: { length: 1_000 },
     rate: 200,
     threads: 2,

@@ -1,8 +1,8 @@
-// docs/examples/serve.ts: one limit for each client, and several threads that serve one port.
+// docs/examples/serve.mjs: one limit for each client, and several threads that serve one port.
 import { Worker } from 'node:worker_threads';
 import { KeyedTokenBucket, per } from 'zerotime';
 
-const [script = 'node-http.js'] = process.argv.slice(2);
+const [script = 'node-http.mjs'] = process.argv.slice(2);
 const { HOST = '127.0.0.1', PORT = '8080', THREADS = '4' } = process.env;
 const { BURST = '10', PER_HOUR = '600' } = process.env;
 

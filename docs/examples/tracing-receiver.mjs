@@ -1,27 +1,30 @@
-// docs/examples/tracing-receiver.ts: receives the spans of tracing-service.ts and counts them.
+// docs/examples/tracing-receiver.mjs: receives the spans of tracing-service.mjs and counts them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 
-const [setUp = new URL('tracing.js', import.meta.url).href] = process.argv.slice(2);
+const [setUp = new URL('tracing.mjs', import.meta.url).href] = process.argv.slice(2);
 const { WORKERS = '4', SPANS = '5000' } = process.env;
 const { ZEROTIME_TRACES_PER_SECOND = '200', ZEROTIME_TRACES_BURST = '400' } = process.env;
 
-/** What a backend knows of an operation. */
-const counts = new Map<string, { kept: number; uncounted: number; sum: number; square: number }>();
+/**
+ * What a backend knows of an operation.
+ * @type {Map<string, { kept: number, uncounted: number, sum: number, square: number }>}
+ */
+const counts = new Map();
 
-/** When the spans began, in seconds. */
-const times: number[] = [];
+/**
+ * When the spans began, in seconds.
+ * @type {number[]}
+ */
+const times = [];
 
-interface Span {
-  readonly name: string;
-  readonly startTimeUnixNano: string;
-  readonly traceState?: string;
-}
-
-/** Adds a span: with the threshold T of 56 bits, it stands for 2^56 / (2^56 - T) spans. */
-function count({ name, startTimeUnixNano, traceState = '' }: Span): void {
+/**
+ * Adds a span: with the threshold T of 56 bits, it stands for 2^56 / (2^56 - T) spans.
+ * @param {{ name: string, startTimeUnixNano: string, traceState?: string }} span
+ */
+function count({ name, startTimeUnixNano, traceState = '' }) {
   times.push(Number(startTimeUnixNano) / 1e9);
   const found = counts.get(name) ?? { kept: 0, uncounted: 0, sum: 0, square: 0 };
   counts.set(name, found);
@@ -37,18 +40,17 @@ function count({ name, startTimeUnixNano, traceState = '' }: Span): void {
 }
 
 const server = createServer(async (request, response) => {
-  const sent = (await json(request)) as {
-    resourceSpans: { scopeSpans: { spans: Span[] }[] }[];
-  };
-  for (const { scopeSpans } of sent.resourceSpans) {
+  /** @type {any} */
+  const { resourceSpans } = await json(request);
+  for (const { scopeSpans } of resourceSpans) {
     for (const { spans } of scopeSpans) spans.forEach(count);
   }
   response.setHeader('content-type', 'application/json').end('{}');
 }).listen(0, '127.0.0.1');
 await once(server, 'listening');
-const { port } = server.address() as { port: number };
+const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
 
-const service = new URL('tracing-service.js', import.meta.url).pathname;
+const service = new URL('tracing-service.mjs', import.meta.url).pathname;
 const child = spawn(process.execPath, ['--import', setUp, service], {
   env: {
     ...process.env,
