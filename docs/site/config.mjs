@@ -1,6 +1,13 @@
 import { defineConfig } from 'vitepress';
 
 const page = (text, link) => ({ text, link });
+/** The anchor of a heading, as GitHub derives it: links between pages hold on both. */
+const slugify = (heading) =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\-_ ]/gu, '')
+    .replaceAll(' ', '-');
 
 export default defineConfig({
   title: 'zerotime',
@@ -9,6 +16,7 @@ export default defineConfig({
   lastUpdated: false,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
+    anchor: { slugify },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   themeConfig: {

@@ -1,11 +1,13 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../cli/support/browser.ts';
 import { serveFolder } from '../support/static-server.ts';
 
-// Looks at the built site (`npm run docs`) in Chromium: each page loads without a complaint, and has
-// contrast and labels.
+// Looks at the built site (`npm run docs`): links lead to headings that exist. In Chromium, each page
+// loads without a complaint, and has contrast and labels.
 
 const SITE = fileURLToPath(new URL('../../../dist/site', import.meta.url));
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
@@ -33,7 +35,21 @@ async function faultsOf(page: Page): Promise<string[]> {
   }, RULES);
 }
 
-const faults: string[] = [];
+/** The links of each page, the API reference excepted, to a heading that its target lacks. */
+function deadAnchors(): string[] {
+  const names = readdirSync(SITE).filter((name) => name.endsWith('.html'));
+  const pages = new Map(names.map((name) => [name, readFileSync(join(SITE, name), 'utf8')]));
+  return [...pages].flatMap(([from, html]) =>
+    [...html.matchAll(/href="([^":]*#[^"]+)"/g)].flatMap(([, link = '']) => {
+      const { pathname, hash } = new URL(link, `http://site/${from}`);
+      const target = pages.get(decodeURIComponent(pathname.slice(1)));
+      const isThere = target?.includes(`id="${decodeURIComponent(hash.slice(1))}"`) ?? true;
+      return isThere ? [] : `${from}: no ${link}`;
+    }),
+  );
+}
+
+const faults = deadAnchors();
 const server = await serveFolder(SITE);
 const browser = await launchBrowser();
 for (const colorScheme of ['light', 'dark'] as const) {
