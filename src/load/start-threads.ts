@@ -67,7 +67,7 @@ function requestData(
 ): (thread: number) => ThreadData {
   const { rate, ramp, threads, connections, timeoutMs, latencyByTime, fleet } = options;
   const { method, headers, body, transport } = options;
-  const outstanding = outstandingAt(rate, options);
+  const outstanding = outstandingAt(highestRate(options), options);
   const openAhead = Math.ceil(((ramp?.from ?? rate) * OPEN_AHEAD_S) / threads);
   const request = { method, headers, body };
   const rehearsal = {
@@ -92,17 +92,23 @@ function requestData(
   };
 }
 
+/** A ramp may begin with it or end with it. */
+function highestRate({ rate, ramp }: LoadOptions): number {
+  return Math.max(rate, ramp?.from ?? 0);
+}
+
 /** Enough to compile a thread's code; fewer if many threads share the processors. */
-function rehearsalRequests({ rate, threads }: LoadOptions): number {
+function rehearsalRequests(options: LoadOptions): number {
+  const { threads } = options;
   const least = Math.max(20, Math.min(300, Math.floor(4_000 / threads)));
   // At a high rate, slightly slower requests already build a backlog.
   const most = Math.min(MOST_BY_THREAD, Math.floor(MOST_REHEARSED / threads));
-  return Math.max(least, Math.min(most, Math.ceil((rate * REHEARSED_S) / threads)));
+  return Math.max(least, Math.min(most, Math.ceil((highestRate(options) * REHEARSED_S) / threads)));
 }
 
 function taskData(options: LoadOptions, task: TaskOptions): (thread: number) => ThreadData {
-  const { rate, threads, timeoutMs, latencyByTime, fleet } = options;
-  const outstanding = outstandingAt(rate, options);
+  const { threads, timeoutMs, latencyByTime, fleet } = options;
+  const outstanding = outstandingAt(highestRate(options), options);
   const counter = new BigInt64Array(new SharedArrayBuffer(8));
   return (thread) => ({
     timeoutMs,

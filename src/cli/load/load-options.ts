@@ -56,7 +56,8 @@ export function loadOptions(
   const terms = arrivalTerms(given, evenly, instantsUs, command);
   const task = taskOf(url, { ...given }, command);
   const sendsToUrl = url !== undefined && task === undefined;
-  const threads = given.threads ?? (sendsToUrl ? threadsFor(terms.rate) : DEFAULT_THREADS);
+  const highest = Math.max(terms.rate, given.ramp?.from ?? 0);
+  const threads = given.threads ?? (sendsToUrl ? threadsFor(highest) : DEFAULT_THREADS);
   const all = threadsOf({ threads, processes });
   const most = given.http2 === true ? all : Math.max(DEFAULT_CONNECTIONS, all);
   const connections = given.connections ?? most;

@@ -1,0 +1,39 @@
+import { availableParallelism } from 'node:os';
+import { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { type CommandOptions, loadOptions } from '../../../src/cli/load/load-options.ts';
+import type { Ramp } from '../../../src/load/options.ts';
+
+/** The threads of a run at a rate or with a ramp. */
+function threads(url: string | undefined, rate: number, ramp?: Ramp): number {
+  const given: CommandOptions = {
+    rate,
+    duration: 1_000,
+    burst: 1,
+    timeout: 1_000,
+    warmup: 0,
+    arrivals: 'even',
+    ...(ramp && { ramp }),
+  };
+  return loadOptions(url, given, { body: undefined, instantsUs: undefined }, new Command()).threads;
+}
+
+const SERVER = 'http://localhost/';
+
+it.each([
+  [2_000, 1],
+  [15_000, 1],
+  [15_001, 2],
+  [60_000, 4],
+  [1_000_000, 4],
+])('%d requests a second to a URL need %d threads, if there are processors', (rate, wanted) => {
+  const most = Math.min(wanted, availableParallelism());
+  expect(threads(SERVER, rate)).toBe(most);
+  expect(threads(SERVER, rate, { from: 100, to: rate, overMs: 1_000 })).toBe(most);
+  expect(threads(SERVER, 2_000, { from: rate, to: 100, overMs: 1_000 })).toBe(most);
+});
+
+it('the embedded server and modules get four threads', () => {
+  expect(threads(undefined, 1)).toBe(4);
+  expect(threads('file:///task.mjs', 1)).toBe(4);
+});

@@ -1,0 +1,61 @@
+import { EventEmitter } from 'node:events';
+import { expect, it } from 'vitest';
+import type { LoadThreadData, ThreadData } from '../../src/load/messages.ts';
+import type { LoadOptions } from '../../src/load/options.ts';
+import { startThreads } from '../../src/load/start-threads.ts';
+
+/** What the threads of a run get. */
+function given(change: Partial<LoadOptions>): ThreadData[] {
+  const options: LoadOptions = {
+    url: 'http://127.0.0.1:9/',
+    rate: 10_000,
+    ramp: undefined,
+    burst: 1,
+    threads: 2,
+    connections: 64,
+    durationMs: 1_000,
+    timeoutMs: 1_000,
+    warmupMs: 0,
+    method: 'GET',
+    headers: [],
+    body: undefined,
+    gates: [],
+    latencyByTime: false,
+    ...change,
+  };
+  const target = {
+    url: 'http://127.0.0.1:9/',
+    rehearsalUrl: 'http://127.0.0.1:9/',
+    ready: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+  const all: ThreadData[] = [];
+  startThreads(
+    options,
+    target,
+    () => 0,
+    undefined,
+    (_code, data) => {
+      all.push(data);
+      const postMessage = () => undefined;
+      const terminate = () => Promise.resolve();
+      return Object.assign(new EventEmitter(), { postMessage, terminate });
+    },
+  );
+  return all;
+}
+
+it('a ramp begins as prepared as a run at its highest rate, whether it rises or falls', () => {
+  const even = given({});
+  expect(even).toHaveLength(2);
+  const prepared = even.map((data) => {
+    const { outstanding, rehearsal } = data as LoadThreadData; // it sends requests
+    return { outstanding, rehearsal: { requests: rehearsal.requests } };
+  });
+  expect(given({ ramp: { from: 100, to: 10_000, overMs: 1_000 } })).toMatchObject(prepared);
+  const falling = { rate: 100, ramp: { from: 10_000, to: 100, overMs: 1_000 } };
+  expect(given(falling)).toMatchObject(prepared);
+  const task = { url: 'file:///task.mjs', data: undefined, concurrency: 1 };
+  const outstanding = prepared.map((data) => ({ outstanding: data.outstanding }));
+  expect(given({ ...falling, task })).toMatchObject(outstanding);
+});
