@@ -4,6 +4,7 @@ import type { Gate } from '../../load/gates.ts';
 import { gatesOf } from './gate-options.ts';
 import { type CommandOptions, DEFAULT_THREADS } from './load-options.ts';
 import { taskOf } from './task-options.ts';
+import { transportOf } from './transport-options.ts';
 
 const DEFAULT_WARMUP_MS = 500;
 const DEFAULT_ROUNDS = 5;
@@ -38,6 +39,8 @@ export function closedPlan(
   const task =
     taskOf(url, { ...given }, command, 1) ??
     command.error('error: --rate max needs a module; a server needs a rate per second');
+  // A module has no transport: any option of it is an error.
+  transportOf(url, given, command);
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
   return {
     options: {
