@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import type { RunFigures } from '../../load/comparison.ts';
+import { safeUrl } from '../command-line.ts';
 import type { Noun } from '../load/noun.ts';
 
 /** The compared parts of a `--json` file. */
@@ -78,12 +79,16 @@ function roundsOf(closed: unknown): number[] | undefined {
 
 /** What a result of `drive` says of its own options. */
 function drivenConditions(run: Data): ReadonlyMap<string, string> {
-  const { url, wantedRatePerSecond, arrivals, threads, closed } = run;
+  const { wantedRatePerSecond, arrivals, threads, closed } = run;
   const rounds = roundsOf(closed)?.length;
   return conditionsOf(
-    { url },
+    { url: safeUrl(textAt(run, 'url')) },
     {
-      ratePerSecond: wantedRatePerSecond ?? 'max',
+      // Derived from the run's length, so its last digits may differ.
+      ratePerSecond:
+        typeof wantedRatePerSecond === 'number'
+          ? Number(wantedRatePerSecond.toPrecision(12))
+          : 'max',
       arrivals,
       threads: Array.isArray(threads) ? threads.length : undefined,
       rounds,

@@ -122,12 +122,14 @@ describe('zerotime compare with runs as fast as possible', () => {
       drive({ task, rate: Number.POSITIVE_INFINITY, durationMs: 40, warmupMs: 10, rounds: 4 }),
       drive({ task, rate: 100, durationMs: 200, gates }),
     ]);
-    const paths = [closed, { ...open, interrupted: true }].map((result, at) => {
+    const wantedRatePerSecond = 100.00000000000001;
+    const other = { ...open, wantedRatePerSecond, url: 'http://localhost/?token=abc' };
+    const paths = [closed, { ...open, interrupted: true }, other].map((result, at) => {
       const path = join(folder, `driven${at}.json`);
       writeFileSync(path, JSON.stringify(result));
       return path;
     });
-    const [fast = '', paced = ''] = paths;
+    const [fast = '', paced = '', elsewhere = ''] = paths;
     expect(await compare(fast, fast)).toMatchObject({ code: 0, stderr: '' });
     const { stdout, code } = await compare(paced, paced);
     expect(code).toBe(0);
@@ -135,6 +137,9 @@ describe('zerotime compare with runs as fast as possible', () => {
     expect(stdout).toContain('ended early');
     expect(stdout).not.toContain('request');
     expect((await compare(fast, BASE)).stderr).toContain('url: ');
+    const { stderr } = await compare(paced, elsewhere);
+    expect(stderr).toContain('http://localhost/?token=*** in ');
+    expect(stderr, 'only rounded differently').not.toContain('rate: ');
   });
 });
 
