@@ -17,12 +17,19 @@ it('a task may be TypeScript where Node.js strips types; elsewhere drive says th
     `interface Call { readonly sequence: number }
      export default function call({ sequence }: Call): number { return sequence as number; }`,
   );
-  const run = drive({
-    task: pathToFileURL(path),
-    rate: 100,
-    durationMs: 50,
-    gates: [{ kind: 'rate', minShare: 0 }],
-  });
-  if (STRIPS_TYPES) expect((await run).verdict.reasons).toEqual([]);
-  else await expect(run).rejects.toThrow(/task\.ts cannot be loaded: .*ERR_UNKNOWN_FILE_EXTENSION/);
+  const run = () =>
+    drive({
+      task: pathToFileURL(path),
+      rate: 100,
+      durationMs: 50,
+      gates: [{ kind: 'rate', minShare: 0 }],
+    });
+  if (!STRIPS_TYPES) {
+    await expect(run()).rejects.toThrow(/task\.ts cannot be loaded: .*ERR_UNKNOWN_FILE_EXTENSION/);
+    return;
+  }
+  let result = await run();
+  // A busy machine may hold up the thread for all of the run.
+  for (let tries = 0; result.calls.sent === 0 && tries < 50; tries++) result = await run();
+  expect(result.verdict.reasons).toEqual([]);
 });
