@@ -103,7 +103,7 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--concurrency <number>',
-        'maximum calls of a module in flight per thread (default: 1000)',
+        'maximum calls of a module in flight per thread (default: 1000, or 1 with --rate max)',
         parseConcurrency,
       ),
     )

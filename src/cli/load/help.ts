@@ -29,7 +29,7 @@ ends does not send the requests that it has reserved, up to 100 ms of the rate.
 To load your own code, give a module instead of a URL: zerotime load ./task.mjs calls its default
 export at each due instant. The module may also export setup and teardown. A call succeeds if it
 neither throws nor rejects. --data '{"rows":100}' passes JSON to setup. With --rate max, each thread
-calls the module again as soon as a call ends, in --rounds rounds: a benchmark.
+calls the module again as soon as a call ends, in --rounds rounds after a warm-up of 500 ms: a benchmark.
 
 A request succeeds if it gets a response with a status below 400. Ctrl-C ends the run early, with a
 summary; a second Ctrl-C exits immediately.
