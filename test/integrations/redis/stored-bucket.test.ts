@@ -69,6 +69,20 @@ describe.skipIf(LACKS_REDIS)('a stored bucket', () => {
     expect(await executed(connection, 'setrange')).toBe(before + 1);
   });
 
+  test('that is full again takes back a reservation, although its key is still there', async () => {
+    const bucket = create({ rate: 10, burst: 1 });
+    const reserve = async () => {
+      const reserved = await bucket.reserve();
+      // Or it has expired already, on a busy machine.
+      return Number(await connection.send('PEXPIRE', 'a', '600000')) === 1 ? reserved : undefined;
+    };
+    let reserved = await reserve();
+    for (let tries = 1; reserved === undefined && tries < 100; tries++) reserved = await reserve();
+    while ((await bucket.balance()) < 1);
+    expect(await reserved?.cancel()).toBe(true);
+    expect(await bucket.balance()).toBe(1);
+  });
+
   test.each([
     ['seen', Number.NaN],
     ['zeroTime', Number.POSITIVE_INFINITY],

@@ -128,7 +128,8 @@ local function store()
   isStored = true
   local isForGood = isTimed or kept == 1
   -- A full bucket needs no key: a missing one starts full.
-  local full = untilIn(value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow))
+  -- At least 0, also if a call is cancelled when the bucket has filled up.
+  local full = math.max(0, untilIn(value(aheadHigh + bucket.capHigh, aheadLow + bucket.capLow)))
   local ms = isForGood and 0 or math.ceil(full / bucket.perMicro / 1000) + 1
   local expires = isForGood and ${NEVER_EXPIRES} or server + ms * 1000
   local cap, storedHigh, storedLow = value(bucket.capHigh, bucket.capLow), 0, value(high, low)
