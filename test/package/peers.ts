@@ -7,7 +7,7 @@ import { createClient } from 'redis';
 import { RedisTokenBucket } from 'zerotime/redis';
 const client = createClient({ url: process.env.REDIS_URL });
 await client.connect();
-const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3 });
+const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3, timeoutMs: 60_000 });
 const admitted = [];
 for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
 if (admitted.filter(Boolean).length === 3) console.log('ok');
@@ -17,7 +17,7 @@ const IOREDIS = `
 import ioredis from 'ioredis'; // 5.0 has no named export
 import { RedisTokenBucket } from 'zerotime/redis';
 const client = new (ioredis.Redis ?? ioredis)(process.env.REDIS_URL);
-const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3 });
+const bucket = RedisTokenBucket.create({ client, key: process.env.KEY, rate: 1e-3, burst: 3, timeoutMs: 60_000 });
 const admitted = [];
 for (let n = 0; n < 5; n++) admitted.push(await bucket.tryConsume());
 if (admitted.filter(Boolean).length === 3) console.log('ok');
