@@ -102,6 +102,7 @@ async function run({ only, alternate, report, replay: schedule, child }: Options
     if (scenario === undefined || !title(scenario).includes(only)) return false;
     return alternate !== true || isAlternate(scenario, index);
   });
+  if (indices.length === 0) throw new Error(`no scenario has ${only} in its name`);
   const figures = await exploreAll(indices);
   const seconds = (performance.now() - start) / 1000;
   const machine =

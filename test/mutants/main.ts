@@ -1,7 +1,6 @@
 // npm run mutants: tries every mutant of the engine and writes docs/mutants.md. With `-- --only`, a part
 // of a file's name or a mutant's number, it prints the fates of those; with `-- --sample 4` it tries
-// one in four, another quarter each time. Neither writes, or compiles
-// other mutants.
+// one in four, another quarter each time. Neither writes, or compiles other mutants.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -71,6 +70,7 @@ const { mutants, branches } = readList();
 const scenes = recordScenes(loadModules('plain'), SCENES_SEED);
 const traced = trace(scenes);
 const chosen = mutants.filter((mutant) => isChosen(choice, mutant));
+if (chosen.length === 0) throw new Error(`no mutant is chosen by ${only ?? sample}`);
 const scenesOf = ({ number }: Mutant) => traced.scenesOf.get(number) ?? [];
 // Without a mutant the transformed engine must be the engine.
 const control = [NONE, [...scenes.keys()]] as const;
