@@ -11,6 +11,8 @@ export class Membership {
   readonly #processes: Processes;
   readonly #timer: NodeJS.Timeout;
   #sweptAtMs = Number.NEGATIVE_INFINITY;
+  /** Its file is closed then: the descriptor may be another file's. */
+  #hasLeft = false;
 
   /** `opener`: the entry of the thread that opened the file; by default this one. */
   constructor(region: Region, locks: FileLocks, path: string, opener?: number) {
@@ -20,7 +22,7 @@ export class Membership {
       path,
       process: processes.own,
       opener: opener ?? processes.own,
-      hasEnded: (process) => processes.hasEnded(process),
+      hasEnded: (process) => !this.#hasLeft && processes.hasEnded(process),
       tend: () => this.#tend(),
     });
     processes.enter();
@@ -32,7 +34,7 @@ export class Membership {
 
   #tend(): void {
     const nowMs = performance.now();
-    if (nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
+    if (this.#hasLeft || nowMs - this.#sweptAtMs < SWEEP_MS / 2) return;
     this.#sweptAtMs = nowMs;
     try {
       this.#processes.sweep();
@@ -49,6 +51,10 @@ export class Membership {
   /** Ends the sweeps, and releases what this thread holds and its entry. */
   leave(): void {
     clearInterval(this.#timer);
-    this.#processes.leave();
+    try {
+      this.#processes.leave();
+    } finally {
+      this.#hasLeft = true;
+    }
   }
 }

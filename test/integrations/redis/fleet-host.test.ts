@@ -256,4 +256,16 @@ describe('a fleet bucket of several processes', () => {
     await until(() => fleet.buyer === second, 'the other has the office');
     await result(second, { close: true });
   });
+
+  test('is closed after its region too', async () => {
+    const fleet = new HostFleet({ limit: FIXED });
+    const [child] = await fleet.add(1);
+    const { stock, minStock } = fleet.opening;
+    const source = { consumeOrDrain: async () => 0, returnTokens: async () => undefined };
+    const bucket = await FleetBucket.open(fleet.region, 'hot', { source, stock, minStock });
+    fleet.region.close();
+    await bucket.close();
+    expect(bucket.isClosed).toBe(true);
+    if (child !== undefined) await result(child, { close: true });
+  });
 });

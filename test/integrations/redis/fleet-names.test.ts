@@ -122,6 +122,18 @@ describe('a fleet bucket with a name', () => {
     expect(Math.round(market.bucket.available())).toBe(990);
   });
 
+  test('leaves no debt if it is closed while several callers wait, and returns what it bought', async () => {
+    const market = new Market({ rate: 1e-5, burst: 10 });
+    const source = market.source();
+    const fleet = await market.open(source, { minStock: 10 });
+    const told = [1, 2, 3, 4].map(() => expect(fleet.wait(30)).rejects.toMatchObject(CLOSED));
+    expect(fleet.waiting).toBe(told.length);
+    await fleet.close();
+    await Promise.all(told);
+    expect(Stock.open(fleet.handle).balance).toBe(0);
+    expect(source.returned).toEqual([10]);
+  });
+
   test('tells callers if nobody buys, and serves them once somebody does', async () => {
     const market = new Market({ rate: 1e6, burst: 1000 });
     const source = market.source();
@@ -197,6 +209,15 @@ describe('a fleet bucket with a name', () => {
     expect(kept.limit).toBe(100);
     const same = await market.open(source, { intervalMs: 10, ...local });
     for (const one of [same, kept, fleet]) await one.close();
+  });
+
+  test('ignores the local share while it refuses, whoever opens it', async () => {
+    const market = new Market({ rate: 1000, burst: 1000 });
+    const refuse = { whenUnreachable: 'refuse', rate: 10, processes: 2 } as object;
+    const first = await market.open(market.source(), refuse);
+    const second = await market.open(market.source(), refuse);
+    expect(second.handle.offset).toBe(first.handle.offset);
+    for (const one of [first, second]) await one.close();
   });
 
   test('is no other limiter', async () => {
@@ -307,7 +328,7 @@ describe('an office that is left', () => {
     const market = new Market({ rate: 1000, burst: 1000 });
     const fleet = await market.open(market.source());
     const { office } = Stock.open(fleet.handle);
-    office.vacate();
+    office.vacate(office.tenure);
     const tenure = office.assume() ?? Number.NaN;
     const thread = ((fleet.handle.offset ?? 0) + FLEET_STOCK.thread) >> 2;
     const { compareExchange } = Atomics;

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { Buyer } from '../../../src/integrations/redis/fleet/buyer.ts';
 import { doesRun, ownOsThread } from '../../../src/integrations/redis/fleet/os-thread.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
+import { termsOf } from '../../../src/integrations/redis/fleet/terms.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { Owner } from './fleet-owner.ts';
 import { Fleet, settle } from './fleet-source.ts';
@@ -26,7 +28,7 @@ describe('a fleet bucket that was replaced', () => {
       isServed = true;
     });
     const { office } = Stock.open(bucket.handle);
-    office.vacate();
+    office.vacate(office.tenure);
     // A successor that never gives a sign of life.
     expect(office.assume()).toBeDefined();
     while (!isServed) {
@@ -56,9 +58,47 @@ describe('an office', () => {
     const stock = Stock.open((await fleet.join({ stock: 10 })).handle);
     stock.closeVacant();
     expect(stock.isClosed).toBe(false);
-    stock.office.vacate();
+    stock.office.vacate(stock.office.tenure);
     stock.closeVacant();
     expect(stock.isClosed).toBe(true);
+  });
+});
+
+describe('an office that changes hands', () => {
+  test('is not taken from a successor by a thread that missed the last buyer', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10, initial: 0 });
+    const { office } = Stock.open((await fleet.join({ stock: 10 })).handle);
+    const { tenure } = office;
+    office.vacate(tenure);
+    const next = office.assume() ?? Number.NaN;
+    office.vacate(tenure);
+    expect(office.isHeldBy(next)).toBe(true);
+  });
+
+  test('lets a buyer open that lost it before its first purchase', async () => {
+    const fleet = new Fleet({ rate: 1, burst: 10 });
+    const first = await fleet.join({ stock: 10 });
+    const stock = Stock.open(first.handle);
+    const { source } = fleet;
+    let isLost = false;
+    const clock = new Proxy(fleet.clock, {
+      get(target, key) {
+        const { office } = stock;
+        // Between taking the office and the first look.
+        if (!isLost && !office.isVacant && key === 'now') {
+          isLost = true;
+          office.vacate(office.tenure);
+        }
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    await first.standDown();
+    const terms = termsOf({ stock: 10 });
+    const buyer = new Buyer({ stock, source, terms, clock, random: () => 0 });
+    await buyer.open();
+    expect(isLost).toBe(true);
+    await buyer.close();
   });
 });
 

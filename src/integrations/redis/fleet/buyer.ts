@@ -54,12 +54,13 @@ export class Buyer {
 
   /**
    * Starts buying if the office is vacant, otherwise stands by. A buyer's call resolves after its
-   * first purchase; rejects if that throws.
+   * first purchase, or when it has lost the office; rejects if the purchase throws.
    */
   async open(): Promise<void> {
     const { office } = this.#stock;
     // The last buyer may have been killed together with all others.
-    if (office.doesBuyerRun === false) office.vacate();
+    const last = office.tenure;
+    if (office.doesBuyerRun === false) office.vacate(last);
     const tenure = office.assume();
     const opened = new Promise<void>((resolve) => {
       if (tenure === undefined) resolve();
@@ -113,17 +114,20 @@ export class Buyer {
     this.#nextCommandUs = this.#clock.now();
     const rule = new BuyingRule(this.#terms, this.#nextCommandUs);
     const served = this.#run(tenure, rule, onPurchase)
-      .catch((reason: unknown) => this.#fail(reason, onPurchase))
-      .then(() => this.#returnProbed());
+      .catch((reason: unknown) => this.#fail(reason))
+      .then(() => {
+        // Another thread may have ended the tenure before the first purchase.
+        onPurchase();
+        return this.#returnProbed();
+      });
     this.#ended = Promise.all([this.#ended, served]);
   }
 
-  #fail(reason: unknown, onPurchase: () => void): void {
+  #fail(reason: unknown): void {
     this.failure ??= { reason };
     // Other processes keep using a stock with a name.
     if (this.#stock.hasName) void this.standDown();
     else void this.close().catch(() => undefined);
-    onPurchase();
   }
 
   /** Returns the tokens of a probe, including one in progress at the end of the tenure. */

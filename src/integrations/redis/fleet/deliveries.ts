@@ -38,8 +38,8 @@ export class Deliveries {
     }
   }
 
-  /** Rejects all pending waits. */
+  /** Rejects all pending waits, the last first: only the last reservation can be cancelled. */
   reject(reason: Error): void {
-    for (const end of this.#ends) end.abort(reason);
+    for (const end of [...this.#ends].reverse()) end.abort(reason);
   }
 }

@@ -62,5 +62,8 @@ export function openNamedStock(
   known: Known<StockOptions>,
 ): NamedStock {
   const maker = { kind: 'fleet-bucket' as const, known, create, attach, cell, changeable: [] };
-  return openByName(maker, region, name, options);
+  const isLocal = options.whenUnreachable === 'local';
+  // A stock without a local share has neither.
+  const given = isLocal ? options : { ...options, rate: undefined, processes: undefined };
+  return openByName(maker, region, name, given);
 }

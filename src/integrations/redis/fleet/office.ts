@@ -99,16 +99,13 @@ export class Office {
     if ((word & STATE_MASK) !== STATE.vacant) return undefined;
     const number = (tenureIn(word) >> OFFICE_ENTRY_BITS) + 1;
     const next = wordOf((number << OFFICE_ENTRY_BITS) | this.#entry, STATE.awake);
-    if (!this.#exchange(word, next)) return undefined;
-    this.#enter();
-    return tenureIn(next);
-  }
-
-  #enter(): void {
+    // Read before the exchange: after it, the last buyer's thread counts as this tenure's.
     const { id, started } = ownOsThread();
+    if (!this.#exchange(word, next)) return undefined;
     Atomics.store(this.#signals, THREAD_AT, id);
     Atomics.store(this.#signals, STARTED_AT, started);
     this.beat();
+    return tenureIn(next);
   }
 
   /** Gives a sign of life of the buyer. */
@@ -136,9 +133,17 @@ export class Office {
     }
   }
 
-  /** Ends the tenure of a buyer that gives no sign of life. */
-  vacate(): void {
-    if (this.#end(tenureIn(this.#word))) this.bell.ring();
+  /** The latest tenure. */
+  get tenure(): number {
+    return tenureIn(this.#word);
+  }
+
+  /**
+   * Ends the tenure of a buyer that gives no sign of life. Read the tenure before the signs: a
+   * successor may have come since.
+   */
+  vacate(tenure: number): void {
+    if (this.#end(tenure)) this.bell.ring();
   }
 
   /** Ends a tenure on behalf of its buyer. Without a successor, the stock is closed later. */

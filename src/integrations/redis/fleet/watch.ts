@@ -59,7 +59,7 @@ export class Watch {
     this.#looksLeft--;
     this.#isRunning = !office.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
     if (!this.#isRunning) return;
-    const { beats } = office;
+    const { tenure, beats } = office;
     if (beats !== this.#beats) {
       this.#beats = beats;
       this.#silentLooks = 0;
@@ -67,7 +67,7 @@ export class Watch {
     } else if (!office.isVacant) {
       this.#silentLooks++;
       const isGone = this.#silentLooks >= SILENT_LOOKS || office.doesBuyerRun === false;
-      if (isGone) office.vacate();
+      if (isGone) office.vacate(tenure);
     } else {
       this.#vacantLooks++;
       if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) {
