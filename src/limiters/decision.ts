@@ -31,10 +31,12 @@ export function decisionOf(outcome: Outcome): Decision {
 }
 
 function stateOf({ burst, balance, retryUs, fullUs }: LimitOutcome): LimitState {
+  // An infinite rate fills more than the burst.
+  const top = Math.max(burst, balance);
   return {
     limit: burst,
     // A balance of more ticks than a double can count may be one bit below a whole number.
-    remaining: Math.max(0, Math.floor(Math.min(burst, balance + balance * Number.EPSILON))),
+    remaining: Math.max(0, Math.floor(Math.min(top, balance + balance * Number.EPSILON))),
     retryAfterMs: retryUs / 1000,
     resetMs: fullUs / 1000,
   };
