@@ -62,7 +62,7 @@ function indexesByValue(values: Float64Array): Iterable<number[]> {
   return indexes.values();
 }
 
-/** The least value that so many percent of the values do not exceed. */
+/** The percentile by rank: the smallest value that at least this share of the values does not exceed. */
 export function percentileOf(sorted: Float64Array, percentile: number): number {
   const rank = Math.ceil((percentile / 100) * sorted.length - 1e-9);
   return sorted[Math.max(0, rank - 1)] ?? Number.NaN;

@@ -78,7 +78,7 @@ test('what arrived before the latencies count still says when later requests wer
   expect([...trueLatencies(all, OF_RUN, 100, 7e12 + 15_000)]).toEqual([7]);
 });
 
-test('a percentile is the least value that so many do not exceed', () => {
+test('a percentile is the smallest value with that share at or below it', () => {
   const values = Float64Array.from({ length: 200 }, (_, at) => at + 1);
   expect([50, 99, 99.5, 100].map((p) => percentileOf(values, p))).toEqual([100, 198, 199, 200]);
   expect(percentileOf(Float64Array.of(), 99)).toBeNaN();

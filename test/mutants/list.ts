@@ -6,7 +6,7 @@ import type { Branch, Mutant } from './transform.ts';
 export interface Choice {
   /** Part of a file's name, or a mutant's number. */
   readonly only?: string;
-  /** Without that, one mutant in so many; the seed says which. */
+  /** By default, one mutant in this many; the seed selects them. */
   readonly stride: number;
   readonly seed: number;
 }

@@ -211,7 +211,7 @@ describe('a fleet bucket with a name', () => {
     for (const one of [same, kept, fleet]) await one.close();
   });
 
-  test('ignores the local share while it refuses, whoever opens it', async () => {
+  test('ignores the local share in every opener while it refuses', async () => {
     const market = new Market({ rate: 1000, burst: 1000 });
     const refuse = { whenUnreachable: 'refuse', rate: 10, processes: 2 } as object;
     const first = await market.open(market.source(), refuse);

@@ -14,7 +14,7 @@ import {
 /**
  * Takes on the short way, where every number is an integer that a double counts: tokens flow in
  * continuously, and neither the burst nor the debt is above 2^51 ticks. Sums of these and of a time
- * of at most 2^52 ticks stay below 2^53. What is outside this range, or rare, takes the long way.
+ * of at most 2^52 ticks stay below 2^53. Other values, and rare cases, take the long path.
  *
  * The number admitted of equal calls is the floor of a quotient of two integers below 2^53: rounding
  * it never reaches the next integer.
