@@ -31,17 +31,15 @@ export function closedPlan(
   given: CommandOptions,
   command: Command,
 ): ClosedPlan {
+  const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
   for (const [name, option] of Object.entries(OF_RATES)) {
-    if (command.getOptionValueSource(name) === 'cli') {
-      command.error(`error: --${option} needs a rate per second, got --rate max`);
-    }
+    if (isGiven(name)) command.error(`error: --${option} needs a rate per second, got --rate max`);
   }
   const task =
     taskOf(url, { ...given }, command, 1) ??
     command.error('error: --rate max needs a module; a server needs a rate per second');
   // A module has no transport: any option of it is an error.
   transportOf(url, given, command);
-  const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
   return {
     options: {
       task,

@@ -225,7 +225,7 @@ describe('a fleet bucket of several processes', () => {
     await result(first, { close: true });
     for (let got = 0; got < 2 * STOCK; got++) await spender.wait();
     expect(fleet.buyer).toBe(second);
-    // The last one returns what is left, and callers are told.
+    // The last one to close returns the remaining tokens, and its callers get an error.
     await result(second, { close: true });
     const market = TokenBucket.open(fleet.region, 'market', FIXED);
     expect(Math.round(FIXED.burst - market.available())).toBe(2 * STOCK);

@@ -10,8 +10,8 @@ import {
 } from './format.ts';
 
 /**
- * Takes under several limits on the short way: see short-take.ts, whose reasons hold for each limit.
- * What is stored has no high halves there. Other values, and rare cases, take the long path.
+ * Takes under several limits on the short path: see short-take.ts, whose reasons hold for each limit.
+ * Stored values have no high halves in this range. Other values, and rare cases, take the long path.
  */
 export const SEVERAL_SHORT_TAKE = `local isAll = string.sub(operation, 1, 4) == 'all '
 local isTake = operation == 'all own take' or operation == 'all take'
