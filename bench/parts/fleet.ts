@@ -2,6 +2,7 @@ import { createClient } from 'redis';
 import { TokenBucket } from '../../src/index.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
 import { CallBench } from '../calls.ts';
+import { commandStats } from '../command-stats.ts';
 import { FleetCrew } from '../fleet.ts';
 import { BenchRedis, INSTALL_REDIS } from '../redis-server.ts';
 import type { AimRow, Section } from '../section.ts';
@@ -20,15 +21,6 @@ const WARM_UP_MS = 1000;
 
 type Row = readonly string[];
 
-/** Number of script calls by clients; commands that scripts call are counted separately. */
-async function scriptCalls(send: (...words: string[]) => Promise<unknown>): Promise<number> {
-  const stats = String(await send('INFO', 'commandstats'));
-  return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce(
-    (sum, [, calls]) => sum + Number(calls),
-    0,
-  );
-}
-
 function sumOf(spends: readonly Spend[], fromUs: number): number {
   return spends.reduce((sum, spend) => (spend.fromUs < fromUs ? sum : sum + spend.tokens), 0);
 }
@@ -39,9 +31,10 @@ async function measureFleet({ path }: BenchRedis, ms: number): Promise<Row[]> {
   const send = (...words: string[]) => client.sendCommand(words);
   const task = { connection, key: 'bench', rate: RATE, burst: BURST, stock: STOCK };
   const crew = await FleetCrew.start(PROCESSES, { ...task, threads: THREADS, perMs: PER_MS });
-  const callsBefore = await scriptCalls(send);
+  const scriptCalls = async () => commandStats(String(await send('INFO', 'commandstats'))).sent;
+  const callsBefore = await scriptCalls();
   const { stretch, spends } = await crew.spend(WARM_UP_MS + ms);
-  const calls = (await scriptCalls(send)) - callsBefore;
+  const calls = (await scriptCalls()) - callsBefore;
   client.destroy();
 
   const all = spends.flat();

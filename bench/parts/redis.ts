@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createClient } from 'redis';
 import { type RedisClient, RedisTokenBucket } from '../../src/integrations/redis.ts';
+import { commandStats, type Spent } from '../command-stats.ts';
 import { consumePoints } from '../flexible.ts';
 import { versionOf } from '../peers/npm.ts';
 import { BenchRedis, INSTALL_REDIS } from '../redis-server.ts';
@@ -70,21 +71,6 @@ async function ask(take: Take, callers: number, ms: number): Promise<Asked> {
   return { calls, admitted, seconds: (performance.now() - begunMs) / 1000 };
 }
 
-/**
- * Commands since the last reset: `sent` by clients, and all `executed`, including those of scripts.
- */
-async function commandCounts(admin: Redis): Promise<{ sent: number; executed: number }> {
-  let sent = 0;
-  let executed = 0;
-  const stats = await admin.info('commandstats');
-  for (const [, name = '', calls] of stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)) {
-    if (name === 'info' || name.startsWith('config')) continue;
-    executed += Number(calls);
-    if (name.startsWith('eval')) sent += Number(calls);
-  }
-  return { sent, executed };
-}
-
 /** The server's clock. */
 async function timeUs(admin: Redis): Promise<number> {
   const [seconds, micros] = await admin.time();
@@ -97,6 +83,8 @@ interface Rounds {
   /** Commands per token. */
   readonly sent: number[];
   readonly executed: number[];
+  /** Microseconds of the server per command sent. */
+  readonly serverUs: number[];
 }
 
 interface Figures {
@@ -106,11 +94,9 @@ interface Figures {
   errorPercent: number;
 }
 
-interface Total {
+interface Total extends Spent {
   admitted: number;
   seconds: number;
-  sent: number;
-  executed: number;
 }
 
 /** One round: what each peer did in all its turns. */
@@ -122,7 +108,7 @@ async function takeTurns(
 ): Promise<ReadonlyMap<RedisPeer, Total>> {
   const opened = peers.map((peer) => {
     const { take } = peer.open(AMPLE, `ample ${peer.name}`);
-    return { peer, take, total: { admitted: 0, seconds: 0, sent: 0, executed: 0 } };
+    return { peer, take, total: { admitted: 0, seconds: 0, sent: 0, executed: 0, serverUs: 0 } };
   });
   for (const { take } of opened) await ask(take, callers, taskMs / 4); // warm up
   for (let turn = 0; turn < TURNS; turn++) {
@@ -130,11 +116,12 @@ async function takeTurns(
       await admin.config('RESETSTAT');
       const { calls, admitted, seconds } = await ask(take, callers, taskMs / TURNS);
       if (calls !== admitted) throw new Error(`${peer.name}: admitted ${admitted} of ${calls}`);
-      const { sent, executed } = await commandCounts(admin);
+      const { sent, executed, serverUs } = commandStats(await admin.info('commandstats'));
       total.admitted += admitted;
       total.seconds += seconds;
       total.sent += sent;
       total.executed += executed;
+      total.serverUs += serverUs;
     }
   }
   return new Map(opened.map(({ peer, total }) => [peer, total]));
@@ -147,18 +134,19 @@ async function measure(
 ): Promise<ReadonlyMap<RedisPeer, Figures>> {
   const figures = new Map<RedisPeer, Figures>();
   for (const peer of peers) {
-    const none = (): Rounds => ({ callsPerSecond: [], sent: [], executed: [] });
+    const none = (): Rounds => ({ callsPerSecond: [], sent: [], executed: [], serverUs: [] });
     const rounds = new Map(CALLERS.map((callers) => [callers as number, none()]));
     figures.set(peer, { rounds, errorPercent: 0 });
   }
   for (let round = 0; round < rounds; round++) {
     for (const callers of CALLERS) {
       const totals = await takeTurns(peers, callers, taskMs, admin);
-      for (const [peer, { admitted, seconds, sent, executed }] of totals) {
+      for (const [peer, { admitted, seconds, sent, executed, serverUs }] of totals) {
         const its = figures.get(peer)?.rounds.get(callers);
         its?.callsPerSecond.push(admitted / seconds);
         its?.sent.push(sent / admitted);
         its?.executed.push(executed / admitted);
+        its?.serverUs.push(serverUs / sent);
       }
     }
   }
@@ -206,17 +194,27 @@ export async function benchRedis(settings: Settings): Promise<Section> {
     text: `\`tryConsume\` of \`RedisTokenBucket\`, and \`consume\` of \`RateLimiterRedis\`, from one thread, by the
 number of concurrent calls. Client and server share the processors. The ratio compares the times of a call,
 round by round, in which the peers take ${TURNS} turns each: above 1, zerotime is faster. Commands are counted
-for each admitted token: those sent to the server, and those executed there, including the script's. The error
-is that of a limit of ${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers use without pause for ${(2 * settings.pacingMs) / 1000} s: the tokens admitted and those
+for each admitted token: those sent to the server, and those executed there, including the script's. The server's time is
+that of one command sent. The error is that of a limit of ${PACED.rate}/s, burst ${PACED.burst}, that ${PACED_CALLERS} callers use without pause for ${(2 * settings.pacingMs) / 1000} s: the tokens admitted and those
 left at the end, less burst + rate x t by the server's clock, in percent of rate x t. A fixed window has no separate burst, which counts as
 such an error; nor does it hold the limit in every interval. Median (min..max) of ${settings.rounds} rounds.`,
-    head: ['callers', 'peer', 'peer / zerotime', 'calls/s', 'sent', 'executed', 'error, %'],
+    head: [
+      'callers',
+      'peer',
+      'peer / zerotime',
+      'calls/s',
+      'sent',
+      'executed',
+      'server, us',
+      'error, %',
+    ],
     rows: CALLERS.flatMap((callers) =>
       [...figures].map(([peer, own]) => {
         const {
           callsPerSecond: rates = [],
           sent = [],
           executed = [],
+          serverUs = [],
         } = own.rounds.get(callers) ?? {};
         const best = first?.rounds.get(callers)?.callsPerSecond ?? [];
         return [
@@ -226,6 +224,7 @@ such an error; nor does it hold the limit in every interval. Median (min..max) o
           median(rates).toFixed(0),
           median(sent).toFixed(2),
           median(executed).toFixed(2),
+          median(serverUs).toFixed(1),
           own.errorPercent.toFixed(3),
         ];
       }),
