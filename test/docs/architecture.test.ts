@@ -29,11 +29,15 @@ function foldersOf(folder: string): string[] {
 
 test('the page has every folder of src in its tables', () => {
   const named = namesIn(firstCells('Folders') + firstCells('The kernel'));
-  expect(named).toEqual(expect.arrayContaining(foldersOf('src')));
+  // The engine's files are in a table of their own.
+  const folders = foldersOf('src').filter((path) => !path.startsWith('src/kernel/engine/'));
+  expect(named).toEqual(expect.arrayContaining(folders));
 });
 
 test('the page has every file of the engine in its table, and no other', () => {
   expect(namesIn(firstCells('The engine'))).toEqual(
-    readdirSync(join(ROOT, 'src/kernel/engine')).sort(),
+    readdirSync(join(ROOT, 'src/kernel/engine'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .sort(),
   );
 });

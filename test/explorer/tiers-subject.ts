@@ -52,7 +52,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Ho
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-  const imports = { 'keyed-state': { readClock: () => NOW_US } };
+  const imports = { clock: { readClock: () => NOW_US } };
   return new HostedKeyed(
     exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
     exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),

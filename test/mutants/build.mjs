@@ -72,7 +72,8 @@ const zeros = new Set(
 async function transformAll(dropped, isTraced) {
   const transformation = new Transformation({ dropped, isTraced, zeros, stepped: ACCESSES });
   const texts = new Map();
-  for (const name of (await readdir(ENGINE)).sort()) {
+  const names = (await readdir(ENGINE, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  for (const name of names.sort()) {
     const file = `engine/${name}`;
     texts.set(file, transformation.transform(file, await readFile(new URL(name, ENGINE), 'utf8')));
   }

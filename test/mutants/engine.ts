@@ -58,8 +58,8 @@ export class Instance {
     const imports = {
       env: { memory },
       mutants: { active, stopped, reached, saw },
-      'keyed-state': { readClock },
-      'composite-notes': {
+      clock: { readClock },
+      notes: {
         report: (...args: Parameters<typeof NOTES.report>) => {
           this.#notes.push(...args);
           NOTES.report(...args);

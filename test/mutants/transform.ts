@@ -26,7 +26,7 @@ export interface Branch {
 }
 
 /** What the transformed sources import. */
-const SWITCH = './switch';
+const SWITCH = 'switch';
 
 const REMOVED = '(removed)';
 
@@ -60,7 +60,8 @@ export class Transformation {
     this.#file = file;
     this.#source = ts.createSourceFile(file, text, ts.ScriptTarget.ESNext, true, ts.ScriptKind.TS);
     const names = '__burn, __is, __saw, __step';
-    return `import { ${names} } from '${SWITCH}';\n${this.#children(this.#source)}\n`;
+    const root = '../'.repeat(file.split('/').length - 2);
+    return `import { ${names} } from './${root}${SWITCH}';\n${this.#children(this.#source)}\n`;
   }
 
   #emit(node: ts.Node): string {

@@ -104,7 +104,7 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
 }
 
 /** The module's imports in addition to its memory. */
-export const BUCKET_IMPORTS = { 'composite-notes': NOTES };
+export const BUCKET_IMPORTS = { notes: NOTES };
 
 const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);
 

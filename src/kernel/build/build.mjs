@@ -42,7 +42,8 @@ const MODULES = [
 /** A hash of all inputs of the build. */
 async function fingerprint() {
   const hash = createHash('sha256').update(await constantsSource());
-  const sources = (await readdir(ENGINE)).sort().map((name) => new URL(name, ENGINE));
+  const names = (await readdir(ENGINE, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const sources = names.sort().map((name) => new URL(name, ENGINE));
   const builders = [
     'build.mjs',
     'binary-text.mjs',

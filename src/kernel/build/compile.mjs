@@ -93,7 +93,7 @@ const INLINED =
 
 /** Files replaced in some modules: the two forms of a table's state words. */
 const REPLACED = {
-  composites: { 'engine/keyed-word.ts': 'engine/keyed-composite-word.ts' },
+  composites: { 'engine/keyed/word.ts': 'engine/keyed-composite/word.ts' },
 };
 
 let constants;

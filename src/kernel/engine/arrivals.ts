@@ -1,5 +1,5 @@
 import { exchange64, load64 } from './accesses';
-import { arrivalInstant, arrived, countAt } from './arrival-rate';
+import { arrivalInstant, arrived, countAt } from './arrivals/rate';
 import { ARRIVALS_refusals, CELL_word } from './constants';
 
 // The arrivals at a trace sampler, counted by all threads. Each exchange replaces one word by its

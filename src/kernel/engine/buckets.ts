@@ -1,21 +1,21 @@
 // The exports of the module for buckets. Buckets with several limits share all but their
 // operations, so one module is smaller than two. Names with ALL are their operations.
 
-export { balance, drain, returnTokens, timeUntil } from './bucket';
-export { failure } from './bucket-instant';
-export { acquire, charge, decide } from './bucket-take';
+export { balance, drain, returnTokens, timeUntil } from './bucket/bucket';
+export { failure } from './bucket/instant';
+export { acquire, charge, decide } from './bucket/take';
 export {
   balance as balanceAll,
   drain as drainAll,
   returnTokens as returnToAll,
   timeUntil as timeUntilAll,
-} from './composite';
-export { publishLimits } from './composite-change';
-export { beginReconfigure, layLimit, propose } from './composite-proposal';
-export { cancel as cancelAll, dueUs as dueUsOf } from './composite-reservation';
-export { failure as failureOfAll } from './composite-snapshot';
-export { acquire as acquireAll, charge as chargeAll, decide as decideAll } from './composite-take';
-export { leaveRegion } from './composite-slot';
+} from './composite/composite';
+export { publishLimits } from './composite/change';
+export { beginReconfigure, layLimit, propose } from './composite/proposal';
+export { cancel as cancelAll, dueUs as dueUsOf } from './composite/reservation';
+export { failure as failureOfAll } from './composite/snapshot';
+export { acquire as acquireAll, charge as chargeAll, decide as decideAll } from './composite/take';
+export { leaveRegion } from './composite/slot';
 export { holdAs } from './holder';
 export {
   lostRaces,
@@ -28,8 +28,8 @@ export {
   receiptHigh,
   receiptLow,
 } from './results';
-export { createBucket, reconfigure } from './reconfigure';
-export { forget } from './record';
+export { createBucket, reconfigure } from './bucket/reconfigure';
+export { forget } from './bucket/record';
 export {
   cancel,
   cancelMoved,
@@ -39,5 +39,5 @@ export {
   liveSinceUs,
   promiseGeneration,
   promiseLimit,
-} from './reservation';
-export { fractionHigh, fractionLow, indexHigh, indexLow } from './token-index';
+} from './bucket/reservation';
+export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';

@@ -1,7 +1,7 @@
 // The exports of the module for tables whose keys have several limits.
 
 export { holdAs } from './holder';
-export { beginChange, publishChange, putLimit } from './keyed-change';
+export { beginChange, publishChange, putLimit } from './keyed/change';
 export {
   balance,
   dueUs,
@@ -12,9 +12,9 @@ export {
   placeless,
   reclaimed,
   timeUntil,
-} from './keyed-composite';
-export { receiptEntry, receiptVersion } from './keyed-composite-charge';
-export { cancel, reset, returnTokens } from './keyed-composite-return';
+} from './keyed-composite/keyed-composite';
+export { receiptEntry, receiptVersion } from './keyed-composite/charge';
+export { cancel, reset, returnTokens } from './keyed-composite/return';
 export {
   acquire,
   block,
@@ -24,7 +24,7 @@ export {
   dueHigh,
   dueLow,
   limitsWord,
-} from './keyed-composite-take';
+} from './keyed-composite/take';
 export {
   lostRaces,
   receiptCostHigh,

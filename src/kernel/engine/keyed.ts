@@ -21,13 +21,13 @@ import {
   leaveHeld,
   look,
   seenState,
-} from './keyed-charge';
-import { beginClaims, openClaims } from './keyed-claim';
-import { openChanges } from './keyed-change';
-import { learnLimit, openLimits, originTicks } from './keyed-limits';
-import { floorState, instantUs, nowTicks, setInstant } from './keyed-state';
-import { countAbove, forgetProbes, openTable, probes, seek } from './keyed-table';
-import { openWords } from './keyed-word';
+} from './keyed/charge';
+import { beginClaims, openClaims } from './keyed/claim';
+import { openChanges } from './keyed/change';
+import { learnLimit, openLimits, originTicks } from './keyed/limits';
+import { floorState, instantUs, nowTicks, setInstant } from './keyed/state';
+import { countAbove, forgetProbes, openTable, probes, seek } from './keyed/table';
+import { openWords } from './keyed/word';
 import {
   burst,
   capTicks,
@@ -37,18 +37,18 @@ import {
   ticksPerToken,
   tokensOf,
   untilHeld,
-} from './limit';
+} from './bucket/limit';
 import { beginRaces, leaveCost, leaveOutcome, leaveWord } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
 // of one thread. After NO_PLACE, the caller uses the shared bucket.
 
-export { receiptEntry, receiptVersion } from './keyed-charge';
-export { beginChange, publishChange, putLimit } from './keyed-change';
+export { receiptEntry, receiptVersion } from './keyed/charge';
+export { beginChange, publishChange, putLimit } from './keyed/change';
 export { holdAs } from './holder';
-export { block, charge } from './keyed-debt';
-export { useTier } from './keyed-limits';
-export { cancel, returnTokens, reset } from './keyed-return';
+export { block, charge } from './keyed/debt';
+export { useTier } from './keyed/limits';
+export { cancel, returnTokens, reset } from './keyed/return';
 export {
   lostRaces,
   outcomeBalance,

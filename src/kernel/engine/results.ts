@@ -1,4 +1,4 @@
-import { burst, capTicks, tokensOf, untilHeld } from './limit';
+import { burst, capTicks, tokensOf, untilHeld } from './bucket/limit';
 import { highOf } from './arithmetic';
 
 // The results of the last call that do not fit into its return value.

@@ -6,23 +6,23 @@ export {
   semaphoreIsQueued,
   semaphoreRelease,
   semaphoreTake,
-} from './semaphore';
+} from './semaphore/semaphore';
 export {
   semaphoreExpire,
   semaphoreHold,
   semaphoreRecover,
   semaphoreUndated,
-} from './semaphore-owner';
+} from './semaphore/owner';
 export {
   semaphoreIsGranted,
   semaphoreJoin,
   semaphoreLeave,
   semaphoreServe,
   semaphoreWaiting,
-} from './semaphore-queue';
+} from './semaphore/queue';
 export {
   semaphoreAvailable,
   semaphoreChange,
   semaphoreLook,
   semaphorePermits,
-} from './semaphore-permits';
+} from './semaphore/permits';

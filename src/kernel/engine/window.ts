@@ -3,13 +3,13 @@ import { exchange64, load64 } from './accesses';
 import { CELL_word, INDEX_BITS, LAST_TICK, WINDOW_TICKS_PER_MICRO } from './constants';
 
 // The module for windows, logs and Sometimes also exports:
-export { fixedReconfigureAt, fixedReturnAt, fixedTake, fixedTakeAt } from './fixed-window';
+export { fixedReconfigureAt, fixedReturnAt, fixedTake, fixedTakeAt } from './window/fixed-window';
 export { holdAs } from './holder';
 export { lostRaces, receiptHigh, receiptLow } from './results';
-export { logReconfigureAt, logTakeAt } from './sliding-log';
-export { slidingReconfigureAt, slidingReturnAt } from './sliding-change';
-export { slidingAddUp, slidingKept, slidingTakeAt } from './sliding-window';
-export { sometimesDue, sometimesDueAt } from './sometimes';
+export { logReconfigureAt, logTakeAt } from './window/sliding-log';
+export { slidingReconfigureAt, slidingReturnAt } from './window/sliding-change';
+export { slidingAddUp, slidingKept, slidingTakeAt } from './window/sliding-window';
+export { sometimesDue, sometimesDueAt } from './window/sometimes';
 
 // Shared by windows and logs. The caller passes the configuration that it checked, because memory
 // may have changed since. Counts are at most a limit, which is below 2^30.

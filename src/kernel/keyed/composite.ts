@@ -45,7 +45,7 @@ const composites = /* @__PURE__ */ new EngineModule<KeyedCompositeEngine>(build)
 
 /** The imports of an engine for keys with several limits. */
 export function compositeImports(readClock: () => number): Record<string, Record<string, unknown>> {
-  return { 'keyed-state': { readClock }, 'composite-notes': NOTES };
+  return { clock: { readClock }, notes: NOTES };
 }
 
 /** Opens a table whose keys have several limits. */

@@ -41,7 +41,7 @@ export function openKeyed(
   readClock: () => number,
   asked: KernelName | undefined,
 ): HostedKeyed {
-  const imports = { 'keyed-state': { readClock } };
+  const imports = { clock: { readClock } };
   const opened = keyed.open(place.region, wantedKernel(asked), imports);
   return new HostedKeyed(opened, openBuckets(place.region, asked), place);
 }

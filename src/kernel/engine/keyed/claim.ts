@@ -1,0 +1,214 @@
+import { add64, exchange64, load64 } from '../accesses';
+import { KEYED_forgotten, KEYED_reclaimed, NAMED, TRANSIT } from '../constants';
+import {
+  after,
+  home,
+  IDENTITY,
+  identityAfter,
+  identityOf,
+  isLive,
+  isOfInterest,
+  isRepeated,
+  NONE,
+  reach,
+  saw,
+  STATE,
+  tagOf,
+} from './table';
+import { freed, fullAt, heldAfter, isUnused } from './word';
+import { loseRace } from '../results';
+
+// Gives an entry to a key in five steps: take (put the entry in transit, under a ticket that is
+// never reused), publish (write the identity), name (mark the state as named), look for rivals,
+// commit. Only a commit admits, and it fails if the ticket is gone. Any thread can finish a named
+// entry. docs/algorithms-keyed.md proves lock-freedom, and that no key ever has two live entries.
+
+// Outcomes of an attempt to take an entry.
+export const TAKEN = 0;
+export const NO_ROOM = 1;
+export const BEATEN = 2;
+export const SENSELESS = 3;
+
+let cell: usize = 0;
+let looks: i32 = 0;
+/** The state of the entry in transit that this call waits for, and its remaining looks. */
+let awaited: i64 = 0;
+let patience: i32 = 0;
+/**
+ * False once this call has taken over or lost an entry; otherwise two calls could alternate
+ * forever.
+ */
+let mayTakeOver: bool = true;
+/** The state of the entry that this thread holds. */
+export let held: i64 = 0;
+
+/** The entry taken last. */
+export let taken: usize = NONE;
+
+/** `most`: the number of looks before this thread takes over another one's entry. */
+export function openClaims(table: usize, most: i32): void {
+  cell = table;
+  looks = most;
+}
+
+export function beginClaims(): void {
+  awaited = 0;
+  mayTakeOver = true;
+}
+
+/** Whether an entry is in transit, named or not. */
+function isHeld(state: i64): bool {
+  return tagOf(state) == TRANSIT || tagOf(state) == NAMED;
+}
+
+function exchangeState(entry: usize, from: i64, to: i64): bool {
+  return exchange64(entry + STATE, from, to) == from;
+}
+
+/** Invariant: no reclaimed bucket was full later than this. */
+export function forgotten(): i64 {
+  return load64(cell + KEYED_forgotten);
+}
+
+function forget(full: i64, floor: i64): void {
+  while (true) {
+    const before = forgotten();
+    if (before >= full) return;
+    if (exchange64(cell + KEYED_forgotten, before, floor) == before) return;
+  }
+}
+
+/** Takes an entry for a key that seems to have none. Buckets that are full at `floor` are full. */
+export function take(floor: i64): i32 {
+  let entry = home;
+  let inTransit: usize = NONE;
+  let heldBy: i64 = 0;
+  for (let probe = 1; probe <= reach; probe++) {
+    saw(probe);
+    const state = load64(entry + STATE);
+    if (isUnused(state)) return claim(entry, state);
+    if (isLive(state)) {
+      const full = fullAt(entry, state);
+      if (full <= floor) {
+        // Forget it first: a thread that sees the bucket gone must also see how far it may have
+        // been charged.
+        forget(full, floor);
+        return claim(entry, state);
+      }
+    } else if (!isHeld(state)) {
+      return SENSELESS;
+    } else if (tagOf(state) == NAMED && identityOf(entry) != 0) {
+      return adopt(entry, state);
+    } else if (inTransit == NONE) {
+      inTransit = entry;
+      heldBy = state;
+    }
+    entry = after(entry, probe);
+  }
+  return inTransit == NONE ? NO_ROOM : takeOver(inTransit, heldBy);
+}
+
+/** Joins another thread that gives the entry to the same key: either commit gives it to the key. */
+function adopt(entry: usize, state: i64): i32 {
+  held = state;
+  return settle(entry);
+}
+
+/** Takes an entry from a stalled or terminated thread, which cannot commit without its ticket. */
+function takeOver(entry: usize, state: i64): i32 {
+  if (state != awaited) {
+    awaited = state;
+    patience = looks;
+  }
+  if (patience-- > 0) return BEATEN;
+  return mayTakeOver ? claim(entry, state) : NO_ROOM;
+}
+
+function claim(entry: usize, state: i64): i32 {
+  const mine = heldAfter(entry, state);
+  if (!exchangeState(entry, state, mine)) {
+    loseRace();
+    return BEATEN;
+  }
+  held = mine;
+  if (isLive(state)) add64(cell + KEYED_reclaimed, 1);
+  else if (isHeld(state)) mayTakeOver = false;
+  publish(entry);
+  return name(entry) ? settle(entry) : overtaken();
+}
+
+function settle(entry: usize): i32 {
+  if (isAlone(entry)) {
+    taken = entry;
+    return TAKEN;
+  }
+  loseRace();
+  return BEATEN;
+}
+
+/** Another thread has taken, freed or finished this thread's entry. */
+function overtaken(): i32 {
+  loseRace();
+  mayTakeOver = false;
+  return BEATEN;
+}
+
+/** Writes the key into the taken entry, unless another thread has taken it over. */
+function publish(entry: usize): void {
+  while (true) {
+    const identity = load64(entry + IDENTITY);
+    // Load after the identity: the entry's next holder changes the identity before it commits, so
+    // the exchange below then fails.
+    if (load64(entry + STATE) != held) return;
+    const next = identityAfter(identity);
+    if (exchange64(entry + IDENTITY, identity, next) == identity) return;
+  }
+}
+
+/** Shows other threads which key the entry is for; false if another thread has taken it over. */
+function name(entry: usize): bool {
+  const mine = held;
+  held = mine | NAMED;
+  return exchangeState(entry, mine, held);
+}
+
+/**
+ * Looks for the key's other entries, and gives up `mine` if one is live, or named at an earlier
+ * place in the window. An entry that the window repeats counts at its first place.
+ */
+function isAlone(mine: usize): bool {
+  let isBefore = true;
+  let entry = home;
+  for (let probe = 1; probe <= reach; probe++) {
+    saw(probe);
+    if (entry == mine) isBefore = false;
+    const isNew = entry != mine && !isRepeated(entry, probe);
+    while (isNew && isOfInterest(entry)) {
+      const state = load64(entry + STATE);
+      // No entry beyond an unused one was ever given to a key.
+      if (state == 0) return true;
+      const live = isLive(state);
+      if (identityOf(entry) == 0 || (!live && tagOf(state) != NAMED)) break;
+      if (live || isBefore) {
+        leave(mine);
+        return false;
+      }
+      // If the exchange fails, the rival has committed or given up: look at it again.
+      if (exchangeState(entry, state, freed(state))) break;
+    }
+    entry = after(entry, probe);
+  }
+  return true;
+}
+
+/** Makes the taken entry live in its first state; false if another thread has taken it over. */
+export function commit(entry: usize, state: i64): bool {
+  if (exchangeState(entry, held, state)) return true;
+  overtaken();
+  return false;
+}
+
+/** Frees the entry taken last. */
+export function leave(entry: usize): void {
+  exchangeState(entry, held, freed(held));
+}

@@ -1,0 +1,176 @@
+import { load64, readI64 } from '../accesses';
+import {
+  AT_FIRST_HOME,
+  ENTRY_identity,
+  ENTRY_state,
+  ENTRY_step,
+  KEYED_table,
+  LIVE,
+  OWNERS,
+  PROBES,
+  TAG_MASK,
+  VERSION_BITS,
+} from '../constants';
+import { fullAt } from './word';
+
+// Finds a key's entry, and identifies it by address. keyed/claim.ts gives entries to keys;
+// docs/algorithms-keyed.md proves both.
+
+export const IDENTITY: usize = ENTRY_identity * 8;
+export const STATE: usize = ENTRY_state * 8;
+const BYTES: usize = ENTRY_step * 8;
+
+/** No entry has this address. */
+export const NONE: usize = 0;
+
+const VERSION_MASK: i64 = (1 << VERSION_BITS) - 1;
+
+// The table.
+let start: usize = 0;
+let end: usize = 0;
+let perHash: f64 = 0;
+/** The probe after which the window continues at the second home. A small table is one window. */
+let lastAtHome: i32 = 0;
+/** The most entries that a call may probe. */
+export let reach: i32 = 0;
+
+// The key.
+/** The first entry of its window. */
+export let home: usize = 0;
+let secondHome: usize = 0;
+/** The key's identity without the version. */
+let fingerprint: i64 = 0;
+
+/** The number of the window's entries that this call has probed. */
+export let probes: i32 = 0;
+
+/** The entry after the last one of the table. */
+export function endOfTable(): usize {
+  return end;
+}
+
+export function openTable(cell: usize, entries: i32): void {
+  start = cell + KEYED_table;
+  end = start + (entries as usize) * BYTES;
+  perHash = (entries as f64) / 4294967296;
+  reach = min(PROBES, entries);
+  lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
+}
+
+/** Selects the key with this hash. */
+export function seek(high: u32, low: u32): void {
+  home = start + (((low as f64) * perHash) as usize) * BYTES;
+  secondHome = start + (((high as f64) * perHash) as usize) * BYTES;
+  fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
+}
+
+/** The entry after the window's `probe`-th entry. The window's halves may overlap. */
+export function after(entry: usize, probe: i32): usize {
+  if (probe == lastAtHome) return secondHome;
+  const next = entry + BYTES;
+  return next == end ? start : next;
+}
+
+/** Whether the window's `probe`-th entry is in its first half too: the halves may overlap. */
+export function isRepeated(entry: usize, probe: i32): bool {
+  if (probe <= lastAtHome) return false;
+  const ahead = entry < home ? entry + (end - start) - home : entry - home;
+  return ahead < (AT_FIRST_HOME as usize) * BYTES;
+}
+
+/** Starts a call. */
+export function forgetProbes(): void {
+  probes = 0;
+}
+
+/** Notes that the window was probed up to its `probe`-th entry. */
+export function saw(probe: i32): void {
+  if (probe > probes) probes = probe;
+}
+
+export function tagOf(state: i64): i32 {
+  return (state as i32) & TAG_MASK;
+}
+
+export function isLive(state: i64): bool {
+  return ((state as i32) & LIVE) != 0;
+}
+
+/** The tag of all states of the owner with this identity. */
+export function tagOfOwner(identity: i64): i32 {
+  return (((identity as i32) << 1) & TAG_MASK) | LIVE;
+}
+
+/** The index of an entry in the table. */
+export function indexOf(entry: usize): i32 {
+  return ((entry - start) / BYTES) as i32;
+}
+
+/** The key's live entry, or NONE. May miss an entry that is being written; a claim does not. */
+export function find(): usize {
+  let entry = home;
+  for (let probe = 1; probe <= reach; probe++) {
+    // Plain loads suffice to skip the entries of other keys.
+    const identity = readI64(entry + IDENTITY);
+    if ((identity & ~VERSION_MASK) == fingerprint) {
+      if (isLive(load64(entry + STATE))) {
+        saw(probe);
+        return entry;
+      }
+    } else if (identity == 0 && load64(entry + STATE) == 0) {
+      // Entries are given out in probe order, so the key's entry cannot be further on.
+      saw(probe);
+      return NONE;
+    }
+    entry = after(entry, probe);
+  }
+  saw(reach);
+  return NONE;
+}
+
+/** An entry's identity, different for each owner; 0 if the entry is not this key's. */
+export function identityOf(entry: usize): i64 {
+  const identity = load64(entry + IDENTITY);
+  return (identity & ~VERSION_MASK) == fingerprint ? identity : 0;
+}
+
+/** Whether an entry still has the owner with this identity, for any key. */
+export function isOwned(entry: usize, identity: i64): bool {
+  return load64(entry + IDENTITY) == identity;
+}
+
+/** Whether an entry may be the key's or was never used, according to its identity. */
+export function isOfInterest(entry: usize): bool {
+  const identity = load64(entry + IDENTITY);
+  return identity == 0 || (identity & ~VERSION_MASK) == fingerprint;
+}
+
+/**
+ * The next identity of the key after `identity`. Its version is never 0, so neither is the
+ * identity; the low bits of the version keep counting when it wraps.
+ */
+export function identityAfter(identity: i64): i64 {
+  const version = (identity + 1) & VERSION_MASK;
+  return fingerprint | (version == 0 ? OWNERS : version);
+}
+
+/** Whether the window has room for the key: buckets that are full at `floor` need none. */
+export function hasRoom(floor: i64): bool {
+  let entry = home;
+  for (let probe = 1; probe <= reach; probe++) {
+    const state = load64(entry + STATE);
+    if (!isLive(state) || fullAt(entry, state) <= floor) return true;
+    entry = after(entry, probe);
+  }
+  return false;
+}
+
+/** The number of buckets that are not full at `floor`. */
+export function countAbove(floor: i64): i32 {
+  let count = 0;
+  for (let entry = start; entry < end; entry += BYTES) {
+    const state = load64(entry + STATE);
+    if (isLive(state) && fullAt(entry, state) > floor) count++;
+  }
+  return count;
+}
