@@ -3,15 +3,15 @@ import { GuaranteeCheck, type GuaranteeVerdict } from './guarantee.ts';
 import type { Ramp } from './options.ts';
 import { RateCourse } from './rate-course.ts';
 import { RateMeter } from './rate-meter.ts';
-import type { ScheduleCheck } from './schedule-check.ts';
+import type { TimetableCheck } from './timetable-check.ts';
 
 export interface AdmissionWatchOptions {
   readonly threads: number;
   readonly startUs: number;
   readonly rate: number;
   readonly burst: number;
-  /** The schedule to check against, unless it is the bucket's. */
-  readonly schedule?: ScheduleCheck | undefined;
+  /** The timetable to check against, unless it is the bucket's. */
+  readonly timetable?: TimetableCheck | undefined;
   /** The initial and final rate. */
   readonly ramp?: Pick<Ramp, 'from' | 'to'> | undefined;
 }
@@ -22,17 +22,17 @@ export class AdmissionWatch {
   readonly course: Pick<RateCourse, 'rate' | 'isSteady' | 'range' | 'tokens'>;
   readonly #course: RateCourse;
   readonly #meter: RateMeter;
-  readonly #check: GuaranteeCheck | ScheduleCheck;
+  readonly #check: GuaranteeCheck | TimetableCheck;
   readonly #merge: AdmissionMerge;
   readonly #startUs: number;
   #lastUs: number | undefined;
 
-  constructor({ threads, startUs, rate, burst, schedule, ramp }: AdmissionWatchOptions) {
+  constructor({ threads, startUs, rate, burst, timetable, ramp }: AdmissionWatchOptions) {
     this.#course = new RateCourse(startUs, rate);
-    this.course = schedule === undefined ? this.#course : scheduledCourse(schedule, rate, ramp);
+    this.course = timetable === undefined ? this.#course : timetableCourse(timetable, rate, ramp);
     this.#startUs = startUs;
     this.#meter = new RateMeter(startUs);
-    this.#check = schedule ?? new GuaranteeCheck(this.#course, burst);
+    this.#check = timetable ?? new GuaranteeCheck(this.#course, burst);
     this.#merge = new AdmissionMerge(threads, (instants) => {
       this.#check.add(instants);
       this.#lastUs = instants.at(-1) ?? this.#lastUs;
@@ -83,9 +83,9 @@ export class AdmissionWatch {
   }
 }
 
-/** The course of a fixed schedule: its tokens are its requests. */
-function scheduledCourse(
-  schedule: ScheduleCheck,
+/** The course of a fixed timetable: its tokens are its requests. */
+function timetableCourse(
+  timetable: TimetableCheck,
   rate: number,
   ramp: Pick<Ramp, 'from' | 'to'> | undefined,
 ): AdmissionWatch['course'] {
@@ -94,6 +94,6 @@ function scheduledCourse(
     rate,
     isSteady: ramp === undefined,
     range: [Math.min(...rates), Math.max(...rates)],
-    tokens: (_fromUs, toUs) => schedule.countUntil(toUs),
+    tokens: (_fromUs, toUs) => timetable.countUntil(toUs),
   };
 }

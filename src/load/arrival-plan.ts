@@ -1,6 +1,6 @@
 import type { Region } from '../limiters/region.ts';
 import { TokenBucket } from '../limiters/token-bucket.ts';
-import type { SharedSchedule } from './scheduled-slots.ts';
+import type { SharedTimetable } from './timetable-slots.ts';
 
 /** A bucket whose first request is due at a known instant in the near future. */
 export interface ArrivalPlan {
@@ -8,7 +8,7 @@ export interface ArrivalPlan {
   /** The instant of the first request. */
   readonly startUs: number;
   /** When requests are due, unless the bucket decides. */
-  readonly schedule?: SharedSchedule | undefined;
+  readonly timetable?: SharedTimetable | undefined;
 }
 
 /**

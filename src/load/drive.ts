@@ -68,7 +68,7 @@ export async function drive(
   { durationMs, timeoutMs, ramp, task }: LoadOptions,
   warmUpUs: number,
   threads: readonly ThreadHandle[],
-  { bucket, startUs: firstUs, schedule }: ArrivalPlan,
+  { bucket, startUs: firstUs, timetable }: ArrivalPlan,
   aheadUs: number | undefined,
   watch: AdmissionWatch,
   cpu: CpuGauge,
@@ -97,8 +97,8 @@ export async function drive(
     for (const thread of threads) thread.post({ type: 'rate', outstanding });
   };
   // Before the first request, a change would move the start of the run. A fleet's rate belongs to
-  // all its processes, and a schedule is fixed.
-  const isSteerable = aheadUs === undefined && schedule === undefined;
+  // all its processes, and a timetable is fixed.
+  const isSteerable = aheadUs === undefined && timetable === undefined;
   const steerable = setTimeout(
     () => {
       if (isSteerable) onSteerable?.((factor) => setRate(wantedRate * factor));
@@ -108,7 +108,7 @@ export async function drive(
     Math.ceil((startUs - now()) / 1_000) + 1,
   );
   const climb = () => {
-    if (ramp === undefined || schedule !== undefined) return;
+    if (ramp === undefined || timetable !== undefined) return;
     const part = Math.min(1, Math.max(0, (now() - startUs) / (ramp.overMs * 1_000)));
     setRate(ramp.from + (ramp.to - ramp.from) * part);
     if (part === 1) clearInterval(ramping);
@@ -137,7 +137,7 @@ export async function drive(
     onProgress?.({
       elapsedMs: Math.max(0, Math.min(nowUs, endUs) - startUs) / 1_000,
       rateNow: watch.rateAt(nowUs),
-      rateWanted: course.isSteady || schedule !== undefined ? undefined : course.rate,
+      rateWanted: course.isSteady || timetable !== undefined ? undefined : course.rate,
       latency: gauge.read(threads.map(({ latencies }) => latencies.take())),
       admitted: watch.admitted,
       failed: threads.reduce((sum, { counters }) => sum + counters.failed, 0),
@@ -151,7 +151,7 @@ export async function drive(
 
   for (const thread of threads) {
     thread.onFollowed = change;
-    thread.post({ type: 'go', bucket: bucket.handle, schedule, aheadUs, startUs, endUs, firstUs });
+    thread.post({ type: 'go', bucket: bucket.handle, timetable, aheadUs, startUs, endUs, firstUs });
   }
   cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);

@@ -20,12 +20,12 @@ export interface GuaranteeVerdict {
   readonly tightest: Interval | undefined;
   /** Rounding tolerance in tokens. Far below 1, the least excess of a violation. */
   readonly tolerance: number;
-  /** Set for a fixed schedule, where each admission must have its own slot. */
-  readonly scheduled?: ScheduleVerdict;
+  /** Set for a fixed timetable, where each admission must have its own slot. */
+  readonly scheduled?: TimetableVerdict;
 }
 
-/** How admissions compare with a fixed schedule. */
-export interface ScheduleVerdict {
+/** How admissions compare with a fixed timetable. */
+export interface TimetableVerdict {
   readonly admitted: number;
   /** Admissions without a slot of their own. */
   readonly strays: number;

@@ -1,7 +1,7 @@
 import type { FleetOptions } from './fleet.ts';
 import type { LoadOptions, TaskOptions } from './options.ts';
-import type { SharedSchedule } from './scheduled-slots.ts';
 import type { RequestCounts, TallyRecord } from './tally.ts';
+import type { SharedTimetable } from './timetable-slots.ts';
 import type { Transport } from './transport.ts';
 
 /** How a thread warms up its code before the run. */
@@ -60,8 +60,8 @@ export type LoadCommand =
       readonly type: 'go';
       /** The handle of the bucket that all threads share. */
       readonly bucket: unknown;
-      /** The schedule, unless it is the bucket's. */
-      readonly schedule?: SharedSchedule | undefined;
+      /** The timetable, unless it is the bucket's. */
+      readonly timetable?: SharedTimetable | undefined;
       /** How far the clock of the fleet's server is ahead of ours. */
       readonly aheadUs?: number | undefined;
       /** Start of the warm-up; by default there is none. */

@@ -9,13 +9,13 @@ import { type LoadOptions, threadsOf } from './options.ts';
 import { ProcessTeam } from './process-team.ts';
 import { untilReady } from './readiness.ts';
 import type { LoadResult } from './result.ts';
-import { ScheduleCheck } from './schedule-check.ts';
-import { scheduleOf } from './schedule-plan.ts';
-import { shareSchedule } from './scheduled-slots.ts';
 import { startThreads } from './start-threads.ts';
 import { type RequestCounts, Tally } from './tally.ts';
 import { openTarget, type Target } from './target.ts';
 import type { ThreadHandle } from './thread-handle.ts';
+import { TimetableCheck } from './timetable-check.ts';
+import { timetableOf } from './timetable-plan.ts';
+import { shareTimetable } from './timetable-slots.ts';
 
 export { InterruptedError } from './interrupted-error.ts';
 
@@ -73,14 +73,14 @@ async function runWith(
     const warmUpUs = (Math.ceil((rate * options.warmupMs) / 1_000) * 1e6) / rate;
     const startUs = plan.startUs - HALF_SLOT_US + warmUpUs;
     const { arrivals, burst, ramp } = options;
-    const schedule =
-      arrivals && shareSchedule(scheduleOf(arrivals, options, warmUpUs), startUs - warmUpUs);
+    const timetable =
+      arrivals && shareTimetable(timetableOf(arrivals, options, warmUpUs), startUs - warmUpUs);
     watch = new AdmissionWatch({
       threads: threads.length,
       startUs,
       rate,
       burst,
-      ...(schedule && { schedule: new ScheduleCheck(schedule, startUs), ramp }),
+      ...(timetable && { timetable: new TimetableCheck(timetable, startUs), ramp }),
     });
     const startedAt = new Date();
     const aheadUs = fleet && (await measureAhead(fleet));
@@ -89,7 +89,7 @@ async function runWith(
       spread,
       warmUpUs,
       threads,
-      { ...plan, schedule },
+      { ...plan, timetable },
       aheadUs,
       watch,
       cpu,

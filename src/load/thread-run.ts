@@ -6,8 +6,8 @@ import { FleetReservations } from './fleet-reservations.ts';
 import { LoopGauge } from './loop-gauge.ts';
 import type { LoadCommand, LoadEvent, ThreadData } from './messages.ts';
 import { Pacer } from './pacer.ts';
-import { ScheduledSlots } from './scheduled-slots.ts';
 import type { ThreadTallies } from './thread-tallies.ts';
+import { TimetableSlots } from './timetable-slots.ts';
 import type { Work } from './work.ts';
 
 /** Short enough for a live rate, and to lose little in a crash. */
@@ -50,7 +50,7 @@ export interface ThreadRun {
   abandon(failure: string): void;
 }
 
-/** Does the work of one thread at the instants of the shared schedule and reports it. */
+/** Does the work of one thread at the instants of the shared timetable and reports it. */
 export function startRun(
   { data, command, work, fleet, backlog, tallies, post }: ThreadRunOptions,
   onDone: () => void,
@@ -71,7 +71,7 @@ export function startRun(
     });
   const bucket =
     reservations ??
-    (command.schedule && new ScheduledSlots(command.schedule)) ??
+    (command.timetable && new TimetableSlots(command.timetable)) ??
     TokenBucket.attach(handle as Parameters<typeof TokenBucket.attach>[0]);
   const log = new AdmissionLog();
   tallies.begin(startUs, countFromUs, latencyByTime);

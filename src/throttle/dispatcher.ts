@@ -8,10 +8,10 @@ import { Idleness } from './idleness.ts';
 import type { Key } from './level.ts';
 import { Looks } from './looks.ts';
 import { outcomeOf } from './refusals.ts';
+import { Runner } from './runner.ts';
 import { abortOf, type Signal } from './signals.ts';
 import type { Slot } from './slots.ts';
 import type { Outcome, ThrottleStats } from './stats.ts';
-import { Tally } from './tally.ts';
 import { WaitingCalls } from './waiting-calls.ts';
 
 /** Calls started before the event loop turns to other work. */
@@ -29,7 +29,7 @@ export class Dispatcher<Job> {
   readonly #timeoutMs: number;
   readonly #waiting: WaitingCalls<Job>;
   readonly #admission: Admission;
-  readonly #tally: Tally<Job>;
+  readonly #runner: Runner<Job>;
   readonly #looks: Looks;
   readonly #entrance: Entrance;
   readonly #idleness: Idleness;
@@ -46,9 +46,9 @@ export class Dispatcher<Job> {
     this.#work = work;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
-    this.#tally = new Tally(work);
+    this.#runner = new Runner(work);
     this.#entrance = new Entrance(maxQueue);
-    this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#tally.running === 0);
+    this.#idleness = new Idleness(() => this.#waiting.length === 0 && this.#runner.running === 0);
     this.#waiting = new WaitingCalls(weightOf);
     this.#admission = new Admission(bounds, {
       onReady: () => void this.#advance(),
@@ -72,7 +72,7 @@ export class Dispatcher<Job> {
   }
 
   stats(): ThrottleStats {
-    return this.#tally.stats(this.#waiting.length);
+    return this.#runner.stats(this.#waiting.length);
   }
 
   /** Starts a call, or lets it wait. The promise settles as the work does. */
@@ -82,7 +82,7 @@ export class Dispatcher<Job> {
       try {
         this.#accept(call, priority, key);
       } catch (error) {
-        this.#tally.end(call, error, outcomeOf(error));
+        this.#runner.end(call, error, outcomeOf(error));
       }
     });
   }
@@ -100,7 +100,7 @@ export class Dispatcher<Job> {
   /** Ends all waits: as an abort with this reason does, or with an error. */
   endAll(reason: unknown, outcome: Outcome): void {
     if (this.#waiting.length === 0) return;
-    for (const call of this.#waiting.takeAll()) this.#tally.end(call, reason, outcome);
+    for (const call of this.#waiting.takeAll()) this.#runner.end(call, reason, outcome);
     this.#settle();
   }
 
@@ -108,7 +108,7 @@ export class Dispatcher<Job> {
     this.#entrance.checkOpen();
     const abort = call.signal && abortOf(call.signal);
     if (abort !== undefined) {
-      this.#tally.end(call, abort[0], 'aborted');
+      this.#runner.end(call, abort[0], 'aborted');
       return;
     }
     const slot = this.#waiting.length === 0 ? this.#admission.take() : undefined;
@@ -137,12 +137,12 @@ export class Dispatcher<Job> {
   }
 
   readonly #onAbort = (call: Call<Job>, reason: unknown): void => {
-    this.#tally.end(call, reason, 'aborted');
+    this.#runner.end(call, reason, 'aborted');
     this.#settle();
   };
 
   async #run(call: Call<Job>, slot: Slot): Promise<void> {
-    await this.#tally.run(call, () => this.#admission.finish(slot));
+    await this.#runner.run(call, () => this.#admission.finish(slot));
     if (this.#waiting.length > 0) this.#advance();
     else this.#idleness.look();
   }
@@ -162,7 +162,7 @@ export class Dispatcher<Job> {
     } else {
       const call = this.#waiting.take();
       if (call === undefined) return;
-      this.#tally.end(call, reason, outcome);
+      this.#runner.end(call, reason, outcome);
       this.#settle();
     }
     this.#advance();
@@ -223,14 +223,14 @@ export class Dispatcher<Job> {
       this.#timeOut(last ?? this.#waiting.take());
     } catch (error) {
       const call = this.#waiting.take();
-      if (call !== undefined) this.#tally.end(call, error, outcomeOf(error));
+      if (call !== undefined) this.#runner.end(call, error, outcomeOf(error));
     }
     return true;
   }
 
   #timeOut(call: Call<Job> | undefined): void {
     if (call === undefined) return;
-    this.#tally.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
+    this.#runner.end(call, timedOut(1, this.#timeoutMs), 'timedOut');
   }
 
   /** Plans the next looks: at the first due token and at the first deadline. */

@@ -1,13 +1,13 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { Pacer } from '../../src/load/pacer.ts';
-import { ScheduledSlots, shareSchedule } from '../../src/load/scheduled-slots.ts';
+import { shareTimetable, TimetableSlots } from '../../src/load/timetable-slots.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
-it('sleeps to the end once all slots of a schedule are taken', async () => {
+it('sleeps to the end once all slots of a timetable are taken', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
   onTestFinished(() => void vi.useRealTimers());
   const clock = ManualClock.create({ nowMs: 1_000 });
-  const shared = shareSchedule(
+  const shared = shareTimetable(
     { kind: 'listed', instantsUs: Float64Array.of(0, 5_000) },
     clock.now(),
   );
@@ -15,7 +15,7 @@ it('sleeps to the end once all slots of a schedule are taken', async () => {
   let turns = 0;
   let ended = false;
   const pacer = new Pacer({
-    bucket: new ScheduledSlots(shared, clock),
+    bucket: new TimetableSlots(shared, clock),
     outstanding: 64,
     alternates: true,
     endUs: clock.now() + 10e6,

@@ -1,4 +1,4 @@
-import type { ScheduleVerdict } from '../../load/guarantee.ts';
+import type { TimetableVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
 import { formatCount, formatNumber, type Paint } from '../format.ts';
 import { field } from './field.ts';
@@ -39,7 +39,7 @@ export function guaranteeLines(
 }
 
 /** The line that says whether each request had its own slot in the schedule. */
-function scheduleLine({ admitted, strays }: ScheduleVerdict, noun: string, paint: Paint): string {
+function scheduleLine({ admitted, strays }: TimetableVerdict, noun: string, paint: Paint): string {
   const text =
     strays === 0
       ? `${paint.good('✔ held')}: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`

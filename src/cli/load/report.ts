@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { ScheduleVerdict } from '../../load/guarantee.ts';
+import type { TimetableVerdict } from '../../load/guarantee.ts';
 import { threadsOf } from '../../load/options.ts';
 import type { LoadResult } from '../../load/result.ts';
 import type { Span } from '../../load/tally.ts';
@@ -122,7 +122,7 @@ function rateSection(result: LoadResult): Section {
 }
 
 /** Says whether each request had its own slot in the schedule. */
-function scheduleText({ admitted, strays }: ScheduleVerdict, noun: string): string {
+function scheduleText({ admitted, strays }: TimetableVerdict, noun: string): string {
   return strays === 0
     ? `Guarantee: each of ${formatCount(admitted)} ${noun} at its own instant of the schedule`
     : `Guarantee broken: ${formatCount(strays)} of ${formatCount(admitted)} ${noun} are not in the schedule`;

@@ -52,19 +52,19 @@ export function expressMiddleware<
   const gate = new Gate<Request>(options, addressKey());
   const { handler } = options;
   return (request, response, next) => {
-    const settled = gate.judge(request, (verdict) => {
-      if ('passes' in verdict) {
-        put(response, verdict.passes);
+    const settled = gate.judge(request, (ruling) => {
+      if ('passes' in ruling) {
+        put(response, ruling.passes);
         next();
         return undefined;
       }
-      if ('error' in verdict) {
-        next(verdict.error);
+      if ('error' in ruling) {
+        next(ruling.error);
         return undefined;
       }
       const handled =
         handler && ((decision: Decision) => handler(request, response, next, decision));
-      return answerWith(response, verdict.answer, handled);
+      return answerWith(response, ruling.answer, handled);
     });
     // Express 4 ignores promises. Without an error, `next` would let the request pass.
     if (settled instanceof Promise) {

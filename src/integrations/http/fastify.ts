@@ -66,13 +66,13 @@ export function fastifyHook<
   const gate = new Gate<Request>(options, addressKey());
   const { handler } = options;
   const hook = async (request: Request, reply: Reply) =>
-    gate.judge(request, async (verdict) => {
-      if ('passes' in verdict) {
-        put(reply, verdict.passes);
+    gate.judge(request, async (ruling) => {
+      if ('passes' in ruling) {
+        put(reply, ruling.passes);
         return undefined;
       }
-      if ('error' in verdict) throw verdict.error;
-      const { status, fields, contentType, body, decision } = verdict.answer;
+      if ('error' in ruling) throw ruling.error;
+      const { status, fields, contentType, body, decision } = ruling.answer;
       reply.code(status);
       put(reply, fields);
       if (handler === undefined || decision === undefined) {

@@ -7,22 +7,22 @@ import { type Fields, fieldsOf } from './fields.ts';
 import { checkRequestLimit, type RequestLimitOptions, type RequestLimits } from './options.ts';
 
 /**
- * The verdict on a request: it passes, and its response gets these fields; it gets this response; or
+ * The ruling on a request: it passes, and its response gets these fields; it gets this response; or
  * it fails with the error of a function of the options, which is never falsy.
  */
-export type Verdict =
+export type Ruling =
   | { readonly passes: Fields }
   | { readonly answer: Answer }
   | { readonly error: unknown };
 
-const PASSES: Verdict = { passes: {} };
+const PASSES: Ruling = { passes: {} };
 
 function isPromise<T extends object>(value: T | Promise<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function';
 }
 
 /** Frameworks treat a falsy error as none. */
-function thrown(error: unknown): Verdict {
+function thrown(error: unknown): Ruling {
   return { error: error || new TypeError(`a function of the limit threw ${shown(error)}`) };
 }
 
@@ -47,15 +47,15 @@ export class Gate<Request extends object> {
   }
 
   /**
-   * Passes the verdict on a request to `settle` and returns its result. Synchronous unless the
+   * Passes the ruling on a request to `settle` and returns its result. Synchronous unless the
    * limiter is on a server. Throws or rejects only if `settle` does.
    */
-  judge<Result>(request: Request, settle: (verdict: Verdict) => Result): Result | Promise<Result> {
-    const verdict = this.#judge(request);
-    return isPromise(verdict) ? verdict.then(settle) : settle(verdict);
+  judge<Result>(request: Request, settle: (ruling: Ruling) => Result): Result | Promise<Result> {
+    const ruling = this.#judge(request);
+    return isPromise(ruling) ? ruling.then(settle) : settle(ruling);
   }
 
-  #judge(request: Request): Verdict | Promise<Verdict> {
+  #judge(request: Request): Ruling | Promise<Ruling> {
     let take: () => Decision | Promise<Decision>;
     try {
       // Must be `true`: the promise of an async `skip` would let every request pass.
@@ -72,14 +72,14 @@ export class Gate<Request extends object> {
       const isMisuse = error instanceof RangeError || error instanceof TypeError;
       return isMisuse ? thrown(error) : this.#unavailable(error, request);
     }
-    if (!isPromise(decided)) return this.#verdict(decided, request);
+    if (!isPromise(decided)) return this.#ruling(decided, request);
     return Promise.resolve(decided).then(
-      (decision) => this.#verdict(decision, request),
+      (decision) => this.#ruling(decision, request),
       (error: unknown) => this.#unavailable(error, request),
     );
   }
 
-  #verdict(decision: Decision, request: Request): Verdict {
+  #ruling(decision: Decision, request: Request): Ruling {
     const { onLimit, problemJson } = this.#limits;
     let policies: ReturnType<typeof fieldsOf>;
     try {
@@ -94,7 +94,7 @@ export class Gate<Request extends object> {
     return { answer: refusal(decision, policies, problemJson) };
   }
 
-  #unavailable(error: unknown, request: Request): Verdict {
+  #unavailable(error: unknown, request: Request): Ruling {
     this.#report(error, request);
     const { isOpen, problemJson } = this.#limits;
     return isOpen ? PASSES : { answer: failure(503, problemJson) };

@@ -48,14 +48,14 @@ export function honoMiddleware<Context extends HonoContext = HonoContext>(
   const gate = new Gate<Context>(options, addressKey());
   const { handler } = options;
   return async (context, next) =>
-    gate.judge(context, async (verdict) => {
-      if ('passes' in verdict) {
-        put(context, verdict.passes);
+    gate.judge(context, async (ruling) => {
+      if ('passes' in ruling) {
+        put(context, ruling.passes);
         await next();
         return undefined;
       }
-      if ('error' in verdict) throw verdict.error;
-      const { status, fields, contentType, body, decision } = verdict.answer;
+      if ('error' in ruling) throw ruling.error;
+      const { status, fields, contentType, body, decision } = ruling.answer;
       put(context, fields);
       if (handler === undefined || decision === undefined) {
         return context.body(body, status, { 'Content-Type': contentType });

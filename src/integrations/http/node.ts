@@ -44,13 +44,13 @@ export function nodeListener<
   const { handler } = options;
   return (request, response) => {
     // Errors of the listener and the handler reach the caller, or are unhandled rejections.
-    gate.judge(request, (verdict) => {
-      if ('passes' in verdict) {
-        put(response, verdict.passes);
+    gate.judge(request, (ruling) => {
+      if ('passes' in ruling) {
+        put(response, ruling.passes);
         return listener(request, response);
       }
-      const isFailed = 'error' in verdict;
-      const answer = isFailed ? gate.failed(verdict.error, request) : verdict.answer;
+      const isFailed = 'error' in ruling;
+      const answer = isFailed ? gate.failed(ruling.error, request) : ruling.answer;
       const handled = handler && ((decision: Decision) => handler(request, response, decision));
       return answerWith(response, answer, handled);
     });

@@ -1,6 +1,6 @@
 import { randomNumbers } from './random.ts';
 
-/** A span of a schedule over which the rate is constant or changes linearly. */
+/** A span of a timetable over which the rate is constant or changes linearly. */
 export interface RateStretch {
   readonly lengthUs: number;
   /** Requests per second at its start. */
@@ -9,16 +9,16 @@ export interface RateStretch {
   readonly to: number;
 }
 
-/** A part of a random schedule, with exactly as many instants as its rate gives. */
-type SchedulePart = readonly RateStretch[];
+/** A part of a random timetable, with exactly as many instants as its rate gives. */
+type TimetablePart = readonly RateStretch[];
 
-/** A fixed schedule. Every thread computes the same instants from it. */
-export type Schedule =
+/** A fixed timetable. Every thread computes the same instants from it. */
+export type Timetable =
   | {
       readonly kind: 'poisson';
       readonly seed: number;
       /** In order: the warm-up, if any, and the run. */
-      readonly parts: readonly SchedulePart[];
+      readonly parts: readonly TimetablePart[];
     }
   | {
       readonly kind: 'listed';
@@ -26,10 +26,10 @@ export type Schedule =
       readonly instantsUs: Float64Array;
     };
 
-/** The instants of a schedule in order, in microseconds since its start. */
-export function instantsOf(schedule: Schedule): Iterator<number, undefined> {
-  if (schedule.kind === 'poisson') return randomInstants(schedule.seed, schedule.parts);
-  return listedInstants(schedule.instantsUs);
+/** The instants of a timetable in order, in microseconds since its start. */
+export function instantsOf(timetable: Timetable): Iterator<number, undefined> {
+  if (timetable.kind === 'poisson') return randomInstants(timetable.seed, timetable.parts);
+  return listedInstants(timetable.instantsUs);
 }
 
 /** The number of requests that fall into a stretch, possibly fractional. */
@@ -38,7 +38,7 @@ function tokensOf({ lengthUs, from, to }: RateStretch): number {
 }
 
 /** The number of instants in a part. */
-function countOf(part: SchedulePart): number {
+function countOf(part: TimetablePart): number {
   return Math.round(part.reduce((sum, stretch) => sum + tokensOf(stretch), 0));
 }
 
@@ -56,7 +56,7 @@ function untilTokens({ lengthUs, from, to }: RateStretch, tokens: number): numbe
  */
 function* randomInstants(
   seed: number,
-  parts: readonly SchedulePart[],
+  parts: readonly TimetablePart[],
 ): Generator<number, undefined> {
   const random = randomNumbers(seed);
   let beginUs = 0;

@@ -1,13 +1,13 @@
 import type { Arrivals } from './arrivals.ts';
 import type { LoadOptions } from './options.ts';
-import type { RateStretch, Schedule } from './schedule.ts';
+import type { RateStretch, Timetable } from './timetable.ts';
 
-/** The fixed schedule of a run with a warm-up of this length, if it has one. */
-export function scheduleOf(
+/** The fixed timetable of a run with a warm-up of this length, if it has one. */
+export function timetableOf(
   arrivals: Arrivals,
   { rate, ramp, durationMs }: Pick<LoadOptions, 'rate' | 'ramp' | 'durationMs'>,
   warmUpUs: number,
-): Schedule {
+): Timetable {
   if (arrivals.kind === 'listed')
     return { kind: 'listed', instantsUs: shared(arrivals.instantsUs) };
   const lengthUs = durationMs * 1_000;

@@ -1,9 +1,9 @@
 import { systemClock } from '../time/system-clock.ts';
-import { instantsOf, type Schedule } from './schedule.ts';
+import { instantsOf, type Timetable } from './timetable.ts';
 
-/** A schedule that all threads share. Plain data: it is posted to them. */
-export interface SharedSchedule {
-  readonly schedule: Schedule;
+/** A timetable that all threads share. Plain data: it is posted to them. */
+export interface SharedTimetable {
+  readonly timetable: Timetable;
   /** The instant at which it starts. */
   readonly originUs: number;
   /** One 64-bit word: the number of slots taken so far. */
@@ -20,16 +20,16 @@ interface Due {
  */
 const MOST_LATE_US = 1e6;
 
-/** Shares a schedule. No slot is taken yet. */
-export function shareSchedule(schedule: Schedule, originUs: number): SharedSchedule {
-  return { schedule, originUs, taken: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT) };
+/** Shares a timetable. No slot is taken yet. */
+export function shareTimetable(timetable: Timetable, originUs: number): SharedTimetable {
+  return { timetable, originUs, taken: new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT) };
 }
 
 /**
- * The slots of a schedule. Exactly one thread takes each. Threads share only the number of slots
+ * The slots of a timetable. Exactly one thread takes each. Threads share only the number of slots
  * taken; each computes the same instants by itself.
  */
-export class ScheduledSlots {
+export class TimetableSlots {
   readonly clock: Pick<typeof systemClock, 'now' | 'sleepSync'>;
   readonly #taken: BigInt64Array;
   readonly #originUs: number;
@@ -38,11 +38,11 @@ export class ScheduledSlots {
   #slot = 0;
   #atUs: number;
 
-  constructor({ schedule, originUs, taken }: SharedSchedule, clock = systemClock) {
+  constructor({ timetable, originUs, taken }: SharedTimetable, clock = systemClock) {
     this.clock = clock;
     this.#taken = new BigInt64Array(taken);
     this.#originUs = originUs;
-    this.#instants = instantsOf(schedule);
+    this.#instants = instantsOf(timetable);
     this.#atUs = this.#following();
   }
 

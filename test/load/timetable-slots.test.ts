@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { Pacer } from '../../src/load/pacer.ts';
 import { randomNumbers } from '../../src/load/random.ts';
-import { instantsOf, type Schedule } from '../../src/load/schedule.ts';
-import { ScheduleCheck } from '../../src/load/schedule-check.ts';
-import { ScheduledSlots, shareSchedule } from '../../src/load/scheduled-slots.ts';
+import { instantsOf, type Timetable } from '../../src/load/timetable.ts';
+import { TimetableCheck } from '../../src/load/timetable-check.ts';
+import { shareTimetable, TimetableSlots } from '../../src/load/timetable-slots.ts';
 import { ManualClock } from '../../src/time/manual-clock.ts';
 
 const ORIGIN_US = 5e9;
 const RUN = { lengthUs: 1e6, from: 500, to: 500 };
-const POISSON: Schedule = { kind: 'poisson', seed: 1, parts: [[RUN]] };
+const POISSON: Timetable = { kind: 'poisson', seed: 1, parts: [[RUN]] };
 
-function listed(...instants: number[]): Schedule {
+function listed(...instants: number[]): Timetable {
   return { kind: 'listed', instantsUs: Float64Array.from(instants) };
 }
 
@@ -18,11 +18,11 @@ function clockAt(us: number): ManualClock {
   return ManualClock.create({ nowMs: (ORIGIN_US + us) / 1_000 });
 }
 
-describe('the slots of a schedule', () => {
-  it('go to one thread each, at the instants that the schedule has', () => {
-    const shared = shareSchedule(POISSON, ORIGIN_US);
+describe('the slots of a timetable', () => {
+  it('go to one thread each, at the instants that the timetable has', () => {
+    const shared = shareTimetable(POISSON, ORIGIN_US);
     const clock = clockAt(0);
-    const threads = [1, 2, 3].map(() => new ScheduledSlots(shared, clock));
+    const threads = [1, 2, 3].map(() => new TimetableSlots(shared, clock));
     const random = randomNumbers(9);
     const taken: number[] = [];
     for (let ended = 0; ended < 10; ) {
@@ -38,16 +38,16 @@ describe('the slots of a schedule', () => {
 
   it('are lost if nobody has taken them for a second', () => {
     const clock = clockAt(1.5e6);
-    const shared = shareSchedule(listed(0, 5e5, 5e5 + 1, 2e6), ORIGIN_US);
-    const slots = new ScheduledSlots(shared, clock);
+    const shared = shareTimetable(listed(0, 5e5, 5e5 + 1, 2e6), ORIGIN_US);
+    const slots = new TimetableSlots(shared, clock);
     expect(slots.reserve()).toEqual({ dueUs: ORIGIN_US + 5e5 + 1 });
     clock.advance(10_000);
     expect(slots.reserve()).toBeUndefined();
   });
 
   it('that are still to be taken are due at the next one at the earliest', () => {
-    const shared = shareSchedule(listed(10, 20, 30), ORIGIN_US);
-    const [one, other] = [1, 2].map(() => new ScheduledSlots(shared, clockAt(0)));
+    const shared = shareTimetable(listed(10, 20, 30), ORIGIN_US);
+    const [one, other] = [1, 2].map(() => new TimetableSlots(shared, clockAt(0)));
     expect(one?.nextUs()).toBe(ORIGIN_US + 10);
     other?.reserve();
     other?.reserve();
@@ -58,12 +58,12 @@ describe('the slots of a schedule', () => {
   });
 
   it('bound what a pacer on them still issues, though they are long past', () => {
-    const shared = shareSchedule(listed(10, 20, 500_000), ORIGIN_US);
+    const shared = shareTimetable(listed(10, 20, 500_000), ORIGIN_US);
     const clock = clockAt(900_000);
     const issued: number[] = [];
     let isFull = true;
     const pacer = new Pacer({
-      bucket: new ScheduledSlots(shared, clock),
+      bucket: new TimetableSlots(shared, clock),
       outstanding: 2,
       endUs: ORIGIN_US + 1e6,
       isIdle: () => false,
@@ -87,9 +87,9 @@ describe('the slots of a schedule', () => {
   });
 });
 
-describe('the check of a schedule', () => {
-  const check = (schedule: Schedule, startUs = ORIGIN_US) =>
-    new ScheduleCheck({ schedule, originUs: ORIGIN_US }, startUs);
+describe('the check of a timetable', () => {
+  const check = (timetable: Timetable, startUs = ORIGIN_US) =>
+    new TimetableCheck({ timetable, originUs: ORIGIN_US }, startUs);
   const at = (...us: number[]) => Float64Array.from(us, (one) => ORIGIN_US + one);
 
   it('finds every admission in it, however many slots were lost', () => {

@@ -1,12 +1,12 @@
 import type { GuaranteeVerdict } from './guarantee.ts';
-import { instantsOf } from './schedule.ts';
-import type { SharedSchedule } from './scheduled-slots.ts';
+import { instantsOf } from './timetable.ts';
+import type { SharedTimetable } from './timetable-slots.ts';
 
 /**
- * Checks a stream of admissions against a fixed schedule: each admission must have its own slot, at
+ * Checks a stream of admissions against a fixed timetable: each admission must have its own slot, at
  * the same instant. Slots without an admission were lost.
  */
-export class ScheduleCheck {
+export class TimetableCheck {
   readonly #originUs: number;
   readonly #startUs: number;
   readonly #instants: Iterator<number, undefined>;
@@ -18,10 +18,10 @@ export class ScheduleCheck {
   #strays = 0;
 
   /** @param startUs slots before this instant belong to the warm-up */
-  constructor({ schedule, originUs }: Omit<SharedSchedule, 'taken'>, startUs: number) {
+  constructor({ timetable, originUs }: Omit<SharedTimetable, 'taken'>, startUs: number) {
     this.#originUs = originUs;
     this.#startUs = startUs;
-    this.#instants = instantsOf(schedule);
+    this.#instants = instantsOf(timetable);
     this.#nextUs = this.#following();
   }
 

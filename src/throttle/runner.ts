@@ -2,7 +2,7 @@ import type { Call, Work } from './call.ts';
 import type { Outcome, ThrottleStats } from './stats.ts';
 
 /** Runs calls, and counts all calls by their outcomes. */
-export class Tally<Job> {
+export class Runner<Job> {
   readonly #work: Work<Job>;
   #running = 0;
   readonly #ended: Record<Outcome, number> = {

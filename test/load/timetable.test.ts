@@ -1,27 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { randomNumbers } from '../../src/load/random.ts';
-import { instantsOf, type Schedule } from '../../src/load/schedule.ts';
-import { scheduleOf } from '../../src/load/schedule-plan.ts';
+import { instantsOf, type Timetable } from '../../src/load/timetable.ts';
+import { timetableOf } from '../../src/load/timetable-plan.ts';
 
 const SECOND = 1e6;
 const RATE = 1_000;
 const SEEDS = Array.from({ length: 10 }, (_, seed) => seed);
-/** A correct schedule exceeds these for one seed in a thousand, and the seeds are always the same. */
+/** A correct timetable exceeds these for one seed in a thousand, and the seeds are always the same. */
 const CRITICAL = { 49: 85.35, 63: 103.44 } as const;
 
-function all(schedule: Schedule): number[] {
+function all(timetable: Timetable): number[] {
   const instants: number[] = [];
-  const source = instantsOf(schedule);
+  const source = instantsOf(timetable);
   for (let next = source.next(); next.done !== true; next = source.next()) {
     instants.push(next.value);
   }
   return instants;
 }
 
-/** A Poisson schedule of `seconds` at 1,000/s. */
+/** A Poisson timetable of `seconds` at 1,000/s. */
 function poisson(seed: number, seconds: number, warmUpS = 0): number[] {
   const terms = { rate: RATE, ramp: undefined, durationMs: seconds * 1_000 };
-  return all(scheduleOf({ kind: 'poisson', seed }, terms, warmUpS * SECOND));
+  return all(timetableOf({ kind: 'poisson', seed }, terms, warmUpS * SECOND));
 }
 
 function gapsOf(instants: readonly number[]): number[] {
@@ -46,7 +46,7 @@ function tally(classes: number, values: readonly number[]): number[] {
   return counts;
 }
 
-describe('a Poisson schedule', () => {
+describe('a Poisson timetable', () => {
   it.each(SEEDS)('has exponential gaps, by a chi-square test: seed %i', (seed) => {
     const classes = gapsOf(poisson(seed, 20)).map((gap) => classOf(gap, 50));
     expect(chiSquare(tally(50, classes))).toBeLessThan(CRITICAL[49]);
@@ -98,7 +98,7 @@ describe('a Poisson schedule', () => {
     // 2,200/s on average for 4 s, then 4,000/s; or 400/s to 1,480/s in 6 of 20 s.
     const seconds = overS === 4 ? 5.8 : (20 * (Math.sqrt(0.4 ** 2 + 2 * 0.18 * 8.8) - 0.4)) / 3.6;
     const terms = { rate: 4_000, ramp, durationMs: seconds * 1_000 };
-    const instants = all(scheduleOf({ kind: 'poisson', seed: 5 }, terms, 0));
+    const instants = all(timetableOf({ kind: 'poisson', seed: 5 }, terms, 0));
     expect(instants).toHaveLength(count);
     // What flowed in until each instant is spread evenly if the instants follow the rate.
     const tokens = instants.map((us) => {
@@ -114,15 +114,15 @@ describe('a Poisson schedule', () => {
   it('falls to a standstill with a ramp to a rate near zero', () => {
     const ramp = { from: 100, to: 0.001, overMs: 1_000 };
     const terms = { rate: 0.001, ramp, durationMs: 2_000 };
-    const instants = all(scheduleOf({ kind: 'poisson', seed: 5 }, terms, 0));
+    const instants = all(timetableOf({ kind: 'poisson', seed: 5 }, terms, 0));
     expect(instants).toHaveLength(50);
     expect(instants.at(-1)).toBeLessThan(2 * SECOND);
   });
 });
 
-it('a listed schedule has the instants of its list, whatever the rate is', () => {
+it('a listed timetable has the instants of its list, whatever the rate is', () => {
   const instantsUs = Float64Array.of(0, 5, 5, 1e6);
   const arrivals = { kind: 'listed', name: 'a file', instantsUs } as const;
-  const schedule = scheduleOf(arrivals, { rate: 1, ramp: undefined, durationMs: 1 }, 0);
-  expect(all(schedule)).toEqual([0, 5, 5, 1e6]);
+  const timetable = timetableOf(arrivals, { rate: 1, ramp: undefined, durationMs: 1 }, 0);
+  expect(all(timetable)).toEqual([0, 5, 5, 1e6]);
 });
