@@ -1,3 +1,4 @@
+import { onAbort } from '../time/on-abort.ts';
 import type { AdmissionWatch } from './admission-watch.ts';
 import type { ArrivalPlan } from './arrival-plan.ts';
 import type { CpuGauge } from './cpu-gauge.ts';
@@ -155,9 +156,7 @@ export async function drive(
   }
   cpu.begin();
   const progress = setInterval(report, PROGRESS_MS);
-  stop.addEventListener('abort', endEarly, { once: true });
-  // The signal may have been aborted during the preparations.
-  if (stop.aborted) endEarly();
+  const forget = onAbort(stop, endEarly);
   await Promise.all(
     threads.map(async (thread) => {
       await thread.done;
@@ -165,7 +164,7 @@ export async function drive(
       if (thread.crash !== undefined) endEarly();
     }),
   );
-  stop.removeEventListener('abort', endEarly);
+  forget();
   clearInterval(progress);
   // On a busy machine there may have been no report since the run started.
   report();

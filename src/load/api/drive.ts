@@ -1,3 +1,4 @@
+import { onAbort } from '../../time/on-abort.ts';
 import { runClosed } from '../closed/run-closed.ts';
 import type { Progress } from '../drive.ts';
 import { InterruptedError } from '../interrupted-error.ts';
@@ -35,7 +36,7 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
   signal?.throwIfAborted();
   const stop = new AbortController();
   const abort = () => stop.abort();
-  signal?.addEventListener('abort', abort, { once: true });
+  const forget = onAbort(signal, abort);
   let thrown: { readonly error: unknown } | undefined;
   const report = (progress: DriveProgress) => {
     if (thrown !== undefined) return;
@@ -55,7 +56,7 @@ export async function drive<Data = unknown>(options: DriveOptions<Data>): Promis
     if (error instanceof InterruptedError && signal?.aborted) throw signal.reason;
     throw error;
   } finally {
-    signal?.removeEventListener('abort', abort);
+    forget();
   }
 }
 

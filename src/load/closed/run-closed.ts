@@ -1,3 +1,4 @@
+import { onAbort } from '../../time/on-abort.ts';
 import { systemClock } from '../../time/system-clock.ts';
 import { beside } from '../beside.ts';
 import { CpuGauge, type CpuUse } from '../cpu-gauge.ts';
@@ -69,7 +70,7 @@ export async function runClosed(options: ClosedOptions, hooks: ClosedHooks): Pro
   const stopWord = new Int32Array(new SharedArrayBuffer(4));
   const end = () => void Atomics.store(stopWord, 0, 1);
   const threads: ClosedHandle[] = [];
-  stop.addEventListener('abort', end);
+  const forget = onAbort(stop, end);
   try {
     for (let thread = 0; thread < count; thread++) {
       const data = { task, thread, threads: count, timeoutMs, stop: stopWord };
@@ -78,7 +79,7 @@ export async function runClosed(options: ClosedOptions, hooks: ClosedHooks): Pro
     await untilReady(threads, stop);
     return await new ClosedRun(options, hooks, threads, end).run();
   } finally {
-    stop.removeEventListener('abort', end);
+    forget();
     await Promise.all(threads.map((thread) => thread.giveUp()));
   }
 }
