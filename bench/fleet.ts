@@ -1,12 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { systemClock } from '../src/index.ts';
 import type { FleetStats } from '../src/integrations/redis.ts';
+import { messageOf } from './child-message.ts';
 import type { Spend } from './spend-log.ts';
 import type { FleetProcessReport, FleetProcessTask } from './workers/fleet-process.ts';
 import type { FleetStretch } from './workers/fleet-thread.ts';
 
 const SCRIPT = new URL('./workers/fleet-process.js', import.meta.url);
+const MEMBER = 'a process of the fleet';
 /** Time for the start message to reach all threads. */
 const HEAD_START_US = 100_000;
 
@@ -29,20 +30,13 @@ function spendsOf({ logs }: FleetProcessReport): Spend[] {
   });
 }
 
-/** The next message of a process; undefined if it is killed first. */
-async function messageOf(child: ChildProcess): Promise<unknown> {
-  const ended = new AbortController();
-  const onExit = (code: number | null) => ended.abort(code);
-  child.once('exit', onExit);
+/** The report of a process; undefined if it is killed first. */
+async function reportOf(child: ChildProcess): Promise<FleetProcessReport | undefined> {
   try {
-    const [message] = await once(child, 'message', { signal: ended.signal });
-    return message;
+    return await messageOf(child, MEMBER);
   } catch (error) {
-    const { reason } = ended.signal;
-    if (reason === null) return undefined;
-    throw new Error(`a process of the fleet ended with ${reason}`, { cause: error });
-  } finally {
-    child.off('exit', onExit);
+    if (child.signalCode !== null) return undefined;
+    throw error;
   }
 }
 
@@ -67,7 +61,7 @@ export class FleetCrew {
       fork(script, { serialization: 'advanced' }),
     );
     for (const child of children) child.send(task);
-    await Promise.all(children.map(messageOf));
+    await Promise.all(children.map((child) => messageOf(child, MEMBER)));
     return new FleetCrew(children);
   }
 
@@ -78,7 +72,7 @@ export class FleetCrew {
     const reports = await Promise.all(
       this.children.map(async (child) => {
         child.send(stretch);
-        return (await messageOf(child)) as FleetProcessReport | undefined;
+        return reportOf(child);
       }),
     );
     const told = reports.filter((report) => report !== undefined);

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { arrivalsOf } from '../arrivals.ts';
+import { messageOf, whileItRuns } from '../child-message.ts';
 import { autocannon, type Generator, type GeneratorReport, zerotimeLoad } from '../generators.ts';
 import { versionOf } from '../peers/npm.ts';
 import type { Section } from '../section.ts';
@@ -14,6 +14,7 @@ const THREADS = 2;
 /** Enough for the requests of a stall at 1,000 per second; at higher rates some wait for one. */
 const CONNECTIONS = 256;
 const SLICE_MS = 100;
+const SERVER = 'the server of the bench';
 /** Not a part of a second: autocannon sends at the begin of each. */
 const STALLS: Stalls = { firstMs: 900, everyMs: 1_100, lengthMs: 200 };
 /** The reported p99 of a client that is fit may be off by this share of the true one. */
@@ -73,9 +74,9 @@ async function measure(
   const { generator, schedule, skippedMs } = contender;
   const common = { threads: THREADS, connections: CONNECTIONS, lengthMs };
   const report = await generator.run({ url, rate, ...common });
-  const answer = once(server, 'message');
+  const answer = messageOf<Served>(server, SERVER);
   order(server, { type: 'take' });
-  const [served] = (await answer) as [Served];
+  const served = await answer;
   if (served.arrivedUs.length === 0) throw new Error(`${generator.name} made no request`);
   const fromUs = (served.arrivedUs[0] ?? 0) + skippedMs * 1_000;
   const latencies = trueLatencies(served, schedule, rate, fromUs);
@@ -146,19 +147,19 @@ export async function benchLatency({ latencyRates, latencyMs }: Settings): Promi
   const server = fork(script, { serialization: 'advanced' });
   const outcomes: Outcome[] = [];
   try {
-    const [port] = await once(server, 'message');
+    const port = await messageOf<number>(server, SERVER);
     const url = `http://127.0.0.1:${port}/`;
     const cases = latencyRates.flatMap((rate): Case[] => [
       { rate, stalls: undefined },
       { rate, stalls: STALLS },
     ]);
     const [first] = cases;
+    const run = (contender: Contender, one: Case, ms: number) =>
+      whileItRuns(server, SERVER, () => measure(server, url, contender, one, ms));
     // Compiles the code of the server.
-    if (first !== undefined) await measure(server, url, OURS, first, 1_000);
+    if (first !== undefined) await run(OURS, first, 1_000);
     for (const one of cases) {
-      for (const contender of contenders) {
-        outcomes.push(await measure(server, url, contender, one, latencyMs));
-      }
+      for (const contender of contenders) outcomes.push(await run(contender, one, latencyMs));
     }
   } finally {
     server.kill();

@@ -1,12 +1,13 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { Piscina } from 'piscina';
 import { Semaphore, TokenBucket } from '../../src/index.ts';
 import { throttle } from '../../src/integrations/piscina.ts';
+import { messageOf, whileItRuns } from '../child-message.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
 import type { ServerLimits, ServerReport } from '../workers/limited-server.ts';
 
+const NAME = 'the server of the bench';
 const RATE = 100;
 const PERMITS = 10;
 const BURST = 5;
@@ -58,11 +59,10 @@ export async function benchServer({ loadMs }: Settings): Promise<Section> {
   const script = new URL('../workers/limited-server.js', import.meta.url);
   const server = fork(script, [JSON.stringify(SERVER)]);
   try {
-    const [port] = await once(server, 'message');
-    await drive(port as number, 6 * loadMs);
+    const port = await messageOf<number>(server, NAME);
+    await whileItRuns(server, NAME, () => drive(port, 6 * loadMs));
     server.send('report');
-    const [answer] = await once(server, 'message');
-    const report = answer as ServerReport;
+    const report = await messageOf<ServerReport>(server, NAME);
     const used = `${((100 * report.requests) / ((RATE * report.lastedMs) / 1000 + BURST)).toFixed(2)} %`;
     const violations = `${report.violations} of ${report.requests}`;
     const shares = TENANTS.map(({ name, weight }) => {

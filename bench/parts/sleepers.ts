@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 import { HostRegion } from '../../src/host.ts';
 import { systemClock } from '../../src/index.ts';
+import { messageOf } from '../child-message.ts';
 import { durations, shownPercentiles } from '../percentiles.ts';
 import type { Section } from '../section.ts';
 import type { Settings } from '../settings.ts';
@@ -17,6 +17,7 @@ import {
 } from '../sleepers.ts';
 
 const SCRIPT = new URL('../workers/sleeper-process.js', import.meta.url);
+const SLEEPER = 'the process of the sleepers';
 const CALLERS = 1000;
 const REGION_BYTES = 4 * 1_048_576;
 /** Changes come at any time of the period in which a sleeper looks. */
@@ -30,7 +31,7 @@ const CASES: readonly { readonly waiting: Waiting; readonly name: string }[] = [
 ];
 
 async function answer(child: ChildProcess): Promise<Exclude<SleeperMessage, 'asleep'>> {
-  const [message] = (await once(child, 'message')) as [SleeperMessage];
+  const message = await messageOf<SleeperMessage>(child, SLEEPER);
   if (message === 'asleep') throw new Error('it was asleep already');
   return message;
 }
@@ -62,7 +63,7 @@ async function measure(waiting: Waiting, settings: Settings): Promise<string[]> 
   const data: SleeperData = { path: region.path, waiting, callers: CALLERS };
   const child = fork(SCRIPT, [JSON.stringify(data)], { execArgv: [] });
   try {
-    await once(child, 'message');
+    await messageOf(child, SLEEPER);
     // Until the code is compiled, a lookout runs, and the garbage of the start is collected.
     await after(settings.sleepMs);
     const share = await cpuOf(child, settings.sleepMs);

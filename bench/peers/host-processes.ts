@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
+import { messageOf } from '../child-message.ts';
 import type { ConsumerReport } from '../consumer.ts';
 import type { ProcessData } from '../workers/host-process.ts';
 import type { Counts, Peer, Run } from './peer.ts';
@@ -15,11 +15,11 @@ export function hostProcesses(name: string, where: Pick<ProcessData, 'store' | '
     const data: ProcessData = { ...where, key: `run ${runs++}`, load, warmUpMs, measureMs };
     const start = () => fork(WORKER, [JSON.stringify(data)], { execArgv: [] });
     const processes = Array.from({ length: threads }, start);
-    const said = () => Promise.all(processes.map((child) => once(child, 'message')));
+    const said = <T>() => Promise.all(processes.map((child) => messageOf<T>(child, name)));
     await said();
-    const reports = said();
+    const reports = said<ConsumerReport>();
     for (const child of processes) child.send('go');
-    return sumOf(((await reports) as [ConsumerReport][]).map(([report]) => report));
+    return sumOf(await reports);
   };
   return {
     name,

@@ -66,7 +66,11 @@ export function checkArrivals(
     arrivals === 'poisson'
       ? ['poisson', SENSELESS_FOR_POISSON]
       : [arrivals.path, SENSELESS_FOR_FILE];
-  const given = senseless.find((name) => command.getOptionValueSource(name) === 'cli');
+  const given = senseless.find(
+    // A warm-up of 0 is none.
+    (name) =>
+      command.getOptionValueSource(name) === 'cli' && command.getOptionValue(name) !== 0,
+  );
   if (given !== undefined) {
     command.error(
       `error: option '--arrivals ${what}' cannot be used with option '--${given}': ` +

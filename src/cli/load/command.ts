@@ -33,6 +33,7 @@ import {
   parseConcurrency,
   parseConnections,
   parseDuration,
+  parseDurationOrNone,
   parseHeader,
   parseMethod,
   parseProcesses,
@@ -89,7 +90,7 @@ export function loadCommand(version: string): Command {
     .addOption(
       option(
         '--processes <number>',
-        'number of processes, with --threads each (default: this process only)',
+        'number of processes to start, with --threads each (default: none)',
         parseProcesses,
       ).conflicts('redis'),
     )
@@ -149,8 +150,8 @@ export function loadCommand(version: string): Command {
       option(
         '--warmup <time>',
         'length of a warm-up at the initial rate, which does not count',
-        parseDuration,
-      ).default(0, 'none'),
+        parseDurationOrNone,
+      ).default(0, 'none; with --rate max, 500ms'),
     )
     .addOption(
       option(

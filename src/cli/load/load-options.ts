@@ -17,7 +17,9 @@ const RATE_BY_THREAD = 15_000;
 /** Default number of threads, except for requests to a URL. */
 export const DEFAULT_THREADS = 4;
 /** The default number of threads, for the help. */
-export const THREADS_TEXT = `for a URL one per 15000/s, up to ${DEFAULT_THREADS}; otherwise ${DEFAULT_THREADS}`;
+export const THREADS_TEXT =
+  `for a URL one per ${RATE_BY_THREAD}/s, up to ${DEFAULT_THREADS} and at most one per processor; ` +
+  `otherwise ${DEFAULT_THREADS}; divided among --processes`;
 
 /** The options as parsed by commander. */
 export interface CommandOptions extends ArrivalOptions, TransportOptions {
@@ -57,7 +59,8 @@ export function loadOptions(
   const task = taskOf(url, { ...given }, command);
   const sendsToUrl = url !== undefined && task === undefined;
   const highest = Math.max(terms.rate, given.ramp?.from ?? 0);
-  const threads = given.threads ?? (sendsToUrl ? threadsFor(highest) : DEFAULT_THREADS);
+  const threads =
+    given.threads ?? threadsOfEach(processes, sendsToUrl ? threadsFor(highest) : DEFAULT_THREADS);
   const all = threadsOf({ threads, processes });
   const most = given.http2 === true ? all : Math.max(DEFAULT_CONNECTIONS, all);
   const connections = given.connections ?? most;
@@ -100,4 +103,11 @@ export function loadOptions(
 /** As few as can keep up: the target may need the processors. */
 function threadsFor(rate: number): number {
   return Math.min(Math.ceil(rate / RATE_BY_THREAD), DEFAULT_THREADS, availableParallelism());
+}
+
+/** The threads of each process if all together have about this many, and at most one per processor. */
+function threadsOfEach(processes: number | undefined, threads: number): number {
+  if (processes === undefined) return threads;
+  const most = Math.floor(availableParallelism() / processes);
+  return Math.max(1, Math.min(Math.ceil(threads / processes), most));
 }

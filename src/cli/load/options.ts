@@ -13,6 +13,7 @@ const DAY_MS = 86_400_000;
 
 const NUMBER = /^\d+(\.\d+)?(e[+-]?\d+)?$/i;
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
+const SOME_DURATION = 'duration from 1ms to 24h, such as 10, 10s, 500ms, 2m or 1h';
 const UNIT_MS = new Map([
   ['ms', 1],
   ['s', 1_000],
@@ -25,11 +26,15 @@ function invalid(wanted: string): InvalidArgumentError {
   return new InvalidArgumentError(`It must be ${wanted}.`);
 }
 
-/** Parses requests per second: `2000`, `0.5`, `1e4`. */
-export function parseRate(text: string): number {
+/**
+ * Parses requests per second: `2000`, `0.5`, `1e4`.
+ *
+ * @param or what else the option accepts, for the error
+ */
+export function parseRate(text: string, or = ''): number {
   const rate = NUMBER.test(text) ? Number(text) : Number.NaN;
   if (!(rate >= MIN_RATE && rate <= MAX_RATE)) {
-    throw invalid('requests per second, from 0.001 to 1000000, such as 2000, 0.5 or 1e4');
+    throw invalid(`requests per second, from 0.001 to 1000000, such as 2000, 0.5 or 1e4${or}`);
   }
   return rate;
 }
@@ -39,7 +44,7 @@ export const MAX = Number.POSITIVE_INFINITY;
 
 /** Parses a rate, or `max`. */
 export function parseRateOrMax(text: string): number {
-  return text === 'max' ? MAX : parseRate(text);
+  return text === 'max' ? MAX : parseRate(text, ', or max for a module');
 }
 
 /** Parses two rates and the duration of the change: `500:5000:10s`. */
@@ -83,13 +88,23 @@ export function parseBurst(text: string): number {
   return parseCount(text, MAX_BURST, 1);
 }
 
+/** Milliseconds; NaN if the text is no duration. */
+function durationOf(text: string): number {
+  const [, amount = '', unit = 's'] = DURATION.exec(text) ?? [];
+  return amount === '' ? Number.NaN : Number(amount) * (UNIT_MS.get(unit) ?? Number.NaN);
+}
+
 /** Parses a duration to milliseconds: `10` and `10s` are seconds; also `500ms`, `2m`, `1h`. */
 export function parseDuration(text: string): number {
-  const [, amount = '', unit = 's'] = DURATION.exec(text) ?? [];
-  const ms = amount === '' ? Number.NaN : Number(amount) * (UNIT_MS.get(unit) ?? Number.NaN);
-  if (!(ms >= 1 && ms <= DAY_MS)) {
-    throw invalid('a duration from 1ms to 24h, such as 10, 10s, 500ms, 2m or 1h');
-  }
+  const ms = durationOf(text);
+  if (!(ms >= 1 && ms <= DAY_MS)) throw invalid(`a ${SOME_DURATION}`);
+  return ms;
+}
+
+/** The same, or 0 for none. */
+export function parseDurationOrNone(text: string): number {
+  const ms = durationOf(text);
+  if (ms !== 0 && !(ms >= 1 && ms <= DAY_MS)) throw invalid(`0 for none, or a ${SOME_DURATION}`);
   return ms;
 }
 

@@ -6,7 +6,7 @@ import { parseServer } from '../../simulate/server.ts';
 import { aboutThisRun } from '../about.ts';
 import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { columnsFor } from '../layout.ts';
-import { parseDuration } from '../load/options.ts';
+import { parseDuration, parseDurationOrNone } from '../load/options.ts';
 import { writeFiles } from '../output-files.ts';
 import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
 import { parsed } from '../parsed.ts';
@@ -93,7 +93,7 @@ export function simulateCommand(version: string): Command {
     .option(
       '-w, --wait <time>',
       'maximum wait of callers for a token (default: none)',
-      parseDuration,
+      parseDurationOrNone,
     )
     .option(
       '--seed <number>',

@@ -48,7 +48,9 @@ function rejectFixed(
   names: readonly (keyof DriveOptions)[],
   kind: DriveArrivals['kind'],
 ): void {
-  const given = names.find((name) => options[name] !== undefined);
+  const given = names.find(
+    (name) => options[name] !== undefined && !(name === 'warmupMs' && options[name] === 0),
+  );
   if (given === undefined) return;
   throw new TypeError(`${given} cannot be used with arrivals.kind '${kind}': instants are fixed`);
 }

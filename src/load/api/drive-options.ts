@@ -99,7 +99,7 @@ export interface DriveOptions<Data = unknown> {
   readonly threads?: number;
   /** Length of the run, or of all rounds together, from 1 ms to a day. Default: 10,000. */
   readonly durationMs?: number;
-  /** Length of a warm-up that does not count. Default: 0; with `rate: Infinity`, 500. */
+  /** Length of a warm-up that does not count; 0: none. Default: 0; with `rate: Infinity`, 500. */
   readonly warmupMs?: number;
   /**
    * A call that takes longer fails as `timed out`: its signal is aborted, and the run continues.
