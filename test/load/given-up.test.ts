@@ -69,7 +69,7 @@ it('a closed loop keeps what a thread reported of its last round', async () => {
     data,
   );
   await handle.ready;
-  const round = { type: 'round', startUs: 0, endUs: 1, counts: true } as const;
+  const round = { type: 'round', latestUs: 0, lengthUs: 1, counts: true } as const;
   expect(await handle.round(round)).toEqual(soFar);
   expect(handle.counters).toEqual(soFar.counters);
   expect(await handle.round(round), 'nothing is known of this one').toBeUndefined();
@@ -90,7 +90,7 @@ it('a closed loop keeps the report of the round in which a thread is given up', 
     {} as ClosedThreadData, // which this thread does not read
   );
   await handle.ready;
-  const round = handle.round({ type: 'round', startUs: 0, endUs: 1, counts: true });
+  const round = handle.round({ type: 'round', latestUs: 0, lengthUs: 1, counts: true });
   while (handle.counters.sent === 0) await new Promise(setImmediate);
   await handle.giveUp();
   expect(await round).toEqual(soFar);

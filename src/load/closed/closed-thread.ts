@@ -7,6 +7,7 @@ import { onThreadEnd } from '../task/thread-end.ts';
 import { UnreadyError } from '../unready-error.ts';
 import { CallLoop } from './call-loop.ts';
 import type { ClosedCommand, ClosedEvent, ClosedThreadData, ThreadRound } from './messages.ts';
+import { RoundGate } from './round-gate.ts';
 import { Samples } from './samples.ts';
 
 const PROGRESS_US = 250_000;
@@ -20,6 +21,7 @@ export function runClosedThread(port: MessagePort, data: ClosedThreadData): void
 class ClosedThread {
   readonly #port: MessagePort;
   readonly #data: ClosedThreadData;
+  readonly #gate: RoundGate;
   readonly #samples = new Samples();
   readonly #errors = new Map<string, ErrorCount>();
   #loop: CallLoop | undefined;
@@ -34,6 +36,7 @@ class ClosedThread {
   constructor(port: MessagePort, data: ClosedThreadData) {
     this.#port = port;
     this.#data = data;
+    this.#gate = new RoundGate(data.threads, data.gate);
     this.done = new Promise((resolve) => {
       this.#settleDone = resolve;
     });
@@ -95,20 +98,23 @@ class ClosedThread {
     this.#post({ type: 'progress', round: { counters, elapsedUs: nowUs - this.#startedUs } });
   }
 
-  async #round({ startUs, endUs, counts }: ClosedCommand & { type: 'round' }): Promise<void> {
+  async #round({
+    latestUs,
+    lengthUs,
+    counts,
+  }: ClosedCommand & { type: 'round' }): Promise<void> {
     const loop = this.#loop;
     if (loop === undefined) throw new Error('received round before it was ready');
     this.#counts = counts;
-    // To the microsecond, so that all threads start together.
-    systemClock.sleepSync(startUs, { strict: true });
+    const startUs = this.#gate.pass(latestUs);
     this.#startedUs = systemClock.now();
     this.#reportUs = this.#startedUs + PROGRESS_US;
     // A thread that starts late measures for as long as the others.
-    const lateUs = Math.max(0, this.#startedUs - startUs);
-    const lastUs = await loop.run(startUs, endUs + lateUs);
+    const endUs = Math.max(startUs, this.#startedUs) + lengthUs;
+    const lastUs = await loop.run(startUs, endUs);
     const isStopped = Atomics.load(this.#data.stop, 0) !== 0;
     // Time in which all calls hang belongs to the round.
-    const endedUs = isStopped ? lastUs : Math.max(lastUs, endUs + lateUs);
+    const endedUs = isStopped ? lastUs : Math.max(lastUs, endUs);
     const elapsedUs = Math.max(0, endedUs - this.#startedUs);
     this.#startedUs = undefined;
     this.#post({ type: 'round', round: { counters: loop.counters, elapsedUs } });

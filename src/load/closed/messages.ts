@@ -11,6 +11,8 @@ export interface ClosedThreadData {
   readonly timeoutMs: number;
   /** Set to a value other than 0 to end early: a thread in a tight loop receives no messages. */
   readonly stop: Int32Array<SharedArrayBuffer>;
+  /** The words of the gate before each round. */
+  readonly gate: BigInt64Array<SharedArrayBuffer>;
 }
 
 /** A message from the main thread. */
@@ -18,8 +20,9 @@ export type ClosedCommand =
   /** Calls between two instants, the same for all threads. */
   | {
       readonly type: 'round';
-      readonly startUs: number;
-      readonly endUs: number;
+      /** When it starts even if a thread is not at the gate. */
+      readonly latestUs: number;
+      readonly lengthUs: number;
       /** Whether the round is measured. */
       readonly counts: boolean;
     }

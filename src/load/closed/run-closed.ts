@@ -8,11 +8,12 @@ import { untilReady } from '../readiness.ts';
 import type { RequestCounts } from '../tally.ts';
 import { ClosedHandle } from './closed-handle.ts';
 import type { ClosedRecord, ThreadRound } from './messages.ts';
+import { RoundGate } from './round-gate.ts';
 
 const CLOSED_WORKER = beside('closed-worker.js');
-/** Lead time for all threads to learn when a round starts. */
-const LEAD_US = 20_000;
-const LEAD_US_PER_THREAD = 2_000;
+/** A round starts when all threads are at the gate, or after this time. */
+const LATEST_US = 20_000;
+const LATEST_US_PER_THREAD = 2_000;
 /**
  * The warm-up consists of several short rounds, so that code is compiled for the way rounds use it.
  */
@@ -71,13 +72,14 @@ export async function runClosed(options: ClosedOptions, hooks: ClosedHooks): Pro
   const end = () => void Atomics.store(stopWord, 0, 1);
   const threads: ClosedHandle[] = [];
   const forget = onAbort(stop, end);
+  const gate = new RoundGate(count);
   try {
     for (let thread = 0; thread < count; thread++) {
-      const data = { task, thread, threads: count, timeoutMs, stop: stopWord };
-      threads.push(new ClosedHandle(CLOSED_WORKER, data));
+      const common = { task, threads: count, timeoutMs, stop: stopWord, gate: gate.words };
+      threads.push(new ClosedHandle(CLOSED_WORKER, { ...common, thread }));
     }
     await untilReady(threads, stop);
-    return await new ClosedRun(options, hooks, threads, end).run();
+    return await new ClosedRun(options, hooks, threads, gate, end).run();
   } finally {
     forget();
     await Promise.all(threads.map((thread) => thread.giveUp()));
@@ -88,23 +90,24 @@ class ClosedRun {
   readonly #options: ClosedOptions;
   readonly #hooks: ClosedHooks;
   readonly #threads: readonly ClosedHandle[];
+  readonly #gate: RoundGate;
   /** Ends the round in all threads. */
   readonly #end: () => void;
   readonly #warmUp: RequestCounts = { sent: 0, succeeded: 0, failed: 0 };
   readonly #rounds: (ThreadRound | undefined)[][] = [];
   readonly #cpu = new CpuGauge();
-  /** Start of the current round. */
-  #startUs = 0;
 
   constructor(
     options: ClosedOptions,
     hooks: ClosedHooks,
     threads: readonly ClosedHandle[],
+    gate: RoundGate,
     end: () => void,
   ) {
     this.#options = options;
     this.#hooks = hooks;
     this.#threads = threads;
+    this.#gate = gate;
     this.#end = end;
   }
 
@@ -147,12 +150,12 @@ class ClosedRun {
   }
 
   async #round(ms: number, counts: boolean): Promise<(ThreadRound | undefined)[]> {
-    const leadUs = LEAD_US + LEAD_US_PER_THREAD * this.#threads.length;
-    const startUs = systemClock.now() + leadUs;
-    this.#startUs = startUs;
-    const endUs = startUs + ms * 1_000;
-    return this.#patiently(ms + leadUs / 1_000, async (thread) => {
-      const done = await thread.round({ type: 'round', startUs, endUs, counts });
+    this.#gate.close();
+    const inUs = LATEST_US + LATEST_US_PER_THREAD * this.#threads.length;
+    const latestUs = systemClock.now() + inUs;
+    const lengthUs = ms * 1_000;
+    return this.#patiently(ms + inUs / 1_000, async (thread) => {
+      const done = await thread.round({ type: 'round', latestUs, lengthUs, counts });
       // End the round for the other threads, too.
       if (!thread.isAlive) this.#end();
       return done;
@@ -188,7 +191,8 @@ class ClosedRun {
     let elapsedMs = done * roundMs;
     if (done < rounds) {
       for (const thread of this.#threads) add(counters, thread.counters);
-      const roundSoFarMs = (systemClock.now() - this.#startUs) / 1_000;
+      const nowUs = systemClock.now();
+      const roundSoFarMs = (nowUs - (this.#gate.startUs ?? nowUs)) / 1_000;
       elapsedMs += Math.max(0, Math.min(roundMs, roundSoFarMs));
     }
     this.#hooks.onProgress?.({ elapsedMs, counters });

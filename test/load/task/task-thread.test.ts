@@ -9,6 +9,7 @@ import type {
   ClosedThreadData,
 } from '../../../src/load/closed/messages.ts';
 import type { LoadCommand, LoadEvent, TaskThreadData } from '../../../src/load/messages.ts';
+import { RoundGate } from '../../../src/load/closed/round-gate.ts';
 import { runTaskThread } from '../../../src/load/task/task-thread.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
@@ -79,7 +80,8 @@ it('a thread says why it can not get ready', async () => {
 function closedData(code: string, timeoutMs = 1_000): ClosedThreadData {
   const task = { url: module(code), data: undefined, concurrency: 2 };
   const stop = new Int32Array(new SharedArrayBuffer(4));
-  return { task, thread: 0, threads: 1, timeoutMs, stop };
+  const gate = new RoundGate(1).words;
+  return { task, thread: 0, threads: 1, timeoutMs, stop, gate };
 }
 
 it('a thread of a closed loop calls in rounds, of which the warm-up does not count', async () => {
@@ -95,8 +97,8 @@ it('a thread of a closed loop calls in rounds, of which the warm-up does not cou
     const startUs = Number(process.hrtime.bigint()) / 1_000;
     const command: ClosedCommand = {
       type: 'round',
-      startUs,
-      endUs: startUs + 5_000,
+      latestUs: startUs,
+      lengthUs: 5_000,
       counts: isCounted,
     };
     main.postMessage(command);
