@@ -17,10 +17,12 @@ export type {
   CallCounts,
   DriveError,
   DriveResult,
+  DriveTerms,
   DriveTimes,
   DriveVerdict,
   GateResult,
   Guarantee,
+  RequestTerms,
   ThreadFigures,
   TightestInterval,
 } from './load/api/drive-result.ts';

@@ -28,6 +28,13 @@ export interface Comparison {
   readonly remarks: readonly string[];
 }
 
+/** Figures that differ because a condition does. A finding about them would mean nothing. */
+const FOLLOWING: ReadonlyMap<string, readonly string[]> = new Map([
+  ['rate', ['max', 'rate']],
+  ['ramp', ['max', 'rate']],
+  ['duration', ['max']],
+]);
+
 /** Thrown if runs have different conditions. */
 class NotComparableError extends Error {
   override readonly name = 'NotComparableError';
@@ -52,11 +59,12 @@ export function compareSides(
   const differing = mismatches(runs, ({ conditions }) => conditions);
   const refused = differing.filter(({ name }) => !allow.has(name));
   if (refused.length > 0) throw new NotComparableError(refusal(refused, runs));
+  const left = new Set(differing.flatMap(({ name }) => FOLLOWING.get(name) ?? []));
   return {
     noun,
     baseline,
     others: others.map((side) => {
-      const lines = compareRuns(baseline.runs, side.runs);
+      const lines = compareRuns(baseline.runs, side.runs).filter((line) => !left.has(nameOf(line)));
       return {
         side,
         noun,
@@ -65,7 +73,10 @@ export function compareSides(
         undecided: undecidedGate(lines, gates),
       };
     }),
-    allowed: differing.map((one) => mismatchText(one, runs)),
+    allowed: differing.map((one) => {
+      const following = FOLLOWING.get(one.name)?.join(', ');
+      return mismatchText(one, runs) + (following ? `; not compared: ${following}` : '');
+    }),
     remarks: [
       ...mismatches(runs, ({ circumstances }) => circumstances).map((one) =>
         mismatchText(one, runs),

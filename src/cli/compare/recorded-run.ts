@@ -41,7 +41,7 @@ function recordedRun(path: string, data: unknown): RecordedRun {
   const noun = 'calls' in run ? 'calls' : 'requests';
   const counts = objectAt(run, noun);
   const latency = objectAt(objectAt(run, 'times'), 'latency');
-  const options = isDriven(run) ? undefined : objectAt(run, 'options');
+  const options = objectAt(run, 'options');
   return {
     path,
     noun,
@@ -52,19 +52,16 @@ function recordedRun(path: string, data: unknown): RecordedRun {
     failed: numberAt(counts, 'failed'),
     latency: decodeFromCompressedBase64(textAt(latency, 'hdrHistogram')),
     rounds: roundsOf(run['closed']),
-    conditions:
-      options === undefined
-        ? drivenConditions(run)
-        : conditionsOf(objectAt(run, 'target'), options),
+    conditions: conditionsOf(targetOf(run), { arrivals: run['arrivals'], ...options }),
     circumstances: circumstancesOf(run),
-    doubts: doubtsOf(run, options && numberAt(options, 'durationMs')),
+    doubts: doubtsOf(run, numberAt(options, 'durationMs')),
     p99ByTime: p99ByTime(run['latencyByTime']),
   };
 }
 
-/** Whether it is a stored result of `drive`, which has no options. */
-function isDriven(run: Data): boolean {
-  return 'loop' in run && !('options' in run);
+/** A stored result of `drive` has only a URL. */
+function targetOf(run: Data): Data {
+  return 'target' in run ? objectAt(run, 'target') : { url: safeUrl(textAt(run, 'url')) };
 }
 
 /** Calls per second in each round of a run as fast as possible; otherwise undefined. */
@@ -75,25 +72,6 @@ function roundsOf(closed: unknown): number[] | undefined {
   return rounds.map((round, at) => {
     return numberAt(objectAt({ [`rounds ${at}`]: round }, `rounds ${at}`), 'callsPerSecond');
   });
-}
-
-/** What a result of `drive` says of its own options. */
-function drivenConditions(run: Data): ReadonlyMap<string, string> {
-  const { wantedRatePerSecond, arrivals, threads, closed } = run;
-  const rounds = roundsOf(closed)?.length;
-  return conditionsOf(
-    { url: safeUrl(textAt(run, 'url')) },
-    {
-      // Derived from the run's length, so its last digits may differ.
-      ratePerSecond:
-        typeof wantedRatePerSecond === 'number'
-          ? Number(wantedRatePerSecond.toPrecision(12))
-          : 'max',
-      arrivals,
-      threads: Array.isArray(threads) ? threads.length : undefined,
-      rounds,
-    },
-  );
 }
 
 /** Units to strip from names: `ratePerSecond` becomes `rate`. */
@@ -127,18 +105,17 @@ function circumstancesOf(run: Data): ReadonlyMap<string, string> {
   return new Map(known);
 }
 
-function doubtsOf(run: Data, durationMs: number | undefined): string[] {
+function doubtsOf(run: Data, durationMs: number): string[] {
   const { fitness, guarantee, interrupted } = run;
   const elapsedMs = numberAt(run, 'elapsedMs');
   const limits = isObject(fitness) && Array.isArray(fitness['limits']) ? fitness['limits'] : [];
+  // Allow for threads that learn of the end slightly late.
+  const isShort = elapsedMs < 0.99 * durationMs;
   const texts = limits.filter(isObject).map((limit) => String(limit['text'] ?? limit['kind']));
   return [
     ...(isObject(guarantee) && guarantee['held'] === false ? ['the guarantee was broken'] : []),
-    // Allow for threads that learn of the end slightly late.
-    ...(durationMs === undefined && interrupted === true ? ['ended early'] : []),
-    ...(durationMs !== undefined && elapsedMs < 0.99 * durationMs
-      ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`]
-      : []),
+    ...(isShort ? [`ended after ${Math.round(elapsedMs)} ms of ${durationMs}`] : []),
+    ...(!isShort && interrupted === true ? ['ended early'] : []),
     ...(texts.length === 0 ? [] : [`not fit to measure: ${texts.join('; ')}`]),
   ];
 }

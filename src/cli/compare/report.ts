@@ -37,10 +37,10 @@ function reportPage(comparison: Comparison, about: About): Page {
   const runs = sides.flatMap(coloured);
   return {
     title: `${sides.map(({ name }) => name).join(' vs ')}`,
-    verdicts: others.flatMap((one) => [
-      { isGood: isNoWorse(one), text: `${one.side.name}: ${findingText(one.lines)}` },
-      ...one.failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
-    ]),
+    verdicts: [
+      ...allowed.map((text) => ({ isGood: true, isNote: true, text: `Differs: ${text}` })),
+      ...others.flatMap(verdictsOf),
+    ],
     facts: [
       ['Baseline', baseline.name],
       ['Runs', sides.map((side) => side.runs.length).join(' vs ')],
@@ -49,7 +49,7 @@ function reportPage(comparison: Comparison, about: About): Page {
       ...others.map(sideSection),
       {
         heading: 'All runs',
-        verdicts: [...allowed, ...remarks].map((text) => ({ isGood: false, text })),
+        verdicts: remarks.map((text) => ({ isGood: false, text })),
         table: runTable(runs, noun),
         // Runs as fast as possible have no latency.
         charts: isClosed ? [] : [p99Chart(runs, noun), curve(runs, noun)],
@@ -63,6 +63,13 @@ function reportPage(comparison: Comparison, about: About): Page {
     ],
     footer: `zerotime ${about.version} compare`,
   };
+}
+
+function verdictsOf(one: SideComparison): Page['verdicts'] {
+  return [
+    { isGood: isNoWorse(one), text: `${one.side.name}: ${findingText(one.lines)}` },
+    ...one.failures.map((text) => ({ isGood: false, text: `gate failed: ${text}` })),
+  ];
 }
 
 /** Sides take the colours of the palette in turn; once all are used, lines are dashed. */

@@ -68,8 +68,7 @@ export function checkArrivals(
       : [arrivals.path, SENSELESS_FOR_FILE];
   const given = senseless.find(
     // A warm-up of 0 is none.
-    (name) =>
-      command.getOptionValueSource(name) === 'cli' && command.getOptionValue(name) !== 0,
+    (name) => command.getOptionValueSource(name) === 'cli' && command.getOptionValue(name) !== 0,
   );
   if (given !== undefined) {
     command.error(

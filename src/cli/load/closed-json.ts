@@ -8,7 +8,7 @@ import { taskTarget } from './json-report.ts';
 export function writeClosedJson(
   path: string,
   { url: _, node, ...figures }: DriveResult,
-  { task, threads, rounds, durationMs, timeoutMs, warmupMs }: ClosedOptions,
+  { task }: ClosedOptions,
   about: About,
   exitCode: number,
 ): void {
@@ -19,7 +19,6 @@ export function writeClosedJson(
     machine: about.machine,
     exitCode,
     target: taskTarget(task),
-    options: { ratePerSecond: 'max', threads, rounds, durationMs, timeoutMs, warmupMs },
     ...figures,
   };
   writeOutput(path, `${JSON.stringify(data, undefined, 2)}\n`);

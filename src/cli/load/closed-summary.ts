@@ -10,11 +10,12 @@ import {
   type Paint,
 } from '../format.ts';
 import { wrapped } from '../layout.ts';
+import type { Verdict } from '../report/page.ts';
 import { safeText } from '../safe-text.ts';
 import { COLUMN, field, INDENT } from './field.ts';
 import { responseLines } from './responses.ts';
 import { counted } from './threads-text.ts';
-import type { VerdictLine } from './verdict.ts';
+import { marked } from './verdict.ts';
 
 /** With more rounds or threads, only their range is shown. */
 const MOST_LISTED = 16;
@@ -30,8 +31,8 @@ export function renderClosedSummary(
 ): string[] {
   return [
     '',
-    ...closedVerdict(result).map(({ isGood, text }, at) =>
-      field(at === 0 ? 'Verdict' : '', isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`)),
+    ...closedVerdict(result).map((line, at) =>
+      field(at === 0 ? 'Verdict' : '', marked(line, paint)),
     ),
     '',
     ...rateLines(result, paint),
@@ -56,7 +57,7 @@ export function renderClosedSummary(
 }
 
 /** Whether the figures are to be trusted, before any of them. */
-export function closedVerdict({ verdict, closed, interrupted }: DriveResult): VerdictLine[] {
+export function closedVerdict({ verdict, closed, interrupted }: DriveResult): Verdict[] {
   if (!verdict.ok) return verdict.reasons.map((text) => ({ isGood: false, text }));
   const rounds = closed?.rounds.length ?? 0;
   const median = formatRate(closed?.callsPerSecond?.median ?? 0);

@@ -28,6 +28,7 @@ function latencyWords({ latency }: Progress): string[] {
 function words(progress: Progress, noun: Noun): string {
   const { rateNow, rateWanted, failed, waiting, finishing } = progress;
   const errors = `${formatCount(failed)} failed`;
+  if (finishing && waiting === 0) return errors;
   if (finishing) return `${errors}, waiting for ${formatCount(waiting)} ${noun}`;
   if (rateNow === undefined) return 'starting';
   const wanted = rateWanted === undefined ? '' : ` of ${formatRate(rateWanted)} wanted`;
@@ -106,7 +107,8 @@ class LiveLine implements Live {
     const { rateNow, rateWanted, failed, waiting, finishing } = progress;
     const [p50 = '', p99 = ''] = latencyWords(progress);
     const now = rateNow === undefined ? 'starting' : formatRate(rateNow);
-    const state = finishing ? `waiting for ${formatCount(waiting)} ${this.#noun}` : now;
+    const last = waiting === 0 ? '' : `waiting for ${formatCount(waiting)} ${this.#noun}`;
+    const state = finishing ? last : now;
     return [
       { text: barOf(share), rank: 8 },
       { text: `${Math.floor(100 * share)} %`.padStart(5), rank: 0 },

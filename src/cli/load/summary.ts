@@ -17,7 +17,7 @@ import { guaranteeLines } from './guarantee-lines.ts';
 import { latencyTable } from './latency-table.ts';
 import { nounOf } from './noun.ts';
 import { responseLines } from './responses.ts';
-import { RATE_TOLERANCE, verdictLines } from './verdict.ts';
+import { isExample, marked, RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
 /** With more threads, only the range of their shares is shown. */
 const MOST_THREADS_LISTED = 16;
@@ -46,15 +46,15 @@ export function renderSummary(
     '',
     ...threadLines(result, paint),
     '',
+    ...nextLines(result),
   ].flatMap((line) => wrapped(line, columns, INDENT));
 }
 
 /** The verdict, which precedes all figures. */
 function verdictBlock(result: LoadResult, paint: Paint): string[] {
-  return verdictLines(result).map(({ isGood, text }, index) => {
-    const line = isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
-    return field(index === 0 ? 'Verdict' : '', line);
-  });
+  return verdictLines(result).map((line, index) =>
+    field(index === 0 ? 'Verdict' : '', marked(line, paint)),
+  );
 }
 
 function rateLines(result: LoadResult, paint: Paint, columns: number): string[] {
@@ -152,6 +152,13 @@ function blockedLines({ tally: { blocked } }: LoadResult, paint: Paint): string[
   const calls = blocked.calls === 1 ? '1 call' : `${formatCount(blocked.calls)} calls`;
   const longest = formatLatency(blocked.longestUs);
   return [field('Blocked', paint.bad(`${calls} blocked a thread, for up to ${longest}`))];
+}
+
+/** What to do after a first run. */
+function nextLines({ options }: LoadResult): string[] {
+  if (!isExample(options)) return [];
+  const text = 'zerotime load URL measures your server; zerotime load --help lists all options';
+  return [field('Next', text), ''];
 }
 
 function threadLines({ threads, admitted, options }: LoadResult, paint: Paint): string[] {

@@ -1,6 +1,7 @@
 import { type ClientLimit, MOST_OWN_SHARE } from '../../load/fitness.ts';
 import type { LoadResult } from '../../load/result.ts';
-import { formatCount, formatLatency, formatRate, formatShare } from '../format.ts';
+import { formatCount, formatLatency, formatRate, formatShare, type Paint } from '../format.ts';
+import type { Verdict } from '../report/page.ts';
 import { gateText } from './gate-text.ts';
 import { type Noun, nounOf } from './noun.ts';
 import { counted } from './threads-text.ts';
@@ -8,16 +9,10 @@ import { counted } from './threads-text.ts';
 /** The rate counts as met if it is within this fraction of the target. */
 export const RATE_TOLERANCE = 0.001;
 
-/** One line of the verdict on a run. */
-export interface VerdictLine {
-  readonly isGood: boolean;
-  readonly text: string;
-}
-
 /**
  * The verdict: whether rate and guarantee held, whether the figures can be trusted, and the gates.
  */
-export function verdictLines(result: LoadResult): VerdictLine[] {
+export function verdictLines(result: LoadResult): Verdict[] {
   return [
     rateVerdict(result),
     ...fitnessVerdict(result),
@@ -30,7 +25,7 @@ export function verdictLines(result: LoadResult): VerdictLine[] {
   ];
 }
 
-function rateVerdict(result: LoadResult): VerdictLine {
+function rateVerdict(result: LoadResult): Verdict {
   const { guarantee, achievedRate, wantedRate, sent, tally } = result;
   const { succeeded, failed } = tally.counters;
   const noun = nounOf(result.options);
@@ -68,7 +63,7 @@ function shortfallCause({ fitness, threads, admitted, sent, options }: LoadResul
     : ', limited by the task or --concurrency';
 }
 
-function fitnessVerdict({ fitness, tally, options }: LoadResult): VerdictLine[] {
+function fitnessVerdict({ fitness, tally, options }: LoadResult): Verdict[] {
   if (tally.histograms.latency.totalCount === 0) return [];
   if (fitness.fit) {
     const late = formatLatency(1_000 * fitness.lateMs);
@@ -76,10 +71,23 @@ function fitnessVerdict({ fitness, tally, options }: LoadResult): VerdictLine[] 
     const text = `fit to measure: this client was ${late} late at p99, and ${loop} busy`;
     return [{ isGood: true, text: text + confidenceText(fitness) }];
   }
-  return fitness.limits.map((limit) => ({
-    isGood: false,
-    text: `not fit to measure: ${limitText(limit, nounOf(options))}`,
-  }));
+  const reasons = fitness.limits.map((limit) => limitText(limit, nounOf(options)));
+  if (isExample(options)) {
+    const text = `the latencies are only an example, since client and server share this machine: ${reasons.join('; ')}`;
+    return [{ isGood: true, isNote: true, text }];
+  }
+  return reasons.map((reason) => ({ isGood: false, text: `not fit to measure: ${reason}` }));
+}
+
+/** Whether a run measures the embedded server, so that its latencies are of no use to anyone. */
+export function isExample({ url, task }: LoadResult['options']): boolean {
+  return url === undefined && task === undefined;
+}
+
+/** The mark before a line of the verdict. */
+export function marked({ isGood, isNote, text }: Verdict, paint: Paint): string {
+  if (isNote === true) return `– ${text}`;
+  return isGood ? paint.good(`✔ ${text}`) : paint.bad(`✘ ${text}`);
 }
 
 /** The confidence interval of p99. */

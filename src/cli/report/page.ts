@@ -57,6 +57,8 @@ export interface Table {
 /** A finding. */
 export interface Verdict {
   readonly isGood: boolean;
+  /** Whether it only limits what the figures can be used for: neither good nor bad. */
+  readonly isNote?: boolean;
   readonly text: string;
 }
 

@@ -67,7 +67,10 @@ ${renderVerdicts(verdicts)}
 
 function renderVerdicts(verdicts: readonly Verdict[]): string {
   return verdicts
-    .map(({ isGood, text }) => `<p class="${isGood ? 'good' : 'bad'}">${escaped(text)}</p>`)
+    .map(({ isGood, isNote, text }) => {
+      const kind = isNote === true ? 'note' : isGood ? 'good' : 'bad';
+      return `<p class="${kind}">${escaped(text)}</p>`;
+    })
     .join('\n');
 }
 

@@ -19,7 +19,7 @@ h1 { margin: 0 0 14px; font-size: 21px; line-height: 1.3; color: var(--strong); 
 h2 { margin: 0 0 10px; font-size: 16px; color: var(--strong); overflow-wrap: anywhere }
 .verdict { border-left: 5px solid var(--good) }
 .verdict.bad { border-left-color: var(--red) }
-.verdict p:first-child { font-size: 17px; font-weight: 600 }
+.verdict p:first-child:not(.note), .verdict .note + p:not(.note) { font-size: 17px; font-weight: 600 }
 .verdict p:last-child { margin: 0 }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(132px, 1fr)); gap: 10px;
   margin: 0 0 16px }
@@ -39,6 +39,7 @@ p { margin: 0 0 8px; color: var(--strong); overflow-wrap: anywhere }
 p.good::before { content: '✔ '; color: var(--good) }
 p.bad { color: var(--red) }
 p.bad::before { content: '✘ ' }
+p.note::before { content: '– ' }
 figure { margin: 16px 0 0; min-width: 0 }
 figcaption { font-weight: 600; color: var(--strong); margin-bottom: 6px; overflow-wrap: anywhere }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 0 24px }

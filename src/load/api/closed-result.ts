@@ -4,14 +4,14 @@ import { nanoseconds } from '../closed/samples.ts';
 import { addErrors, type ErrorCount } from '../error-counts.ts';
 import { checkGates, type Gate, gatesInForce } from '../gates.ts';
 import { closedFigures } from './closed-figures.ts';
-import type { CallCounts, DriveResult } from './drive-result.ts';
+import type { CallCounts, DriveResult, DriveTerms } from './drive-result.ts';
 import { timesOf } from './times.ts';
 import { verdictOf } from './verdict.ts';
 
 /** Converts the result of a closed loop to plain data. */
 export function closedResult(
   result: ClosedResult,
-  { task }: ClosedOptions,
+  options: ClosedOptions,
   gates: readonly Gate[],
 ): DriveResult {
   const histogram = nanoseconds();
@@ -34,8 +34,9 @@ export function closedResult(
   const empty = timesOf(nanoseconds(), 'ns');
   const figures = {
     loop: 'closed',
-    url: task.url,
+    url: options.task.url,
     node: process.version,
+    options: termsOf(options),
     startedAt: result.startedAt.toISOString(),
     interrupted: result.interrupted,
     elapsedMs,
@@ -68,6 +69,22 @@ export function closedResult(
     closed: closedFigures(result),
   } as const;
   return { ...figures, verdict: verdictOf(figures) };
+}
+
+function termsOf({ task, threads, rounds, ...lengths }: ClosedOptions): DriveTerms {
+  const { durationMs, timeoutMs, warmupMs } = lengths;
+  return {
+    ratePerSecond: 'max',
+    ramp: null,
+    burst: null,
+    threads,
+    concurrency: task.concurrency,
+    request: null,
+    rounds,
+    durationMs,
+    timeoutMs,
+    warmupMs,
+  };
 }
 
 const NO_CALLS: CallCounts = { sent: 0, succeeded: 0, failed: 0 };

@@ -1,5 +1,6 @@
 import type { Gate } from '../gates.ts';
 import type { ClosedFigures } from './closed-figures.ts';
+import type { RateRamp } from './drive-options.ts';
 import type { FitnessResult } from './fitness-result.ts';
 import type { Times } from './times.ts';
 
@@ -102,6 +103,44 @@ export interface ArrivalsResult {
   readonly count?: number;
 }
 
+/** The requests of a target. */
+export interface RequestTerms {
+  /** The HTTP method. */
+  readonly method: string;
+  /** Length of the body, 0 without one. */
+  readonly bodyBytes: number;
+  /** Whether they use HTTP/2. */
+  readonly http2: boolean;
+  /** Maximum number of connections over all threads; with HTTP/2, of sessions. */
+  readonly connections: number;
+}
+
+/**
+ * The options of a run, given or by default. `zerotime compare` refuses runs in which they differ.
+ */
+export interface DriveTerms {
+  /** The rate, or the final one of a ramp; `max` with `rate: Infinity`. */
+  readonly ratePerSecond: number | 'max';
+  /** The ramp; null without one. */
+  readonly ramp: RateRamp | null;
+  /** Calls that may start at once; null with `rate: Infinity`. */
+  readonly burst: number | null;
+  /** Number of threads. */
+  readonly threads: number;
+  /** Maximum number of a task's calls in flight per thread; null for a target. */
+  readonly concurrency: number | null;
+  /** The requests of a target; null for a task. */
+  readonly request: RequestTerms | null;
+  /** Number of rounds; null at a finite rate. */
+  readonly rounds: number | null;
+  /** Length of the run in milliseconds. */
+  readonly durationMs: number;
+  /** Timeout of a call in milliseconds. */
+  readonly timeoutMs: number;
+  /** Length of the warm-up in milliseconds. */
+  readonly warmupMs: number;
+}
+
 /** The result of {@link drive}. Plain data: `JSON.stringify` stores all of it. */
 export interface DriveResult {
   /** `closed` with `rate: Infinity`, otherwise `open`. */
@@ -112,6 +151,8 @@ export interface DriveResult {
   readonly url: string;
   /** The version of Node.js. */
   readonly node: string;
+  /** The options of the run. */
+  readonly options: DriveTerms;
   /** Time of the first call, in ISO 8601. */
   readonly startedAt: string;
   /** Whether the run ended early: by `signal`, or because a thread ended. */

@@ -1,5 +1,12 @@
+import type { LoadOptions } from '../options.ts';
 import type { LoadResult } from '../result.ts';
-import type { ArrivalsResult, DriveResult, Guarantee, ThreadFigures } from './drive-result.ts';
+import type {
+  ArrivalsResult,
+  DriveResult,
+  DriveTerms,
+  Guarantee,
+  ThreadFigures,
+} from './drive-result.ts';
 import { fitnessResult } from './fitness-result.ts';
 import { timesOf } from './times.ts';
 import { verdictOf } from './verdict.ts';
@@ -12,6 +19,7 @@ export function openResult(result: LoadResult): DriveResult {
     loop: 'open',
     url: result.url,
     node: process.version,
+    options: termsOf(result.options),
     startedAt: result.startedAt.toISOString(),
     interrupted: result.interrupted,
     elapsedMs,
@@ -38,6 +46,24 @@ export function openResult(result: LoadResult): DriveResult {
     closed: null,
   } as const;
   return { ...figures, verdict: verdictOf(figures) };
+}
+
+function termsOf(options: LoadOptions): DriveTerms {
+  const { rate, ramp = null, burst, threads, connections, transport, task } = options;
+  const { method, body, durationMs, timeoutMs, warmupMs } = options;
+  const http2 = transport?.http2 === true;
+  return {
+    ratePerSecond: rate,
+    ramp,
+    burst,
+    threads,
+    concurrency: task?.concurrency ?? null,
+    request: task ? null : { method, bodyBytes: body?.byteLength ?? 0, http2, connections },
+    rounds: null,
+    durationMs,
+    timeoutMs,
+    warmupMs,
+  };
 }
 
 function arrivalsOf({ options: { arrivals } }: LoadResult): ArrivalsResult {

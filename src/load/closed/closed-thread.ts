@@ -98,11 +98,7 @@ class ClosedThread {
     this.#post({ type: 'progress', round: { counters, elapsedUs: nowUs - this.#startedUs } });
   }
 
-  async #round({
-    latestUs,
-    lengthUs,
-    counts,
-  }: ClosedCommand & { type: 'round' }): Promise<void> {
+  async #round({ latestUs, lengthUs, counts }: ClosedCommand & { type: 'round' }): Promise<void> {
     const loop = this.#loop;
     if (loop === undefined) throw new Error('received round before it was ready');
     this.#counts = counts;

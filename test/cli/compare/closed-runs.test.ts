@@ -141,6 +141,55 @@ describe('zerotime compare with runs as fast as possible', () => {
     expect(stderr).toContain('http://localhost/?token=*** in ');
     expect(stderr, 'only rounded differently').not.toContain('rate: ');
   });
+
+  it('refuses what drive returned of different runs, and names each difference', async () => {
+    const task = 'data:text/javascript,export default () => {}';
+    const gates = [{ kind: 'rate', minShare: 0 }] as const;
+    const result = await drive({ task, rate: 100, durationMs: 100, gates });
+    const { options } = result;
+    expect(options).toEqual({
+      ratePerSecond: 100,
+      ramp: null,
+      burst: 1,
+      threads: 1,
+      concurrency: 1_000,
+      request: null,
+      rounds: null,
+      durationMs: 100,
+      timeoutMs: 5_000,
+      warmupMs: 0,
+    });
+    const stored = (name: string, change: Partial<typeof options>) => {
+      const path = join(folder, `${name}.json`);
+      writeFileSync(path, JSON.stringify({ ...result, options: { ...options, ...change } }));
+      return path;
+    };
+    const one = stored('one', {});
+    const other = stored('other', {
+      ...{ ratePerSecond: 50, threads: 2, durationMs: 99, warmupMs: 5, burst: 3, timeoutMs: 9 },
+    });
+    const { stdout, stderr, code } = await compare(one, other);
+    expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
+    const names = ['rate: 100', 'burst: 1', 'threads: 1', 'duration: 100', 'timeout: 5000'];
+    for (const name of [...names, 'warmup: 0']) expect(stderr).toContain(`  ${name} in ${one}; `);
+    const allowed = await compare(
+      one,
+      other,
+      '--allow',
+      'rate,burst,threads,duration,timeout,warmup',
+    );
+    expect(allowed.code).toBe(0);
+    const told = allowed.stdout.indexOf(
+      `rate: 100 in ${one}; 50 in ${other}; not compared: max, rate`,
+    );
+    expect(told).toBeGreaterThan(0);
+    expect(told).toBeLessThan(allowed.stdout.indexOf('Verdict'));
+    expect(allowed.stdout).toMatch(/ p99 /);
+    expect(allowed.stdout).not.toMatch(/^ {2}(max|rate) /m);
+    const old = join(folder, 'old.json');
+    writeFileSync(old, JSON.stringify({ ...result, options: undefined }));
+    expect((await compare(one, old)).stderr).toContain(`${old} is not a result of`);
+  });
 });
 
 it('the interval of a run is that of the mean of its rounds', () => {

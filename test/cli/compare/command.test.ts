@@ -138,6 +138,12 @@ describe('zerotime compare', () => {
     const all = await compare(BASE, other, '--allow', 'url,rate,threads,duration');
     expect(all.code).toBe(0);
     expect(all.stdout).toMatch(/Differs +url: http/);
+    const page = join(folder, 'differs.html');
+    await compare(BASE, other, '--allow', 'url,rate,threads,duration', '--report', page);
+    const text = readFileSync(page, 'utf8');
+    const [differs, verdict] = ['<p class="note">Differs: url: http', '<p class="good">'];
+    expect(text.indexOf(differs)).toBeGreaterThan(text.indexOf('<section class="verdict'));
+    expect(text.indexOf(differs)).toBeLessThan(text.indexOf(verdict));
   });
 
   it('compares runs of embedded servers, whatever their ports', async () => {

@@ -51,6 +51,12 @@ it('a file gets about one line per second, and at the end what is still in fligh
   );
 });
 
+it('a run whose requests have all ended waits for none', () => {
+  const { on, said } = output(false);
+  liveOn(on, 2_000).update({ ...PROGRESS, elapsedMs: 2_000, finishing: true, waiting: 0 });
+  expect(said()).toBe('   2 s  2,000 requests  3 failed\n');
+});
+
 it('a file gets a line every few seconds while the last requests are in flight', () => {
   const { on, said } = output(false);
   let nowMs = 50;
@@ -70,6 +76,8 @@ it('a terminal gets a bar that stops at 100 %', () => {
   expect(shown(said())).toMatch(/█{10}░{10} {3}50 % {2}1 s {2}1,999\/s {2}3 failed$/);
   live.update({ ...PROGRESS, elapsedMs: 3_000, finishing: true });
   expect(shown(said())).toContain(' 100 %  2 s  waiting for 7 requests  3 failed');
+  live.update({ ...PROGRESS, elapsedMs: 3_000, finishing: true, waiting: 0 });
+  expect(shown(said())).toContain(' 100 %  2 s  3 failed');
   live.stop();
   expect(shown(said())).toBe('');
 });

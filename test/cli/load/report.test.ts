@@ -202,3 +202,14 @@ it('a run of no length has a page', () => {
   expect(text).toContain('requests</p>');
   expect(ratesOf(charts).series[0]?.values).toEqual([0]);
 });
+
+it('the page of the embedded server has no failure for latencies that are only an example', () => {
+  const { options, fitness } = resultOf();
+  const { text } = pageOf({
+    options: { ...options, url: undefined },
+    fitness: { ...fitness, fit: false, limits: [{ kind: 'samples', count: 3 }] },
+  });
+  expect(text).toContain('<section class="verdict good">');
+  expect(text).toContain('<p class="note">the latencies are only an example');
+  expect(text).not.toContain('<p class="bad">');
+});

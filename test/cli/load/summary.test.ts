@@ -46,6 +46,22 @@ describe('renderSummary', () => {
 `);
   });
 
+  it('of the embedded server ends with what to do next, and marks no failure', () => {
+    const change: Partial<LoadResult> = {
+      options: { ...resultOf().options, url: undefined },
+      fitness: {
+        ...resultOf().fitness,
+        fit: false,
+        limits: [{ kind: 'lateness', lateMs: 3, latencyMs: 10 }],
+      },
+    };
+    const text = summaryOf(change);
+    expect(text).toMatch(/\n {14}– the latencies are only an example, since client and server/);
+    expect(text).not.toContain('✘');
+    expect(text).toMatch(/\n {2}Next {8}zerotime load URL measures your server; .* options\n$/);
+    expect(summaryOf()).not.toContain('Next');
+  });
+
   it('says how many requests the warm-up took, and how many of them failed', () => {
     const warmUp = { sent: 2_000, succeeded: 1_990, failed: 10 };
     expect(summaryOf({ warmUp })).toContain(

@@ -91,6 +91,27 @@ describe('the verdict', () => {
     ]);
   });
 
+  it('does not judge the latencies of the embedded server, but says what they are worth', () => {
+    const ofExample = { options: { ...options, url: undefined } };
+    const unfit = limited({ kind: 'lateness', lateMs: 3, latencyMs: 10 }, LOOP);
+    const [first, second, ...others] = verdictLines(resultOf({ ...ofExample, ...unfit }));
+    expect(first).toEqual({ isGood: true, text: 'rate and guarantee held: 2,000/s of 2,000/s' });
+    expect(second).toEqual({
+      isGood: true,
+      isNote: true,
+      text:
+        'the latencies are only an example, since client and server share this machine: ' +
+        'this client was late by 3.00 ms at p99, 30.0 % of the latency (at most 10 % is fit); ' +
+        'the busiest event loop of this client was 99.0 % busy',
+    });
+    expect(others).toEqual([]);
+    expect(lines(ofExample)[1]).toMatch(/^\+ fit to measure/);
+    expect(lines({ ...ofExample, ...MISSED })[0]).toMatch(/^- rate missed/);
+    const task = { url: 'file:///task.mjs', data: undefined, concurrency: 1 };
+    const ofTask = { options: { ...ofExample.options, task } };
+    expect(lines({ ...ofTask, ...unfit })[1]).toMatch(/^- not fit to measure/);
+  });
+
   it('gives the range of p99 where it has one', () => {
     const p99Ms = { low: 0.9, high: 1.2 };
     expect(lines({ fitness: { ...fitness, p99Ms } })[1]).toBe(

@@ -8,8 +8,8 @@ import type {
   ClosedEvent,
   ClosedThreadData,
 } from '../../../src/load/closed/messages.ts';
-import type { LoadCommand, LoadEvent, TaskThreadData } from '../../../src/load/messages.ts';
 import { RoundGate } from '../../../src/load/closed/round-gate.ts';
+import type { LoadCommand, LoadEvent, TaskThreadData } from '../../../src/load/messages.ts';
 import { runTaskThread } from '../../../src/load/task/task-thread.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
