@@ -30,7 +30,9 @@ const EVEN = { rate: 2_000, durationMs: 10_000 };
 
 /** What the arrivals of these arguments say about a run. */
 async function terms(...args: string[]) {
-  const command = withArrivals(new Command()).option('--duration <ms>', '', Number, 10_000);
+  const command = withArrivals(new Command())
+    .option('--duration <ms>', '', Number, 10_000)
+    .option('--warmup <ms>', '', Number, 0);
   command.parse(args, { from: 'user' });
   const given = command.opts<ArrivalOptions & { duration: number }>();
   const { instantsUs } = await runInput(given, command);
@@ -64,6 +66,7 @@ describe('--arrivals', () => {
     expect(rate).toBeCloseTo(4 / 0.201, 9);
     expect(arrivalText(arrivals)).toBe(`as listed in ${LIST}`);
     expect(jsonArrivals(arrivals)).toEqual({ kind: 'listed', name: LIST, count: 4 });
+    expect(await terms('--arrivals', LIST, '--warmup', '0')).toMatchObject({ durationMs: 201 });
     const cut = await terms('--arrivals', LIST, '--duration', '100');
     expect(cut).toMatchObject({ rate: 30, durationMs: 100 });
   });

@@ -2,10 +2,13 @@ import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { type CommandOptions, loadOptions } from '../../../src/cli/load/load-options.ts';
-import type { Ramp } from '../../../src/load/options.ts';
 
-/** The threads of a run at a rate or with a ramp. */
-function threads(url: string | undefined, rate: number, ramp?: Ramp): number {
+/** The threads of a run, or of each of its processes. */
+function threads(
+  url: string | undefined,
+  rate: number,
+  { ramp, ...more }: Pick<CommandOptions, 'ramp' | 'processes' | 'threads'> = {},
+): number {
   const given: CommandOptions = {
     rate,
     duration: 1_000,
@@ -13,6 +16,7 @@ function threads(url: string | undefined, rate: number, ramp?: Ramp): number {
     timeout: 1_000,
     warmup: 0,
     arrivals: 'even',
+    ...more,
     ...(ramp && { ramp }),
   };
   return loadOptions(url, given, { body: undefined, instantsUs: undefined }, new Command()).threads;
@@ -29,11 +33,27 @@ it.each([
 ])('%d requests a second to a URL need %d threads, if there are processors', (rate, wanted) => {
   const most = Math.min(wanted, availableParallelism());
   expect(threads(SERVER, rate)).toBe(most);
-  expect(threads(SERVER, rate, { from: 100, to: rate, overMs: 1_000 })).toBe(most);
-  expect(threads(SERVER, 2_000, { from: rate, to: 100, overMs: 1_000 })).toBe(most);
+  expect(threads(SERVER, rate, { ramp: { from: 100, to: rate, overMs: 1_000 } })).toBe(most);
+  expect(threads(SERVER, 2_000, { ramp: { from: rate, to: 100, overMs: 1_000 } })).toBe(most);
 });
 
 it('the embedded server and modules get four threads', () => {
   expect(threads(undefined, 1)).toBe(4);
   expect(threads('file:///task.mjs', 1)).toBe(4);
 });
+
+it.each([2, 3, 4, 64])(
+  '%d processes have as many threads in all, one per processor',
+  (processes) => {
+    const most = Math.max(processes, availableParallelism());
+    for (const url of [SERVER, undefined]) {
+      for (const rate of [2_000, 40_000, 60_000]) {
+        const each = threads(url, rate, { processes });
+        expect(each).toBeGreaterThanOrEqual(1);
+        expect(processes * each).toBeLessThanOrEqual(most);
+        expect(processes * (each - 1)).toBeLessThan(threads(url, rate));
+      }
+    }
+    expect(threads(SERVER, 60_000, { processes, threads: 3 })).toBe(3);
+  },
+);

@@ -60,6 +60,8 @@ describe('zerotime simulate', () => {
     const log = join(folder, 'access.log');
     const line = (second: string) => `10.0.0.1 - - [01/Jan/2024:00:00:${second} +0000] "GET /"\n`;
     writeFileSync(log, `${line('10').repeat(200)}no timestamp\n${line('11').repeat(100)}`);
+    const none = await runInProcess([...BUCKET, '--file', log, '--wait', '0']);
+    expect(none.stdout).toMatch(/Callers +do not wait\n/);
     const { code, stdout } = await runInProcess([...BUCKET, '--file', log, '--wait', '20ms']);
     expect(code).toBe(0);
     expect(stdout).toContain('read as common log format, from 2024-01-01T00:00:10.000Z');

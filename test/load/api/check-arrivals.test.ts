@@ -50,6 +50,9 @@ describe('the arrivals of drive', () => {
       },
     });
     const list = Float64Array.from(instantsMs);
+    expect(terms({ kind: 'listed', instantsMs }, { warmupMs: 0 }).arrivals).toMatchObject({
+      kind: 'listed',
+    });
     const longer = terms({ kind: 'listed', instantsMs: list }, { durationMs: 2_000 });
     expect(longer).toMatchObject({ rate: 2, durationMs: 2_000 });
     const shorter = terms({ kind: 'listed', instantsMs: list }, { durationMs: 500 });
