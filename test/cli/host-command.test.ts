@@ -148,3 +148,16 @@ test('rm removes a region that is not in use, or any by force', async () => {
   expect(await host('rm', '--force', used.path)).toMatchObject({ code: 0 });
   expect(existsSync(used.path)).toBe(false);
 });
+
+test.each([
+  [['ls', '/no/such/folder'], 'error: /no/such/folder cannot be listed: ENOENT'],
+  [['show'], 'missing required argument'],
+  [['show', 'a', '--watch', '0'], 'It must be a duration from 1ms to 24h'],
+  [['show', 'a', '--owner', 'me'], 'It must be the ID of a user, a whole number, such as 1000.'],
+  [['rm', 'a', '--\x1b[1m'], "unknown option '--\\x1b[1m'"],
+])('host %j is an error', async (args, message) => {
+  const { stdout, stderr, code } = await host(...args);
+  expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
+  expect(stderr).toContain(message);
+  if (args[0] !== 'ls') expect(stderr).toContain(`(zerotime host ${args[0]} --help shows all`);
+});

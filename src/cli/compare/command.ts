@@ -4,7 +4,12 @@ import { paintFor } from '../format.ts';
 import { columnsFor } from '../layout.ts';
 import { parseShare } from '../load/gate-options.ts';
 import { writeFiles } from '../output-files.ts';
-import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
+import {
+  checkOutputs,
+  parseOutputPath,
+  parseOutputPathOrStdout,
+  summaryStream,
+} from '../output-path.ts';
 import { printError, SAFE_OUTPUT } from '../safe-text.ts';
 import { compareSides } from './comparison.ts';
 import { writeJsonReport } from './json-report.ts';
@@ -18,7 +23,8 @@ const EXIT_FAILED = 1;
 const EXIT_GATE_FAILED = 3;
 
 const HELP = `
-Each file is a result of 'zerotime load --json FILE'. The first one is the baseline for all others.
+Each file is a result of 'zerotime load --json FILE', or of 'drive' as JSON. The first one is the
+baseline for all others.
 To compare several runs per side, put 'vs' between the sides:
 
   zerotime compare before.json after.json
@@ -85,7 +91,10 @@ export function compareCommand(version: string): Command {
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime compare --help shows all options)')
     .action((files: string[], given: CommandOptions, command: Command) => {
-      process.exitCode = compare(parseSides(files, command), given, version);
+      const { json, report } = given;
+      const sides = parseSides(files, command);
+      checkOutputs(command, { json, report }, sides.flat());
+      process.exitCode = compare(sides, given, version);
     });
 }
 

@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs';
+import { type Dirent, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { HostRegion } from '../../host/host-region.ts';
 import { removeRegion } from '../../host/removal.ts';
 import { platform } from '../../host/this-platform.ts';
@@ -29,21 +29,21 @@ export function hostCommand(): Command {
     .configureOutput(SAFE_OUTPUT)
     .description('Inspect and remove the regions that processes of this machine share.')
     .addCommand(
-      new Command('ls')
+      subcommand('ls')
         .description('list the regions in a folder')
         .argument('[folder]', 'the folder', FOLDER)
         .action((folder: string) => report(() => list(folder))),
     )
     .addCommand(
-      new Command('show')
+      subcommand('show')
         .description('show the limiters and processes of a region')
         .argument('<path>', 'the region')
         .option('-w, --watch [time]', 'repeat at this interval (default: 1s)', parseDuration)
-        .option('--owner <uid>', 'the user that owns the file (default: you)', Number)
+        .option('--owner <uid>', 'the user that owns the file (default: you)', parseUser)
         .action((path: string, options: ShowOptions) => report(() => show(path, options))),
     )
     .addCommand(
-      new Command('rm')
+      subcommand('rm')
         .description('remove a region that no process has open')
         .argument('<path>', 'the region')
         .option(
@@ -57,6 +57,19 @@ export function hostCommand(): Command {
     )
     .addHelpText('after', NOTES)
     .showHelpAfterError('(zerotime host --help shows all commands)');
+}
+
+/** Settings are not inherited from the command. */
+function subcommand(name: string): Command {
+  return new Command(name)
+    .configureOutput(SAFE_OUTPUT)
+    .showHelpAfterError(`(zerotime host ${name} --help shows all options)`);
+}
+
+/** Parses the ID of a user. */
+function parseUser(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be the ID of a user, a whole number, such as 1000.');
 }
 
 interface ShowOptions {
@@ -78,8 +91,16 @@ async function report(action: () => void | Promise<void>): Promise<void> {
 }
 
 function list(folder: string): void {
-  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = entriesOf(folder).filter((entry) => entry.isFile());
   print(files.flatMap(({ name }) => listed(join(resolve(folder), name))));
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    throw new Error(`${folder} cannot be listed: ${(error as Error).message}`);
+  }
 }
 
 async function show(path: string, { watch, owner }: ShowOptions): Promise<void> {

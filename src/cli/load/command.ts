@@ -5,7 +5,12 @@ import { aboutThisRun } from '../about.ts';
 import { paintFor } from '../format.ts';
 import { columnsFor } from '../layout.ts';
 import { writeFiles, writeOutput } from '../output-files.ts';
-import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
+import {
+  checkOutputs,
+  parseOutputPath,
+  parseOutputPathOrStdout,
+  summaryStream,
+} from '../output-path.ts';
 import { printError, SAFE_OUTPUT, safeText } from '../safe-text.ts';
 import { withArrivals } from './arrival-options.ts';
 import { loadAtMax } from './closed-command.ts';
@@ -183,6 +188,8 @@ export function loadCommand(version: string): Command {
     .addHelpText('after', HELP)
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
+      const { json, hgrm, report } = given;
+      checkOutputs(command, { json, hgrm, report });
       if (given.rate === MAX) {
         process.exitCode = await loadAtMax(closedPlan(url, given, command), given, version);
         return;

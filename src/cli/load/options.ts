@@ -108,13 +108,21 @@ export function parseDurationOrNone(text: string): number {
   return ms;
 }
 
-/** Parses an absolute http or https URL. */
-export function parseUrl(text: string): string {
-  const wanted = 'an absolute URL, such as http://localhost:8080/path';
+/** A host with a port or a dot, and perhaps a path: a URL that lacks its scheme. */
+const WITHOUT_SCHEME = /^(localhost|[\w-]+(\.[\w-]+)*:\d+|[\w-]+(\.[\w-]+)+)(\/|$)/;
+
+/**
+ * Parses an absolute http or https URL.
+ *
+ * @param or what else the argument accepts, for the error
+ */
+export function parseUrl(text: string, or = ''): string {
+  const example = WITHOUT_SCHEME.test(text) ? `http://${text}` : 'http://localhost:8080/path';
+  const wanted = `an absolute URL, such as ${example}${or}`;
   if (!URL.canParse(text)) throw invalid(wanted);
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw invalid(`${wanted}, and start with http:// or https://`);
+    throw invalid(`${wanted}; a URL must start with http:// or https://`);
   }
   if (url.username !== '' || url.password !== '') {
     throw invalid(`${wanted}, without a user name (use --header 'Authorization: Basic ...')`);

@@ -21,7 +21,7 @@ const OF_REQUESTS = [
 /** Parses the target: the URL of a server, or the path or file: URL of a module. */
 export function parseTarget(text: string): string {
   const isModule = text.startsWith('file:') || (MODULE.test(text) && !/^https?:/i.test(text));
-  if (!isModule) return parseUrl(text);
+  if (!isModule) return parseUrl(text, ', or the path of a module, such as ./task.mjs');
   const url = text.startsWith('file:') ? text : pathToFileURL(resolve(text)).href;
   if (!isThere(url)) {
     throw new InvalidArgumentError('It must be the path of a module that exists.');

@@ -8,7 +8,12 @@ import { formatNumber, formatSpan, paintFor } from '../format.ts';
 import { columnsFor } from '../layout.ts';
 import { parseDuration, parseDurationOrNone } from '../load/options.ts';
 import { writeFiles } from '../output-files.ts';
-import { parseOutputPath, parseOutputPathOrStdout, summaryStream } from '../output-path.ts';
+import {
+  checkOutputs,
+  parseOutputPath,
+  parseOutputPathOrStdout,
+  summaryStream,
+} from '../output-path.ts';
 import { parsed } from '../parsed.ts';
 import { printError, SAFE_OUTPUT } from '../safe-text.ts';
 import { EXIT_FAILED, exitCode } from './exit-code.ts';
@@ -116,6 +121,8 @@ export function simulateCommand(version: string): Command {
       if (given.server === undefined && given.limiter.some(({ hasPermits }) => hasPermits)) {
         command.error('error: a semaphore needs --server, which defines how long permits are held');
       }
+      const { json, svg, report } = given;
+      checkOutputs(command, { json, svg, report }, given.file === undefined ? [] : [given.file]);
       process.exitCode = await run(given, version);
     });
 }

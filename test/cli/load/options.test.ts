@@ -84,6 +84,14 @@ const REFUSED: [(text: string) => unknown, string, RegExp][] = [
   [parseRedisKey, '', /key of 1 to 1024 characters/],
   [parseUrl, 'localhost:8080', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'example.com', /absolute URL, such as http:/],
+  ...['localhost', 'localhost:8080/a', 'a.example', 'a-b.example/c', 'api:80'].map(
+    (text): [typeof parseUrl, string, RegExp] => [
+      parseUrl,
+      text,
+      new RegExp(`such as http://${text.replaceAll('.', '\\.')}[.;]`),
+    ],
+  ),
+  [parseUrl, '8080', /such as http:\/\/localhost:8080\/path\.$/],
   [parseUrl, 'ftp://example.com', /start with http:\/\/ or https:\/\//],
   [parseUrl, 'http://user:secret@example.com', /without a user name.*Authorization/],
   [parseMethod, 'CONNECT', /other than CONNECT/],

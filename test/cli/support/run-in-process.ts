@@ -28,7 +28,8 @@ export async function runInProcess(
     simulateCommand(VERSION),
   ];
   const program = new Command('zerotime');
-  for (const command of [program, ...commands]) command.exitOverride();
+  const nested = commands.flatMap((command) => command.commands);
+  for (const command of [program, ...commands, ...nested]) command.exitOverride();
   for (const command of commands) program.addCommand(command);
   try {
     await program.parseAsync(args, { from: 'user' });

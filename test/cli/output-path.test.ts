@@ -1,0 +1,37 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { runInProcess } from './support/run-in-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'zerotime-outputs-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const OUT = join(folder, 'out');
+const LOG = join(folder, 'log');
+writeFileSync(LOG, '1\n2\n');
+const TASK = join(folder, 'task.mjs');
+writeFileSync(TASK, 'export default () => {};');
+const SIMULATE = ['simulate', '-l', 'leaky-bucket rate=5', '-d', '1s'];
+
+test.each([
+  [['load', '--json', OUT, '--report', relative('', OUT)], '--report would replace --json'],
+  [['load', '--hgrm', OUT, '--json', OUT], '--hgrm would replace --json: both are '],
+  [['load', TASK, '--rate', 'max', '--json', OUT, '--report', OUT], '--report would replace'],
+  [['compare', LOG, OUT, '--json', LOG], '--json would replace an input'],
+  [['compare', LOG, 'vs', OUT, '--report', OUT], '--report would replace an input'],
+  [[...SIMULATE, '-f', LOG, '--json', LOG], '--json would replace an input'],
+  [[...SIMULATE, '-a', 'constant rate=1', '--svg', OUT, '--json', OUT], '--svg would replace'],
+])('%j is an error', async (args, message) => {
+  const { code, stdout, stderr } = await runInProcess(args);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(readFileSync(LOG, 'utf8')).toBe('1\n2\n');
+});
+
+test('different files, devices and standard streams are fine', async () => {
+  const some = [...SIMULATE, '-a', 'constant rate=1', '--json', '-', '--report', OUT];
+  expect((await runInProcess(some)).code).toBe(0);
+  const none = [...SIMULATE, '-f', LOG, '--svg', '/dev/null', '--report', '/dev/null'];
+  expect((await runInProcess(none)).code).toBe(0);
+});
