@@ -20,6 +20,7 @@ export function writeClosedJson(
     exitCode,
     target: taskTarget(task),
     ...figures,
+    gates: figures.gates.map(({ gate, ...rest }) => ({ ...gate, ...rest })),
   };
   writeOutput(path, `${JSON.stringify(data, undefined, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-import { encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
+import { timesOf } from '../../load/api/times.ts';
 import type { TaskOptions } from '../../load/options.ts';
 import type { LoadResult } from '../../load/result.ts';
 import { SPANS } from '../../load/tally.ts';
@@ -10,8 +10,6 @@ import { jsonArrivals } from './arrival-options.ts';
 import { exitCode } from './exit-code.ts';
 import { nounOf } from './noun.ts';
 import { limitText } from './verdict.ts';
-
-const PERCENTILES = [50, 75, 90, 95, 99, 99.9, 99.99] as const;
 
 /** Minimum requests per point of the latency over time, so that p99 is not the maximum. */
 const LEAST_PER_SLOT = 110;
@@ -96,7 +94,7 @@ export function jsonReport(result: LoadResult, about: About): object {
     statusCodes: Object.fromEntries(tally.statusCodes),
     errors: [...tally.errors.values()],
     blocked: { calls: tally.blocked.calls, longestMs: tally.blocked.longestUs / 1_000 },
-    times: Object.fromEntries(SPANS.map((span) => [span, times(tally.histograms[span])])),
+    times: Object.fromEntries(SPANS.map((span) => [span, timesOf(tally.histograms[span], 'us')])),
     threads: threads.map(({ admitted: count, counters, crash }) => ({
       admitted: count,
       share: admitted === 0 ? 0 : count / admitted,
@@ -114,27 +112,5 @@ export function jsonReport(result: LoadResult, about: About): object {
         p99Ms: p99 / 1_000,
         maxMs: max / 1_000,
       })),
-  };
-}
-
-function times(histogram: Histogram): object {
-  const { totalCount } = histogram;
-  const at = PERCENTILES.map((percentile) => [
-    `p${percentile}`,
-    histogram.getValueAtPercentile(percentile) / 1_000,
-  ]);
-  return {
-    count: totalCount,
-    // An empty histogram has neither mean nor maximum.
-    ms:
-      totalCount === 0
-        ? null
-        : {
-            mean: histogram.mean / 1_000,
-            ...Object.fromEntries(at),
-            max: histogram.maxValue / 1_000,
-          },
-    /** In microseconds, readable by any HdrHistogram library. */
-    hdrHistogram: encodeIntoCompressedBase64(histogram),
   };
 }
