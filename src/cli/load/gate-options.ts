@@ -55,10 +55,18 @@ class GatedCommand extends Command {
   }
 }
 
-/** Creates a command with the gate options. */
-export function gatedCommand(name: string): Command {
+/**
+ * Creates a command with the gate options.
+ *
+ * @param withOthers adds the options that come before them in the help
+ */
+export function gatedCommand(
+  name: string,
+  withOthers: (command: Command) => Command = (command) => command,
+): Command {
   const percent = (share: number) => `${100 * share}%`;
-  return new GatedCommand(name)
+  return withOthers(new GatedCommand(name))
+    .optionsGroup('Gates:')
     .addOption(
       new Option(
         '--max-p99 <time>',
