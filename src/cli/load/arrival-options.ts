@@ -3,9 +3,9 @@ import { type Arrivals, listedTerms } from '../../load/arrivals.ts';
 import type { LoadOptions } from '../../load/options.ts';
 import { someSeed } from '../../load/seed.ts';
 import { TimestampFile } from '../../simulate/timestamp-file.ts';
-import { formatCount } from '../format.ts';
 import { safeText } from '../safe-text.ts';
 import { parseInputPath, parseSeed } from '../simulate/options.ts';
+import { countOf } from './noun.ts';
 import type { BodyOption } from './options.ts';
 
 /** The arrival options as parsed by commander. */
@@ -134,10 +134,10 @@ async function readInstants(path: string, endUs: number): Promise<Float64Array> 
   if (count === 0) throw new Error(`${path} has no line with a valid instant`);
   // Don't skip or move requests: the schedule must be sent as given.
   if (unreadable > 0) {
-    throw new Error(`${formatCount(unreadable)} lines of ${path} have no valid instant`);
+    throw new Error(`${countOf(unreadable, 'lines')} of ${path} without a valid instant`);
   }
   if (late > 0) {
-    throw new Error(`${formatCount(late)} lines of ${path} are earlier than the line above`);
+    throw new Error(`${countOf(late, 'lines')} of ${path} earlier than the line above`);
   }
   return instants.subarray(0, count);
 }

@@ -13,6 +13,7 @@ import { wrapped } from '../layout.ts';
 import type { Verdict } from '../report/page.ts';
 import { safeText } from '../safe-text.ts';
 import { COLUMN, field, INDENT } from './field.ts';
+import { countOf } from './noun.ts';
 import { responseLines } from './responses.ts';
 import { counted } from './threads-text.ts';
 import { marked } from './verdict.ts';
@@ -74,7 +75,7 @@ function rateLines({ url, calls, elapsedMs, closed, warmUp }: DriveResult, paint
   const { callsPerSecond: rate, nsPerCall: ns, processors = 0 } = closed ?? {};
   const lines = [
     field('Task', paint.bold(safeText(url))),
-    field('Rate', `${formatCount(calls.sent)} calls in ${formatSpan(Math.round(elapsedMs))}`),
+    field('Rate', `${countOf(calls.sent, 'calls')} in ${formatSpan(Math.round(elapsedMs))}`),
   ];
   if (rate != null) {
     const range = `${formatRate(rate.least)} to ${formatRate(rate.most)}`;

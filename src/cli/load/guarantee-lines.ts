@@ -2,7 +2,7 @@ import type { TimetableVerdict } from '../../load/guarantee.ts';
 import type { LoadResult } from '../../load/result.ts';
 import { formatCount, formatNumber, type Paint } from '../format.ts';
 import { field } from './field.ts';
-import { nounOf } from './noun.ts';
+import { countOf, nounOf } from './noun.ts';
 
 /** The lines that say whether the guarantee held, with the tightest span. */
 export function guaranteeLines(
@@ -29,7 +29,7 @@ export function guaranteeLines(
       field(
         '',
         paint.dim(
-          `${held ? 'tightest' : 'worst'} of ${formatCount(intervals)} spans: ${formatCount(admitted)} in ` +
+          `${held ? 'tightest' : 'worst'} of ${countOf(intervals, 'spans')}: ${formatCount(admitted)} in ` +
             `${formatNumber(lengthUs / 1e3)} ms, ${formatNumber(allowed)} allowed`,
         ),
       ),

@@ -1,7 +1,7 @@
 import { clearScreenDown, cursorTo, moveCursor } from 'node:readline';
 import type { Progress } from '../../load/drive.ts';
 import { formatCount, formatLatency, formatRate, formatSpan, sparkline } from '../format.ts';
-import type { Noun } from './noun.ts';
+import { countOf, type Noun } from './noun.ts';
 
 /** Shows the progress of a run. */
 export interface Live {
@@ -29,7 +29,7 @@ function words(progress: Progress, noun: Noun): string {
   const { rateNow, rateWanted, failed, waiting, finishing } = progress;
   const errors = `${formatCount(failed)} failed`;
   if (finishing && waiting === 0) return errors;
-  if (finishing) return `${errors}, waiting for ${formatCount(waiting)} ${noun}`;
+  if (finishing) return `${errors}, waiting for ${countOf(waiting, noun)}`;
   if (rateNow === undefined) return 'starting';
   const wanted = rateWanted === undefined ? '' : ` of ${formatRate(rateWanted)} wanted`;
   return [`${formatRate(rateNow)} now${wanted}`, errors, ...latencyWords(progress)].join(', ');
@@ -107,7 +107,7 @@ class LiveLine implements Live {
     const { rateNow, rateWanted, failed, waiting, finishing } = progress;
     const [p50 = '', p99 = ''] = latencyWords(progress);
     const now = rateNow === undefined ? 'starting' : formatRate(rateNow);
-    const last = waiting === 0 ? '' : `waiting for ${formatCount(waiting)} ${this.#noun}`;
+    const last = waiting === 0 ? '' : `waiting for ${countOf(waiting, this.#noun)}`;
     const state = finishing ? last : now;
     return [
       { text: barOf(share), rank: 8 },
@@ -149,7 +149,7 @@ function lines(stream: NodeJS.WritableStream, noun: Noun, nowMs: () => number): 
       if (progress.finishing) nextWaitingMs = nowMs() + WAITING_EVERY_MS;
       nextMs = progress.elapsedMs + PLAIN_EVERY_MS - (progress.elapsedMs % PLAIN_EVERY_MS);
       const at = `${(progress.elapsedMs / 1_000).toFixed(0)} s`.padStart(6);
-      stream.write(`${at}  ${formatCount(progress.admitted)} ${noun}  ${words(progress, noun)}\n`);
+      stream.write(`${at}  ${countOf(progress.admitted, noun)}  ${words(progress, noun)}\n`);
     },
     note(text) {
       stream.write(`${text}\n`);

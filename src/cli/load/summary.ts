@@ -15,7 +15,7 @@ import { arrivalText } from './arrival-options.ts';
 import { COLUMN, field, INDENT } from './field.ts';
 import { guaranteeLines } from './guarantee-lines.ts';
 import { latencyTable } from './latency-table.ts';
-import { nounOf } from './noun.ts';
+import { countOf, nounOf } from './noun.ts';
 import { responseLines } from './responses.ts';
 import { isExample, marked, RATE_TOLERANCE, verdictLines } from './verdict.ts';
 
@@ -73,7 +73,7 @@ function rateLines(result: LoadResult, paint: Paint, columns: number): string[] 
       '',
       `${paint.bold(`${formatRate(achievedRate)} achieved`)}  ` +
         `${met ? paint.good(`✔ ${offText}`) : paint.bad(offText)}  ` +
-        `${formatCount(sent)} ${noun} in ${formatSpan(Math.round(elapsedMs))}` +
+        `${countOf(sent, noun)} in ${formatSpan(Math.round(elapsedMs))}` +
         `${interrupted ? ', ended early' : ''}`,
     ),
   ];
@@ -89,7 +89,7 @@ function rateLines(result: LoadResult, paint: Paint, columns: number): string[] 
 function warmUpLine({ warmUp: { sent, failed }, options }: LoadResult): string[] {
   if (sent === 0) return [];
   const outcome = failed === 0 ? '' : `, of which ${formatCount(failed)} failed`;
-  return [field('', `after a warm-up of ${formatCount(sent)} ${nounOf(options)}${outcome}`)];
+  return [field('', `after a warm-up of ${countOf(sent, nounOf(options))}${outcome}`)];
 }
 
 /** The requested rate, or the range over which it moved. */

@@ -3,7 +3,7 @@ import type { LoadResult } from '../../load/result.ts';
 import { formatCount, formatLatency, formatRate, formatShare, type Paint } from '../format.ts';
 import type { Verdict } from '../report/page.ts';
 import { gateText } from './gate-text.ts';
-import { type Noun, nounOf } from './noun.ts';
+import { countOf, type Noun, nounOf } from './noun.ts';
 import { counted } from './threads-text.ts';
 
 /** The rate counts as met if it is within this fraction of the target. */
@@ -115,7 +115,7 @@ export function limitText(limit: ClientLimit, noun: Noun = 'requests'): string {
         `${formatShare(limit.own, 1)} with this client`
       );
     case 'samples':
-      return `${formatCount(limit.count)} ${noun === 'calls' ? noun : 'responses'} are too few for p99`;
+      return `${countOf(limit.count, noun === 'calls' ? noun : 'responses')} ${limit.count === 1 ? 'is' : 'are'} too few for p99`;
   }
 }
 

@@ -98,8 +98,8 @@ describe('--arrivals', () => {
     ],
     [['--arrivals', '-', '--body', '@-'], /'--arrivals -' .* '--body @-'/],
     [['--arrivals', file('empty')], /empty has no line with a valid instant/],
-    [['--arrivals', file('odd', '1', 'x')], /1 lines of .*odd have no valid instant/],
-    [['--arrivals', file('back', '2', '1')], /1 lines of .*back are earlier/],
+    [['--arrivals', file('odd', '1', 'x')], /1 line of .*odd without a valid instant/],
+    [['--arrivals', file('back', '2', '1')], /1 line of .*back earlier than the line above/],
     [['--arrivals', file('far', '1', '1e1', '99999999999')], /line \d is \d+ days after/],
   ])('%j is an error that says what contradicts what', async (args, message) => {
     const { code, stderr } = await runInProcess(['load', ...args]);

@@ -54,7 +54,8 @@ it('a file gets about one line per second, and at the end what is still in fligh
 it('a run whose requests have all ended waits for none', () => {
   const { on, said } = output(false);
   liveOn(on, 2_000).update({ ...PROGRESS, elapsedMs: 2_000, finishing: true, waiting: 0 });
-  expect(said()).toBe('   2 s  2,000 requests  3 failed\n');
+  liveOn(on, 2_000).update({ ...PROGRESS, elapsedMs: 2_000, admitted: 1, rateNow: undefined });
+  expect(said()).toBe('   2 s  2,000 requests  3 failed\n   2 s  1 request  starting\n');
 });
 
 it('a file gets a line every few seconds while the last requests are in flight', () => {

@@ -112,6 +112,11 @@ describe('the verdict', () => {
     expect(lines({ ...ofTask, ...unfit })[1]).toMatch(/^- not fit to measure/);
   });
 
+  it('counts one response as one', () => {
+    const [, text] = lines(limited({ kind: 'samples', count: 1 }));
+    expect(text).toBe('- not fit to measure: 1 response is too few for p99');
+  });
+
   it('gives the range of p99 where it has one', () => {
     const p99Ms = { low: 0.9, high: 1.2 };
     expect(lines({ fitness: { ...fitness, p99Ms } })[1]).toBe(
