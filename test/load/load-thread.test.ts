@@ -86,6 +86,14 @@ async function load(
   return { admissions, tally, warmedUp, startUs, endUs };
 }
 
+/** The same, until a request was due: a busy machine may hold up a thread for a whole run. */
+async function loadSome(...run: Parameters<typeof load>): Promise<Told> {
+  for (let tries = 1; ; tries++) {
+    const told = await load(...run);
+    if (told.admissions.length > 0 || tries === 50) return told;
+  }
+}
+
 /** All instants due within `ms`, one slot apart. */
 function expectSchedule({ admissions, startUs }: Told, durationMs: number): void {
   expect(admissions.length).toBeGreaterThan(0);
@@ -140,7 +148,7 @@ describe('a load thread', () => {
       }),
     );
     const headers: [string, string][] = [['User-Agent', 'test']];
-    const { tally } = await load(`${url}a?b`, 50, {
+    const { tally } = await loadSome(`${url}a?b`, 50, {
       request: { method: 'DELETE', headers, body: undefined },
     });
     expect(new Set(seen.map(String))).toEqual(new Set(['DELETE,/a?b,test']));
@@ -149,14 +157,14 @@ describe('a load thread', () => {
 
   it('ends early on request, after the requests due before', async () => {
     const url = await served(httpServer((_request, response) => response.end('ok')));
-    const told = await load(url, 3_600_000, {}, 100);
+    const told = await loadSome(url, 3_600_000, {}, 100);
     expectSchedule(told, 100);
     expect(told.tally.counters.succeeded).toBe(told.admissions.length);
   });
 
   it('is ready although the warm-up failed, and counts refused connections', async () => {
     const url = await deadUrl();
-    const { admissions, tally } = await load(url, 50, {
+    const { admissions, tally } = await loadSome(url, 50, {
       rehearsal: { url, requests: 5, request: GET },
     });
     expect(tally.counters).toEqual({
