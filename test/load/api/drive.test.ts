@@ -14,12 +14,19 @@ function module(code: string): string {
   return `data:text/javascript,${encodeURIComponent(code)}`;
 }
 
-/** A busy machine may hold up a thread for all of its warm-up. */
-async function warmedUp(options: DriveOptions): Promise<DriveResult> {
+/** Repeats a run: a busy machine may hold up a thread for all of it. */
+async function driveUntil(
+  isEnough: (result: DriveResult) => boolean,
+  options: DriveOptions,
+): Promise<DriveResult> {
   for (let tries = 1; ; tries++) {
     const result = await drive(options);
-    if (result.warmUp.sent > 0 || tries > 50) return result;
+    if (isEnough(result) || tries > 50) return result;
   }
+}
+
+function warmedUp(options: DriveOptions): Promise<DriveResult> {
+  return driveUntil(({ warmUp }) => warmUp.sent > 0, options);
 }
 
 function kinds({ errors }: DriveResult): Record<string, number> {
@@ -110,7 +117,7 @@ describe.concurrent('drive', () => {
       export const teardown = () => { throw new Error('no end'); };
     `);
     const maxErrors = [{ kind: 'errors', maxShare: 0.5 }, ...gates.slice(1)] as const;
-    const result = await drive({
+    const result = await driveUntil(({ calls }) => calls.sent >= 4, {
       task,
       rate: 100,
       durationMs: 400,
@@ -130,8 +137,9 @@ describe.concurrent('drive', () => {
     expect(result.blocked?.longestMs).toBeGreaterThan(145);
     expect(result.verdict.reasons).toEqual([
       'thread 0: teardown failed: Error: no end',
-      expect.stringMatching(/^7\d(\.\d+)? % of the calls failed, wanted at most 50 %$/),
+      `${Number(((100 * failed) / (succeeded + failed)).toFixed(3))} % of the calls failed, wanted at most 50 %`,
     ]);
+    expect(failed / (succeeded + failed)).toBeGreaterThan(0.7);
     expect(result.threads[0]?.crash).toContain('no end');
   });
 
