@@ -72,9 +72,12 @@ export function isPast(ticks: f64, slotTicks: f64, first: f64, number: f64, bits
   return number < (lastNumber(bits) as f64) && ticks >= (number + 1 - first) * slotTicks;
 }
 
-/** A slot's index in the ring. Exact, because slots stay below 2^53, and faster than a division. */
+/**
+ * A slot's index in the ring. Exact, because slots stay below 2^53, and faster than a division. The
+ * number of a slot in a damaged word may be larger, but must not lead out of the ring.
+ */
 function indexOf(slot: f64, slots: i32): i32 {
-  return (slot - floor(slot / slots) * slots) as i32;
+  return max(0, min((slot - floor(slot / slots) * slots) as i32, slots - 1));
 }
 
 function placeAt(cell: usize, index: i32): usize {
