@@ -1,5 +1,7 @@
 import { burst, capTicks, tokensOf, untilHeld } from './bucket/limit';
 import { highOf } from './arithmetic';
+import { DAMAGED } from './constants';
+import { report } from './notes';
 
 // The results of the last call that do not fit into its return value.
 
@@ -19,11 +21,25 @@ export function lostRaces(): i32 {
   return lost;
 }
 
+// Why the call failed, for a host that cannot see it from the return value.
+
+export let failed: f64 = DAMAGED;
+
+export function failBecause(reason: f64): void {
+  failed = reason;
+}
+
+export function failure(): f64 {
+  return failed;
+}
+
 // Identifies the last admission for a cancellation: the word that it wrote, and the amount added
-// (except for windows, whose host knows it).
+// (except for windows, whose host knows it); in a table, also the entry and its owner.
 
 export let word: i64 = 0;
 let cost: i64 = 0;
+let entry: usize = 0;
+let identity: i64 = 0;
 
 export function leaveWord(written: i64): void {
   word = written;
@@ -31,6 +47,12 @@ export function leaveWord(written: i64): void {
 
 export function leaveCost(added: i64): void {
   cost = added;
+}
+
+/** 0 if no entry was charged. */
+export function leaveEntry(charged: usize, owner: i64): void {
+  entry = charged;
+  identity = owner;
 }
 
 export function receiptLow(): i32 {
@@ -49,31 +71,18 @@ export function receiptCostHigh(): i32 {
   return highOf(cost);
 }
 
-// The state of a bucket immediately after a decision.
-
-let balance: f64 = 0;
-let retry: f64 = 0;
-let full: f64 = 0;
-
-/** `held` and `cost` are in ticks. */
-export function leaveOutcome(nowUs: f64, held: f64, cost: f64, isAdmitted: bool): void {
-  balance = tokensOf(held);
-  retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
-  full = untilHeld(nowUs, held, capTicks as f64);
+/** As an Int64 index in the region. */
+export function receiptEntry(): i32 {
+  return (entry >> 3) as i32;
 }
 
-export function outcomeBurst(): f64 {
-  return burst;
+/** The low half of the owner's identity. */
+export function receiptVersion(): i32 {
+  return identity as i32;
 }
 
-export function outcomeBalance(): f64 {
-  return balance;
-}
-
-export function outcomeRetryUs(): f64 {
-  return retry;
-}
-
-export function outcomeFullUs(): f64 {
-  return full;
+/** Reports the state under the limit read after a decision. `held` and `cost` are in ticks. */
+export function reportState(limit: i32, nowUs: f64, held: f64, cost: f64, isAdmitted: bool): void {
+  const retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
+  report(limit, burst, tokensOf(held), retry, untilHeld(nowUs, held, capTicks as f64));
 }
