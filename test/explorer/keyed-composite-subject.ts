@@ -2,10 +2,9 @@ import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { SOLE_HOLDER, type WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
-import { HostedKeyedComposite } from '../../src/kernel/keyed/composite.ts';
+import { compositeImports, HostedKeyedComposite } from '../../src/kernel/keyed/composite.ts';
 import { freeKeyedSlots } from '../../src/kernel/keyed/composite-slots.ts';
 import type { KeyedCompositeEngine } from '../../src/kernel/keyed/engine.ts';
-import { tableImports } from '../../src/kernel/keyed/host.ts';
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
@@ -86,7 +85,7 @@ function open(
   holder = SOLE_HOLDER,
 ): HostedKeyedComposite {
   const place = placeIn(buffer);
-  const imports = tableImports(() => NOW_US);
+  const imports = compositeImports(() => NOW_US);
   const opened = exploredEngine<KeyedCompositeEngine>('composites', kernel, place.region, imports);
   opened.engine.holdAs(holder);
   return new HostedKeyedComposite(opened, place, LOOKS);

@@ -4,7 +4,7 @@ import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
 import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import type { KeyedEngine } from '../../src/kernel/keyed/engine.ts';
-import { HostedKeyed, tableImports } from '../../src/kernel/keyed/host.ts';
+import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import { Region } from '../../src/limiters/region.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
 import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
@@ -56,7 +56,7 @@ function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): Ho
   const offset = REGION_HEADER_BYTES;
   const nonce = nonceOf({ region, offset, bytes: 0 });
   const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-  const imports = tableImports(() => NOW_US);
+  const imports = { clock: { readClock: () => NOW_US } };
   return new HostedKeyed(
     exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
     exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),

@@ -1,6 +1,6 @@
 import { buckets as build } from '../build/modules.ts';
 import { EngineModule } from '../open.ts';
-import type { WordReceipt } from './kernel.ts';
+import type { Outcome, WordReceipt } from './kernel.ts';
 import { NOTES } from './notes.ts';
 
 /** A limit in ticks: see `Schedule`. */
@@ -14,12 +14,20 @@ type Cell = [cell: number, count: number];
 export type ReceiptWords = [low: number, high: number, costLow: number, costHigh: number];
 
 /** The results that each engine module keeps after an admission. */
-export interface EngineResults {
+export interface AdmissionResults {
   lostRaces(): number;
   receiptLow(): number;
   receiptHigh(): number;
   receiptCostLow(): number;
   receiptCostHigh(): number;
+}
+
+/** With one limit, also those after a decision. */
+export interface EngineResults extends AdmissionResults {
+  outcomeBurst(): number;
+  outcomeBalance(): number;
+  outcomeRetryUs(): number;
+  outcomeFullUs(): number;
 }
 
 /** The engine's operations on buckets. Results below {@link NEVER} are failures. */
@@ -79,12 +87,22 @@ export interface BucketEngine extends EngineResults {
   dueUsOf(...call: [...Cell, limit: number, ...Index]): number;
 }
 
-export function readReceipt(engine: EngineResults): WordReceipt {
+export function readReceipt(engine: AdmissionResults): WordReceipt {
   return {
     low: engine.receiptLow(),
     high: engine.receiptHigh(),
     costLow: engine.receiptCostLow(),
     costHigh: engine.receiptCostHigh(),
+  };
+}
+
+export function readOutcome(engine: EngineResults, wait: number): Outcome {
+  return {
+    allowed: wait === 0,
+    burst: engine.outcomeBurst(),
+    balance: engine.outcomeBalance(),
+    retryUs: engine.outcomeRetryUs(),
+    fullUs: engine.outcomeFullUs(),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { BucketHost } from './bucket-host.ts';
-import { buckets, readReceipt } from './engine.ts';
+import { buckets, readOutcome, readReceipt } from './engine.ts';
 import { fail, sound } from './failure.ts';
 import {
   type BucketKernel,
@@ -15,7 +15,6 @@ import {
 import { notes } from './notes.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
-import { outcomeOfOne } from './several.ts';
 
 /** A bucket with one limit. */
 export class HostedBucket extends BucketHost implements BucketKernel {
@@ -25,7 +24,7 @@ export class HostedBucket extends BucketHost implements BucketKernel {
 
   decide(nowUs: number, tokens: number): Outcome {
     const wait = this.counted(this.engine.decide(this.cell, nowUs, tokens), tokens);
-    return outcomeOfOne(wait === 0);
+    return readOutcome(this.engine, wait);
   }
 
   drain(nowUs: number, tokens: number): number {

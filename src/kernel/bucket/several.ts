@@ -2,11 +2,6 @@ import type { LimitOutcome, Outcome } from './kernel.ts';
 import { notes } from './notes.ts';
 import type { Schedule } from './schedule.ts';
 
-/** The outcome of a decision under one limit, from the engine's report. */
-export function outcomeOfOne(allowed: boolean): Outcome {
-  return { allowed, ...(notes.outcomes[0] as LimitOutcome) }; // reported by every decision
-}
-
 /** The outcome of a decision under several limits, from the engine's reports. */
 export function outcomeOfAll(allowed: boolean, count: number): Outcome {
   return outcomeOf(allowed, notes.outcomes.slice(0, count));

@@ -18,6 +18,10 @@ export { holdAs } from './holder';
 export {
   failure,
   lostRaces,
+  outcomeBalance,
+  outcomeBurst,
+  outcomeFullUs,
+  outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
   receiptHigh,

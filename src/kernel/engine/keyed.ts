@@ -27,7 +27,7 @@ import {
   tokensOf,
   untilHeld,
 } from './bucket/limit';
-import { beginRaces, leaveCost, leaveEntry, leaveWord, reportState } from './results';
+import { beginRaces, leaveCost, leaveEntry, leaveOutcome, leaveWord } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
 // of one thread. After NO_PLACE, the caller uses the shared bucket.
@@ -41,6 +41,10 @@ export { cancel, returnTokens, reset } from './keyed/return';
 export { longestProbe } from './keyed/table';
 export {
   lostRaces,
+  outcomeBalance,
+  outcomeBurst,
+  outcomeFullUs,
+  outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
   receiptEntry,
@@ -121,7 +125,7 @@ export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
   const wait = take(nowUs, cost, 0);
   if (wait == NO_PLACE || wait == DAMAGED) return wait;
   if ((cost == 0 || cost > capTicks) && !lookAnyway()) return NO_PLACE;
-  reportState(0, nowUs, heldTicks as f64, cost as f64, wait == 0);
+  leaveOutcome(nowUs, heldTicks as f64, cost as f64, wait == 0);
   return wait;
 }
 

@@ -81,8 +81,43 @@ export function receiptVersion(): i32 {
   return identity as i32;
 }
 
-/** Reports the state under the limit read after a decision. `held` and `cost` are in ticks. */
-export function reportState(limit: i32, nowUs: f64, held: f64, cost: f64, isAdmitted: bool): void {
-  const retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
-  report(limit, burst, tokensOf(held), retry, untilHeld(nowUs, held, capTicks as f64));
+// The state of a bucket immediately after a decision.
+
+let balance: f64 = 0;
+let retry: f64 = 0;
+let full: f64 = 0;
+
+/** `held` and `cost` are in ticks. */
+export function leaveOutcome(nowUs: f64, held: f64, cost: f64, isAdmitted: bool): void {
+  balance = tokensOf(held);
+  retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
+  full = untilHeld(nowUs, held, capTicks as f64);
+}
+
+/** Reports the state under one of several limits. For only one, the functions below are faster. */
+export function reportOutcome(
+  limit: i32,
+  nowUs: f64,
+  held: f64,
+  cost: f64,
+  isAdmitted: bool,
+): void {
+  leaveOutcome(nowUs, held, cost, isAdmitted);
+  report(limit, burst, balance, retry, full);
+}
+
+export function outcomeBurst(): f64 {
+  return burst;
+}
+
+export function outcomeBalance(): f64 {
+  return balance;
+}
+
+export function outcomeRetryUs(): f64 {
+  return retry;
+}
+
+export function outcomeFullUs(): f64 {
+  return full;
 }

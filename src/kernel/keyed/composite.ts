@@ -11,14 +11,15 @@ import {
   type Receipt,
   type WordReceipt,
 } from '../bucket/kernel.ts';
+import { NOTES } from '../bucket/notes.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { outcomeOfAll, tightest } from '../bucket/several.ts';
 import { composites as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { EngineModule, type Opened, wantedKernel } from '../open.ts';
+import { EngineModule, type Imports, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
 import type { KeyedCompositeEngine } from './engine.ts';
-import { openKeyed, tableImports } from './host.ts';
+import { openKeyed } from './host.ts';
 import type { KeyedKernel } from './kernel.ts';
 import { TableHost } from './table-host.ts';
 
@@ -38,13 +39,18 @@ interface KeyedCompositeReceipt extends WordReceipt {
 
 const composites = /* @__PURE__ */ new EngineModule<KeyedCompositeEngine>(build);
 
+/** The imports of an engine for keys with several limits. */
+export function compositeImports(readClock: () => number): Imports {
+  return { clock: { readClock }, notes: NOTES };
+}
+
 /** Opens a table whose keys have several limits. */
 export function openKeyedComposite(
   place: CellPlace,
   readClock: () => number,
   asked: KernelName | undefined,
 ): HostedKeyedComposite {
-  const opened = composites.open(place.region, wantedKernel(asked), tableImports(readClock));
+  const opened = composites.open(place.region, wantedKernel(asked), compositeImports(readClock));
   return new HostedKeyedComposite(opened, place);
 }
 

@@ -1,4 +1,4 @@
-import type { EngineResults, ReceiptWords } from '../bucket/engine.ts';
+import type { AdmissionResults, EngineResults, ReceiptWords } from '../bucket/engine.ts';
 
 /** The halves of a key's hash, and the instant of the call. */
 type Call = [high: number, low: number, nowUs: number];
@@ -14,7 +14,7 @@ export type Table = [
 type Charged = [entry: number, high: number, version: number];
 
 /** The operations on every table. An instance serves one table of one thread. */
-export interface TableEngine extends EngineResults {
+export interface TableEngine extends AdmissionResults {
   acquire(...call: [...Call, tokens: number, maxWaitUs: number]): number;
   charge(...call: [...Call, tokens: number]): number;
   /** Returns 0, {@link NO_PLACE} or a failure. */
@@ -39,7 +39,7 @@ export interface TableEngine extends EngineResults {
 }
 
 /** The exports of engine/keyed.ts. */
-export interface KeyedEngine extends TableEngine {
+export interface KeyedEngine extends TableEngine, EngineResults {
   /** Returns 0 (false) if the table's limit is invalid. */
   open(...table: [...Table, patience: number]): number;
   /** Selects the limit of later calls: 0 for the table's own, otherwise a tier. */

@@ -1,7 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { type BucketEngine, buckets, readReceipt } from '../bucket/engine.ts';
+import { type BucketEngine, buckets, readOutcome, readReceipt } from '../bucket/engine.ts';
 import { HostedBucket } from '../bucket/host.ts';
 import {
   DAMAGED,
@@ -10,13 +10,11 @@ import {
   type TokenKernel,
   type WordReceipt,
 } from '../bucket/kernel.ts';
-import { NOTES } from '../bucket/notes.ts';
 import { type Place, Position } from '../bucket/position.ts';
 import type { Schedule } from '../bucket/schedule.ts';
-import { outcomeOfOne } from '../bucket/several.ts';
 import { keyed as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { EngineModule, type Imports, type Opened, wantedKernel } from '../open.ts';
+import { EngineModule, type Opened, wantedKernel } from '../open.ts';
 import type { KeyedEngine } from './engine.ts';
 import type { KeyedKernel } from './kernel.ts';
 import type { NameOf, TableLimit } from './limits.ts';
@@ -34,18 +32,13 @@ interface KeyedReceipt extends WordReceipt {
 
 const keyed = /* @__PURE__ */ new EngineModule<KeyedEngine>(build);
 
-/** The imports of a table's engine. */
-export function tableImports(readClock: () => number): Imports {
-  return { clock: { readClock }, notes: NOTES };
-}
-
 /** Opens a table of buckets. `readClock` is called only if a call's `now` is too old. */
 export function openKeyed(
   place: CellPlace,
   readClock: () => number,
   asked: KernelName | undefined,
 ): HostedKeyed {
-  const opened = keyed.open(place.region, wantedKernel(asked), tableImports(readClock));
+  const opened = keyed.open(place.region, wantedKernel(asked), { clock: { readClock } });
   return new HostedKeyed(opened, buckets.openShared(place.region, asked), place);
 }
 
@@ -103,7 +96,7 @@ export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
     const wait = this.#placed(this.engine.decide(this.high, this.low, nowUs, tokens));
     const outcome = this.#isShared
       ? this.#ofTier().decide(nowUs, tokens)
-      : outcomeOfOne(wait === 0);
+      : readOutcome(this.engine, wait);
     this.count(outcome.allowed ? tokens : 0, !outcome.allowed);
     return outcome;
   }

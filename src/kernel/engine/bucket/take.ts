@@ -12,7 +12,7 @@ import {
   ticksPerMicro,
 } from './limit';
 import { forget, isKnown, isLearnt, knownUs, knownWord, learn, remember } from './record';
-import { failed, leaveCost, leaveWord, loseRace, reportState } from '../results';
+import { failed, leaveCost, leaveOutcome, leaveWord, loseRace } from '../results';
 
 // The admissions of one bucket. Every other limiter has its own version of this loop.
 
@@ -102,6 +102,6 @@ export function wordOf(zeroTime: i64, word: i64): i64 {
 
 export function decide(cell: usize, nowUs: f64, tokens: f64): f64 {
   const wait = acquire(cell, nowUs, tokens, 0);
-  if (wait != failed) reportState(0, nowUs, lastTicks, lastCost as f64, wait == 0);
+  if (wait != failed) leaveOutcome(nowUs, lastTicks, lastCost as f64, wait == 0);
   return wait;
 }

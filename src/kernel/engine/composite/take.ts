@@ -43,7 +43,7 @@ import {
   recordAt,
   remember,
 } from '../bucket/record';
-import { failed, leaveCost, leaveWord, loseRace, reportState } from '../results';
+import { failed, leaveCost, leaveWord, loseRace, reportOutcome } from '../results';
 import { findIndex, reportIndex } from '../bucket/token-index';
 
 // Takes tokens from a bucket with several limits: all limits decide, and all zero-times change in
@@ -201,7 +201,7 @@ function reportAll(
     const now = nearestTick(nowUs) as i64;
     const cost = costOf(tokens);
     const held = now - floored(peek64(zeroTimeAt(slot, i)), now, capTicks);
-    reportState(i, nowUs, (isAdmitted ? held - cost : held) as f64, cost as f64, isAdmitted);
+    reportOutcome(i, nowUs, (isAdmitted ? held - cost : held) as f64, cost as f64, isAdmitted);
   }
 }
 

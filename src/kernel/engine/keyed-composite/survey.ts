@@ -8,7 +8,7 @@ import { signSpare, spareAt, zeroTimeAt } from './slot';
 import { known } from '../keyed/limits';
 import { nowTicks, renewInstant } from '../keyed/state';
 import { costOf } from '../bucket/limit';
-import { reportState } from '../results';
+import { reportOutcome } from '../results';
 
 // Decides under every limit of a key, and writes an admission's zero-times into the spare slot.
 
@@ -162,7 +162,7 @@ export function reportSurvey(wait: f64): void {
 export function reportAll(nowUs: f64, n: f64, isAdmitted: bool): void {
   for (let i = 0; i < count; i++) {
     useLimit(i);
-    reportState(i, nowUs, heldUnder(i) as f64, costOf(n) as f64, isAdmitted);
+    reportOutcome(i, nowUs, heldUnder(i) as f64, costOf(n) as f64, isAdmitted);
   }
 }
 
