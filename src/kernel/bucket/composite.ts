@@ -43,21 +43,19 @@ export class HostedComposite extends BucketHost implements BucketKernel {
     this.count = limitCountOf(place);
   }
 
-  protected override counted(wait: number, tokens: number): number {
-    this.#tokens = tokens;
-    return super.counted(wait, tokens);
-  }
-
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
+    this.#tokens = tokens;
     const wait = this.engine.acquireAll(this.cell, this.count, nowUs, tokens, maxWaitUs);
     return this.counted(wait, tokens);
   }
 
   charge(nowUs: number, tokens: number): number {
+    this.#tokens = tokens;
     return this.counted(this.engine.chargeAll(this.cell, this.count, nowUs, tokens), tokens);
   }
 
   decide(nowUs: number, tokens: number): Outcome {
+    this.#tokens = tokens;
     const wait = this.engine.decideAll(this.cell, this.count, nowUs, tokens);
     return outcomeOfAll(this.counted(wait, tokens) === 0, this.count);
   }

@@ -45,10 +45,14 @@ export interface BucketEngine extends EngineResults {
   /** The reason for the last failure. */
   failure(): number;
   charge(cell: number, nowUs: number, tokens: number): number;
-  /** Notes the index of the last admission's token. */
+  /** Prepares the index of the last admission's token. */
   findPromise(): void;
   promiseGeneration(): number;
   promiseLimit(): number;
+  indexLow(): number;
+  indexHigh(): number;
+  fractionLow(): number;
+  fractionHigh(): number;
   /** NaN after a failure. */
   dueUs(...call: [cell: number, ...Index]): number;
   liveGeneration(): number;

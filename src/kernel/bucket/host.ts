@@ -8,11 +8,9 @@ import {
   DAMAGED,
   type DueInstant,
   type Outcome,
-  type TokenIndex,
   type WordPromise,
   type WordReceipt,
 } from './kernel.ts';
-import { notes } from './notes.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -49,7 +47,10 @@ export class HostedBucket extends BucketHost implements BucketKernel {
     return {
       generation: engine.promiseGeneration(),
       limit: engine.promiseLimit(),
-      ...(notes.indices[0] as TokenIndex), // noted by findPromise
+      low: engine.indexLow(),
+      high: engine.indexHigh(),
+      fractionLow: engine.fractionLow(),
+      fractionHigh: engine.fractionHigh(),
     };
   }
 

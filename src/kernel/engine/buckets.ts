@@ -27,6 +27,7 @@ export {
   receiptHigh,
   receiptLow,
 } from './results';
+export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';
 export { createBucket, reconfigure } from './bucket/reconfigure';
 export { forget } from './bucket/record';
 export {

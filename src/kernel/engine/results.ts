@@ -1,7 +1,7 @@
 import { burst, capTicks, tokensOf, untilHeld } from './bucket/limit';
 import { highOf } from './arithmetic';
 import { DAMAGED } from './constants';
-import { report } from './notes';
+import { report } from './composite/notes';
 
 // The results of the last call that do not fit into its return value.
 

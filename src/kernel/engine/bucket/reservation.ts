@@ -15,14 +15,13 @@ import {
   remember,
 } from './record';
 import { word as written } from '../results';
-import { findIndex, reportIndex, tickOf } from './token-index';
+import { findIndex, tickOf } from './token-index';
 
 // Reserved tokens: when they are due, and how they are returned.
 
-/** Reports the index of the last admission's last token, which is not due yet. */
+/** Computes the index of the last admission's last token, which is not due yet. */
 export function findPromise(): void {
   findIndex(written >> INDEX_BITS);
-  reportIndex(0);
 }
 
 /** The generations of the record that admitted it and of that record's limit. */

@@ -1,6 +1,5 @@
 import { fractionOf, highOf, partOf } from '../arithmetic';
 import { MAX_SPAN_TICKS } from '../constants';
-import { promise } from '../notes';
 import { arrived, arrivedFraction, ticksPerToken } from './limit';
 
 // Every bucket counts its tokens as they arrive. A reservation keeps the index of its last token,
@@ -52,7 +51,20 @@ export function tickOf(token: i64, fraction: u64): i64 {
   return max(-most, min(most, whole)) * perToken + partOf(fraction - arrivedFraction, perToken);
 }
 
-/** Reports the index of the token that an admission waits for under a limit. */
-export function reportIndex(limit: i32): void {
-  promise(limit, index as i32, highOf(index), indexFraction as i32, highOf(indexFraction));
+// The index is passed to the host in four halves.
+
+export function indexLow(): i32 {
+  return index as i32;
+}
+
+export function indexHigh(): i32 {
+  return highOf(index);
+}
+
+export function fractionLow(): i32 {
+  return indexFraction as i32;
+}
+
+export function fractionHigh(): i32 {
+  return highOf(indexFraction);
 }

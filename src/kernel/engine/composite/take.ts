@@ -44,7 +44,8 @@ import {
   remember,
 } from '../bucket/record';
 import { failed, leaveCost, leaveWord, loseRace, reportOutcome } from '../results';
-import { findIndex, reportIndex } from '../bucket/token-index';
+import { promise } from './notes';
+import { findIndex, fractionHigh, fractionLow, indexHigh, indexLow } from '../bucket/token-index';
 
 // Takes tokens from a bucket with several limits: all limits decide, and all zero-times change in
 // one exchange of the word, whose version never recurs (composite/slot.ts).
@@ -210,6 +211,6 @@ function promiseAll(cell: usize, count: i32, word: i64): void {
   for (let i = 0; i < count; i++) {
     readLimit(recordAt(blockAt(cell, i), recordOf(word)));
     findIndex(readI64(zeroTimeAt(spareAt, i)));
-    reportIndex(i);
+    promise(i, indexLow(), indexHigh(), fractionLow(), fractionHigh());
   }
 }
