@@ -15,7 +15,7 @@ import { beginClaims, openClaims } from './keyed/claim';
 import { openChanges } from './keyed/change';
 import { learnLimit, openLimits, originTicks } from './keyed/limits';
 import { floorState, instantUs, longestWait, setInstant } from './keyed/state';
-import { countAbove, NONE, openTable, seek } from './keyed/table';
+import { countAbove, openTable, seek } from './keyed/table';
 import { openWords } from './keyed/word';
 import {
   burst,
@@ -27,7 +27,7 @@ import {
   tokensOf,
   untilHeld,
 } from './bucket/limit';
-import { beginRaces, leaveCost, leaveEntry, leaveOutcome, leaveWord } from './results';
+import { beginRaces, forgetEntry, leaveCost, leaveOutcome, leaveWord } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
 // of one thread. After NO_PLACE, the caller uses the shared bucket.
@@ -109,7 +109,7 @@ export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs:
 }
 
 function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
-  leaveEntry(NONE, 0);
+  forgetEntry();
   leaveWord(0);
   leaveCost(cost << TAG_BITS);
   if (cost == 0) return 0;

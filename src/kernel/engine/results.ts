@@ -49,7 +49,11 @@ export function leaveCost(added: i64): void {
   cost = added;
 }
 
-/** 0 if no entry was charged. */
+/** Without an entry, the admission charged none. */
+export function forgetEntry(): void {
+  entry = 0;
+}
+
 export function leaveEntry(charged: usize, owner: i64): void {
   entry = charged;
   identity = owner;

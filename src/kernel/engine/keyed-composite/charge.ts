@@ -7,7 +7,7 @@ import { copy, exceeds, FIRST_SIGHT, isFree, reportSurvey, sign, survey } from '
 import { liveAfter, slotOf } from './state';
 import { instantUs, nowTicks, setInstant } from '../keyed/state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE } from '../keyed/table';
-import { leaveCost, leaveEntry, leaveWord, loseRace } from '../results';
+import { forgetEntry, leaveCost, leaveEntry, leaveWord, loseRace } from '../results';
 
 // Changes a key's zero-times by one exchange of its entry's state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too.
@@ -32,7 +32,7 @@ export function openCharges(entry: usize): void {
 }
 
 function forgetCharge(): void {
-  leaveEntry(NONE, 0);
+  forgetEntry();
   leaveWord(0);
   leaveCost(0);
 }
