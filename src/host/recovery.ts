@@ -2,7 +2,7 @@ import { freeSlots } from '../kernel/bucket/composite-slots.ts';
 import { freeClaims } from '../kernel/claims.ts';
 import { freeStripes } from '../kernel/counters.ts';
 import { freeKeyedSlots } from '../kernel/keyed/composite-slots.ts';
-import { openSemaphores } from '../kernel/semaphore/engine.ts';
+import { semaphores } from '../kernel/semaphore/engine.ts';
 import { Owners } from '../kernel/semaphore/owners.ts';
 import { recoverSeats } from '../kernel/semaphore/recover.ts';
 import { CELLS } from '../limiters/cells.ts';
@@ -55,7 +55,7 @@ function recoverLimiter(region: Region, cell: number, process: number): void {
   const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
   freeStripes(place, hasEnded);
   if (kind === 'semaphore') {
-    const { engine } = openSemaphores(region, undefined);
+    const { engine } = semaphores.openShared(region, undefined);
     recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
     return;
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { HostedComposite } from '../../src/kernel/bucket/composite.ts';
 import { createCompositeCell } from '../../src/kernel/bucket/composite-cell.ts';
-import { openBuckets } from '../../src/kernel/bucket/engine.ts';
+import { buckets } from '../../src/kernel/bucket/engine.ts';
 import { LATER, NEVER } from '../../src/kernel/bucket/kernel.ts';
 import { Position } from '../../src/kernel/bucket/position.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
@@ -52,7 +52,10 @@ class Walk extends Twins<HostedComposite> {
         ...{ nowUs, initial: limits.map(() => initial), stats: false },
         region: Region.create({ plain }),
       });
-    super(cell, (place, kernel) => new HostedComposite(openBuckets(place.region, kernel), place));
+    super(
+      cell,
+      (place, kernel) => new HostedComposite(buckets.openShared(place.region, kernel), place),
+    );
     this.#random = random;
     this.#nowUs = nowUs;
     this.#limits = limits;

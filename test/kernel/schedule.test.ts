@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
-import { ticksAt } from '../../src/kernel/bucket/record.ts';
+import { ticksAt } from '../../src/integrations/redis/standing.ts';
 import {
   continuous,
   isSound,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSemaphoreCell } from '../../src/kernel/semaphore/cell.ts';
-import { openSemaphores } from '../../src/kernel/semaphore/engine.ts';
+import { semaphores } from '../../src/kernel/semaphore/engine.ts';
 import { HostedSemaphore, type Seat } from '../../src/kernel/semaphore/host.ts';
 import { Owners } from '../../src/kernel/semaphore/owners.ts';
 import { Region } from '../../src/limiters/region.ts';
@@ -19,7 +19,7 @@ function hosts(permits: number): HostedSemaphore[][] {
   return (['wasm', 'atomics'] as const).map((kernel) =>
     OWNERS.map((owner) => {
       const owners = Object.assign(new Owners(place, () => undefined), { claim: () => owner });
-      return new HostedSemaphore(openSemaphores(region, kernel), place, owners);
+      return new HostedSemaphore(semaphores.openShared(region, kernel), place, owners);
     }),
   );
 }

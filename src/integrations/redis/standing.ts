@@ -1,5 +1,5 @@
+import { HandleError } from '../../errors.ts';
 import type { LATER, LimitOutcome, NEVER, Outcome } from '../../kernel/bucket/kernel.ts';
-import { ticksAt, tokensOf, untilHeld } from '../../kernel/bucket/record.ts';
 import type { Schedule } from '../../kernel/bucket/schedule.ts';
 import { outcomeOf as outcomeOfLimits } from '../../kernel/bucket/several.ts';
 import type { Schedules } from '../../limiters/several-limits.ts';
@@ -48,6 +48,20 @@ export function readStanding(schedules: Schedules, answer: readonly unknown[]): 
   };
 }
 
+/**
+ * `nowUs` in whole ticks since the origin; for a quantum bucket, the last fill at or before it.
+ *
+ * @throws HandleError `ERR_REGION_DAMAGED` if the result is not finite
+ */
+export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
+  const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
+  if (!Number.isFinite(ticks)) {
+    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin is invalid");
+  }
+  const { fillTicks } = schedule;
+  return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
+}
+
 /** The cost of tokens in ticks. */
 function priceOf({ ticksPerToken }: Schedule, tokens: number): Ticks {
   return costOf(tokens, ticksPerToken, Math.ceil);
@@ -93,12 +107,16 @@ export function isFree({ limits }: Standing, tokens: number): boolean {
   return limits.every(({ schedule }) => priceOf(schedule, tokens) === 0);
 }
 
+/** The tokens under one limit: at most the burst, because that was rounded up to ticks. */
+function balanceUnder(standing: Standing, limit: LimitStanding): number {
+  const { ticksPerToken, burst } = limit.schedule;
+  if (ticksPerToken === 0) return Number.POSITIVE_INFINITY;
+  return Math.min(burst, heldTicks(standing, limit) / ticksPerToken);
+}
+
 /** The fewest tokens under any limit; negative in debt. */
 export function balanceOf(standing: Standing): number {
-  const balances = standing.limits.map((limit) =>
-    tokensOf(limit.schedule, heldTicks(standing, limit)),
-  );
-  return Math.min(...balances);
+  return Math.min(...standing.limits.map((limit) => balanceUnder(standing, limit)));
 }
 
 /** Microseconds until the bucket holds these tokens under every limit. */
@@ -113,7 +131,13 @@ export function untilUs(standing: Standing, tokens: number): number {
 function untilUnder(standing: Standing, limit: LimitStanding, wanted: number): number {
   const { originUs, nowUs } = standing;
   const { schedule } = limit;
-  return untilHeld({ schedule, originUs }, nowUs, heldTicks(standing, limit), wanted);
+  const { capTicks, fillTicks, ticksPerMicro, ticksPerToken } = schedule;
+  const missing = wanted - heldTicks(standing, limit);
+  if (missing <= 0 || ticksPerToken === 0) return 0;
+  if (wanted > Number(capTicks)) return Number.POSITIVE_INFINITY;
+  if (fillTicks === 0) return missing / ticksPerMicro;
+  const fillAt = ticksAt(schedule, originUs, nowUs) + Math.ceil(missing / fillTicks) * fillTicks;
+  return fillAt / ticksPerMicro - (nowUs - originUs);
 }
 
 /** The outcome of a decision about these tokens, from the state after it. */
@@ -123,7 +147,7 @@ export function outcomeOf(standing: Standing, tokens: number, allowed: boolean):
     const retryUs = untilUnder(standing, limit, Number(priceOf(schedule, tokens)));
     return {
       burst: schedule.burst,
-      balance: tokensOf(schedule, heldTicks(standing, limit)),
+      balance: balanceUnder(standing, limit),
       retryUs: allowed ? 0 : retryUs,
       fullUs: untilUnder(standing, limit, Number(schedule.capTicks)),
     };

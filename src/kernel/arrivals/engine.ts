@@ -1,7 +1,5 @@
-import type { KernelName } from '../../memory/handle.ts';
-import type { Region } from '../../memory/region.ts';
 import { arrivals as build } from '../build/modules.ts';
-import { EngineModule, type Opened } from '../open.ts';
+import { EngineModule } from '../open.ts';
 
 /** The unit of a cell's instants, and a clock reading. */
 type Instant = [originUs: number, unitUs: number, nowUs: number];
@@ -14,12 +12,5 @@ export interface ArrivalsEngine {
   refusalsAnswer(cell: number): number;
 }
 
-const module = /* @__PURE__ */ new EngineModule<ArrivalsEngine>(build);
-
-/** The engine for a region's arrivals. */
-export function openArrivalsEngine(
-  region: Region,
-  asked: KernelName | undefined,
-): Opened<ArrivalsEngine> {
-  return module.openShared(region, asked);
-}
+/** The engine of arrivals. */
+export const arrivals = /* @__PURE__ */ new EngineModule<ArrivalsEngine>(build);

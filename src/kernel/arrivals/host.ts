@@ -4,7 +4,7 @@ import { ARRIVALS } from '../../memory/layout.ts';
 import { ARRIVAL_UNITS } from '../constants.ts';
 import type { Opened } from '../open.ts';
 import { readArrivals } from './cell.ts';
-import { type ArrivalsEngine, openArrivalsEngine } from './engine.ts';
+import { type ArrivalsEngine, arrivals } from './engine.ts';
 
 /**
  * The rate at which spans arrive in all threads, smoothed exponentially, and the number of spans
@@ -64,5 +64,5 @@ export class HostedArrivals {
 }
 
 export function openArrivals(place: CellPlace, asked: KernelName | undefined): HostedArrivals {
-  return new HostedArrivals(openArrivalsEngine(place.region, asked), place);
+  return new HostedArrivals(arrivals.openShared(place.region, asked), place);
 }

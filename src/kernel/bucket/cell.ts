@@ -3,8 +3,8 @@ import { allocateCell, type CellPlace, openCell, publishCell } from '../../memor
 import type { KernelName } from '../../memory/handle.ts';
 import { BUCKET, BUCKET_BYTES, type CellKind } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
-import { openBuckets } from './engine.ts';
-import { fail } from './failure.ts';
+import { buckets } from './engine.ts';
+import { sound } from './failure.ts';
 import { liveRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -37,10 +37,9 @@ export function layBucket(
 ): void {
   const { schedule, nowUs, initial, kernel } = bucket;
   const { pace, burst, ticksPerToken, fillTicks } = schedule;
-  const { engine } = openBuckets(place.region, kernel);
+  const { engine } = buckets.openShared(place.region, kernel);
   const limit = [pace, burst, ticksPerToken, fillTicks] as const;
-  const failure = engine.createBucket(place.offset, nowUs, ...limit, initial);
-  if (failure < 0) fail(failure);
+  sound(engine.createBucket(place.offset, nowUs, ...limit, initial));
 }
 
 /**

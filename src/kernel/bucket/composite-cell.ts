@@ -11,8 +11,8 @@ import {
 } from '../../memory/layout.ts';
 import type { Region } from '../../memory/region.ts';
 import { type NewBucket, openBucketCell } from './cell.ts';
-import { openBuckets } from './engine.ts';
-import { fail } from './failure.ts';
+import { buckets } from './engine.ts';
+import { sound } from './failure.ts';
 import { readRecord } from './record.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -37,13 +37,12 @@ function layComposite(
   { region, offset }: CellPlace,
   { schedules, nowUs, initial, kernel }: Omit<NewComposite, 'region' | 'stats'>,
 ): void {
-  const { engine } = openBuckets(region, kernel);
+  const { engine } = buckets.openShared(region, kernel);
   const { length } = schedules;
   region.i32[(offset + COMPOSITE.limitCount) >> 2] = length;
   for (const [i, { pace, burst, ticksPerToken }] of schedules.entries()) {
     const limit = [pace, burst, ticksPerToken, initial[i] ?? 0] as const;
-    const failure = engine.layLimit(offset, length, i, nowUs, ...limit);
-    if (failure < 0) fail(failure);
+    sound(engine.layLimit(offset, length, i, nowUs, ...limit));
   }
 }
 

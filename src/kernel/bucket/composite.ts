@@ -1,24 +1,22 @@
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
+import { BucketHost } from './bucket-host.ts';
 import { type LiveLimits, limitCountOf, liveLimits } from './composite-cell.ts';
-import { notes } from './composite-engine.ts';
-import { type BucketEngine, openBuckets, readReceipt } from './engine.ts';
-import { fail } from './failure.ts';
+import { type BucketEngine, buckets, readReceipt } from './engine.ts';
+import { fail, sound } from './failure.ts';
 import { openBucket } from './host.ts';
 import {
   type BucketKernel,
   type BucketPromise,
   DAMAGED,
   type DueInstant,
-  type LimiterStats,
-  NEVER,
   type Outcome,
   SUPERSEDED,
   type TokenIndex,
   type WordReceipt,
 } from './kernel.ts';
+import { notes } from './notes.ts';
 import type { Schedule } from './schedule.ts';
 import { outcomeOfAll, tightest } from './several.ts';
 
@@ -34,94 +32,70 @@ interface CompositeReceipt extends WordReceipt {
 }
 
 /** A bucket whose several limits change in one exchange. */
-export class HostedComposite implements BucketKernel {
-  readonly name: KernelName;
-  readonly #engine: BucketEngine;
-  readonly #place: CellPlace;
-  readonly #cell: number;
-  readonly #count: number;
-  readonly #counters: Counters | undefined;
+export class HostedComposite extends BucketHost implements BucketKernel {
+  /** The number of limits. */
+  readonly count: number;
   /** The tokens that the last call asked for. */
   #tokens = 0;
 
-  constructor({ engine, name }: Opened<BucketEngine>, place: CellPlace) {
-    this.name = name;
-    this.#engine = engine;
-    this.#place = place;
-    this.#cell = place.offset;
-    this.#count = limitCountOf(place);
-    this.#counters = Counters.open(place);
-    // The cell may lie where another bucket was, in reused memory.
-    engine.forget();
-  }
-
-  /** The number of limits. */
-  get count(): number {
-    return this.#count;
-  }
-
-  #counted(wait: number, tokens: number): number {
-    if (wait < NEVER) fail(wait);
-    this.#tokens = tokens;
-    this.#counters?.count(wait < 0 ? 0 : tokens, wait < 0, this.#engine.lostRaces());
-    return wait;
+  constructor(opened: Opened<BucketEngine>, place: CellPlace) {
+    super(opened, place);
+    this.count = limitCountOf(place);
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    const wait = this.#engine.acquireAll(this.#cell, this.#count, nowUs, tokens, maxWaitUs);
-    return this.#counted(wait, tokens);
+    this.#tokens = tokens;
+    const wait = this.engine.acquireAll(this.cell, this.count, nowUs, tokens, maxWaitUs);
+    return this.counted(wait, tokens);
   }
 
   charge(nowUs: number, tokens: number): number {
-    return this.#counted(this.#engine.chargeAll(this.#cell, this.#count, nowUs, tokens), tokens);
+    this.#tokens = tokens;
+    return this.counted(this.engine.chargeAll(this.cell, this.count, nowUs, tokens), tokens);
   }
 
   decide(nowUs: number, tokens: number): Outcome {
-    const wait = this.#engine.decideAll(this.#cell, this.#count, nowUs, tokens);
-    return outcomeOfAll(this.#counted(wait, tokens) === 0, this.#count);
+    this.#tokens = tokens;
+    const wait = this.engine.decideAll(this.cell, this.count, nowUs, tokens);
+    return outcomeOfAll(this.counted(wait, tokens) === 0, this.count);
   }
 
   drain(nowUs: number, tokens: number): number {
-    const taken = this.#engine.drainAll(this.#cell, this.#count, nowUs, tokens);
-    if (taken < 0) fail(taken);
-    this.#counters?.count(taken, taken === 0 && tokens >= 1, this.lostRaces);
-    return taken;
+    return this.drained(this.engine.drainAll(this.cell, this.count, nowUs, tokens), tokens);
   }
 
   returnTokens(nowUs: number, tokens: number): boolean {
-    const moved = this.#engine.returnToAll(this.#cell, this.#count, nowUs, tokens);
-    if (moved < 0) fail(moved);
-    return moved === 1;
+    return sound(this.engine.returnToAll(this.cell, this.count, nowUs, tokens)) === 1;
   }
 
   receipt(): CompositeReceipt {
-    const engine = this.#engine;
+    const { engine } = this;
     return { ...readReceipt(engine), tokens: this.#tokens, limit: engine.promiseLimit() };
   }
 
   cancel({ low, high, costLow, costHigh, limit, tokens }: CompositeReceipt): boolean {
     const marks = [low, high, costLow, costHigh] as const;
-    return this.#engine.cancelAll(this.#cell, this.#count, ...marks, limit, tokens) !== 0;
+    return this.engine.cancelAll(this.cell, this.count, ...marks, limit, tokens) !== 0;
   }
 
   promise(): CompositePromise {
-    const engine = this.#engine;
+    const { engine } = this;
     return {
       generation: engine.promiseGeneration(),
       limit: engine.promiseLimit(),
-      indices: notes.indices.slice(0, this.#count),
+      indices: notes.indices.slice(0, this.count),
     };
   }
 
   /** The latest instant at which the tokens are due under any limit. */
   due({ indices }: CompositePromise): DueInstant {
-    const engine = this.#engine;
+    const { engine } = this;
     for (;;) {
       let latestUs = Number.NEGATIVE_INFINITY;
       const generations = new Set<number>();
       for (const [limit, { low, high, fractionLow, fractionHigh }] of indices.entries()) {
         const index = [low, high, fractionLow, fractionHigh] as const;
-        const dueUs = engine.dueUsOf(this.#cell, this.#count, limit, ...index);
+        const dueUs = engine.dueUsOf(this.cell, this.count, limit, ...index);
         if (Number.isNaN(dueUs)) fail(DAMAGED);
         latestUs = Math.max(latestUs, dueUs);
         generations.add(engine.liveGeneration());
@@ -140,24 +114,16 @@ export class HostedComposite implements BucketKernel {
   }
 
   balance(nowUs: number): number {
-    const balance = this.#engine.balanceAll(this.#cell, this.#count, nowUs);
-    if (Number.isNaN(balance)) fail(this.#engine.failureOfAll());
-    return balance;
+    return this.held(this.engine.balanceAll(this.cell, this.count, nowUs));
   }
 
   timeUntil(nowUs: number, tokens: number): number {
-    const us = this.#engine.timeUntilAll(this.#cell, this.#count, nowUs, tokens);
-    if (us < 0) fail(us);
-    return us;
-  }
-
-  get lostRaces(): number {
-    return this.#engine.lostRaces();
+    return sound(this.engine.timeUntilAll(this.cell, this.count, nowUs, tokens));
   }
 
   /** The limits in force. */
   live(): LiveLimits {
-    return liveLimits(this.#place, this.#count);
+    return liveLimits(this.place, this.count);
   }
 
   schedule(): Schedule {
@@ -170,30 +136,26 @@ export class HostedComposite implements BucketKernel {
 
   /** Replaces the limits in force by those that `change` makes of them. */
   change(nowUs: number, change: (inForce: readonly Schedule[]) => readonly Schedule[]): void {
-    const engine = this.#engine;
+    const { engine } = this;
     for (;;) {
       const { generation, schedules } = this.live();
       const next = change(schedules);
-      let outcome = engine.beginReconfigure(this.#cell, this.#count, generation);
+      let outcome = engine.beginReconfigure(this.cell, this.count, generation);
       if (outcome === 0) {
         for (const [i, { pace, burst, ticksPerToken }] of next.entries()) {
-          engine.propose(this.#cell, i, pace, burst, ticksPerToken);
+          engine.propose(this.cell, i, pace, burst, ticksPerToken);
         }
-        outcome = engine.publishLimits(this.#cell, this.#count, nowUs);
+        outcome = engine.publishLimits(this.cell, this.count, nowUs);
       }
       if (outcome === 0) return;
       // If another thread changed the limits first, start from those.
       if (outcome !== SUPERSEDED) fail(outcome);
     }
   }
-
-  stats(): LimiterStats | undefined {
-    return this.#counters?.sum();
-  }
 }
 
 /** The kernel of a token bucket with one or more limits. */
 export function openAnyBucket(place: CellPlace, asked: KernelName | undefined): BucketKernel {
   if (limitCountOf(place) === 1) return openBucket(place, asked);
-  return new HostedComposite(openBuckets(place.region, asked), place);
+  return new HostedComposite(buckets.openShared(place.region, asked), place);
 }

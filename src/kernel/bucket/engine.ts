@@ -1,50 +1,47 @@
-import type { KernelName } from '../../memory/handle.ts';
-import type { Region } from '../../memory/region.ts';
 import { buckets as build } from '../build/modules.ts';
-import { EngineModule, type Opened } from '../open.ts';
-import { type CompositeEngine, NOTES } from './composite-engine.ts';
+import { EngineModule } from '../open.ts';
 import type { Outcome, WordReceipt } from './kernel.ts';
+import { NOTES } from './notes.ts';
 
-/** The results that each engine module keeps after an admission or a decision. */
-export interface EngineResults {
+/** A limit in ticks: see `Schedule`. */
+type Limit = [pace: number, burst: number, ticksPerToken: number, fillTicks: number];
+/** The index of a token: see `TokenIndex`. */
+type Index = [low: number, high: number, fractionLow: number, fractionHigh: number];
+/** The cell of a bucket with `count` limits. */
+type Cell = [cell: number, count: number];
+
+/** The halves of two words that identify an admission: see `WordReceipt`. */
+export type ReceiptWords = [low: number, high: number, costLow: number, costHigh: number];
+
+/** The results that each engine module keeps after an admission. */
+export interface AdmissionResults {
   lostRaces(): number;
   receiptLow(): number;
   receiptHigh(): number;
   receiptCostLow(): number;
   receiptCostHigh(): number;
+}
+
+/** With one limit, also those after a decision. */
+export interface EngineResults extends AdmissionResults {
   outcomeBurst(): number;
   outcomeBalance(): number;
   outcomeRetryUs(): number;
   outcomeFullUs(): number;
 }
 
-/** The engine's operations on the cells of buckets. Results below {@link NEVER} are failures. */
-export interface BucketEngine extends EngineResults, CompositeEngine {
-  createBucket(
-    cell: number,
-    nowUs: number,
-    pace: number,
-    burst: number,
-    ticksPerToken: number,
-    fillTicks: number,
-    initial: number,
-  ): number;
+/** The engine's operations on buckets. Results below {@link NEVER} are failures. */
+export interface BucketEngine extends EngineResults {
+  createBucket(...call: [cell: number, nowUs: number, ...Limit, initial: number]): number;
   acquire(cell: number, nowUs: number, tokens: number, maxWaitUs: number): number;
   decide(cell: number, nowUs: number, tokens: number): number;
   drain(cell: number, nowUs: number, tokens: number): number;
   returnTokens(cell: number, nowUs: number, tokens: number): number;
-  cancel(cell: number, low: number, high: number, costLow: number, costHigh: number): number;
+  cancel(...call: [cell: number, ...ReceiptWords]): number;
   /** NaN after a failure. */
   balance(cell: number, nowUs: number): number;
   timeUntil(cell: number, nowUs: number, tokens: number): number;
-  reconfigure(
-    cell: number,
-    nowUs: number,
-    pace: number,
-    burst: number,
-    ticksPerToken: number,
-    fillTicks: number,
-  ): number;
+  reconfigure(...call: [cell: number, nowUs: number, ...Limit]): number;
   /** The reason for the last failure. */
   failure(): number;
   charge(cell: number, nowUs: number, tokens: number): number;
@@ -57,34 +54,44 @@ export interface BucketEngine extends EngineResults, CompositeEngine {
   fractionLow(): number;
   fractionHigh(): number;
   /** NaN after a failure. */
-  dueUs(
-    cell: number,
-    tokenLow: number,
-    tokenHigh: number,
-    fractionLow: number,
-    fractionHigh: number,
-  ): number;
+  dueUs(...call: [cell: number, ...Index]): number;
   liveGeneration(): number;
   liveSinceUs(): number;
   cancelMoved(
-    cell: number,
-    limit: number,
-    tokenLow: number,
-    tokenHigh: number,
-    fractionLow: number,
-    fractionHigh: number,
-    costLow: number,
-    costHigh: number,
+    ...call: [cell: number, limit: number, ...Index, costLow: number, costHigh: number]
   ): number;
   /** Makes the next call read its record anew. */
   forget(): void;
   /** Drops the state of a region, before the instance turns to another. */
   leaveRegion(): void;
+
+  // The operations on buckets with several limits, in addition to those common to all buckets.
+
+  /** Sets the holder of the records that this thread claims and the slots that it takes. */
+  holdAs(process: number): void;
+  layLimit(
+    ...call: [
+      ...[...Cell, limit: number, nowUs: number],
+      ...[rate: number, burst: number, ticksPerToken: number, initial: number],
+    ]
+  ): number;
+  acquireAll(...call: [...Cell, nowUs: number, tokens: number, maxWaitUs: number]): number;
+  chargeAll(...call: [...Cell, nowUs: number, tokens: number]): number;
+  decideAll(...call: [...Cell, nowUs: number, tokens: number]): number;
+  drainAll(...call: [...Cell, nowUs: number, tokens: number]): number;
+  returnToAll(...call: [...Cell, nowUs: number, tokens: number]): number;
+  /** NaN after a failure. */
+  balanceAll(...call: [...Cell, nowUs: number]): number;
+  timeUntilAll(...call: [...Cell, nowUs: number, tokens: number]): number;
+  cancelAll(...call: [...Cell, ...ReceiptWords, limit: number, tokens: number]): number;
+  beginReconfigure(...call: [...Cell, generation: number]): number;
+  propose(cell: number, limit: number, rate: number, burst: number, ticksPerToken: number): void;
+  publishLimits(...call: [...Cell, nowUs: number]): number;
+  /** NaN after a failure. */
+  dueUsOf(...call: [...Cell, limit: number, ...Index]): number;
 }
 
-export function readReceipt(
-  engine: Pick<EngineResults, 'receiptLow' | 'receiptHigh' | 'receiptCostLow' | 'receiptCostHigh'>,
-): WordReceipt {
+export function readReceipt(engine: AdmissionResults): WordReceipt {
   return {
     low: engine.receiptLow(),
     high: engine.receiptHigh(),
@@ -106,9 +113,5 @@ export function readOutcome(engine: EngineResults, wait: number): Outcome {
 /** The module's imports in addition to its memory. */
 export const BUCKET_IMPORTS = { notes: NOTES };
 
-const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);
-
-/** The engine for the buckets of a region. */
-export function openBuckets(region: Region, asked: KernelName | undefined): Opened<BucketEngine> {
-  return buckets.openShared(region, asked);
-}
+/** The engine of buckets. */
+export const buckets = /* @__PURE__ */ new EngineModule<BucketEngine>(build, BUCKET_IMPORTS);

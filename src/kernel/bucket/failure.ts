@@ -2,6 +2,12 @@ import { HandleError, RateLimitError } from '../../errors.ts';
 import { RECORD_COUNT, SLOT_COUNT } from '../../memory/layout.ts';
 import { BUSY, CROWDED } from './kernel.ts';
 
+/** The answer of a call whose negative answers are failures. */
+export function sound(answer: number): number {
+  if (answer < 0) fail(answer);
+  return answer;
+}
+
 /** Throws the error for a number below {@link NEVER}. */
 export function fail(failure: number): never {
   if (failure === BUSY) {

@@ -5,6 +5,8 @@ import { isSound, type Schedule, scheduleFrom } from './schedule.ts';
 
 /** A configuration record: a schedule, and the clock instant from which the word counts ticks. */
 export interface ConfigRecord {
+  /** Its place in the cell. */
+  readonly index: number;
   /** Different for every record of a cell; 0 while the record is being written. */
   readonly generation: number;
   /** The generation with which its limit came into force. */
@@ -13,52 +15,11 @@ export interface ConfigRecord {
   readonly originUs: number;
 }
 
-/** A record and its place in the cell. */
-export interface PlacedRecord extends ConfigRecord {
-  readonly index: number;
-}
-
-/**
- * `nowUs` in whole ticks since the origin; for a quantum bucket, the last fill at or before it.
- *
- * @throws HandleError `ERR_REGION_DAMAGED` if the result is not finite
- */
-export function ticksAt(schedule: Schedule, originUs: number, nowUs: number): number {
-  const ticks = Math.round((nowUs - originUs) * schedule.ticksPerMicro);
-  if (!Number.isFinite(ticks)) {
-    throw new HandleError('ERR_REGION_DAMAGED', "the clock or the limiter's origin is invalid");
-  }
-  const { fillTicks } = schedule;
-  return fillTicks === 0 ? ticks : Math.floor(ticks / fillTicks) * fillTicks;
-}
-
-/** Ticks as tokens, at most the burst, because that was rounded up to ticks. */
-export function tokensOf({ ticksPerToken, burst }: Schedule, ticks: number): number {
-  return ticksPerToken === 0 ? Number.POSITIVE_INFINITY : Math.min(burst, ticks / ticksPerToken);
-}
-
-/** Microseconds until a bucket that holds `held` ticks holds `wanted`. */
-export function untilHeld(
-  record: Pick<ConfigRecord, 'schedule' | 'originUs'>,
-  nowUs: number,
-  held: number,
-  wanted: number,
-): number {
-  const { schedule, originUs } = record;
-  if (wanted <= held || schedule.ticksPerToken === 0) return 0;
-  if (wanted > Number(schedule.capTicks)) return Number.POSITIVE_INFINITY;
-  const { ticksPerMicro, fillTicks } = schedule;
-  const missing = wanted - held;
-  if (fillTicks === 0) return missing / ticksPerMicro;
-  const fillAt = ticksAt(schedule, originUs, nowUs) + Math.ceil(missing / fillTicks) * fillTicks;
-  return fillAt / ticksPerMicro - (nowUs - originUs);
-}
-
 /** Reads a record; undefined if it is invalid or being written. */
 export function readRecord(
   place: Omit<CellPlace, 'bytes'>,
   index: number,
-): PlacedRecord | undefined {
+): ConfigRecord | undefined {
   const { i32, f64 } = place.region;
   const at = recordOffset(place.offset, index);
   const float = (field: number) => f64[(at + field) >> 3] ?? Number.NaN;
@@ -78,24 +39,19 @@ export function readRecord(
   return { generation, limit, schedule, originUs, index };
 }
 
-/** The word and the record that it names. */
-export interface LiveRecord extends PlacedRecord {
-  readonly word: bigint;
-}
-
 /**
  * Reads the live record. An unreadable record was reused since the word was loaded, so the word has
  * changed; if it has not, the cell was overwritten.
  *
  * @throws HandleError `ERR_REGION_DAMAGED`
  */
-export function liveRecord(place: CellPlace): LiveRecord {
+export function liveRecord(place: CellPlace): ConfigRecord {
   const at = (place.offset + CELL.word) >> 3;
   for (;;) {
     const word = Atomics.load(place.region.i64, at);
     const index = Number(BigInt.asUintN(INDEX_BITS, word));
     const record = readRecord(place, index);
-    if (record !== undefined) return { ...record, word };
+    if (record !== undefined) return record;
     if (Atomics.load(place.region.i64, at) === word) {
       throw new HandleError('ERR_REGION_DAMAGED', "the limiter's configuration is invalid");
     }
@@ -125,7 +81,7 @@ export class Tenure {
     this.#watch(liveRecord(this.#place));
   }
 
-  #watch({ index, generation, limit }: LiveRecord): void {
+  #watch({ index, generation, limit }: ConfigRecord): void {
     this.#at = (recordOffset(this.#place.offset, index) + RECORD.tenure) >> 2;
     this.#generation = generation;
     this.#limit = limit;

@@ -1,5 +1,5 @@
-import { notes } from './composite-engine.ts';
 import type { LimitOutcome, Outcome } from './kernel.ts';
+import { notes } from './notes.ts';
 import type { Schedule } from './schedule.ts';
 
 /** The outcome of a decision under several limits, from the engine's reports. */

@@ -2,7 +2,6 @@
 // operations, so one module is smaller than two. Names with ALL are their operations.
 
 export { balance, drain, returnTokens, timeUntil } from './bucket/bucket';
-export { failure } from './bucket/instant';
 export { acquire, charge, decide } from './bucket/take';
 export {
   balance as balanceAll,
@@ -13,11 +12,11 @@ export {
 export { publishLimits } from './composite/change';
 export { beginReconfigure, layLimit, propose } from './composite/proposal';
 export { cancel as cancelAll, dueUs as dueUsOf } from './composite/reservation';
-export { failure as failureOfAll } from './composite/snapshot';
 export { acquire as acquireAll, charge as chargeAll, decide as decideAll } from './composite/take';
 export { leaveRegion } from './composite/slot';
 export { holdAs } from './holder';
 export {
+  failure,
   lostRaces,
   outcomeBalance,
   outcomeBurst,
@@ -28,6 +27,7 @@ export {
   receiptHigh,
   receiptLow,
 } from './results';
+export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';
 export { createBucket, reconfigure } from './bucket/reconfigure';
 export { forget } from './bucket/record';
 export {
@@ -40,4 +40,3 @@ export {
   promiseGeneration,
   promiseLimit,
 } from './bucket/reservation';
-export { fractionHigh, fractionLow, indexHigh, indexLow } from './bucket/token-index';

@@ -2,18 +2,16 @@
 
 export { holdAs } from './holder';
 export { beginChange, publishChange, putLimit } from './keyed/change';
+export { reclaimed } from './keyed/claim';
+export { longestProbe } from './keyed/table';
 export {
   balance,
   dueUs,
   entriesInUse,
-  failure,
-  longestProbe,
   open,
   placeless,
-  reclaimed,
   timeUntil,
 } from './keyed-composite/keyed-composite';
-export { receiptEntry, receiptVersion } from './keyed-composite/charge';
 export { cancel, reset, returnTokens } from './keyed-composite/return';
 export {
   acquire,
@@ -26,9 +24,12 @@ export {
   limitsWord,
 } from './keyed-composite/take';
 export {
+  failure,
   lostRaces,
   receiptCostHigh,
   receiptCostLow,
+  receiptEntry,
   receiptHigh,
   receiptLow,
+  receiptVersion,
 } from './results';

@@ -2,31 +2,20 @@ import { add64, load64 } from './accesses';
 import { joined, round } from './arithmetic';
 import {
   DAMAGED,
-  KEYED_reclaimed,
   KEYED_shared,
-  LAST_TICKS,
   LATER,
-  MAX_SPAN_TICKS,
   NO_PLACE,
   TAG_BITS,
   WHEN_FULL_admit,
   WHEN_FULL_share,
 } from './constants';
 import { wholeTokens } from './decision';
-import {
-  ANY,
-  chargeKey,
-  forgetCharge,
-  heldTicks,
-  leaveHeld,
-  look,
-  seenState,
-} from './keyed/charge';
+import { ANY, chargeKey, heldTicks, leaveHeld, look, seenState } from './keyed/charge';
 import { beginClaims, openClaims } from './keyed/claim';
 import { openChanges } from './keyed/change';
 import { learnLimit, openLimits, originTicks } from './keyed/limits';
-import { floorState, instantUs, nowTicks, setInstant } from './keyed/state';
-import { countAbove, forgetProbes, openTable, probes, seek } from './keyed/table';
+import { floorState, instantUs, longestWait, setInstant } from './keyed/state';
+import { countAbove, openTable, seek } from './keyed/table';
 import { openWords } from './keyed/word';
 import {
   burst,
@@ -38,17 +27,18 @@ import {
   tokensOf,
   untilHeld,
 } from './bucket/limit';
-import { beginRaces, leaveCost, leaveOutcome, leaveWord } from './results';
+import { beginRaces, forgetEntry, leaveCost, leaveOutcome, leaveWord } from './results';
 
 // The operations on a table's buckets, by the halves of a key's hash. An instance serves one table
 // of one thread. After NO_PLACE, the caller uses the shared bucket.
 
-export { receiptEntry, receiptVersion } from './keyed/charge';
 export { beginChange, publishChange, putLimit } from './keyed/change';
+export { reclaimed } from './keyed/claim';
 export { holdAs } from './holder';
 export { block, charge } from './keyed/debt';
 export { useTier } from './keyed/limits';
 export { cancel, returnTokens, reset } from './keyed/return';
+export { longestProbe } from './keyed/table';
 export {
   lostRaces,
   outcomeBalance,
@@ -57,8 +47,10 @@ export {
   outcomeRetryUs,
   receiptCostHigh,
   receiptCostLow,
+  receiptEntry,
   receiptHigh,
   receiptLow,
+  receiptVersion,
 } from './results';
 
 let table: usize = 0;
@@ -83,16 +75,10 @@ export function open(
   return learnLimit();
 }
 
-/** The most entries that the last call probed. */
-export function longestProbe(): i32 {
-  return probes;
-}
-
 export function begin(high: u32, low: u32, nowUs: f64): void {
   seek(high, low);
   beginClaims();
   beginRaces();
-  forgetProbes();
   learnLimit();
   setInstant(nowUs);
 }
@@ -123,7 +109,7 @@ export function acquire(high: u32, low: u32, nowUs: f64, tokens: f64, maxWaitUs:
 }
 
 function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
-  forgetCharge();
+  forgetEntry();
   leaveWord(0);
   leaveCost(cost << TAG_BITS);
   if (cost == 0) return 0;
@@ -131,10 +117,6 @@ function take(nowUs: f64, cost: i64, maxWaitUs: f64): f64 {
   const wait = chargeKey(cost, maxWait, ANY, capTicks);
   if (wait > 0) return wait / ticksPerMicro + (instantUs - nowUs);
   return wait == NO_PLACE ? withoutPlace() : wait;
-}
-
-export function longestWait(): f64 {
-  return min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
 }
 
 export function decide(high: u32, low: u32, nowUs: f64, tokens: f64): f64 {
@@ -194,11 +176,6 @@ export function entriesInUse(nowUs: f64): i32 {
   learnLimit();
   setInstant(nowUs);
   return countAbove(floorState());
-}
-
-/** The number of entries reclaimed from buckets that were full again. */
-export function reclaimed(): f64 {
-  return load64(table + KEYED_reclaimed) as f64;
 }
 
 /** The number of calls whose key found no place. */

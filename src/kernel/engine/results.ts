@@ -1,5 +1,7 @@
 import { burst, capTicks, tokensOf, untilHeld } from './bucket/limit';
 import { highOf } from './arithmetic';
+import { DAMAGED } from './constants';
+import { report } from './composite/notes';
 
 // The results of the last call that do not fit into its return value.
 
@@ -19,11 +21,25 @@ export function lostRaces(): i32 {
   return lost;
 }
 
+// Why the call failed, for a host that cannot see it from the return value.
+
+export let failed: f64 = DAMAGED;
+
+export function failBecause(reason: f64): void {
+  failed = reason;
+}
+
+export function failure(): f64 {
+  return failed;
+}
+
 // Identifies the last admission for a cancellation: the word that it wrote, and the amount added
-// (except for windows, whose host knows it).
+// (except for windows, whose host knows it); in a table, also the entry and its owner.
 
 export let word: i64 = 0;
 let cost: i64 = 0;
+let entry: usize = 0;
+let identity: i64 = 0;
 
 export function leaveWord(written: i64): void {
   word = written;
@@ -31,6 +47,16 @@ export function leaveWord(written: i64): void {
 
 export function leaveCost(added: i64): void {
   cost = added;
+}
+
+/** Without an entry, the admission charged none. */
+export function forgetEntry(): void {
+  entry = 0;
+}
+
+export function leaveEntry(charged: usize, owner: i64): void {
+  entry = charged;
+  identity = owner;
 }
 
 export function receiptLow(): i32 {
@@ -49,6 +75,16 @@ export function receiptCostHigh(): i32 {
   return highOf(cost);
 }
 
+/** As an Int64 index in the region. */
+export function receiptEntry(): i32 {
+  return (entry >> 3) as i32;
+}
+
+/** The low half of the owner's identity. */
+export function receiptVersion(): i32 {
+  return identity as i32;
+}
+
 // The state of a bucket immediately after a decision.
 
 let balance: f64 = 0;
@@ -60,6 +96,18 @@ export function leaveOutcome(nowUs: f64, held: f64, cost: f64, isAdmitted: bool)
   balance = tokensOf(held);
   retry = isAdmitted ? 0 : untilHeld(nowUs, held, cost);
   full = untilHeld(nowUs, held, capTicks as f64);
+}
+
+/** Reports the state under one of several limits. For only one, the functions below are faster. */
+export function reportOutcome(
+  limit: i32,
+  nowUs: f64,
+  held: f64,
+  cost: f64,
+  isAdmitted: bool,
+): void {
+  leaveOutcome(nowUs, held, cost, isAdmitted);
+  report(limit, burst, balance, retry, full);
 }
 
 export function outcomeBurst(): f64 {

@@ -2,7 +2,6 @@ import { HandleError, RateLimitError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
 import { keyedRackAt, keyedSlotsAt, RACK_PLACES } from '../../memory/layout.ts';
-import { NOTES } from '../bucket/composite-engine.ts';
 import { readReceipt } from '../bucket/engine.ts';
 import {
   CROWDED,
@@ -12,20 +11,17 @@ import {
   type Receipt,
   type WordReceipt,
 } from '../bucket/kernel.ts';
-import type { Place } from '../bucket/position.ts';
+import { NOTES } from '../bucket/notes.ts';
 import type { Schedule } from '../bucket/schedule.ts';
 import { outcomeOfAll, tightest } from '../bucket/several.ts';
 import { composites as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
-import { EngineModule, type Opened, wantedKernel } from '../open.ts';
+import { EngineModule, type Imports, type Opened, wantedKernel } from '../open.ts';
 import { readTable } from './cell.ts';
-import type { KeyedCompositeEngine } from './composite-engine.ts';
+import type { KeyedCompositeEngine } from './engine.ts';
 import { openKeyed } from './host.ts';
-import type { KeyedKernel, KeyedStats } from './kernel.ts';
-import { KeyPosition, type TableClock } from './key-position.ts';
-import type { Limits, NameOf } from './limits.ts';
-import { type Change, changeTable, limitsOf, schedulesOf } from './table-change.ts';
-import { TableCounts } from './table-counts.ts';
+import type { KeyedKernel } from './kernel.ts';
+import { TableHost } from './table-host.ts';
 
 /** The marks of an admission and of the one before it, its entry, and the tokens it took. */
 interface KeyedCompositeReceipt extends WordReceipt {
@@ -44,7 +40,7 @@ interface KeyedCompositeReceipt extends WordReceipt {
 const composites = /* @__PURE__ */ new EngineModule<KeyedCompositeEngine>(build);
 
 /** The imports of an engine for keys with several limits. */
-export function compositeImports(readClock: () => number): Record<string, Record<string, unknown>> {
+export function compositeImports(readClock: () => number): Imports {
   return { clock: { readClock }, notes: NOTES };
 }
 
@@ -54,95 +50,71 @@ export function openKeyedComposite(
   readClock: () => number,
   asked: KernelName | undefined,
 ): HostedKeyedComposite {
-  const imports = compositeImports(readClock);
-  return new HostedKeyedComposite(
-    composites.open(place.region, wantedKernel(asked), imports),
-    place,
-  );
+  const opened = composites.open(place.region, wantedKernel(asked), compositeImports(readClock));
+  return new HostedKeyedComposite(opened, place);
 }
 
 /** A table of buckets whose several limits change in one exchange. */
-export class HostedKeyedComposite implements KeyedKernel {
-  readonly name: KernelName;
-  readonly tiers: readonly string[] = [];
-  readonly #engine: KeyedCompositeEngine;
-  readonly #place: CellPlace;
+export class HostedKeyedComposite extends TableHost<KeyedCompositeEngine> implements KeyedKernel {
   readonly #limitCount: number;
-  readonly #counts: TableCounts;
-  #high = 0;
-  #low = 0;
   /** The tokens that the last call asked for. */
   #tokens = 0;
 
   /** `patience`: the number of looks before a call takes over another thread's entry. */
-  constructor(
-    { engine, name }: Opened<KeyedCompositeEngine>,
-    place: CellPlace,
-    patience = PATIENCE,
-  ) {
-    this.name = name;
-    this.#engine = engine;
-    this.#place = place;
-    this.#counts = new TableCounts(engine, place);
-    const { entries, whenFull, recordsAt, limitsPerKey } = readTable(place);
+  constructor(opened: Opened<KeyedCompositeEngine>, place: CellPlace, patience = PATIENCE) {
+    super(opened, place);
+    const { entries, limitsPerKey } = readTable(place);
     this.#limitCount = limitsPerKey;
-    const { offset } = place;
-    const table = [offset, entries, whenFull, offset + recordsAt, limitsPerKey] as const;
-    const rack = offset + keyedRackAt(entries, limitsPerKey);
-    const slots = offset + keyedSlotsAt(entries, limitsPerKey);
-    if (engine.open(...table, patience, rack, slots) === 0) failed(DAMAGED);
-  }
-
-  seek(high: number, low: number): void {
-    this.#high = high;
-    this.#low = low;
+    const rack = place.offset + keyedRackAt(entries, limitsPerKey);
+    const slots = place.offset + keyedSlotsAt(entries, limitsPerKey);
+    if (this.engine.open(...this.table, patience, rack, slots) === 0) failed(DAMAGED);
   }
 
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    const wait = this.#engine.acquire(this.#high, this.#low, nowUs, tokens, maxWaitUs);
+    const wait = this.engine.acquire(this.high, this.low, nowUs, tokens, maxWaitUs);
     return this.#counted(wait, tokens);
   }
 
   charge(nowUs: number, tokens: number): number {
-    return this.#counted(this.#engine.charge(this.#high, this.#low, nowUs, tokens), tokens);
+    return this.#counted(this.engine.charge(this.high, this.low, nowUs, tokens), tokens);
   }
 
   block(nowUs: number, us: number): boolean {
-    const answer = this.#engine.block(this.#high, this.#low, nowUs, us);
+    const answer = this.engine.block(this.high, this.low, nowUs, us);
     if (answer === NO_PLACE) return false;
     if (answer < 0) failed(answer);
     return true;
   }
 
   decide(nowUs: number, tokens: number): Outcome {
-    const wait = this.#engine.decide(this.#high, this.#low, nowUs, tokens);
+    const wait = this.engine.decide(this.high, this.low, nowUs, tokens);
     return outcomeOfAll(this.#counted(wait, tokens) === 0, this.#limitCount);
   }
 
   drain(nowUs: number, tokens: number): number {
-    const taken = this.#engine.drain(this.#high, this.#low, nowUs, tokens);
+    const taken = this.engine.drain(this.high, this.low, nowUs, tokens);
     if (taken < 0) failed(taken);
-    this.#counts.count(taken, taken === 0 && tokens >= 1);
+    this.count(taken, taken === 0 && tokens >= 1);
     return taken;
   }
 
   /** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
   returnTokens(nowUs: number, tokens: number): void {
-    const answer = this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
+    const answer = this.engine.returnTokens(this.high, this.low, nowUs, tokens);
     if (answer < 0) failed(answer);
   }
 
   reset(nowUs: number): void {
-    const answer = this.#engine.reset(this.#high, this.#low, nowUs);
+    const answer = this.engine.reset(this.high, this.low, nowUs);
     if (answer < 0) failed(answer);
   }
 
   receipt(): Receipt {
-    const engine = this.#engine;
+    const { engine } = this;
     const receipt: KeyedCompositeReceipt = {
       ...readReceipt(engine),
       entry: engine.receiptEntry(),
-      hashHigh: this.#high,
+      hashHigh: this.high,
       version: engine.receiptVersion(),
       tokens: this.#tokens,
       limits: engine.limitsWord(),
@@ -156,55 +128,34 @@ export class HostedKeyedComposite implements KeyedKernel {
     const own = receipt as KeyedCompositeReceipt; // this kernel issues no others
     const { entry, hashHigh, version, low, high, costLow, costHigh, limits, tokens } = own;
     const marks = [low, high, costLow, costHigh] as const;
-    return this.#engine.cancel(entry, hashHigh, version, ...marks, limits, tokens) !== 0;
+    return this.engine.cancel(entry, hashHigh, version, ...marks, limits, tokens) !== 0;
   }
 
   balance(nowUs: number): number {
-    const balance = this.#engine.balance(this.#high, this.#low, nowUs);
-    if (Number.isNaN(balance)) failed(this.#engine.failure());
+    const balance = this.engine.balance(this.high, this.low, nowUs);
+    if (Number.isNaN(balance)) failed(this.engine.failure());
     return balance;
   }
 
   timeUntil(nowUs: number, tokens: number): number {
-    const us = this.#engine.timeUntil(this.#high, this.#low, nowUs, tokens);
+    const us = this.engine.timeUntil(this.high, this.low, nowUs, tokens);
     if (us < 0) failed(us);
     return us;
   }
 
-  position(dueUs: number): Place {
-    return new KeyPosition(this, this.receipt(), dueUs);
-  }
-
   dueUs(receipt: Receipt): number {
     const { dueLow, dueHigh } = receipt as KeyedCompositeReceipt; // this kernel issues no others
-    return this.#engine.dueUs(dueLow, dueHigh);
-  }
-
-  /** The table's clock under the limits in force. */
-  clock(): TableClock {
-    return limitsOf(this.#place);
+    return this.engine.dueUs(dueLow, dueHigh);
   }
 
   schedule(): Schedule {
     return tightest(this.schedules());
   }
 
-  schedules(): Limits<Schedule> {
-    return schedulesOf(limitsOf(this.#place));
-  }
-
-  reconfigure(nowUs: number, change: Change, at: NameOf): void {
-    changeTable({ place: this.#place, engine: this.#engine }, nowUs, change, at);
-  }
-
-  stats(nowUs: number): KeyedStats {
-    return this.#counts.stats(nowUs);
-  }
-
   #counted(wait: number, tokens: number): number {
     if (wait < NEVER) failed(wait);
     this.#tokens = tokens;
-    this.#counts.count(wait < 0 ? 0 : tokens, wait < 0);
+    this.count(wait < 0 ? 0 : tokens, wait < 0);
     return wait;
   }
 }

@@ -1,7 +1,7 @@
 import { HandleError } from '../../errors.ts';
 import type { CellPlace } from '../../memory/cell.ts';
 import type { KernelName } from '../../memory/handle.ts';
-import { openBuckets, readOutcome, readReceipt } from '../bucket/engine.ts';
+import { type BucketEngine, buckets, readOutcome, readReceipt } from '../bucket/engine.ts';
 import { HostedBucket } from '../bucket/host.ts';
 import {
   DAMAGED,
@@ -15,15 +15,12 @@ import type { Schedule } from '../bucket/schedule.ts';
 import { keyed as build } from '../build/modules.ts';
 import { NO_PLACE, PATIENCE } from '../constants.ts';
 import { EngineModule, type Opened, wantedKernel } from '../open.ts';
-import { readTable } from './cell.ts';
 import type { KeyedEngine } from './engine.ts';
-import type { KeyedKernel, KeyedStats } from './kernel.ts';
-import { KeyPosition, type TableClock } from './key-position.ts';
-import type { LiveLimits } from './limit-records.ts';
-import type { Limits, NameOf, TableLimit } from './limits.ts';
+import type { KeyedKernel } from './kernel.ts';
+import type { NameOf, TableLimit } from './limits.ts';
 import { type SharedCall, SharedTier } from './shared-tier.ts';
-import { type Change, changeTable, limitsOf, scheduleOf, schedulesOf } from './table-change.ts';
-import { TableCounts } from './table-counts.ts';
+import { type Change, changeShared, limitsOf, scheduleOf } from './table-change.ts';
+import { TableHost } from './table-host.ts';
 
 /** Identifies an admission and the entry that it charged. */
 interface KeyedReceipt extends WordReceipt {
@@ -41,21 +38,14 @@ export function openKeyed(
   readClock: () => number,
   asked: KernelName | undefined,
 ): HostedKeyed {
-  const imports = { clock: { readClock } };
-  const opened = keyed.open(place.region, wantedKernel(asked), imports);
-  return new HostedKeyed(opened, openBuckets(place.region, asked), place);
+  const opened = keyed.open(place.region, wantedKernel(asked), { clock: { readClock } });
+  return new HostedKeyed(opened, buckets.openShared(place.region, asked), place);
 }
 
 /** {@link seek} selects a key; all other operations act on that key's bucket. */
-export class HostedKeyed implements KeyedKernel {
-  readonly name: KernelName;
-  readonly #engine: KeyedEngine;
-  readonly #place: CellPlace;
-  readonly #counts: TableCounts;
+export class HostedKeyed extends TableHost<KeyedEngine> implements KeyedKernel {
   /** The shared bucket of keys without a place. */
   readonly #shared: HostedBucket;
-  #high = 0;
-  #low = 0;
   /** The engine's limit: 0 for the table's own, otherwise a tier. */
   #tier = 0;
   /** Whether the last call was on the shared bucket. */
@@ -63,90 +53,78 @@ export class HostedKeyed implements KeyedKernel {
 
   /** `patience`: the number of looks before a call takes over another thread's entry. */
   constructor(
-    { engine, name }: Opened<KeyedEngine>,
-    core: ConstructorParameters<typeof HostedBucket>[0],
+    opened: Opened<KeyedEngine>,
+    shared: Opened<BucketEngine>,
     place: CellPlace,
     patience = PATIENCE,
   ) {
-    this.name = name;
-    this.#engine = engine;
-    this.#place = place;
-    this.#counts = new TableCounts(engine, place);
-    this.#shared = new HostedBucket(core, place, false);
-    const { entries, whenFull, recordsAt, limitCount } = readTable(place);
-    const table = [place.offset, entries, whenFull, place.offset + recordsAt, limitCount] as const;
-    if (engine.open(...table, patience) === 0) throw damagedEntry();
+    super(opened, place);
+    this.#shared = new HostedBucket(shared, place, false);
+    if (this.engine.open(...this.table, patience) === 0) throw damagedEntry();
   }
 
-  seek(high: number, low: number, tier = 0): void {
-    this.#high = high;
-    this.#low = low;
+  override seek(high: number, low: number, tier = 0): void {
+    super.seek(high, low);
     if (tier !== this.#tier) this.#useTier(tier);
   }
 
   #useTier(tier: number): void {
-    this.#engine.useTier(tier);
+    this.engine.useTier(tier);
     this.#tier = tier;
   }
 
-  get tiers(): readonly string[] {
-    return readTable(this.#place).tiers;
-  }
-
   acquire(nowUs: number, tokens: number, maxWaitUs: number): number {
-    const wait = this.#placed(
-      this.#engine.acquire(this.#high, this.#low, nowUs, tokens, maxWaitUs),
-    );
+    const wait = this.#placed(this.engine.acquire(this.high, this.low, nowUs, tokens, maxWaitUs));
     const result = this.#isShared ? this.#ofTier().acquire(nowUs, tokens, maxWaitUs) : wait;
-    this.#count(result < 0 ? 0 : tokens, result < 0);
+    this.count(result < 0 ? 0 : tokens, result < 0);
     return result;
   }
 
   charge(nowUs: number, tokens: number): number {
-    const wait = this.#placed(this.#engine.charge(this.#high, this.#low, nowUs, tokens));
+    const wait = this.#placed(this.engine.charge(this.high, this.low, nowUs, tokens));
     const result = this.#isShared ? this.#ofTier().charge(nowUs, tokens) : wait;
-    this.#count(result < 0 ? 0 : tokens, result < 0);
+    this.count(result < 0 ? 0 : tokens, result < 0);
     return result;
   }
 
   block(nowUs: number, us: number): boolean {
-    this.#placed(this.#engine.block(this.#high, this.#low, nowUs, us));
+    this.#placed(this.engine.block(this.high, this.low, nowUs, us));
     return !this.#isShared;
   }
 
   decide(nowUs: number, tokens: number): Outcome {
-    const wait = this.#placed(this.#engine.decide(this.#high, this.#low, nowUs, tokens));
+    const wait = this.#placed(this.engine.decide(this.high, this.low, nowUs, tokens));
     const outcome = this.#isShared
       ? this.#ofTier().decide(nowUs, tokens)
-      : readOutcome(this.#engine, wait);
-    this.#count(outcome.allowed ? tokens : 0, !outcome.allowed);
+      : readOutcome(this.engine, wait);
+    this.count(outcome.allowed ? tokens : 0, !outcome.allowed);
     return outcome;
   }
 
   drain(nowUs: number, tokens: number): number {
-    const own = this.#placed(this.#engine.drain(this.#high, this.#low, nowUs, tokens));
+    const own = this.#placed(this.engine.drain(this.high, this.low, nowUs, tokens));
     const taken = this.#isShared ? this.#ofTier().drain(nowUs, tokens) : own;
-    this.#count(taken, taken === 0 && tokens >= 1);
+    this.count(taken, taken === 0 && tokens >= 1);
     return taken;
   }
 
   /** Tokens for a key without a bucket lapse, because they may belong to the shared bucket. */
   returnTokens(nowUs: number, tokens: number): void {
-    this.#engine.returnTokens(this.#high, this.#low, nowUs, tokens);
+    this.engine.returnTokens(this.high, this.low, nowUs, tokens);
   }
 
   reset(nowUs: number): void {
-    this.#engine.reset(this.#high, this.#low, nowUs);
+    this.engine.reset(this.high, this.low, nowUs);
   }
 
   receipt(): Receipt {
     const receipt: KeyedReceipt = this.#isShared
       ? { ...this.#shared.receipt(), entry: undefined, hashHigh: 0, version: 0 }
       : {
-          ...readReceipt(this.#engine),
-          entry: this.#engine.receiptEntry(),
-          hashHigh: this.#high,
-          version: this.#engine.receiptVersion(),
+          ...readReceipt(this.engine),
+          entry: this.engine.receiptEntry(),
+          hashHigh: this.high,
+          version: this.engine.receiptVersion(),
         };
     return receipt;
   }
@@ -155,47 +133,37 @@ export class HostedKeyed implements KeyedKernel {
     const own = receipt as KeyedReceipt; // this kernel issues no others
     const { entry, hashHigh, version, low, high, costLow, costHigh } = own;
     if (entry === undefined) return this.#shared.cancel(own);
-    return this.#engine.cancel(entry, hashHigh, version, low, high, costLow, costHigh) !== 0;
+    return this.engine.cancel(entry, hashHigh, version, low, high, costLow, costHigh) !== 0;
   }
 
   balance(nowUs: number): number {
-    const balance = this.#engine.balance(this.#high, this.#low, nowUs);
+    const balance = this.engine.balance(this.high, this.low, nowUs);
     return Number.isNaN(balance) ? this.#ofTier().balance(nowUs) : balance;
   }
 
   timeUntil(nowUs: number, tokens: number): number {
-    const us = this.#engine.timeUntil(this.#high, this.#low, nowUs, tokens);
+    const us = this.engine.timeUntil(this.high, this.low, nowUs, tokens);
     return us === NO_PLACE ? this.#ofTier().timeUntil(nowUs, tokens) : us;
   }
 
-  position(dueUs: number): Place {
-    if (this.#isShared) return new Position(this.#shared, dueUs);
-    return new KeyPosition(this, this.receipt(), dueUs);
+  override position(dueUs: number): Place {
+    return this.#isShared ? new Position(this.#shared, dueUs) : super.position(dueUs);
   }
 
   dueUs(receipt: Receipt): number {
     const { low, high } = receipt as KeyedReceipt; // this kernel issues no others
-    return this.#engine.dueUs(low, high);
-  }
-
-  /** The table's clock under the limits in force. */
-  clock(): TableClock {
-    return this.#limits();
+    return this.engine.dueUs(low, high);
   }
 
   /** The shared bucket in the selected tier's tokens. */
   #ofTier(): Pick<TokenKernel, SharedCall> {
     if (this.#tier === 0) return this.#shared;
-    const [own, tier] = [this.#limits().limits[0], this.#limit()];
+    const [own, tier] = [limitsOf(this.place).limits[0], this.#limit()];
     return new SharedTier(this.#shared, tier.burst, tier.ticksPerToken / own.ticksPerToken);
   }
 
-  #limits(): LiveLimits {
-    return limitsOf(this.#place);
-  }
-
   #limit(): TableLimit {
-    return this.#limits().limits[this.#tier] as TableLimit; // as many as the table has tiers
+    return limitsOf(this.place).limits[this.#tier] as TableLimit; // as many as the table has tiers
   }
 
   /** The limit in force for the selected tier. */
@@ -203,18 +171,9 @@ export class HostedKeyed implements KeyedKernel {
     return scheduleOf(this.#limit());
   }
 
-  /** All limits in force: the table's own, then the tiers'. */
-  schedules(): Limits<Schedule> {
-    return schedulesOf(this.#limits());
-  }
-
-  reconfigure(nowUs: number, change: Change, at: NameOf): void {
-    const table = { place: this.#place, engine: this.#engine, shared: this.#shared };
-    changeTable(table, nowUs, change, at);
-  }
-
-  stats(nowUs: number): KeyedStats {
-    return this.#counts.stats(nowUs);
+  override reconfigure(nowUs: number, change: Change, at: NameOf): void {
+    super.reconfigure(nowUs, change, at);
+    changeShared(this.place, this.#shared, nowUs);
   }
 
   /** Records whether the key has found a place; throws if its entry is damaged. */
@@ -224,8 +183,8 @@ export class HostedKeyed implements KeyedKernel {
     return answer;
   }
 
-  #count(admitted: number, refused: boolean): void {
-    this.#counts.count(admitted, refused, this.#isShared ? this.#shared.lostRaces : 0);
+  protected override count(admitted: number, refused: boolean): void {
+    super.count(admitted, refused, this.#isShared ? this.#shared.lostRaces : 0);
   }
 }
 

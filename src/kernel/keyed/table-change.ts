@@ -4,19 +4,12 @@ import type { HostedBucket } from '../bucket/host.ts';
 import { BUSY, DAMAGED } from '../bucket/kernel.ts';
 import { continuous, perInterval, type Schedule, scheduleFrom } from '../bucket/schedule.ts';
 import { readTable } from './cell.ts';
-import type { KeyedEngine } from './engine.ts';
+import type { TableEngine } from './engine.ts';
 import { type LiveLimits, liveLimits } from './limit-records.ts';
 import { changedLimits, type Limits, type NameOf, type TableLimit } from './limits.ts';
 
 /** Computes new limits from those in force. */
 export type Change = (inForce: Limits<Schedule>) => Limits<Schedule>;
-
-/** A table whose limits change, and its shared bucket if that has its own limit. */
-interface Changing {
-  readonly place: CellPlace;
-  readonly engine: Pick<KeyedEngine, 'beginChange' | 'putLimit' | 'publishChange'>;
-  readonly shared?: HostedBucket;
-}
 
 /** The limits in force in a table. */
 export function limitsOf(place: CellPlace): LiveLimits {
@@ -33,8 +26,13 @@ export function schedulesOf({ limits: [own, ...tiers] }: LiveLimits): Limits<Sch
 }
 
 /** Changes the limits of a table for all threads; `at` names a limit in an error. */
-export function changeTable(table: Changing, nowUs: number, change: Change, at: NameOf): void {
-  const { place, engine } = table;
+export function changeTable(
+  place: CellPlace,
+  engine: TableEngine,
+  nowUs: number,
+  change: Change,
+  at: NameOf,
+): void {
   if (!Number.isFinite(nowUs)) fail(DAMAGED);
   for (;;) {
     const before = limitsOf(place);
@@ -43,13 +41,12 @@ export function changeTable(table: Changing, nowUs: number, change: Change, at: 
     for (const [i, { pace, burst, ticksPerToken, fillTicks }] of next.limits.entries()) {
       engine.putLimit(i, pace, burst, ticksPerToken, fillTicks);
     }
-    if (engine.publishChange(before.live, nowUs, next.ticksPerMicro) !== 0) break;
+    if (engine.publishChange(before.live, nowUs, next.ticksPerMicro) !== 0) return;
   }
-  if (table.shared !== undefined) changeShared(place, table.shared, nowUs);
 }
 
 /** Gives the shared bucket the table's own limit; of concurrent changes, the last one's. */
-function changeShared(place: CellPlace, shared: HostedBucket, nowUs: number): void {
+export function changeShared(place: CellPlace, shared: HostedBucket, nowUs: number): void {
   for (;;) {
     const { live, limits } = limitsOf(place);
     const { pace, burst, fillTicks } = limits[0];

@@ -1,8 +1,6 @@
-import type { KernelName } from '../../memory/handle.ts';
-import type { Region } from '../../memory/region.ts';
 import type { EngineResults } from '../bucket/engine.ts';
 import { semaphores as build } from '../build/modules.ts';
-import { EngineModule, type Opened } from '../open.ts';
+import { EngineModule } from '../open.ts';
 
 /** The engine's operations on semaphores. The host passes the number of seats that it checked. */
 export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
@@ -27,12 +25,5 @@ export interface SemaphoreEngine extends Pick<EngineResults, 'lostRaces'> {
   semaphoreExpire(cell: number, seats: number, now: number): number;
 }
 
-const semaphores = /* @__PURE__ */ new EngineModule<SemaphoreEngine>(build);
-
-/** The engine for a region's semaphores. */
-export function openSemaphores(
-  region: Region,
-  asked: KernelName | undefined,
-): Opened<SemaphoreEngine> {
-  return semaphores.openShared(region, asked);
-}
+/** The engine of semaphores. */
+export const semaphores = /* @__PURE__ */ new EngineModule<SemaphoreEngine>(build);

@@ -7,7 +7,7 @@ import { DUE_PER_MS, NO_PERMIT, SERVED } from '../constants.ts';
 import { Counters } from '../counters.ts';
 import type { Opened } from '../open.ts';
 import { configurationOf } from './cell.ts';
-import { openSemaphores, type SemaphoreEngine } from './engine.ts';
+import { type SemaphoreEngine, semaphores } from './engine.ts';
 import { Owners } from './owners.ts';
 import { recoverSeats } from './recover.ts';
 
@@ -207,5 +207,5 @@ export function openSemaphore(
   rouse: () => void,
 ): HostedSemaphore {
   const owners = new Owners(place, rouse);
-  return new HostedSemaphore(openSemaphores(place.region, asked), place, owners);
+  return new HostedSemaphore(semaphores.openShared(place.region, asked), place, owners);
 }

@@ -3,7 +3,7 @@ import { continuous, type Schedule } from '../../../src/kernel/bucket/schedule.t
 import type { WhenFull } from '../../../src/kernel/constants.ts';
 import { createKeyedCell } from '../../../src/kernel/keyed/cell.ts';
 import { HostedKeyedComposite } from '../../../src/kernel/keyed/composite.ts';
-import type { KeyedCompositeEngine } from '../../../src/kernel/keyed/composite-engine.ts';
+import type { KeyedCompositeEngine } from '../../../src/kernel/keyed/engine.ts';
 import { type Limits, type NameOf, tableLimits } from '../../../src/kernel/keyed/limits.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
 import {

@@ -1,12 +1,12 @@
 import { exchange64 } from '../accesses';
 import { ticksDown } from '../arithmetic';
-import { begin, failed, held, nowTicks, settle, settled } from './instant';
+import { begin, held, nowTicks, settle, settled } from './instant';
 import { acquire, wordOf } from './take';
 import { BUSY, CELL_word, SUPERSEDED } from '../constants';
 import { wholeTokens } from '../decision';
 import { capTicks, costOf, ticksPerToken, tokensOf, untilHeld } from './limit';
 import { bringForward } from './reconfigure';
-import { loseRace } from '../results';
+import { failed, loseRace } from '../results';
 
 // The other operations on one bucket, as specified by TokenKernel. They return DAMAGED or BUSY if
 // the host must throw.

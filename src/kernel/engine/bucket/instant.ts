@@ -4,19 +4,12 @@ import { floored } from '../decision';
 import { capTicks, fillAt, nearestTick } from './limit';
 import { generationOf, isKnown, isStill, readRecord } from './record';
 import { renew } from './reconfigure';
-import { beginRaces } from '../results';
+import { beginRaces, failBecause } from '../results';
 
 // A bucket at the instant of a call: the time in its ticks, its contents, and why a call fails.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
 const UNTIL_RENEWAL: f64 = RENEW_TICKS as f64;
-
-/** Why the operation failed. */
-export let failed: f64 = DAMAGED;
-
-export function failure(): f64 {
-  return failed;
-}
 
 /** The tick of this call, and the tick up to which the bucket's tokens have arrived. */
 let tick: f64 = 0;
@@ -29,7 +22,7 @@ let renewed: i32 = 0;
 export function begin(): void {
   beginRaces();
   renewed = 0;
-  failed = DAMAGED;
+  failBecause(DAMAGED);
 }
 
 // The outcomes of {@link look} and {@link renewKnown}.
@@ -72,7 +65,7 @@ function renewOnce(cell: usize, word: i64, nowUs: f64): i32 {
   if (tick <= MAX_SPAN) return SEEN;
   if (!isStill(cell, word)) return CHANGED;
   // No record was free for years, or the clock returned no number.
-  if (isFinite(tick)) failed = BUSY;
+  if (isFinite(tick)) failBecause(BUSY);
   return SENSELESS;
 }
 

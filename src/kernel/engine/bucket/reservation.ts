@@ -58,10 +58,16 @@ function readLive(cell: usize, word: i64): bool {
   return true;
 }
 
-/**
- * The instant at which the token with an index is due under the live limit: Infinity if the bucket
- * is paused, NaN if the record is invalid.
- */
+/** The instant of the tick at which a token is due under the limit read; Infinity if paused. */
+export function dueAt(token: i64, zeroTime: i64): f64 {
+  // All tokens are due when the whole debt is paid, which takes at most 4.4 years.
+  const tick = min(token, zeroTime) as f64;
+  if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
+  const fill = fillTicks == 0 ? tick : ceil(tick / fillTicks) * fillTicks;
+  return originUs + fill / ticksPerMicro;
+}
+
+/** When the token with an index is due under the live limit; NaN if the record is invalid. */
 export function dueUs(
   cell: usize,
   tokenLow: i32,
@@ -75,11 +81,7 @@ export function dueUs(
     if (!isStill(cell, word)) continue;
     if (!isSound) return NaN;
     const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
-    // All tokens are due when the whole debt is paid, which takes at most 4.4 years.
-    const tick = min(token, word >> INDEX_BITS) as f64;
-    if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
-    const fill = fillTicks == 0 ? tick : ceil(tick / fillTicks) * fillTicks;
-    return originUs + fill / ticksPerMicro;
+    return dueAt(token, word >> INDEX_BITS);
   }
 }
 

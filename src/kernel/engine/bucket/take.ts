@@ -1,5 +1,5 @@
 import { exchange64, load64 } from '../accesses';
-import { begin, failed, isLate, renewKnown, SEEN, SENSELESS } from './instant';
+import { begin, isLate, renewKnown, SEEN, SENSELESS } from './instant';
 import { CELL_word, INDEX_BITS, INDEX_MASK, MAX_SPAN_TICKS } from '../constants';
 import { decision, floored } from '../decision';
 import {
@@ -12,7 +12,7 @@ import {
   ticksPerMicro,
 } from './limit';
 import { forget, isKnown, isLearnt, knownUs, knownWord, learn, remember } from './record';
-import { leaveCost, leaveOutcome, leaveWord, loseRace } from '../results';
+import { failed, leaveCost, leaveOutcome, leaveWord, loseRace } from '../results';
 
 // The admissions of one bucket. Every other limiter has its own version of this loop.
 

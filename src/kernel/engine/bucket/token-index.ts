@@ -1,4 +1,4 @@
-import { joined, fractionOf, highOf, partOf } from '../arithmetic';
+import { fractionOf, highOf, partOf } from '../arithmetic';
 import { MAX_SPAN_TICKS } from '../constants';
 import { arrived, arrivedFraction, ticksPerToken } from './limit';
 

@@ -1,12 +1,12 @@
 import { peek64, writeI64 } from '../accesses';
 import { returnAll, returnedTo } from './change';
 import { recordOf, slotAt, slotOf, spare, spareAt, wordAfter, zeroTimeAt } from './slot';
-import { begin, end, failed, heldUnder, look, publish } from './snapshot';
+import { begin, end, heldUnder, look, publish } from './snapshot';
 import { BUSY, SLOT_mark, SUPERSEDED } from '../constants';
 import { wholeTokens } from '../decision';
 import { costOf, nearestTick, ticksPerToken, tokensOf, untilHeld } from '../bucket/limit';
 import { isStill, knownGeneration } from '../bucket/record';
-import { loseRace } from '../results';
+import { failed, loseRace } from '../results';
 
 // The operations on a bucket with several limits, as specified by TokenKernel. Admissions are in
 // composite/take.ts.

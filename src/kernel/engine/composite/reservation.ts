@@ -15,7 +15,7 @@ import {
   zeroTimeAt,
 } from './slot';
 import { CELL_word, DIGEST_BYTES, DIGEST_sinceUs, SLOT_mark } from '../constants';
-import { costOf, originUs, readDigest, readLimit, ticksPerMicro } from '../bucket/limit';
+import { costOf, readDigest, readLimit } from '../bucket/limit';
 import {
   generationOf,
   isLearnt,
@@ -25,15 +25,12 @@ import {
   recordAt,
   remember,
 } from '../bucket/record';
-import { leaveLive } from '../bucket/reservation';
+import { dueAt, leaveLive } from '../bucket/reservation';
 import { tickOf } from '../bucket/token-index';
 
 // Tokens reserved under several limits: when they are due, and how they are returned.
 
-/**
- * The instant at which the token with an index is due under one live limit: Infinity if that is
- * paused, NaN if its record is invalid.
- */
+/** When the token with an index is due under one live limit; NaN if its record is invalid. */
 export function dueUs(
   cell: usize,
   count: i32,
@@ -52,10 +49,7 @@ export function dueUs(
     if (!isStill(cell, word)) continue;
     if (!isSound) return NaN;
     const token = tickOf(joined(tokenLow, tokenHigh), joined(fractionLow, fractionHigh));
-    // All tokens are due when the whole debt is paid, which takes at most 4.4 years.
-    const tick = min(token, zeroTime) as f64;
-    if (ticksPerMicro == 0) return tick > 0 ? Infinity : originUs;
-    return originUs + tick / ticksPerMicro;
+    return dueAt(token, zeroTime);
   }
 }
 

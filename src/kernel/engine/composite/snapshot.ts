@@ -45,19 +45,13 @@ import {
   recordAt,
   remember,
 } from '../bucket/record';
-import { beginRaces } from '../results';
+import { beginRaces, failBecause } from '../results';
 
 // A consistent copy of a bucket with several limits, in the spare slot. A slot and a record are
 // consistent if the word is the same before and after they are read: an exchange validates a
 // change, and a second load of the word validates an answer.
 
 const MAX_SPAN: f64 = MAX_SPAN_TICKS as f64;
-/** Why the operation failed. */
-export let failed: f64 = DAMAGED;
-
-export function failure(): f64 {
-  return failed;
-}
 
 /**
  * The last tick that this call accepts, and the tick that it rejected because the record has aged.
@@ -74,15 +68,20 @@ export function refuseTick(instant: f64): void {
   tick = instant;
 }
 
+/** Whether this call has a spare slot. */
+function mayTake(cell: usize, count: i32): bool {
+  if (takeSpare(cell, count)) return true;
+  failBecause(CROWDED);
+  return false;
+}
+
 /** Starts a call; false if no slot is free. */
 export function begin(cell: usize, count: i32): bool {
   beginRaces();
   renewed = 0;
   furthest = RENEW_TICKS as f64;
-  failed = DAMAGED;
-  if (takeSpare(cell, count)) return true;
-  failed = CROWDED;
-  return false;
+  failBecause(DAMAGED);
+  return mayTake(cell, count);
 }
 
 export function end(result: f64): f64 {
@@ -121,16 +120,14 @@ export function rejuvenate(cell: usize, count: i32, word: i64, nowUs: f64): bool
     renewed = knownGeneration;
     if (tick == tick) renewAll(cell, count, knownGeneration, nowUs);
     forget();
-    if (takeSpare(cell, count)) return true;
-    failed = CROWDED;
-    return false;
+    return mayTake(cell, count);
   }
   if (tick <= MAX_SPAN) {
     furthest = MAX_SPAN;
     return true;
   }
   // No record was free for years, or the clock returned no number.
-  if (isFinite(tick)) failed = BUSY;
+  if (isFinite(tick)) failBecause(BUSY);
   return false;
 }
 

@@ -1,6 +1,5 @@
 import { load64, peek64, peekF64, readI64, writeI64 } from '../accesses';
 import { round, ticksUp } from '../arithmetic';
-import { promise, report } from './notes';
 import {
   blockAt,
   digestsAt,
@@ -13,7 +12,7 @@ import {
   wordAfter,
   zeroTimeAt,
 } from './slot';
-import { begin, end, failed, furthest, learnAll, refuseTick, rejuvenate } from './snapshot';
+import { begin, end, furthest, learnAll, refuseTick, rejuvenate } from './snapshot';
 import {
   CELL_word,
   DIGEST_BYTES,
@@ -44,15 +43,8 @@ import {
   recordAt,
   remember,
 } from '../bucket/record';
-import {
-  leaveCost,
-  leaveOutcome,
-  leaveWord,
-  loseRace,
-  outcomeBalance,
-  outcomeFullUs,
-  outcomeRetryUs,
-} from '../results';
+import { failed, leaveCost, leaveWord, loseRace, reportOutcome } from '../results';
+import { promise } from './notes';
 import { findIndex, fractionHigh, fractionLow, indexHigh, indexLow } from '../bucket/token-index';
 
 // Takes tokens from a bucket with several limits: all limits decide, and all zero-times change in
@@ -210,8 +202,7 @@ function reportAll(
     const now = nearestTick(nowUs) as i64;
     const cost = costOf(tokens);
     const held = now - floored(peek64(zeroTimeAt(slot, i)), now, capTicks);
-    leaveOutcome(nowUs, (isAdmitted ? held - cost : held) as f64, cost as f64, isAdmitted);
-    report(i, burst, outcomeBalance(), outcomeRetryUs(), outcomeFullUs());
+    reportOutcome(i, nowUs, (isAdmitted ? held - cost : held) as f64, cost as f64, isAdmitted);
   }
 }
 

@@ -7,7 +7,7 @@ import { copy, exceeds, FIRST_SIGHT, isFree, reportSurvey, sign, survey } from '
 import { liveAfter, slotOf } from './state';
 import { instantUs, nowTicks, setInstant } from '../keyed/state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE } from '../keyed/table';
-import { leaveCost, leaveWord, loseRace } from '../results';
+import { forgetEntry, leaveCost, leaveEntry, leaveWord, loseRace } from '../results';
 
 // Changes a key's zero-times by one exchange of its entry's state. No state recurs, so while the
 // state is unchanged, its slot and the entry's owner are unchanged too.
@@ -20,9 +20,6 @@ export const ANY: i64 = 0;
 /** The entry shared by keys without a place. It is beyond the table and always live. */
 let shared: usize = NONE;
 
-// Results of the last charge.
-let chargedEntry: usize = NONE;
-let chargedIdentity: i64 = 0;
 /** The state that the last look found; ANY if the key has no bucket. */
 export let seenState: i64 = ANY;
 
@@ -34,16 +31,8 @@ export function openCharges(entry: usize): void {
   shared = entry;
 }
 
-export function receiptEntry(): i32 {
-  return (chargedEntry >> 3) as i32;
-}
-
-export function receiptVersion(): i32 {
-  return chargedIdentity as i32;
-}
-
 function forgetCharge(): void {
-  chargedEntry = NONE;
+  forgetEntry();
   leaveWord(0);
   leaveCost(0);
 }
@@ -86,8 +75,7 @@ function isOurs(entry: usize, state: i64): bool {
 }
 
 function leaveCharge(entry: usize, mark: i64, before: i64): void {
-  chargedEntry = entry;
-  chargedIdentity = identity;
+  leaveEntry(entry, identity);
   leaveWord(mark);
   leaveCost(before);
 }

@@ -3,11 +3,8 @@ import { joined } from '../arithmetic';
 import {
   CROWDED,
   DAMAGED,
-  KEYED_reclaimed,
   KEYED_shared,
-  LAST_TICKS,
   LATER,
-  MAX_SPAN_TICKS,
   NO_PLACE,
   RACK_PLACES,
   WHEN_FULL_admit,
@@ -22,9 +19,9 @@ import { copyNobody, heldUnder } from './survey';
 import { openStates } from './state';
 import { learnLimit, openLimits, originTicks } from '../keyed/limits';
 import { nowTicks, setInstant } from '../keyed/state';
-import { countAbove, endOfTable, forgetProbes, openTable, probes, seek } from '../keyed/table';
+import { countAbove, endOfTable, openTable, seek } from '../keyed/table';
 import { costOf, originUs, ticksPerMicro, tokensOf, untilHeld } from '../bucket/limit';
-import { beginRaces } from '../results';
+import { beginRaces, failBecause, failed } from '../results';
 
 // A table whose keys have several limits: opening and looking. keyed-composite/take.ts and
 // keyed-composite/return.ts change it. It works as keyed.ts does for one limit, but keys without a
@@ -32,7 +29,6 @@ import { beginRaces } from '../results';
 
 let table: usize = 0;
 export let whenFull: i32 = 0;
-export let failed: f64 = DAMAGED;
 
 export function open(
   cell: usize,
@@ -58,28 +54,17 @@ export function open(
   return learnAll();
 }
 
-export function longestProbe(): i32 {
-  return probes;
-}
-
-/** The reason for the last failure. */
-export function failure(): f64 {
-  return failed;
-}
-
 /** Starts a call; false if no slot is free, or the limits are invalid. */
 export function begin(high: u32, low: u32, nowUs: f64): bool {
   seek(high, low);
   beginClaims();
   beginRaces();
-  forgetProbes();
-  failed = DAMAGED;
+  failBecause(DAMAGED);
   if (!learnAll()) return false;
   setInstant(nowUs);
-  failed = CROWDED;
-  if (!takeSpare()) return false;
-  failed = DAMAGED;
-  return true;
+  if (takeSpare()) return true;
+  failBecause(CROWDED);
+  return false;
 }
 
 export function end(result: f64): f64 {
@@ -108,11 +93,6 @@ export function lookWithoutPlace(): f64 {
   if (whenFull == WHEN_FULL_share) return lookAtShared();
   copyNobody(whenFull == WHEN_FULL_admit);
   return 0;
-}
-
-/** The longest wait, or the longest debt, in ticks. */
-export function longestWait(): f64 {
-  return min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
 }
 
 /** The fewest tokens under any limit, negative in debt; NaN after a failure. */
@@ -150,11 +130,6 @@ export function entriesInUse(nowUs: f64): i32 {
   if (!learnAll()) return 0;
   setInstant(nowUs);
   return countAbove(nowTicks);
-}
-
-/** The number of entries reclaimed from buckets that were full again. */
-export function reclaimed(): f64 {
-  return load64(table + KEYED_reclaimed) as f64;
 }
 
 /** The number of calls whose key found no place. */

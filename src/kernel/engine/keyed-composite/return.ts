@@ -1,7 +1,7 @@
 import { exchange64, load64, peek64, writeI64 } from '../accesses';
 import { joined, ticksDown } from '../arithmetic';
 import { DAMAGED, KEYED_SLOT_holding, KEYED_SLOT_mark, MAX_SPAN_TICKS } from '../constants';
-import { begin, end, failed } from './keyed-composite';
+import { begin, end } from './keyed-composite';
 import { isShared, relearn } from './charge';
 import { capOf, count, isInForce, isNothing, priceOf, useLimit } from './limits';
 import { areSlots, holdingOf, slotAt, spare, spareAt, swapSpare, zeroTimeAt } from './slot';
@@ -10,6 +10,7 @@ import { liveAfter, slotOf } from './state';
 import { known } from '../keyed/limits';
 import { find, identityOf, isLive, isOwned, NONE, STATE } from '../keyed/table';
 import { costOf } from '../bucket/limit';
+import { failed } from '../results';
 
 // Moves the zero-times of a key back: returned tokens, and cancelled admissions.
 

@@ -1,6 +1,5 @@
 import { peek64, readI64, writeI64 } from '../accesses';
 import { ticksUp } from '../arithmetic';
-import { report } from '../composite/notes';
 import { KEYED_SLOT_holding, KEYED_SLOT_mark, MAX_SPAN_TICKS } from '../constants';
 import { decision, floored } from '../decision';
 import { forgotten } from '../keyed/claim';
@@ -8,8 +7,8 @@ import { capOf, count, priceOf, useLimit } from './limits';
 import { signSpare, spareAt, zeroTimeAt } from './slot';
 import { known } from '../keyed/limits';
 import { nowTicks, renewInstant } from '../keyed/state';
-import { burst, costOf } from '../bucket/limit';
-import { leaveOutcome, outcomeBalance, outcomeFullUs, outcomeRetryUs } from '../results';
+import { costOf } from '../bucket/limit';
+import { reportOutcome } from '../results';
 
 // Decides under every limit of a key, and writes an admission's zero-times into the spare slot.
 
@@ -163,8 +162,7 @@ export function reportSurvey(wait: f64): void {
 export function reportAll(nowUs: f64, n: f64, isAdmitted: bool): void {
   for (let i = 0; i < count; i++) {
     useLimit(i);
-    leaveOutcome(nowUs, heldUnder(i) as f64, costOf(n) as f64, isAdmitted);
-    report(i, burst, outcomeBalance(), outcomeRetryUs(), outcomeFullUs());
+    reportOutcome(i, nowUs, heldUnder(i) as f64, costOf(n) as f64, isAdmitted);
   }
 }
 

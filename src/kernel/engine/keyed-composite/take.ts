@@ -5,8 +5,6 @@ import {
   begin,
   countPlaceless,
   end,
-  failed,
-  longestWait,
   lookAnyway,
   lookWithoutPlace,
   whenFull,
@@ -16,8 +14,9 @@ import { ANY, chargeKey, chargeShared, look, seenState } from './charge';
 import { count, isNothing, leastBurst, useLimit } from './limits';
 import { aim, aimToReport, BLOCK, CHARGE, dueTick, heldUnder, reportAll, TAKE } from './survey';
 import { known } from '../keyed/limits';
-import { instantUs, nowTicks } from '../keyed/state';
+import { instantUs, longestWait, nowTicks } from '../keyed/state';
 import { ticksPerMicro, ticksPerToken } from '../bucket/limit';
+import { failed } from '../results';
 
 // Takes tokens of a key from all of its limits, or from none.
 

@@ -5,7 +5,7 @@ import { BEATEN, commit, leave, NO_ROOM, SENSELESS, take as takeEntry, taken } f
 import { floorState, nowTicks, sinceFill, stateAtFirstSight, stateOf, zeroTimeOf } from './state';
 import { find, hasRoom, identityOf, isLive, NONE, STATE, tagOf, tagOfOwner } from './table';
 import { fillTicks } from '../bucket/limit';
-import { leaveWord, loseRace } from '../results';
+import { leaveEntry, leaveWord, loseRace } from '../results';
 
 // Charges a key's bucket, and creates it if the key has none.
 
@@ -14,26 +14,8 @@ const AGAIN: f64 = -6;
 /** Matches any state. No bucket has this state. */
 export const ANY: i64 = 0;
 
-// Results of the last charge.
-/** The entry, or NONE. */
-let chargedEntry: usize = NONE;
-let chargedIdentity: i64 = 0;
-/** The bucket's contents, in ticks. */
+/** The bucket's contents after the last charge, in ticks. */
 export let heldTicks: i64 = 0;
-
-/** The entry that the last admission charged, as an Int64 index in the region; 0 for none. */
-export function receiptEntry(): i32 {
-  return (chargedEntry >> 3) as i32;
-}
-
-/** The low half of that entry's identity. */
-export function receiptVersion(): i32 {
-  return chargedIdentity as i32;
-}
-
-export function forgetCharge(): void {
-  chargedEntry = NONE;
-}
 
 export function leaveHeld(ticks: i64): void {
   heldTicks = ticks;
@@ -54,9 +36,8 @@ export function chargeKey(cost: i64, maxWait: f64, only: i64, most: i64): f64 {
 }
 
 function leaveCharge(entry: usize, identity: i64, word: i64, held: i64): void {
-  chargedEntry = entry;
-  chargedIdentity = identity;
   heldTicks = held;
+  leaveEntry(entry, identity);
   leaveWord(word);
 }
 

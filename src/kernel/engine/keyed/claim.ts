@@ -70,6 +70,11 @@ export function forgotten(): i64 {
   return load64(cell + KEYED_forgotten);
 }
 
+/** The number of entries reclaimed from buckets that were full again. */
+export function reclaimed(): f64 {
+  return load64(cell + KEYED_reclaimed) as f64;
+}
+
 function forget(full: i64, floor: i64): void {
   while (true) {
     const before = forgotten();

@@ -1,8 +1,8 @@
 import { round } from '../arithmetic';
 import { LATER, MAX_SPAN_TICKS, NO_PLACE } from '../constants';
-import { begin, longestWait, withoutPlace } from '.';
+import { begin, withoutPlace } from '.';
 import { ANY, chargeKey, heldTicks, look, seenState } from './charge';
-import { instantUs, sinceFill } from './state';
+import { instantUs, longestWait, sinceFill } from './state';
 import { costOf, fillAt, fillTicks, ticksPerMicro, ticksPerToken } from '../bucket/limit';
 
 // Puts a key's bucket into debt. An entry in debt is never reclaimed.

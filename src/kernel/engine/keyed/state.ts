@@ -1,4 +1,4 @@
-import { FIRST_TICKS, LAST_TICKS, TAG_BITS, TAG_MASK } from '../constants';
+import { FIRST_TICKS, LAST_TICKS, MAX_SPAN_TICKS, TAG_BITS, TAG_MASK } from '../constants';
 import { floored } from '../decision';
 import { forgotten } from './claim';
 import { readClock } from './clock';
@@ -34,6 +34,11 @@ export function setInstant(nowUs: f64): void {
 /** Reads the clock again for the instant: a call never moves back in time. */
 export function renewInstant(): void {
   setInstant(max(instantUs, readClock()));
+}
+
+/** The longest wait, or the longest debt, in ticks. */
+export function longestWait(): f64 {
+  return min(MAX_SPAN_TICKS, LAST_TICKS - nowTicks) as f64;
 }
 
 export function stateOf(zeroTime: i64, tag: i32): i64 {

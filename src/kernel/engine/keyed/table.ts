@@ -42,7 +42,7 @@ let secondHome: usize = 0;
 let fingerprint: i64 = 0;
 
 /** The number of the window's entries that this call has probed. */
-export let probes: i32 = 0;
+let probes: i32 = 0;
 
 /** The entry after the last one of the table. */
 export function endOfTable(): usize {
@@ -57,8 +57,9 @@ export function openTable(cell: usize, entries: i32): void {
   lastAtHome = entries > PROBES ? AT_FIRST_HOME : PROBES;
 }
 
-/** Selects the key with this hash. */
+/** Starts a call for the key with this hash. */
 export function seek(high: u32, low: u32): void {
+  probes = 0;
   home = start + (((low as f64) * perHash) as usize) * BYTES;
   secondHome = start + (((high as f64) * perHash) as usize) * BYTES;
   fingerprint = ((high as i64) << 32) | ((low << VERSION_BITS) as i64);
@@ -78,9 +79,9 @@ export function isRepeated(entry: usize, probe: i32): bool {
   return ahead < (AT_FIRST_HOME as usize) * BYTES;
 }
 
-/** Starts a call. */
-export function forgetProbes(): void {
-  probes = 0;
+/** The most entries that the last call probed. */
+export function longestProbe(): i32 {
+  return probes;
 }
 
 /** Notes that the window was probed up to its `probe`-th entry. */
