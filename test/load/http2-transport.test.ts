@@ -1,5 +1,9 @@
-import { once } from 'node:events';
-import { type ServerHttp2Session, type ServerHttp2Stream, createSecureServer, createServer as createHttp2Server } from 'node:http2';
+import {
+  createServer as createHttp2Server,
+  createSecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { createServer as createTcpServer } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';

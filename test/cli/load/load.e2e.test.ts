@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
 import { readJsonResult } from '../support/json-result.ts';
-import { ALONE, LoadRuns, NO_GATES, expectConsistent, variant } from '../support/load-runs.ts';
+import { ALONE, expectConsistent, LoadRuns, NO_GATES, variant } from '../support/load-runs.ts';
 import { Cli } from '../support/run-cli.ts';
 import { httpServer } from '../support/servers.ts';
 
@@ -90,7 +89,9 @@ describe('zerotime load', () => {
   });
 
   it.concurrent('counts responses from 400 on as failed, and says so by its exit code', async () => {
-    const server = await runs.kept(httpServer((_request, response) => response.writeHead(503).end()));
+    const server = await runs.kept(
+      httpServer((_request, response) => response.writeHead(503).end()),
+    );
     const { code, result, stdout } = await runs.load(
       server.url,
       '--rate',

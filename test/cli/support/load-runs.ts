@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { IN_FULL } from '../../support/random.ts';
-import { type JsonResult, errorCount, readJsonResult } from './json-result.ts';
+import { errorCount, type JsonResult, readJsonResult } from './json-result.ts';
 import { type CliRun, runCli } from './run-cli.ts';
 import type { TestServer } from './servers.ts';
 
