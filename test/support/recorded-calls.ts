@@ -8,7 +8,7 @@ import {
   SeveralReference,
 } from './several-reference.ts';
 import type { AnyWindow } from './window-kinds.ts';
-import type { ReferenceLimit as WindowLimit, WindowReference } from './window-references.ts';
+import type { ReferenceLimit as WindowLimit, WindowReference } from './window-reference.ts';
 
 /** A call of a recorded history. `advance` moves the clock instead of calling the limiter. */
 export type RecordedCall =
