@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { ClosedHandle } from '../../src/load/closed/closed-handle.ts';
 import type { ClosedThreadData } from '../../src/load/closed/messages.ts';
-import type { LoadOptions } from '../../src/load/options.ts';
 import { runLoad } from '../../src/load/run.ts';
+import { loadOptions } from '../support/load-options.ts';
 import { replacedWorker } from './replaced-worker.ts';
 
 it('the counts of a thread that could not report its results are those of its last report', async () => {
@@ -21,23 +21,11 @@ it('the counts of a thread that could not report its results are those of its la
       setImmediate(() => process.exit(3));
     });
   `);
-  const options: LoadOptions = {
-    url: undefined,
+  const options = loadOptions({
     task: { url: 'data:text/javascript,', data: undefined, concurrency: 1 },
-    rate: 100,
-    ramp: undefined,
-    burst: 1,
     threads: 1,
-    connections: 1,
     durationMs: 60_000,
-    timeoutMs: 1_000,
-    warmupMs: 0,
-    method: 'GET',
-    headers: [],
-    body: undefined,
-    gates: [],
-    latencyByTime: false,
-  };
+  });
   const { signal: stop } = new AbortController();
   const result = await runLoad(options, { stop, loadWorker });
   const counts = { sent: 5, succeeded: 3, failed: 1 };

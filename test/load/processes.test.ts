@@ -5,7 +5,6 @@ import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { beside } from '../../src/load/beside.ts';
 import type { ThreadData } from '../../src/load/messages.ts';
-import type { LoadOptions } from '../../src/load/options.ts';
 import { ProcessHandle } from '../../src/load/process-handle.ts';
 import { runLoadProcess } from '../../src/load/process-main.ts';
 import type { ProcessCommand, ProcessEvent } from '../../src/load/process-messages.ts';
@@ -13,25 +12,17 @@ import { ProcessTeam } from '../../src/load/process-team.ts';
 import { runLoad } from '../../src/load/run.ts';
 import { httpServer } from '../cli/support/servers.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
+import { loadOptions } from '../support/load-options.ts';
 import { replacedWorker } from './replaced-worker.ts';
 
-const OPTIONS: LoadOptions = {
-  url: undefined,
+const OPTIONS = loadOptions({
   rate: 500,
-  ramp: undefined,
-  burst: 1,
-  threads: 2,
   processes: 2,
   connections: 4,
   durationMs: 3.6e6,
   timeoutMs: 5_000,
-  warmupMs: 0,
-  method: 'GET',
-  headers: [],
-  body: undefined,
-  gates: [],
   latencyByTime: true,
-};
+});
 
 const DATA: ThreadData = { timeoutMs: 1, outstanding: 1, latencyByTime: false };
 

@@ -4,24 +4,10 @@ import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { type LoadOptions, MIN_RATE } from '../../src/load/options.ts';
 import { runLoad } from '../../src/load/run.ts';
+import { loadOptions } from '../support/load-options.ts';
 import { replacedWorker } from './replaced-worker.ts';
 
-const OPTIONS: LoadOptions = {
-  url: undefined,
-  rate: 100,
-  ramp: undefined,
-  burst: 1,
-  threads: 2,
-  connections: 2,
-  durationMs: 200,
-  timeoutMs: 100,
-  warmupMs: 0,
-  method: 'GET',
-  headers: [],
-  body: undefined,
-  gates: [],
-  latencyByTime: false,
-};
+const OPTIONS = loadOptions({ durationMs: 200, timeoutMs: 100 });
 
 /** A busy machine may miss the rate. */
 const NO_GATES: LoadOptions['gates'] = [

@@ -1,8 +1,9 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HandleError, ManualClock } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
 import { type FleetHandle, FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_STOCK } from '../../../src/memory/layout/fleet.ts';
+import { replaceExchanges } from '../../support/replaced-exchanges.ts';
 import { Market } from './fleet-market.ts';
 
 describe('the handle of a fleet bucket with a name', () => {
@@ -66,19 +67,15 @@ describe('an office that is left', () => {
     office.vacate(office.tenure);
     const tenure = office.assume() ?? Number.NaN;
     const thread = ((fleet.handle.offset ?? 0) + FLEET_STOCK.thread) >> 2;
-    const { compareExchange } = Atomics;
     const successor = 2 ** 30;
-    vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
-      words: Int32Array,
-      ...args: [number, number, number]
-    ) => {
-      const found = compareExchange(words, ...args);
+    const spy = replaceExchanges<number>((exchange, { next }) => {
+      const found = exchange();
       // The first exchange makes the office vacant: at once another thread has it.
-      if (args[2] !== 0) Atomics.store(market.region.i32, thread, successor);
+      if (next !== 0) Atomics.store(market.region.i32, thread, successor);
       return found;
-    }) as typeof compareExchange);
+    });
     office.resign(tenure);
-    vi.restoreAllMocks();
+    spy.mockRestore();
     expect(market.region.i32[thread]).toBe(successor);
     expect(office.isHeldBy(tenure)).toBe(false);
     office.resign(tenure);
