@@ -6,6 +6,7 @@ import { type HostedKeyedComposite, openKeyedComposite } from '../../src/kernel/
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
 import { KEYED, SEED_BYTES } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
+import { randomKeys } from '../support/random-keys.ts';
 import { Twins } from '../support/twins.ts';
 import { createTable, unnamed } from './keyed-composite-table.ts';
 
@@ -52,15 +53,7 @@ test(`${CALLS} random calls get the same answers, and leave the same table, with
       openKeyedComposite(place, () => nowUs, kernel),
     );
     const receipts: [Receipt, Receipt][] = [];
-    const keys = Array.from(
-      { length: capacity * 3 },
-      // Some keys have half of the fingerprint, or one home, in common.
-      () =>
-        [
-          random.pick([random.bits(), 7, 0xffff_0000]),
-          random.pick([random.bits(), (random.bits() & 0xfff0_0003) >>> 0, 5]),
-        ] as const,
-    );
+    const keys = randomKeys(random, capacity * 3);
     const usualUs = 1e6 / Math.min(1e6, schedules[0].rate) / capacity;
     const step = () => {
       nowUs += random.pick([0, 0, usualUs, random.logarithmic(0.01, 10)]);

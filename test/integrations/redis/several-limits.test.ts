@@ -4,7 +4,7 @@ import { RedisKeyedTokenBucket } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { CONNECT, PACKAGES, remote } from './connections.ts';
-import { SLOW } from './key-users.ts';
+import { expectFreePromises, SLOW } from './key-users.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 import { LIMITS, severalLimitsScene } from './several-limits.ts';
 import { executed } from './suite-server.ts';
@@ -72,15 +72,8 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
 
   test('take back a promise of nothing until tokens are taken, as in memory', async () => {
     const remote = create();
-    for (const bucket of [remote, TokenBucket.create({ limits: LIMITS })]) {
-      // The server stores nothing as long as the bucket is full.
-      const [first, second] = [await bucket.reserve(0), await bucket.reserve(0)];
-      expect(await first?.cancel()).toBe(true);
-      expect(await bucket.tryConsume()).toBe(true);
-      expect(await second?.cancel()).toBe(false);
-      const third = await bucket.reserve(0);
-      expect(await third?.cancel()).toBe(true);
-    }
+    await expectFreePromises(remote);
+    await expectFreePromises(TokenBucket.create({ limits: LIMITS }));
     const lost = await remote.reserve(2);
     await connection.send('DEL', 'a');
     expect(await lost?.cancel()).toBe(false);
