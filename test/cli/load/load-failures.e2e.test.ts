@@ -83,14 +83,8 @@ describe('zerotime load, failures', () => {
     'counts each as %s when the server says nothing sensible',
     async (kind, onData) => {
       const server = await runs.kept(tcpServer(onData));
-      const { code, result } = await runs.load(
-        server.url,
-        '--rate',
-        '100',
-        '--duration',
-        '500ms',
-        ...ALONE,
-      );
+      const args = ['--rate', '100', '--duration', '500ms', ...ALONE];
+      const { code, result } = await runs.load(server.url, ...args);
       expectConsistent(result);
       expect(code).toBe(1);
       expect(result.errors.map((error) => error.kind)).toEqual([kind]);

@@ -92,14 +92,8 @@ describe('zerotime load', () => {
     const server = await runs.kept(
       httpServer((_request, response) => response.writeHead(503).end()),
     );
-    const { code, result, stdout } = await runs.load(
-      server.url,
-      '--rate',
-      '100',
-      '--duration',
-      '500ms',
-      ...ALONE,
-    );
+    const args = ['--rate', '100', '--duration', '500ms', ...ALONE];
+    const { code, result, stdout } = await runs.load(server.url, ...args);
     expectConsistent(result);
     expect(code).toBe(1);
     expect(result.statusCodes).toEqual({ 503: result.admitted });
@@ -111,14 +105,8 @@ describe('zerotime load', () => {
     const server = await runs.kept(
       httpServer((_request, response) => response.writeHead(302, { location: '/else' }).end()),
     );
-    const { code, result } = await runs.load(
-      server.url,
-      '--rate',
-      '20',
-      '--duration',
-      '500ms',
-      ...ALONE,
-    );
+    const args = ['--rate', '20', '--duration', '500ms', ...ALONE];
+    const { code, result } = await runs.load(server.url, ...args);
     expect(code).toBe(0);
     expect(result.statusCodes).toEqual({ 302: result.admitted });
   });
