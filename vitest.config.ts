@@ -28,11 +28,11 @@ const ONE_BY_ONE = [
 ];
 /** Tests that measure intervals, or count what a process holds. They leave processors idle. */
 const APART = [
-  'test/cli/load/{command,fleet.e2e,load.e2e}.test.ts',
+  'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/load-thread.test.ts',
-  'test/integrations/{piscina,pools,prometheus}.test.ts',
+  'test/integrations/{piscina,piscina-refusals,pools,prometheus,prometheus-registry}.test.ts',
   'test/integrations/opentelemetry/rate-limiting-sampler.test.ts',
-  'test/integrations/redis/{clock-steps,failures,fleet-servers,redis-token-bucket}.test.ts',
+  'test/integrations/redis/{clock-steps,failures,fleet-servers,redis-stored-limit,redis-token-bucket}.test.ts',
   'test/limiters/allocation.test.ts',
   'test/memory/{handle,handle-travel,region,wasm-memories}.test.ts',
   'test/time/manual-clock.test.ts',
@@ -41,14 +41,14 @@ const ALL = ['test/**/*.test.ts'];
 /** Of several seconds each: `npm run test:all` runs them, as continuous integration does. */
 const LONG = [
   'test/cli/host.e2e.test.ts',
-  'test/cli/load/{command,fleet.e2e,load.e2e}.test.ts',
+  'test/cli/load/{command,fleet.e2e,load.e2e,load-failures.e2e}.test.ts',
   'test/load/{load-thread,run.e2e}.test.ts',
   'test/cli/report/report.e2e.test.ts',
   'test/docs/{cluster-load,fleet-example,playground.e2e,task-examples,tracing-example}.test.ts',
   'test/explorer/nested.test.ts',
   'test/host/storm.test.ts',
   'test/integrations/redis/{cluster,cluster-changes,failures,fleet-ends,fleet-host,fleet-servers,fleet-simulation,fleet-threads,sentinel}.test.ts',
-  'test/kernel/{keyed-composite-kernels,keyed-interleavings,position,window-linearity,window-preemption}.test.ts',
+  'test/kernel/{keyed-composite-calls,keyed-composite-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',
   'test/memory/many-regions.test.ts',
   'test/package/package.test.ts',

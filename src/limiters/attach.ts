@@ -24,6 +24,20 @@ interface LimiterOf {
   semaphore: Semaphore;
 }
 
+const CLASSES: {
+  readonly [Kind in keyof LimiterOf]: { attach(handle: LimiterHandle<Kind>): LimiterOf[Kind] };
+} = {
+  'token-bucket': TokenBucket,
+  'leaky-bucket': LeakyBucket,
+  'fixed-window': FixedWindow,
+  'sliding-window': SlidingWindow,
+  'sliding-log': SlidingLog,
+  'keyed-token-bucket': KeyedTokenBucket,
+  'keyed-fixed-window': KeyedFixedWindow,
+  sometimes: Sometimes,
+  semaphore: Semaphore,
+};
+
 /** Accepts only arguments of type `any`, such as `workerData`. */
 type Untyped<T> = 0 extends 1 & T ? T : never;
 
@@ -43,24 +57,6 @@ export function attach<Kind extends keyof LimiterOf>(handle: LimiterHandle<Kind>
 export function attach(handle: LimiterHandle): unknown {
   // Read once: a getter could select one class and then give it the values of another.
   const read = readHandle(handle);
-  switch (read.zerotime) {
-    case 'token-bucket':
-      return TokenBucket.attach(read as LimiterHandle<'token-bucket'>);
-    case 'leaky-bucket':
-      return LeakyBucket.attach(read as LimiterHandle<'leaky-bucket'>);
-    case 'fixed-window':
-      return FixedWindow.attach(read as LimiterHandle<'fixed-window'>);
-    case 'sliding-window':
-      return SlidingWindow.attach(read as LimiterHandle<'sliding-window'>);
-    case 'sliding-log':
-      return SlidingLog.attach(read as LimiterHandle<'sliding-log'>);
-    case 'sometimes':
-      return Sometimes.attach(read as LimiterHandle<'sometimes'>);
-    case 'semaphore':
-      return Semaphore.attach(read as LimiterHandle<'semaphore'>);
-    case 'keyed-fixed-window':
-      return KeyedFixedWindow.attach(read as LimiterHandle<'keyed-fixed-window'>);
-    case 'keyed-token-bucket':
-      return KeyedTokenBucket.attach(read as LimiterHandle<'keyed-token-bucket'>);
-  }
+  const opened: { attach(handle: unknown): unknown } = CLASSES[read.zerotime];
+  return opened.attach(read);
 }

@@ -1,4 +1,5 @@
 import { cpus } from 'node:os';
+import { WindowedGauge } from './windowed-gauge.ts';
 
 /** Cumulative processor times, in milliseconds. */
 interface CpuTimes {
@@ -20,42 +21,18 @@ export interface CpuUse {
 const WINDOW_MS = 200;
 
 /** Measures how busy the processors of this machine are. */
-export class CpuGauge {
-  readonly #read: () => CpuTimes;
-  #begin: CpuTimes;
-  #window: CpuTimes;
-  #latest: CpuUse = { machine: 0, own: 0 };
-
+export class CpuGauge extends WindowedGauge<CpuTimes, CpuUse> {
   constructor(read: () => CpuTimes = () => readTimes()) {
-    this.#read = read;
-    this.#begin = read();
-    this.#window = this.#begin;
-  }
-
-  /** Restarts the measurement. */
-  begin(): void {
-    this.#begin = this.#read();
-    this.#window = this.#begin;
-  }
-
-  /** The use since {@link CpuGauge.begin}. */
-  get use(): CpuUse {
-    return useBetween(this.#begin, this.#read());
-  }
-
-  /** The use over the last window, of 200 ms or more. */
-  get recent(): CpuUse {
-    const now = this.#read();
-    if (now.totalMs - this.#window.totalMs >= WINDOW_MS) {
-      this.#latest = useBetween(this.#window, now);
-      this.#window = now;
-    }
-    return this.#latest;
+    super({ read, lengthMs, use: useBetween }, WINDOW_MS, { machine: 0, own: 0 });
   }
 }
 
+function lengthMs(from: CpuTimes, to: CpuTimes): number {
+  return to.totalMs - from.totalMs;
+}
+
 function useBetween(from: CpuTimes, to: CpuTimes): CpuUse {
-  const totalMs = to.totalMs - from.totalMs;
+  const totalMs = lengthMs(from, to);
   if (totalMs <= 0) return { machine: 0, own: 0 };
   const share = (ms: number) => Math.min(1, Math.max(0, ms / totalMs));
   return {

@@ -1,3 +1,5 @@
+import { WindowedGauge } from './windowed-gauge.ts';
+
 /** Over shorter spans, one long task would count as a full event loop. */
 const WINDOW_MS = 100;
 /** A busier loop has no time left. */
@@ -12,12 +14,7 @@ interface LoopTimes {
 }
 
 /** Measures how busy this thread's event loop is, excluding the pacer's sleeps. */
-export class LoopGauge {
-  readonly #read: () => LoopTimes;
-  #begin: LoopTimes;
-  #window: LoopTimes;
-  #isFull = false;
-
+export class LoopGauge extends WindowedGauge<LoopTimes, number> {
   /** @param sleptMs returns how long the pacer has slept so far */
   static ofThisThread(sleptMs: () => number): LoopGauge {
     return new LoopGauge(() => {
@@ -27,30 +24,17 @@ export class LoopGauge {
   }
 
   constructor(read: () => LoopTimes) {
-    this.#read = read;
-    this.#begin = read();
-    this.#window = this.#begin;
-  }
-
-  /** Restarts the measurement. */
-  begin(): void {
-    this.#begin = this.#read();
-    this.#window = this.#begin;
+    super({ read, lengthMs, use: busyBetween }, WINDOW_MS, 0);
   }
 
   /** The share of the time since {@link LoopGauge.begin} for which the loop was busy. */
   get busy(): number {
-    return busyBetween(this.#begin, this.#read());
+    return this.use;
   }
 
   /** Whether the loop had no time left in the last complete window of 100 ms. */
   get isFull(): boolean {
-    const now = this.#read();
-    if (lengthMs(this.#window, now) >= WINDOW_MS) {
-      this.#isFull = busyBetween(this.#window, now) > FULL;
-      this.#window = now;
-    }
-    return this.#isFull;
+    return this.recent > FULL;
   }
 }
 

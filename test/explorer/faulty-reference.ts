@@ -1,8 +1,6 @@
-import {
-  FixedWindowReference,
-  SlidingLogReference,
-  type WindowReference,
-} from '../support/window-references.ts';
+import { FixedWindowReference } from '../support/fixed-window-reference.ts';
+import { SlidingLogReference } from '../support/sliding-log-reference.ts';
+import type { WindowReference } from '../support/window-reference.ts';
 import { operations, type Reference } from './subject.ts';
 
 const INTERVAL = 100;

@@ -1,13 +1,11 @@
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
-import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { SOLE_HOLDER, type WhenFull } from '../../src/kernel/constants.ts';
-import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { compositeImports, HostedKeyedComposite } from '../../src/kernel/keyed/composite.ts';
 import { freeKeyedSlots } from '../../src/kernel/keyed/composite-slots.ts';
 import type { KeyedCompositeEngine } from '../../src/kernel/keyed/engine.ts';
-import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
+import { tableLimits } from '../../src/kernel/keyed/limits.ts';
 import { Region } from '../../src/limiters/region.ts';
-import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
 import {
   keyedCompositeBytes,
   keyedRackAt,
@@ -15,8 +13,8 @@ import {
   REGION_HEADER_BYTES,
 } from '../../src/memory/layout.ts';
 import { keyedSlotsOf } from '../support/cell.ts';
-import type { TierLimit } from '../support/key-tiers.ts';
 import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import { LOOKS, NOW_US, tablePlace, tableSchedules } from './explored-table.ts';
 import { CHANGES, LIMITS } from './keyed-composite-reference.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
@@ -24,18 +22,9 @@ export { reference } from './keyed-composite-reference.ts';
 
 type Limiter = Parameters<typeof keyedSlotsOf>[1];
 
-/** Long after the table's creation. */
-const NOW_US = 10_000_000;
 const KEYS = [1, 2, 3];
-/** Kept small, because each look at an entry that another thread holds adds interleavings. */
-const LOOKS = 1;
 /** The holder of slots that no thread will return. */
 const DEAD = 2;
-
-function schedulesOf(limits: readonly TierLimit[]): Limits<Schedule> {
-  const [first, ...others] = limits.map(({ tokenUs, burst }) => continuous(1e6 / tokenUs, burst));
-  return [first as Schedule, ...others]; // at least one
-}
 
 /**
  * `setup` is `whenFull capacity keys...`. The buckets of these keys have just become full again;
@@ -46,7 +35,7 @@ export function create(setup: string): SharedArrayBuffer {
   const [whenFull, capacity, ...keys] = setup.split(' ');
   const bytes = keyedCompositeBytes(2 * Number(capacity), LIMITS.length);
   const region = Region.create({ buffer: new SharedArrayBuffer(REGION_HEADER_BYTES + bytes) });
-  const schedules = schedulesOf(LIMITS);
+  const schedules = tableSchedules(LIMITS);
   createKeyedCell({
     kind: 'keyed-token-bucket',
     schedule: schedules[0],
@@ -72,19 +61,12 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function placeIn(buffer: SharedArrayBuffer): CellPlace {
-  const region = Region.open(buffer);
-  const offset = REGION_HEADER_BYTES;
-  const nonce = nonceOf({ region, offset, bytes: 0 });
-  return openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-}
-
 function open(
   buffer: SharedArrayBuffer,
   kernel: ExploredKernel = 'atomics',
   holder = SOLE_HOLDER,
 ): HostedKeyedComposite {
-  const place = placeIn(buffer);
+  const place = tablePlace(buffer);
   const imports = compositeImports(() => NOW_US);
   const opened = exploredEngine<KeyedCompositeEngine>('composites', kernel, place.region, imports);
   opened.engine.holdAs(holder);
@@ -133,12 +115,12 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
         case 'balance':
           return buckets.balance(NOW_US);
         case 'recover':
-          return freeKeyedSlots(placeIn(buffer), DEAD, SOLE_HOLDER) ?? null;
+          return freeKeyedSlots(tablePlace(buffer), DEAD, SOLE_HOLDER) ?? null;
         case 'double':
         case 'other':
           buckets.reconfigure(
             NOW_US,
-            () => schedulesOf(CHANGES[name]),
+            () => tableSchedules(CHANGES[name]),
             (_, make) => make(),
           );
           return null;

@@ -1,28 +1,21 @@
-import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
 import type { Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
 import type { WhenFull } from '../../src/kernel/constants.ts';
-import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
-import type { KeyedEngine } from '../../src/kernel/keyed/engine.ts';
-import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
+import { createKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import type { HostedKeyed } from '../../src/kernel/keyed/host.ts';
 import { Region } from '../../src/limiters/region.ts';
-import { nonceOf } from '../../src/memory/cell.ts';
-import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
-import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+import type { ExploredKernel } from './explored-kernel.ts';
+import { NOW_US, openTable } from './explored-table.ts';
 import { WINDOWS } from './keyed-reference.ts';
 import { type Operation, type Subject, verdict } from './subject.ts';
 
 export { reference } from './keyed-reference.ts';
 
-/** Long after the table's creation. */
-const NOW_US = 10_000_000;
 /** One token per second, with a burst of three. */
 const BUCKET = continuous(1, 3);
 /** Three tokens per window of three seconds; now is the end of a window's first second. */
 const WINDOW = perInterval(3, 3000, 3);
 const KEYS = [1, 2, 3, 4];
-/** Kept small, because each look at an entry that another thread holds adds interleavings. */
-const LOOKS = 1;
 
 /**
  * `setup` is `[windows] whenFull capacity keys...`. The buckets of these keys have just become full
@@ -41,7 +34,7 @@ export function create(setup: string): SharedArrayBuffer {
     stats: false,
     region,
   });
-  const buckets = open(region.buffer);
+  const buckets = openTable(region.buffer);
   for (const key of keys) {
     seek(buckets, Number.parseInt(key, 10));
     const lately = key.endsWith('!');
@@ -51,20 +44,6 @@ export function create(setup: string): SharedArrayBuffer {
   return region.buffer;
 }
 
-function open(buffer: SharedArrayBuffer, kernel: ExploredKernel = 'atomics'): HostedKeyed {
-  const region = Region.open(buffer);
-  const offset = REGION_HEADER_BYTES;
-  const nonce = nonceOf({ region, offset, bytes: 0 });
-  const place = openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
-  const imports = { clock: { readClock: () => NOW_US } };
-  return new HostedKeyed(
-    exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
-    exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
-    place,
-    LOOKS,
-  );
-}
-
 /** All keys have the same home, so that they compete for entries. */
 function seek(buckets: HostedKeyed, key: number): void {
   buckets.seek(key, key);
@@ -72,7 +51,7 @@ function seek(buckets: HostedKeyed, key: number): void {
 
 /** Each operation names its key first. */
 export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subject {
-  const buckets = open(buffer, kernel);
+  const buckets = openTable(buffer, kernel);
   let receipt: Receipt | undefined;
   return {
     run([name, key = 1, a = 1, b = 0]: Operation): unknown {
@@ -106,7 +85,7 @@ export function attach(buffer: SharedArrayBuffer, kernel?: ExploredKernel): Subj
 }
 
 export function observe(buffer: SharedArrayBuffer): unknown {
-  const buckets = open(buffer);
+  const buckets = openTable(buffer);
   return KEYS.map((key) => {
     seek(buckets, key);
     return buckets.balance(NOW_US);

@@ -1,9 +1,7 @@
-import {
-  FixedWindowReference,
-  SlidingLogReference,
-  SlidingWindowReference,
-  type WindowReference,
-} from '../support/window-references.ts';
+import { FixedWindowReference } from '../support/fixed-window-reference.ts';
+import { SlidingLogReference } from '../support/sliding-log-reference.ts';
+import { SlidingWindowReference } from '../support/sliding-window-reference.ts';
+import type { WindowReference } from '../support/window-reference.ts';
 import { operations, type Reference, type Subject, verdict } from './subject.ts';
 
 const INTERVAL_US = 100_000;

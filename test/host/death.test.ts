@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import { type LimiterHandle, Semaphore, TokenBucket } from '../../src/index.ts';
 import { freeSlots } from '../../src/kernel/bucket/composite-slots.ts';
@@ -18,6 +18,7 @@ import {
 import { processOfMark } from '../../src/memory/thread-mark.ts';
 import { compiled } from '../support/crew.ts';
 import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
+import { replaceExchanges } from '../support/replaced-exchanges.ts';
 import type { ThreadJob } from '../workers/host-thread.ts';
 import type { HostJob } from '../workers/host-user.ts';
 
@@ -91,16 +92,10 @@ describe('the permits of a process that is killed come back', () => {
     child.kill('SIGKILL');
     await exit;
     const marks: number[] = [];
-    const { compareExchange } = Atomics;
-    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
-      words: Int32Array,
-      at: number,
-      expected: number,
-      next: number,
-    ) => {
+    const spy = replaceExchanges<number>((exchange, { next }) => {
       if (next < 0) marks.push(-next);
-      return compareExchange(words, at, expected, next);
-    }) as typeof compareExchange);
+      return exchange();
+    });
     const region = HostRegion.open({ path });
     spy.mockRestore();
     onTestFinished(() => region.close());
@@ -194,21 +189,15 @@ describe('the slots of a bucket with several limits', () => {
     const dead = 200;
     const stateOf = (of: bigint) =>
       (offset + slotsAt(2) + Number((of >> 3n) & 63n) * slotBytes(2)) >> 2;
-    const { compareExchange } = Atomics;
     let recoveries = 0;
-    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
-      words: BigInt64Array<SharedArrayBuffer>,
-      at: number,
-      expected: bigint,
-      next: bigint,
-    ) => {
+    const spy = replaceExchanges<bigint>((exchange, { words, at, next }) => {
       if (at === word && words instanceof BigInt64Array && recoveries++ >= 0) {
         // The thread has made sure of its spare slot by now.
         freeSlots({ region, offset, bytes: compositeBytes(2) }, dead);
         expect(region.i32[stateOf(next)]).not.toBe(NO_HOLDER);
       }
-      return compareExchange(words, at, expected, next);
-    }) as typeof compareExchange);
+      return exchange();
+    });
     for (let i = 0; i < 3; i++) {
       region.i32[stateOf(region.i64[word] ?? 0n)] = dead;
       bucket.tryConsume();

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HostRegion } from '../../src/host.ts';
 import { KeyedTokenBucket } from '../../src/index.ts';
 import { openKeyedCell } from '../../src/kernel/keyed/cell.ts';
@@ -16,6 +16,7 @@ import {
 } from '../../src/memory/layout.ts';
 import { keyedSlotsOf } from '../support/cell.ts';
 import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
+import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
 const OPTIONS = {
   limits: [
@@ -100,21 +101,15 @@ describe('the slots of a table with several limits', () => {
       (_, i) => ((offset + KEYED.table) >> 3) + ENTRY.step * i + ENTRY.state,
     );
     giveTo(dead, region, table);
-    const { compareExchange } = Atomics;
     let recoveries = 0;
-    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
-      words: BigInt64Array<SharedArrayBuffer>,
-      at: number,
-      expected: bigint,
-      next: bigint,
-    ) => {
-      const seen = compareExchange(words, at, expected, next);
+    const spy = replaceExchanges<bigint>((exchange, { words, at, expected }) => {
+      const seen = exchange();
       if (words instanceof BigInt64Array && states.includes(at) && seen === expected) {
         recoveries++;
         recover(region, table, dead);
       }
       return seen;
-    }) as typeof compareExchange);
+    });
     table.tryConsume('a');
     spy.mockRestore();
     expect(recoveries).toBe(1);
@@ -131,19 +126,13 @@ describe('the slots of a table with several limits', () => {
     const dead = 200;
     table.tryConsume('a');
     const entries = keyedSlotsOf(region, table).named;
-    const { compareExchange } = Atomics;
     let exchanges = 0;
-    const spy = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
-      words: BigInt64Array<SharedArrayBuffer>,
-      at: number,
-      expected: bigint,
-      next: bigint,
-    ) => {
+    const spy = replaceExchanges<bigint>((exchange, { words, at }) => {
       const isState = words instanceof BigInt64Array && at < statesEnd(table, entries.length);
       // The thread has made sure of its spare slot by now.
       if (isState && exchanges++ === 1) recover(region, table, dead);
-      return compareExchange(words, at, expected, next);
-    }) as typeof compareExchange);
+      return exchange();
+    });
     giveTo(dead, region, table);
     table.tryConsume('a');
     table.tryConsume('a');

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
-import { Api, CLIENTS } from '../support/api.ts';
+import { Api, CLIENTS, reasonOf } from '../support/api.ts';
 import { settled } from '../support/settled.ts';
 import { until } from '../support/throttled.ts';
 import { watched } from '../support/watched.ts';
@@ -10,15 +10,6 @@ import { watched } from '../support/watched.ts';
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
 /** Too slow for a token to come. */
 const NEVER = 1e-6;
-
-/** The original error of a rejected request: fetch wraps its dispatcher's error. */
-async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
-  const error = await promise.then(
-    () => undefined,
-    (error: Error) => error,
-  );
-  return error instanceof TypeError && error.cause !== undefined ? error.cause : error;
-}
 
 describe.each(CLIENTS)('$name', ({ client }) => {
   test('holds a permit until the body has ended, failed or been cancelled, and returns it once', async () => {

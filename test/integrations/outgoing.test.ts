@@ -7,20 +7,11 @@ import {
   SlidingLog,
   TokenBucket,
 } from '../../src/index.ts';
-import { Api, CLIENTS } from '../support/api.ts';
+import { Api, CLIENTS, reasonOf } from '../support/api.ts';
 import { settled } from '../support/settled.ts';
 import { watched } from '../support/watched.ts';
 
 const TIMEOUT = { code: 'ERR_RATE_LIMIT_TIMEOUT' };
-
-/** The original error of a rejected request: fetch wraps its dispatcher's error. */
-async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
-  const error = await promise.then(
-    () => undefined,
-    (error: Error) => error,
-  );
-  return error instanceof TypeError && error.cause !== undefined ? error.cause : error;
-}
 
 describe.each(CLIENTS)('$name', ({ client }) => {
   test('sends the burst at once, and others when their tokens are due, in order', async () => {

@@ -1,73 +1,22 @@
 import { EventEmitter } from 'node:events';
-import { Piscina } from 'piscina';
-import { Tinypool } from 'tinypool';
+import type { Piscina } from 'piscina';
 import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest';
 import { pool as workerpool } from 'workerpool';
-import { ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
-import {
-  type PoolOptions,
-  type TaskLimiter,
-  type ThrottleOptions,
-  throttle as throttlePiscina,
-} from '../../src/integrations/piscina.ts';
+import { Semaphore, TokenBucket } from '../../src/index.ts';
+import { throttle as throttlePiscina } from '../../src/integrations/piscina.ts';
 import { throttle as throttleTinypool } from '../../src/integrations/tinypool.ts';
 import { throttled } from '../../src/throttle.ts';
-import { compiled } from '../support/crew.ts';
-import { Gate } from '../support/gate.ts';
-import { EXEC_ARGV, until } from '../support/throttled.ts';
+import { bucketOf } from '../support/manual-bucket.ts';
+import { POOLS } from '../support/pools.ts';
+import { ABORTED, meeting, until } from '../support/throttled.ts';
 import type { PoolAnswer, PoolTask } from '../workers/pool-task.ts';
 
 const NOTHING: PoolTask = { does: 'nothing' };
-const ABORTED = { name: 'AbortError', message: 'The task has been aborted' };
 const CLOSED = { name: 'RateLimitError', code: 'ERR_THROTTLE_CLOSED' };
-const POOL = {
-  filename: compiled('pool-task').href,
-  execArgv: EXEC_ARGV,
-  minThreads: 3,
-  maxThreads: 3,
-};
-
-function clockAnd(rate: number, burst: number) {
-  const clock = ManualClock.create();
-  return { clock, limiter: TokenBucket.create({ rate, burst, clock }) };
-}
-
-type Limits = TaskLimiter | PoolOptions<PoolTask>;
-
-/** A pool of three threads, and how it is throttled. */
-const POOLS = [
-  {
-    name: 'piscina',
-    create: () => {
-      const pool = new Piscina<PoolTask, PoolAnswer>(POOL);
-      onTestFinished(() => pool.destroy());
-      const throttle = (limits: Limits, options?: ThrottleOptions<PoolTask>) =>
-        throttlePiscina(pool, limits, options);
-      return { pool, throttle };
-    },
-  },
-  {
-    name: 'tinypool',
-    create: () => {
-      const pool = new Tinypool(POOL);
-      onTestFinished(() => pool.destroy());
-      const throttle = (limits: Limits, options?: ThrottleOptions<PoolTask>) =>
-        throttleTinypool<PoolTask, PoolAnswer>(pool, limits, options);
-      return { pool, throttle };
-    },
-  },
-] as const;
-
-/** Starts tasks that end when the gate is opened. */
-function meeting(arrivals: number) {
-  const gate = new Gate();
-  const task: PoolTask = { does: 'meets', gate: gate.buffer, arrivals };
-  return { gate, task };
-}
 
 describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   it('starts tasks when their tokens are due, in order', async () => {
-    const { clock, limiter } = clockAnd(1000, 1);
+    const { clock, limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
     const order: number[] = [];
     const tasks = [0, 1, 2, 3].map(async (n) => {
@@ -114,7 +63,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('aborts tasks like the pool: before they start, in the queue, and while they run', async () => {
-    const { limiter } = clockAnd(1000, 2);
+    const { limiter } = bucketOf(1000, 2);
     const { pool, throttle } = create();
     const paced = throttle(limiter);
     const signal = AbortSignal.abort('at once');
@@ -139,7 +88,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('refuses a task when the queue is full, and one that cannot start in time', async () => {
-    const { clock, limiter } = clockAnd(1000, 1);
+    const { clock, limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter, { maxQueue: 1, timeoutMs: 5 });
     const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
     await expect(paced.run(NOTHING)).rejects.toMatchObject({ code: 'ERR_QUEUE_FULL' });
@@ -151,7 +100,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('transfers a buffer when the task starts, not while it waits', async () => {
-    const { clock, limiter } = clockAnd(1000, 1);
+    const { clock, limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
     await paced.run(NOTHING);
     const bytes = new ArrayBuffer(16);
@@ -164,7 +113,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('refuses a signal that cannot be listened to, and leaves no task behind', async () => {
-    const { limiter } = clockAnd(1000, 1);
+    const { limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
     await paced.run(NOTHING);
     const signal = {} as AbortSignal;
@@ -182,7 +131,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('takes turns between keys, and starts higher priorities first', async () => {
-    const { clock, limiter } = clockAnd(1000, 1);
+    const { clock, limiter } = bucketOf(1000, 1);
     const started: string[] = [];
     const { throttle } = create();
     const paced = throttle(limiter, {
@@ -212,7 +161,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('closes when the tasks that came before have ended, with its events', async () => {
-    const { clock, limiter } = clockAnd(1000, 1);
+    const { clock, limiter } = bucketOf(1000, 1);
     const { pool, throttle } = create();
     const paced = throttle(limiter);
     const events: string[] = [];
@@ -232,7 +181,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('rejects the waiting tasks at a close that says so', async () => {
-    const { limiter } = clockAnd(1000, 1);
+    const { limiter } = bucketOf(1000, 1);
     const paced = create().throttle(limiter);
     const tasks = [paced.run(NOTHING), paced.run(NOTHING)];
     const closed = paced.close({ waiting: 'reject' });
@@ -243,7 +192,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
   });
 
   it('aborts the waiting tasks when the pool is destroyed, and starts no thread again', async () => {
-    const { clock, limiter } = clockAnd(1000, 1);
+    const { clock, limiter } = bucketOf(1000, 1);
     const { pool, throttle } = create();
     const paced = throttle(limiter);
     await paced.run(NOTHING);
@@ -259,7 +208,7 @@ describe.each(POOLS)('a throttled $name', ({ name, create }) => {
 });
 
 it('has the types of tasks and results, and names a value that is no pool', () => {
-  const { limiter } = clockAnd(1, 1);
+  const { limiter } = bucketOf(1, 1);
   const [piscina, tinypool] = [POOLS[0].create(), POOLS[1].create()];
   const paced = throttlePiscina(piscina.pool, limiter);
   expectTypeOf(paced.run).parameter(0).toEqualTypeOf<PoolTask>();
@@ -282,7 +231,7 @@ it('has the types of tasks and results, and names a value that is no pool', () =
 });
 
 it('throttles any other pool through its method: workerpool', async () => {
-  const { clock, limiter } = clockAnd(1000, 2);
+  const { clock, limiter } = bucketOf(1000, 2);
   const pool = workerpool({ maxWorkers: 2 });
   onTestFinished(async () => void (await pool.terminate()));
   const add = (a: number, b: number) => a + b;

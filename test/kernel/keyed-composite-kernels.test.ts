@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { Region } from '../../src/index.ts';
 import { bytesOf } from '../../src/kernel/binary-text.ts';
 import { LATER, type Receipt } from '../../src/kernel/bucket/kernel.ts';
 import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
 import { composites } from '../../src/kernel/build/modules.ts';
-import { FREE, type WhenFull } from '../../src/kernel/constants.ts';
-import { createKeyedCell, openKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import { FREE } from '../../src/kernel/constants.ts';
+import { openKeyedCell } from '../../src/kernel/keyed/cell.ts';
 import { type HostedKeyedComposite, openKeyedComposite } from '../../src/kernel/keyed/composite.ts';
 import { type Limits, tableLimits } from '../../src/kernel/keyed/limits.ts';
 import { nonceOf } from '../../src/memory/cell.ts';
@@ -19,144 +18,10 @@ import {
   keyedSlotCount,
   keyedSlotsAt,
   RACK_PLACES,
-  SEED_BYTES,
 } from '../../src/memory/layout.ts';
 import { keyedSlotsOf } from '../support/cell.ts';
-import { Random, SEED, SHARE } from '../support/random.ts';
-import { Twins } from '../support/twins.ts';
-
-const CALLS = 200_000 * SHARE;
-const CALLS_OF_A_TABLE = 1_000;
-
-/** Errors need not name the limit. */
-const at = <T>(_: number, make: () => T): T => make();
-
-function randomLimit(random: Random): Schedule {
-  const rate = random.pick([1, 1000, Number.POSITIVE_INFINITY, random.logarithmic(1e-3, 1e6)]);
-  return continuous(rate, random.pick([1, 5, 0.5, 1000, random.logarithmic(0.1, 1000)]));
-}
-
-function randomLimits(random: Random): Limits<Schedule> {
-  const others = Array.from({ length: 1 + random.below(7) }, () => randomLimit(random));
-  return [randomLimit(random), ...others];
-}
-
-function createTable(
-  schedules: Limits<Schedule>,
-  capacity: number,
-  whenFull: WhenFull = 'refuse',
-  nowUs = 0,
-  plain = false,
-) {
-  return createKeyedCell({
-    ...{ kind: 'keyed-token-bucket', schedule: schedules[0], limitsPerKey: schedules.length },
-    ...{ limits: tableLimits(schedules, at), nowUs, capacity, whenFull, stats: true },
-    region: Region.create({ bytes: 2 ** 17, plain }),
-  });
-}
-
-/** The limits at other rates, or with other bursts. */
-function changed(random: Random, schedules: Limits<Schedule>): Limits<Schedule> {
-  const factor = random.pick([0.5, 2]);
-  const isUniform = random.below(2) === 0;
-  const next = schedules.map(({ rate, burst }) =>
-    continuous(
-      rate * (isUniform ? factor : random.pick([1, 1, 2, 3.3])),
-      burst * random.pick([1, 2, 0.5]),
-    ),
-  );
-  return next as unknown as Limits<Schedule>; // as many as before
-}
-
-test(`${CALLS} random calls get the same answers, and leave the same table, with both kernels (ZEROTIME_SEED=${SEED})`, () => {
-  const random = new Random(SEED);
-  for (let calls = 0; calls < CALLS; calls += CALLS_OF_A_TABLE) {
-    const capacity = random.pick([1, 4, 20, 32, 40]);
-    const schedules = randomLimits(random);
-    const whenFull = random.pick<WhenFull>(['share', 'refuse', 'admit']);
-    let nowUs = random.pick([0, 1e9, random.logarithmic(1, 1e15)]);
-    const startUs = nowUs;
-    const make = (plain: boolean) => {
-      const place = createTable(schedules, capacity, whenFull, startUs, plain);
-      new Uint8Array(place.region.buffer, place.offset + KEYED.seed, SEED_BYTES).fill(0);
-      return place;
-    };
-    const twins = new Twins<HostedKeyedComposite>(make, (place, kernel) =>
-      openKeyedComposite(place, () => nowUs, kernel),
-    );
-    const receipts: [Receipt, Receipt][] = [];
-    const keys = Array.from(
-      { length: capacity * 3 },
-      // Some keys have half of the fingerprint, or one home, in common.
-      () =>
-        [
-          random.pick([random.bits(), 7, 0xffff_0000]),
-          random.pick([random.bits(), (random.bits() & 0xfff0_0003) >>> 0, 5]),
-        ] as const,
-    );
-    const usualUs = 1e6 / Math.min(1e6, schedules[0].rate) / capacity;
-    const step = () => {
-      nowUs += random.pick([0, 0, usualUs, random.logarithmic(0.01, 10)]);
-      if (random.below(100) === 0) nowUs -= random.logarithmic(1, 1e9);
-      if (random.below(400) === 0) nowUs += random.logarithmic(1e9, 1e13);
-      const [high, low] = keys[random.below(keys.length)] ?? [0, 0];
-      const n = random.pick([0, 1, 1, 2, 5, random.logarithmic(0.01, 1000)]);
-      const maxWaitUs = random.pick([0, 0, Number.POSITIVE_INFINITY, random.logarithmic(1, 1e9)]);
-      for (const kernel of twins.kernels) kernel.seek(high, low);
-      switch (random.below(16)) {
-        case 0:
-          return twins.both('drain', (kernel) => kernel.drain(nowUs, n));
-        case 1:
-          return twins.both('return', (kernel) => kernel.returnTokens(nowUs, n));
-        case 2:
-          return twins.both('balance', (kernel) => kernel.balance(nowUs));
-        case 3:
-          return twins.both('timeUntil', (kernel) => kernel.timeUntil(nowUs, n));
-        case 4:
-          return twins.both('decide', (kernel) => kernel.decide(nowUs, n));
-        case 5: {
-          const last = receipts.splice(-1 - random.below(2))[0];
-          return last && twins.both('cancel', (kernel, twin) => kernel.cancel(last[twin]));
-        }
-        case 6:
-          return twins.both('charge', (kernel) => kernel.charge(nowUs, n));
-        case 7:
-          return twins.both('block', (kernel) => kernel.block(nowUs, 1e6 * n));
-        case 8:
-          return random.below(4) === 0
-            ? twins.both('reset', (kernel) => kernel.reset(nowUs))
-            : undefined;
-        case 9: {
-          const last = receipts.at(-1);
-          return last && twins.both('dueUs', (kernel, twin) => kernel.dueUs(last[twin]));
-        }
-        case 10: {
-          if (random.below(10) > 0) return undefined;
-          const before = twins.kernels[0].schedules();
-          try {
-            const next = changed(random, before);
-            tableLimits(next, at);
-            return twins.both('change', (kernel) => kernel.reconfigure(nowUs, () => next, at));
-          } catch (error) {
-            if (error instanceof RangeError) return undefined; // too large a burst for the clock
-            throw error;
-          }
-        }
-        default: {
-          const wait = twins.both('acquire', (kernel) => kernel.acquire(nowUs, n, maxWaitUs));
-          if (typeof wait !== 'number' || wait < 0) return undefined;
-          const [ours, theirs] = twins.kernels;
-          return receipts.push([ours.receipt(), theirs.receipt()]);
-        }
-      }
-    };
-    for (let call = 0; call < CALLS_OF_A_TABLE; call++) {
-      step();
-      twins.compareMemory();
-    }
-    twins.both('stats', (kernel) => kernel.stats(nowUs));
-  }
-});
+import { Random, SEED } from '../support/random.ts';
+import { createTable, unnamed } from './keyed-composite-table.ts';
 
 test('the module is smaller than 12 KiB', () => {
   expect(bytesOf(composites.wasm()).length).toBeLessThan(12 * 1024);
@@ -291,7 +156,7 @@ describe.each(['atomics', 'wasm'] as const)('with the %s kernel', (name) => {
     expect(kernel.acquire(5e6, 1, 0)).toBe(0);
     const slot = (place.offset + keyedSlotsAt(2, COUNT) + 3 * keyedSlotBytes(COUNT)) >> 3;
     const zeroTimes = place.region.i64.slice(slot + (KEYED_SLOT.zeroTimes >> 3)).slice(0, COUNT);
-    const { ticksPerMicro } = tableLimits(LIMITS, at);
+    const { ticksPerMicro } = tableLimits(LIMITS, unnamed);
     const zeroUs = [...zeroTimes].map((ticks) => Number(ticks) / ticksPerMicro);
     expect(zeroUs).toEqual([5e6 - 2e6, 5e6 - 1.5e6]);
   });

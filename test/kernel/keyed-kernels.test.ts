@@ -16,6 +16,7 @@ import {
   SEED_BYTES,
 } from '../../src/memory/layout.ts';
 import { Random, SEED, SHARE } from '../support/random.ts';
+import { randomKeys } from '../support/random-keys.ts';
 import { same } from '../support/twins.ts';
 
 const CALLS = 1_000_000 * SHARE;
@@ -95,15 +96,7 @@ test(`${CALLS} random calls leave the same table and get the same answers from b
       perInterval(limit, (limit / rate) * 1000, limit), // a fixed window
     ]);
     const twins = new Twins(random, capacity, schedule);
-    const keys = Array.from(
-      { length: capacity * 3 },
-      // Some keys have half of the fingerprint, or one home, in common.
-      () =>
-        [
-          random.pick([random.bits(), 7, 0xffff_0000]),
-          random.pick([random.bits(), (random.bits() & 0xfff0_0003) >>> 0, 5]),
-        ] as const,
-    );
+    const keys = randomKeys(random, capacity * 3);
     for (let call = 0; call < CALLS_OF_A_TABLE; call++) {
       // Mostly about the time of one token; sometimes a step back or an hour.
       twins.nowUs += random.pick([0, 0, 1e6 / rate / capacity, random.logarithmic(0.01, 10)]);

@@ -1,71 +1,14 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Region } from '../../src/index.ts';
-import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
-import { openBucket } from '../../src/kernel/bucket/host.ts';
-import type { BucketKernel } from '../../src/kernel/bucket/kernel.ts';
-import { Position } from '../../src/kernel/bucket/position.ts';
-import { continuous, perInterval, type Schedule } from '../../src/kernel/bucket/schedule.ts';
-import type { CellPlace } from '../../src/memory/cell.ts';
-import { SEED } from '../support/random.ts';
+import { continuous, perInterval } from '../../src/kernel/bucket/schedule.ts';
+import { KERNELS, PositionScene } from './positions.ts';
 
 const DAY_US = 86_400e6;
 /** A nanosecond: more than the rounding of an instant plus a tick. */
 const CLOSE_US = 1e-3;
 
-const KERNELS = {
-  JavaScript: (place: CellPlace): BucketKernel => openBucket(place, 'atomics'),
-  compiled: (place: CellPlace): BucketKernel => openBucket(place, 'wasm'),
-};
-
-/** A bucket that is empty at `nowUs`, and the callers that wait for its tokens. */
-class Scene {
-  readonly place: CellPlace;
-  readonly kernel: BucketKernel;
-  nowUs: number;
-
-  constructor(open: (place: CellPlace) => BucketKernel, schedule: Schedule, nowUs = 0) {
-    const region = Region.create();
-    this.nowUs = nowUs;
-    const kind = 'token-bucket';
-    this.place = createBucketCell({ kind, schedule, nowUs, initial: 0, stats: false, region });
-    this.kernel = open(this.place);
-  }
-
-  /** Undefined if it need not wait. */
-  join(tokens: number): Position | undefined {
-    const waitUs = this.kernel.acquire(this.nowUs, tokens, Number.POSITIVE_INFINITY);
-    if (waitUs <= 0) return undefined;
-    return new Position(this.kernel, this.nowUs + waitUs);
-  }
-
-  waiting(tokens: number): Position {
-    const position = this.join(tokens);
-    if (position === undefined) throw new Error('there is no need to wait');
-    return position;
-  }
-
-  change(schedule: Schedule): void {
-    this.kernel.reconfigure(this.nowUs, schedule);
-  }
-
-  /** When the bucket has paid back all its debt: the instant of the last caller in the queue. */
-  paidUs(): number {
-    return this.nowUs + this.kernel.timeUntil(this.nowUs, 0);
-  }
-}
-
-const limits = fc.oneof(
-  fc.double({ min: 0.01, max: 1e6, noNaN: true }).map((rate) => continuous(rate, 1000)),
-  fc.constantFrom(1, 10, 1000).map((rate) => continuous(rate, 1000)),
-  fc
-    .tuple(fc.integer({ min: 1, max: 50 }), fc.constantFrom(0.1, 1 / 3, 0.7, 1, 7, 250, 1000))
-    .map(([quantum, fillIntervalMs]) => perInterval(quantum, fillIntervalMs, 1000)),
-);
-
 describe.each(Object.entries(KERNELS))('a position in the queue, with the %s kernel', (_, open) => {
   test('keeps its tokens when the rate changes', () => {
-    const scene = new Scene(open, continuous(10, 100));
+    const scene = new PositionScene(open, continuous(10, 100));
     const first = scene.waiting(30);
     const second = scene.waiting(10);
     expect([first.dueUs(), second.dueUs()]).toEqual([3_000_000, 4_000_000]);
@@ -82,7 +25,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
   });
 
   test('that was due before a change keeps its instant', () => {
-    const scene = new Scene(open, continuous(10, 100));
+    const scene = new PositionScene(open, continuous(10, 100));
     const position = scene.waiting(5);
     scene.nowUs = 600_000;
     scene.change(continuous(1e-3, 100));
@@ -98,7 +41,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
     (changes) => {
       // The tokens of a tick at 2,000 a second take this long to arrive at 1 a second.
       const A_TICK_US = 0.5;
-      const scene = new Scene(open, continuous(10, 100));
+      const scene = new PositionScene(open, continuous(10, 100));
       const positions = Array.from({ length: 5 }, () => scene.waiting(6));
       const rates = [1000, 3, 50, 7, 1, 2000, 20];
       let flowed = 0;
@@ -119,7 +62,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
   );
 
   test('moves up when tokens are returned, and is not overtaken', () => {
-    const scene = new Scene(open, continuous(1, 5));
+    const scene = new PositionScene(open, continuous(1, 5));
     const positions = [2, 2, 2].map((n) => scene.waiting(n));
     scene.nowUs = 500_000;
     expect(scene.kernel.returnTokens(scene.nowUs, 1)).toBe(true);
@@ -134,7 +77,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
   });
 
   test('waits while the bucket is paused, and continues with the tokens it had', () => {
-    const scene = new Scene(open, continuous(1, 5));
+    const scene = new PositionScene(open, continuous(1, 5));
     const first = scene.waiting(2);
     const second = scene.waiting(2);
     scene.nowUs = 3e6;
@@ -151,7 +94,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
   });
 
   test('is never later than the largest possible debt', () => {
-    const scene = new Scene(open, continuous(1e6, 1e9));
+    const scene = new PositionScene(open, continuous(1e6, 1e9));
     const position = scene.waiting(1e9);
     scene.change(continuous(1e-6, 1));
     expect(position.dueUs() / (365.25 * DAY_US)).toBeCloseTo(4.46, 2);
@@ -159,7 +102,7 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
   });
 
   test('is not moved by the renewal of a record', () => {
-    const scene = new Scene(open, continuous(1e-5, 100)); // a token takes 1.2 days
+    const scene = new PositionScene(open, continuous(1e-5, 100)); // a token takes 1.2 days
     const position = scene.waiting(50);
     const promisedUs = position.dueUs();
     scene.nowUs = 13 * DAY_US;
@@ -168,94 +111,4 @@ describe.each(Object.entries(KERNELS))('a position in the queue, with the %s ker
     expect(Math.abs(position.dueUs() - promisedUs)).toBeLessThan(CLOSE_US);
     expect(before).toBeLessThan(0);
   });
-
-  test("matches the kernel's debt, whatever the changes", () => {
-    const change = fc.record({
-      passUs: fc.double({ min: 0, max: 1e5, noNaN: true }),
-      limit: limits,
-      look: fc.boolean(),
-    });
-    const property = fc.property(
-      limits,
-      fc.double({ min: 1, max: 999, noNaN: true }),
-      fc.constantFrom(0, 1e6, 1e12 + 0.25),
-      fc.array(change, { minLength: 1, maxLength: 6 }),
-      (limit, tokens, startUs, changes) => {
-        const scene = new Scene(open, limit, startUs);
-        const position = scene.join(tokens);
-        if (position === undefined) return;
-        let before = limit;
-        let doubt = 0; // each change rounds to ticks: in tokens
-        for (const { passUs, limit, look } of changes) {
-          scene.nowUs += passUs;
-          scene.change(limit);
-          doubt += 1 / before.ticksPerToken + 1 / limit.ticksPerToken;
-          before = limit;
-          if (scene.paidUs() <= scene.nowUs) return;
-          if (look) position.dueUs();
-        }
-        const { rate, fillTicks, ticksPerMicro } = before;
-        // If rounding makes it paid already, it keeps its last known instant.
-        const lateUs = scene.paidUs() - Math.max(position.dueUs(), scene.nowUs);
-        const closeUs = CLOSE_US + scene.nowUs * 2 ** -50 + (doubt * 1e6) / rate;
-        expect(lateUs).toBeGreaterThan(-closeUs);
-        expect(lateUs).toBeLessThan(closeUs + fillTicks / ticksPerMicro);
-      },
-    );
-    fc.assert(property, { seed: SEED, numRuns: 2000 });
-  });
-
-  test('keeps the bound over periods of different rates, in order', () => {
-    const BURST = 50;
-    const step = fc.record({
-      passUs: fc.double({ min: 0, max: 2e6, noNaN: true }),
-      tokens: fc.option(fc.integer({ min: 1, max: BURST })),
-      rate: fc.option(fc.constantFrom(1, 5, 20, 100, 1000)),
-    });
-    const property = fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
-      const scene = new Scene(open, continuous(20, BURST));
-      let rate = 20;
-      let flowed = 0; // tokens since the start
-      const line: { tokens: number; position: Position }[] = [];
-      const admitted: { tokens: number; flowed: number }[] = [];
-      const moveTo = (us: number) => {
-        flowed += (rate * Math.max(0, us - scene.nowUs)) / 1e6;
-        scene.nowUs = Math.max(scene.nowUs, us);
-      };
-      for (const step of [...steps, { passUs: 1e12, tokens: null, rate: null }]) {
-        const untilUs = scene.nowUs + step.passUs;
-        for (const [next] of iterate(line)) {
-          const dueUs = next.position.dueUs();
-          for (const later of line) expect(later.position.dueUs()).toBeGreaterThanOrEqual(dueUs);
-          if (dueUs > untilUs) break;
-          moveTo(dueUs);
-          line.shift();
-          admitted.push({ tokens: next.tokens, flowed });
-        }
-        moveTo(untilUs);
-        if (step.rate !== null) {
-          rate = step.rate;
-          scene.change(continuous(rate, BURST));
-        }
-        if (step.tokens === null) continue;
-        const position = scene.join(step.tokens);
-        if (position !== undefined) line.push({ tokens: step.tokens, position });
-        else admitted.push({ tokens: step.tokens, flowed });
-      }
-      expect(line).toEqual([]);
-      for (const [from, first] of admitted.entries()) {
-        let sum = 0;
-        for (const { tokens, flowed } of admitted.slice(from)) {
-          sum += tokens;
-          expect(sum).toBeLessThanOrEqual(BURST + flowed - first.flowed + 1e-4);
-        }
-      }
-    });
-    fc.assert(property, { seed: SEED, numRuns: 500 });
-  });
 });
-
-/** Yields the head of the queue until it is empty. */
-function* iterate<T>(line: readonly T[]): Generator<[T]> {
-  for (let head = line[0]; head !== undefined; head = line[0]) yield [head];
-}

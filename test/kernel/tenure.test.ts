@@ -1,10 +1,11 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Region } from '../../src/index.ts';
 import { createBucketCell } from '../../src/kernel/bucket/cell.ts';
 import { openBucket } from '../../src/kernel/bucket/host.ts';
 import { Tenure } from '../../src/kernel/bucket/record.ts';
 import { continuous } from '../../src/kernel/bucket/schedule.ts';
 import { RECORD, recordOffset } from '../../src/memory/layout.ts';
+import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
 function made() {
   const region = Region.create();
@@ -62,13 +63,11 @@ describe('a tenure', () => {
 
   test('ends with a reconfiguration whose thread was terminated right after its exchange', () => {
     const { place, tenure, reconfigure } = made();
-    const compareExchange = Atomics.compareExchange as (...args: unknown[]) => unknown;
-    const mock = vi.spyOn(Atomics, 'compareExchange').mockImplementation(((...args: unknown[]) => {
-      const seen = compareExchange(...args);
-      const isWord = args[0] instanceof BigInt64Array && args[1] === place.offset >> 3;
-      if (isWord) throw new Error('ended');
+    const mock = replaceExchanges((exchange, { words, at }) => {
+      const seen = exchange();
+      if (words instanceof BigInt64Array && at === place.offset >> 3) throw new Error('ended');
       return seen;
-    }) as never);
+    });
     expect(() => reconfigure(5)).toThrow('ended');
     mock.mockRestore();
     expect([tenure.holds, tenure.endures()]).toEqual([false, false]);

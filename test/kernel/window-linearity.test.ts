@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
 import { Preemption } from '../support/preemption.ts';
 import { type AnyWindow, WINDOW_KINDS } from '../support/window-kinds.ts';
-import type { WindowReference } from '../support/window-references.ts';
+import type { WindowReference } from '../support/window-reference.ts';
 
 const INTERVAL_US = 120;
 const SLOTS = 3;

@@ -23,33 +23,22 @@ function sleepsOn(clock: ManualClock, ...early: (() => void)[]) {
 
 afterEach(() => vi.restoreAllMocks());
 
+/** Takes all tokens of a limiter. */
+function emptied(limiter: Limiter): Limiter {
+  limiter.tryConsume(limiter.limit);
+  return limiter;
+}
+
+const WINDOW = { limit: 2, intervalMs: 200 };
 /** Each has room for 2 after 200 ms. */
 const EMPTIED: Readonly<Record<string, (clock: ManualClock) => Limiter>> = {
   TokenBucket: (clock) => TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock }),
-  KeyedTokenBucket(clock) {
-    const table = KeyedTokenBucket.create({ rate: 10, burst: 5, capacity: 4, clock });
-    const key = table.for('key');
-    key.tryConsume(5);
-    return key;
-  },
-  FixedWindow(clock) {
-    const window = FixedWindow.create({ limit: 2, intervalMs: 200, clock });
-    window.tryConsume(2);
-    return window;
-  },
-  SlidingWindow(clock) {
-    const window = SlidingWindow.create({ limit: 2, intervalMs: 200, clock });
-    window.tryConsume(2);
-    return window;
-  },
-  SlidingLog(clock) {
-    const log = SlidingLog.create({ limit: 2, intervalMs: 200, clock });
-    log.tryConsume(2);
-    return log;
-  },
-  allOf(clock) {
-    return allOf(TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock }));
-  },
+  KeyedTokenBucket: (clock) =>
+    emptied(KeyedTokenBucket.create({ rate: 10, burst: 5, capacity: 4, clock }).for('key')),
+  FixedWindow: (clock) => emptied(FixedWindow.create({ ...WINDOW, clock })),
+  SlidingWindow: (clock) => emptied(SlidingWindow.create({ ...WINDOW, clock })),
+  SlidingLog: (clock) => emptied(SlidingLog.create({ ...WINDOW, clock })),
+  allOf: (clock) => allOf(TokenBucket.create({ rate: 10, burst: 5, initial: 0, clock })),
 };
 
 describe.each(Object.entries(EMPTIED))('a blocking wait on %s', (_, make) => {

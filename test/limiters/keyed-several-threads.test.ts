@@ -1,75 +1,29 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { KeyedTokenBucket, ManualClock } from '../../src/index.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
-import { RUSH } from '../support/key-rush.ts';
 import { KeySeveral } from '../support/key-several.ts';
+import { rush, terminateCallers, traffic } from '../support/key-threads.ts';
 import type { TierLimit } from '../support/key-tiers.ts';
-import { keyName, newCounts, newSignals, raise, SIGNAL } from '../support/key-traffic.ts';
+import { keyName, newCounts } from '../support/key-traffic.ts';
 import { part } from '../support/random.ts';
 
 const THREADS = 4;
-/** Compiled calls are so short that on a busy machine two may never overlap in a run. */
-const MOST_RUNS = 50;
 /** The first holds back a burst, the second what follows. */
 const LIMITS: readonly TierLimit[] = [
   { tokenUs: 1000, burst: 5 },
   { tokenUs: 4000, burst: 12 },
 ];
 
-const started: Worker[] = [];
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((worker) => worker.terminate()));
-});
-
-/** Starts a thread and waits until it is ready. */
-async function start(script: string, workerData: object): Promise<Worker> {
-  // Threads run what `npm run build` compiled.
-  const url = new URL(`../../dist/test/workers/${script}.js`, import.meta.url);
-  const worker = new Worker(url, { workerData });
-  started.push(worker);
-  await once(worker, 'message');
-  return worker;
-}
-
-async function ended(worker: Worker): Promise<void> {
-  if (worker.threadId !== -1) await once(worker, 'exit');
-}
-
 function create(capacity: number, clock: ManualClock, given = LIMITS): KeyedTokenBucket {
   const limits = given.map(({ tokenUs, burst }) => ({ rate: 1e6 / tokenUs, burst }));
   return KeyedTokenBucket.create({ limits, capacity, clock, stats: true, whenFull: 'refuse' });
 }
 
-describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', ({ kernels }) => {
-  /** Runs on new tables, checking each, until a race is lost. */
-  async function rush(
-    capacity: number,
-    rounds: number,
-    keys: number,
-    stepMs: number,
-    check: (given: readonly number[], reclaimed: number) => void,
-  ): Promise<void> {
-    for (let rushes = 1; ; rushes++) {
-      const made = create(capacity, ManualClock.create());
-      const given = newCounts(rounds * keys);
-      const gate = newCounts(RUSH.size);
-      const how = { keys, returning: true, stepMs, threads: THREADS };
-      const data = { ...how, handle: made.handle, kernels, given, gate };
-      const starting = Array.from({ length: THREADS }, (_, me) =>
-        start('key-rush', { ...data, me }),
-      );
-      const threads = await Promise.all(starting);
-      await Promise.all(threads.map(ended));
-      const { lostRaces = 0, reclaimed, admitted } = made.stats();
-      expect(admitted).toBe(given.reduce((sum, tokens) => sum + tokens, 0));
-      check([...given], reclaimed);
-      if (lostRaces > 0) return;
-      expect(rushes, 'rushes without a lost race').toBeLessThan(MOST_RUNS);
-    }
-  }
+function sum(given: readonly number[]): number {
+  return given.reduce((total, tokens) => total + tokens, 0);
+}
 
+describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', ({ kernels }) => {
   test('admit exactly what the reference admits', async () => {
     const rounds = 1000;
     const keys = 3;
@@ -80,8 +34,10 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
     });
     // Each of the limits has held back some calls.
     expect(new Set(expected)).toEqual(new Set([5, 2, 1, 0]));
-    await rush(1000, rounds, keys, 1, (given) => {
+    const make = () => create(1000, ManualClock.create());
+    await rush(make, rounds, { kernels, keys, returning: true, stepMs: 1 }, (given, stats) => {
       expect(given).toEqual(expected);
+      expect(stats.admitted).toBe(sum(given));
     });
   });
 
@@ -89,9 +45,11 @@ describe.each(KERNEL_MIXES)('four threads that rush for the same keys, $mix,', (
     const rounds = 1500;
     const keys = 6;
     // All buckets are full again in every round.
-    await rush(4, rounds, keys, 50, (given, reclaimed) => {
+    const make = () => create(4, ManualClock.create());
+    await rush(make, rounds, { kernels, keys, returning: true, stepMs: 50 }, (given, stats) => {
       expect(given.filter((tokens) => tokens > 5)).toEqual([]);
-      expect(reclaimed).toBeGreaterThan(rounds);
+      expect(stats.admitted).toBe(sum(given));
+      expect(stats.reclaimed).toBeGreaterThan(rounds);
       // A race may refuse one call too many, but rarely does.
       expect(given.filter((tokens) => tokens < 5).length).toBeLessThan((rounds * keys) / 100);
     });
@@ -109,51 +67,22 @@ test('four threads never admit a key more than any of its limits allows', async 
   ];
   const made = create(50, clock, limits);
   const given = newCounts(keys);
-  const signals = newSignals(THREADS);
-  const data = { handle: made.handle, given, signals, draw: 'even', calls };
-  const starting = Array.from({ length: THREADS }, (_, me) =>
-    start('key-traffic', { ...data, me }),
-  );
-  const threads = await Promise.all(starting);
-  raise(signals, SIGNAL.go);
-  await Promise.all(threads.map((worker) => once(worker, 'message')));
+  const stats = await traffic(made, { given, draw: 'even', calls });
   for (const { tokenUs, burst } of limits) {
     expect(Math.max(...given)).toBeLessThanOrEqual(burst + clock.now() / tokenUs);
   }
-  const stats = made.stats();
-  const total = given.reduce((sum, tokens) => sum + tokens, 0);
-  expect(stats).toMatchObject({ calls: THREADS * calls, admitted: total });
   expect(stats.reclaimed).toBeGreaterThan(1000);
 });
 
 const KILLS = part(100, 20);
 
 test(`${KILLS} threads terminated at random leave a table in which the others go on`, async () => {
-  const batchSize = 10;
   const clock = ManualClock.create();
   const capacity = 60;
   const made = create(capacity, clock);
   const given = newCounts(500);
-  const signals = newSignals(KILLS + 1);
-  raise(signals, SIGNAL.go);
-  const data = { handle: made.handle, given, signals, draw: 'even' } as const;
-  const survivor = await start('key-traffic', { ...data, me: 0 });
-  const called = (thread: number) => Atomics.load(signals, SIGNAL.calls + thread);
-  for (let killed = 0; killed < KILLS; killed += batchSize) {
-    const batch = Array.from({ length: batchSize }, (_, i) => killed + i + 1);
-    const victims = await Promise.all(batch.map((me) => start('key-traffic', { ...data, me })));
-    const before = called(0);
-    const dying = victims.map(async (victim, i) => {
-      // In the middle of a call: the thread makes calls in an endless loop.
-      while (called(batch[i] ?? 0) < 50) await new Promise((resolve) => setImmediate(resolve));
-      await victim.terminate();
-    });
-    await Promise.all(dying);
-    while (called(0) === before) await new Promise((resolve) => setImmediate(resolve));
-  }
-  const gone = once(survivor, 'exit');
-  raise(signals, SIGNAL.stop);
-  await gone;
+  const end = await terminateCallers(made, given, KILLS);
+  await end();
   clock.advance(1000);
   for (let key = 0; key < capacity; key++) expect(made.consumeOrDrain(`new-${key}`, 99)).toBe(5);
   expect(made.stats().entries).toBe(capacity);

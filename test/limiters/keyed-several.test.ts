@@ -4,32 +4,17 @@ import {
   attach,
   type ContinuousLimit,
   KeyedTokenBucket,
-  type KeyedTokenBucketOptions,
-  ManualClock,
-  RateLimitError,
   REFUSED,
   Region,
 } from '../../src/index.ts';
 import { bytesPerKey } from '../../src/kernel/keyed/cell.ts';
 import { keyedBytes, keyedCompositeBytes } from '../../src/memory/layout.ts';
 import { settled } from '../support/settled.ts';
-
-const LIMITS: readonly ContinuousLimit[] = [
-  { rate: 1000, burst: 4 },
-  { rate: 250, burst: 10 },
-];
-
-function create(
-  options: Partial<KeyedTokenBucketOptions> = {},
-  clock = ManualClock.create(),
-): { made: KeyedTokenBucket; clock: ManualClock } {
-  const given = { limits: LIMITS, capacity: 10, clock, ...options } as KeyedTokenBucketOptions;
-  return { made: KeyedTokenBucket.create(given), clock };
-}
+import { createTable, LIMITS } from '../support/several-limits-table.ts';
 
 describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (kernel) => {
   test('a call needs the tokens of every limit, and takes them of each', () => {
-    const { made, clock } = create({ kernel });
+    const { made, clock } = createTable({ kernel });
     expect(made.kernelName).toBe(kernel);
     expect(made.consumeOrDrain('a', 9)).toBe(4);
     expect(made.tryConsume('a')).toBe(false);
@@ -60,7 +45,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('more than the smallest burst is never admitted', () => {
-    const { made } = create({ kernel });
+    const { made } = createTable({ kernel });
     expect(made.tryConsume('a', 5)).toBe(false);
     expect(made.decide('a', 5)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
     expect(() => made.acquire('a', 5)).toThrow(
@@ -70,7 +55,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('callers wait for the limit that takes longest, in order', async () => {
-    const { made, clock } = create({ kernel });
+    const { made, clock } = createTable({ kernel });
     expect(made.charge('a', 10)).toBe(6);
     const order: number[] = [];
     const waits = [1, 2, 3].map(async (i) => {
@@ -95,7 +80,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('a wait that is aborted puts its tokens back under every limit, the latest first', async () => {
-    const { made } = create({ kernel });
+    const { made } = createTable({ kernel });
     made.consumeOrDrain('a', 4);
     const first = made.reserve('a', 2);
     const second = made.reserve('a', 1);
@@ -114,7 +99,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('a reservation is lost to a later take, and to a change of the limits', () => {
-    const { made } = create({ kernel });
+    const { made } = createTable({ kernel });
     made.consumeOrDrain('a', 4);
     const early = made.reserve('a', 2);
     made.acquire('a', 1);
@@ -125,7 +110,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('returned tokens, charges, blocks and resets change every limit', () => {
-    const { made, clock } = create({ kernel });
+    const { made, clock } = createTable({ kernel });
     made.consumeOrDrain('a', 4);
     made.returnTokens('a', 1);
     expect(made.decide('a', 0).limits?.map(({ remaining }) => remaining)).toEqual([1, 7]);
@@ -147,7 +132,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
 
   test('other threads see the same table, in a region too', () => {
     const region = Region.create();
-    const { made } = create({ kernel, region });
+    const { made } = createTable({ kernel, region });
     const other = KeyedTokenBucket.attach(structuredClone(made.handle));
     const any = attach(structuredClone(made.handle));
     expect(any).toBeInstanceOf(KeyedTokenBucket);
@@ -168,7 +153,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('the bucket of a key is a limiter, and a part of allOf', async () => {
-    const { made } = create({ kernel });
+    const { made } = createTable({ kernel });
     const a = made.for('a');
     const both = allOf(a, made.for('b'));
     made.consumeOrDrain('b', 3);
@@ -184,7 +169,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
     const fill = (made: KeyedTokenBucket) => {
       for (let key = 0; key < 100; key++) made.tryConsume(key, 4);
     };
-    const shared = create({ kernel, capacity: 1, stats: true });
+    const shared = createTable({ kernel, capacity: 1, stats: true });
     fill(shared.made);
     expect(shared.made.stats()).toMatchObject({ entries: 2, shared: 98, admitted: 12 });
     expect(shared.made.balance('x')).toBe(0);
@@ -198,13 +183,13 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
     expect(shared.made.block('z', 1)).toBe(false);
     shared.made.returnTokens('z', 5);
     expect(shared.made.balance('x')).toBe(-1);
-    const refused = create({ kernel, capacity: 1, whenFull: 'refuse' }).made;
+    const refused = createTable({ kernel, capacity: 1, whenFull: 'refuse' }).made;
     fill(refused);
     expect(refused.acquire('x')).toBe(REFUSED);
     expect(refused.decide('x')).toMatchObject({ allowed: false, remaining: 0, limit: 4 });
     expect(refused.consumeOrDrain('x', 2)).toBe(0);
     expect(refused.charge('x', 2)).toBe(0);
-    const admitted = create({ kernel, capacity: 1, whenFull: 'admit' }).made;
+    const admitted = createTable({ kernel, capacity: 1, whenFull: 'admit' }).made;
     fill(admitted);
     expect(admitted.tryConsume('x', 4)).toBe(true);
     expect(admitted.decide('x')).toMatchObject({ allowed: true, remaining: 4 });
@@ -213,7 +198,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
   });
 
   test('callers that wait follow a change of all rates, and a debt is paid before anything arrives', () => {
-    const { made, clock } = create({ kernel });
+    const { made, clock } = createTable({ kernel });
     made.charge('a', 10);
     const reservation = made.reserve('a', 2);
     expect(reservation?.waitMs).toBe(8);
@@ -228,10 +213,10 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
 
   test('an unlimited limit holds nobody back', () => {
     const limits = [{ rate: 1000, burst: 2 }, { rate: Infinity } as ContinuousLimit];
-    const { made } = create({ kernel, limits });
+    const { made } = createTable({ kernel, limits });
     expect(made.consumeOrDrain('a', 9)).toBe(2);
     expect(made.tryConsume('a')).toBe(false);
-    const free = create({ kernel, limits: [limits[1], limits[1]] as ContinuousLimit[] }).made;
+    const free = createTable({ kernel, limits: [limits[1], limits[1]] as ContinuousLimit[] }).made;
     expect(free.tryConsume('a', 1e6)).toBe(true);
     expect(free.consumeOrDrain('a', 7)).toBe(7);
     expect(free.balance('a')).toBe(Infinity);
@@ -242,7 +227,7 @@ describe.each(['wasm', 'atomics'] as const)('keys with several limits (%s)', (ke
 });
 
 test('one limit makes an ordinary table, and no other is larger than before', () => {
-  const single = create({ limits: [{ rate: 10, burst: 2 }] }).made;
+  const single = createTable({ limits: [{ rate: 10, burst: 2 }] }).made;
   expect(single.limits).toEqual([{ rate: 10, burst: 2 }]);
   expect(single.decide('a').limits).toBeUndefined();
   single.reconfigure({ limits: [{ burst: 5 }] });
@@ -253,55 +238,4 @@ test('one limit makes an ordinary table, and no other is larger than before', ()
   expect(bytesPerKey()).toBe(32);
   expect(bytesPerKey(2)).toBe(96);
   expect(keyedCompositeBytes(2000, 2) - keyedCompositeBytes(1000, 2)).toBe(96 * 500);
-});
-
-const many = (count: number) => Array.from({ length: count }, () => ({ rate: 1, burst: 1 }));
-const wrong: [string, object, string][] = [
-  ['none', { limits: [] }, 'limits must be an array of 1 to 8 limits, got 0'],
-  ['nine', { limits: many(9) }, 'limits must be an array of 1 to 8 limits, got 9'],
-  ['no array', { limits: { rate: 1 } }, 'limits must be an array of 1 to 8 limits, got an object'],
-  ['undefined', { limits: undefined }, 'limits must be an array of 1 to 8 limits'],
-  ['a rate beside', { limits: many(2), rate: 1 }, 'give limits or rate, not both'],
-  ['a burst beside', { limits: many(2), burst: 1 }, 'give limits or burst, not both'],
-  [
-    'tiers beside',
-    { limits: many(2), tiers: { pro: { rate: 1, burst: 1 } } },
-    'give limits or tiers, not both',
-  ],
-  ['no object', { limits: [1, 2] }, 'limits[0] must be'],
-  ['a typo', { limits: [...many(1), { rate: 1, brust: 1 }] }, 'limits[1]'],
-  ['a quantum', { limits: [{ quantum: 1, fillIntervalMs: 1, burst: 1 }] }, 'limits[0] must have'],
-  ['no burst', { limits: [{ rate: 1 }, { rate: 1, burst: 1 }] }, 'limits[0].burst must be'],
-  ['a pause', { limits: [...many(1), { rate: 0, burst: 1 }] }, 'limits[1].rate must be'],
-  ['a burst of 0', { limits: [...many(1), { rate: 1, burst: 0 }] }, 'limits[1].burst must be'],
-  [
-    'a burst of a century',
-    { limits: [...many(1), { rate: 1, burst: 1e12 }] },
-    'limits[1].burst must be at most',
-  ],
-  ['too many keys', { limits: many(2), capacity: 30e6 }, 'capacity must be'],
-];
-
-test.each(wrong)('throws for limits with %s', (_, options, message) => {
-  expect(() => create(options as Partial<KeyedTokenBucketOptions>)).toThrow(message);
-  expect(() => create(options as Partial<KeyedTokenBucketOptions>)).not.toThrow(RateLimitError);
-});
-
-test('throws for a change that does not fit the limits, and changes nothing', () => {
-  const { made } = create();
-  const change = (limits: unknown) => () =>
-    made.reconfigure({ limits } as Parameters<KeyedTokenBucket['reconfigure']>[0]);
-  expect(change([{}])).toThrow('limits must be an array of 2 limits, got 1');
-  expect(change([{}, { rate: 0 }])).toThrow('limits[1].rate must be');
-  expect(change([{}, { tiers: {} }])).toThrow('limits[1]');
-  expect(() => made.reconfigure({ rate: 1 })).toThrow(
-    'limits must be an array of 2 changes, got none',
-  );
-  expect(() => made.tryConsume('a', 1, { tier: 'pro' })).toThrow('tier must be omitted');
-  const tiered = KeyedTokenBucket.create({
-    ...{ rate: 1, burst: 1, capacity: 1 },
-    tiers: { pro: { rate: 2, burst: 2 } },
-  });
-  expect(() => tiered.reconfigure({ limits: [{}] })).toThrow('limits must be omitted');
-  expect(made.limits).toEqual(LIMITS);
 });

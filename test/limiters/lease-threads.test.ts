@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
+import { EXACT_LIMITS } from '../support/exact-limits.ts';
 import { Gate } from '../support/gate.ts';
 import type { HammerJob } from '../workers/hammer.ts';
 import type { SpinJob } from '../workers/lease-spinner.ts';
@@ -36,12 +37,6 @@ test.each([1, 3])(
 );
 
 test('four threads with leases that reconfigure while they spend get exactly the available tokens', async () => {
-  // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
-  const limits = [
-    { rate: 1000, burst: 100_000 },
-    { rate: 4000, burst: 200_000 },
-    { quantum: 8, fillIntervalMs: 1, burst: 150_000 },
-  ];
   const clock = ManualClock.create();
   const bucket = TokenBucket.create({ rate: 1000, burst: 100_000, clock, stats: true });
   const board = Board.for(THREADS);
@@ -53,7 +48,7 @@ test('four threads with leases that reconfigure while they spend get exactly the
     call: 'tryConsume',
     n: 1,
     leased: 64,
-    limits,
+    limits: EXACT_LIMITS,
   } as const;
   const done = crew.run(job);
   // A thread that got nothing may later take what another returned because the limit changed, and

@@ -7,12 +7,9 @@ import {
   Semaphore,
   TokenBucket,
 } from '../../src/index.ts';
+import { settled } from '../support/settled.ts';
 
 const TARGETS = ['wasm', 'atomics'] as const;
-
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
 
 describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => {
   function create({ permits = 2, burst = 3, ...options }: Record<string, number> = {}) {
@@ -58,13 +55,13 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     );
     expect(both.waiting).toBe(2);
     clock.advance(100);
-    await turns();
+    await settled(20);
     // The permit is in use, so the token is left for callers that need no permit.
     expect([order, bucket.available()]).toEqual([[], 1]);
     first.release();
     const second = await waits[0];
     second?.release();
-    await turns();
+    await settled(20);
     expect([order, semaphore.inUse()]).toEqual([[1], 1]);
     clock.advance(100);
     (await waits[1])?.release();
@@ -84,7 +81,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     };
     const all = Promise.all(Array.from({ length: 6 }, () => both.run(work)));
     for (let step = 0; step < 40; step++) {
-      await turns();
+      await settled(20);
       clock.advance(50);
     }
     await all;
@@ -110,7 +107,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     expectSpent(made, 1);
     const controller = new AbortController();
     const aborted = both.acquire(1, { signal: controller.signal });
-    await turns();
+    await settled(20);
     expect(made.semaphore.inUse()).toBe(1);
     controller.abort(new Error('gone'));
     await expect(aborted).rejects.toThrow('gone');

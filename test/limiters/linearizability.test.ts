@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LimiterHandle, ManualClock, Semaphore, TokenBucket } from '../../src/index.ts';
+import { BucketModel, SeveralModel } from '../support/bucket-models.ts';
 import { Crew } from '../support/crew.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import {
@@ -12,12 +13,7 @@ import {
   type SequentialModel,
 } from '../support/linearization.ts';
 import { part, SEED } from '../support/random.ts';
-import {
-  BucketModel,
-  type RecordedCall,
-  SeveralModel,
-  WindowModel,
-} from '../support/recorded-calls.ts';
+import { type RecordedCall, WindowModel } from '../support/recorded-calls.ts';
 import { PermitModel } from '../support/recorded-permits.ts';
 import { WINDOW_KINDS } from '../support/window-kinds.ts';
 import type { RecordJob } from '../workers/recorder.ts';
@@ -43,46 +39,30 @@ const ofWindow: fc.Arbitrary<RecordedCall> = fc.oneof(
   { weight: 1, arbitrary: advance },
 );
 const charge = fc.record({ call: fc.constant('charge'), n: fc.integer({ min: 1, max: 9 }) });
-const ofBucket: fc.Arbitrary<RecordedCall> = fc.oneof(
-  { weight: 4, arbitrary: take },
-  {
-    weight: 3,
-    arbitrary: fc.record({ call: fc.constant('reserve'), n, maxWaitMs: fc.constantFrom(0, 2, 9) }),
-  },
-  { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
-  { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
-  { weight: 1, arbitrary: charge },
-  {
-    weight: 1,
-    // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
-    arbitrary: fc.record({
-      call: fc.constant('reconfigure'),
-      rate: fc.constantFrom(1000, 2000, 4000),
-      burst: fc.integer({ min: 4, max: 7 }),
-    }),
-  },
-  { weight: 1, arbitrary: advance },
-);
 
-const ofSeveral: fc.Arbitrary<RecordedCall> = fc.oneof(
-  { weight: 4, arbitrary: take },
-  {
-    weight: 3,
-    arbitrary: fc.record({ call: fc.constant('reserve'), n, maxWaitMs: fc.constantFrom(0, 4, 18) }),
-  },
-  { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
-  { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
-  { weight: 1, arbitrary: charge },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      call: fc.constant('reconfigureOne'),
-      limit: fc.constantFrom(0, 1),
-      rate: fc.constantFrom(1000, 2000, 4000),
-      burst: fc.integer({ min: 4, max: 7 }),
-    }),
-  },
-  { weight: 1, arbitrary: advance },
+/** Calls of a bucket that may wait so long for a reservation, and change its limit in this way. */
+function bucketCalls(
+  maxWaitsMs: readonly number[],
+  change: fc.Arbitrary<RecordedCall>,
+): fc.Arbitrary<RecordedCall> {
+  const maxWaitMs = fc.constantFrom(...maxWaitsMs);
+  return fc.oneof(
+    { weight: 4, arbitrary: take },
+    { weight: 3, arbitrary: fc.record({ call: fc.constant('reserve'), n, maxWaitMs }) },
+    { weight: 2, arbitrary: fc.constant({ call: 'cancel' }) },
+    { weight: 2, arbitrary: fc.record({ call: fc.constant('returnTokens'), n }) },
+    { weight: 1, arbitrary: charge },
+    { weight: 1, arbitrary: change },
+    { weight: 1, arbitrary: advance },
+  );
+}
+
+// A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
+const limit = { rate: fc.constantFrom(1000, 2000, 4000), burst: fc.integer({ min: 4, max: 7 }) };
+const ofBucket = bucketCalls([0, 2, 9], fc.record({ call: fc.constant('reconfigure'), ...limit }));
+const ofSeveral = bucketCalls(
+  [0, 4, 18],
+  fc.record({ call: fc.constant('reconfigureOne'), limit: fc.constantFrom(0, 1), ...limit }),
 );
 
 const ofSemaphore: fc.Arbitrary<RecordedCall> = fc.oneof(

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 import { Board } from '../support/board.ts';
 import { Crew } from '../support/crew.ts';
+import { EXACT_LIMITS } from '../support/exact-limits.ts';
 import { Gate } from '../support/gate.ts';
 import { KERNEL_MIXES } from '../support/kernels.ts';
 import { SEED } from '../support/random.ts';
@@ -46,12 +47,6 @@ test(`every decision follows from the old limit or the new one, never from both 
 
 describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
   test('four threads that reconfigure while they consume get exactly the available tokens', async () => {
-    // A token at each rate is a whole number of ticks at the others, so nothing is rounded away.
-    const limits = [
-      { rate: 1000, burst: 100_000 },
-      { rate: 4000, burst: 200_000 },
-      { quantum: 8, fillIntervalMs: 1, burst: 150_000 },
-    ];
     const clock = ManualClock.create();
     const bucket = TokenBucket.create({ rate: 1000, burst: 100_000, clock, stats: true });
     const board = Board.for(THREADS);
@@ -63,7 +58,7 @@ describe.each(KERNEL_MIXES)('with $mix kernels', ({ kernels }) => {
       kernels,
       call: 'tryConsume',
       n: 1,
-      limits,
+      limits: EXACT_LIMITS,
     });
     board.walk();
     expect(board.admitted).toBe(100_000);

@@ -1,70 +1,16 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import {
-  LeakyBucket,
-  ManualClock,
-  type Reservation,
-  TokenBucket,
-  type WaitOptions,
-} from '../../src/index.ts';
+import { ManualClock, type Reservation, TokenBucket } from '../../src/index.ts';
 import { Reservation as AnyReservation } from '../../src/limiters/reservation.ts';
 import { RECORD_COUNT, recordOffset } from '../../src/memory/layout.ts';
+import { aborting, diaryOf, LINES, reconfigure } from '../support/lines.ts';
 import { SEED } from '../support/random.ts';
 import { settled } from '../support/settled.ts';
 
-/** Buckets that grant the next token every 10 ms. */
-const MAKES = {
-  'a token bucket': (clock: ManualClock) =>
-    TokenBucket.create({ rate: 100, burst: 10, initial: 0, clock }),
-  'a bucket with several limits': (clock: ManualClock) =>
-    TokenBucket.create({
-      limits: [
-        { rate: 100, burst: 10 },
-        { rate: 200, burst: 20 },
-      ],
-      initial: 0,
-      clock,
-    }),
-  'a leaky bucket': (clock: ManualClock) => {
-    const pace = LeakyBucket.create({ rate: 100, clock });
-    pace.tryConsume();
-    return pace;
-  },
-} as const;
-
-type AnyBucket = TokenBucket | LeakyBucket;
-
-/** Who was served or failed, and when, in order. */
-function diaryOf(clock: ManualClock, bucket: AnyBucket) {
-  const events: string[] = [];
-  const note = (name: string, what: string) => events.push(`${clock.nowMs}: ${name} ${what}`);
-  return {
-    events,
-    wait(name: string, options?: WaitOptions, n = 1) {
-      bucket.wait(n, options).then(
-        () => note(name, 'served'),
-        (error) => note(name, error?.code ?? String(error)),
-      );
-    },
-    async at(...instants: number[]) {
-      await settled();
-      for (const ms of instants) {
-        clock.set(ms);
-        await settled();
-      }
-    },
-  };
-}
-
-function reconfigure(bucket: AnyBucket, rate: number): void {
-  if (bucket instanceof LeakyBucket || bucket.limits.length === 1) bucket.reconfigure({ rate });
-  else bucket.reconfigure({ limits: [{ rate }, { rate: 2 * rate }] });
-}
-
 const NAMES = ['a', 'b', 'c', 'd'];
 
-describe.each(Object.entries(MAKES))('the callers that wait for %s', (_, make) => {
+describe.each(Object.entries(LINES))('the callers that wait for %s', (_, make) => {
   const scene = () => {
     const clock = ManualClock.create();
     const bucket = make(clock);
@@ -206,11 +152,6 @@ describe.each(Object.entries(MAKES))('the callers that wait for %s', (_, make) =
   });
 });
 
-function aborting() {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort('enough') };
-}
-
 describe('callers that wait', () => {
   it('all fail if the memory of their bucket is damaged', async () => {
     const clock = ManualClock.create();
@@ -238,7 +179,7 @@ describe('callers that wait', () => {
     const steps = fc.array(step, { maxLength: 60, size: 'max' });
     const property = fc.asyncProperty(fc.boolean(), steps, async (isComposite, steps) => {
       const clock = ManualClock.create();
-      const make = MAKES[isComposite ? 'a bucket with several limits' : 'a token bucket'];
+      const make = LINES[isComposite ? 'a bucket with several limits' : 'a token bucket'];
       // The same calls on two buckets; a caller that waits for one has reserved from the other.
       const [waited, reserved] = [make(clock), make(clock)];
       const waiting: { turn: number; promise: Reservation; abort: () => void }[] = [];

@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock, type Permit, Semaphore, type SemaphoreOptions } from '../../src/index.ts';
+import { settled } from '../support/settled.ts';
 
 const TARGETS = ['wasm', 'atomics'] as const;
-
-/** Runs everything that is due: promises, and the bells of this thread. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
-}
 
 describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
   const create = (options: SemaphoreOptions) => Semaphore.create({ kernel, ...options });
@@ -39,7 +35,7 @@ describe.each(TARGETS)('a semaphore with holdMs, with kernel %s,', (kernel) => {
     const semaphore = create({ permits: 1, holdMs: 100, clock });
     semaphore.tryAcquire();
     const wait = semaphore.acquire();
-    await turns();
+    await settled(20);
     clock.advance(100);
     const permit: Permit = await wait;
     clock.advance(100);

@@ -1,17 +1,12 @@
 import { expect, it } from 'vitest';
 import { ClosedHandle } from '../../src/load/closed/closed-handle.ts';
 import type { ClosedThreadData } from '../../src/load/closed/messages.ts';
-import type { LoadOptions } from '../../src/load/options.ts';
 import { runLoad } from '../../src/load/run.ts';
-
-/** The code of a thread, which may use `parentPort`. */
-function worker(code: string): URL {
-  const text = `import { parentPort } from 'node:worker_threads';\n${code}`;
-  return new URL(`data:text/javascript,${encodeURIComponent(text)}`);
-}
+import { loadOptions } from '../support/load-options.ts';
+import { replacedWorker } from './replaced-worker.ts';
 
 it('the counts of a thread that could not report its results are those of its last report', async () => {
-  const loadWorker = worker(`
+  const loadWorker = replacedWorker(`
     parentPort.postMessage({ type: 'ready' });
     parentPort.on('message', ({ type, startUs }) => {
       if (type !== 'go') return;
@@ -26,23 +21,11 @@ it('the counts of a thread that could not report its results are those of its la
       setImmediate(() => process.exit(3));
     });
   `);
-  const options: LoadOptions = {
-    url: undefined,
+  const options = loadOptions({
     task: { url: 'data:text/javascript,', data: undefined, concurrency: 1 },
-    rate: 100,
-    ramp: undefined,
-    burst: 1,
     threads: 1,
-    connections: 1,
     durationMs: 60_000,
-    timeoutMs: 1_000,
-    warmupMs: 0,
-    method: 'GET',
-    headers: [],
-    body: undefined,
-    gates: [],
-    latencyByTime: false,
-  };
+  });
   const { signal: stop } = new AbortController();
   const result = await runLoad(options, { stop, loadWorker });
   const counts = { sent: 5, succeeded: 3, failed: 1 };
@@ -55,7 +38,7 @@ it('a closed loop keeps what a thread reported of its last round', async () => {
   const data = {} as ClosedThreadData; // which this thread does not read
   const soFar = { counters: { sent: 9, succeeded: 8, failed: 0 }, elapsedUs: 250_000 };
   const handle = new ClosedHandle(
-    worker(`
+    replacedWorker(`
       parentPort.postMessage({ type: 'ready' });
       let rounds = 0;
       parentPort.on('message', () => {
@@ -80,7 +63,7 @@ it('a closed loop keeps what a thread reported of its last round', async () => {
 it('a closed loop keeps the report of the round in which a thread is given up', async () => {
   const soFar = { counters: { sent: 4, succeeded: 4, failed: 0 }, elapsedUs: 250_000 };
   const handle = new ClosedHandle(
-    worker(`
+    replacedWorker(`
       parentPort.postMessage({ type: 'ready' });
       parentPort.on('message', () => {
         parentPort.postMessage({ type: 'progress', round: ${JSON.stringify(soFar)} });

@@ -5,7 +5,6 @@ import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { beside } from '../../src/load/beside.ts';
 import type { ThreadData } from '../../src/load/messages.ts';
-import type { LoadOptions } from '../../src/load/options.ts';
 import { ProcessHandle } from '../../src/load/process-handle.ts';
 import { runLoadProcess } from '../../src/load/process-main.ts';
 import type { ProcessCommand, ProcessEvent } from '../../src/load/process-messages.ts';
@@ -13,35 +12,19 @@ import { ProcessTeam } from '../../src/load/process-team.ts';
 import { runLoad } from '../../src/load/run.ts';
 import { httpServer } from '../cli/support/servers.ts';
 import { hostPath, hostRegion } from '../support/host.ts';
+import { loadOptions } from '../support/load-options.ts';
+import { replacedWorker } from './replaced-worker.ts';
 
-const OPTIONS: LoadOptions = {
-  url: undefined,
+const OPTIONS = loadOptions({
   rate: 500,
-  ramp: undefined,
-  burst: 1,
-  threads: 2,
   processes: 2,
   connections: 4,
   durationMs: 3.6e6,
   timeoutMs: 5_000,
-  warmupMs: 0,
-  method: 'GET',
-  headers: [],
-  body: undefined,
-  gates: [],
   latencyByTime: true,
-};
+});
 
 const DATA: ThreadData = { timeoutMs: 1, outstanding: 1, latencyByTime: false };
-
-/** A replacement for the worker of the load threads. */
-function worker(code: string): URL {
-  const source = `
-    import { parentPort, threadId, workerData } from 'node:worker_threads';
-    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: new Uint32Array(0) };
-    ${code}`;
-  return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
-}
 
 /** Files of regions that runs of this process have left behind. */
 function filesLeft(): string[] {
@@ -79,7 +62,7 @@ test('two processes of two threads keep one limit over all four, and all take pa
 
 test('a process that dies is reported for each of its threads, and ends the run', async () => {
   // The last of four threads has the fifth connection.
-  const loadWorker = worker(`
+  const loadWorker = replacedWorker(`
     let admissions;
     parentPort.on('message', ({ type, startUs }) => {
       if (type === 'go') {
@@ -105,7 +88,7 @@ test('a process that dies is reported for each of its threads, and ends the run'
 });
 
 test('a thread that crashes in another process is reported as here', async () => {
-  const loadWorker = worker(`throw new Error('no such luck');`);
+  const loadWorker = replacedWorker(`throw new Error('no such luck');`);
   const never = new AbortController().signal;
   await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
     /load thread cannot start: Error: no such luck/,
@@ -137,7 +120,7 @@ test('a process that ends at once does not become a member', async () => {
 test('a team has as many threads as it was started for', async () => {
   const team = await ProcessTeam.start(1, 1);
   onTestFinished(() => team.close());
-  const code = worker(`parentPort.postMessage({ type: 'ready' });`);
+  const code = replacedWorker(`parentPort.postMessage({ type: 'ready' });`);
   const thread = team.startThread(code, DATA);
   await new Promise((resolve) => thread.on('exit', resolve));
   expect(team.cpuMs).toBeGreaterThan(0);
@@ -175,7 +158,7 @@ test('a load process gives its threads the bucket with the memory that it has ma
   const bucket = TokenBucket.create({ region, rate: 1e-6, burst: 5 });
   const { events, command, until } = loadProcess(region.path);
   expect(events).toEqual([{ type: 'up' }]);
-  const code = worker(`
+  const code = replacedWorker(`
     parentPort.on('message', ({ type, bucket }) => {
       if (type === 'stop') throw new Error('told to stop');
       const buffer = bucket.memory.buffer;

@@ -4,23 +4,10 @@ import { exitCode } from '../../src/cli/load/exit-code.ts';
 import { renderSummary } from '../../src/cli/load/summary.ts';
 import { type LoadOptions, MIN_RATE } from '../../src/load/options.ts';
 import { runLoad } from '../../src/load/run.ts';
+import { loadOptions } from '../support/load-options.ts';
+import { replacedWorker } from './replaced-worker.ts';
 
-const OPTIONS: LoadOptions = {
-  url: undefined,
-  rate: 100,
-  ramp: undefined,
-  burst: 1,
-  threads: 2,
-  connections: 2,
-  durationMs: 200,
-  timeoutMs: 100,
-  warmupMs: 0,
-  method: 'GET',
-  headers: [],
-  body: undefined,
-  gates: [],
-  latencyByTime: false,
-};
+const OPTIONS = loadOptions({ durationMs: 200, timeoutMs: 100 });
 
 /** A busy machine may miss the rate. */
 const NO_GATES: LoadOptions['gates'] = [
@@ -28,20 +15,11 @@ const NO_GATES: LoadOptions['gates'] = [
   { kind: 'rate', minShare: 0 },
 ];
 
-/** A replacement for the worker of the load threads. */
-function worker(code: string): URL {
-  const source = `
-    import { parentPort, threadId } from 'node:worker_threads';
-    const REPORT = { type: 'report', throughUs: 0, waiting: 0, latencies: new Uint32Array(0) };
-    ${code}`;
-  return new URL(`data:text/javascript,${encodeURIComponent(source)}`);
-}
-
 const never = new AbortController().signal;
 
 describe.concurrent('runLoad', () => {
   it('reports a thread that crashes, with what it had told by then, and ends the run', async () => {
-    const loadWorker = worker(`
+    const loadWorker = replacedWorker(`
       parentPort.once('message', ({ endUs }) => {
         const admissions = Float64Array.of(endUs - 2e4 * threadId);
         const counters = { sent: 1, succeeded: 1, failed: 0 };
@@ -63,7 +41,7 @@ describe.concurrent('runLoad', () => {
   });
 
   it('does not wait forever for a stuck thread', async () => {
-    const loadWorker = worker(`
+    const loadWorker = replacedWorker(`
       parentPort.once('message', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
       parentPort.postMessage({ type: 'ready' });
     `);
@@ -73,7 +51,7 @@ describe.concurrent('runLoad', () => {
   });
 
   it('reports a thread that cannot start', async () => {
-    const loadWorker = worker(`throw new Error('no such luck');`);
+    const loadWorker = replacedWorker(`throw new Error('no such luck');`);
     await expect(runLoad(OPTIONS, { stop: never, loadWorker })).rejects.toThrow(
       /load thread cannot start: Error: no such luck/,
     );
@@ -86,7 +64,7 @@ describe.concurrent('runLoad', () => {
   });
 
   it('counts what a thread admitted before it received an early end', async () => {
-    const loadWorker = worker(`
+    const loadWorker = replacedWorker(`
       parentPort.on('message', ({ type, endUs }) => {
         if (type !== 'stop') return;
         const admissions = Float64Array.of(endUs + 1e4, endUs + 3e4);
@@ -106,7 +84,7 @@ describe.concurrent('runLoad', () => {
 
   it('detects a limiter that admits too much', async () => {
     // Two threads that both get each slot of the schedule.
-    const loadWorker = worker(`
+    const loadWorker = replacedWorker(`
       parentPort.on('message', ({ endUs }) => {
         const admissions = Float64Array.from({ length: 10 }, (_, slot) => endUs - 1e5 + slot * 1e4);
         const counters = { sent: 10, succeeded: 10, failed: 0 };

@@ -3,26 +3,16 @@ import { expect, it } from 'vitest';
 import type { LoadThreadData, ThreadData } from '../../src/load/messages.ts';
 import type { LoadOptions } from '../../src/load/options.ts';
 import { startThreads } from '../../src/load/start-threads.ts';
+import { loadOptions } from '../support/load-options.ts';
 
 /** What the threads of a run get. */
 function given(change: Partial<LoadOptions>): ThreadData[] {
-  const options: LoadOptions = {
+  const options = loadOptions({
     url: 'http://127.0.0.1:9/',
     rate: 10_000,
-    ramp: undefined,
-    burst: 1,
-    threads: 2,
     connections: 64,
-    durationMs: 1_000,
-    timeoutMs: 1_000,
-    warmupMs: 0,
-    method: 'GET',
-    headers: [],
-    body: undefined,
-    gates: [],
-    latencyByTime: false,
     ...change,
-  };
+  });
   const target = {
     url: 'http://127.0.0.1:9/',
     rehearsalUrl: 'http://127.0.0.1:9/',

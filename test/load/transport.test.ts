@@ -1,118 +1,19 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import {
-  createServer as createHttp2Server,
-  createSecureServer,
-  type Http2Server,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import {
-  type AddressInfo,
-  createServer as createTcpServer,
-  type Server,
-  type Socket,
-} from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, it } from 'vitest';
-import { requestTemplate } from '../../src/load/connection.ts';
-import { HttpExchange, type Outcome } from '../../src/load/http-exchange.ts';
-import { Http2Session, http2Request } from '../../src/load/http2-session.ts';
-import { Sender, type SenderOptions } from '../../src/load/sender.ts';
-import { Tally } from '../../src/load/tally.ts';
-import { connectTerms, type Transport } from '../../src/load/transport.ts';
-import { deadUrl, httpServer, tcpServer } from '../cli/support/servers.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CERT, KEY } from '../support/certificate.ts';
-
-/** Longer than any test takes. */
-const PATIENT_MS = 60_000;
-
-const ending: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  await Promise.all(ending.splice(0).map((end) => end()));
-});
-
-/** Starts a server at a free port or at a path, and ends it after the test. */
-async function listen(server: Server | Http2Server, path?: string): Promise<number> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-  });
-  ending.push(async () => {
-    const closed = once(server, 'close');
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  });
-  if (path === undefined) server.listen(0, '127.0.0.1');
-  else server.listen(path);
-  await once(server, 'listening');
-  return path === undefined ? (server.address() as AddressInfo).port : 0;
-}
-
-interface Sent {
-  readonly tally: Tally;
-  readonly sender: Sender;
-}
-
-/** Sends `count` requests at once, and waits until all have ended. */
-async function send(
-  url: string,
-  transport: Transport,
-  count = 1,
-  options: Partial<SenderOptions> & {
-    readonly body?: Uint8Array;
-    readonly openAhead?: number;
-  } = {},
-): Promise<Sent> {
-  const { body, openAhead = 0, ...others } = options;
-  const tally = new Tally();
-  let onIdle: () => void = () => undefined;
-  const idle = new Promise<void>((resolve) => {
-    onIdle = resolve;
-  });
-  const target = new URL(url);
-  const method = body === undefined ? 'GET' : 'POST';
-  const sender = new Sender({
-    origin: target.origin,
-    request: requestTemplate(target, {
-      method,
-      headers: [
-        ['X-A', '1'],
-        ['x-a', '2'],
-      ],
-      body,
-    }),
-    connections: 1,
-    timeoutMs: PATIENT_MS,
-    transport,
-    tallyOf: () => tally,
-    now: () => performance.now() * 1_000,
-    onIdle,
-    ...others,
-  });
-  if (openAhead > 0) await sender.open(openAhead, PATIENT_MS);
-  for (let i = 0; i < count; i += 1) sender.send(0, 0);
-  await idle;
-  sender.close();
-  return { tally, sender };
-}
-
-function kindsOf({ tally }: Sent): string[] {
-  return [...tally.errors.keys()];
-}
+import { kindsOf, listen, send } from './sending.ts';
 
 const answer: RequestListener = (_request, response) => void response.end('ok');
 
 describe('a Unix domain socket', () => {
   it.each([0, 1])('takes the requests, with %i connections opened ahead', async (openAhead) => {
     const folder = mkdtempSync(join(tmpdir(), 'zerotime-unix-'));
-    ending.push(async () => rmSync(folder, { recursive: true }));
+    onTestFinished(async () => rmSync(folder, { recursive: true }));
     const socketPath = join(folder, 'socket');
     const hosts: unknown[] = [];
     const server = createServer((request, response) => {
@@ -120,7 +21,7 @@ describe('a Unix domain socket', () => {
       response.end();
     });
     await listen(server, socketPath);
-    const { tally } = await send('http://api.example/a', { socketPath }, 2, { openAhead });
+    const tally = await send('http://api.example/a', { socketPath }, 2, { openAhead });
     expect(tally.counters).toMatchObject({ sent: 2, succeeded: 2 });
     expect(hosts).toEqual(['api.example', 'api.example']);
   });
@@ -146,7 +47,7 @@ describe('TLS', () => {
   ])('accepts it if %s', async (_how, tls) => {
     const { url } = await secure();
     for (const openAhead of [0, 1]) {
-      const { tally } = await send(url, { tls }, 2, { openAhead });
+      const tally = await send(url, { tls }, 2, { openAhead });
       expect(tally.counters).toMatchObject({ sent: 2, succeeded: 2 });
     }
   });
@@ -155,7 +56,7 @@ describe('TLS', () => {
     const { url, names } = await secure();
     for (const openAhead of [0, 1]) {
       const named = { tls: { ca: CERT, servername: 'zerotime.test' } };
-      expect((await send(url, named, 1, { openAhead })).tally.counters.succeeded).toBe(1);
+      expect((await send(url, named, 1, { openAhead })).counters.succeeded).toBe(1);
     }
     expect(names).toEqual(['zerotime.test', 'zerotime.test']);
     const other = { tls: { ca: CERT, servername: 'other.test' } };
@@ -165,205 +66,7 @@ describe('TLS', () => {
   it("shows this client's certificate", async () => {
     const { url } = await secure({ requestCert: true, ca: CERT });
     const own = { ca: CERT, cert: CERT, key: KEY };
-    expect((await send(url, { tls: own })).tally.counters.succeeded).toBe(1);
-    expect((await send(url, { tls: { ca: CERT } })).tally.counters.succeeded).toBe(0);
-  });
-});
-
-describe('HTTP/2', () => {
-  interface Seen {
-    readonly url: string;
-    readonly sessions: ServerHttp2Session[];
-    most: number;
-    readonly paths: unknown[];
-  }
-
-  /** A server that notes how many streams are open at once. */
-  async function serve(
-    onStream: (stream: ServerHttp2Stream) => void,
-    streams = 100,
-    isSecure = false,
-  ): Promise<Seen> {
-    const settings = { maxConcurrentStreams: streams };
-    const server = isSecure
-      ? createSecureServer({ settings, cert: CERT, key: KEY })
-      : createHttp2Server({ settings });
-    let open = 0;
-    const sessions: ServerHttp2Session[] = [];
-    const paths: unknown[] = [];
-    server.on('session', (session) => {
-      sessions.push(session);
-      session.on('error', () => undefined);
-    });
-    server.on('stream', (stream: ServerHttp2Stream, headers) => {
-      open += 1;
-      seen.most = Math.max(seen.most, open);
-      paths.push([headers[':authority'], headers[':path'], headers['x-a']].join(' '));
-      stream.on('close', () => {
-        open -= 1;
-      });
-      stream.on('error', () => undefined);
-      onStream(stream);
-    });
-    const port = await listen(server);
-    const scheme = isSecure ? 'https' : 'http';
-    const seen: Seen = { url: `${scheme}://127.0.0.1:${port}/`, sessions, most: 0, paths };
-    return seen;
-  }
-
-  const http2 = { http2: true };
-  const respond = (stream: ServerHttp2Stream) => {
-    stream.respond({ ':status': 200 });
-    stream.end('ok');
-  };
-
-  it('carries many requests in one session, as many at once as the server allows', async () => {
-    const seen = await serve((stream) => void setImmediate(respond, stream), 3);
-    const { tally } = await send(`${seen.url}a?b`, http2, 20, { openAhead: 1 });
-    expect(tally.counters).toMatchObject({ sent: 20, succeeded: 20 });
-    expect(tally.histograms.latency.totalCount).toBe(20);
-    expect([seen.sessions.length, seen.most]).toEqual([1, 3]);
-    const { host } = new URL(seen.url);
-    expect(new Set(seen.paths)).toEqual(new Set([`${host} /a?b 1, 2`]));
-  });
-
-  it('spreads them over several sessions', async () => {
-    const seen = await serve((stream) => void setImmediate(respond, stream), 2);
-    const { tally } = await send(seen.url, http2, 8, { connections: 4, openAhead: 4 });
-    expect(tally.counters.succeeded).toBe(8);
-    expect(seen.sessions).toHaveLength(4);
-  });
-
-  it('sends a body', async () => {
-    const got: string[] = [];
-    const seen = await serve((stream) => {
-      stream.setEncoding('utf8').on('data', (text: string) => got.push(text));
-      stream.on('end', () => respond(stream));
-    });
-    const body = Buffer.from('what is sent');
-    const { tally } = await send(seen.url, http2, 1, { body });
-    expect([tally.counters.succeeded, got.join('')]).toEqual([1, 'what is sent']);
-  });
-
-  it('is agreed on in a TLS handshake that names the server', async () => {
-    const seen = await serve(respond, 100, true);
-    const tls = { ca: CERT, servername: 'zerotime.test' };
-    const { tally } = await send(seen.url, { ...http2, tls }, 2);
-    expect(tally.counters.succeeded).toBe(2);
-    const socket = seen.sessions[0]?.socket as TLSSocket | undefined;
-    expect(socket?.servername).toBe('zerotime.test');
-    expect(kindsOf(await send(seen.url, http2))).toEqual(['TLS error']);
-  });
-
-  it.each([
-    ['reset', (stream: ServerHttp2Stream) => stream.close(2), 'connection reset'],
-    ['canceled', (stream: ServerHttp2Stream) => stream.close(8), 'connection closed'],
-    [
-      'ended with the session',
-      (stream: ServerHttp2Stream) => stream.session?.destroy(),
-      'connection closed',
-    ],
-  ])('counts a stream that is %s', async (_how, end, kind) => {
-    const seen = await serve(end);
-    expect(kindsOf(await send(seen.url, http2))).toEqual([kind]);
-  });
-
-  it('continues in a new session after the server has ended one', async () => {
-    const seen = await serve((stream) => {
-      respond(stream);
-      stream.session?.close();
-    });
-    const idle: (() => void)[] = [];
-    const tally = new Tally();
-    const target = new URL(seen.url);
-    const sender = new Sender({
-      origin: target.origin,
-      request: requestTemplate(target, { method: 'GET', headers: [], body: undefined }),
-      connections: 1,
-      timeoutMs: PATIENT_MS,
-      transport: http2,
-      tallyOf: () => tally,
-      now: () => 0,
-      onIdle: () => idle.shift()?.(),
-    });
-    // What the server has not said yet may still fail one request, and then the next one succeeds.
-    while (tally.counters.succeeded < 3) {
-      const ended = new Promise<void>((resolve) => idle.push(resolve));
-      sender.send(0, 0);
-      await ended;
-    }
-    sender.close();
-    expect(seen.sessions.length).toBeGreaterThan(1);
-  });
-
-  it('times out streams, and then a session that cannot be opened', async () => {
-    const seen = await serve(() => undefined);
-    expect(kindsOf(await send(seen.url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
-    const silent = await tcpServer(() => undefined);
-    ending.push(() => silent.kill());
-    const url = silent.url.replace('http:', 'https:');
-    expect(kindsOf(await send(url, http2, 2, { timeoutMs: 50 }))).toEqual(['timed out']);
-  });
-
-  it('keeps a new session when requests of the one before it time out', async () => {
-    const server = createSecureServer({ cert: CERT, key: KEY });
-    server.on('stream', respond);
-    server.on('session', (session) => void session.on('error', () => undefined));
-    // It begins no handshake before it is released.
-    let release: () => void = () => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const stalled = createTcpServer({ pauseOnConnect: true }, (socket) => {
-      void released.then(() => server.emit('connection', socket));
-    });
-    const url = new URL(`https://127.0.0.1:${await listen(stalled)}/`);
-    const template = requestTemplate(url, { method: 'GET', headers: [], body: undefined });
-    const terms = connectTerms({ tls: { insecure: true } });
-    const session = new Http2Session(url, http2Request(url, url.host, template), terms);
-    ending.push(async () => session.close());
-    const dispatch = () => {
-      let exchange: HttpExchange | undefined;
-      const ended = new Promise<Outcome>((resolve) => {
-        exchange = new HttpExchange(0, 0, (_, outcome) => resolve(outcome));
-        session.dispatch(exchange);
-      });
-      return { exchange: exchange as HttpExchange, ended }; // made in the promise
-    };
-    const [one, two] = [dispatch(), dispatch()];
-    one.exchange.giveUp();
-    session.abandon(one.exchange);
-    const three = dispatch();
-    two.exchange.giveUp();
-    session.abandon(two.exchange);
-    release();
-    expect(await three.ended).toEqual({ ended: 'response', status: 200 });
-  });
-
-  it('says what is wrong with the server', async () => {
-    const old = await httpServer(answer);
-    ending.push(() => old.kill());
-    expect(kindsOf(await send(old.url, http2))).toEqual(['bad response']);
-    expect(kindsOf(await send(await deadUrl(), http2))).toEqual(['connection refused']);
-  });
-
-  it('leaves a session that cannot be opened ahead to its first request', async () => {
-    const sent = await send(await deadUrl(), http2, 1, { openAhead: 1 });
-    expect(kindsOf(sent)).toEqual(['connection refused']);
-    const silent = await tcpServer(() => undefined);
-    ending.push(() => silent.kill());
-    const target = new URL(silent.url);
-    const sender = new Sender({
-      origin: target.origin,
-      request: requestTemplate(target, { method: 'GET', headers: [], body: undefined }),
-      connections: 1,
-      timeoutMs: PATIENT_MS,
-      transport: http2,
-      tallyOf: () => new Tally(),
-      now: () => 0,
-      onIdle: () => undefined,
-    });
-    await sender.open(1, 20);
-    sender.close();
+    expect((await send(url, { tls: own })).counters.succeeded).toBe(1);
+    expect((await send(url, { tls: { ca: CERT } })).counters.succeeded).toBe(0);
   });
 });

@@ -91,3 +91,12 @@ export const CLIENTS: readonly {
   { name: 'rateLimit, with fetch', client: fetchOver },
   { name: 'rateLimitedFetch', client: (options) => ofFetch(rateLimitedFetch(options)) },
 ];
+
+/** The original error of a rejected request: fetch wraps its dispatcher's error. */
+export async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
+  const error = await promise.then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  return error instanceof TypeError && error.cause !== undefined ? error.cause : error;
+}

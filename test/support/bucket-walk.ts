@@ -6,6 +6,7 @@ import {
   type Reservation,
   type TokenBucket,
 } from '../../src/index.ts';
+import { AcceptedRounding } from './accepted-rounding.ts';
 import { Rational } from './rational.ts';
 import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
 
@@ -19,8 +20,6 @@ export type Step =
   | { readonly call: 'reconfigure'; readonly limit: ReferenceLimit };
 
 const TOO_BIG = /^n must be at most /;
-const TICKS_PER_SECOND = 4096e6;
-const MORE_THAN_A_TICK_US = 1 / 2048;
 /** A bucket renews its record every 2^52 ticks, which is 6 to 19 days. */
 const SHORT_US = 1 * 86_400e6;
 const LONG_US = 19.5 * 86_400e6;
@@ -34,20 +33,14 @@ interface Held {
   wasKept?: boolean;
 }
 
-/**
- * Runs a bucket and the reference side by side and compares every answer.
- *
- * If costs and instants are whole numbers of ticks, the two must agree exactly. Otherwise
- * (`rounded`) the walk adds up the documented roundings, and accepts the bucket's decision if the
- * exact margin is smaller than their sum.
- */
+/** Runs a bucket and the reference side by side and compares every answer. */
 export class BucketWalk {
   readonly #bucket: TokenBucket | LeakyBucket;
   readonly #clock: ManualClock;
   readonly #reference: ReferenceBucket;
   readonly #rounded: boolean;
+  readonly #rounding: AcceptedRounding;
   readonly #held: Held[] = [];
-  #allowance = Rational.ZERO;
   /** When the current limit took effect. */
   #sinceUs: number;
 
@@ -62,52 +55,18 @@ export class BucketWalk {
     this.#clock = clock;
     this.#reference = new ReferenceBucket(limit, initial, () => clock.now());
     this.#rounded = rounded;
+    this.#rounding = new AcceptedRounding(rounded);
     this.#sinceUs = clock.now();
     this.#allow(4);
   }
 
-  /** Adds this many ticks to the accepted rounding. */
+  /** Accepts the rounding of this many ticks more. */
   #allow(ticks: number): void {
-    const { limit } = this.#reference;
-    if (!this.#rounded || !('rate' in limit)) return;
-    const ticksPerToken = Math.max(1, Math.round(TICKS_PER_SECOND / limit.rate));
-    this.#allowance = this.#allowance.plus(Rational.of(ticks).over(Rational.of(ticksPerToken)));
-  }
-
-  #check(what: string, ours: boolean, margin: Rational): void {
-    if (this.#rounded && margin.abs().compare(this.#allowance) <= 0) return;
-    expect(ours, `${what}, by ${margin.toNumber()} tokens`).toBe(
-      margin.compare(Rational.ZERO) >= 0,
-    );
-  }
-
-  /** Compares a number with an exact one, up to the rounding of the final division. */
-  #same(what: string, ours: number, exact: Rational | undefined, allowance: Rational): void {
-    const wanted = exact?.toNumber() ?? Number.POSITIVE_INFINITY;
-    if (exact === undefined || !Number.isFinite(ours)) {
-      expect(ours, what).toBe(wanted);
-      return;
-    }
-    const slack = allowance.plus(exact.abs().times(Rational.of(2 ** -50)));
-    const close = Rational.of(ours).minus(exact).abs().compare(slack) <= 0;
-    if (!close) expect(ours, what).toBe(wanted);
-  }
-
-  #sameTokens(what: string, ours: number, exact: Rational): void {
-    this.#same(what, ours, exact, this.#allowance);
+    this.#rounding.allow(ticks, this.#reference.limit);
   }
 
   #sameMs(what: string, ours: number, exactUs: Rational | undefined): void {
-    const { limit } = this.#reference;
-    // Instants are doubles too: the larger they are, the coarser.
-    const grainUs = 2 ** -48 * Math.abs(this.#clock.now()) + MORE_THAN_A_TICK_US;
-    const grain = Rational.of(this.#rounded ? grainUs : 0);
-    const allowedUs =
-      'rate' in limit
-        ? this.#allowance.over(Rational.of(limit.rate / 1e6)).plus(grain)
-        : this.#allowance.plus(grain);
-    const thousand = Rational.of(1000);
-    this.#same(what, ours, exactUs?.over(thousand), allowedUs.over(thousand));
+    this.#rounding.sameMs(what, ours, exactUs, this.#reference.limit, this.#clock.now());
   }
 
   step(step: Step): void {
@@ -118,7 +77,7 @@ export class BucketWalk {
     switch (step.call) {
       case 'tryConsume': {
         const ours = bucket.tryConsume(step.n);
-        this.#check('tryConsume', ours, this.#marginNow(step.n));
+        this.#rounding.check('tryConsume', ours, this.#marginNow(step.n));
         if (ours) reference.take(step.n);
         break;
       }
@@ -145,15 +104,13 @@ export class BucketWalk {
         break;
       case 'returnTokens':
         // Whether it is in debt, and so what the return moves, is a matter of rounding.
-        if (this.#rounded && reference.balance().abs().compare(this.#allowance) <= 0) {
-          this.#held.length = 0;
-        }
+        if (this.#rounding.covers(reference.balance())) this.#held.length = 0;
         bucket.returnTokens(step.n);
         reference.putBack(step.n);
         break;
       case 'look':
         for (const held of this.#held) this.#due(held);
-        this.#sameTokens('balance', bucket.balance(), reference.balance());
+        this.#rounding.sameTokens('balance', bucket.balance(), reference.balance());
         expect(bucket.available()).toBe(Math.max(0, bucket.balance()));
         this.#sameMs('timeUntil', bucket.timeUntil(step.n), reference.waitUs(step.n));
         break;
@@ -194,7 +151,11 @@ export class BucketWalk {
     if (Number.isFinite(maxWaitMs)) {
       const spareUs = Rational.of(maxWaitMs * 1000).minus(exactUs);
       const tokensPerUs = 'rate' in limit ? limit.rate / 1e6 : 1;
-      this.#check('admitted', waitMs !== undefined, spareUs.times(Rational.of(tokensPerUs)));
+      this.#rounding.check(
+        'admitted',
+        waitMs !== undefined,
+        spareUs.times(Rational.of(tokensPerUs)),
+      );
     } else {
       expect(waitMs, 'a wait without a maximum').not.toBe(undefined);
     }
@@ -208,21 +169,23 @@ export class BucketWalk {
     const taken = this.#bucket.consumeOrDrain(n);
     const balance = this.#reference.balance();
     const whole = (tokens: Rational) => Math.min(most, Math.max(0, tokens.floor().toNumber()));
-    expect(taken, 'consumeOrDrain').toBeGreaterThanOrEqual(whole(balance.minus(this.#allowance)));
-    expect(taken, 'consumeOrDrain').toBeLessThanOrEqual(whole(balance.plus(this.#allowance)));
+    expect(taken, 'consumeOrDrain').toBeGreaterThanOrEqual(
+      whole(balance.minus(this.#rounding.tokens)),
+    );
+    expect(taken, 'consumeOrDrain').toBeLessThanOrEqual(whole(balance.plus(this.#rounding.tokens)));
     this.#reference.take(taken);
   }
 
   #decide(n: number): void {
     const reference = this.#reference;
     const decision = this.#bucket.decide(n);
-    this.#check('decide', decision.allowed, this.#marginNow(n));
+    this.#rounding.check('decide', decision.allowed, this.#marginNow(n));
     if (decision.allowed) reference.take(n);
     const whole = (tokens: Rational) => Math.max(0, tokens.floor().toNumber());
     const balance = reference.balance();
     expect(decision.limit).toBe(reference.limit.burst);
-    expect(decision.remaining).toBeGreaterThanOrEqual(whole(balance.minus(this.#allowance)));
-    expect(decision.remaining).toBeLessThanOrEqual(whole(balance.plus(this.#allowance)));
+    expect(decision.remaining).toBeGreaterThanOrEqual(whole(balance.minus(this.#rounding.tokens)));
+    expect(decision.remaining).toBeLessThanOrEqual(whole(balance.plus(this.#rounding.tokens)));
     const retryUs = decision.allowed ? Rational.ZERO : reference.waitUs(n);
     this.#sameMs('retryAfterMs', decision.retryAfterMs, retryUs);
     this.#sameMs('resetMs', decision.resetMs, reference.waitUs(reference.limit.burst));
@@ -266,7 +229,7 @@ export class BucketWalk {
     const cancelled = held.ours.cancel();
     const moved = this.#reference.movedSince(held.theirs, held.ours.waitMs > 0);
     // A rounded return of less than a tick moves nothing.
-    if (moved === undefined ? !this.#rounded : moved.compare(this.#allowance) > 0) {
+    if (moved === undefined ? !this.#rounded : moved.compare(this.#rounding.tokens) > 0) {
       expect(cancelled, 'cancel of a reservation that others stand on').toBe(false);
     } else if (!this.#rounded) {
       expect(cancelled, 'cancel of the latest reservation').toBe(true);

@@ -1,7 +1,13 @@
 import { ManualClock, TokenBucket } from '../../src/index.ts';
 
+/** A bucket with this limit, and the clock that a test moves. */
+export function manualBucket(limit: { rate: number; burst: number; initial?: number }) {
+  const clock = ManualClock.create();
+  return { clock, bucket: TokenBucket.create({ ...limit, clock }) };
+}
+
 /** A bucket, and the clock that a test moves. */
 export function bucketOf(rate: number, burst: number) {
-  const clock = ManualClock.create();
-  return { clock, limiter: TokenBucket.create({ rate, burst, clock }) };
+  const { clock, bucket: limiter } = manualBucket({ rate, burst });
+  return { clock, limiter };
 }

@@ -1,14 +1,7 @@
 import { type Reservation, TokenBucket } from '../../src/index.ts';
 import type { Operation, SequentialModel } from './linearization.ts';
-import { Rational } from './rational.ts';
-import { type Promised, ReferenceBucket, type ReferenceLimit } from './reference-bucket.ts';
-import {
-  type ReferenceLimit as SeveralLimit,
-  type Promised as SeveralPromised,
-  SeveralReference,
-} from './several-reference.ts';
 import type { AnyWindow } from './window-kinds.ts';
-import type { ReferenceLimit as WindowLimit, WindowReference } from './window-references.ts';
+import type { ReferenceLimit as WindowLimit, WindowReference } from './window-reference.ts';
 
 /** A call of a recorded history. `advance` moves the clock instead of calling the limiter. */
 export type RecordedCall =
@@ -29,7 +22,8 @@ export type RecordedCall =
   | { readonly call: 'permits'; readonly permits: number }
   | { readonly call: 'advance'; readonly ms: number };
 
-const NONE = 'none';
+/** Recorded in place of a reservation that was not made. */
+export const NONE = 'none';
 
 /** Calls a limiter, and keeps the latest reservation so that it can be cancelled. */
 export class Caller {
@@ -79,71 +73,6 @@ export class Caller {
   }
 }
 
-/** A sequential bucket in exact arithmetic. */
-export class BucketModel implements SequentialModel<RecordedCall> {
-  readonly #bucket: ReferenceBucket;
-  readonly #promised = new Map<number, (Promised & { readonly waits: boolean }) | 'spent'>();
-  #nowUs = 0;
-
-  constructor(limit: ReferenceLimit, initial: number) {
-    this.#bucket = new ReferenceBucket(limit, initial, () => this.#nowUs);
-  }
-
-  answer({ thread, call, nowUs }: Operation<RecordedCall>): string {
-    const bucket = this.#bucket;
-    this.#nowUs = nowUs;
-    const whole = () => Math.max(0, bucket.balance().floor().toNumber());
-    const takes = (n: number) => {
-      const there = bucket.balance().compare(Rational.of(n)) >= 0;
-      if (there) bucket.take(n);
-      return there;
-    };
-    switch (call.call) {
-      case 'tryConsume':
-        return `${takes(call.n)}`;
-      case 'consumeOrDrain': {
-        const taken = Math.min(call.n, whole());
-        bucket.take(taken);
-        return `${taken}`;
-      }
-      case 'look':
-        return `${Math.max(0, bucket.balance().toNumber())}`;
-      case 'decide':
-        return `${takes(call.n)} ${whole()}`;
-      case 'reserve': {
-        const waitUs = bucket.waitUs(call.n)?.toNumber() ?? Number.POSITIVE_INFINITY;
-        const granted = waitUs <= call.maxWaitMs * 1000;
-        if (granted) this.#promised.set(thread, { ...bucket.take(call.n), waits: waitUs > 0 });
-        else this.#promised.delete(thread);
-        return `${granted ? waitUs / 1000 : NONE}`;
-      }
-      case 'charge':
-        bucket.take(call.n);
-        return `${(bucket.waitUs(0)?.toNumber() ?? Number.NaN) / 1000}`;
-      case 'returnTokens':
-        bucket.putBack(call.n);
-        return 'undefined';
-      case 'cancel':
-        return `${this.#cancel(thread)}`;
-      case 'reconfigure':
-        return `${bucket.reconfigure({ rate: call.rate, burst: call.burst })}`;
-      default:
-        throw new TypeError(`this model cannot ${call.call}`);
-    }
-  }
-
-  #cancel(thread: number): boolean | typeof NONE {
-    const promised = this.#promised.get(thread);
-    if (promised === undefined) return NONE;
-    if (promised === 'spent') return false;
-    this.#promised.set(thread, 'spent');
-    if (this.#bucket.movedSince(promised, promised.waits)?.compare(Rational.ZERO) !== 0)
-      return false;
-    this.#bucket.cancel(promised);
-    return true;
-  }
-}
-
 /** A sequential window or log. */
 export class WindowModel implements SequentialModel<RecordedCall> {
   readonly #window: WindowReference;
@@ -173,66 +102,6 @@ export class WindowModel implements SequentialModel<RecordedCall> {
         return `${window.reconfigure(call.limit, this.#intervalUs, nowUs)}`;
       default:
         throw new TypeError(`no window can ${call.call}`);
-    }
-  }
-}
-
-/** A sequential bucket with several limits in exact arithmetic. */
-export class SeveralModel implements SequentialModel<RecordedCall> {
-  readonly #bucket: SeveralReference;
-  readonly #promised = new Map<number, SeveralPromised | 'spent'>();
-  #nowUs = 0;
-
-  constructor(limits: readonly SeveralLimit[], initial: number) {
-    this.#bucket = new SeveralReference(limits, initial, () => this.#nowUs);
-  }
-
-  answer({ thread, call, nowUs }: Operation<RecordedCall>): string {
-    const bucket = this.#bucket;
-    this.#nowUs = nowUs;
-    const whole = () => Math.max(0, bucket.balance().floor().toNumber());
-    const takes = (n: number) => {
-      const there = bucket.waitUs(n)?.compare(Rational.ZERO) === 0;
-      if (there) bucket.take(n);
-      return there;
-    };
-    switch (call.call) {
-      case 'tryConsume':
-        return `${takes(call.n)}`;
-      case 'consumeOrDrain': {
-        const taken = Math.min(call.n, whole());
-        bucket.take(taken);
-        return `${taken}`;
-      }
-      case 'look':
-        return `${Math.max(0, bucket.balance().toNumber())}`;
-      case 'decide':
-        return `${takes(call.n)} ${whole()}`;
-      case 'reserve': {
-        const waitUs = bucket.waitUs(call.n)?.toNumber() ?? Number.POSITIVE_INFINITY;
-        const granted = waitUs <= call.maxWaitMs * 1000;
-        if (granted) this.#promised.set(thread, bucket.take(call.n));
-        else this.#promised.delete(thread);
-        return `${granted ? waitUs / 1000 : NONE}`;
-      }
-      case 'charge':
-        bucket.take(call.n);
-        return `${bucket.debtUs().toNumber() / 1000}`;
-      case 'returnTokens':
-        return `${bucket.putBack(call.n)}`;
-      case 'cancel': {
-        const promised = this.#promised.get(thread);
-        if (promised === undefined) return NONE;
-        this.#promised.set(thread, 'spent');
-        return `${promised !== 'spent' && bucket.cancel(promised)}`;
-      }
-      case 'reconfigureOne': {
-        const { limit, rate, burst } = call;
-        const next = bucket.limits.map((one, i) => (i === limit ? { rate, burst } : one));
-        return `${bucket.reconfigure(next)}`;
-      }
-      default:
-        throw new TypeError(`this model cannot ${call.call}`);
     }
   }
 }

@@ -8,6 +8,7 @@ import {
 } from '../../src/integrations/piscina.ts';
 import type { Started, ThrottledTask } from '../workers/throttled-task.ts';
 import { compiled } from './crew.ts';
+import { Gate } from './gate.ts';
 
 /** A throttled pool of real threads, whose limiter runs on a manual clock. */
 export interface Scene {
@@ -48,6 +49,16 @@ export function throttledScene(options: SceneOptions = {}): Scene {
   });
   onTestFinished(() => pool.destroy());
   return { clock, bucket, pool, paced: throttle(pool, bucket, limits) };
+}
+
+/** What a task is rejected with whose signal aborts it. */
+export const ABORTED = { name: 'AbortError', message: 'The task has been aborted' };
+
+/** A task that keeps its thread until so many have arrived at its gate, where the test may too. */
+export function meeting(arrivals: number) {
+  const gate = new Gate();
+  const task = { does: 'meets', gate: gate.buffer, arrivals } as const;
+  return { gate, task };
 }
 
 /** Yields to the event loop until the condition holds. If it never does, the test times out. */

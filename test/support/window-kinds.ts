@@ -8,13 +8,10 @@ import {
   type WindowLimiter,
 } from '../../src/index.ts';
 import type { SharedOptions } from '../../src/limiters/opening.ts';
-import {
-  FixedWindowReference,
-  type ReferenceLimit,
-  SlidingLogReference,
-  SlidingWindowReference,
-  type WindowReference,
-} from './window-references.ts';
+import { FixedWindowReference } from './fixed-window-reference.ts';
+import { SlidingLogReference } from './sliding-log-reference.ts';
+import { SlidingWindowReference } from './sliding-window-reference.ts';
+import type { ReferenceLimit, WindowReference } from './window-reference.ts';
 
 export type WindowKind = 'fixed-window' | 'sliding-window' | 'sliding-log';
 /** Any of them; a log has no `returnTokens`. */

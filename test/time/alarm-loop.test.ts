@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { ALARM, ALARM_BOARD, ALARM_BYTES } from '../../src/memory/layout.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
 import { runAlarms } from '../../src/time/alarm-loop.ts';
+import { replaceExchanges } from '../support/replaced-exchanges.ts';
 
 // Runs the alarm thread's code in this thread, on a clock and with waits that the test answers.
 
@@ -124,20 +125,14 @@ test('ends when it was idle, and is then no thread that serves', () => {
 
 test('stays if an alarm is set as it leaves', () => {
   const { board, id, run, pass, set, rung } = scene();
-  const exchange = Atomics.compareExchange;
   let leaves = 0;
-  vi.spyOn(Atomics, 'compareExchange').mockImplementation(((
-    words: Int32Array,
-    at: number,
-    before: number,
-    after: number,
-  ) => {
-    const found = exchange(words, at, before, after);
-    if (words instanceof Int32Array && at === ALARM_BOARD.thread / 4 && after === 0) {
+  replaceExchanges<number>((exchange, { words, at, next }) => {
+    const found = exchange();
+    if (words instanceof Int32Array && at === ALARM_BOARD.thread / 4 && next === 0) {
       if (leaves++ === 0) set(10e6 + 500);
     }
     return found;
-  }) as never);
+  });
   run(
     pass(10e6),
     () => {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { ALARM_BOARD, ALARMS } from '../../src/memory/layout.ts';
+import { ALARMS } from '../../src/memory/layout.ts';
 import { AlarmBoard } from '../../src/time/alarm-board.ts';
-import { Alarms } from '../../src/time/alarms.ts';
 import { settled } from '../support/settled.ts';
+import { playedAlarms, turns } from './played-alarms.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
 afterEach(() => {
@@ -10,47 +10,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The alarms of a thread, whose alarm thread the test plays. */
-function scene() {
-  const board = AlarmBoard.create();
-  const start = vi.fn<(board: AlarmBoard, id: number, onFail: () => void) => void>();
-  const alarms = new Alarms(board, start);
-  const sets = vi.spyOn(board, 'set');
-  const woken: string[] = [];
-  let nowUs = 1e6;
-  const set = (us: number, name = '', strict = false) =>
-    alarms.set({ atUs: nowUs + us, nowUs, strict }, () => woken.push(name));
-  /** The alarm thread proves that it runs. */
-  const run = () => Atomics.store(board.words, ALARM_BOARD.running / 4, board.thread);
-  const lastSet = () => sets.mock.results.at(-1)?.value;
-  const ring = (alarm = lastSet()) => {
-    nowUs = Math.max(nowUs, alarm.dueUs);
-    if (!board.clear(alarm)) return;
-    Atomics.add(board.words, board.ringsAt(alarm.index), 1);
-    Atomics.notify(board.words, board.ringsAt(alarm.index));
-  };
-  /** Starts the alarm thread, as the first alarm does. */
-  const started = () => {
-    set(100);
-    run();
-  };
-  const pass = (us: number) => {
-    nowUs += us;
-  };
-  const isFree = () =>
-    Array.from({ length: ALARMS }, (_, i) => i).every((index) => {
-      return !board.clear({ index, dueUs: lastSet()?.dueUs, rings: 0 });
-    });
-  return { board, start, alarms, sets, woken, set, run, ring, started, pass, lastSet, isFree };
-}
-
-/** Turns the event loop, in which the wake-ups of other threads arrive. */
-async function turns(until: () => boolean): Promise<void> {
-  while (!until()) await new Promise(setImmediate);
-}
-
 test('the first alarm starts the thread, and has to do without it', () => {
-  const { board, start, set, run, woken } = scene();
+  const { board, start, set, run, woken } = playedAlarms();
   expect(set(100)).toBeUndefined();
   expect(set(100), 'still starting').toBeUndefined();
   expect(start).toHaveBeenCalledTimes(1);
@@ -62,7 +23,7 @@ test('the first alarm starts the thread, and has to do without it', () => {
 });
 
 test('an alarm wakes its sleeper once, and leaves no timer behind', async () => {
-  const { started, set, ring, woken, isFree } = scene();
+  const { started, set, ring, woken, isFree } = playedAlarms();
   started();
   set(100, 'a');
   expect(vi.getTimerCount(), 'keeps the event loop alive').toBe(1);
@@ -74,7 +35,7 @@ test('an alarm wakes its sleeper once, and leaves no timer behind', async () => 
 });
 
 test('a cancelled alarm is free for others, and has no listener', async () => {
-  const { board, started, set, ring, woken, lastSet } = scene();
+  const { board, started, set, ring, woken, lastSet } = playedAlarms();
   started();
   const cancel = set(100, 'a');
   const first = lastSet();
@@ -92,7 +53,7 @@ test('a cancelled alarm is free for others, and has no listener', async () => {
 });
 
 test('an alarm that has rung is not set again before this thread has heard it', async () => {
-  const { board, started, set, ring, woken, sets } = scene();
+  const { board, started, set, ring, woken, sets } = playedAlarms();
   started();
   set(100, 'a');
   ring();
@@ -109,7 +70,7 @@ test('an alarm that has rung is not set again before this thread has heard it', 
 });
 
 test('a cancelled alarm that is set again by another thread stays that of the other', () => {
-  const { board, started, set, lastSet } = scene();
+  const { board, started, set, lastSet } = playedAlarms();
   started();
   const cancel = set(100, 'a');
   const first = lastSet();
@@ -121,7 +82,7 @@ test('a cancelled alarm that is set again by another thread stays that of the ot
 });
 
 test('a sleeper may be woken by the ring of one that had its alarm before', async () => {
-  const { board, started, set, woken, lastSet } = scene();
+  const { board, started, set, woken, lastSet } = playedAlarms();
   started();
   set(100, 'a');
   Atomics.notify(board.words, board.ringsAt(lastSet().index));
@@ -131,7 +92,7 @@ test('a sleeper may be woken by the ring of one that had its alarm before', asyn
 });
 
 test('an alarm that rings before anybody listens is heard', async () => {
-  const { board, alarms, started, woken, sets } = scene();
+  const { board, alarms, started, woken, sets } = playedAlarms();
   started();
   sets.mockImplementationOnce((dueUs) => {
     const alarm = AlarmBoard.prototype.set.call(board, dueUs);
@@ -145,101 +106,8 @@ test('an alarm that rings before anybody listens is heard', async () => {
   expect(woken).toEqual(['a']);
 });
 
-test('a thread that does not ring is doubted, and replaced if it does not prove itself', () => {
-  const { board, start, started, set, woken, run, pass } = scene();
-  started();
-  const id = board.thread;
-  set(1000, 'a');
-  vi.advanceTimersByTime(10);
-  expect(woken).toEqual([]);
-  vi.advanceTimersByTime(1);
-  expect(woken).toEqual(['a']);
-  expect(board.isServed).toBe(false);
-  expect(set(100)).toBeUndefined();
-  pass(1e6);
-  expect(set(100)).toBeUndefined();
-  expect(start).toHaveBeenCalledTimes(1);
-  pass(1);
-  expect(set(100)).toBeUndefined();
-  expect(board.thread).not.toBe(id);
-  expect(start).toHaveBeenCalledTimes(2);
-  pass(2e6);
-  set(100);
-  pass(2e6);
-  set(100);
-  expect(start, 'twice the patience').toHaveBeenCalledTimes(2);
-  run();
-  expect(set(100)).toBeDefined();
-});
-
-test('a thread that was only late serves again', () => {
-  const { start, started, set, run } = scene();
-  started();
-  set(1000);
-  vi.advanceTimersByTime(11);
-  run();
-  expect(set(100)).toBeDefined();
-  expect(start).toHaveBeenCalledTimes(1);
-});
-
-test('a thread that was late before has its time once more', () => {
-  const { board, start, started, set, run, pass } = scene();
-  set(100);
-  set(100);
-  started();
-  set(100);
-  for (let doubt = 1; doubt <= 3; doubt++) {
-    pass(60e6);
-    board.doubt();
-    expect(set(100), 'as it is doubted').toBeUndefined();
-    pass(1e6);
-    expect(set(100)).toBeUndefined();
-    expect(start).toHaveBeenCalledTimes(doubt);
-    pass(1);
-    expect(set(100)).toBeUndefined();
-    expect(start, 'after the same time').toHaveBeenCalledTimes(doubt + 1);
-    run();
-    expect(set(100)).toBeDefined();
-  }
-});
-
-test('where no thread can start, none is started again', () => {
-  const { board, start, set, pass } = scene();
-  start.mockImplementation((_, id, onFail) => {
-    board.retire(id);
-    onFail();
-  });
-  for (let second = 0; second < 10; second++) {
-    expect(set(100)).toBeUndefined();
-    pass(1e6);
-  }
-  expect(start).toHaveBeenCalledTimes(1);
-  expect(board.thread).toBe(0);
-});
-
-test('a thread that has ended is started again', () => {
-  const { board, start, started, set } = scene();
-  started();
-  board.retire(board.thread);
-  expect(set(100)).toBeUndefined();
-  expect(start).toHaveBeenCalledTimes(2);
-});
-
-test('a thread that ends as an alarm is set does not get it', () => {
-  const { board, alarms, started, sets, isFree } = scene();
-  started();
-  sets.mockImplementationOnce((dueUs) => {
-    board.retire(board.thread);
-    return AlarmBoard.prototype.set.call(board, dueUs);
-  });
-  const wake = () => undefined;
-  expect(alarms.set({ atUs: 1e6 + 100, nowUs: 1e6, strict: false }, wake)).toBeUndefined();
-  expect(isFree()).toBe(true);
-  expect(vi.getTimerCount()).toBe(0);
-});
-
 test('when all alarms are in use, a sleeper does without', () => {
-  const { board, started, set, lastSet } = scene();
+  const { board, started, set, lastSet } = playedAlarms();
   started();
   for (let i = 0; i < ALARMS; i++) expect(board.set(2e6)).toBeDefined();
   expect(set(100)).toBeUndefined();
@@ -249,7 +117,7 @@ test('when all alarms are in use, a sleeper does without', () => {
 });
 
 test('after many wakes, timers do for long waits and short ones get longer, unless strict', async () => {
-  const { started, set, ring, pass, woken, lastSet } = scene();
+  const { started, set, ring, pass, woken, lastSet } = playedAlarms();
   started();
   const waits: number[] = [];
   let nowUs = 1e6;
@@ -274,7 +142,7 @@ test('after many wakes, timers do for long waits and short ones get longer, unle
 });
 
 test('strict wakes, and many at once, leave others no debt beyond the next wake', async () => {
-  const { started, set, ring, pass, woken, sets } = scene();
+  const { started, set, ring, pass, woken, sets } = playedAlarms();
   started();
   for (let i = 0; i < 50; i++) {
     set(100, 'strict', true);

@@ -1,30 +1,16 @@
 import { describe, expect, test, vi } from 'vitest';
-import { FixedWindow, HandleError, ManualClock, TickerClock } from '../../src/index.ts';
+import { FixedWindow, HandleError, TickerClock } from '../../src/index.ts';
 import { TickerCell } from '../../src/time/ticker-cell.ts';
 import { Random, SEED } from '../support/random.ts';
+import { handTicker, trust } from './hand-ticker.ts';
 
 const PERIOD_US = 1000;
 /** A reader checks the system clock at least once in this many readings. */
 const MOST_READINGS = 128;
 
-/** A ticker that the test ticks by hand, and a reader of it. */
-function hand(periodMs = 1) {
-  const system = ManualClock.create({ nowMs: 1000 });
-  const cell = TickerCell.create(periodMs);
-  const clock = TickerClock.over(cell, system);
-  const looks = vi.spyOn(system, 'now');
-  const tick = () => {
-    if (cell.isSpinning) Atomics.store(cell.beats, 0, Math.floor(system.now() * 4) | 0);
-    else cell.publish(system.now());
-  };
-  /** A reading in microseconds since the start. */
-  const read = () => clock.now() - 1e6;
-  return { system, cell, clock, looks, tick, read };
-}
-
 describe('a ticker clock', () => {
   test('reads the time of the latest tick', () => {
-    const { system, tick, read } = hand();
+    const { system, tick, read } = handTicker();
     tick();
     system.advance(0.75);
     expect(read()).toBe(0);
@@ -36,7 +22,7 @@ describe('a ticker clock', () => {
   });
 
   test('checks the system clock after each tick, and then less and less often', () => {
-    const { looks, tick, read } = hand();
+    const { looks, tick, read } = handTicker();
     tick();
     looks.mockClear();
     const lookedAt: number[] = [];
@@ -49,7 +35,7 @@ describe('a ticker clock', () => {
   });
 
   test('trusts a ticker that is up to ten periods late', () => {
-    const { system, tick, read } = hand();
+    const { system, tick, read } = handTicker();
     tick();
     system.advance(10);
     expect(read()).toBe(0);
@@ -58,7 +44,7 @@ describe('a ticker clock', () => {
   });
 
   test('uses the system clock before the first tick and after the end', () => {
-    const { system, cell, tick, read } = hand();
+    const { system, cell, tick, read } = handTicker();
     expect(read()).toBe(0);
     system.advance(1);
     expect(read()).toBe(1000);
@@ -72,7 +58,7 @@ describe('a ticker clock', () => {
   });
 
   test('that is only attached does not end the ticker for others', () => {
-    const { cell, clock, tick, read } = hand();
+    const { cell, clock, tick, read } = handTicker();
     tick();
     clock.dispose();
     expect(cell.now()).toBe(1e6);
@@ -80,7 +66,7 @@ describe('a ticker clock', () => {
   });
 
   test('returns to a ticker that ticks again, and never runs backwards', () => {
-    const { system, looks, tick, read } = hand();
+    const { system, looks, tick, read } = handTicker();
     tick();
     system.advance(25);
     expect(read()).toBe(25_000);
@@ -103,7 +89,7 @@ describe('a ticker clock', () => {
   test.each([1e6 + 0.25, Number.POSITIVE_INFINITY, Number.NaN, Number.MAX_VALUE])(
     'rejects a tick of %d us that is ahead of the system clock',
     (publishedUs) => {
-      const { cell, read } = hand();
+      const { cell, read } = handTicker();
       cell.publish(publishedUs);
       expect([read(), read()]).toEqual([0, 0]);
     },
@@ -112,7 +98,7 @@ describe('a ticker clock', () => {
   test(`is in time at any pace, except for 127 readings after the ticker's death (ZEROTIME_SEED=${SEED})`, () => {
     const random = new Random(SEED);
     for (let run = 0; run < 200; run++) {
-      const { system, clock, tick } = hand();
+      const { system, clock, tick } = handTicker();
       let isAlive = true;
       let late = 0;
       let lastUs = Number.NEGATIVE_INFINITY;
@@ -139,16 +125,10 @@ describe('a ticker clock', () => {
     }
   });
 
-  /** Reads until the next 127 readings would not check the system clock. */
-  function trust({ clock, tick }: ReturnType<typeof hand>) {
-    tick();
-    for (let reading = 0; reading < 256; reading++) clock.now();
-  }
-
   test.each([1, 0])(
     "notices the ticker's death in the next turn of the event loop, period %s",
     async (periodMs) => {
-      const scene = hand(periodMs);
+      const scene = handTicker(periodMs);
       const { system, read } = scene;
       trust(scene);
       system.advance(22);
@@ -161,7 +141,7 @@ describe('a ticker clock', () => {
   );
 
   test("notices the ticker's death after a blocking sleep", () => {
-    const scene = hand();
+    const scene = handTicker();
     trust(scene);
     scene.system.advance(22);
     scene.clock.sleepSync(scene.system.now() - 1);
@@ -169,7 +149,7 @@ describe('a ticker clock', () => {
   });
 
   test('checks each reading while they are far apart', () => {
-    const { system, looks, tick, read } = hand();
+    const { system, looks, tick, read } = handTicker();
     tick();
     looks.mockClear();
     for (let reading = 1; reading <= 10; reading++) {
@@ -179,58 +159,8 @@ describe('a ticker clock', () => {
     expect(looks).toHaveBeenCalledTimes(10);
   });
 
-  test('that spins follows its ticker from reading to reading', () => {
-    const scene = hand(0);
-    const { system, looks, tick, read } = scene;
-    trust(scene);
-    let us = 0;
-    for (const stepUs of [0.25, 3, 20, 0.5]) {
-      us += stepUs;
-      system.set(1000 + us / 1000);
-      tick();
-      looks.mockClear();
-      expect(read()).toBe(us);
-      expect(looks).not.toHaveBeenCalled();
-    }
-  });
-
-  test('that spins is at most 100 us late at a look, and never ahead of one', () => {
-    const scene = hand(0);
-    const { system, cell, tick, read } = scene;
-    tick();
-    expect(read()).toBe(0);
-    system.advance(0.1);
-    expect(read()).toBe(0);
-    system.advance(0.00025);
-    expect(read()).toBe(100.25);
-    trust(scene);
-    // Damaged memory: as much ahead as a reader follows without a look, and more.
-    Atomics.add(cell.beats, 0, 200);
-    expect(read()).toBe(150.25);
-    Atomics.add(cell.beats, 0, 1);
-    expect(read(), 'no further in several steps').toBe(150.25);
-    Atomics.add(cell.beats, 0, 201);
-    expect(read(), 'time never runs backwards').toBe(150.25);
-    system.advance(0.06);
-    expect(read()).toBe(160.25);
-  });
-
-  test('that spins has beats that wrap around', () => {
-    const scene = hand(0);
-    const { system, tick, read } = scene;
-    for (let minute = 0; minute < 40; minute++) {
-      system.set(1000 + minute * 60_000);
-      tick();
-      expect(read()).toBe(minute * 60e6);
-      system.advance(0.06);
-      expect(read(), 'the last tick').toBe(minute * 60e6);
-      system.advance(0.05);
-      expect(read(), 'the system clock').toBe(minute * 60e6 + 110);
-    }
-  });
-
   test('that is rarely read is in time at once, even if the ticker died long ago', () => {
-    const { system, tick, read } = hand();
+    const { system, tick, read } = handTicker();
     tick();
     read();
     for (let hour = 1; hour < 5; hour++) {
@@ -243,7 +173,7 @@ describe('a ticker clock', () => {
   });
 
   test('is past the instant when a sleep ends, without a tick', async () => {
-    const { system, clock, tick, read } = hand();
+    const { system, clock, tick, read } = handTicker();
     tick();
     expect(read()).toBe(0);
     const asleep = clock.sleep(1e6 + 5000);
@@ -257,7 +187,7 @@ describe('a ticker clock', () => {
   });
 
   test('ends the wait of a window, whose caller then tries again', async () => {
-    const { system, clock, tick } = hand();
+    const { system, clock, tick } = handTicker();
     tick();
     const window = FixedWindow.create({ limit: 1, intervalMs: 5, clock });
     expect(window.tryConsume()).toBe(true);

@@ -1,15 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
 import { compareRuns, type RunFigures } from '../../../src/load/comparison.ts';
 import { Tally } from '../../../src/load/tally.ts';
 import { drive } from '../../../src/load.ts';
-import { runInProcess } from '../support/run-in-process.ts';
-import { recordRun } from './recorded-runs.ts';
+import { compare, RunFolder } from './recorded-runs.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-compare-closed-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const runs = new RunFolder();
 
 const EMPTY = new Tally().toRecord().histograms.latency;
 
@@ -37,16 +33,12 @@ function record(name: string, { rounds, failed = 0, edit }: Recorded): string {
     closed: { rounds: rounds.map((callsPerSecond) => ({ callsPerSecond })) },
   };
   edit?.(data);
-  const path = join(folder, name);
-  writeFileSync(path, JSON.stringify(data));
-  return path;
+  return runs.write(name, JSON.stringify(data));
 }
 
 const BASE = record('base.json', { rounds: [1_000_000, 1_010_000, 990_000] });
 const SAME = record('same.json', { rounds: [1_005_000, 995_000, 1_002_000] });
 const SLOWER = record('slower.json', { rounds: [800_000, 810_000, 790_000] });
-
-const compare = (...args: string[]) => runInProcess(['compare', ...args]);
 
 describe('zerotime compare with runs as fast as possible', () => {
   it('compares calls per second with the spread of the rounds, and errors', async () => {
@@ -84,7 +76,7 @@ describe('zerotime compare with runs as fast as possible', () => {
   });
 
   it('writes a page and JSON', async () => {
-    const [json, report] = [join(folder, 'out.json'), join(folder, 'out.html')];
+    const [json, report] = [runs.at('out.json'), runs.at('out.html')];
     await compare(BASE, SLOWER, '--json', json, '--report', report);
     expect(JSON.parse(readFileSync(json, 'utf8')).compared[0].figures).toMatchObject([
       { name: 'rate', unit: 'perSecond', baseline: 1e6, compared: 8e5, finding: 'lower' },
@@ -96,7 +88,7 @@ describe('zerotime compare with runs as fast as possible', () => {
   });
 
   it('refuses runs at a rate beside them, and other conditions', async () => {
-    const open = recordRun(folder, 'open.json');
+    const open = runs.record('open.json');
     const { stderr, code } = await compare(BASE, open, '--allow', 'rate');
     expect(code).toBe(1);
     expect(stderr).toContain(`${BASE} is as fast as possible, ${open} at a rate`);
@@ -125,7 +117,7 @@ describe('zerotime compare with runs as fast as possible', () => {
     const wantedRatePerSecond = 100.00000000000001;
     const other = { ...open, wantedRatePerSecond, url: 'http://localhost/?token=abc' };
     const paths = [closed, { ...open, interrupted: true }, other].map((result, at) => {
-      const path = join(folder, `driven${at}.json`);
+      const path = runs.at(`driven${at}.json`);
       writeFileSync(path, JSON.stringify(result));
       return path;
     });
@@ -159,11 +151,8 @@ describe('zerotime compare with runs as fast as possible', () => {
       timeoutMs: 5_000,
       warmupMs: 0,
     });
-    const stored = (name: string, change: Partial<typeof options>) => {
-      const path = join(folder, `${name}.json`);
-      writeFileSync(path, JSON.stringify({ ...result, options: { ...options, ...change } }));
-      return path;
-    };
+    const stored = (name: string, change: Partial<typeof options>) =>
+      runs.write(`${name}.json`, JSON.stringify({ ...result, options: { ...options, ...change } }));
     const one = stored('one', {});
     const other = stored('other', {
       ...{ ratePerSecond: 50, threads: 2, durationMs: 99, warmupMs: 5, burst: 3, timeoutMs: 9 },
@@ -186,8 +175,7 @@ describe('zerotime compare with runs as fast as possible', () => {
     expect(told).toBeLessThan(allowed.stdout.indexOf('Verdict'));
     expect(allowed.stdout).toMatch(/ p99 /);
     expect(allowed.stdout).not.toMatch(/^ {2}(max|rate) /m);
-    const old = join(folder, 'old.json');
-    writeFileSync(old, JSON.stringify({ ...result, options: undefined }));
+    const old = runs.write('old.json', JSON.stringify({ ...result, options: undefined }));
     expect((await compare(one, old)).stderr).toContain(`${old} is not a result of`);
   });
 });

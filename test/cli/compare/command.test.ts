@@ -1,28 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
 import type { LineChart } from '../../../src/cli/report/page.ts';
-import { resultOf } from '../support/load-result.ts';
-import { runInProcess } from '../support/run-in-process.ts';
-import { recordRun } from './recorded-runs.ts';
+import { compare, RunFolder, row } from './recorded-runs.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-compare-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const runs = new RunFolder();
 
-const BASE = recordRun(folder, 'base.json');
-const SAME = recordRun(folder, 'same.json');
-const SLOWER = recordRun(folder, 'slower.json', { factor: 1.2 });
-const FASTER = recordRun(folder, 'faster.json', { factor: 0.8 });
-const FAILING = recordRun(folder, 'failing.json', { failures: 100 });
-const { options, fitness } = resultOf();
-
-const compare = (...args: string[]) => runInProcess(['compare', ...args]);
-
-/** The line of a figure in the table. */
-function row(stdout: string, name: string): string {
-  return stdout.split('\n').find((line) => line.startsWith(`  ${name} `)) ?? '';
-}
+const BASE = runs.record('base.json');
+const SAME = runs.record('same.json');
+const SLOWER = runs.record('slower.json', { factor: 1.2 });
+const FASTER = runs.record('faster.json', { factor: 0.8 });
+const FAILING = runs.record('failing.json', { failures: 100 });
 
 describe('zerotime compare', () => {
   it('sees no difference between equal runs', async () => {
@@ -46,10 +33,8 @@ describe('zerotime compare', () => {
   });
 
   it('takes several runs of a side together', async () => {
-    const more = [1.01, 0.99].map((factor, at) => recordRun(folder, `base${at}.json`, { factor }));
-    const slower = [1.19, 1.21].map((factor, at) =>
-      recordRun(folder, `slow${at}.json`, { factor }),
-    );
+    const more = [1.01, 0.99].map((factor, at) => runs.record(`base${at}.json`, { factor }));
+    const slower = [1.19, 1.21].map((factor, at) => runs.record(`slow${at}.json`, { factor }));
     const { code, stdout } = await compare(
       ...[BASE, ...more, 'vs', SLOWER, ...slower, '--max-slower', '10%'],
     );
@@ -63,7 +48,7 @@ describe('zerotime compare', () => {
   });
 
   it('fails a gate only if the difference is more than chance, and says what it could not see', async () => {
-    const little = recordRun(folder, 'little.json', { factor: 1.04 });
+    const little = runs.record('little.json', { factor: 1.04 });
     const { code, stdout } = await compare(BASE, little, '--max-slower', '5%');
     expect(code).toBe(0);
     expect(stdout).toMatch(/✘ slower: p50/);
@@ -74,7 +59,7 @@ describe('zerotime compare', () => {
 
   it('has gates for the rate and for errors', async () => {
     const half = { sent: 1_000, achievedRate: 1_000, admittedPer100Ms: new Array(10).fill(100) };
-    const rare = recordRun(folder, 'rare.json', { change: half });
+    const rare = runs.record('rare.json', { change: half });
     const rate = await compare(BASE, rare, '--max-slower', '10%');
     expect(rate.code).toBe(3);
     expect(rate.stdout).toMatch(/✘ gate failed: rate lower: -50\.0 %/);
@@ -85,7 +70,7 @@ describe('zerotime compare', () => {
   });
 
   it('does not pass a gate for want of requests', async () => {
-    const empty = recordRun(folder, 'empty.json', {
+    const empty = runs.record('empty.json', {
       change: { tally: new (await import('../../../src/load/tally.ts')).Tally() },
     });
     const { code, stdout } = await compare(
@@ -99,94 +84,13 @@ describe('zerotime compare', () => {
   it('does not take runs whose requests all failed for fast ones', async () => {
     const { Tally } = await import('../../../src/load/tally.ts');
     const down = ['1', '2'].map((name) =>
-      recordRun(folder, `down${name}.json`, { change: { tally: new Tally() } }),
+      runs.record(`down${name}.json`, { change: { tally: new Tally() } }),
     );
     const { code, stdout } = await compare(BASE, SAME, 'vs', ...down, '--max-slower', '5%');
     expect(code).toBe(3);
     expect(stdout).toContain('too few requests to judge any latency');
     expect(row(stdout, 'p99')).toMatch(/not judged$/);
     expect(stdout).not.toContain('faster');
-  });
-
-  it('compares arrivals at random, whatever their seeds, with no others', async () => {
-    const [one = '', two = ''] = [1, 2].map((seed) =>
-      recordRun(folder, `seed${seed}.json`, {
-        change: { options: { ...options, arrivals: { kind: 'poisson', seed } } },
-      }),
-    );
-    expect((await compare(one, two)).code).toBe(0);
-    expect((await compare(BASE, two)).stderr).toContain('arrivals: {"kind":"even"}');
-  });
-
-  it('refuses runs of different things unless that is allowed, and says what differs', async () => {
-    const other = recordRun(folder, 'other.json', {
-      change: {
-        url: 'http://elsewhere/',
-        options: { ...options, rate: 3_000, threads: 4, durationMs: 2_000 },
-      },
-    });
-    const { code, stdout, stderr } = await compare(BASE, other);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain(`url: http://example.com/ in ${BASE}; http://elsewhere/ in ${other}`);
-    for (const name of ['rate: 2000', 'threads: 2', 'duration: 1000']) {
-      expect(stderr).toContain(`  ${name} in ${BASE}`);
-    }
-    expect(stderr).toContain('--allow url,rate,threads,duration');
-    const some = await compare(BASE, other, '--allow', 'url,rate');
-    expect(some.code).toBe(1);
-    expect(some.stderr).not.toContain('url:');
-    const all = await compare(BASE, other, '--allow', 'url,rate,threads,duration');
-    expect(all.code).toBe(0);
-    expect(all.stdout).toMatch(/Differs +url: http/);
-    const page = join(folder, 'differs.html');
-    await compare(BASE, other, '--allow', 'url,rate,threads,duration', '--report', page);
-    const text = readFileSync(page, 'utf8');
-    const [differs, verdict] = ['<p class="note">Differs: url: http', '<p class="good">'];
-    expect(text.indexOf(differs)).toBeGreaterThan(text.indexOf('<section class="verdict'));
-    expect(text.indexOf(differs)).toBeLessThan(text.indexOf(verdict));
-  });
-
-  it('compares runs of embedded servers, whatever their ports', async () => {
-    const [one, two] = ['1', '2'].map((port) =>
-      recordRun(folder, `port${port}.json`, {
-        change: { url: `http://127.0.0.1:${port}/`, options: { ...options, url: undefined } },
-      }),
-    );
-    expect((await compare(one ?? '', two ?? '')).code).toBe(0);
-  });
-
-  it('compares calls of a task as well', async () => {
-    const [one = '', two = ''] = ['1', '2'].map((name) =>
-      recordRun(folder, `calls${name}.json`, {
-        edit: (data) => {
-          data['calls'] = data['requests'];
-          data['requests'] = undefined;
-          data['target'] = { task: 'file:///task.mjs', concurrency: 64 };
-        },
-      }),
-    );
-    expect((await compare(one, two)).code).toBe(0);
-    expect((await compare(BASE, two)).stderr).toContain(`task: none in ${BASE}; file:///task.mjs`);
-  });
-
-  it('tells what to mind: other versions, machines, and runs that measured badly', async () => {
-    const odd = recordRun(folder, 'odd.json', {
-      change: {
-        elapsedMs: 500,
-        fitness: { ...fitness, fit: false, limits: [{ kind: 'samples', count: 3 }] },
-      },
-      edit: (data) => {
-        data['node'] = 'v26.0.0';
-        data['machine'] = undefined;
-        data['latencyByTime'] = undefined;
-        data['guarantee'] = { held: false };
-      },
-    });
-    const { stdout } = await compare(BASE, odd);
-    expect(stdout).toContain(`Node.js: v20.0.0 in ${BASE}; v26.0.0 in ${odd}`);
-    expect(stdout).toMatch(/machine: Some processor, 4, /);
-    expect(stdout).toContain('the guarantee was broken; ended after 500 ms of 1000; not fit to');
-    expect(stdout).toContain('not fit to measure: 3 responses are too few for p99');
   });
 
   it('writes all of it as data, alone on standard output', async () => {
@@ -210,7 +114,7 @@ describe('zerotime compare', () => {
   });
 
   it('draws all runs on one page', async () => {
-    const path = join(folder, 'page.html');
+    const path = runs.at('page.html');
     await compare(BASE, SAME, 'vs', SLOWER, '--report', path, '--max-slower', '5%');
     const page = readFileSync(path, 'utf8');
     expect(page).toContain('<section class="verdict bad">');
@@ -236,52 +140,12 @@ describe('zerotime compare', () => {
     const { renderSummary } = await import('../../../src/cli/compare/summary.ts');
     const named = (path: string) => sideOf([{ ...readRun(path), path: path.slice(-9) }]);
     const comparison = compareSides(
-      ['base.json', 'slower.json'].map((name) => named(join(folder, name))),
+      ['base.json', 'slower.json'].map((name) => named(runs.at(name))),
       { maxSlower: 0.05 },
       new Set(),
     );
     const lines = renderSummary(comparison, PLAIN, 60);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
     expect(lines.join('\n')).toMatch(/p50 +1\.50 ms +1\.80 ms +\+19\.9 %\n +\+1.* %: slower\n/);
-  });
-
-  const brokenFile = (name: string, text: string) => {
-    const path = join(folder, name);
-    writeFileSync(path, text);
-    return path;
-  };
-  it.each([
-    [[BASE], /give at least two files/],
-    [[BASE, 'vs'], /at least one on each side of vs/],
-    [[BASE, join(folder, 'missing.json')], /missing\.json cannot be read as JSON: ENOENT/],
-    [[BASE, brokenFile('text.json', 'no JSON')], /text\.json cannot be read as JSON/],
-    [[BASE, brokenFile('list.json', '[]')], /list\.json is not a result .*: run must be an object/],
-    [
-      [BASE, brokenFile('half.json', '{"requests":{}}')],
-      /half\.json is not a result .*times must be/,
-    ],
-    [[BASE, SAME, '--allow', 'url,'], /comma-separated list of names/],
-    [[BASE, SAME, '--max-slower', '5'], /share from 0% to 100%/],
-  ])('%j ends with what is wrong', async (args, text) => {
-    const { code, stdout, stderr } = await compare(...args);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(text);
-  });
-
-  it.each([
-    ['requests', 5],
-    ['admittedPer100Ms', ['a']],
-    ['elapsedMs', '5'],
-    ['times', { latency: { hdrHistogram: 5 } }],
-    ['times', { latency: { hdrHistogram: 'x' } }],
-  ])('names the file whose %s is %j', async (name, value) => {
-    const path = recordRun(folder, 'wrong.json', {
-      edit: (data) => {
-        data[name] = value;
-      },
-    });
-    const { code, stderr } = await compare(BASE, path);
-    expect(code).toBe(1);
-    expect(stderr).toContain(`${path} is not a result of zerotime load --json: `);
   });
 });

@@ -1,9 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import { jsonReport } from '../../../src/cli/load/json-report.ts';
 import type { LoadResult } from '../../../src/load/result.ts';
 import { Tally } from '../../../src/load/tally.ts';
 import { ABOUT, RATE, resultOf } from '../support/load-result.ts';
+import { runInProcess } from '../support/run-in-process.ts';
 
 /** Latencies of 1 to 2 ms, `factor` times as long, with some failures. */
 function tallyOf(factor: number, failures: number): Tally {
@@ -26,13 +29,40 @@ export interface Recorded {
   readonly edit?: (data: Record<string, unknown>) => void;
 }
 
-/** Writes the file of a run of one second. Returns its path. */
-export function recordRun(folder: string, name: string, recorded: Recorded = {}): string {
-  const { factor = 1, failures = 0, change = {}, edit } = recorded;
-  const tally = tallyOf(factor, failures);
-  const data = jsonReport(resultOf({ tally, ...change }), ABOUT) as Record<string, unknown>;
-  edit?.(data);
-  const path = join(folder, name);
-  writeFileSync(path, JSON.stringify(data));
-  return path;
+/** A folder for the runs that the tests of a file record. */
+export class RunFolder {
+  readonly path = mkdtempSync(join(tmpdir(), 'zerotime-compare-'));
+
+  constructor() {
+    afterAll(() => rmSync(this.path, { recursive: true }));
+  }
+
+  /** The path of a file in it. */
+  at(name: string): string {
+    return join(this.path, name);
+  }
+
+  /** Writes the file of a run of one second. Returns its path. */
+  record(name: string, recorded: Recorded = {}): string {
+    const { factor = 1, failures = 0, change = {}, edit } = recorded;
+    const tally = tallyOf(factor, failures);
+    const data = jsonReport(resultOf({ tally, ...change }), ABOUT) as Record<string, unknown>;
+    edit?.(data);
+    return this.write(name, JSON.stringify(data));
+  }
+
+  /** Writes a file. Returns its path. */
+  write(name: string, text: string): string {
+    const path = this.at(name);
+    writeFileSync(path, text);
+    return path;
+  }
+}
+
+/** Runs `zerotime compare` with these arguments. */
+export const compare = (...args: string[]) => runInProcess(['compare', ...args]);
+
+/** The line of a figure in the table. */
+export function row(stdout: string, name: string): string {
+  return stdout.split('\n').find((line) => line.startsWith(`  ${name} `)) ?? '';
 }

@@ -1,67 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import { afterAll, describe, expect, it } from 'vitest';
-import { IN_FULL } from '../../support/random.ts';
-import { errorCount, type JsonResult, readJsonResult } from '../support/json-result.ts';
-import { Cli, type CliRun, runCli } from '../support/run-cli.ts';
-import { deadUrl, httpServer, type TestServer, tcpServer } from '../support/servers.ts';
+import { describe, expect, it } from 'vitest';
+import { readJsonResult } from '../support/json-result.ts';
+import { ALONE, expectConsistent, LoadRuns, NO_GATES, variant } from '../support/load-runs.ts';
+import { Cli } from '../support/run-cli.ts';
+import { httpServer } from '../support/servers.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'zerotime-load-'));
-const servers: TestServer[] = [];
-
-afterAll(async () => {
-  await Promise.all(servers.map((server) => server.kill()));
-  rmSync(folder, { recursive: true });
-});
-
-async function kept(starting: Promise<TestServer>): Promise<TestServer> {
-  const server = await starting;
-  servers.push(server);
-  return server;
-}
-
-/** Variants of other tests here, for `npm run test:all`: each starts a process. */
-const variant = it.runIf(IN_FULL);
-
-/** Where one thread shows as much as several: starting each takes longer than the load does. */
-const ALONE = ['--threads', '1'];
-
-/** Gates have their own tests; here a busy machine may miss the rate. */
-const NO_GATES = ['--min-rate', '0%', '--max-errors', '100%'];
-
-let runs = 0;
-
-/** Runs `zerotime load` with these arguments until it exits. */
-async function load(...args: string[]): Promise<CliRun & { result: JsonResult }> {
-  runs += 1;
-  const path = join(folder, `${runs}.json`);
-  const run = await runCli(['load', ...NO_GATES, ...args, '--json', path]);
-  return { ...run, result: readJsonResult(path) };
-}
-
-/** Checks that hold for every run, whatever happened to its requests. */
-function expectConsistent(result: JsonResult): void {
-  const { admitted, sent, requests, statusCodes, errors, threads } = result;
-  const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
-  expect(result.guarantee.held).toBe(true);
-  expect(sum(threads.map((thread) => thread.admitted))).toBe(admitted);
-  expect(sum([...result.admittedPer100Ms])).toBe(admitted);
-  expect(requests.succeeded + requests.failed).toBe(admitted);
-  expect(sum(Object.values(statusCodes)) + sum(errors.map(({ count }) => count))).toBe(admitted);
-  expect(sent).toBe(admitted - errorCount(result, 'unsent'));
-  expect(result.times.clientLag.count).toBe(admitted);
-  expect(result.times.queued.count).toBe(admitted);
-}
+const runs = new LoadRuns();
 
 // Concurrent: tests that neither keep to a rate nor need a port to stay free.
 
 describe('zerotime load', () => {
   variant('climbs from one rate to another within the guarantee', async () => {
     const args = ['--ramp', '200:1000:1s', '--duration', '1500ms'];
-    const { code, result, stdout, stderr } = await load(...args);
+    const { code, result, stdout, stderr } = await runs.load(...args);
     expectConsistent(result);
     expect(code).toBe(0);
     expect(stderr).toContain('200/s to 1,000/s for 1.5 s');
@@ -75,7 +26,7 @@ describe('zerotime load', () => {
   });
 
   it('meets the rate on its embedded server', async () => {
-    const { code, result, stdout } = await load('--rate', '1000', '--duration', '1s');
+    const { code, result, stdout } = await runs.load('--rate', '1000', '--duration', '1s');
     expectConsistent(result);
     expect(code).toBe(0);
     expect(result.target.embeddedServer).toBe(true);
@@ -98,7 +49,7 @@ describe('zerotime load', () => {
   });
 
   variant.concurrent('keeps one rate over more threads than requests per second', async () => {
-    const { code, result } = await load('--rate', '1', '--threads', '8', '--duration', '2s');
+    const { code, result } = await runs.load('--rate', '1', '--threads', '8', '--duration', '2s');
     expectConsistent(result);
     expect(code).toBe(0);
     // The schedule has 2: fewer would mean that all threads were a second late.
@@ -107,7 +58,7 @@ describe('zerotime load', () => {
 
   it.concurrent('sends method, headers and body as they are given', async () => {
     const seen = new Set<string>();
-    const server = await kept(
+    const server = await runs.kept(
       httpServer((request, response) => {
         let body = '';
         request.on('data', (chunk: Buffer) => {
@@ -131,22 +82,18 @@ describe('zerotime load', () => {
       'x-b: 2',
       ...ALONE,
     ];
-    const { code, result } = await load(`${server.url}path?q=1`, ...args, '--body', 'hello');
+    const { code, result } = await runs.load(`${server.url}path?q=1`, ...args, '--body', 'hello');
     expect(code).toBe(0);
     expect(result.statusCodes).toEqual({ 204: result.admitted });
     expect([...seen]).toEqual([`POST|/path?q=1|1|2|${new URL(server.url).host}|hello`]);
   });
 
   it.concurrent('counts responses from 400 on as failed, and says so by its exit code', async () => {
-    const server = await kept(httpServer((_request, response) => response.writeHead(503).end()));
-    const { code, result, stdout } = await load(
-      server.url,
-      '--rate',
-      '100',
-      '--duration',
-      '500ms',
-      ...ALONE,
+    const server = await runs.kept(
+      httpServer((_request, response) => response.writeHead(503).end()),
     );
+    const args = ['--rate', '100', '--duration', '500ms', ...ALONE];
+    const { code, result, stdout } = await runs.load(server.url, ...args);
     expectConsistent(result);
     expect(code).toBe(1);
     expect(result.statusCodes).toEqual({ 503: result.admitted });
@@ -155,17 +102,11 @@ describe('zerotime load', () => {
   });
 
   variant.concurrent('takes a redirect for a success and does not follow it', async () => {
-    const server = await kept(
+    const server = await runs.kept(
       httpServer((_request, response) => response.writeHead(302, { location: '/else' }).end()),
     );
-    const { code, result } = await load(
-      server.url,
-      '--rate',
-      '20',
-      '--duration',
-      '500ms',
-      ...ALONE,
-    );
+    const args = ['--rate', '20', '--duration', '500ms', ...ALONE];
+    const { code, result } = await runs.load(server.url, ...args);
     expect(code).toBe(0);
     expect(result.statusCodes).toEqual({ 302: result.admitted });
   });
@@ -175,7 +116,7 @@ describe('zerotime load, latency', () => {
   it('shows the stall of a server', async () => {
     const STALL_MS = 500;
     let stalled: Promise<void> | undefined;
-    const server = await kept(
+    const server = await runs.kept(
       httpServer(async (_request, response) => {
         stalled ??= new Promise((resolve) => setTimeout(resolve, STALL_MS));
         await stalled;
@@ -184,7 +125,7 @@ describe('zerotime load, latency', () => {
     );
     // One connection: a client that waited for each response would send only one slow request.
     const args = ['--rate', '200', '--duration', '1500ms', '--threads', '1', '--connections', '1'];
-    const { code, result } = await load(server.url, ...args);
+    const { code, result } = await runs.load(server.url, ...args);
     expectConsistent(result);
     expect(code).toBe(0);
     // The stall starts with the first request and so ends at 500 ms or later. Requests due in the
@@ -200,10 +141,10 @@ describe('zerotime load, latency', () => {
   });
 
   variant('measures the latency of a slow server from the instant of each request', async () => {
-    const server = await kept(
+    const server = await runs.kept(
       httpServer((_request, response) => setTimeout(() => response.end(), 300)),
     );
-    const { code, result } = await load(server.url, '--rate', '50', '--duration', '1s');
+    const { code, result } = await runs.load(server.url, '--rate', '50', '--duration', '1s');
     expectConsistent(result);
     expect(code).toBe(0);
     expect(result.times.response.ms?.['p50']).toBeGreaterThan(295);
@@ -211,113 +152,9 @@ describe('zerotime load, latency', () => {
   });
 });
 
-describe('zerotime load, failures', () => {
-  variant('counts refused connections, at the full rate, when nothing listens', async () => {
-    const url = await deadUrl();
-    // One connection per thread makes requests queue: undici fails an assertion if the next one is
-    // sent during a failed connection attempt.
-    const args = ['--rate', '1000', '--duration', '1s', '--threads', '2', '--connections', '2'];
-    const { code, result, stdout } = await load(url, ...args);
-    expectConsistent(result);
-    expect(code).toBe(1);
-    expect(errorCount(result, 'connection refused')).toBe(result.sent);
-    expect(result.sent).toBeGreaterThan(0);
-    expect(result.times.response.count).toBe(0);
-    expect(stdout).toMatch(/connection refused .* connect ECONNREFUSED/);
-  });
-
-  variant('continues when the server is killed half-way', async () => {
-    let answered = 0;
-    const server = await kept(
-      httpServer((_request, response) => {
-        answered += 1;
-        response.end();
-        if (answered === 100) void server.kill();
-      }),
-    );
-    const args = ['--rate', '200', '--duration', '1500ms', '--max-errors', '95%'];
-    const { code, result } = await load(server.url, ...args);
-    expectConsistent(result);
-    expect(code).toBe(0);
-    expect(result.statusCodes['200']).toBeGreaterThan(0);
-    expect(errorCount(result, 'connection refused')).toBeGreaterThan(0);
-  });
-
-  it.concurrent('times out, requests that are queued as well, when a server never answers', async () => {
-    const server = await kept(httpServer(() => undefined));
-    const args = ['--rate', '100', '--duration', '1s', '--timeout', '200ms', '-t', '2', '-c', '4'];
-    const { code, result, stdout } = await load(server.url, ...args);
-    expectConsistent(result);
-    expect(code).toBe(1);
-    const timedOut = errorCount(result, 'timed out');
-    expect(timedOut).toBe(result.sent);
-    // Four connections, 200 ms each, for 1 s and the time that the queue is given after it.
-    expect(timedOut).toBeGreaterThan(0);
-    expect(timedOut).toBeLessThanOrEqual(4 * 8);
-    expect(errorCount(result, 'unsent')).toBe(result.admitted - timedOut);
-    // Neither may make the latency look better than it was.
-    expect(result.times.latency.count).toBe(result.admitted);
-    expect(result.times.latency.ms?.['max']).toBeGreaterThan(400);
-    expect(stdout).toMatch(/Includes requests without a response/);
-    expect(stdout).toMatch(/found no free connection in time/);
-  });
-
-  variant.concurrent('times out while it is still connecting', async () => {
-    // It accepts and then says nothing, so that the TLS handshake never ends.
-    const server = await kept(tcpServer(() => undefined));
-    const args = ['--rate', '50', '--duration', '400ms', '--timeout', '100ms', '-t', '1'];
-    const { code, result } = await load(server.url.replace('http:', 'https:'), ...args);
-    expectConsistent(result);
-    expect(code).toBe(1);
-    expect(errorCount(result, 'timed out')).toBe(result.admitted);
-  });
-
-  const breaks: [kind: string, onData: (socket: Socket) => void][] = [
-    ['connection reset', (socket) => socket.resetAndDestroy()],
-    ['connection closed', (socket) => socket.end()],
-    ['bad response', (socket) => socket.write('this is not HTTP\r\n\r\n')],
-    [
-      'connection closed',
-      (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort'),
-    ],
-  ];
-  it.concurrent.each(IN_FULL ? breaks : breaks.slice(0, 1))(
-    'counts each as %s when the server says nothing sensible',
-    async (kind, onData) => {
-      const server = await kept(tcpServer(onData));
-      const { code, result } = await load(
-        server.url,
-        '--rate',
-        '100',
-        '--duration',
-        '500ms',
-        ...ALONE,
-      );
-      expectConsistent(result);
-      expect(code).toBe(1);
-      expect(result.errors.map((error) => error.kind)).toEqual([kind]);
-      expect(errorCount(result, kind)).toBe(result.admitted);
-    },
-  );
-
-  variant.concurrent('times out a response that never comes to its end', async () => {
-    const server = await kept(
-      httpServer((_request, response) => {
-        const drip = setInterval(() => response.write('drip'), 20);
-        response.on('close', () => clearInterval(drip));
-      }),
-    );
-    const args = ['--rate', '50', '--duration', '400ms', '--timeout', '150ms', ...ALONE];
-    const { code, result } = await load(server.url, ...args);
-    expectConsistent(result);
-    expect(code).toBe(1);
-    expect(errorCount(result, 'timed out')).toBe(result.admitted);
-  });
-});
-
 describe('zerotime load, interrupted', () => {
   it.concurrent('ends with the summary so far', async () => {
-    const path = join(folder, 'interrupted.json');
+    const path = runs.newPath();
     const cli = new Cli([
       'load',
       ...NO_GATES,
@@ -346,7 +183,7 @@ describe('zerotime load, interrupted', () => {
   });
 
   it.concurrent('ends at once when it is interrupted again', async () => {
-    const server = await kept(httpServer(() => undefined));
+    const server = await runs.kept(httpServer(() => undefined));
     const args = ['--rate', '100', '--duration', '60s', '--timeout', '60s', '-c', '4'];
     const cli = new Cli(['load', server.url, ...args]);
     cli.onLiveLine((line) => {

@@ -1,108 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Chart, LineChart } from '../../../src/cli/report/page.ts';
+import type { LineChart } from '../../../src/cli/report/page.ts';
+import { drawn, optionsOf } from './fake-plot.ts';
 
 // Runs the page's script with a fake uPlot that records its calls. report.e2e.test.ts checks in a
 // real browser that the real one draws.
 
-interface Axis {
-  splits?(plot: unknown): readonly number[];
-  filter?(plot: unknown, ticks: readonly number[]): readonly number[];
-  stroke(): string;
-  readonly grid: { stroke(): string };
-  readonly ticks: { stroke(): string };
-  values(plot: unknown, ticks: readonly (number | null)[]): readonly string[];
-}
-interface Drawn {
-  readonly label: string;
-  readonly dash?: readonly number[];
-  readonly paths?: string;
-  readonly points?: { readonly show: boolean };
-  stroke(): string;
-  fill?(): string;
-  value(plot: unknown, value: number | null): string;
-}
-interface Options {
-  readonly width: number;
-  readonly axes: readonly [x: Axis, y: Axis];
-  readonly series: readonly [at: Drawn, first: Drawn, ...rest: Drawn[]];
-  readonly height: number;
-  readonly cursor: { readonly sync?: { readonly key: string } };
-  readonly legend: {
-    readonly markers: {
-      stroke(plot: unknown, index: number): string;
-      fill(plot: unknown, index: number): string;
-      dash(plot: unknown, index: number): string;
-    };
-  };
-  readonly scales: {
-    readonly x: {
-      readonly distr?: number;
-      readonly range: unknown;
-    };
-    readonly y: {
-      readonly distr?: number;
-      range(plot: unknown, min: number, max: number): number[];
-    };
-  };
-}
-
-class Plot {
-  static readonly paths = { stepped: () => 'in steps', bars: () => 'as bars' };
-  static readonly rangeLog = (min: number, max: number) => [min / 10, max * 10];
-  readonly sizes: unknown[] = [];
-  redrawn = 0;
-  readonly options: Options;
-  readonly data: unknown;
-
-  constructor(options: Options, data: unknown) {
-    this.options = options;
-    this.data = data;
-    plots.push(this);
-  }
-
-  setSize(size: unknown): void {
-    this.sizes.push(size);
-  }
-
-  redraw(): void {
-    this.redrawn++;
-  }
-}
-
-let plots: Plot[] = [];
-let places: { clientWidth: number }[] = [];
-let scheme: { onchange: (() => void) | null };
-let resized: () => void;
-
 afterEach(() => vi.unstubAllGlobals());
-
-/** The calls to uPlot of a page with these charts and this many places for them. */
-async function drawn(charts: readonly Chart[], count = charts.length): Promise<Plot[]> {
-  plots = [];
-  places = Array.from({ length: count }, () => ({ clientWidth: 640 }));
-  scheme = { onchange: null };
-  const textContent = JSON.stringify(charts);
-  vi.stubGlobal('document', {
-    body: {},
-    getElementById: (id: string) => (id === 'charts' ? { textContent } : null),
-    querySelectorAll: (selector: string) => (selector === '.chart' ? places : []),
-  });
-  vi.stubGlobal('getComputedStyle', () => ({ getPropertyValue: (name: string) => ` ${name}! ` }));
-  vi.stubGlobal('matchMedia', () => scheme);
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      constructor(onResize: () => void) {
-        resized = onResize;
-      }
-      observe(): void {}
-    },
-  );
-  vi.stubGlobal('uPlot', Plot);
-  vi.resetModules();
-  await import('../../../src/cli/report/charts.ts');
-  return plots;
-}
 
 const LINES: LineChart = {
   kind: 'lines',
@@ -119,15 +22,9 @@ const LINES: LineChart = {
   steps: true,
 };
 
-async function optionsOf(chart: Chart): Promise<Options> {
-  const [plot] = await drawn([chart]);
-  if (plot === undefined) throw new Error('nothing was drawn');
-  return plot.options;
-}
-
 describe('a chart of lines', () => {
   it('shows values over time, each line in a colour of the page and its own style', async () => {
-    const [plot] = await drawn([LINES]);
+    const [plot] = (await drawn([LINES])).plots;
     expect(plot?.data).toEqual([LINES.x, ...LINES.series.map(({ values }) => values)]);
     expect(plot?.options.width).toBe(640);
     const [, ...series] = plot?.options.series ?? [];
@@ -266,9 +163,10 @@ describe('a chart over percentiles', () => {
 
 it('a bar chart labels each bar and names its unit', async () => {
   const labels = ['1 ms', '2 ms'];
-  const [plot] = await drawn([
+  const { plots } = await drawn([
     { kind: 'bars', title: 'waits', labels, values: [3, 4_000], unit: 'calls' },
   ]);
+  const [plot] = plots;
   expect(plot?.data).toEqual([
     [0, 1],
     [3, 4_000],
@@ -290,16 +188,16 @@ it('a bar chart labels each bar and names its unit', async () => {
 });
 
 it('a chart follows the size of its place and the colours of the page', async () => {
-  const [plot] = await drawn([LINES]);
-  const [place] = places;
+  const { plots, places, resize, recolour } = await drawn([LINES]);
+  const [[plot], [place]] = [plots, places];
   if (place === undefined || plot === undefined) throw new Error('nothing was drawn');
   place.clientWidth = 320;
-  resized();
+  resize();
   expect(plot.sizes).toEqual([{ width: 320, height: 260 }]);
-  scheme.onchange?.();
+  recolour();
   expect(plot.redrawn).toBe(1);
 });
 
 it('draws no more charts than there are places', async () => {
-  expect((await drawn([LINES, LINES], 1)).length).toBe(1);
+  expect((await drawn([LINES, LINES], 1)).plots.length).toBe(1);
 });

@@ -2,6 +2,7 @@ import type { About } from '../../../src/cli/about.ts';
 import { checkGuarantee } from '../../../src/load/guarantee.ts';
 import type { LoadResult } from '../../../src/load/result.ts';
 import { Tally } from '../../../src/load/tally.ts';
+import { loadOptions } from '../../support/load-options.ts';
 
 /** Requests per second of {@link resultOf}. */
 export const RATE = 2_000;
@@ -32,22 +33,12 @@ export function resultOf(change: Partial<LoadResult> = {}): LoadResult {
     }
   }
   return {
-    options: {
+    options: loadOptions({
       url: 'http://example.com/',
       rate: RATE,
-      ramp: undefined,
-      burst: 1,
-      threads: 2,
       connections: 64,
-      durationMs: 1_000,
       timeoutMs: 5_000,
-      warmupMs: 0,
-      method: 'GET',
-      headers: [],
-      body: undefined,
-      gates: [],
-      latencyByTime: false,
-    },
+    }),
     url: 'http://example.com/',
     startedAt: new Date(0),
     interrupted: false,

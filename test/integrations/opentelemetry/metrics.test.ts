@@ -1,64 +1,13 @@
-import { setEnvironmentData } from 'node:worker_threads';
 import { createNoopMeter } from '@opentelemetry/api';
-import {
-  AggregationTemporality,
-  DataPointType,
-  InstrumentType,
-  MeterProvider,
-  MetricReader,
-} from '@opentelemetry/sdk-metrics';
-import { afterEach, expect, test, vi } from 'vitest';
-import {
-  LeakyBucket,
-  ManualClock,
-  Region,
-  Semaphore,
-  SlidingLog,
-  TokenBucket,
-} from '../../../src/index.ts';
+import { AggregationTemporality, DataPointType, InstrumentType } from '@opentelemetry/sdk-metrics';
+import { expect, test, vi } from 'vitest';
+import { LeakyBucket, Region, Semaphore, SlidingLog, TokenBucket } from '../../../src/index.ts';
 import { SERIES } from '../../../src/integrations/metrics/series.ts';
 import { LimiterMetrics } from '../../../src/integrations/opentelemetry/metrics.ts';
-import {
-  ConsistentRateLimitingSampler,
-  samplerFrom,
-} from '../../../src/integrations/opentelemetry.ts';
+import { ConsistentRateLimitingSampler } from '../../../src/integrations/opentelemetry.ts';
 import { KeyedTokenBucket } from '../../../src/keyed.ts';
 import { throttled } from '../../../src/throttle.ts';
-import { Crew } from '../../support/crew.ts';
-import type { SamplerUse, SamplerUsed } from '../../workers/sampler-user.ts';
-import { decide } from './spans.ts';
-
-afterEach(() => setEnvironmentData('zerotime.sampler.1', undefined));
-
-/** Collects when it is asked to. */
-class OnDemandReader extends MetricReader {
-  protected override async onForceFlush(): Promise<void> {}
-  protected override async onShutdown(): Promise<void> {}
-}
-
-function scene(temporality = AggregationTemporality.CUMULATIVE) {
-  const reader = new OnDemandReader({ aggregationTemporalitySelector: () => temporality });
-  const provider = new MeterProvider({ readers: [reader] });
-  const metrics = new LimiterMetrics({ meter: provider.getMeter('zerotime') });
-  const collect = async () => {
-    const { resourceMetrics, errors } = await reader.collect();
-    expect(errors).toEqual([]);
-    return resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
-  };
-  /** The values of one limiter by the name of their metric, without `zerotime.`. */
-  const valuesOf = async (limiter: string) => {
-    const values: Record<string, unknown> = {};
-    for (const { descriptor, dataPoints } of await collect()) {
-      for (const { attributes, value } of dataPoints) {
-        expect(Object.keys(attributes)).toEqual(['zerotime.limiter.name']);
-        if (attributes['zerotime.limiter.name'] !== limiter) continue;
-        values[descriptor.name.replace(/^zerotime\./, '')] = value;
-      }
-    }
-    return values;
-  };
-  return { metrics, collect, valuesOf, clock: ManualClock.create() };
-}
+import { scene } from './collected-metrics.ts';
 
 test('shows the counters and the state of a bucket', async () => {
   const { metrics, valuesOf, clock } = scene();
@@ -197,44 +146,6 @@ test('shows the calls of a throttled function and how long the oldest has waited
     'limiter.call.failed': 1,
     'limiter.longest_wait': 0,
   });
-});
-
-test('shows the rate of arrivals, the probability and the refused spans of a sampler', async () => {
-  const { metrics, valuesOf, clock } = scene();
-  const sampler = ConsistentRateLimitingSampler.create({ rate: 10, burst: 2, clock });
-  metrics.add('traces', sampler);
-  const highest = `${'1'.repeat(18)}${'f'.repeat(14)}`;
-  for (let n = 0; n < 5; n++) decide(sampler, highest); // reaches every threshold
-  const { arrivalsPerSecond, probability, refused } = sampler.stats();
-  expect(refused).toBe(3);
-  expect(await valuesOf('traces')).toEqual({
-    'sampler.span.refused': 3,
-    'sampler.span.kept_by_minimum': 0,
-    'sampler.arrival_rate': arrivalsPerSecond,
-    'sampler.probability': probability,
-    'limiter.damaged': 0,
-  });
-});
-
-test('shows the spans that minima of operations kept', async () => {
-  const { metrics, valuesOf, clock } = scene();
-  const sampler = ConsistentRateLimitingSampler.create({ rate: 1, burst: 50, minimum: 1, clock });
-  metrics.add('traces', sampler);
-  const lowest = `${'1'.repeat(18)}${'0'.repeat(14)}`;
-  for (let n = 0; n < 100; n++) decide(sampler, lowest); // reaches no threshold but that of all
-  const { keptByMinimum } = sampler.stats();
-  expect(keptByMinimum).toBeGreaterThan(0);
-  expect(await valuesOf('traces')).toMatchObject({ 'sampler.span.kept_by_minimum': keptByMinimum });
-});
-
-test('shows the spans of all threads', async () => {
-  const { metrics, valuesOf, clock } = scene();
-  const sampler = samplerFrom(ConsistentRateLimitingSampler.create({ rate: 7, clock }).handle);
-  metrics.add('traces', sampler);
-  const crew = await Crew.start<SamplerUse, SamplerUsed>('sampler-user', 2);
-  const used = await crew.run({ spans: 100 });
-  expect(used.reduce((sum, { kept }) => sum + kept, 0)).toBe(10);
-  expect(await valuesOf('traces')).toMatchObject({ 'sampler.span.refused': 190 });
 });
 
 test('exports a limiter whose memory is damaged, and all others', async () => {

@@ -1,65 +1,15 @@
 import { ROOT_CONTEXT } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
-import { ManualClock, Region } from '../../../src/index.ts';
+import { Region } from '../../../src/index.ts';
 import {
   ConsistentRateLimitingSampler,
   type SamplerHandle,
 } from '../../../src/integrations/opentelemetry.ts';
-import { Random } from '../../support/random.ts';
+import { arrive, scene, type Tally } from './operations.ts';
 import { adjustedCount, decide, isKept, randomTraceId } from './spans.ts';
 
 const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
 const LOWER_BOUND = { 'sampler.type': 'lowerbound', 'sampler.param': 1 };
-
-interface Limits {
-  readonly rate: number;
-  readonly burst?: number;
-  readonly minimum?: number;
-  readonly minimumBurst?: number;
-  readonly operations?: number;
-  readonly region?: Region;
-}
-
-function scene(options: Limits) {
-  const clock = ManualClock.create();
-  const sampler = ConsistentRateLimitingSampler.create({ ...options, clock });
-  return { clock, sampler, random: new Random(1) };
-}
-
-type Scene = ReturnType<typeof scene>;
-
-/** What became of the spans of an operation. */
-interface Tally {
-  arrived: number;
-  kept: number;
-  counted: number;
-}
-
-/** Lets operations arrive, each with its steps of 1 ms from one span to the next. */
-function arrive(
-  { clock, sampler, random }: Scene,
-  everyMs: Readonly<Record<string, number>>,
-  seconds: number,
-): Record<string, Tally> {
-  const names = Object.keys(everyMs);
-  const tallies = Object.fromEntries(
-    names.map((name) => [name, { arrived: 0, kept: 0, counted: 0 }]),
-  );
-  for (let ms = 1; ms <= seconds * 1000; ms++) {
-    clock.advance(1);
-    for (const name of names) {
-      const every = everyMs[name] ?? 0;
-      const tally = tallies[name] as Tally;
-      for (; tally.arrived < ms / every; tally.arrived++) {
-        const result = decide(sampler, randomTraceId(random), undefined, name);
-        if (!isKept(result)) continue;
-        tally.kept++;
-        tally.counted += adjustedCount(result.traceState) ?? 0;
-      }
-    }
-  }
-  return tallies;
-}
 
 test('of 999 hot spans to one rare, the rare ones keep their rate and the hot ones the rest', () => {
   const one = scene({ rate: 100, minimum: 1 });

@@ -40,7 +40,8 @@ async function withIoRedis(url: string): Promise<Connection> {
 
 /** Both packages by name. */
 export const CONNECT = { redis: withRedis, ioredis: withIoRedis } as const;
-export const PACKAGES = Object.keys(CONNECT) as (keyof typeof CONNECT)[];
+export type PackageName = keyof typeof CONNECT;
+export const PACKAGES = Object.keys(CONNECT) as PackageName[];
 
 /** A bucket on the server that uses these times instead of the server's clock. */
 export function remote(

@@ -1,31 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { TokenBucket } from '../../../src/index.ts';
-import {
-  RedisKeyedTokenBucket,
-  RedisTokenBucket,
-  type RedisTokenBucketOptions,
-} from '../../../src/integrations/redis.ts';
+import { RedisKeyedTokenBucket } from '../../../src/integrations/redis.ts';
 import { LATER, NEVER } from '../../../src/kernel/bucket/kernel.ts';
 import { MAX_SPAN_TICKS } from '../../../src/kernel/constants.ts';
 import { CONNECT, PACKAGES, remote } from './connections.ts';
+import { expectFreePromises, SLOW } from './key-users.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
-import { changeNumber, numbersOf } from './stored-bucket.ts';
-import { connectionOfTest, executed, serverOfSuite } from './suite-server.ts';
+import { LIMITS, severalLimitsScene } from './several-limits.ts';
+import { executed } from './suite-server.ts';
 
-/** So slow that no token arrives during a test. */
-const SLOW = 1e-3;
-const LIMITS = [
-  { rate: SLOW, burst: 10 },
-  { rate: SLOW / 2, burst: 25 },
-];
 const NOW_US = 1_705_509_033_000_000;
 
 describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
-  const server = serverOfSuite();
-  const connection = connectionOfTest(server);
-
-  const create = (options: Partial<RedisTokenBucketOptions> = {}): RedisTokenBucket =>
-    RedisTokenBucket.create({ client: connection.client, key: 'a', limits: LIMITS, ...options });
+  const { server, connection, create } = severalLimitsScene();
 
   test.each(PACKAGES)('admit a call if all do, and then count it, with %s', async (name) => {
     const { client, end } = await CONNECT[name](server.url);
@@ -85,50 +72,11 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
 
   test('take back a promise of nothing until tokens are taken, as in memory', async () => {
     const remote = create();
-    for (const bucket of [remote, TokenBucket.create({ limits: LIMITS })]) {
-      // The server stores nothing as long as the bucket is full.
-      const [first, second] = [await bucket.reserve(0), await bucket.reserve(0)];
-      expect(await first?.cancel()).toBe(true);
-      expect(await bucket.tryConsume()).toBe(true);
-      expect(await second?.cancel()).toBe(false);
-      const third = await bucket.reserve(0);
-      expect(await third?.cancel()).toBe(true);
-    }
+    await expectFreePromises(remote);
+    await expectFreePromises(TokenBucket.create({ limits: LIMITS }));
     const lost = await remote.reserve(2);
     await connection.send('DEL', 'a');
     expect(await lost?.cancel()).toBe(false);
-  });
-
-  test('are changed together, for all users of the key', async () => {
-    const [here, there] = [create(), create()];
-    await Promise.all([here.tryConsume(4), there.tryConsume(0)]);
-    await here.reconfigure({ limits: [{}, { burst: 5 }] });
-    expect(await there.tryConsume(6)).toBe(false);
-    expect(there.limits.map(({ burst }) => burst)).toEqual([10, 5]);
-    expect(await connection.send('PTTL', 'a')).toBe(-1);
-    await expect(here.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
-    await expect(here.reconfigure({ limits: [{}] })).rejects.toThrow(/array of 2 limits, got 1/);
-    await expect(here.reconfigure({ limits: [{}, { rate: 0 }] })).rejects.toThrow(
-      /limits\[1\].rate must be a number/,
-    );
-    await expect(here.reconfigure({ burts: 1 } as never)).rejects.toThrow(/did you mean burst/);
-    await here.reconfigure({ limits: [{}, { burst: 25 }] }); // as in the options
-    expect(Number(await connection.send('PTTL', 'a'))).toBeGreaterThan(1e6);
-  });
-
-  test('in force are those that are stored, however many there are', async () => {
-    const [one, two] = [create({ limits: [{ rate: SLOW, burst: 7 }] }), create()];
-    expect(await one.tryConsume(3)).toBe(true);
-    expect(await two.consumeOrDrain(100)).toBe(4);
-    expect([two.limits.length, two.burst]).toEqual([1, 7]);
-    const reserved = await one.reserve(1);
-    await connection.send('DEL', 'a');
-    expect(await two.tryConsume(3)).toBe(true);
-    expect(await reserved?.cancel()).toBe(false);
-    expect(await one.consumeOrDrain(100)).toBe(7);
-    expect([one.limits.length, one.burst]).toEqual([2, 10]);
-    await expect(one.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
-    expect((await one.decide()).limits).toHaveLength(2);
   });
 
   test('of each key are separate', async () => {
@@ -142,57 +90,6 @@ describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
     expect((await perKey.decide('a', 0)).limit).toBe(20);
     expect([perKey.rate, perKey.burst, perKey.limits]).toEqual([SLOW / 2, 10, LIMITS]);
     expect(String(perKey)).toContain('10 at 0.001/s and 25');
-  });
-
-  test('are stored in place, and expire when all of them are full again', async () => {
-    const limits = [
-      { rate: 100, burst: 100 },
-      { rate: 1, burst: 1000 },
-    ];
-    const bucket = create({ limits });
-    for (let i = 0; i < 60; i++) await bucket.tryConsume();
-    expect(await executed(connection, 'setrange')).toBeGreaterThan(40);
-    expect(await executed(connection, 'set')).toBeLessThan(20);
-    const ttlMs = Number(await connection.send('PTTL', 'a'));
-    expect(ttlMs).toBeGreaterThan(30_000);
-    expect(ttlMs).toBeLessThanOrEqual(120_001);
-    await connection.send('DEL', 'a');
-    expect((await bucket.decide(0)).limits?.map(({ remaining }) => remaining)).toEqual([100, 1000]);
-    expect(await connection.send('EXISTS', 'a')).toBe(0);
-    await bucket.returnTokens(3);
-    expect(await connection.send('EXISTS', 'a')).toBe(0);
-  });
-
-  const { field, state, number, end } = numbersOf(2);
-  test.each([
-    ['seen', field('seen'), Number.NaN],
-    ['format', field('format'), 1],
-    ['lag', field('lag'), Number.POSITIVE_INFINITY],
-    ['count', field('count'), 3],
-    ['count', field('count'), 2.5],
-    ['count', field('count'), 1e9],
-    ['check', field('check'), 0],
-    ['zero-time', state(1, 'low'), Number.NaN],
-    ['zero-time', state(1, 'low'), Number.NEGATIVE_INFINITY],
-    ['zero-time', state(0, 'low'), Number.POSITIVE_INFINITY],
-    ['zero-time', state(0, 'high'), Number.NEGATIVE_INFINITY],
-    ['tick', number(1, 'perMicro'), 8192],
-    ['burst', number(0, 'capLow'), 1],
-  ])('whose %s (number %d) is %d are rejected', async (_, place, value) => {
-    const bucket = create();
-    await bucket.tryConsume();
-    await changeNumber(connection, 'a', place, value);
-    const invalid = { code: 'ERR_KEY_INVALID' };
-    await expect(bucket.tryConsume()).rejects.toMatchObject(invalid);
-    await expect(create({ limits: LIMITS.slice(0, 1) }).decide()).rejects.toMatchObject(invalid);
-    expect(await create({ key: 'b' }).tryConsume()).toBe(true);
-  });
-
-  test('whose texts are no limits are rejected', async () => {
-    const bucket = create();
-    await bucket.tryConsume();
-    await connection.send('SETRANGE', 'a', String(8 * end), 'x');
-    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
   });
 
   test('keep their time when the clock is set back', async () => {

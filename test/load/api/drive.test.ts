@@ -2,17 +2,14 @@ import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { describe, expect, it } from 'vitest';
 import { type DriveOptions, type DriveResult, drive, percentileMs } from '../../../src/load.ts';
 import { httpServer } from '../../cli/support/servers.ts';
+import { codeUrl } from '../../support/code-url.ts';
+import { kinds } from './error-kinds.ts';
 
 /** A busy machine may miss the rate. */
 const gates: DriveOptions['gates'] = [
   { kind: 'errors', maxShare: 1 },
   { kind: 'rate', minShare: 0 },
 ];
-
-/** The URL of a module with this code. */
-function module(code: string): string {
-  return `data:text/javascript,${encodeURIComponent(code)}`;
-}
 
 /** Repeats a run: a busy machine may hold up a thread for all of it. */
 async function driveUntil(
@@ -29,14 +26,10 @@ function warmedUp(options: DriveOptions): Promise<DriveResult> {
   return driveUntil(({ warmUp }) => warmUp.sent > 0, options);
 }
 
-function kinds({ errors }: DriveResult): Record<string, number> {
-  return Object.fromEntries(errors.map(({ kind, count }) => [kind, count]));
-}
-
 describe.concurrent('drive', () => {
   it('calls a module at the rate, with setup, data, numbers over all threads, and teardown', async () => {
     const seen = new BigInt64Array(new SharedArrayBuffer(8 * 64));
-    const task = module(`
+    const task = codeUrl(`
       let seen;
       export async function setup({ thread, threads, data, signal }) {
         if (signal.aborted || threads !== 2) throw new Error('wrong');
@@ -73,7 +66,7 @@ describe.concurrent('drive', () => {
   });
 
   it('returns plain data, with histograms that can be read', async () => {
-    const task = module('export default () => {}');
+    const task = codeUrl('export default () => {}');
     const options = { task, gates, warmupMs: 100 };
     const runs = await Promise.all([
       warmedUp({ ...options, rate: 100, durationMs: 200 }),
@@ -107,7 +100,7 @@ describe.concurrent('drive', () => {
   });
 
   it('counts what goes wrong by kind, and says what did', async () => {
-    const task = module(`
+    const task = codeUrl(`
       export default ({ sequence }) => {
         if (sequence % 4 === 0) throw new RangeError('thrown');
         if (sequence % 4 === 1) return Promise.reject(Object.assign(new Error('x'), { code: 'EX' }));
@@ -144,7 +137,7 @@ describe.concurrent('drive', () => {
   });
 
   it('ends, with all counts, when a task exits its thread', async () => {
-    const task = module(`
+    const task = codeUrl(`
       export default ({ sequence }) => {
         if (sequence === 4) process.exit(9);
         if (sequence === 3) return new Promise(() => {});
@@ -158,7 +151,7 @@ describe.concurrent('drive', () => {
   });
 
   it('reports a thread that an uncaught error ends', async () => {
-    const task = module(`
+    const task = codeUrl(`
       export default ({ sequence }) => {
         if (sequence === 4) setImmediate(() => { throw new TypeError('stray'); });
       }`);
@@ -175,7 +168,7 @@ describe.concurrent('drive', () => {
 
   it('rejects before it calls anything if the module is none', async () => {
     const run = (code: string, data?: unknown) =>
-      drive({ task: module(code), rate: 100, durationMs: 100, data });
+      drive({ task: codeUrl(code), rate: 100, durationMs: 100, data });
     const rejects = async (start: Promise<unknown>, message: RegExp) =>
       expect(start).rejects.toThrow(message);
     const call = 'export default () => {};';
@@ -204,7 +197,7 @@ describe.concurrent('drive', () => {
   });
 
   it('ends early when its signal is aborted, or when onProgress throws', async () => {
-    const task = module('export default () => {}');
+    const task = codeUrl('export default () => {}');
     const endsEarly = async (rate: number) => {
       const options = { task, rate, durationMs: 60_000, ...(rate === 100 ? { gates } : {}) };
       const controller = new AbortController();
@@ -229,7 +222,7 @@ describe.concurrent('drive', () => {
 
 describe.concurrent('drive within its warm-up', () => {
   const options = {
-    task: module('export default () => {}'),
+    task: codeUrl('export default () => {}'),
     rate: 100,
     warmupMs: 600_000,
     durationMs: 100,
@@ -247,73 +240,5 @@ describe.concurrent('drive within its warm-up', () => {
       throw new RangeError('of the caller');
     };
     await expect(drive({ ...options, onProgress })).rejects.toThrow('of the caller');
-  });
-});
-
-describe.concurrent('drive with rate Infinity', () => {
-  it('calls as fast as it can in rounds, on all threads', async () => {
-    const task = module('export default ({ sequence }) => sequence');
-    const result = await drive({
-      task,
-      rate: Number.POSITIVE_INFINITY,
-      threads: 2,
-      durationMs: 60,
-      warmupMs: 20,
-      rounds: 3,
-    });
-    const { closed, calls } = result;
-    expect(closed?.rounds).toHaveLength(3);
-    expect(
-      closed?.rounds.every(({ threads }) => threads.every((one) => (one?.calls ?? 0) > 0)),
-    ).toBe(true);
-    const all =
-      closed?.rounds.flatMap(({ threads }) => threads.map((one) => one?.calls ?? 0)) ?? [];
-    expect(all.reduce((sum, count) => sum + count, 0)).toBe(calls.sent);
-    expect(result.threads.map(({ admitted }) => admitted > 0)).toEqual([true, true]);
-    const { least, median, most } = closed?.callsPerSecond ?? { least: 0, median: 0, most: 0 };
-    expect([least > 0, median >= least, most >= median]).toEqual([true, true, true]);
-    expect(result).toMatchObject({ guarantee: null, fitness: null, wantedRatePerSecond: null });
-    expect(result.verdict.ok).toBe(true);
-  });
-
-  it('counts errors, timeouts and gates of an async task', async () => {
-    const task = module(`
-      export default async ({ sequence }) => {
-        if (sequence === 7) throw new TypeError('seventh');
-        if (sequence % 10 === 9) await new Promise(() => {});
-        await new Promise(setImmediate);
-      };
-    `);
-    const result = await drive({
-      task,
-      rate: Number.POSITIVE_INFINITY,
-      concurrency: 3,
-      durationMs: 300,
-      warmupMs: 0,
-      rounds: 2,
-      timeoutMs: 50,
-      gates: [
-        { kind: 'latency', percentile: 100, maxMs: 1 },
-        { kind: 'errors', maxShare: 0 },
-      ],
-    });
-    expect(kinds(result)['TypeError']).toBe(1);
-    expect(kinds(result)['timed out']).toBeGreaterThan(2);
-    const { sent, succeeded, failed } = result.calls;
-    expect(succeeded + failed).toBe(sent);
-    expect(result.gates.map(({ passed }) => passed)).toEqual([false, false]);
-    expect(result.verdict.reasons[0]).toMatch(/^p100 was [\d.]+ ms, wanted at most 1 ms$/);
-  });
-
-  it('ends, with all counts, when a task exits its thread', async () => {
-    const task = module(
-      'export default ({ sequence }) => { if (sequence === 99) process.exit(9); }',
-    );
-    const options = { task, rate: Number.POSITIVE_INFINITY, durationMs: 60_000, warmupMs: 0 };
-    const result = await drive({ ...options, threads: 1, rounds: 1 });
-    expect(result.calls).toEqual({ sent: 100, succeeded: 99, failed: 1 });
-    expect(kinds(result)).toEqual({ 'thread ended': 1 });
-    expect(result.verdict.reasons).toEqual(['thread 0: exited with code 9']);
-    expect(result.interrupted).toBe(true);
   });
 });

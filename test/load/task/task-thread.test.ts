@@ -11,6 +11,7 @@ import type {
 import { RoundGate } from '../../../src/load/closed/round-gate.ts';
 import type { LoadCommand, LoadEvent, TaskThreadData } from '../../../src/load/messages.ts';
 import { runTaskThread } from '../../../src/load/task/task-thread.ts';
+import { codeUrl } from '../../support/code-url.ts';
 
 // Runs in the test's thread, with a message channel in place of the main thread.
 
@@ -25,11 +26,6 @@ function channel(): [MessagePort, MessagePort] {
   return [port1, port2];
 }
 
-/** The URL of a module with this code. */
-function module(code: string): string {
-  return `data:text/javascript,${encodeURIComponent(code)}`;
-}
-
 async function said<T>(port: MessagePort): Promise<T> {
   const [event] = await once(port, 'message');
   return event;
@@ -37,7 +33,7 @@ async function said<T>(port: MessagePort): Promise<T> {
 
 function taskData(code: string): TaskThreadData {
   const counter = new BigInt64Array(new SharedArrayBuffer(8));
-  const task = { url: module(code), data: 5, concurrency: 10, thread: 0, threads: 1, counter };
+  const task = { url: codeUrl(code), data: 5, concurrency: 10, thread: 0, threads: 1, counter };
   return { timeoutMs: 1_000, outstanding: 10, latencyByTime: false, task };
 }
 
@@ -78,7 +74,7 @@ it('a thread says why it can not get ready', async () => {
 });
 
 function closedData(code: string, timeoutMs = 1_000): ClosedThreadData {
-  const task = { url: module(code), data: undefined, concurrency: 2 };
+  const task = { url: codeUrl(code), data: undefined, concurrency: 2 };
   const stop = new Int32Array(new SharedArrayBuffer(4));
   const gate = new RoundGate(1).words;
   return { task, thread: 0, threads: 1, timeoutMs, stop, gate };

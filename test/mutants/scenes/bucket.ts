@@ -3,22 +3,15 @@ import type { BucketEngine } from '../../../src/kernel/bucket/engine.ts';
 import { HostedBucket } from '../../../src/kernel/bucket/host.ts';
 import type { WordPromise, WordReceipt } from '../../../src/kernel/bucket/kernel.ts';
 import { continuous, perInterval, type Schedule } from '../../../src/kernel/bucket/schedule.ts';
-import { TICKS_PER_MICRO } from '../../../src/kernel/constants.ts';
 import type { CellPlace } from '../../../src/memory/cell.ts';
-import {
-  BUCKET,
-  BUCKET_BYTES,
-  CELL,
-  INDEX_MASK,
-  RECORD,
-  recordOffset,
-} from '../../../src/memory/layout.ts';
+import { BUCKET, BUCKET_BYTES, CELL } from '../../../src/memory/layout.ts';
 import type { Region } from '../../../src/memory/region.ts';
 import { claimRecords } from '../../support/cell.ts';
 import type { Random } from '../../support/random.ts';
 import { extremeSchedule, randomSchedule } from '../../support/random-schedule.ts';
 import type { Recorder } from '../recorder.ts';
 import { Rehearsal, regionOf, type Step } from '../rehearsal.ts';
+import { recordDamage } from './record-damage.ts';
 
 const YEAR_US = 365.25 * 86_400e6;
 
@@ -195,24 +188,8 @@ class BucketScene {
 
   #damage(nowUs: number): Step<HostedBucket> {
     const random = this.#random;
-    const { region, offset } = this.#place;
-    const floats = [RECORD.burst, RECORD.ticksPerToken, RECORD.pace] as const;
-    const field = random.pick([...floats, RECORD.fillTicks, RECORD.originUs]);
-    const most = 2 * TICKS_PER_MICRO;
-    const value = random.pick([
-      Number.NaN,
-      0,
-      -1,
-      0.5,
-      2 ** 53,
-      2 ** 53 - 1,
-      most,
-      most + 1,
-      1e-3,
-      Infinity,
-    ]);
-    const which = random.below(8);
-    const act = this.#random.pick<Step<HostedBucket>>([
+    const damage = recordDamage(this.#place, random);
+    const act = random.pick<Step<HostedBucket>>([
       (bucket) => bucket.acquire(nowUs, 1, 0),
       (bucket) => bucket.balance(nowUs),
       (bucket) => bucket.decide(nowUs, 1),
@@ -222,16 +199,12 @@ class BucketScene {
       (bucket) => bucket.reconfigure(nowUs, this.#schedule),
     ]);
     return (bucket) => {
-      const live = (region.i32[(offset + CELL.word) >> 2] ?? 0) & INDEX_MASK;
-      const record = recordOffset(offset, live);
-      const before = region.i32.slice(record >> 2, (record + 64) >> 2);
-      if (which === 1) region.i32[(record + RECORD.generation) >> 2] = 0;
-      else region.f64[(record + field) >> 3] = value;
+      const mend = damage();
       try {
         act(bucket);
         act(bucket);
       } finally {
-        region.i32.set(before, record >> 2);
+        mend();
       }
     };
   }

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { IN_FULL } from '../../support/random.ts';
+import { errorCount, type JsonResult, readJsonResult } from './json-result.ts';
+import { type CliRun, runCli } from './run-cli.ts';
+import type { TestServer } from './servers.ts';
+
+/** Variants of other tests, for `npm run test:all`: each starts a process. */
+export const variant = it.runIf(IN_FULL);
+
+/** Where one thread shows as much as several: starting each takes longer than the load does. */
+export const ALONE = ['--threads', '1'];
+
+/** Gates have their own tests; here a busy machine may miss the rate. */
+export const NO_GATES = ['--min-rate', '0%', '--max-errors', '100%'];
+
+/** Runs `zerotime load` for the tests of a file, with servers and files that end with them. */
+export class LoadRuns {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'zerotime-load-'));
+  readonly #servers: TestServer[] = [];
+  #paths = 0;
+
+  constructor() {
+    afterAll(async () => {
+      await Promise.all(this.#servers.map((server) => server.kill()));
+      rmSync(this.#folder, { recursive: true });
+    });
+  }
+
+  /** Ends the server after the tests of the file. */
+  async kept(starting: Promise<TestServer>): Promise<TestServer> {
+    const server = await starting;
+    this.#servers.push(server);
+    return server;
+  }
+
+  /** The path of a file that does not exist yet. */
+  newPath(): string {
+    this.#paths += 1;
+    return join(this.#folder, `${this.#paths}.json`);
+  }
+
+  /** Runs `zerotime load` with these arguments until it exits. */
+  async load(...args: string[]): Promise<CliRun & { result: JsonResult }> {
+    const path = this.newPath();
+    const run = await runCli(['load', ...NO_GATES, ...args, '--json', path]);
+    return { ...run, result: readJsonResult(path) };
+  }
+}
+
+/** Checks that hold for every run, whatever happened to its requests. */
+export function expectConsistent(result: JsonResult): void {
+  const { admitted, sent, requests, statusCodes, errors, threads } = result;
+  const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
+  expect(result.guarantee.held).toBe(true);
+  expect(sum(threads.map((thread) => thread.admitted))).toBe(admitted);
+  expect(sum([...result.admittedPer100Ms])).toBe(admitted);
+  expect(requests.succeeded + requests.failed).toBe(admitted);
+  expect(sum(Object.values(statusCodes)) + sum(errors.map(({ count }) => count))).toBe(admitted);
+  expect(sent).toBe(admitted - errorCount(result, 'unsent'));
+  expect(result.times.clientLag.count).toBe(admitted);
+  expect(result.times.queued.count).toBe(admitted);
+}

@@ -1,0 +1,46 @@
+import { BUCKET_IMPORTS, type BucketEngine } from '../../src/kernel/bucket/engine.ts';
+import { continuous, type Schedule } from '../../src/kernel/bucket/schedule.ts';
+import { openKeyedCell } from '../../src/kernel/keyed/cell.ts';
+import type { KeyedEngine } from '../../src/kernel/keyed/engine.ts';
+import { HostedKeyed } from '../../src/kernel/keyed/host.ts';
+import type { Limits } from '../../src/kernel/keyed/limits.ts';
+import { Region } from '../../src/limiters/region.ts';
+import { type CellPlace, nonceOf } from '../../src/memory/cell.ts';
+import { REGION_HEADER_BYTES } from '../../src/memory/layout.ts';
+import type { TierLimit } from '../support/key-tiers.ts';
+import { type ExploredKernel, exploredEngine } from './explored-kernel.ts';
+
+/** The time of the tables: long after their creation. */
+export const NOW_US = 10_000_000;
+/** Kept small, because each look at an entry that another thread holds adds interleavings. */
+export const LOOKS = 1;
+
+/** The limits of a table. */
+export function tableSchedules(limits: readonly TierLimit[]): Limits<Schedule> {
+  const [first, ...others] = limits.map(({ tokenUs, burst }) => continuous(1e6 / tokenUs, burst));
+  return [first as Schedule, ...others]; // at least one
+}
+
+/** The table that is the only limiter of a region. */
+export function tablePlace(buffer: SharedArrayBuffer): CellPlace {
+  const region = Region.open(buffer);
+  const offset = REGION_HEADER_BYTES;
+  const nonce = nonceOf({ region, offset, bytes: 0 });
+  return openKeyedCell(region, offset, 'keyed-token-bucket', nonce);
+}
+
+/** A table whose keys have one limit. */
+export function openTable(
+  buffer: SharedArrayBuffer,
+  kernel: ExploredKernel = 'atomics',
+): HostedKeyed {
+  const place = tablePlace(buffer);
+  const { region } = place;
+  const imports = { clock: { readClock: () => NOW_US } };
+  return new HostedKeyed(
+    exploredEngine<KeyedEngine>('keyed', kernel, region, imports),
+    exploredEngine<BucketEngine>('buckets', kernel, region, BUCKET_IMPORTS),
+    place,
+    LOOKS,
+  );
+}

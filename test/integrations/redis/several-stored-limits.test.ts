@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { SLOW } from './key-users.ts';
+import { LACKS_REDIS } from './server.ts';
+import { LIMITS, severalLimitsScene } from './several-limits.ts';
+import { changeNumber, numbersOf } from './stored-bucket.ts';
+import { executed } from './suite-server.ts';
+
+describe.skipIf(LACKS_REDIS)('several limits on a server', () => {
+  const { connection, create } = severalLimitsScene();
+
+  test('are changed together, for all users of the key', async () => {
+    const [here, there] = [create(), create()];
+    await Promise.all([here.tryConsume(4), there.tryConsume(0)]);
+    await here.reconfigure({ limits: [{}, { burst: 5 }] });
+    expect(await there.tryConsume(6)).toBe(false);
+    expect(there.limits.map(({ burst }) => burst)).toEqual([10, 5]);
+    expect(await connection.send('PTTL', 'a')).toBe(-1);
+    await expect(here.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
+    await expect(here.reconfigure({ limits: [{}] })).rejects.toThrow(/array of 2 limits, got 1/);
+    await expect(here.reconfigure({ limits: [{}, { rate: 0 }] })).rejects.toThrow(
+      /limits\[1\].rate must be a number/,
+    );
+    await expect(here.reconfigure({ burts: 1 } as never)).rejects.toThrow(/did you mean burst/);
+    await here.reconfigure({ limits: [{}, { burst: 25 }] }); // as in the options
+    expect(Number(await connection.send('PTTL', 'a'))).toBeGreaterThan(1e6);
+  });
+
+  test('in force are those that are stored, however many there are', async () => {
+    const [one, two] = [create({ limits: [{ rate: SLOW, burst: 7 }] }), create()];
+    expect(await one.tryConsume(3)).toBe(true);
+    expect(await two.consumeOrDrain(100)).toBe(4);
+    expect([two.limits.length, two.burst]).toEqual([1, 7]);
+    const reserved = await one.reserve(1);
+    await connection.send('DEL', 'a');
+    expect(await two.tryConsume(3)).toBe(true);
+    expect(await reserved?.cancel()).toBe(false);
+    expect(await one.consumeOrDrain(100)).toBe(7);
+    expect([one.limits.length, one.burst]).toEqual([2, 10]);
+    await expect(one.reconfigure({ rate: 1 })).rejects.toThrow(/array of 2 changes, got none/);
+    expect((await one.decide()).limits).toHaveLength(2);
+  });
+
+  test('are stored in place, and expire when all of them are full again', async () => {
+    const limits = [
+      { rate: 100, burst: 100 },
+      { rate: 1, burst: 1000 },
+    ];
+    const bucket = create({ limits });
+    for (let i = 0; i < 60; i++) await bucket.tryConsume();
+    expect(await executed(connection, 'setrange')).toBeGreaterThan(40);
+    expect(await executed(connection, 'set')).toBeLessThan(20);
+    const ttlMs = Number(await connection.send('PTTL', 'a'));
+    expect(ttlMs).toBeGreaterThan(30_000);
+    expect(ttlMs).toBeLessThanOrEqual(120_001);
+    await connection.send('DEL', 'a');
+    expect((await bucket.decide(0)).limits?.map(({ remaining }) => remaining)).toEqual([100, 1000]);
+    expect(await connection.send('EXISTS', 'a')).toBe(0);
+    await bucket.returnTokens(3);
+    expect(await connection.send('EXISTS', 'a')).toBe(0);
+  });
+
+  const { field, state, number, end } = numbersOf(2);
+  test.each([
+    ['seen', field('seen'), Number.NaN],
+    ['format', field('format'), 1],
+    ['lag', field('lag'), Number.POSITIVE_INFINITY],
+    ['count', field('count'), 3],
+    ['count', field('count'), 2.5],
+    ['count', field('count'), 1e9],
+    ['check', field('check'), 0],
+    ['zero-time', state(1, 'low'), Number.NaN],
+    ['zero-time', state(1, 'low'), Number.NEGATIVE_INFINITY],
+    ['zero-time', state(0, 'low'), Number.POSITIVE_INFINITY],
+    ['zero-time', state(0, 'high'), Number.NEGATIVE_INFINITY],
+    ['tick', number(1, 'perMicro'), 8192],
+    ['burst', number(0, 'capLow'), 1],
+  ])('whose %s (number %d) is %d are rejected', async (_, place, value) => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await changeNumber(connection, 'a', place, value);
+    const invalid = { code: 'ERR_KEY_INVALID' };
+    await expect(bucket.tryConsume()).rejects.toMatchObject(invalid);
+    await expect(create({ limits: LIMITS.slice(0, 1) }).decide()).rejects.toMatchObject(invalid);
+    expect(await create({ key: 'b' }).tryConsume()).toBe(true);
+  });
+
+  test('whose texts are no limits are rejected', async () => {
+    const bucket = create();
+    await bucket.tryConsume();
+    await connection.send('SETRANGE', 'a', String(8 * end), 'x');
+    await expect(bucket.tryConsume()).rejects.toMatchObject({ code: 'ERR_KEY_INVALID' });
+  });
+});
