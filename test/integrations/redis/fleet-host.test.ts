@@ -1,129 +1,20 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mostBeyondRate, type Spend } from '../../../bench/spend-log.ts';
-import { HostRegion } from '../../../src/host.ts';
 import { systemClock, TokenBucket } from '../../../src/index.ts';
-import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
-import { FLEET_STOCK, OFFICE_ENTRY_BITS } from '../../../src/memory/layout/fleet.ts';
-import { PROCESS, PROCESS_BYTES, REGION } from '../../../src/memory/layout.ts';
-import { ask, hostPath, startProcesses } from '../../support/host.ts';
+import { FleetBucket } from '../../../src/integrations/redis.ts';
 import { part } from '../../support/random.ts';
-import {
-  type FleetJob,
-  type FleetOpening,
-  type FleetView,
-  SPENT,
-} from '../../workers/fleet-user.ts';
 import { CONNECT } from './connections.ts';
 import { until } from './fleet-source.ts';
+import { HostFleet, LIMIT, result, STOCK } from './host-fleet.ts';
 import { LACKS_REDIS, RedisServer } from './server.ts';
 
 const PROCESSES = 3;
 const INTERVAL_MS = 20;
-const LIMIT = { rate: 2000, burst: 100 };
-const STOCK = 40;
 /** Buyers that are killed. ZEROTIME_ENDS=50 makes them as many as the claim is about, and times them. */
 const KILLS = Number(process.env['ZEROTIME_ENDS'] ?? part(3, 1));
 const WORST_MS = 2000;
 /** Hardly a token flows in, so that each is accounted for. */
 const FIXED = { rate: 1e-3, burst: 100_000 };
-
-async function result<Result>(child: ChildProcess, job: FleetJob): Promise<Result> {
-  const answer = await ask<{ result: Result; error?: string }>(child, job);
-  if (answer.error !== undefined) throw new Error(`in a process: ${answer.error}`);
-  return answer.result;
-}
-
-/** Processes with a fleet bucket of one name, and what the region knows of them. */
-class HostFleet {
-  readonly region: HostRegion;
-  readonly spent: TokenBucket;
-  readonly opening: FleetOpening;
-  readonly children: ChildProcess[] = [];
-  #cell = 0;
-
-  constructor(options: Partial<FleetOpening> = {}) {
-    const path = hostPath();
-    this.region = HostRegion.open({ path });
-    onTestFinished(() => this.region.close());
-    this.spent = TokenBucket.open(this.region, 'spent', SPENT);
-    this.opening = { path, limit: LIMIT, stock: STOCK, minStock: 10, ...options };
-  }
-
-  /** Starts processes that open the fleet bucket, one after the other. */
-  async add(count: number): Promise<ChildProcess[]> {
-    const children = await startProcesses('fleet-user', count);
-    for (const child of children) {
-      await result(child, { open: this.opening });
-      this.children.push(child);
-    }
-    const [first] = this.children;
-    if (first !== undefined) this.#cell = (await this.look(first)).handle.offset ?? 0;
-    return children;
-  }
-
-  /** Starts two processes. The first one buys. */
-  async addTwo(): Promise<readonly [ChildProcess, ChildProcess]> {
-    const [first, second] = await this.add(2);
-    if (first === undefined || second === undefined) throw new Error('too few processes');
-    return [first, second];
-  }
-
-  look(child: ChildProcess): Promise<FleetView> {
-    return result<FleetView>(child, { look: true });
-  }
-
-  get #word(): number {
-    return Atomics.load(this.region.i32, (this.#cell + FLEET_STOCK.buyer) >> 2);
-  }
-
-  /** The tokens that all processes have spent, those that were killed included. */
-  get spentByAll(): number {
-    return SPENT.burst - this.spent.available();
-  }
-
-  /** The tenures of buyers so far. */
-  get tenures(): number {
-    return this.#word >> (OFFICE_ENTRY_BITS + 2);
-  }
-
-  /** The entry of the process that buys, or bought last. */
-  get buyerEntry(): number {
-    return (this.#word >> 2) % 2 ** OFFICE_ENTRY_BITS;
-  }
-
-  get buyer(): ChildProcess | undefined {
-    const { i32 } = this.region;
-    const at = (i32[REGION.processes] ?? 0) + this.buyerEntry * PROCESS_BYTES + PROCESS.pid;
-    return this.children.find(({ pid }) => pid === i32[at >> 2]);
-  }
-
-  /** Attaches this thread, without a source, by a handle that went through JSON. */
-  async spender(): Promise<FleetSpender> {
-    const [child] = this.children;
-    if (child === undefined) throw new Error('no process');
-    const { handle } = await this.look(child);
-    return FleetSpender.attach(handle);
-  }
-
-  async kill(child: ChildProcess): Promise<void> {
-    this.children.splice(this.children.indexOf(child), 1);
-    const exit = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exit;
-  }
-
-  async start(): Promise<void> {
-    for (const child of this.children) await result(child, { start: true });
-  }
-
-  /** The spends of the processes that are left. */
-  async stop(): Promise<Spend[]> {
-    const spends = this.children.map((child) => result<Spend[]>(child, { stop: true }));
-    return (await Promise.all(spends)).flat();
-  }
-}
 
 async function startServer() {
   const server = await RedisServer.start();
