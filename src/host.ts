@@ -1,4 +1,5 @@
 // Entry point `zerotime/host`.
+export type { HostStock } from './host/fleet-stock.ts';
 export type { HostRegionOptions } from './host/host-options.ts';
 export { HostRegion } from './host/host-region.ts';
 export type { BindingName } from './host/libc.ts';
