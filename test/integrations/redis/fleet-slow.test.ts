@@ -2,7 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { FleetSpender } from '../../../src/integrations/redis.ts';
-import { FLEET_STOCK, OFFICE_STATE_BITS, OFFICE_VACANT } from '../../../src/memory/layout/fleet.ts';
+import {
+  FLEET_CELL,
+  FLEET_MEMBER,
+  FLEET_MEMBER_BYTES,
+  FLEET_STOCK,
+  OFFICE_STATE_BITS,
+  OFFICE_VACANT,
+} from '../../../src/memory/layout/fleet.ts';
 import { until } from './fleet-source.ts';
 import { HostFleet, result, STOCK } from './host-fleet.ts';
 
@@ -60,6 +67,27 @@ describe('a wait without a source', () => {
     expect(last.isOver).toBe(false);
     await fleet.kill(buyer);
     await expect(last.wait).rejects.toMatchObject(CLOSED);
+    await until(() => fleet.region.recovered().processes === 1, 'the sweep');
+    // The next process with its entry has never bought.
+    expect(fleet.buyerEntry).toBe(0);
+  });
+
+  test('outlasts the silence of a buyer that only attached with a source', async () => {
+    const fleet = new HostFleet();
+    const [buyer] = await fleet.add(1);
+    if (buyer === undefined) throw new Error('no process');
+    const spender = await fleet.spender();
+    await stop(buyer);
+    // Only a fleet bucket is a member.
+    const member = FLEET_CELL.members + fleet.buyerEntry * FLEET_MEMBER_BYTES;
+    const buckets = ((spender.handle.offset ?? 0) + member + FLEET_MEMBER.buckets) >> 2;
+    expect(Atomics.exchange(fleet.region.i32, buckets, 0)).toBe(1);
+    const starved = starve(spender);
+    await manyLooks(fleet, spender);
+    expect(starved.isOver).toBe(false);
+    Atomics.store(fleet.region.i32, buckets, 1);
+    buyer.kill('SIGCONT');
+    await starved.wait;
   });
 
   test('outlasts the silence of the successor of a buyer that has closed', async () => {
