@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenBucket } from '../../../src/index.ts';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
-import { FleetBucket, type FleetSpender } from '../../../src/integrations/redis.ts';
+import { FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
 import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../../src/memory/layout/fleet.ts';
 import { settle, until } from './fleet-source.ts';
 import { HostFleet, result, STOCK } from './host-fleet.ts';
@@ -134,5 +134,20 @@ describe('a region that is closed before its fleet bucket', () => {
     expect(Math.round(market.available())).toBe(0);
     await result(next, { close: true });
     expect(Math.round(market.available())).toBe(10);
+  });
+
+  test('ends the waits of this thread if nobody is left to buy', async () => {
+    const { fleet } = new Scarcity();
+    const source = { consumeOrDrain: async () => 0, returnTokens: async () => undefined };
+    const { region } = fleet;
+    const bucket = await FleetBucket.open(region, 'hot', { source, stock: STOCK });
+    const spender = FleetSpender.attach(bucket.handle);
+    const told = [bucket, spender].map((one) =>
+      expect(one.wait()).rejects.toThrow(/^the fleet bucket is closed$/),
+    );
+    region.close();
+    await Promise.all(told);
+    expect(Stock.open(bucket.handle).balance).toBe(-2);
+    await bucket.close();
   });
 });
