@@ -1,6 +1,8 @@
 import { Bell } from '../memory/bell.ts';
 import {
   FLEET_CELL,
+  FLEET_MEMBER,
+  FLEET_MEMBER_BYTES,
   FLEET_STOCK,
   OFFICE_CLOSED,
   OFFICE_ENTRY_BITS,
@@ -8,25 +10,44 @@ import {
   OFFICE_VACANT,
 } from '../memory/layout/fleet.ts';
 import type { Region } from '../memory/region.ts';
+import { addDouble, exchangeDouble, loadDouble, raiseDouble } from '../memory/shared-double.ts';
 
 const STATE_MASK = 2 ** OFFICE_STATE_BITS - 1;
-const ENTRY_MASK = 2 ** OFFICE_ENTRY_BITS - 1;
+const ENTRY_MASK = (2 ** OFFICE_ENTRY_BITS - 1) << OFFICE_STATE_BITS;
 
 /**
- * Removes an ended process from a fleet's stock with a name. If it was the buyer, makes the office
- * vacant and wakes the other members. Returns the offset of the stock's bucket.
+ * Removes an ended process from a fleet's stock with a name. If it was the last buyer, leaves the
+ * office to the other members. Abandons the tokens for which it waited, and returns their number.
  */
 export function leaveFleet(region: Region, cell: number, process: number): number {
-  const members = new Uint8Array(region.buffer, cell + FLEET_CELL.members);
-  Atomics.store(members, process, 0);
-  const at = (cell + FLEET_STOCK.buyer) >> 2;
+  const member = cell + FLEET_CELL.members + process * FLEET_MEMBER_BYTES;
+  Atomics.store(region.i32, (member + FLEET_MEMBER.buckets) >> 2, 0);
+  const tokens = abandon(region, cell, member);
+  vacate(region, (cell + FLEET_STOCK.buyer) >> 2, process);
+  new Bell(region.i32, (cell + FLEET_STOCK.rings) >> 2, region).ring();
+  return tokens;
+}
+
+function abandon({ i64 }: Region, cell: number, member: number): number {
+  const waiting = (member + FLEET_MEMBER.waiting) >> 3;
+  let tokens: number;
+  // Cleared first: if this process is killed too, the tokens are lost, not passed on twice.
+  do tokens = loadDouble(i64, waiting);
+  while (!exchangeDouble(i64, waiting, tokens, 0));
+  if (!(tokens > 0)) return 0;
+  const until = loadDouble(i64, (member + FLEET_MEMBER.until) >> 3);
+  raiseDouble(i64, (cell + FLEET_STOCK.abandonedUntil) >> 3, until);
+  addDouble(i64, (cell + FLEET_STOCK.abandoned) >> 3, tokens);
+  return tokens;
+}
+
+/** Makes the office of a buyer vacant, for good: its entry may be another process's soon. */
+function vacate({ i32 }: Region, at: number, process: number): void {
   for (;;) {
-    const word = Atomics.load(region.i32, at);
-    const isHeld = (word & STATE_MASK) < OFFICE_CLOSED;
-    if (!isHeld || ((word >> OFFICE_STATE_BITS) & ENTRY_MASK) !== process) break;
-    if (Atomics.compareExchange(region.i32, at, word, word | OFFICE_VACANT) !== word) continue;
-    new Bell(region.i32, (cell + FLEET_STOCK.rings) >> 2, region).ring();
-    break;
+    const word = Atomics.load(i32, at);
+    const isClosed = (word & STATE_MASK) === OFFICE_CLOSED;
+    if (isClosed || (word & ENTRY_MASK) >> OFFICE_STATE_BITS !== process) return;
+    const vacant = (word & ~ENTRY_MASK) | OFFICE_VACANT;
+    if (Atomics.compareExchange(i32, at, word, vacant) === word) return;
   }
-  return Atomics.load(region.i32, (cell + FLEET_CELL.bucket) >> 2);
 }

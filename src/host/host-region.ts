@@ -18,7 +18,7 @@ import { type HostLimiter, HostLimiters } from './limiters.ts';
 import { LookoutThread } from './lookout.ts';
 import { Membership } from './membership.ts';
 import { loadLibc } from './native.ts';
-import type { HostProcess } from './processes.ts';
+import type { HostProcess, HostRecovery } from './processes.ts';
 import { openFile, pathOf, type RegionFile, type Wanted } from './region-file.ts';
 import { findOrMake, type Opened } from './region-making.ts';
 import { lookOutWith } from './watched-round.ts';
@@ -124,7 +124,15 @@ export class HostRegion extends Region {
   }
 
   /**
-   * The named limiters, in order of creation. The first call attaches this thread to each.
+   * What came back from processes that ended without closing the region, since its creation. The
+   * counts survive those processes, and cover what any process recovered.
+   */
+  recovered(): HostRecovery {
+    return this.#membership.recovered;
+  }
+
+  /**
+   * The named limiters, and the stocks of fleet buckets, in order of creation. The first call attaches this thread to each.
    */
   limiters(): readonly HostLimiter[] {
     return this.#limiters.list(this);
@@ -133,6 +141,10 @@ export class HostRegion extends Region {
   /**
    * Releases what this process holds in the region, such as permits, and its entry. Call it when
    * you no longer use any limiter in the region. Not needed before the process ends.
+   *
+   * A `FleetBucket` or `FleetSpender` that this thread has opened in the region gets no more tokens,
+   * and its waits reject with `ERR_FLEET_CLOSED`; another process takes over the buying. Close fleet
+   * buckets first: the last one returns the unspent tokens.
    */
   close(): void {
     if (open.get(this.#file.identity) !== this) return;

@@ -11,8 +11,9 @@ import type { Sometimes } from '../limiters/sometimes.ts';
 import type { TokenBucket } from '../limiters/token-bucket.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
+import { HostStock } from './fleet-stock.ts';
 
-/** A named limiter in a region. */
+/** A named limiter in a region, or the stock of a fleet bucket. */
 export type HostLimiter =
   | Placed<'token-bucket', TokenBucket>
   | Placed<'leaky-bucket', LeakyBucket>
@@ -22,7 +23,8 @@ export type HostLimiter =
   | Placed<'keyed-token-bucket', KeyedTokenBucket>
   | Placed<'keyed-fixed-window', KeyedFixedWindow>
   | Placed<'sometimes', Sometimes>
-  | Placed<'semaphore', Semaphore>;
+  | Placed<'semaphore', Semaphore>
+  | Placed<'fleet-bucket', HostStock>;
 
 interface Placed<Kind, Limiter> {
   /** Its name in the region. */
@@ -41,9 +43,11 @@ export class HostLimiters {
     for (const named of [...namesIn(region)].reverse()) {
       if (this.#attached.has(named.cell)) continue;
       const kind = kindAt(region, named.cell);
-      // A clock, or tokens that were bought elsewhere.
-      if (kind === undefined || kind === 'fleet-bucket') continue;
-      const limiter: unknown = attach(handleOfName(region, named, kind));
+      if (kind === undefined) continue; // a clock
+      const limiter: unknown =
+        kind === 'fleet-bucket'
+          ? new HostStock(region, named)
+          : attach(handleOfName(region, named, kind));
       // The kind determines the class.
       this.#attached.set(named.cell, { name: named.name, kind, limiter } as HostLimiter);
     }

@@ -2,7 +2,7 @@ import { HandleError } from '../errors.ts';
 import type { Region } from '../memory/region.ts';
 import { sharingOf } from '../memory/sharing.ts';
 import type { FileLocks } from './file-locks.ts';
-import { type HostProcess, Processes } from './processes.ts';
+import { type HostProcess, type HostRecovery, Processes } from './processes.ts';
 
 const SWEEP_MS = 500;
 
@@ -22,6 +22,7 @@ export class Membership {
       path,
       process: processes.own,
       opener: opener ?? processes.own,
+      hasLeft: () => this.#hasLeft,
       hasEnded: (process) => !this.#hasLeft && processes.hasEnded(process),
       tend: () => this.#tend(),
     });
@@ -46,6 +47,10 @@ export class Membership {
 
   list(): HostProcess[] {
     return this.#processes.list();
+  }
+
+  get recovered(): HostRecovery {
+    return this.#processes.recovered;
   }
 
   /** Ends the sweeps, and releases what this thread holds and its entry. */

@@ -1,9 +1,10 @@
 import { HandleError } from '../errors.ts';
-import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, REGION } from '../memory/layout.ts';
+import { PROCESS, PROCESS_BYTES, PROCESS_COUNT, RECOVERED, REGION } from '../memory/layout.ts';
 import type { Region } from '../memory/region.ts';
+import { addDouble, loadDouble } from '../memory/shared-double.ts';
 import { systemClock } from '../time/system-clock.ts';
 import type { FileLocks } from './file-locks.ts';
-import { recoverProcess } from './recovery.ts';
+import { type Recovered, recoverProcess } from './recovery.ts';
 
 /** A process that has a region open, or ended without closing it. */
 export interface HostProcess {
@@ -17,6 +18,16 @@ export interface HostProcess {
    * Whether this is the calling thread's entry. Containers can have equal pids, so compare this.
    */
   readonly isOwn: boolean;
+}
+
+/** What came back from the processes that ended without closing a region, since its creation. */
+export interface HostRecovery {
+  /** Number of those processes. Threads that opened the region themselves count as processes. */
+  readonly processes: number;
+  /** Permits that they held. */
+  readonly permits: number;
+  /** Tokens of fleet buckets for which they waited. */
+  readonly tokens: number;
 }
 
 /**
@@ -58,7 +69,7 @@ export class Processes {
    * marks of this thread for a while, so the thread must know its entry by now.
    */
   enter(): void {
-    this.#free(this.own);
+    this.#recover(this.own);
     const at = this.#at(this.own);
     this.#region.f64[(at + PROCESS.openedUs) >> 3] = systemClock.now();
     Atomics.store(this.#region.i32, (at + PROCESS.pid) >> 2, process.pid);
@@ -81,18 +92,38 @@ export class Processes {
     for (let entry = 1; entry <= PROCESS_COUNT; entry++) {
       if (entry === this.own || this.#pid(entry) === 0 || !this.#locks.take(entry)) continue;
       try {
-        this.#free(entry);
+        this.#recover(entry);
       } finally {
         this.#locks.release(entry);
       }
     }
   }
 
-  #free(entry: number): void {
+  /** Frees the entry of an ended process, and counts what it held. */
+  #recover(entry: number): void {
     // Another process may have recovered it already.
     if (this.#pid(entry) === 0) return;
-    recoverProcess(this.#region, entry);
+    const { permits, tokens } = this.#free(entry);
+    const { i32, i64 } = this.#region;
+    Atomics.add(i32, (this.#entries + RECOVERED.processes) >> 2, 1);
+    Atomics.add(i32, (this.#entries + RECOVERED.permits) >> 2, permits);
+    addDouble(i64, (this.#entries + RECOVERED.tokens) >> 3, tokens);
+  }
+
+  /** What ended processes held, over all sweeps of all processes. */
+  get recovered(): HostRecovery {
+    const { i32, i64 } = this.#region;
+    return {
+      processes: Atomics.load(i32, (this.#entries + RECOVERED.processes) >> 2),
+      permits: Atomics.load(i32, (this.#entries + RECOVERED.permits) >> 2),
+      tokens: loadDouble(i64, (this.#entries + RECOVERED.tokens) >> 3),
+    };
+  }
+
+  #free(entry: number): Recovered {
+    const recovered = recoverProcess(this.#region, entry);
     Atomics.store(this.#region.i32, (this.#at(entry) + PROCESS.pid) >> 2, 0);
+    return recovered;
   }
 
   /** Releases what this process holds, and its entry. */

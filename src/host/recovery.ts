@@ -8,6 +8,7 @@ import { recoverSeats } from '../kernel/semaphore/recover.ts';
 import { CELLS } from '../limiters/cells.ts';
 import { kindAt } from '../limiters/named-limiter.ts';
 import { nonceOf } from '../memory/cell.ts';
+import { FLEET_CELL } from '../memory/layout/fleet.ts';
 import { BUCKET, type CellKind, KEYED, REGION } from '../memory/layout.ts';
 import { namesIn } from '../memory/names.ts';
 import type { Region } from '../memory/region.ts';
@@ -27,42 +28,57 @@ const WITH_RECORDS: readonly CellKind[] = [
   'keyed-fixed-window',
 ];
 
+/** What came back from an ended process. */
+export interface Recovered {
+  readonly permits: number;
+  readonly tokens: number;
+}
+
+const NOTHING: Recovered = { permits: 0, tokens: 0 };
+
 /** Releases what an ended process held. Safe to repeat. */
-export function recoverProcess(region: Region, process: number): void {
+export function recoverProcess(region: Region, process: number): Recovered {
   const hasEnded = (mark: number) => processOfMark(mark) === process;
   const naming = Atomics.load(region.i32, REGION.naming);
   if (naming !== 0 && hasEnded(naming)) {
     Atomics.compareExchange(region.i32, REGION.naming, naming, 0);
   }
+  let { permits, tokens } = NOTHING;
   for (const { cell } of namesIn(region)) {
     try {
-      recoverLimiter(region, cell, process);
+      const recovered = recoverLimiter(region, cell, process);
+      permits += recovered.permits;
+      tokens += recovered.tokens;
     } catch {
       // A damaged limiter must not stop the others. Calls on it report it themselves.
     }
   }
+  return { permits, tokens };
 }
 
-function recoverLimiter(region: Region, cell: number, process: number): void {
+function recoverLimiter(region: Region, cell: number, process: number): Recovered {
   const hasEnded = (mark: number) => processOfMark(mark) === process;
   const kind = kindAt(region, cell);
-  if (kind === undefined) return; // a clock
+  if (kind === undefined) return NOTHING; // a clock
   if (kind === 'fleet-bucket') {
+    const tokens = leaveFleet(region, cell, process);
     // The stock's bucket has no name of its own.
-    recoverLimiter(region, leaveFleet(region, cell, process), process);
-    return;
+    const bucket = Atomics.load(region.i32, (cell + FLEET_CELL.bucket) >> 2);
+    return { ...recoverLimiter(region, bucket, process), tokens };
   }
   const { place } = CELLS[kind](region, cell, nonceOf({ region, offset: cell, bytes: 0 }));
   freeStripes(place, hasEnded);
   if (kind === 'semaphore') {
     const { engine } = semaphores.openShared(region, undefined);
-    recoverSeats(place, { engine, owners: new Owners(place, () => undefined) }, hasEnded);
-    return;
+    const owners = new Owners(place, () => undefined);
+    return { permits: recoverSeats(place, { engine, owners }, hasEnded), tokens: 0 };
   }
-  if (!WITH_RECORDS.includes(kind)) return;
+  if (!WITH_RECORDS.includes(kind)) return NOTHING;
   freeClaims(place, BUCKET.claims, process);
   if (kind === 'token-bucket') freeSlots(place, process);
-  if (kind !== 'keyed-token-bucket' && kind !== 'keyed-fixed-window') return;
-  freeClaims(place, KEYED.claims, process);
-  freeKeyedSlots(place, process, region.sharing?.process ?? process);
+  if (kind === 'keyed-token-bucket' || kind === 'keyed-fixed-window') {
+    freeClaims(place, KEYED.claims, process);
+    freeKeyedSlots(place, process, region.sharing?.process ?? process);
+  }
+  return NOTHING;
 }

@@ -1,7 +1,7 @@
 // Entry point `zerotime/redis`.
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './redis/client.ts';
+export type { FleetHandle } from './redis/fleet/fleet-handle.ts';
 export { FleetSpender, type FleetSpenderOptions } from './redis/fleet/spender.ts';
-export type { FleetHandle } from './redis/fleet/stock.ts';
 export type { FleetTermsOptions } from './redis/fleet/terms.ts';
 export {
   FleetBucket,

@@ -90,10 +90,14 @@ export class LimitedSemaphore extends Described {
     checkTokens('n', n);
     const { signal, timeoutMs, maxWaiting } = checkWait(checkOptions(options, ACQUIRE));
     signal?.throwIfAborted();
-    const permit = this.#waiting === 0 ? this.tryAcquire(n) : undefined;
-    if (permit !== undefined) return permit;
+    const isFull = this.#waiting >= maxWaiting;
+    // A refusal would count as a call of its own, in addition to the wait.
+    if (isFull || timeoutMs === 0 || this.#isFree(n)) {
+      const permit = this.#waiting === 0 ? this.tryAcquire(n) : undefined;
+      if (permit !== undefined) return permit;
+    }
     checkPossible(n, this.#limiter.limit);
-    if (this.#waiting >= maxWaiting) throw queueFull(maxWaiting);
+    if (isFull) throw queueFull(maxWaiting);
     if (timeoutMs === 0) throw timedOut(n, timeoutMs);
     this.#waiting++;
     try {
@@ -101,6 +105,12 @@ export class LimitedSemaphore extends Described {
     } finally {
       this.#waiting--;
     }
+  }
+
+  /** Whether a call for `n` tokens need not wait, unless another thread is faster. */
+  #isFree(n: number): boolean {
+    const semaphore = this.#semaphore;
+    return semaphore.waiting === 0 && semaphore.available() > 0 && this.#limiter.timeUntil(n) === 0;
   }
 
   async #acquire(n: number, timeoutMs: number, signal: AcquireOptions): Promise<Permit> {

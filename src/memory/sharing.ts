@@ -12,6 +12,8 @@ export interface Sharing {
   readonly opener: number;
   /** Whether the process of an entry has ended; false if this thread cannot tell. */
   readonly hasEnded: (process: number) => boolean;
+  /** Whether this thread has closed the region; missing if it didn't open it. */
+  readonly hasLeft?: () => boolean;
   /** Recovers now and then the holdings of processes that have ended. */
   readonly tend: () => void;
 }

@@ -10,8 +10,10 @@ import {
   Sometimes,
   TokenBucket,
 } from '../../src/index.ts';
+import { FleetBucket } from '../../src/integrations/redis.ts';
+import { FLEET_CELL, FLEET_MEMBER, FLEET_MEMBER_BYTES } from '../../src/memory/layout/fleet.ts';
 import { PROCESS, PROCESS_BYTES, REGION } from '../../src/memory/layout.ts';
-import { hostPath, hostRegion } from '../support/host.ts';
+import { ask, hostPath, hostRegion, startProcesses } from '../support/host.ts';
 import { plant } from '../support/plant.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
@@ -35,6 +37,11 @@ function enter(region: HostRegion, entry: number, pid: number, openMs: number): 
     region.f64[((region.i32[REGION.processes] ?? 0) + PROCESS_BYTES + PROCESS.openedUs) >> 3];
   region.f64[(at + PROCESS.openedUs) >> 3] = (ownUs ?? 0) + 1000 * ((own?.openMs ?? 0) - openMs);
   region.i32[(at + PROCESS.pid) >> 2] = pid;
+}
+
+/** Waits until so many ended processes have been recovered. */
+async function recovered(region: HostRegion, processes: number): Promise<void> {
+  while (region.recovered().processes < processes) await new Promise(setImmediate);
 }
 
 test('show lists each limiter with its counts, and the other processes', async () => {
@@ -70,6 +77,34 @@ test('show lists each limiter with its counts, and the other processes', async (
   expect(counts('permits')).toEqual(['0 waiting']);
   expect(counts('sometimes')).toEqual([]);
   expect(lines.slice(-3)).toEqual(['Processes (1)', '|4000001|open for 90 s|ended', '']);
+});
+
+test('show says what came back from processes that ended, and lists the stocks of fleets', async () => {
+  const region = hostRegion();
+  const source = { consumeOrDrain: async (n: number) => n, returnTokens: async () => undefined };
+  const options = { source, stock: 100, minStock: 10, maxAgeMs: Number.POSITIVE_INFINITY };
+  const fleet = await FleetBucket.open(region, 'hot', options);
+  // A process that held nothing.
+  enter(region, 7, 4_000_001, 90_000);
+  await recovered(region, 1);
+  expect(region.recovered()).toEqual({ processes: 1, permits: 0, tokens: 0 });
+  const [holder] = await startProcesses('host-user', 1);
+  if (holder === undefined) throw new Error('no process');
+  await ask(holder, { hold: region.path, permits: 3 });
+  // As if it waited for tokens of the fleet too.
+  const [, other] = region.processes();
+  expect(other?.isOwn).toBe(false);
+  const member = (fleet.handle.offset ?? 0) + FLEET_CELL.members + 2 * FLEET_MEMBER_BYTES;
+  region.f64[(member + FLEET_MEMBER.waiting) >> 3] = 2;
+  holder.kill('SIGKILL');
+  await recovered(region, 2);
+  expect(region.recovered()).toEqual({ processes: 2, permits: 3, tokens: 2 });
+  const { stdout } = await host('show', region.path);
+  await fleet.close();
+  expect(stdout).toMatch(/ {2}hot +FleetBucket \{ stock: 100, tokens: \d+, bought: 10 \}\n/);
+  expect(stdout).toMatch(
+    /Processes \(0\)\n\nRecovered so far: 2 processes, 3 permits, 2 awaited tokens of fleets\n$/,
+  );
 });
 
 test('show, on a region that this process has not open, leaves it', async () => {

@@ -215,7 +215,7 @@ test('limiters are listed in their order, once, and attached to once', () => {
   expect(others).toEqual([]);
   expect(first).toMatchObject({ name: 'api', kind: 'token-bucket' });
   expect(second).toMatchObject({ name: 'permits', kind: 'semaphore' });
-  expect(first?.limiter.handle.offset).toBe(bucket.handle.offset);
+  expect((first?.limiter as TokenBucket | undefined)?.handle.offset).toBe(bucket.handle.offset);
   TokenBucket.open(region, 'later', { rate: 1, burst: 5 });
   const again = region.limiters();
   expect(again.map(({ name }) => name)).toEqual(['api', 'permits', 'later']);

@@ -140,6 +140,50 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     (await soon).release();
   });
 
+  test('counts a call once, whatever it waits for', async () => {
+    const clock = ManualClock.create();
+    const semaphore = Semaphore.create({ permits: 1, clock, kernel, stats: true });
+    const bucket = TokenBucket.create({ rate: 10, burst: 1, clock, kernel, stats: true });
+    const both = allOf(semaphore, bucket);
+    const counts = () =>
+      [semaphore, bucket].map((one) => {
+        const { calls, admitted, refused } = one.stats();
+        return [calls, admitted, refused];
+      });
+    const first = await both.acquire();
+    expect(counts()).toEqual([
+      [1, 1, 0],
+      [1, 1, 0],
+    ]);
+    const forPermit = both.acquire();
+    first.release();
+    await turns();
+    clock.advance(100);
+    (await forPermit).release();
+    expect(counts()).toEqual([
+      [2, 2, 0],
+      [2, 2, 0],
+    ]);
+    const forTokens = both.acquire();
+    await turns();
+    clock.advance(100);
+    const held = await forTokens;
+    expect(counts()).toEqual([
+      [3, 3, 0],
+      [3, 3, 0],
+    ]);
+    const full = expect.objectContaining({ code: 'ERR_QUEUE_FULL' });
+    const late = expect.objectContaining({ code: 'ERR_RATE_LIMIT_TIMEOUT' });
+    await expect(both.acquire(1, { maxWaiting: 0 })).rejects.toThrow(full);
+    await expect(both.acquire(1, { timeoutMs: 0 })).rejects.toThrow(late);
+    // Neither got as far as the bucket.
+    expect(counts()).toEqual([
+      [5, 3, 2],
+      [3, 3, 0],
+    ]);
+    held.release();
+  });
+
   test('blocks for both', () => {
     const made = create({ permits: 1, burst: 1 });
     const { both, clock } = made;

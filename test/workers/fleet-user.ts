@@ -25,6 +25,8 @@ export type FleetJob =
   | { readonly open: FleetOpening }
   /** Waits for one token after the other from now on. */
   | { readonly start: true }
+  /** Waits for so many tokens, which never come. */
+  | { readonly wait: number }
   /** Ends that, and answers with the spends. */
   | { readonly stop: true }
   /** From its next purchase on, the source keeps what it has sold. */
@@ -111,6 +113,12 @@ async function answer(job: FleetJob): Promise<unknown> {
   if ('start' in job) {
     spending = spend();
     spending.catch(() => undefined);
+    return true;
+  }
+  if ('wait' in job) {
+    open()
+      .wait(job.wait)
+      .catch(() => undefined);
     return true;
   }
   if ('stop' in job) {

@@ -58,6 +58,16 @@ function counts({ kind, limiter }: HostLimiter): string {
   }
 }
 
+/** What came back from processes that ended without closing the region. */
+function recovered(region: HostRegion): string[] {
+  const { processes, permits, tokens } = region.recovered();
+  if (processes === 0) return [];
+  const parts = [many(processes, 'process')];
+  if (permits > 0) parts.push(many(permits, 'permit'));
+  if (tokens > 0) parts.push(`${formatCount(tokens)} awaited tokens of fleets`);
+  return ['', `Recovered so far: ${parts.join(', ')}`];
+}
+
 /** Renders a region with its limiters and processes. */
 export function shownRegion(region: HostRegion): string[] {
   const limiters = region.limiters().map((one) => [one.name, `${one.limiter}`, counts(one)]);
@@ -74,5 +84,6 @@ export function shownRegion(region: HostRegion): string[] {
     '',
     `Processes (${processes.length})`,
     ...columns(processes),
+    ...recovered(region),
   ];
 }

@@ -1,3 +1,4 @@
+import { RateLimitError } from '../../errors.ts';
 import { checkOptions, type Known } from '../../known-options.ts';
 import type { OpenOptions } from '../../limiters/named-limiter.ts';
 import { checkShared } from '../../limiters/opening.ts';
@@ -189,7 +190,8 @@ export class FleetBucket extends FleetSpender {
     const { stock, clock, stats } = openNamedStock(region, name, others, OPTIONS);
     const { terms = options } = stock; // it has some
     const buyer = new Buyer({ stock, source, terms: termsOf(terms), clock, random });
-    stock.enter();
+    if (stock.hasLeft) throw new RateLimitError('ERR_FLEET_CLOSED', 'the region was closed');
+    stock.members?.enter();
     try {
       await buyer.open();
     } catch (reason) {

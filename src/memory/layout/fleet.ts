@@ -5,13 +5,16 @@
  *
  *     line 1 │ buyer i32 │ short i32 │ rings i32 │ beats i32 │ thread i32 │ started i32 │ - │
  *     line 2 │ purchases f64 │ bought f64 │ returned f64 │ failures f64 │ isCutOff i32 │ - │
+ *                │ abandoned f64 │ passedOn f64 │ abandonedUntil f64 │
  *
  * Those of a stock with a name are lines of its cell in a region, at the same offsets:
  *
  *     line 0 │ - │ kind i32 │ nonce i32 │ stripes i32 │ - │ bucket u32 │ clock u32 │ - │
  *     line 3 │ stock f64 │ minStock f64 │ intervalMs f64 │ maxAgeMs f64 │ rate f64 │
  *                │ processes f64 │ - │
- *     line 4..7 │ members 256 x u8 │
+ *     line 4.. │ a member for each entry of a process:
+ *
+ *     member     │ buckets i32 │ - │ waiting f64 │ until f64 │
  */
 import { LINE_BYTES } from './lines.ts';
 
@@ -28,6 +31,9 @@ export const FLEET_STOCK = {
   returned: 2 * LINE_BYTES + 16,
   failures: 2 * LINE_BYTES + 24,
   isCutOff: 2 * LINE_BYTES + 32,
+  abandoned: 2 * LINE_BYTES + 40,
+  passedOn: 2 * LINE_BYTES + 48,
+  abandonedUntil: 2 * LINE_BYTES + 56,
 } as const;
 export const FLEET_STOCK_BYTES = 3 * LINE_BYTES;
 
@@ -51,6 +57,9 @@ export const FLEET_CELL = {
   processes: 3 * LINE_BYTES + 40,
   members: 4 * LINE_BYTES,
 } as const;
-/** One member count for each entry of a process. */
+/** Byte offsets in a member: what the process of an entry has in the stock. */
+export const FLEET_MEMBER = { buckets: 0, waiting: 8, until: 16 } as const;
+export const FLEET_MEMBER_BYTES = 24;
+/** One member for each entry of a process. */
 export const FLEET_MEMBERS = 256;
-export const FLEET_CELL_BYTES = 4 * LINE_BYTES + FLEET_MEMBERS;
+export const FLEET_CELL_BYTES = 4 * LINE_BYTES + FLEET_MEMBERS * FLEET_MEMBER_BYTES;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Stock } from '../../../src/integrations/redis/fleet/stock.ts';
-import { FleetSpender } from '../../../src/integrations/redis.ts';
+import { type FleetBucket, FleetSpender } from '../../../src/integrations/redis.ts';
 import { CLOSED, Market } from './fleet-market.ts';
 
 describe('a fleet bucket with a name', () => {
@@ -65,6 +65,22 @@ describe('a fleet bucket with a name', () => {
     expect(third.stats().threads?.admitted).toBe(10 + returned);
     await third.close();
     expect(Math.round(market.bucket.available())).toBe(990);
+  });
+
+  test('stays open for the last of hundreds in one process', async () => {
+    const market = new Market({ rate: 1e-5, burst: 1000 });
+    const source = market.source();
+    const options = { minStock: 60, maxAgeMs: Number.POSITIVE_INFINITY };
+    // One more than a byte can count: closing one must not look like closing the last.
+    const all: FleetBucket[] = [];
+    for (let i = 0; i < 257; i++) all.push(await market.open(source, options));
+    const last = all.pop();
+    await all.pop()?.close();
+    expect(source.returned).toEqual([]);
+    for (const one of all) await one.close();
+    expect(last?.available()).toBe(60);
+    await last?.close();
+    expect(source.returned).toEqual([60]);
   });
 
   test('leaves no debt if it is closed while several callers wait, and returns what it bought', async () => {

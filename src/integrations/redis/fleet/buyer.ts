@@ -81,9 +81,10 @@ export class Buyer {
     const { office } = this.#stock;
     // Get the alarm before reading the state, so that no ring is missed.
     const alarm = office.bell.alarm();
-    if (office.isClosed) {
-      // Another thread closed it.
+    if (this.#stock.isClosed) {
+      // Another thread closed it, or this one its region.
       this.supply.close();
+      this.onOut();
       return;
     }
     if (office.isHeldBy(this.#tenure)) office.beat();
@@ -102,6 +103,7 @@ export class Buyer {
   /** Leaves the office for good. Resolves when tokens on order have been returned. */
   async standDown(): Promise<void> {
     this.#hasStoodDown = true;
+    this.#stock.members?.leave();
     this.#stock.office.resign(this.#tenure);
     this.supply.close();
     await this.#ended;
@@ -144,11 +146,13 @@ export class Buyer {
       await this.#restUntil(this.#nextCommandUs, tenure);
       if (!office.isHeldBy(tenure)) return;
       const isShort = stock.hearShort();
-      const held = stock.balance;
-      const plan = rule.look(this.#clock.now(), held, isShort);
+      // Those of a process that has ended.
+      stock.passOn();
+      const balance = stock.balance;
+      const plan = rule.look(this.#clock.now(), balance + stock.abandoned, isShort);
       if (plan.buy > 0) await this.#buy(plan.buy, tenure, rule);
       else if (plan.lapse > 0) await this.#returnOld(plan.lapse, rule);
-      else if (plan.isQuiet) await this.#sleep(held, plan.lapseAtUs, tenure);
+      else if (plan.isQuiet) await this.#sleep(balance, plan.lapseAtUs, tenure);
       else await office.bell.rest(this.#clock, this.#clock.now() + this.#terms.intervalUs);
       onPurchase();
     }
@@ -226,7 +230,7 @@ export class Buyer {
   async #leave(): Promise<void> {
     this.#stopListening();
     await this.standDown();
-    await this.#return(this.#stock.leave());
+    await this.#return(this.#stock.takeLeft());
   }
 
   async #return(left: number): Promise<void> {

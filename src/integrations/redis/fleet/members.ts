@@ -1,35 +1,101 @@
-import { FLEET_CELL, FLEET_MEMBERS } from '../../../memory/layout/fleet.ts';
+import {
+  FLEET_CELL,
+  FLEET_MEMBER,
+  FLEET_MEMBER_BYTES,
+  FLEET_MEMBERS,
+} from '../../../memory/layout/fleet.ts';
+import type { Region } from '../../../memory/region.ts';
+import {
+  addDouble,
+  exchangeDouble,
+  loadDouble,
+  raiseDouble,
+} from '../../../memory/shared-double.ts';
+import { inTicks } from './abandoned.ts';
 import type { FleetCell } from './fleet-cell.ts';
 
-/** Counts the fleet buckets that have opened a stock by name, by the entries of their processes. */
+/**
+ * The processes that use a stock with a name, by their entries in the region: the fleet buckets
+ * that may buy, and the tokens for which callers wait. If a process ends, `zerotime/host` clears its
+ * member, and abandons what it waited for.
+ */
 export class Members {
-  readonly #cell: FleetCell;
-  readonly #counts: Uint8Array<SharedArrayBuffer>;
+  readonly #region: Region;
+  readonly #start: number;
+  readonly #sharing: Region['sharing'];
+  /** The entry of this process; 0 in a region that no other shares. */
+  readonly #own: number;
+  #isIn = false;
 
-  constructor(cell: FleetCell) {
-    const { region, offset } = cell;
-    this.#cell = cell;
-    this.#counts = new Uint8Array(region.buffer, offset + FLEET_CELL.members, FLEET_MEMBERS);
+  constructor({ region, offset }: FleetCell) {
+    this.#region = region;
+    this.#start = offset + FLEET_CELL.members;
+    this.#sharing = region.sharing;
+    this.#own = this.#sharing?.process ?? 0;
   }
 
-  get #own(): number {
-    return this.#cell.region.sharing?.process ?? 0;
+  /** Whether this thread has closed the region: its member may be another process's by now. */
+  get hasLeft(): boolean {
+    return this.#sharing?.hasLeft?.() === true;
   }
 
+  #at(entry: number, field: number): number {
+    return this.#start + entry * FLEET_MEMBER_BYTES + field;
+  }
+
+  #buckets(entry: number): number {
+    return this.#at(entry, FLEET_MEMBER.buckets) >> 2;
+  }
+
+  /** Counts this thread's fleet bucket. */
   enter(): void {
-    Atomics.add(this.#counts, this.#own, 1);
+    this.#isIn = true;
+    Atomics.add(this.#region.i32, this.#buckets(this.#own), 1);
   }
 
+  /** Uncounts it, if it is still counted. */
   leave(): void {
-    // The count was cleared if the region was closed before.
-    if (Atomics.load(this.#counts, this.#own) > 0) Atomics.sub(this.#counts, this.#own, 1);
+    if (this.#isIn && !this.hasLeft) {
+      Atomics.sub(this.#region.i32, this.#buckets(this.#own), 1);
+    }
+    this.#isIn = false;
+  }
+
+  #some(isWanted: (entry: number) => boolean): boolean {
+    const { i32 } = this.#region;
+    for (let entry = 0; entry < FLEET_MEMBERS; entry++) {
+      const isOpen = Atomics.load(i32, this.#buckets(entry)) > 0 && isWanted(entry);
+      if (isOpen && this.#sharing?.hasEnded(entry) !== true) return true;
+    }
+    return false;
   }
 
   /** Whether no running process has one open. The fleet's guarantee does not depend on this. */
   get areNone(): boolean {
-    const { sharing } = this.#cell.region;
-    return this.#counts.every(
-      (_, entry) => Atomics.load(this.#counts, entry) === 0 || sharing?.hasEnded(entry) === true,
-    );
+    return !this.#some(() => true);
+  }
+
+  /** Whether another running process has one open. */
+  get areElsewhere(): boolean {
+    return this.#some((entry) => entry !== this.#own);
+  }
+
+  /** Notes that a caller waits for `n` tokens due at `atUs` of the stock's clock. */
+  queue(n: number, atUs: number): void {
+    const { i64 } = this.#region;
+    raiseDouble(i64, this.#at(this.#own, FLEET_MEMBER.until) >> 3, atUs);
+    addDouble(i64, this.#at(this.#own, FLEET_MEMBER.waiting) >> 3, inTicks(n));
+  }
+
+  /** Notes that it no longer waits; false if its reservation was abandoned by then. */
+  unqueue(n: number): boolean {
+    const { i64 } = this.#region;
+    const at = this.#at(this.#own, FLEET_MEMBER.waiting) >> 3;
+    const tokens = inTicks(n);
+    for (;;) {
+      const waiting = loadDouble(i64, at);
+      if (this.hasLeft || waiting < tokens) return false;
+      if (exchangeDouble(i64, at, waiting, waiting - tokens)) return true;
+    }
   }
 }

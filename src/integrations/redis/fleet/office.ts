@@ -117,10 +117,14 @@ export class Office {
     return Atomics.load(this.#signals, BEATS_AT);
   }
 
-  /** Whether the latest buyer's thread still runs; undefined if the system can't tell. */
+  /**
+   * Whether the latest buyer still runs, and may buy again after a pause: its thread, or in another
+   * process, that process. Undefined if the system can't tell.
+   */
   get doesBuyerRun(): boolean | undefined {
     const entry = tenureIn(this.#word) & ENTRY_MASK;
-    if (entry !== this.#entry) return this.#hasEnded(entry) ? false : undefined;
+    // Entry 0 in a region that processes share: it has resigned, or its process has ended.
+    if (entry !== this.#entry) return entry !== 0 && !this.#hasEnded(entry);
     const id = Atomics.load(this.#signals, THREAD_AT);
     return doesRun({ id, started: Atomics.load(this.#signals, STARTED_AT) });
   }
@@ -143,24 +147,27 @@ export class Office {
    * successor may have come since.
    */
   vacate(tenure: number): void {
-    if (this.#end(tenure)) this.bell.ring();
-  }
-
-  /** Ends a tenure on behalf of its buyer. Without a successor, the stock is closed later. */
-  resign(tenure: number): void {
-    if (!this.#end(tenure)) return;
-    // A successor may have stored its own thread by now.
-    Atomics.compareExchange(this.#signals, THREAD_AT, ownOsThread().id, 0);
+    for (;;) {
+      const word = this.#word;
+      if (!isHeld(word, tenure)) return;
+      if (this.#exchange(word, wordOf(tenure, STATE.vacant))) break;
+    }
     this.bell.ring();
   }
 
-  /** Ends a tenure; returns whether it was in progress. */
-  #end(tenure: number): boolean {
+  /**
+   * Ends a tenure on behalf of its buyer, which won't return, even if it was declared vacant before.
+   * Without a successor, the stock is closed later.
+   */
+  resign(tenure: number): void {
     for (;;) {
       const word = this.#word;
-      if (!isHeld(word, tenure)) return false;
-      if (this.#exchange(word, wordOf(tenure, STATE.vacant))) return true;
+      if (tenureIn(word) !== tenure || (word & STATE_MASK) === STATE.closed) return;
+      if (this.#exchange(word, wordOf(tenure & ~ENTRY_MASK, STATE.vacant))) break;
     }
+    // A successor may have stored its own thread by now.
+    Atomics.compareExchange(this.#signals, THREAD_AT, ownOsThread().id, 0);
+    this.bell.ring();
   }
 
   /** Makes spends wake the buyer. */

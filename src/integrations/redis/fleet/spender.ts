@@ -1,7 +1,6 @@
 import { RateLimitError } from '../../../errors.ts';
 import { checkOptions } from '../../../known-options.ts';
 import type { Waited, WaitOptions } from '../../../limiters/limiter.ts';
-import type { Reservation } from '../../../limiters/reservation.ts';
 import {
   AT_ONCE,
   checkWait,
@@ -17,7 +16,8 @@ import type { Clock, ClockHandle } from '../../../time/clock.ts';
 import { checkSource, type TokenSource } from '../token-source.ts';
 import { Buyer } from './buyer.ts';
 import { Deliveries } from './deliveries.ts';
-import { type FleetHandle, Stock } from './stock.ts';
+import type { FleetHandle } from './fleet-handle.ts';
+import { Stock } from './stock.ts';
 import { type FleetTermsOptions, readTerms, termsOf } from './terms.ts';
 import { Watch } from './watch.ts';
 
@@ -112,7 +112,7 @@ export class FleetSpender {
 
   /** Takes `n` tokens from the stock and returns true, or takes nothing and returns false. */
   tryConsume(n = 1): boolean {
-    if (this.#hasLeft) {
+    if (this.#hasLeft || this.stock.hasLeft) {
       checkTokens('n', n);
       return false;
     }
@@ -123,7 +123,7 @@ export class FleetSpender {
 
   /** Takes as many whole tokens as the stock holds, up to `n`, and returns their number. */
   consumeOrDrain(n: number): number {
-    if (this.#hasLeft) {
+    if (this.#hasLeft || this.stock.hasLeft) {
       checkTokens('n', n);
       return 0;
     }
@@ -193,18 +193,10 @@ export class FleetSpender {
       // close() has only woken earlier reservations.
       if (!this.stock.isClosed) await this.#deliveries.arrival(reservation, n, bounds);
     } catch (reason) {
-      this.#leaveLine(reservation, n);
+      this.stock.abandon(reservation, n);
       throw reason;
     }
-    if (this.stock.isClosed) throw this.#closed();
-  }
-
-  #leaveLine(reservation: Reservation, n: number): void {
-    if (reservation.cancel()) return;
-    // Later callers queue behind this reservation: pass its tokens on once they arrive. If nothing
-    // else keeps the thread alive until then, they are lost.
-    const { stock } = this;
-    stock.arrival(reservation, { ref: false }).then(() => stock.deliver(n));
+    if (!this.stock.accept(n) || this.stock.isClosed) throw this.#closed();
   }
 
   /** Returns unused tokens to the stock. Only return tokens that you took and did not use. */

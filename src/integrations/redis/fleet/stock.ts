@@ -6,22 +6,17 @@ import { allocateCell, publishCell } from '../../../memory/cell.ts';
 import type { KernelName } from '../../../memory/handle.ts';
 import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
 import { REGION_CLOCK_BYTES } from '../../../memory/layout.ts';
-import { readFields } from '../../../memory/read-fields.ts';
-import { Region } from '../../../memory/region.ts';
+import type { Region } from '../../../memory/region.ts';
 import { isShared } from '../../../memory/shared-memory.ts';
-import type { ClockHandle, SleepOptions } from '../../../time/clock.ts';
+import type { SleepOptions } from '../../../time/clock.ts';
 import { ManualClock } from '../../../time/manual-clock.ts';
+import { Abandoned } from './abandoned.ts';
 import { FleetCounts } from './counts.ts';
-import {
-  createFleetCell,
-  type FleetCell,
-  openFleetCell,
-  signalsIn,
-  termsIn,
-} from './fleet-cell.ts';
+import { createFleetCell, type FleetCell, signalsIn, termsIn } from './fleet-cell.ts';
+import { type FleetHandle, readFleetHandle } from './fleet-handle.ts';
 import { Members } from './members.ts';
 import { Office } from './office.ts';
-import type { CompleteTerms, FleetTermsOptions } from './terms.ts';
+import type { CompleteTerms } from './terms.ts';
 
 /** Int32 index of a signal. */
 const SHORT_AT = FLEET_STOCK.short >> 2;
@@ -30,25 +25,6 @@ const SHORT_AT = FLEET_STOCK.short >> 2;
 const RATE = 1e6;
 /** The bucket and its waiters round to ticks: tokens this close count as arrived. */
 const HALF_TICK_US = 1 / (2 * TICKS_PER_MICRO);
-
-/**
- * Attaches another thread to the stock of its process. The handle of a stock with a name also works in
- * other processes, and survives JSON.
- */
-export interface FleetHandle {
-  /** Always `fleet-bucket`. */
-  readonly zerotime: 'fleet-bucket';
-  /** The bucket that holds the tokens. */
-  readonly bucket: TokenBucket['handle'];
-  /** Signals between threads and the buyer; missing if the stock has a name. */
-  readonly signals?: SharedArrayBuffer | undefined;
-  /** Byte offset of the cell of a stock with a name, in the bucket's region. */
-  readonly offset?: number | undefined;
-  /** The clock of timeouts. */
-  readonly clock: ClockHandle;
-  /** The terms for a thread that takes over the buying. */
-  readonly terms: FleetTermsOptions;
-}
 
 /** Options of a stock. */
 export interface StockOptions {
@@ -79,10 +55,12 @@ export class Stock {
   readonly counts: FleetCounts;
   /** The terms of a stock with a name, the same for all processes. */
   readonly terms: CompleteTerms | undefined;
+  /** The processes that use a stock with a name. */
+  readonly members: Members | undefined;
+  readonly #abandoned: Abandoned;
   readonly #clock: ManualClock;
   readonly #signals: Int32Array<SharedArrayBuffer>;
   readonly #cell: FleetCell | undefined;
-  readonly #members: Members | undefined;
 
   private constructor(bucket: TokenBucket, place: FleetCell | SharedArrayBuffer) {
     const { clock } = bucket;
@@ -96,7 +74,8 @@ export class Stock {
     this.#cell = cell;
     this.#signals = signals;
     this.terms = cell && termsIn(cell);
-    this.#members = cell && new Members(cell);
+    this.members = cell && new Members(cell);
+    this.#abandoned = new Abandoned(signals);
     this.office = new Office(signals, cell?.region);
     this.counts = new FleetCounts(signals);
   }
@@ -121,20 +100,8 @@ export class Stock {
 
   /** @throws HandleError if `handle` is not a fleet bucket's, or its memory is damaged. */
   static open(handle: unknown): Stock {
-    const what = "a fleet bucket's handle";
-    const fields = readFields(what, handle, 'zerotime', 'bucket', 'signals', 'offset');
-    const { zerotime, signals, offset } = fields;
-    const hasSignals = isShared(signals) && signals.byteLength === FLEET_STOCK_BYTES;
-    if (zerotime !== 'fleet-bucket' || (offset === undefined && !hasSignals)) {
-      throw new HandleError('ERR_HANDLE_INVALID', "not a fleet bucket's handle");
-    }
-    // Checked by attach.
-    const bucket = TokenBucket.attach(fields.bucket as TokenBucket['handle']);
-    if (offset === undefined) return new Stock(bucket, signals as SharedArrayBuffer);
-    const { memory, path, process, offset: at } = bucket.handle;
-    const cell = openFleetCell(Region.of(memory, path, process), offset as number);
-    if (cell.bucket === at) return new Stock(bucket, cell);
-    throw new HandleError('ERR_HANDLE_INVALID', "the handle's bucket is another fleet bucket's");
+    const { bucket, place } = readFleetHandle(handle);
+    return new Stock(bucket, place);
   }
 
   get handle(): Omit<FleetHandle, 'clock' | 'terms'> {
@@ -153,15 +120,19 @@ export class Stock {
     return this.#cell?.region;
   }
 
-  /** Counts a fleet bucket that has opened the stock by name. */
-  enter(): void {
-    this.#members?.enter();
+  /** Whether this thread has closed the region of a stock with a name. */
+  get hasLeft(): boolean {
+    return this.members?.hasLeft === true;
   }
 
-  /** Uncounts it. The last one takes the unspent tokens and returns their number. */
-  leave(): number {
-    this.#members?.leave();
-    return this.#members?.areNone === true ? this.bucket.consumeOrDrain(this.bucket.limit) : 0;
+  /** Whether a thread may buy that has no source here, even if it is blocked for now. */
+  get mayBeFilled(): boolean {
+    return this.office.doesBuyerRun === true || this.members?.areElsewhere === true;
+  }
+
+  /** Takes the unspent tokens if no fleet bucket has the stock open. Returns their number. */
+  takeLeft(): number {
+    return this.members?.areNone === true ? this.bucket.consumeOrDrain(this.bucket.limit) : 0;
   }
 
   /** Tokens in stock; negative if more are promised to waiters. */
@@ -184,19 +155,44 @@ export class Stock {
   }
 
   /**
-   * Reserves `n` tokens.
+   * Reserves `n` tokens. Pass the reservation to {@link accept} or {@link abandon}.
    *
    * @throws RateLimitError `ERR_EXCEEDS_BURST` if `n` exceeds the size of the stock.
    */
   reserve(n: number): Reservation {
     // Without a maximum wait, reserve never returns undefined.
     const reservation = this.bucket.reserve(n) as Reservation;
+    // Noted afterwards: if the process is killed in between, the tokens are lost, not spent twice.
+    this.members?.queue(n, reservation.atUs);
     this.#isServed();
     return reservation;
   }
 
+  /** Ends a wait. Returns false if the tokens were passed on, because the process has left. */
+  accept(n: number): boolean {
+    return this.members?.unqueue(n) !== false;
+  }
+
+  /** Ends a wait without its tokens, which callers behind it get. */
+  abandon(reservation: Reservation, n: number): void {
+    if (!this.accept(n) || reservation.cancel()) return;
+    this.#abandoned.add(n, reservation.atUs);
+    this.passOn();
+  }
+
+  /** Passes on the tokens that were abandoned, if it can. */
+  passOn(): void {
+    const tokens = this.#abandoned.claim(this.#clock.now() + HALF_TICK_US);
+    if (tokens > 0) this.#clock.advance(tokens / 1000);
+  }
+
+  /** Abandoned tokens that can't be passed on yet: nobody needs them, though the balance has them. */
+  get abandoned(): number {
+    return this.#abandoned.tokens;
+  }
+
   /** Resolves when the tokens of a reservation have arrived. */
-  arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal' | 'ref'>): Promise<void> {
+  arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal'>): Promise<void> {
     return this.#clock.sleep(atUs - HALF_TICK_US, options);
   }
 
@@ -216,10 +212,11 @@ export class Stock {
   /** Adds tokens. Waiting callers are served first; tokens beyond the size lapse. */
   deliver(n: number): void {
     this.#clock.advance(n / 1000);
+    this.passOn();
   }
 
   get isClosed(): boolean {
-    return this.office.isClosed;
+    return this.office.isClosed || this.hasLeft;
   }
 
   /** For the buyer: whether a call has found too few tokens since the last check. */

@@ -6,7 +6,7 @@ const LOOK_MS = 200;
  * Checks without a sign of life until the office is declared vacant. Its buyer may only be blocked.
  */
 const SILENT_LOOKS = 4;
-/** Further checks without a successor until callers are refused. */
+/** Further checks without a successor until callers are refused, if the buyer has ended. */
 const VACANT_LOOKS = 3;
 /** Checks after a call that found too few tokens. */
 const SHORT_LOOKS = 10;
@@ -28,7 +28,7 @@ export class Watch {
 
   /**
    * @param waiting returns the number of waiting callers of this thread
-   * @param giveUp called when the stock has no buyer and no successor came
+   * @param giveUp called when the stock has no buyer and no successor came, or this thread has left it
    */
   constructor(stock: Stock, waiting: () => number, giveUp: () => void) {
     this.#stock = stock;
@@ -56,8 +56,9 @@ export class Watch {
     const { office } = this.#stock;
     // The thread that closed the stock may have ended before it woke the waiters.
     if (office.isClosed && this.#waiting() > 0) this.#stock.wakeAll();
+    if (this.#stock.hasLeft) this.#giveUp();
     this.#looksLeft--;
-    this.#isRunning = !office.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
+    this.#isRunning = !this.#stock.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
     if (!this.#isRunning) return;
     const { tenure, beats } = office;
     if (beats !== this.#beats) {
@@ -70,7 +71,7 @@ export class Watch {
       if (isGone) office.vacate(tenure);
     } else {
       this.#vacantLooks++;
-      if (this.#vacantLooks >= VACANT_LOOKS && !office.doesBuyerRun) {
+      if (this.#vacantLooks >= VACANT_LOOKS && !this.#stock.mayBeFilled) {
         this.#vacantLooks = 0;
         this.#giveUp();
       }
