@@ -90,7 +90,7 @@ describe.each(VICTIMS)('calls on a %s that another thread writes nonsense over',
       const bytes = region.buffer;
       const used = bytes.byteLength - region.bytesFree;
       const progress = new SharedArrayBuffer(12);
-      const job = { handle, bytes, used, progress, least: part(20_000, 1_000), seed: SEED };
+      const job = { handle, bytes, used, progress, least: part(20_000, 500), seed: SEED };
       const [caller] = await watched(crew.run(job), progress);
       expect(caller?.failures).toEqual([]);
       expect(caller?.thrown, 'calls that saw the damage').toHaveProperty('ERR_REGION_DAMAGED');

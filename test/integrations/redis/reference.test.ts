@@ -7,9 +7,9 @@ import { CONNECT, PACKAGES } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
 import { serverOfSuite } from './suite-server.ts';
 
-const STEPS = part(20_000, 4_000);
+const STEPS = part(20_000, 1_000);
 /** Random limits that a walk is taken under. */
-const LIMITS = part(150, 30);
+const LIMITS = part(150, 9);
 /** Steps under one limit. */
 const WALK = 100;
 const DAY_MS = 86_400e3;
