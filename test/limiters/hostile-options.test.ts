@@ -12,7 +12,7 @@ import {
   TokenBucket,
 } from '../../src/index.ts';
 import { KeyedFixedWindow, KeyedTokenBucket } from '../../src/keyed.ts';
-import { part, SEED } from '../support/random.ts';
+import { SEED } from '../support/random.ts';
 
 const CLASSES = {
   TokenBucket,
@@ -56,8 +56,6 @@ const anything = fc.oneof(
   { weight: 4, arbitrary: options },
   { weight: 1, arbitrary: hostile as fc.Arbitrary<never> },
 );
-
-const RUNS = part(4500, 1500);
 
 /** These options, without the wait: a limiter made of hostile options may be paused forever. */
 function impatient(given: unknown): object {
@@ -125,9 +123,9 @@ test(`any options and arguments either work or throw an error that explains why 
       }
     }
   });
-  fc.assert(property, { seed: SEED, numRuns: RUNS });
-  expect(made).toBeGreaterThan((200 * RUNS) / 4500);
-  expect(refused).toBeGreaterThan((1000 * RUNS) / 4500);
+  fc.assert(property, { seed: SEED, numRuns: 4500 });
+  expect(made).toBeGreaterThan(200);
+  expect(refused).toBeGreaterThan(1000);
 });
 
 test(`so do those of regions and clocks (ZEROTIME_SEED=${SEED})`, () => {
