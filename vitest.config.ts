@@ -90,6 +90,8 @@ export default defineConfig({
           name: 'one by one',
           include: ONE_BY_ONE,
           exclude: LEFT_OUT,
+          // Each test ends its threads; to start a process takes as long as many of these files.
+          isolate: false,
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
         },
@@ -98,6 +100,7 @@ export default defineConfig({
     // Processes, and one for each file of the tests of threads: those own worker_threads for
     // themselves, and threads or clocks left running cannot reach the next file.
     pool: 'forks',
+    experimental: { fsModuleCache: !IN_FULL },
     maxConcurrency: 4,
     setupFiles: ['test/support/few-regions.ts', 'test/support/no-trace.ts'],
     testTimeout: 120_000,

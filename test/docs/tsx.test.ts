@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { hostPath } from '../support/host.ts';
+import { IN_FULL } from '../support/random.ts';
 import { examplesOf } from './fences.ts';
 
 // What users copy runs under tsx, also where that does not reach workers: Node.js 20.
-// test/docs/examples.test.ts runs the pages' examples without workers under it.
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** In the build folder, so that `zerotime` is the package itself. */
@@ -49,12 +49,12 @@ describe('under tsx', () => {
     expect(await output(copy(name, example?.code ?? ''))).toBe(example?.output);
   });
 
-  test('a program starts others', async () => {
+  test.runIf(IN_FULL)('a program starts others', async () => {
     const settings = { REGION: hostPath(), PROCESSES: '2', SECONDS: '0.05' };
     expect(await output('forks.mjs', settings)).toMatch(/^\d+\n\d+\n$/);
   });
 
-  test('a thread serves', async () => {
+  test.runIf(IN_FULL)('a thread serves', async () => {
     const { args, options } = started('serve.mjs', { PORT: '0', THREADS: '1' });
     const server = spawn(process.execPath, args, {
       ...options,
@@ -67,7 +67,7 @@ describe('under tsx', () => {
     expect([response.status, await response.text()]).toEqual([200, 'Hello\n']);
   });
 
-  test('a worker in TypeScript runs, if a JavaScript file loads it', async () => {
+  test.runIf(IN_FULL)('a worker in TypeScript runs, if a JavaScript file loads it', async () => {
     copy(
       'typed-worker.ts',
       `import { workerData } from 'node:worker_threads';

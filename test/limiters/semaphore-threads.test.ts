@@ -53,7 +53,7 @@ describe(`four threads that contend for ${PERMITS} permits (seed ${SEED})`, () =
 
 describe(`workers that end while they acquire, hold and release (seed ${SEED})`, () => {
   test.each(KERNEL_MIXES)('leave exactly all permits: $mix', async ({ kernels }) => {
-    const threads = part(300, 20);
+    const threads = part(100, 20);
     const semaphore = Semaphore.create({ permits: PERMITS });
     const job = jobFor(semaphore, threads, Number.POSITIVE_INFINITY);
     const [rooms, calls] = [new Rooms(job.rooms), new Int32Array(job.calls)];

@@ -6,7 +6,7 @@ import { part, Random, SEED } from '../support/random.ts';
 import type { HammerJob } from '../workers/hammer.ts';
 
 const AT_ONCE = 4;
-const ENDED = part(200, 40);
+const ENDED = part(100, 12);
 /** Without a lost race by then, something is wrong. */
 const MOST_ENDED = 2000;
 const random = new Random(SEED);
@@ -62,7 +62,7 @@ test('threads terminated in the middle of a reconfiguration leave a working buck
   const kernels = ['wasm', 'atomics'] as const;
   let counted = 0;
   let uncounted = 0;
-  for (let ended = 0; ended < 20; ended += AT_ONCE) {
+  for (let ended = 0; ended < part(20, 8); ended += AT_ONCE) {
     counted += (await terminated({ handle, kernels, call: 'tryConsume', n: 2, limits })).admitted;
     uncounted += AT_ONCE * 2;
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/index.ts';
+import { part } from '../support/random.ts';
 import { WINDOW_KERNELS } from '../support/window-kinds.ts';
 
 const N = fc.integer({ min: 0, max: 8 });
@@ -125,7 +126,7 @@ describe.each(WINDOW_KERNELS)(
           }
         },
       );
-      fc.assert(property, { numRuns: kind === 'fixed-window' ? 1_000 : 600 });
+      fc.assert(property, { numRuns: part(kind === 'fixed-window' ? 1_000 : 600, 100) });
     });
   },
 );

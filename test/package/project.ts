@@ -31,6 +31,11 @@ export class Project {
   static async with(...packages: readonly string[]): Promise<Project> {
     const project = new Project();
     project.write('package.json', JSON.stringify({ private: true, type: 'module' }));
+    await project.install(...packages);
+    return project;
+  }
+
+  async install(...packages: readonly string[]): Promise<void> {
     const flags = [
       '--no-audit',
       '--no-fund',
@@ -38,8 +43,7 @@ export class Project {
       '--loglevel=error',
       '--prefer-offline',
     ];
-    await runIn(project.folder, 'npm', ['install', ...flags, ...packages]);
-    return project;
+    await this.run('npm', ['install', ...flags, ...packages]);
   }
 
   write(name: string, text: string): string {

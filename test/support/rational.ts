@@ -1,3 +1,19 @@
+const MAX_SAFE = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** The greatest common divisor of `a`, at least 0, and `b`, at least 1. */
+function commonDivisor(a: bigint, b: bigint): bigint {
+  // Numbers are many times as fast as bigints, and most denominators are powers of two.
+  if ((b & (b - 1n)) === 0n) {
+    const lowestBit = a & -a;
+    return a === 0n || lowestBit > b ? b : lowestBit;
+  }
+  while (b > MAX_SAFE) [a, b] = [b, a % b];
+  if (b === 0n) return a;
+  let [x, y] = [Number(b), Number(a % b)];
+  while (y !== 0) [x, y] = [y, x % y];
+  return BigInt(x);
+}
+
 /** An exact fraction, in which the reference implementations compute. Slow, but never rounded. */
 export class Rational {
   static readonly ZERO = new Rational(0n, 1n);
@@ -11,22 +27,18 @@ export class Rational {
   }
 
   static #reduced(over: bigint, under: bigint): Rational {
-    const sign = under < 0n ? -1n : 1n;
-    let a = over < 0n ? -over : over;
-    let b = under * sign;
-    while (b !== 0n) [a, b] = [b, a % b];
-    return new Rational((over * sign) / a, (under * sign) / a);
+    if (under < 0n) return Rational.#reduced(-over, -under);
+    const common = commonDivisor(over < 0n ? -over : over, under);
+    return common === 1n ? new Rational(over, under) : new Rational(over / common, under / common);
   }
 
   /** The exact value of a finite number. */
   static of(value: number): Rational {
-    let under = 1n;
+    let halvings = 0;
     let over = value;
-    while (!Number.isInteger(over)) {
-      over *= 2; // exact unless it overflows
-      under *= 2n;
-    }
-    return Rational.#reduced(BigInt(over), under);
+    for (; !Number.isInteger(over); halvings++) over *= 2; // exact unless it overflows
+    // Odd, if it was halved.
+    return new Rational(BigInt(over), 1n << BigInt(halvings));
   }
 
   plus(other: Rational): Rational {

@@ -43,7 +43,8 @@ export class SeveralReference {
   /** The latest take that was not cancelled, and the limits in force. */
   #mark: object = {};
   #limits: object = {};
-  readonly #promised: Promised[] = [];
+  /** Those that are not due: nothing moves the others. */
+  #promised: Promised[] = [];
 
   constructor(limits: readonly ReferenceLimit[], initial: number, nowUs: () => number) {
     this.#nowUs = nowUs;
@@ -129,7 +130,7 @@ export class SeveralReference {
       ...{ tokens: taken, mark: this.#mark, before, limits: this.#limits, dueUs, isPast },
       places: this.#accounts.map(({ gone }) => gone),
     };
-    this.#promised.push(promised);
+    if (!isPast) this.#promised.push(promised);
     return promised;
   }
 
@@ -140,12 +141,12 @@ export class SeveralReference {
         const gone = this.#accounts[i]?.gone ?? Rational.ZERO;
         return gone.minus((before[i] ?? Rational.ZERO).minus(place));
       });
-      if (promised.isPast) continue;
       let dueUs = this.#dueUnder(promised, 0);
       for (const i of this.#accounts.keys()) dueUs = max(dueUs, this.#dueUnder(promised, i));
       promised.isPast = dueUs.compare(this.#now) <= 0;
       promised.dueUs = promised.isPast ? promised.dueUs.min(this.#now) : dueUs;
     }
+    this.#promised = this.#promised.filter(({ isPast }) => !isPast);
   }
 
   #dueUnder({ places }: Promised, i: number): Rational {

@@ -7,11 +7,13 @@ import { CONNECT, PACKAGES } from './connections.ts';
 import { LACKS_REDIS } from './server.ts';
 import { serverOfSuite } from './suite-server.ts';
 
-const STEPS = part(20_000, 4_000);
+const STEPS = part(20_000, 1_000);
 /** Random limits that a walk is taken under. */
-const LIMITS = part(150, 30);
+const LIMITS = part(150, 9);
 /** Steps under one limit. */
 const WALK = 100;
+/** Walks taken at once, each on a key of its own: their commands travel together. */
+const AT_ONCE = 8;
 const DAY_MS = 86_400e3;
 
 const KINDRED = [1000, 2000, 4000, 8000] as const;
@@ -40,16 +42,29 @@ function anyLimit(random: Random): BucketLimit {
   return { quantum, fillIntervalMs: random.pick([0.25, 1, 10, 250]), burst };
 }
 
+/** Takes `count` walks, each with random numbers of its own. */
+async function walks(
+  count: number,
+  walk: (random: Random, number: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const lane = async () => {
+    for (let number = next++; number < count; number = next++) {
+      await walk(new Random(SEED + number), number);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+}
+
 describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
   const server = serverOfSuite();
 
   test.each(PACKAGES)(
     `with %s answers like one in memory (ZEROTIME_SEED=${SEED})`,
     async (name) => {
-      const random = new Random(SEED);
       const connection = await CONNECT[name](server.url);
-      for (let walk = 0; walk < STEPS / WALK / PACKAGES.length; walk++) {
-        const pair = new BucketPair(connection, `walk-${name}-${walk}`, anyLimit(random));
+      await walks(STEPS / WALK / PACKAGES.length, async (random, number) => {
+        const pair = new BucketPair(connection, `walk-${name}-${number}`, anyLimit(random));
         await pair.reconfigure({});
         for (let i = 0; i < WALK; i++) {
           const chance = random.below(20);
@@ -61,17 +76,16 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
           const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
           await pair.step(random, random.below(60) / 4, maxWaitMs);
         }
-      }
+      });
       connection.end();
     },
   );
 
   test(`with several limits answers like one in memory (ZEROTIME_SEED=${SEED})`, async () => {
-    const random = new Random(SEED);
     const connection = await CONNECT.redis(server.url);
-    for (let walk = 0; walk < STEPS / WALK / 2; walk++) {
+    await walks(STEPS / WALK / 2, async (random, number) => {
       const count = 2 + random.below(7);
-      const pair = new BucketPair(connection, `several-${walk}`, severalLimits(random, count));
+      const pair = new BucketPair(connection, `several-${number}`, severalLimits(random, count));
       for (let i = 0; i < WALK; i++) {
         const chance = random.below(20);
         if (chance === 0) {
@@ -84,21 +98,20 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
         const maxWaitMs = random.pick([0, 1, 50, 5000, Number.POSITIVE_INFINITY]);
         await pair.step(random, random.below(60) / 4, maxWaitMs);
       }
-    }
+    });
     connection.end();
   });
 
   test(`is equally exact at any rate and burst (ZEROTIME_SEED=${SEED})`, async () => {
-    const random = new Random(SEED);
     const connection = await CONNECT.redis(server.url);
     let steps = 0;
-    for (let walk = 0; walk < LIMITS; walk++) {
+    await walks(LIMITS, async (random, number) => {
       const limit = extremeLimit(random);
       const other = extremeLimit(random);
-      const limits = walk % 3 === 2 ? { limits: [limit, other] } : limit;
-      const pair = new BucketPair(connection, `any-${walk}`, limits);
+      const limits = number % 3 === 2 ? { limits: [limit, other] } : limit;
+      const pair = new BucketPair(connection, `any-${number}`, limits);
       const { rate } = limit;
-      const burst = walk % 3 === 2 ? Math.min(limit.burst, other.burst) : limit.burst;
+      const burst = number % 3 === 2 ? Math.min(limit.burst, other.burst) : limit.burst;
       for (let i = 0; i < 30; i++) {
         const whole = Math.floor(random.logarithmic(1, 2 * burst));
         if (!(await pair.roundedStep(random, whole))) break;
@@ -107,7 +120,7 @@ describe.skipIf(LACKS_REDIS)('a bucket on a server', () => {
         pair.clock.advance(Math.round(span * 1000) / 1000);
         steps++;
       }
-    }
+    });
     expect(steps).toBeGreaterThan(10 * LIMITS);
     connection.end();
   });
