@@ -157,7 +157,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
     ]);
     const forPermit = both.acquire();
     first.release();
-    await turns();
+    await settled();
     clock.advance(100);
     (await forPermit).release();
     expect(counts()).toEqual([
@@ -165,7 +165,7 @@ describe.each(TARGETS)('a semaphore and a bucket, with kernel %s,', (kernel) => 
       [2, 2, 0],
     ]);
     const forTokens = both.acquire();
-    await turns();
+    await settled();
     clock.advance(100);
     const held = await forTokens;
     expect(counts()).toEqual([
