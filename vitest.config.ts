@@ -51,7 +51,7 @@ const LONG = [
   'test/kernel/{keyed-composite-calls,keyed-composite-kernels,keyed-interleavings,position,position-walks,window-linearity,window-preemption}.test.ts',
   'test/limiters/leaks.test.ts',
   'test/memory/many-regions.test.ts',
-  'test/package/package.test.ts',
+  'test/package/{bundles,installed,packed-file}.test.ts',
   'test/soak/soak.e2e.test.ts',
 ];
 const LEFT_OUT = IN_FULL ? [] : LONG;

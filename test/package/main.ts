@@ -161,7 +161,7 @@ async function testBundles(): Promise<void> {
   if (sizes.length > 0) show(table, SIZES);
 }
 
-/** Reports the cost of an import; package.test.ts bounds the bytes, and time decides nothing. */
+/** Reports the cost of an import; packed-file.test.ts bounds the bytes, and time decides nothing. */
 async function testStartUp(): Promise<void> {
   await attempt('import in a worker', () =>
     inProject([], async (project) => {

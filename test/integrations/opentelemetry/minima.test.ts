@@ -6,9 +6,8 @@ import {
   type SamplerHandle,
 } from '../../../src/integrations/opentelemetry.ts';
 import { arrive, scene, type Tally } from './operations.ts';
-import { adjustedCount, decide, isKept, randomTraceId } from './spans.ts';
+import { adjustedCount, decide, isKept, LOWEST, randomTraceId } from './spans.ts';
 
-const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
 const LOWER_BOUND = { 'sampler.type': 'lowerbound', 'sampler.param': 1 };
 
 test('of 999 hot spans to one rare, the rare ones keep their rate and the hot ones the rest', () => {

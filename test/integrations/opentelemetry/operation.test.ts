@@ -5,9 +5,7 @@ import {
   ConsistentRateLimitingSampler,
   type OperationOf,
 } from '../../../src/integrations/opentelemetry.ts';
-import { isKept } from './spans.ts';
-
-const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
+import { isKept, LOWEST } from './spans.ts';
 
 /** Which of the spans a sampler keeps by the minima of their operations, one for each. */
 function keptOf(

@@ -10,6 +10,9 @@ import {
 } from '@opentelemetry/api';
 import type { Random } from '../../support/random.ts';
 
+/** A trace id whose randomness is 0: kept only where all are. */
+export const LOWEST = `${'0'.repeat(17)}1${'0'.repeat(14)}`;
+
 /** The number of spans that one with this tracestate stands for; undefined if it does not say. */
 export function adjustedCount(traceState: TraceState | undefined): number | undefined {
   const [, th] = /\bth:([0-9a-f]+)/.exec(traceState?.get('ot') ?? '') ?? [];

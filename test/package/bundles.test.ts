@@ -1,0 +1,176 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { type BuildOptions, build as esbuild } from 'esbuild';
+import { build as vite } from 'vite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type LinkedProject, linkedProject } from './linked-project.ts';
+
+/** Bytes of a bundle with one limiter and both targets of the engine, minified and with gzip. */
+const MOST_OF_ONE_LIMITER = 38_500;
+/** The same without the JavaScript target. */
+const MOST_WITH_WASM_ONLY = 27_600;
+
+/** A user's program for the bundlers: it starts a worker of its own, and a ticker's. */
+const MAIN = `
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { TickerClock, TokenBucket } from 'zerotime';
+
+const clock = await TickerClock.create();
+const bucket = TokenBucket.create({ rate: 1e-6, burst: 100, clock });
+const workers = [1, 2].map(() => new Worker(new URL('./worker.js', import.meta.url), { workerData: bucket.handle }));
+const counts = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]));
+clock.dispose();
+console.log(counts[0] + counts[1], bucket.kernelName);
+`;
+const WORKER = `
+import { parentPort, workerData } from 'node:worker_threads';
+import { attach } from 'zerotime';
+
+const bucket = attach(workerData);
+let admitted = 0;
+for (let call = 0; call < 100; call++) if (bucket.tryConsume()) admitted++;
+parentPort.postMessage(admitted);
+`;
+
+let project: LinkedProject;
+beforeAll(() => {
+  project = linkedProject();
+});
+afterAll(() => project.remove());
+
+describe('a bundle', () => {
+  test('of one limiter contains no other limiter, command or integration', async () => {
+    const outfile = join(project.folder, 'one.js');
+    const bundle = async (options: BuildOptions) => {
+      await esbuild({
+        stdin: {
+          contents:
+            "import { TokenBucket } from 'zerotime'; console.log(TokenBucket.create({ rate: 1, burst: 1 }).limit);",
+          resolveDir: project.folder,
+        },
+        outfile,
+        bundle: true,
+        format: 'esm',
+        platform: 'neutral',
+        external: ['node:worker_threads'],
+        ...options,
+      });
+      expect(await project.run(outfile)).toBe('1\n');
+      return readFileSync(outfile, 'utf8');
+    };
+    const code = await bundle({});
+    expect(code).toContain('TokenBucket = class');
+    // Names come with the class Region.
+    expect(code).not.toContain('onMismatch');
+    const others = /(Window|Log|Leaky\w*|Sometimes|Keyed\w*|Fleet\w*) = class|siphash|commander/;
+    expect(others.exec(code)?.[0]).toBe(undefined);
+    const minified = await bundle({ minify: true });
+    const zipped = gzipSync(minified, { level: 9 }).byteLength;
+    console.info(`minified: ${minified.length} bytes, with gzip ${zipped}`);
+    expect(zipped).toBeLessThan(MOST_OF_ONE_LIMITER);
+  });
+
+  test('of a limiter with a name contains the code that opens it', async () => {
+    const outfile = join(project.folder, 'named.js');
+    const contents = `import { ManualClock, Region, TokenBucket } from 'zerotime';
+      const [region, limit] = [Region.create(), { rate: 1, burst: 3 }];
+      const clock = ManualClock.open(region, 'clock');
+      const open = () => TokenBucket.open(Region.attach(region.handle), 'api', { ...limit, clock });
+      console.log(open().consumeOrDrain(2), open().consumeOrDrain(2));`;
+    await esbuild({
+      stdin: { contents, resolveDir: project.folder },
+      outfile,
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      platform: 'neutral',
+      external: ['node:worker_threads'],
+    });
+    expect(await project.run(outfile)).toBe('2 1\n');
+  });
+
+  test('made with ZEROTIME_WASM_ONLY has no JavaScript target, and throws if it needs one', async () => {
+    const program = (kernel: string) => `import { TokenBucket } from 'zerotime';
+      const limit = { rate: 1, burst: 3, kernel: '${kernel}' };
+      try { console.log(TokenBucket.create(limit).consumeOrDrain(5)); }
+      catch ({ code }) { console.log(code); }`;
+    const printed = async (kernel: string) => {
+      const outfile = join(project.folder, `only-${kernel}.js`);
+      await esbuild({
+        stdin: { contents: program(kernel), resolveDir: project.folder },
+        outfile,
+        bundle: true,
+        minify: true,
+        format: 'esm',
+        platform: 'neutral',
+        external: ['node:worker_threads'],
+        define: { ZEROTIME_WASM_ONLY: 'true' },
+      });
+      expect(gzipSync(readFileSync(outfile), { level: 9 }).byteLength).toBeLessThan(
+        MOST_WITH_WASM_ONLY,
+      );
+      return project.run(outfile);
+    };
+    expect(await printed('wasm')).toBe('3\n');
+    expect(await printed('atomics')).toBe('ERR_NO_WEB_ASSEMBLY\n');
+  });
+
+  const bundlers = {
+    esbuild: async (entries: Record<string, string>, outdir: string) => {
+      await esbuild({
+        entryPoints: entries,
+        outdir,
+        bundle: true,
+        format: 'esm',
+        platform: 'node',
+      });
+    },
+    'esbuild, minified': async (entries: Record<string, string>, outdir: string) => {
+      await esbuild({
+        entryPoints: entries,
+        outdir,
+        bundle: true,
+        minify: true,
+        keepNames: true,
+        splitting: true,
+        target: 'es2022',
+        format: 'esm',
+        platform: 'node',
+      });
+    },
+    vite: async (input: Record<string, string>, outDir: string) => {
+      await vite({
+        configFile: false,
+        root: project.folder,
+        logLevel: 'error',
+        ssr: { noExternal: true },
+        build: {
+          ssr: true,
+          minify: true,
+          outDir,
+          emptyOutDir: false,
+          rolldownOptions: { input, output: { entryFileNames: '[name].js' } },
+        },
+      });
+    },
+  };
+  test.each(Object.entries(bundlers))(
+    'by %s shares a limiter with its worker, and starts a ticker',
+    async (name, bundle) => {
+      const entries = {
+        main: project.write('main.js', MAIN),
+        worker: project.write('worker.js', WORKER),
+      };
+      const outdir = join(project.folder, `bundled-by-${name.replaceAll(/\W/g, '-')}`);
+      await bundle(entries, outdir);
+      // Outside the package, so that the bundle must contain everything it needs.
+      expect(readdirSync(outdir)).toEqual(expect.arrayContaining(['main.js', 'worker.js']));
+      for (const file of readdirSync(outdir).filter((file) => file.endsWith('.js'))) {
+        expect(readFileSync(join(outdir, file), 'utf8')).not.toMatch(/from\s*["']zerotime/);
+      }
+      expect(await project.run(join(outdir, 'main.js'))).toBe('100 wasm\n');
+    },
+  );
+});

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { httpServer } from '../cli/support/servers.ts';
+import { examplesOf } from '../docs/fences.ts';
+import { type LinkedProject, linkedProject } from './linked-project.ts';
+
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+/** Uses each entry point and its types. */
+const TYPED = `
+import { type Limiter, TokenBucket, type TokenBucketOptions } from 'zerotime';
+import { KeyedTokenBucket } from 'zerotime/keyed';
+import { drive, type DriveResult, type TaskCall } from 'zerotime/load';
+import { throttled } from 'zerotime/throttle';
+const options: TokenBucketOptions = { rate: 10, burst: 5 };
+export const limiter: Limiter = TokenBucket.create(options);
+export const waited: Promise<{ readonly waitedMs: number }> = limiter.wait(1, { timeoutMs: 5 });
+export const keyed: boolean = KeyedTokenBucket.create({ ...options, capacity: 10 }).tryConsume('a');
+export const paced: Promise<number> = throttled((n: number) => n * n, { limiter, key: (n) => n })(3);
+export const task = ({ sequence, signal }: TaskCall): boolean => signal.aborted || sequence > 5;
+export const driven: Promise<DriveResult> = drive({ task: new URL('file:///a.mjs'), rate: 5 });
+// @ts-expect-error: a rate is a number
+TokenBucket.create({ rate: '10', burst: 5 });
+`;
+const TYPED_INTEGRATIONS = `
+import { RateLimitingSampler } from 'zerotime/opentelemetry';
+import { LimiterMetrics as OpenTelemetryMetrics } from 'zerotime/opentelemetry/metrics';
+import { throttle } from 'zerotime/piscina';
+import { rateLimitedFetch, throttleWebStream } from 'zerotime/fetch';
+import { addressKey, expressMiddleware, fastifyRateLimitStore } from 'zerotime/http';
+import { LimiterMetrics } from 'zerotime/prometheus';
+import { throttleStream } from 'zerotime/streams';
+import { rateLimit } from 'zerotime/undici';
+import { throttle as throttleTinypool } from 'zerotime/tinypool';
+export const uses: Function[] = [RateLimitingSampler, LimiterMetrics, OpenTelemetryMetrics, rateLimit];
+export const streams: Function[] = [rateLimitedFetch, throttleStream, throttleWebStream];
+export const pools: Function[] = [throttle, throttleTinypool];
+export const servers: Function[] = [addressKey, expressMiddleware, fastifyRateLimitStore];
+`;
+
+let project: LinkedProject;
+beforeAll(() => {
+  project = linkedProject();
+});
+afterAll(() => project.remove());
+
+describe('installed into an empty project', () => {
+  const examples = examplesOf('README.md', readme);
+
+  test.each(examples.map((example) => ({ line: example.line, example })))(
+    "README's example of line $line runs as printed, as plain JavaScript",
+    async ({ example }) => {
+      const file = project.write(`readme-${example.line}.js`, example.code);
+      expect(example.output).not.toBe('');
+      expect(await project.run(file)).toBe(example.output);
+    },
+  );
+
+  test("the README's command runs as printed, but on a test server and for half a second", async () => {
+    const [printed] = /(?<=^npx )zerotime load .*$/m.exec(readme) ?? [];
+    const { url, kill } = await httpServer((_, response) => response.end());
+    onTestFinished(kill);
+    const args = (printed ?? '')
+      .replace(/http\S+/, url)
+      .replace('--duration 10s', '--duration 0.5s');
+    expect(args).toMatch(/^zerotime load http\S+ .*--duration 0.5s/);
+    const bin = join(project.zerotime, 'lib/cli/main.js');
+    // The server shares its processor with these tests, which decides how much it answers in time.
+    const noGates = ['--min-rate', '0%', '--max-errors', '100%'];
+    const report = await project.run(bin, ...args.split(' ').slice(1), ...noGates);
+    expect(report).toContain('Guarantee   ✔ held');
+    expect(report).toMatch(/200 OK +\d/);
+  });
+
+  test('drives a module, in threads of its own', async () => {
+    project.write('task.js', 'export default ({ sequence }) => { if (sequence === 0) throw 1; };');
+    const file = project.write(
+      'drive.js',
+      `import { drive } from 'zerotime/load';
+      const options = { task: new URL('./task.js', import.meta.url), threads: 2, durationMs: 200 };
+      for (const rate of [100, Infinity]) {
+        let result; // a busy machine may hold up a thread for all of its run
+        do result = await drive({ ...options, rate }); while (result.calls.sent === 0);
+        const { loop, errors, threads } = result;
+        console.log(loop, errors[0]?.kind, threads.map(({ crash }) => crash));
+      }`,
+    );
+    expect(await project.run(file)).toBe(
+      'open thrown number [ null, null ]\nclosed undefined [ null, null ]\n',
+    );
+  });
+
+  test('ships the licences of all packages in its entry points', () => {
+    const licences = readFileSync(join(project.zerotime, 'lib/cli/LICENCES.txt'), 'utf8');
+    const maps = project.files.filter((file) => /^lib\/[^/]*\.js\.map$/.test(file));
+    const packages = maps.flatMap((file) => {
+      const { sources } = JSON.parse(readFileSync(join(project.zerotime, file), 'utf8'));
+      return sources.flatMap(
+        (source: string) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? [],
+      );
+    });
+    expect(packages).toContain('hdr-histogram-js');
+    for (const name of new Set(packages)) expect(licences).toMatch(new RegExp(`^${name} `, 'm'));
+  });
+
+  /** Errors of the compiler in code that uses the package. */
+  function complaints(name: string, code: string, options: ts.CompilerOptions): string[] {
+    const program = ts.createProgram([project.write(name, code)], {
+      target: ts.ScriptTarget.ES2023,
+      typeRoots: [join(project.folder, 'node_modules/@types')],
+      strict: true,
+      noEmit: true,
+      ...options,
+    });
+    return ts
+      .getPreEmitDiagnostics(program)
+      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  }
+
+  test('has types for TypeScript with moduleResolution nodenext, without the types of Node.js', () => {
+    const lib = ['es2023', 'es2024.sharedmemory', 'esnext.disposable', 'dom'];
+    const found = complaints('nodenext.ts', TYPED, {
+      module: ts.ModuleKind.NodeNext,
+      lib: lib.map((name) => `lib.${name}.d.ts`),
+      types: [],
+    });
+    expect(found).toEqual([]);
+  });
+
+  test('has types for TypeScript with moduleResolution bundler, and for the integrations', () => {
+    const found = complaints('bundler.ts', TYPED + TYPED_INTEGRATIONS, {
+      module: ts.ModuleKind.ESNext,
+      moduleResolution: ts.ModuleResolutionKind.Bundler,
+      types: ['node'],
+      skipLibCheck: true,
+    });
+    expect(found).toEqual([]);
+  });
+});

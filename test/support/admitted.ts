@@ -1,0 +1,6 @@
+/** How many of so many calls are admitted. */
+export function admittedOf(calls: number, limiter: { tryConsume(): boolean }): number {
+  let admitted = 0;
+  for (let i = 0; i < calls; i++) if (limiter.tryConsume()) admitted++;
+  return admitted;
+}
