@@ -97,10 +97,8 @@ export default defineConfig({
         },
       },
     ],
-    // Processes, and one for each file of the tests of threads: those own worker_threads for
-    // themselves, and threads or clocks left running cannot reach the next file.
+    // Processes: tests own their worker_threads for themselves.
     pool: 'forks',
-    experimental: { fsModuleCache: !IN_FULL },
     maxConcurrency: 4,
     setupFiles: ['test/support/few-regions.ts', 'test/support/no-trace.ts'],
     testTimeout: 120_000,

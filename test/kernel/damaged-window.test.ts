@@ -22,7 +22,7 @@ it.each(['wasm', 'atomics'] as const)(
     const words = new BigInt64Array(buffer);
     const end = offset + windowBytes(SLOTS);
     const window = SlidingWindow.attach(handle);
-    const ring = bytes.slice(end);
+    const after = bytes.slice(end);
     const before = bytes.slice(0, offset);
     for (let i = 0; i < WORDS; i++) {
       const number = (BigInt(random.bits()) << 32n) | BigInt(random.bits());
@@ -33,7 +33,7 @@ it.each(['wasm', 'atomics'] as const)(
       window.available();
       window.timeUntil(1);
     }
-    expect(bytes.slice(end)).toEqual(ring);
+    expect(bytes.slice(end)).toEqual(after);
     expect(bytes.slice(0, offset)).toEqual(before);
   },
 );

@@ -77,7 +77,8 @@ export async function terminateCallers(
   kills: number,
 ): Promise<() => Promise<void>> {
   const batchSize = 10;
-  const signals = newSignals(kills + 1);
+  // The last batch may go beyond the number of kills.
+  const signals = newSignals(kills + batchSize);
   raise(signals, SIGNAL.go);
   const data = { handle, given, signals, draw: 'even' } as const;
   const survivor = await start('key-traffic', { ...data, me: 0 });

@@ -6,7 +6,7 @@ export const notes: { readonly outcomes: LimitOutcome[]; readonly indices: Token
   indices: [],
 };
 
-/** The engine's imports of notes.ts. */
+/** The engine's imports of composite/notes.ts. */
 export const NOTES = {
   report(limit: number, burst: number, balance: number, retryUs: number, fullUs: number): void {
     notes.outcomes[limit] = { burst, balance, retryUs, fullUs };

@@ -49,7 +49,7 @@ export function leaveCost(added: i64): void {
   cost = added;
 }
 
-/** Without an entry, the admission charged none. */
+/** The admission charges no entry so far. */
 export function forgetEntry(): void {
   entry = 0;
 }

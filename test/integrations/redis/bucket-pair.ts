@@ -45,8 +45,8 @@ export class BucketPair {
   async renew(): Promise<void> {
     this.#ours.returnTokens(0);
     await this.#theirs.returnTokens(0);
-    // A bucket with several limits in memory still cancels what it admitted before.
-    if (this.#areSeveral) this.#held.length = 0;
+    // Only a bucket in memory still cancels what it admitted before.
+    this.#held.length = 0;
   }
 
   async balance(): Promise<void> {

@@ -49,7 +49,7 @@ function readLive(cell: usize): i64 {
   }
 }
 
-/** Announces that another record may go live from now on: see Tenure in bucket/bucket/record.ts. */
+/** Announces that another record may go live from now on: see Tenure in the host's record.ts. */
 export function endTenure(cell: usize, word: i64): void {
   store32(recordAt(cell, (word & INDEX_MASK) as usize) + RECORD_tenure, 0);
 }

@@ -68,8 +68,8 @@ export function refuseTick(instant: f64): void {
   tick = instant;
 }
 
-/** Whether this call has a spare slot. */
-function mayTake(cell: usize, count: i32): bool {
+/** Takes a spare slot for this call; false if none is free. */
+function obtainSpare(cell: usize, count: i32): bool {
   if (takeSpare(cell, count)) return true;
   failBecause(CROWDED);
   return false;
@@ -81,7 +81,7 @@ export function begin(cell: usize, count: i32): bool {
   renewed = 0;
   furthest = RENEW_TICKS as f64;
   failBecause(DAMAGED);
-  return mayTake(cell, count);
+  return obtainSpare(cell, count);
 }
 
 export function end(result: f64): f64 {
@@ -120,7 +120,7 @@ export function rejuvenate(cell: usize, count: i32, word: i64, nowUs: f64): bool
     renewed = knownGeneration;
     if (tick == tick) renewAll(cell, count, knownGeneration, nowUs);
     forget();
-    return mayTake(cell, count);
+    return obtainSpare(cell, count);
   }
   if (tick <= MAX_SPAN) {
     furthest = MAX_SPAN;

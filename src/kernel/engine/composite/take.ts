@@ -141,7 +141,7 @@ function take(
   // Runs once, and again for each record that goes live during the call.
   while (true) {
     if (!isLearnt(cell) && !learnAll(cell, count, nowUs)) return failed;
-    // A guess, as in bucket/bucket.ts.
+    // A guess, as in bucket/take.ts.
     let word = knownWord;
     let guessed = true;
     while (isLearnt(cell) && isKnown(cell, word)) {
