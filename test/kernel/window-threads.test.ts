@@ -120,7 +120,7 @@ describe.each(WINDOW_KINDS)('$kind on four threads', ({ create }) => {
       const limit = 100_000;
       const maxTokens = 8;
       const limiter = create({ limit, intervalMs: 10, slots: SLOTS, clock });
-      for (let round = 0; round < part(5, 2); round++) {
+      for (let round = 0; round < part(10, 2); round++) {
         const calls = traffic(limiter, kernels);
         await calls.prepare({ maxTokens, stepUs: 0 });
         calls.start();

@@ -74,7 +74,7 @@ test('four threads never admit a key more than any of its limits allows', async 
   expect(stats.reclaimed).toBeGreaterThan(1000);
 });
 
-const KILLS = part(50, 10);
+const KILLS = part(100, 10);
 
 test(`${KILLS} threads terminated at random leave a table in which the others go on`, async () => {
   const clock = ManualClock.create();

@@ -93,7 +93,7 @@ test.each([
   },
 );
 
-const KILLS = part(50, 10);
+const KILLS = part(100, 10);
 
 test(`${KILLS} threads terminated at random leave a table in which the others go on`, async () => {
   const clock = ManualClock.create();

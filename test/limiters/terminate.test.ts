@@ -6,7 +6,7 @@ import { part, Random, SEED } from '../support/random.ts';
 import type { HammerJob } from '../workers/hammer.ts';
 
 const AT_ONCE = 4;
-const ENDED = part(100, 12);
+const ENDED = part(200, 12);
 /** Without a lost race by then, something is wrong. */
 const MOST_ENDED = 2000;
 const random = new Random(SEED);

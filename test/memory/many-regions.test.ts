@@ -11,8 +11,8 @@ const run = promisify(execFile);
 const MOST = 1000;
 
 test.each([
-  { kind: 'regions', count: part(20_000, 2_000) },
-  { kind: 'buckets', count: part(20_000, 2_000) },
+  { kind: 'regions', count: part(100_000, 2_000) },
+  { kind: 'buckets', count: part(100_000, 2_000) },
   { kind: 'tables', count: part(10_000) },
 ])(
   '$count $kind live at once, and addresses for others remain',
