@@ -39,7 +39,10 @@ export interface BlockingSleepOptions extends Precision {
 export interface Clock {
   /** The kind of clock. `allOf` requires limiters whose clocks have the same name. */
   readonly name: string;
-  /** Returns the time in microseconds, fractions included. */
+  /**
+   * Returns the time in microseconds, fractions included. Must not call a keyed limiter, which may
+   * read its clock in the middle of a call.
+   */
   now(): number;
   /** Waits until the clock has reached `untilUs`, never less. */
   sleep(untilUs: number, options?: SleepOptions): Promise<void>;
