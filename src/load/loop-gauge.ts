@@ -13,7 +13,7 @@ interface LoopTimes {
   readonly sleptMs: number;
 }
 
-/** Measures how busy this thread's event loop is, excluding the pacer's sleeps. */
+/** Measures the share of time for which this thread's event loop is busy, without the pacer's sleeps. */
 export class LoopGauge extends WindowedGauge<LoopTimes, number> {
   /** @param sleptMs returns how long the pacer has slept so far */
   static ofThisThread(sleptMs: () => number): LoopGauge {
@@ -25,11 +25,6 @@ export class LoopGauge extends WindowedGauge<LoopTimes, number> {
 
   constructor(read: () => LoopTimes) {
     super({ read, lengthMs, use: busyBetween }, WINDOW_MS, 0);
-  }
-
-  /** The share of the time since {@link LoopGauge.begin} for which the loop was busy. */
-  get busy(): number {
-    return this.use;
   }
 
   /** Whether the loop had no time left in the last complete window of 100 ms. */

@@ -96,7 +96,7 @@ export function startRun(
     },
     onEnd: () => {
       issuing = false;
-      busy = loop.busy;
+      busy = loop.use;
       capacity = work.capacity;
       if (work.isIdle) finish();
       else drain = setTimeout(giveUpQueue, QUEUE_DRAIN_MS);

@@ -63,14 +63,14 @@ describe('LoopGauge', () => {
   it('counts the sleeps of the pacer as time to spare', () => {
     const now = { activeMs: 5, idleMs: 5, sleptMs: 0 };
     const loop = new LoopGauge(() => ({ ...now }));
-    expect(loop.busy).toBe(0);
+    expect(loop.use).toBe(0);
     now.activeMs += 80;
     now.idleMs += 20;
     now.sleptMs += 30;
-    expect(loop.busy).toBe(0.5);
+    expect(loop.use).toBe(0.5);
     loop.begin();
     now.activeMs += 10;
-    expect(loop.busy).toBe(1);
+    expect(loop.use).toBe(1);
   });
 
   it('is full once a whole window had no time left, until one had', () => {
@@ -88,8 +88,8 @@ describe('LoopGauge', () => {
 
   it('reads the thread that it runs in', () => {
     const loop = LoopGauge.ofThisThread(() => 0);
-    expect(loop.busy).toBeGreaterThanOrEqual(0);
-    expect(loop.busy).toBeLessThanOrEqual(1);
+    expect(loop.use).toBeGreaterThanOrEqual(0);
+    expect(loop.use).toBeLessThanOrEqual(1);
   });
 });
 

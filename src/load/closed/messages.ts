@@ -17,7 +17,7 @@ export interface ClosedThreadData {
 
 /** A message from the main thread. */
 export type ClosedCommand =
-  /** Calls between two instants, the same for all threads. */
+  /** Calls for `lengthUs`, from a start that all threads agree on at the gate. */
   | {
       readonly type: 'round';
       /** When it starts even if a thread is not at the gate. */

@@ -39,7 +39,7 @@ export class RoundGate {
     }
     // A thread that is missing must not hold up the others.
     this.#open(latestUs);
-    const startUs = this.startUs ?? latestUs;
+    const startUs = Number(Atomics.load(words, 0));
     systemClock.sleepSync(startUs, { strict: true });
     return startUs;
   }

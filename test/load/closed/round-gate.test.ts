@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { RoundGate } from '../../../src/load/closed/round-gate.ts';
 import { systemClock } from '../../../src/time/system-clock.ts';
@@ -26,4 +29,24 @@ it('a missing thread does not hold up the others, and gets their start when it c
   expect(startUs).toBe(Math.ceil(latestUs));
   expect(systemClock.now()).toBeGreaterThanOrEqual(startUs);
   expect(other.pass(systemClock.now() + FAR_US)).toBe(startUs);
+});
+
+it('the last thread wakes one that waits at the gate', async () => {
+  const gate = new RoundGate(2);
+  const latestUs = Math.ceil(systemClock.now() + FAR_US);
+  const built = new URL('../../../dist/src/load/closed/round-gate.js', import.meta.url);
+  const waiting = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads');
+     import(workerData.built).then(({ RoundGate }) => {
+       const gate = new RoundGate(2, workerData.words);
+       parentPort.postMessage(gate.pass(workerData.latestUs));
+     });`,
+    { eval: true, workerData: { built: built.href, words: gate.words, latestUs } },
+  );
+  const started = once(waiting, 'message');
+  while (Atomics.load(gate.words, 1) !== 1n) await setImmediate();
+  const startUs = gate.pass(latestUs);
+  expect(startUs).toBeLessThan(latestUs);
+  expect((await started)[0]).toBe(startUs);
+  expect(systemClock.now()).toBeLessThan(latestUs);
 });
