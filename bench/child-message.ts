@@ -9,13 +9,15 @@ export async function whileItRuns<T>(
 ): Promise<T> {
   const over = new AbortController();
   const { signal } = over;
-  const fail = (): never => {
-    throw new Error(`${name} ended with ${child.signalCode ?? `code ${child.exitCode}`}`);
+  const fail = (cause?: unknown): never => {
+    const how = child.signalCode ?? `code ${child.exitCode}`;
+    throw new Error(`${name} ended with ${how}`, { cause });
   };
+  const runs = child.exitCode === null && child.signalCode === null;
   // Unlike 'exit', 'close' comes after all messages.
-  const ended = child.connected ? once(child, 'close', { signal }) : Promise.resolve();
+  const ended = runs ? once(child, 'close', { signal }) : Promise.resolve();
   try {
-    return await Promise.race([ended.then(fail, fail), work(signal)]);
+    return await Promise.race([ended.then(() => fail(), fail), work(signal)]);
   } finally {
     over.abort();
   }

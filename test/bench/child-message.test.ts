@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { messageOf, whileItRuns } from '../../bench/child-message.ts';
 
@@ -37,6 +38,26 @@ test('so is one that has ended, or that ends in the middle of other work', async
   const work = whileItRuns(child, 'the server', () => never);
   child.kill('SIGTERM');
   await expect(work).rejects.toThrow('the server ended with SIGTERM');
+});
+
+test('a process that cannot start is an error with its cause', async () => {
+  const missing = spawn('/no/such/program', { stdio: 'ignore' });
+  const never = new Promise<never>(() => undefined);
+  await expect(whileItRuns(missing, 'the server', () => never)).rejects.toMatchObject({
+    message: expect.stringContaining('the server ended with '),
+    cause: { code: 'ENOENT' },
+  });
+});
+
+test('a process without a channel runs, too', async () => {
+  const child = spawn(process.execPath, ['-e', FOR_EVER], { stdio: 'ignore' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  expect(
+    await whileItRuns(child, 'it', async () => {
+      await setImmediate();
+      return 5;
+    }),
+  ).toBe(5);
 });
 
 test('what the work resolves with, or rejects with, counts while the process runs', async () => {
