@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { runInProcess } from './support/run-in-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'zerotime-outputs-'));
@@ -12,6 +12,13 @@ const LOG = join(folder, 'log');
 writeFileSync(LOG, '1\n2\n');
 const TASK = join(folder, 'task.mjs');
 writeFileSync(TASK, 'export default () => {};');
+const JSON_FILE = join(folder, 'data.json');
+writeFileSync(JSON_FILE, '[1]');
+const PEM = join(folder, 'pem');
+writeFileSync(PEM, '-----BEGIN NOTHING-----');
+const LINK = join(folder, 'link');
+symlinkSync(LOG, LINK);
+const SERVER = 'https://localhost:1/';
 const SIMULATE = ['simulate', '-l', 'leaky-bucket rate=5', '-d', '1s'];
 
 test.each([
@@ -21,12 +28,23 @@ test.each([
   [['compare', LOG, OUT, '--json', LOG], '--json would replace an input'],
   [['compare', LOG, 'vs', OUT, '--report', OUT], '--report would replace an input'],
   [[...SIMULATE, '-f', LOG, '--json', LOG], '--json would replace an input'],
+  [[...SIMULATE, '-f', LOG, '--json', LINK], '--json would replace an input'],
+  [['load', TASK, '--arrivals', LOG, '--json', LOG], '--json would replace an input'],
+  [['load', TASK, '--hgrm', TASK], '--hgrm would replace an input'],
+  [['load', TASK, '--rate', 'max', '--json', TASK], '--json would replace an input'],
+  [['load', TASK, '--data', `@${JSON_FILE}`, '--json', JSON_FILE], '--json would replace an input'],
+  [['load', SERVER, '--body', `@${LOG}`, '--report', LOG], '--report would replace an input'],
+  [['load', SERVER, '--ca', PEM, '--json', PEM], '--json would replace an input'],
+  [['load', SERVER, '--cert', PEM, '--json', PEM], '--json would replace an input'],
+  [['load', SERVER, '--key', PEM, '--json', PEM], '--json would replace an input'],
+  [['load', '--hgrm', '-'], 'It must be the path of a writable file, not standard output'],
   [[...SIMULATE, '-a', 'constant rate=1', '--svg', OUT, '--json', OUT], '--svg would replace'],
 ])('%j is an error', async (args, message) => {
   const { code, stdout, stderr } = await runInProcess(args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toContain(message);
   expect(readFileSync(LOG, 'utf8')).toBe('1\n2\n');
+  expect(existsSync('-')).toBe(false);
 });
 
 test('different files, devices and standard streams are fine', async () => {
@@ -34,4 +52,13 @@ test('different files, devices and standard streams are fine', async () => {
   expect((await runInProcess(some)).code).toBe(0);
   const none = [...SIMULATE, '-f', LOG, '--svg', '/dev/null', '--report', '/dev/null'];
   expect((await runInProcess(none)).code).toBe(0);
+});
+
+test.runIf(existsSync('/dev/shm'))('ordinary files in /dev are files', async () => {
+  const shared = mkdtempSync('/dev/shm/zerotime-outputs-');
+  onTestFinished(() => rmSync(shared, { recursive: true }));
+  const path = join(shared, 'log');
+  writeFileSync(path, '1\n');
+  const { code, stderr } = await runInProcess([...SIMULATE, '-f', path, '--json', path]);
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('replace') });
 });

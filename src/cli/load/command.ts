@@ -15,6 +15,7 @@ import { headline } from './headline.ts';
 import { HELP } from './help.ts';
 import { hgrmText } from './hgrm.ts';
 import { runInput } from './input.ts';
+import { inputFilesOf } from './input-files.ts';
 import { Interrupt } from './interrupt.ts';
 import { writeJsonReport } from './json-report.ts';
 import { type Live, liveOn } from './live.ts';
@@ -28,7 +29,9 @@ import { parseTarget } from './task-options.ts';
 
 /** The subcommand `load`. */
 export function loadCommand(version: string): Command {
-  return commandWithOptions()
+  const load = commandWithOptions();
+  const inputFiles = inputFilesOf(load);
+  return load
     .configureOutput(SAFE_OUTPUT)
     .description(
       'Generate load for an HTTP server or a module at one exact rate, from many threads.',
@@ -42,19 +45,19 @@ export function loadCommand(version: string): Command {
     .showHelpAfterError('(zerotime load --help shows all options)')
     .action(async (url: string | undefined, given: CommandOptions, command: Command) => {
       const { json, hgrm, report } = given;
-      checkOutputs(command, { json, hgrm, report });
+      checkOutputs(command, { json, hgrm, report }, inputFiles(url));
       if (given.rate === MAX) {
         process.exitCode = await loadAtMax(closedPlan(url, given, command), given, version);
         return;
       }
       const input = runInput(given, command);
       const read = input instanceof Promise ? await input : input;
-      process.exitCode = await load(loadOptions(url, given, read, command), given, version);
+      process.exitCode = await run(loadOptions(url, given, read, command), given, version);
     });
 }
 
 /** Runs the load, prints and writes its result, and returns the exit code. */
-async function load(
+async function run(
   options: LoadOptions,
   { json, hgrm, report }: Pick<CommandOptions, 'json' | 'hgrm' | 'report'>,
   version: string,
