@@ -1,4 +1,5 @@
-import { safeHeaders, safeText } from './safe-text.ts';
+import { safeHeaders } from '../load/safe-headers.ts';
+import { safeText } from './safe-text.ts';
 
 const HIDDEN = '***';
 const HEADER = /^(-H|--header=)(.+)$/s;

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { HIDDEN } from '../load/safe-headers.ts';
 
 /**
  * The user name and password of a URL. A password with a slash makes the URL invalid, and
@@ -17,10 +18,6 @@ const INVALID_HEADER = /(--header <name: value>' argument ')([\w-]*)(.*?)(?=' is
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be printed
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Names of headers whose values are secrets. */
-const SECRET_HEADER =
-  /^(proxy-)?authorization$|^cookie2?$|secret|password|passwd|credential|api-?key|(^|[-_])(token|key|auth|signature|session|sid)$|token$/i;
-const HIDDEN = '***';
 /** The exit code of all commands for a failure. */
 const EXIT_FAILED = 1;
 
@@ -38,13 +35,6 @@ export function printable(text: string): string {
   return text.replace(CONTROLS, (char) => {
     return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
   });
-}
-
-/** Headers that may be stored: without secret values. */
-export function safeHeaders(
-  headers: readonly (readonly [string, string])[],
-): readonly (readonly [string, string])[] {
-  return headers.map(([name, value]) => [name, SECRET_HEADER.test(name) ? HIDDEN : value]);
 }
 
 /** For commander's `configureOutput`: its errors repeat the user's input. */

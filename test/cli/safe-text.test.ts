@@ -7,9 +7,9 @@ import {
   printable,
   printError,
   SAFE_OUTPUT,
-  safeHeaders,
   safeText,
 } from '../../src/cli/safe-text.ts';
+import { safeHeaders } from '../../src/load/safe-headers.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
 afterEach(() => vi.restoreAllMocks());

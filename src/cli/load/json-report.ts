@@ -1,11 +1,12 @@
 import { timesOf } from '../../load/api/times.ts';
 import type { TaskOptions } from '../../load/options.ts';
 import type { LoadResult } from '../../load/result.ts';
+import { safeHeaders } from '../../load/safe-headers.ts';
 import { SPANS } from '../../load/tally.ts';
+import { dataBytesOf } from '../../load/task/data-bytes.ts';
 import type { About } from '../about.ts';
 import { safeUrl } from '../command-line.ts';
 import { writeOutput } from '../output-files.ts';
-import { safeHeaders } from '../safe-text.ts';
 import { jsonArrivals } from './arrival-options.ts';
 import { exitCode } from './exit-code.ts';
 import { nounOf } from './noun.ts';
@@ -21,8 +22,7 @@ export function writeJsonReport(path: string, result: LoadResult, about: About):
 
 /** A module, and how much data it got: the data may hold secrets. */
 export function taskTarget({ url, concurrency, data }: TaskOptions): object {
-  const dataBytes = data === undefined ? 0 : Buffer.byteLength(JSON.stringify(data));
-  return { task: url, concurrency, dataBytes };
+  return { task: url, concurrency, dataBytes: dataBytesOf(data) };
 }
 
 /** Converts a result to plain data. Names of numbers include the unit. */
@@ -57,7 +57,7 @@ export function jsonReport(result: LoadResult, about: About): object {
       arrivals: jsonArrivals(options.arrivals),
       threads: options.threads,
       processes: options.processes ?? 1,
-      connections: options.connections,
+      connections: options.task === undefined ? options.connections : null,
       durationMs: options.durationMs,
       timeoutMs: options.timeoutMs,
       warmupMs: options.warmupMs,

@@ -3,6 +3,7 @@ import type { ClosedOptions, ClosedResult } from '../closed/run-closed.ts';
 import { nanoseconds } from '../closed/samples.ts';
 import { addErrors, type ErrorCount } from '../error-counts.ts';
 import { checkGates, type Gate, gatesInForce } from '../gates.ts';
+import { dataBytesOf } from '../task/data-bytes.ts';
 import { closedFigures } from './closed-figures.ts';
 import type { CallCounts, DriveResult, DriveTerms } from './drive-result.ts';
 import { timesOf } from './times.ts';
@@ -79,6 +80,7 @@ function termsOf({ task, threads, rounds, ...lengths }: ClosedOptions): DriveTer
     burst: null,
     threads,
     concurrency: task.concurrency,
+    dataBytes: dataBytesOf(task.data),
     request: null,
     rounds,
     durationMs,

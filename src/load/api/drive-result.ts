@@ -107,16 +107,21 @@ export interface ArrivalsResult {
 export interface RequestTerms {
   /** The HTTP method. */
   readonly method: string;
+  /** The headers as pairs of name and value; values that may be secret are `***`. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
   /** Length of the body, 0 without one. */
   readonly bodyBytes: number;
   /** Whether they use HTTP/2. */
   readonly http2: boolean;
+  /** Path of the Unix domain socket; null over TCP. */
+  readonly unixSocket: string | null;
   /** Maximum number of connections over all threads; with HTTP/2, of sessions. */
   readonly connections: number;
 }
 
 /**
- * The options of a run, given or by default. `zerotime compare` refuses runs in which they differ.
+ * The options that determine the load, given or by default. `zerotime compare` refuses runs in
+ * which they differ.
  */
 export interface DriveTerms {
   /** The rate, or the final one of a ramp; `max` with `rate: Infinity`. */
@@ -129,6 +134,11 @@ export interface DriveTerms {
   readonly threads: number;
   /** Maximum number of a task's calls in flight per thread; null for a target. */
   readonly concurrency: number | null;
+  /**
+   * Length of a task's `data`: as JSON, plus its typed arrays. 0 without data; null for a target,
+   * or if the data has no JSON form.
+   */
+  readonly dataBytes: number | null;
   /** The requests of a target; null for a task. */
   readonly request: RequestTerms | null;
   /** Number of rounds; null at a finite rate. */

@@ -1,10 +1,13 @@
 import type { LoadOptions } from '../options.ts';
 import type { LoadResult } from '../result.ts';
+import { safeHeaders } from '../safe-headers.ts';
+import { dataBytesOf } from '../task/data-bytes.ts';
 import type {
   ArrivalsResult,
   DriveResult,
   DriveTerms,
   Guarantee,
+  RequestTerms,
   ThreadFigures,
 } from './drive-result.ts';
 import { fitnessResult } from './fitness-result.ts';
@@ -49,20 +52,32 @@ export function openResult(result: LoadResult): DriveResult {
 }
 
 function termsOf(options: LoadOptions): DriveTerms {
-  const { rate, ramp = null, burst, threads, connections, transport, task } = options;
-  const { method, body, durationMs, timeoutMs, warmupMs } = options;
-  const http2 = transport?.http2 === true;
+  const { rate, ramp = null, burst, threads, task } = options;
+  const { durationMs, timeoutMs, warmupMs } = options;
   return {
     ratePerSecond: rate,
     ramp,
     burst,
     threads,
     concurrency: task?.concurrency ?? null,
-    request: task ? null : { method, bodyBytes: body?.byteLength ?? 0, http2, connections },
+    dataBytes: task ? dataBytesOf(task.data) : null,
+    request: task ? null : requestOf(options),
     rounds: null,
     durationMs,
     timeoutMs,
     warmupMs,
+  };
+}
+
+function requestOf(options: LoadOptions): RequestTerms {
+  const { method, headers, body, transport, connections } = options;
+  return {
+    method,
+    headers: safeHeaders(headers),
+    bodyBytes: body?.byteLength ?? 0,
+    http2: transport?.http2 === true,
+    unixSocket: transport?.socketPath ?? null,
+    connections,
   };
 }
 

@@ -99,6 +99,16 @@ describe('zerotime compare with runs as fast as possible', () => {
     expect((await compare(BASE, other)).stderr).toContain('threads: 2 in ');
   });
 
+  it('names no figure as not compared that such runs do not have', async () => {
+    const longer = record('longer.json', {
+      rounds: [1_000_000, 1_010_000, 990_000],
+      edit: (data) => Object.assign(data['options'] as object, { durationMs: 2_000 }),
+    });
+    const { stdout } = await compare(BASE, longer, '--allow', 'duration');
+    expect(stdout).toContain('duration: 1000 in ');
+    expect(stdout).not.toContain('not compared');
+  });
+
   it.each<[string, (data: Record<string, unknown>) => void, string]>([
     ['no list', (data) => Object.assign(data, { closed: { rounds: 3 } }), 'closed.rounds must be'],
     ['no number', (data) => Object.assign(data, { closed: { rounds: [{}] } }), 'callsPerSecond'],
@@ -145,6 +155,7 @@ describe('zerotime compare with runs as fast as possible', () => {
       burst: 1,
       threads: 1,
       concurrency: 1_000,
+      dataBytes: 0,
       request: null,
       rounds: null,
       durationMs: 100,
@@ -154,6 +165,8 @@ describe('zerotime compare with runs as fast as possible', () => {
     const stored = (name: string, change: Partial<typeof options>) =>
       runs.write(`${name}.json`, JSON.stringify({ ...result, options: { ...options, ...change } }));
     const one = stored('one', {});
+    const others = stored('others', { dataBytes: 9 });
+    expect((await compare(one, others)).stderr).toContain(`  data: 0 in ${one}; 9 in ${others}`);
     const other = stored('other', {
       ...{ ratePerSecond: 50, threads: 2, durationMs: 99, warmupMs: 5, burst: 3, timeoutMs: 9 },
     });

@@ -49,6 +49,7 @@ it('zerotime load calls a module, and speaks of calls', async () => {
     calls: { sent: result['admitted'], failed: 1 },
     threads: [{ calls: { failed: 1 } }],
     blocked: { calls: expect.any(Number) },
+    options: { burst: 1, connections: null },
   });
   expect(result).not.toHaveProperty('requests');
 });
@@ -80,6 +81,7 @@ describe('the summary of calls', () => {
     const one = callsOf({ tally, sent: 1_000 });
     expect(text(one)).toContain('Blocked     1 call blocked a thread, for up to 2.00 s');
     expect(text(one)).toContain('1,000 calls were not started in time:');
+    expect(text(callsOf({ sent: 1_999 }))).toContain('1 call was not started in time:');
     expect(text(one)).toContain('unknown: there was no call');
     expect(text(one)).toMatch(/Calls +none/);
     const shares = { achievedRate: 1_000 };
