@@ -59,12 +59,18 @@ export function compareSides(
   const differing = mismatches(runs, ({ conditions }) => conditions);
   const refused = differing.filter(({ name }) => !allow.has(name));
   if (refused.length > 0) throw new NotComparableError(refusal(refused, runs));
-  const left = new Set(differing.flatMap(({ name }) => FOLLOWING.get(name) ?? []));
+  const compared = others.map((side) => {
+    const lines = compareRuns(baseline.runs, side.runs);
+    const own = mismatches([...baseline.runs, ...side.runs], ({ conditions }) => conditions);
+    const following = new Set(own.flatMap(({ name }) => FOLLOWING.get(name) ?? []));
+    return { side, lines, left: lines.map(nameOf).filter((name) => following.has(name)) };
+  });
+  const left = new Set(compared.flatMap((one) => one.left));
   return {
     noun,
     baseline,
-    others: others.map((side) => {
-      const lines = compareRuns(baseline.runs, side.runs).filter((line) => !left.has(nameOf(line)));
+    others: compared.map(({ side, lines: all, left: without }) => {
+      const lines = all.filter((line) => !without.includes(nameOf(line)));
       return {
         side,
         noun,
@@ -74,7 +80,9 @@ export function compareSides(
       };
     }),
     allowed: differing.map((one) => {
-      const following = FOLLOWING.get(one.name)?.join(', ');
+      const following = FOLLOWING.get(one.name)
+        ?.filter((name) => left.has(name))
+        .join(', ');
       return mismatchText(one, runs) + (following ? `; not compared: ${following}` : '');
     }),
     remarks: [

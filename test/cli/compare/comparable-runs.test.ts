@@ -48,6 +48,20 @@ describe('zerotime compare', () => {
     expect(text.indexOf(differs)).toBeLessThan(text.indexOf(verdict));
   });
 
+  it('omits figures only where a side differs from the baseline', async () => {
+    const fast = runs.record('fast.json', { change: { options: { ...options, rate: 3_000 } } });
+    const json = runs.at('sides.json');
+    await compare(BASE, SAME, fast, '--allow', 'rate', '--json', json);
+    const { compared, allowed } = JSON.parse(readFileSync(json, 'utf8'));
+    const names = compared.map(({ figures }: { figures: { name: string }[] }) =>
+      figures.map(({ name }) => name).filter((name) => name === 'max' || name === 'rate'),
+    );
+    expect(names).toEqual([['max', 'rate'], []]);
+    expect(allowed).toEqual([
+      `rate: 2000 in ${BASE}, ${SAME}; 3000 in ${fast}; not compared: max, rate`,
+    ]);
+  });
+
   it('compares runs of embedded servers, whatever their ports', async () => {
     const [one, two] = ['1', '2'].map((port) =>
       runs.record(`port${port}.json`, {
