@@ -134,10 +134,14 @@ async function readInstants(path: string, endUs: number): Promise<Float64Array> 
   if (count === 0) throw new Error(`${path} has no line with a valid instant`);
   // Don't skip or move requests: the schedule must be sent as given.
   if (unreadable > 0) {
-    throw new Error(`${countOf(unreadable, 'lines')} of ${path} without a valid instant`);
+    throw new Error(
+      `${countOf(unreadable, 'lines')} of ${path} ${unreadable === 1 ? 'has' : 'have'} no valid instant`,
+    );
   }
   if (late > 0) {
-    throw new Error(`${countOf(late, 'lines')} of ${path} earlier than the line above`);
+    throw new Error(
+      `${countOf(late, 'lines')} of ${path} ${late === 1 ? 'is' : 'are'} earlier than the line above`,
+    );
   }
   return instants.subarray(0, count);
 }

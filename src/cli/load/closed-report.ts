@@ -9,6 +9,7 @@ import type { Facts, Page, Section } from '../report/page.ts';
 import { percentileCurve } from '../report/percentile-curve.ts';
 import { renderPage } from '../report/render.ts';
 import { closedVerdict, paceOf } from './closed-summary.ts';
+import { countOf } from './noun.ts';
 
 const PERCENTILES = [50, 90, 99, 99.9, 100] as const;
 const NS_PER_MS = 1e6;
@@ -149,7 +150,7 @@ function circumstances(result: DriveResult, options: ClosedOptions, about: About
     ['Time', `${span}${interrupted ? ', ended early' : ''}`],
     ['Threads', String(options.threads)],
     ['Concurrency', `${options.task.concurrency} per thread`],
-    ['Warm-up', `${formatCount(warmUp.sent)} calls, which are in no figure`],
+    ['Warm-up', `${countOf(warmUp.sent, 'calls')}, not in any figure`],
     ['Versions', `zerotime ${about.version}, Node.js ${about.node}`],
     ['Machine', machineText(about.machine)],
   ];

@@ -87,7 +87,7 @@ function rateLines({ url, calls, elapsedMs, closed, warmUp }: DriveResult, paint
   }
   lines.push(field('', paint.dim(`processors ${formatShare(processors, 1)} busy`)));
   if (warmUp.sent > 0) {
-    lines.push(field('', paint.dim(`after a warm-up of ${formatCount(warmUp.sent)} calls`)));
+    lines.push(field('', paint.dim(`after a warm-up of ${countOf(warmUp.sent, 'calls')}`)));
   }
   return lines;
 }

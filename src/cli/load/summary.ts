@@ -108,12 +108,17 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
   const unsent = admitted - sent;
   if (unsent > 0 && options.task !== undefined) {
     lines.push(
-      field('', paint.bad(`${formatCount(unsent)} calls were not started in time:`)),
+      field(
+        '',
+        paint.bad(
+          `${countOf(unsent, 'calls')} ${unsent === 1 ? 'was' : 'were'} not started in time:`,
+        ),
+      ),
       field('', 'the task or this client is too slow for this rate, or --concurrency too low.'),
     );
   } else if (unsent > 0) {
     lines.push(
-      field('', paint.bad(`${formatCount(unsent)} requests found no free connection in time:`)),
+      field('', paint.bad(`${countOf(unsent, 'requests')} found no free connection in time:`)),
       field('', 'the target or this client is too slow for this rate, or --connections too low.'),
     );
   }
@@ -121,7 +126,10 @@ function shortfallLines(result: LoadResult, paint: Paint): string[] {
   const lost = Math.floor(slots) - admitted;
   if (lost > slots * RATE_TOLERANCE) {
     lines.push(
-      field('', paint.bad(`${formatCount(lost)} slots of the schedule were lost:`)),
+      field(
+        '',
+        paint.bad(`${countOf(lost, 'slots')} of the schedule ${lost === 1 ? 'was' : 'were'} lost:`),
+      ),
       field('', 'this client is too busy. A higher --burst lets it catch up after a stall.'),
     );
   }
@@ -149,7 +157,7 @@ function rateBars(
 /** The line about calls that blocked their thread. */
 function blockedLines({ tally: { blocked } }: LoadResult, paint: Paint): string[] {
   if (blocked.calls === 0) return [];
-  const calls = blocked.calls === 1 ? '1 call' : `${formatCount(blocked.calls)} calls`;
+  const calls = countOf(blocked.calls, 'calls');
   const longest = formatLatency(blocked.longestUs);
   return [field('Blocked', paint.bad(`${calls} blocked a thread, for up to ${longest}`))];
 }

@@ -37,9 +37,13 @@ function rateVerdict(result: LoadResult): Verdict {
     return { isGood: false, text: `rate missed: ${share}${shortfallCause(result)}` };
   }
   if (succeeded === 0 && failed > 0) {
-    return { isGood: false, text: `all ${formatCount(failed)} ${noun} failed, at ${share}` };
+    return { isGood: false, text: `${allOf(failed, noun)} failed, at ${share}` };
   }
   return { isGood: sent > 0, text: `rate and guarantee held: ${share}` };
+}
+
+function allOf(count: number, noun: Noun): string {
+  return count === 1 ? `the only ${noun.slice(0, -1)}` : `all ${formatCount(count)} ${noun}`;
 }
 
 /** Whether the requests not sent exceed both one slot and the tolerance. */
@@ -71,10 +75,16 @@ function fitnessVerdict({ fitness, tally, options }: LoadResult): Verdict[] {
     const text = `fit to measure: this client was ${late} late at p99, and ${loop} busy`;
     return [{ isGood: true, text: text + confidenceText(fitness) }];
   }
-  const reasons = fitness.limits.map((limit) => limitText(limit, nounOf(options)));
-  if (isExample(options)) {
-    const text = `the latencies are only an example, since client and server share this machine: ${reasons.join('; ')}`;
-    return [{ isGood: true, isNote: true, text }];
+  const isOfExample = isExample(options);
+  const reasons = fitness.limits
+    // Too few samples do not come from sharing the machine.
+    .filter(({ kind }) => !isOfExample || kind !== 'samples')
+    .map((limit) => limitText(limit, nounOf(options)));
+  if (isOfExample) {
+    const text = 'the latencies are only an example, since client and server share this machine';
+    return [
+      { isGood: true, isNote: true, text: [text, reasons.join('; ')].filter(Boolean).join(': ') },
+    ];
   }
   return reasons.map((reason) => ({ isGood: false, text: `not fit to measure: ${reason}` }));
 }

@@ -39,7 +39,8 @@ p { margin: 0 0 8px; color: var(--strong); overflow-wrap: anywhere }
 p.good::before { content: '✔ '; color: var(--good) }
 p.bad { color: var(--red) }
 p.bad::before { content: '✘ ' }
-p.note::before { content: '– ' }
+.verdict .note { font-size: inherit }
+.verdict .note::before { content: '– ' }
 figure { margin: 16px 0 0; min-width: 0 }
 figcaption { font-weight: 600; color: var(--strong); margin-bottom: 6px; overflow-wrap: anywhere }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(420px, 100%), 1fr)); gap: 0 24px }

@@ -98,8 +98,10 @@ describe('--arrivals', () => {
     ],
     [['--arrivals', '-', '--body', '@-'], /'--arrivals -' .* '--body @-'/],
     [['--arrivals', file('empty')], /empty has no line with a valid instant/],
-    [['--arrivals', file('odd', '1', 'x')], /1 line of .*odd without a valid instant/],
-    [['--arrivals', file('back', '2', '1')], /1 line of .*back earlier than the line above/],
+    [['--arrivals', file('odd', '1', 'x')], /1 line of .*odd has no valid instant/],
+    [['--arrivals', file('back', '2', '1')], /1 line of .*back is earlier than the line above/],
+    [['--arrivals', file('odder', '1', 'x', 'y')], /2 lines of .*odder have no valid instant/],
+    [['--arrivals', file('backs', '3', '2', '1')], /2 lines of .*backs are earlier than the line/],
     [['--arrivals', file('far', '1', '1e1', '99999999999')], /line \d is \d+ days after/],
   ])('%j is an error that says what contradicts what', async (args, message) => {
     const { code, stderr } = await runInProcess(['load', ...args]);

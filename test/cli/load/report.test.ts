@@ -212,4 +212,7 @@ it('the page of the embedded server has no failure for latencies that are only a
   expect(text).toContain('<section class="verdict good">');
   expect(text).toContain('<p class="note">the latencies are only an example');
   expect(text).not.toContain('<p class="bad">');
+  // The notes of other sections have the same class.
+  expect(text).toContain('.verdict .note::before');
+  expect(text).not.toMatch(/^p?\.note::before/m);
 });

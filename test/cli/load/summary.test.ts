@@ -100,6 +100,7 @@ describe('renderSummary', () => {
     expect(summaryOf({ sent: 500, achievedRate: 500 })).toMatch(
       /500\/s achieved {2}-75\.00 %.*\n.*\n +1,500 requests found no free connection in time/,
     );
+    expect(summaryOf({ sent: 1_999, achievedRate: 1_999 })).toMatch(/ 1 request found no free/);
     expect(summaryOf({ admitted: 1_990, sent: 1_990, achievedRate: 1_990 })).toMatch(
       /-0\.50 %.*\n.*\n +10 slots of the schedule were lost/,
     );

@@ -56,6 +56,11 @@ describe('the verdict', () => {
       '- all 2,000 requests failed, at 2,000/s of 2,000/s',
     ],
     [
+      'a single request that failed',
+      { tally: failed(1) },
+      '- the only request failed, at 2,000/s of 2,000/s',
+    ],
+    [
       'a thread that crashed',
       {
         ...MISSED,
@@ -105,6 +110,8 @@ describe('the verdict', () => {
         'the busiest event loop of this client was 99.0 % busy',
     });
     expect(others).toEqual([]);
+    const few = limited({ kind: 'samples', count: 1 });
+    expect(verdictLines(resultOf({ ...ofExample, ...few }))[1]?.text).toMatch(/this machine$/);
     expect(lines(ofExample)[1]).toMatch(/^\+ fit to measure/);
     expect(lines({ ...ofExample, ...MISSED })[0]).toMatch(/^- rate missed/);
     const task = { url: 'file:///task.mjs', data: undefined, concurrency: 1 };
