@@ -132,7 +132,8 @@ export class HostRegion extends Region {
   }
 
   /**
-   * The named limiters, and the stocks of fleet buckets, in order of creation. The first call attaches this thread to each.
+   * The named limiters, and the stocks of fleet buckets, in order of creation. The first call
+   * attaches this thread to each.
    */
   limiters(): readonly HostLimiter[] {
     return this.#limiters.list(this);

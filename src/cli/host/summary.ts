@@ -64,7 +64,7 @@ function recovered(region: HostRegion): string[] {
   if (processes === 0) return [];
   const parts = [many(processes, 'process')];
   if (permits > 0) parts.push(many(permits, 'permit'));
-  if (tokens > 0) parts.push(`${formatCount(tokens)} awaited tokens of fleets`);
+  if (tokens > 0) parts.push(`${many(tokens, 'awaited token')} of fleets`);
   return ['', `Recovered so far: ${parts.join(', ')}`];
 }
 

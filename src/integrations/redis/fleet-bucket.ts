@@ -187,10 +187,12 @@ export class FleetBucket extends FleetSpender {
     const { source, random = Math.random, ...others } = checkOptions(options, known);
     checkSource(source);
     checkRandom(random);
+    if (region.sharing?.hasLeft?.() === true) {
+      throw new RateLimitError('ERR_FLEET_CLOSED', 'the region was closed');
+    }
     const { stock, clock, stats } = openNamedStock(region, name, others, OPTIONS);
     const { terms = options } = stock; // it has some
     const buyer = new Buyer({ stock, source, terms: termsOf(terms), clock, random });
-    if (stock.hasLeft) throw new RateLimitError('ERR_FLEET_CLOSED', 'the region was closed');
     stock.members?.enter();
     try {
       await buyer.open();

@@ -1,11 +1,6 @@
 import { TICKS_PER_MICRO } from '../../../kernel/constants.ts';
 import { FLEET_STOCK, FLEET_STOCK_BYTES } from '../../../memory/layout/fleet.ts';
-import {
-  addDouble,
-  exchangeDouble,
-  loadDouble,
-  raiseDouble,
-} from '../../../memory/shared-double.ts';
+import { exchangeDouble, loadDouble } from '../../../memory/shared-double.ts';
 
 /** BigInt64 indices in the signals. */
 const ABANDONED_AT = FLEET_STOCK.abandoned >> 3;
@@ -18,12 +13,12 @@ export function inTicks(n: number): number {
 }
 
 /**
- * The reservations whose callers no longer wait, in shared memory. Callers behind them get their
- * tokens.
+ * The reservations of ended processes, in shared memory. Callers behind them get their tokens.
  *
  * If d tokens are abandoned, all of them due until u, and a stock has had t tokens, d of them may be
  * skipped once t >= u - d. All abandoned reservations are then due by t + d, so that the others due
  * by then need at most t tokens. Skipping them earlier would spend tokens before they are bought.
+ * No reservation is due after t - balance, and u may be later: the last ones may have been cancelled.
  */
 export class Abandoned {
   readonly #words: BigInt64Array<SharedArrayBuffer>;
@@ -32,26 +27,23 @@ export class Abandoned {
     this.#words = new BigInt64Array(buffer, byteOffset, FLEET_STOCK_BYTES >> 3);
   }
 
-  /** Adds a reservation of `n` tokens due at `atUs` of the stock's clock. */
-  add(n: number, atUs: number): void {
-    // Raise first: a reader of the sum must see the instants of all its parts.
-    raiseDouble(this.#words, UNTIL_AT, atUs);
-    addDouble(this.#words, ABANDONED_AT, inTicks(n));
-  }
-
   /** The tokens not passed on yet. */
   get tokens(): number {
     return loadDouble(this.#words, ABANDONED_AT) - loadDouble(this.#words, PASSED_ON_AT);
   }
 
   /** Claims the tokens if they can be passed on at `nowUs` of the stock's clock; otherwise 0. */
-  claim(nowUs: number): number {
+  claim(nowUs: number, balance: () => number): number {
     for (;;) {
       const passedOn = loadDouble(this.#words, PASSED_ON_AT);
       // Both sums only grow, so that no token is claimed twice.
       const sum = loadDouble(this.#words, ABANDONED_AT);
       const tokens = sum - passedOn;
-      if (!(tokens > 0 && nowUs >= loadDouble(this.#words, UNTIL_AT) - tokens)) return 0;
+      if (!(tokens > 0)) return 0;
+      // The balance is read after the sum: it includes the reservations of all its parts.
+      const canPass =
+        nowUs >= loadDouble(this.#words, UNTIL_AT) - tokens || balance() + tokens >= 0;
+      if (!canPass) return 0;
       if (exchangeDouble(this.#words, PASSED_ON_AT, passedOn, sum)) return tokens;
     }
   }

@@ -87,8 +87,11 @@ export class Buyer {
       this.onOut();
       return;
     }
-    if (office.isHeldBy(this.#tenure)) office.beat();
-    else {
+    if (office.isHeldBy(this.#tenure)) {
+      office.beat();
+      // The bell rings when a process has ended, and a purchase may take long.
+      this.#stock.passOn();
+    } else {
       const tenure = this.#hasStoodDown ? undefined : office.assume();
       if (tenure === undefined) this.onOut();
       else this.#serve(tenure, () => undefined);

@@ -25,6 +25,8 @@ export class Members {
   readonly #sharing: Region['sharing'];
   /** The entry of this process; 0 in a region that no other shares. */
   readonly #own: number;
+  /** Whether its end is noticed: not that of a thread that shares another's entry. */
+  readonly #hasEntry: boolean;
   #isIn = false;
 
   constructor({ region, offset }: FleetCell) {
@@ -32,6 +34,7 @@ export class Members {
     this.#start = offset + FLEET_CELL.members;
     this.#sharing = region.sharing;
     this.#own = this.#sharing?.process ?? 0;
+    this.#hasEntry = this.#sharing?.hasLeft !== undefined;
   }
 
   /** Whether this thread has closed the region: its member may be another process's by now. */
@@ -47,8 +50,9 @@ export class Members {
     return this.#at(entry, FLEET_MEMBER.buckets) >> 2;
   }
 
-  /** Counts this thread's fleet bucket. */
+  /** Counts this thread's fleet bucket, if its end is noticed. */
   enter(): void {
+    if (this.#sharing !== undefined && !this.#hasEntry) return;
     this.#isIn = true;
     Atomics.add(this.#region.i32, this.#buckets(this.#own), 1);
   }
@@ -82,6 +86,7 @@ export class Members {
 
   /** Notes that a caller waits for `n` tokens due at `atUs` of the stock's clock. */
   queue(n: number, atUs: number): void {
+    if (!this.#hasEntry) return;
     const { i64 } = this.#region;
     raiseDouble(i64, this.#at(this.#own, FLEET_MEMBER.until) >> 3, atUs);
     addDouble(i64, this.#at(this.#own, FLEET_MEMBER.waiting) >> 3, inTicks(n));
@@ -89,6 +94,7 @@ export class Members {
 
   /** Notes that it no longer waits; false if its reservation was abandoned by then. */
   unqueue(n: number): boolean {
+    if (!this.#hasEntry) return true;
     const { i64 } = this.#region;
     const at = this.#at(this.#own, FLEET_MEMBER.waiting) >> 3;
     const tokens = inTicks(n);

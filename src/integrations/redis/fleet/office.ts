@@ -67,6 +67,11 @@ export class Office {
     return this.#region?.sharing?.process ?? 0;
   }
 
+  /** The entry in this thread's tenures: 0 if it shares another's, whose end is not its own. */
+  get #tenureEntry(): number {
+    return this.#region?.sharing?.hasLeft === undefined ? 0 : this.#entry;
+  }
+
   get #word(): number {
     return Atomics.load(this.#signals, BUYER_AT);
   }
@@ -98,7 +103,7 @@ export class Office {
     const word = this.#word;
     if ((word & STATE_MASK) !== STATE.vacant) return undefined;
     const number = (tenureIn(word) >> OFFICE_ENTRY_BITS) + 1;
-    const next = wordOf((number << OFFICE_ENTRY_BITS) | this.#entry, STATE.awake);
+    const next = wordOf((number << OFFICE_ENTRY_BITS) | this.#tenureEntry, STATE.awake);
     // Read before the exchange: after it, the last buyer's thread counts as this tenure's.
     const { id, started } = ownOsThread();
     if (!this.#exchange(word, next)) return undefined;
@@ -123,8 +128,8 @@ export class Office {
    */
   get doesBuyerRun(): boolean | undefined {
     const entry = tenureIn(this.#word) & ENTRY_MASK;
-    // Entry 0 in a region that processes share: it has resigned, or its process has ended.
-    if (entry !== this.#entry) return entry !== 0 && !this.#hasEnded(entry);
+    // Entry 0 in a region that processes share: it has resigned or ended, or has no entry.
+    if (entry !== this.#entry) return entry === 0 ? undefined : !this.#hasEnded(entry);
     const id = Atomics.load(this.#signals, THREAD_AT);
     return doesRun({ id, started: Atomics.load(this.#signals, STARTED_AT) });
   }

@@ -132,7 +132,9 @@ export class Stock {
 
   /** Takes the unspent tokens if no fleet bucket has the stock open. Returns their number. */
   takeLeft(): number {
-    return this.members?.areNone === true ? this.bucket.consumeOrDrain(this.bucket.limit) : 0;
+    if (this.members?.areNone !== true) return 0;
+    this.passOn();
+    return this.bucket.consumeOrDrain(this.bucket.limit);
   }
 
   /** Tokens in stock; negative if more are promised to waiters. */
@@ -168,21 +170,22 @@ export class Stock {
     return reservation;
   }
 
-  /** Ends a wait. Returns false if the tokens were passed on, because the process has left. */
+  /** Ends a wait. Returns false if the process has left: the tokens are no longer its own. */
   accept(n: number): boolean {
     return this.members?.unqueue(n) !== false;
   }
 
-  /** Ends a wait without its tokens, which callers behind it get. */
+  /** Ends a wait. Its tokens go to callers behind it once they arrive, if the thread still runs. */
   abandon(reservation: Reservation, n: number): void {
+    // Accepted first: if the process is killed in between, the tokens are lost, not spent twice.
     if (!this.accept(n) || reservation.cancel()) return;
-    this.#abandoned.add(n, reservation.atUs);
-    this.passOn();
+    this.members?.queue(n, reservation.atUs);
+    this.arrival(reservation, { ref: false }).then(() => this.accept(n) && this.deliver(n));
   }
 
-  /** Passes on the tokens that were abandoned, if it can. */
+  /** Passes on the tokens that ended processes abandoned, if it can. */
   passOn(): void {
-    const tokens = this.#abandoned.claim(this.#clock.now() + HALF_TICK_US);
+    const tokens = this.#abandoned.claim(this.#clock.now() + HALF_TICK_US, () => this.balance);
     if (tokens > 0) this.#clock.advance(tokens / 1000);
   }
 
@@ -192,7 +195,7 @@ export class Stock {
   }
 
   /** Resolves when the tokens of a reservation have arrived. */
-  arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal'>): Promise<void> {
+  arrival({ atUs }: Reservation, options: Pick<SleepOptions, 'signal' | 'ref'>): Promise<void> {
     return this.#clock.sleep(atUs - HALF_TICK_US, options);
   }
 

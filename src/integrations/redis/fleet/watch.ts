@@ -60,6 +60,8 @@ export class Watch {
     this.#looksLeft--;
     this.#isRunning = !this.#stock.isClosed && (this.#looksLeft > 0 || this.#waiting() > 0);
     if (!this.#isRunning) return;
+    // The buyer may be stopped.
+    this.#stock.passOn();
     const { tenure, beats } = office;
     if (beats !== this.#beats) {
       this.#beats = beats;
