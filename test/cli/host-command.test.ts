@@ -95,15 +95,15 @@ test('show says what came back from processes that ended, and lists the stocks o
   const [, other] = region.processes();
   expect(other?.isOwn).toBe(false);
   const member = (fleet.handle.offset ?? 0) + FLEET_CELL.members + 2 * FLEET_MEMBER_BYTES;
-  region.f64[(member + FLEET_MEMBER.waiting) >> 3] = 2;
+  region.f64[(member + FLEET_MEMBER.waiting) >> 3] = 1;
   holder.kill('SIGKILL');
   await recovered(region, 2);
-  expect(region.recovered()).toEqual({ processes: 2, permits: 3, tokens: 2 });
+  expect(region.recovered()).toEqual({ processes: 2, permits: 3, tokens: 1 });
   const { stdout } = await host('show', region.path);
   await fleet.close();
   expect(stdout).toMatch(/ {2}hot +FleetBucket \{ stock: 100, tokens: \d+, bought: 10 \}\n/);
   expect(stdout).toMatch(
-    /Processes \(0\)\n\nRecovered so far: 2 processes, 3 permits, 2 awaited tokens of fleets\n$/,
+    /Processes \(0\)\n\nRecovered so far: 2 processes, 3 permits, 1 awaited token of fleets\n$/,
   );
 });
 

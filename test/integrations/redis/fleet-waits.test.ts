@@ -86,6 +86,31 @@ describe('waiting for tokens of a fleet bucket', () => {
     expect(fleet.source.bucket.available()).toBe(fleet.clock.nowMs - 10);
   });
 
+  test('gets each token at once, however many of those between have timed out', async () => {
+    const { fleet, process } = await starved();
+    fleet.source.isDown = true;
+    let served = 0;
+    const count = () => {
+      served++;
+    };
+    const ended: Promise<unknown>[] = [];
+    for (let i = 0; i < 10; i++) {
+      ended.push(process.wait(1).then(count));
+      ended.push(process.wait(1, { timeoutMs: 50 }).catch(() => undefined));
+    }
+    ended.push(process.wait(1).then(count));
+    await fleet.pass(50);
+    for (let tokens = 1; tokens <= 11; tokens++) {
+      expect(served).toBe(tokens - 1);
+      process.returnTokens(1);
+      await settle();
+      expect(served).toBe(tokens);
+    }
+    await Promise.all(ended);
+    expect(process.available()).toBe(0);
+    await process.close().catch(() => undefined);
+  });
+
   test('ends with the reason of an abort, and loses no token', async () => {
     const { fleet, process } = await starved();
     const outcomes = new Outcomes();
