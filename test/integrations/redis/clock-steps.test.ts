@@ -60,8 +60,9 @@ describe.skipIf(LACKS_REDIS)("when the server's clock is set", () => {
 
   test('back an hour, its buckets still work', async () => {
     const { client } = connection;
-    const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 100, burst: 2 });
-    await bucket.consumeOrDrain(2);
+    // Empty, so that its key lives for a minute.
+    const bucket = RedisTokenBucket.create({ client, key: 'a', rate: 100, burst: 6000 });
+    await bucket.consumeOrDrain(6000);
     // Shifts the stored instants, as if the clock had been an hour ahead when they were written.
     const { seen, origin } = await storedFields(connection, 'a');
     await changeFields(connection, 'a', { seen: seen + HOUR_US, origin: origin + HOUR_US });

@@ -13,7 +13,7 @@ import {
 } from '../../../src/memory/layout/fleet.ts';
 import { addDouble, loadDouble, raiseDouble } from '../../../src/memory/shared-double.ts';
 import { type Sharing, sharingOf } from '../../../src/memory/sharing.ts';
-import { settle } from './fleet-source.ts';
+import { until } from './fleet-source.ts';
 
 /** The entry of another process. */
 const OTHER = 5;
@@ -24,12 +24,12 @@ class Shared {
   readonly region = Region.create();
   readonly returned: number[] = [];
   isHeld = false;
-  #calls = 0;
+  calls = 0;
 
   async open(): Promise<FleetBucket> {
     const source = {
       consumeOrDrain: async () => {
-        if (this.#calls++ === 0) return 20;
+        if (this.calls++ === 0) return 20;
         return this.isHeld ? new Promise<number>(() => undefined) : 0;
       },
       returnTokens: async (n: number) => void this.returned.push(n),
@@ -60,8 +60,9 @@ describe('the tokens for which an ended process waited', () => {
     const fleet = await shared.open();
     shared.isHeld = true;
     shared.waitElsewhere(fleet);
+    const { calls } = shared;
     const wait = fleet.wait(5);
-    await settle();
+    await until(() => shared.calls > calls, 'the source is asked');
     shared.endElsewhere(fleet);
     await wait;
     expect(fleet.available()).toBe(15);

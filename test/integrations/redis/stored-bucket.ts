@@ -15,7 +15,7 @@ export type Fields = Record<(typeof FIELDS)[number], number>;
 
 /** Reads the numbers of a stored bucket on the server: clients would read its bytes as text. */
 export async function storedFields({ send }: Pick<Connection, 'send'>, key: string) {
-  const script = `local words = {struct.unpack('${PACKED}', redis.call('GET', KEYS[1]))}
+  const script = `local words = {struct.unpack('${PACKED}', redis.call('GET', KEYS[1]) or error('no such key'))}
     words[#words] = nil
     for i, word in ipairs(words) do words[i] = string.format('%.17g', word) end
     return words`;
