@@ -4,6 +4,7 @@ import type { HostRegion } from '../../src/host.ts';
 import { TokenBucket } from '../../src/index.ts';
 import { isMeasured } from '../../src/integrations/metrics/readings.ts';
 import { FleetBucket } from '../../src/integrations/redis.ts';
+import { namesIn } from '../../src/memory/names.ts';
 import { hostRegion } from '../support/host.ts';
 
 const source = { consumeOrDrain: async (n: number) => n, returnTokens: async () => undefined };
@@ -39,4 +40,12 @@ test('the stock of a fleet bucket is listed among the limiters of its region', a
   expect(region.limiters()[1]).toBe(hot);
   expect([isMeasured(limiter), isMeasured(notCounted.limiter)]).toEqual([true, false]);
   expect(plain.tryConsume()).toBe(true);
+});
+
+test('a closed region gets no name of a fleet bucket', async () => {
+  const region = hostRegion();
+  region.close();
+  const late = FleetBucket.open(region, 'late', { source, stock: 100 });
+  await expect(late).rejects.toThrow(/^the region was closed$/);
+  expect([...namesIn(region)]).toEqual([]);
 });
