@@ -15,10 +15,19 @@ const PARTS = 8;
 /** More than a rounding of the stock's clock, less than any amount. */
 const NEARLY = 0.01;
 /** Entries of other processes. */
-const ENTRIES = [0, 5, 6];
+const ENTRIES = [0, 5, 6] as const;
 const KNOWN = {
-  ...{ stock: true, minStock: true, intervalMs: true, maxAgeMs: true, whenUnreachable: true },
-  ...{ rate: true, processes: true, clock: true, region: true, kernel: true, stats: true },
+  stock: true,
+  minStock: true,
+  intervalMs: true,
+  maxAgeMs: true,
+  whenUnreachable: true,
+  rate: true,
+  processes: true,
+  clock: true,
+  region: true,
+  kernel: true,
+  stats: true,
 } as const;
 
 type Act = 'wait' | 'cancel' | 'die' | 'deliver' | 'take';
