@@ -101,7 +101,10 @@ class Ledger {
     this.waits = this.waits.filter(({ reservation }) => reservation.atUs > nowUs);
     expect(this.spent).toBeLessThanOrEqual(this.delivered);
     const { balance, abandoned } = this.stock;
-    expect(balance + abandoned).toBeCloseTo(this.delivered - this.spent - sumOf(this.waits), 6);
+    const left = this.delivered - this.spent - sumOf(this.waits);
+    // If those in front end too, more may be free at once than the stock holds: the rest lapses.
+    if (left > SIZE) this.delivered -= left - SIZE;
+    expect(balance + abandoned).toBeCloseTo(Math.min(SIZE, left), 6);
     // Otherwise callers are refused tokens that nobody needs.
     if (abandoned > 0) expect(balance + abandoned).toBeLessThan(0);
   }
