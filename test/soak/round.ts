@@ -107,6 +107,8 @@ export async function playRound(
     while (!isOver) {
       if (performance.now() > giveUpMs) throw new Error('a thread does not come to an end');
       await sleep(TICK_MS);
+      // If the clock stands, no thread waits for it, but one may still be changing the rate.
+      if (stands) continue;
       // A thread that waits for the clock does not see the stop signal.
       scene.clock.advance(TICK_MS);
       scene.moved(TICK_MS);
