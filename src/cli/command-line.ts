@@ -1,7 +1,6 @@
-import { safeHeaders } from '../load/safe-headers.ts';
+import { HIDDEN, safeHeaders } from '../load/safe-headers.ts';
 import { safeText } from './safe-text.ts';
 
-const HIDDEN = '***';
 const HEADER = /^(-H|--header=)(.+)$/s;
 const BODY = /^(--(?:body|data)=)(?!@)(.+)$/s;
 /** Query parameters whose names suggest a secret. */

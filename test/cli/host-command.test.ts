@@ -39,7 +39,7 @@ function enter(region: HostRegion, entry: number, pid: number, openMs: number): 
   region.i32[(at + PROCESS.pid) >> 2] = pid;
 }
 
-/** Waits until so many ended processes have been recovered. */
+/** Waits until this number of ended processes has been recovered. */
 async function recovered(region: HostRegion, processes: number): Promise<void> {
   while (region.recovered().processes < processes) await new Promise(setImmediate);
 }

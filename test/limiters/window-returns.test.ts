@@ -37,7 +37,7 @@ describe.each(WINDOW_KERNELS)(
       other.tryConsume(4);
       expect(back(1)).toBe(0);
       expect(other.returnTokens?.(9)).toBe(4);
-      // What was cancelled is not returned too.
+      // Cancelled tokens cannot be returned as well.
       other.takeAt(0, 3);
       expect(other.giveBack(3, other.receipt())).toBe(true);
       expect(other.returnTokens?.(3)).toBe(0);

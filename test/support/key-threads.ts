@@ -52,7 +52,7 @@ export async function rush(
   }
 }
 
-/** Lets four threads make so many calls each, and checks that all of them were counted. */
+/** Four threads make the calls; checks that each was counted. */
 export async function traffic(
   made: KeyedTokenBucket,
   data: Required<Pick<Traffic, 'given' | 'draw' | 'calls'>>,

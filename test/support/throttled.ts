@@ -54,7 +54,7 @@ export function throttledScene(options: SceneOptions = {}): Scene {
 /** What a task is rejected with whose signal aborts it. */
 export const ABORTED = { name: 'AbortError', message: 'The task has been aborted' };
 
-/** A task that keeps its thread until so many have arrived at its gate, where the test may too. */
+/** A task that holds its thread until the given number, perhaps including the test, is at its gate. */
 export function meeting(arrivals: number) {
   const gate = new Gate();
   const task = { does: 'meets', gate: gate.buffer, arrivals } as const;

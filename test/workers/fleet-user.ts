@@ -25,7 +25,7 @@ export type FleetJob =
   | { readonly open: FleetOpening }
   /** Waits for one token after the other from now on. */
   | { readonly start: true }
-  /** Waits for so many tokens, which never come. */
+  /** Waits for tokens that never come. */
   | { readonly wait: number }
   /** Ends that, and answers with the spends. */
   | { readonly stop: true }
